@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class HostWindow:
     """Bytes of the host's PIO window that a block serves itself: `size`, a power of two, from
-    `offset`, a multiple of it."""
+    `offset`, a multiple of it. With `reads_wait` it may grant a read later than in the slot in which
+    that is requested."""
 
     offset: int
     size: int
+    reads_wait: bool = False
 
 
 class BlockConfig(ABC):

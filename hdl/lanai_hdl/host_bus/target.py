@@ -68,7 +68,9 @@ class PioTarget(wiring.Component):
     nothing; so does a partial write to a register. `window`, only if a block of the configuration
     serves a part of the host's window: accesses to that part, as to registers. While the block does
     not grant one, the access behind it leaves the bus to others, and is charged from the start once
-    it goes on; so the block may wait for what others do on the bus. Events of a slot:
+    it goes on; so the block may wait for what others do on the bus. A read that the block does not
+    grant at once leaves the bus too (`HostWindow.reads_wait`): the host asks again, and is charged
+    again, once the word is there. Events of a slot:
     `read`, `wrote`; of the slot before: `fault`. `idle` while nothing is under way.
     """
 
@@ -128,6 +130,11 @@ class PioTarget(wiring.Component):
                 with m.If(granted):
                     m.d.sync += self.pio.rvalid.eq(1)
                     m.next = "IDLE"
+                if self._reads_wait:
+                    self._leave_while_it_waits(m, granted)
+            if self._reads_wait:
+                with m.State("AGAIN"):
+                    self._charge_again(m)
             with m.State("NOWHERE"):
                 m.d.comb += self.want.eq(1)
                 m.d.sync += self.pio.rvalid.eq(1)
@@ -137,6 +144,10 @@ class PioTarget(wiring.Component):
     @property
     def _has_window(self):
         return self.config.host_window is not None
+
+    @property
+    def _reads_wait(self):
+        return self._has_window and self.config.host_window.reads_wait
 
     def _wait_for_grants(self, m, granted):
         """Asks for what the access waits for; the grants of this slot. `granted` is theirs of the
@@ -185,6 +196,23 @@ class PioTarget(wiring.Component):
         with m.If(self._to_block & ~self.window.grant & ~granted):
             m.d.comb += self.want.eq(0)
             m.d.sync += self.charge.eq(Mux(self.access.write, config.pio_write_setup, config.pio_read_setup) + 1)
+
+    def _leave_while_it_waits(self, m, granted):
+        """State READ: off the bus while the block does not grant; then the host asks once more."""
+        with m.If(self._to_block & ~self.window.grant & ~granted):
+            m.d.comb += self.want.eq(0)
+            m.d.sync += self.charge.eq(self.config.pio_read_setup + 1)
+        with m.If(granted & (self.charge != 0)):
+            m.d.sync += self.pio.rvalid.eq(0)
+            m.next = "AGAIN"
+
+    def _charge_again(self, m):
+        """State AGAIN: the word stands on `rdata` already."""
+        m.d.comb += self.want.eq(1)
+        with m.If(self.granted & self.tick):
+            m.d.sync += [self.charge.eq(self.charge - 1), self.pio.rvalid.eq(self.charge == 1)]
+        with m.If(self.granted & self.tick & (self.charge == 1)):
+            m.next = "IDLE"
 
     def _begin(self, m, granted):
         """In the last clock of the charge: performs the access, or puts it behind the one before.

@@ -1,6 +1,7 @@
-"""The aperture: a part of the host's window in which stores become writes to a peer's memory."""
+"""The aperture: a part of the host's window in which stores become writes to a peer's memory, and
+loads read it."""
 
-from amaranth import Cat, Const, Module, Signal
+from amaranth import Cat, Const, Module, Mux, Signal
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -8,24 +9,27 @@ from ..word_layout import layout
 from .packets import Op, Status
 from .parameters import RemoteParameters
 from .sequencer import NewEntry
-from .streams import StorePort, StreamBuffers, stream_bits, word_bits
+from .streams import PLACE_BITS, StorePort, StreamBuffers, stream_bits, word_bits
 from .tables import APERTURE_PAGE_BITS, APERTURE_WORD_BITS, MAP_WORDS, MapPlaceWord, MapWord
 from .window import COMMAND_BITS
 
 
 class Aperture(wiring.Component):
-    """Gathers stores in stream buffers and makes a request of each closed buffer.
+    """Gathers stores in stream buffers and makes a request of each closed buffer, and one of each load
+    (SC-02).
 
     Each page of the aperture has a map, which its process writes: it says where at which peer the
-    page lies. A store through a page without one ends as `Status.INVALID`. The peer checks the rest,
-    as of any request.
+    page lies. An access through a page without one ends as `Status.INVALID`. The peer checks the
+    rest, as of any request. A load that has failed gives all ones.
 
     Members
     -------
-    host : ``In(StorePort())``. A write of a map waits until all stores before it are requests.
+    host : ``In(StorePort())``. A write of a map, and a load, waits until all stores before it are
+        requests.
     o : ``Out(stream)``, requests; `pending`: one is coming that must go before any command
     free, freed, index, read : of `StreamBuffers`
-    idle : ``Out(1)``, nothing is stored that has not been answered
+    answered : ``In(1)``, the load has ended with `status`, and read `word`
+    idle : ``Out(1)``, nothing is stored or loaded that has not been answered
     """
 
     def __init__(self, config: RemoteParameters):
@@ -40,6 +44,9 @@ class Aperture(wiring.Component):
                 "freed": In(stream_bits(config)),
                 "index": In(word_bits(config) + stream_bits(config)),
                 "read": Out(32),
+                "answered": In(1),
+                "status": In(Status),
+                "word": In(32),
                 "idle": Out(1),
             }
         )
@@ -51,45 +58,55 @@ class Aperture(wiring.Component):
         m.submodules.maps = maps = memory.Memory(shape=32 * MAP_WORDS, depth=1 << APERTURE_PAGE_BITS, init=[])
         write, read = maps.write_port(granularity=32), maps.read_port()
         closed = buffers.o.payload
-        made = Signal()  # the closed buffer's map has been read
-        mapped = Signal()
+        made = Signal()  # the map of the closed buffer, or of the load, has been read
+        asked = Signal()  # the load is a request
+        mapped, loads, first = Signal(), Signal(), Signal(PLACE_BITS)
         m.d.comb += [
             buffers.store.eq(host.store),
             buffers.place.eq(host.place),
             buffers.word.eq(host.word),
             mapped.eq(host.map & ~buffers.open & ~buffers.pending),
+            loads.eq(host.load & ~buffers.open & ~buffers.pending & ~asked),
+            first.eq(Mux(loads, host.place, closed.first)),
             host.taken.eq(buffers.taken | mapped),
-            buffers.close.eq(host.begins | host.map),
+            host.loaded.eq(self.answered),
+            host.value.eq(Mux(self.status == Status.OK, self.word, 0xFFFFFFFF)),
+            buffers.close.eq(host.begins | host.map | host.load),
             buffers.free.eq(self.free),
             buffers.freed.eq(self.freed),
             buffers.index.eq(self.index),
             self.read.eq(buffers.read),
-            self.pending.eq(buffers.pending),
-            self.idle.eq(buffers.idle & ~host.store & ~host.map),
+            self.pending.eq(buffers.pending | loads),
+            self.idle.eq(buffers.idle & ~host.store & ~host.map & ~host.load),
             write.addr.eq(host.place[APERTURE_WORD_BITS:]),
             write.data.eq(host.word.replicate(MAP_WORDS)),
             write.en.eq(Cat(mapped & ~host.field, mapped & host.field)),
-            read.addr.eq(closed.first[APERTURE_WORD_BITS:]),
+            read.addr.eq(first[APERTURE_WORD_BITS:]),
             self.o.valid.eq(made),
-            buffers.o.ready.eq(made & self.o.ready),
+            buffers.o.ready.eq(made & ~loads & self.o.ready),
         ]
-        m.d.sync += made.eq(buffers.o.valid & ~(made & self.o.ready))
-        self._request(m, closed, read.data)
+        m.d.sync += made.eq((buffers.o.valid | loads) & ~(made & self.o.ready))
+        with m.If(self.answered):
+            m.d.sync += asked.eq(0)
+        with m.Elif(made & loads & self.o.ready):
+            m.d.sync += asked.eq(1)
+        self._request(m, loads, first, closed.words, read.data)
         return m
 
-    def _request(self, m, closed, mapped):
+    def _request(self, m, loads, first, words, mapped):
+        """The request of `words` words from word `first` on, or of the load of that word."""
         new, entry = self.o.payload, self.o.payload.entry
         target, place = layout(MapWord)(mapped[:32]), layout(MapPlaceWord)(mapped[32:])
-        process = closed.first[-len(entry.buffer) + COMMAND_BITS :]
+        process = first[-len(entry.buffer) + COMMAND_BITS :]
         m.d.comb += [
             new.ended.eq(~target.valid | (target.peer >= self.config.peers)),
             new.status.eq(Status.INVALID),
             entry.stored.eq(1),
             entry.buffer.eq(Cat(Const(0, COMMAND_BITS), process)),
             entry.peer.eq(target.peer),
-            entry.op.eq(Op.WRITE),
+            entry.op.eq(Mux(loads, Op.READ, Op.WRITE)),
             entry.exposure.eq(target.exposure),
             entry.key.eq(place.key),
-            entry.offset.eq(Cat(Const(0, 2), closed.first[:APERTURE_WORD_BITS], place.page)),
-            entry.length.eq(closed.words << 2),
+            entry.offset.eq(Cat(Const(0, 2), first[:APERTURE_WORD_BITS], place.page)),
+            entry.length.eq(Mux(loads, 1, words) << 2),
         ]

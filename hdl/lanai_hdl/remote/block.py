@@ -204,6 +204,9 @@ class RemoteAdapter(NicBlock):
             self.sender.stored_word.eq(aperture.read),
             aperture.free.eq(server.answered_store),
             aperture.freed.eq(server.oldest.offset >> (2 + word_bits(self.config))),
+            aperture.answered.eq(server.answered_load),
+            aperture.word.eq(server.loaded),
+            aperture.status.eq(server.oldest_status),
         ]
 
     def _connect_packets(self, m):

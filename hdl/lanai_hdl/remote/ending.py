@@ -19,7 +19,8 @@ class Ending:
             m.d.comb += [
                 worst.eq(Mux(self._worst == Status.OK, self.oldest_status, self._worst)),
                 flag.status.eq(worst),
-                self.answered_store.eq(self.oldest.stored),
+                self.answered_store.eq(self.oldest.stored & (self.oldest.op != Op.READ)),
+                self.answered_load.eq(self.oldest.stored & (self.oldest.op == Op.READ)),
                 flag.tag.eq(self.command.data[:TAG_BITS]),
                 self.lookup.start.eq(self.oldest.last),
                 self.retire.eq(~self.oldest.last),
@@ -39,7 +40,8 @@ class Ending:
                 m.next = "LOOKUP"
 
     def _end_stores(self, m, worst):
-        """How the stores of each process since its last NOP have ended: that is how the NOP ends."""
+        """How the stores and loads of each process since its last NOP have ended: that is how the NOP
+        ends."""
         oldest = self.oldest
         ends = Signal(data.ArrayLayout(Status, 1 << len(oldest.buffer[COMMAND_BITS:])), name="stores_end")
         mine = ends[oldest.buffer[COMMAND_BITS:]]

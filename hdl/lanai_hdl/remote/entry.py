@@ -9,8 +9,9 @@ from .window import BUFFER_BITS
 
 class Entry(data.Struct):
     """A packet of a command. `buffer` is the command's, `last` its last packet; `local` and
-    `local_offset` name the sender's memory. If the data are `stored`, they stand in a stream buffer
-    of the aperture instead, and of `buffer` only the process counts."""
+    `local_offset` name the sender's memory. With `stored` it is the aperture's, and of `buffer` only
+    the process counts: the data of a WRITE stand in a stream buffer, the word of a READ goes to the
+    host's load."""
 
     buffer: BUFFER_BITS
     peer: 8

@@ -60,8 +60,17 @@ class Judging:
         with m.Elif((packet.first.op == Op.DATA) & (entry.op == Op.READ)):
             m.d.comb += self.release.eq(0)
             m.next = "LOOKUP"
+            if self.config.streams:
+                self._take_load(m)
         with m.Else():
             m.d.comb += self.malformed.eq(1)
+
+    def _take_load(self, m):
+        """No memory here is written if it is a load that read: the host waits for the word."""
+        with m.If(self.answered.entry.stored):
+            m.d.sync += self.loaded.eq(self._packet.loaded)
+            m.d.comb += [self.release.eq(1), self.resolve.eq(1)]
+            m.next = "IDLE"
 
     def _judge_request(self, m):
         packet = self._packet

@@ -71,7 +71,9 @@ class RemoteParameters(BlockConfig):
 
     @property
     def host_window(self) -> HostWindow:
-        return HostWindow(WINDOW_HOST, 2 * APERTURE_AT if self.streams else self.processes * PROCESS_BYTES)
+        if self.streams:
+            return HostWindow(WINDOW_HOST, 2 * APERTURE_AT, reads_wait=True)
+        return HostWindow(WINDOW_HOST, self.processes * PROCESS_BYTES)
 
     def _within(self, name: str, low: int, high: int) -> None:
         value = getattr(self, name)

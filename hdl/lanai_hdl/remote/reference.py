@@ -17,6 +17,7 @@ from .parameters import RemoteParameters
 from .tables import EXPOSURES, NIBBLE, PAGE_BITS
 
 MASK = 0xFFFFFFFF
+WORD = 4  # bytes
 APPENDS = (Op.APPEND, Op.RETRY)
 
 
@@ -123,16 +124,37 @@ class ReferenceNic:
 
 def store(nics: Mapping[int, ReferenceNic], source: int, process: int, page: int, offset: int, data: bytes) -> None:
     """Store whole words to byte `offset` of a page of the aperture."""
+    status, there, address = _through(nics, source, process, page, offset, Need.WRITE, len(data))
+    if status is Status.OK and not there.write(address, data):
+        status = Status.BUS
+    _keep_worst(nics[source], process, status)
+
+
+def load(nics: Mapping[int, ReferenceNic], source: int, process: int, page: int, offset: int) -> bytes:
+    """The word at byte `offset` of a page of the aperture; all ones if it cannot be read."""
+    status, there, address = _through(nics, source, process, page, offset, Need.READ, WORD)
+    found = there.read(address, WORD) if status is Status.OK else None
+    _keep_worst(nics[source], process, Status.BUS if status is Status.OK and found is None else status)
+    return b"\xff" * WORD if found is None else found
+
+
+def _through(
+    nics: Mapping[int, ReferenceNic], source: int, process: int, page: int, offset: int, need: Need, length: int
+) -> tuple[Status, ReferenceNic, int]:
+    """Whether bytes of a page of the aperture may be accessed, and where they are: a NIC, a bus
+    address."""
     here = nics[source]
     mapped = here.maps.get((process, page))
     if mapped is None or mapped.peer >= here.config.peers:
-        status = Status.INVALID
-    else:
-        there, at = nics[mapped.peer], mapped.page * PAGE_SIZE + offset
-        owner, number = divmod(mapped.exposure, EXPOSURES)
-        status, address, _ = there.lookup(owner, number, Need.WRITE, mapped.key, at, len(data))
-        if status is Status.OK and not there.write(address, data):
-            status = Status.BUS
+        return Status.INVALID, here, 0
+    there, at = nics[mapped.peer], mapped.page * PAGE_SIZE + offset
+    owner, number = divmod(mapped.exposure, EXPOSURES)
+    status, address, _ = there.lookup(owner, number, need, mapped.key, at, length)
+    return status, there, address
+
+
+def _keep_worst(here: ReferenceNic, process: int, status: Status) -> None:
+    """The first failure of a process since its last NOP is what that will tell."""
     if here.stored.get(process, Status.OK) is Status.OK:
         here.stored[process] = status
 

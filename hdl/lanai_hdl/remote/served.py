@@ -66,10 +66,17 @@ class ServedPacket:
         """Of a reply to an ATOMIC: what it found."""
         return Cat(self.size.as_value(), self.offset)
 
-    def accesses(self, entry):
+    @property
+    def loaded(self):
+        """Of a reply to a load: its word."""
+        return self.size.as_value()
+
+    def accesses(self, config, entry):
         """Whether the packet reads or writes host memory. `entry` is the request that it answers,
         if it is a reply."""
         data = (self.first.op == Op.DATA) & (entry.op == Op.READ)
+        if config.streams:
+            data &= ~entry.stored  # what a load has read goes to the host
         return (self.first.op == Op.WRITE) | (self.first.op == Op.ATOMIC) | self.appends | data
 
     def misaligned(self):

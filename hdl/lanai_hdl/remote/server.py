@@ -46,7 +46,8 @@ class PacketServer(Judging, Moving, Ending, wiring.Component):
     replies : ``Out(stream)``
     answered, resolve, resolution, ended, oldest, oldest_status, retire : of `Sequencer`
     command : ``Out(CommandRead())``; ``free``, ``freed``: the command of this buffer has ended
-    answered_store : ``Out(1)``, the stores of request `oldest` have ended
+    answered_store : ``Out(1)``, the stores of request `oldest` have ended; answered_load : the load,
+        whose word is `loaded`
     enable : ``In(1)``; without it every packet is dropped
     changed : ``In(1)``, a page or an exposure of any process is written
     served, atomic, ... : ``Out(1)``, a slot's events, as the counters of these names
@@ -73,6 +74,8 @@ class PacketServer(Judging, Moving, Ending, wiring.Component):
                 "free": Out(1),
                 "freed": Out(BUFFER_BITS),
                 "answered_store": Out(1),
+                "answered_load": Out(1),
+                "loaded": Out(32),
                 "enable": In(1),
                 "changed": In(1),
                 **{name: Out(1) for name in EVENTS},
@@ -223,7 +226,7 @@ class PacketServer(Judging, Moving, Ending, wiring.Component):
             sound = packet.well_formed(self.config, self.words, answers.open, answers.entry)
             # In WORDS, `full` may have been that of the FIFO before: it stands a slot after `settled`.
             late = packet.appends & (self._step == Step.RECORD) & self._append.full
-            m.d.comb += self.lookup.start.eq(packet.accesses(answers.entry) & ~late)
+            m.d.comb += self.lookup.start.eq(packet.accesses(self.config, answers.entry) & ~late)
             m.d.sync += [well_formed.eq(sound & self.enable), looks.eq(self.lookup.start), self._turn.eq(1)]
             m.d.sync += self._asked.eq(self._is_asked())
             self._tell_tail(m)

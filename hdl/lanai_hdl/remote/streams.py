@@ -30,9 +30,10 @@ def gathered_layout(config: RemoteParameters) -> data.StructLayout:
 
 
 class StorePort(wiring.Signature):
-    """The host's writes to the aperture and its maps, seen from the host: `word` is stored to word
+    """The host's accesses to the aperture and its maps, seen from the host: `word` is stored to word
     `place` (`store`), or is half `field` of the map of the page with this word (`map`), until
-    `taken`. With `begins` a command begins: stores before it go first."""
+    `taken`. Word `place` is read (`load`) until `loaded`, and then stands on `value`. With `begins` a
+    command begins: stores before it go first."""
 
     def __init__(self):
         super().__init__(
@@ -43,6 +44,9 @@ class StorePort(wiring.Signature):
                 "field": Out(1),
                 "word": Out(32),
                 "taken": In(1),
+                "load": Out(1),
+                "loaded": In(1),
+                "value": In(32),
                 "begins": Out(1),
             }
         )

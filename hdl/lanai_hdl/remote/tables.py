@@ -109,7 +109,7 @@ class PlaceWord(Word):
 
 class MapWord(Word):
     """First word of the map of a page of the aperture: the exposure, a number of the peer NIC, that
-    is written by stores to the page."""
+    is written by stores to the page and read by loads from it."""
 
     exposure: 8
     peer: 8

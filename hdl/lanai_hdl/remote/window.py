@@ -122,6 +122,7 @@ class HostSide(wiring.Component):
         is_busy = busy.bit_select(place.buffer[: len(busy).bit_length() - 1], 1)
         written = Signal()
         begins = written & place.in_commands & (place.field == START)
+        m.d.sync += window.rdata.eq(0)
         elsewhere, grant, lost = self._stores(m, place, begins & ~is_busy)
         nowhere = ~(place.in_commands | place.in_exposures | place.in_pages)
         m.d.comb += [
@@ -184,7 +185,6 @@ class HostSide(wiring.Component):
         window, owner = self.window, place.owner
         of_process = Array(busy.word_select(n, COMMANDS) for n in range(self.config.processes))
         in_use = self._in_use(m)
-        m.d.sync += window.rdata.eq(0)
         with m.If(~elsewhere & (place.inside == BUSY_AT)):
             m.d.sync += window.rdata.eq(of_process[owner] if len(owner) else of_process[0])
         with m.If(~elsewhere & (place.inside == IN_USE_AT)):
@@ -202,7 +202,7 @@ class HostSide(wiring.Component):
 
     def _stores(self, m, place, begins):
         """Three bits: the access is outside all processes' pages or to a map of the aperture; it may be
-        granted; it is a `fault`."""
+        granted; it is a `fault`. What a load has brought stands on `rdata` in the slot after it."""
         if not self.config.streams:
             return Const(0), Const(1), Const(0)
         window, stores, inside, owner = self.window, self.stores, place.inside, place.owner
@@ -219,8 +219,11 @@ class HostSide(wiring.Component):
             stores.place.eq(Mux(in_aperture, window.addr[2:], mapped)),
             stores.field.eq(window.addr[2]),
             stores.word.eq(window.wdata),
+            stores.load.eq(window.request & ~window.write & self.open & in_aperture),
             stores.begins.eq(begins),
         ]
-        stored = window.write & (in_aperture | in_maps)
-        lost = window.request & self.open & outside & ~stored
-        return outside | in_maps, ~stored | stores.taken, lost
+        stored, loads = window.write & (in_aperture | in_maps), ~window.write & in_aperture
+        with m.If(stores.loaded):
+            m.d.sync += window.rdata.eq(stores.value)
+        lost = window.request & self.open & outside & ~stored & ~loads
+        return outside | in_maps, Mux(stored, stores.taken, ~loads | stores.loaded), lost

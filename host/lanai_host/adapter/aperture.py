@@ -1,5 +1,6 @@
-"""Stores: a peer's memory, mapped into the host's window of the NIC."""
+"""Stores and loads: a peer's memory, mapped into the host's window of the NIC."""
 
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from lanai_hdl.errors import UserError
@@ -21,14 +22,15 @@ class _Page:
     page: int
 
 
-class ApertureStores:
-    """A process's part of the aperture. Pages are mapped when they are stored to; the one that was
-    used least recently makes room.
+class ApertureAccess:
+    """A process's part of the aperture. Pages are mapped when they are stored to or read; the one
+    that was used least recently makes room.
 
-    Stores are posted: what has become of them, the next NOP command tells.
+    Stores are posted: what has become of them, the next NOP command tells. It tells of loads too,
+    as one that has failed gives all ones.
 
     Attributes:
-        unsettled: there may be stores of which no NOP has told yet.
+        unsettled: there may be accesses of which no NOP has told yet.
     """
 
     def __init__(self, bus: Bus, config: Remote, process: int) -> None:
@@ -40,24 +42,40 @@ class ApertureStores:
 
     async def store(self, token: Token, offset: int, data: bytes) -> None:
         """Write whole words to byte `offset` of the target, combined as the bus can."""
+        self._check(token, offset, "data", len(data), "put")
+        done = 0
+        async for place, size in self._pieces(token, offset, len(data)):
+            await self._bus.write_block(place, data[done : done + size])
+            done += size
+
+    async def load(self, token: Token, offset: int, size: int) -> bytes:
+        """Whole words from byte `offset` of the target on. Each takes a round trip to its NIC."""
+        self._check(token, offset, "size", size, "get")
+        found = b""
+        async for place, piece in self._pieces(token, offset, size):
+            found += await self._bus.read_block(place, piece)
+        return found
+
+    def _check(self, token: Token, offset: int, name: str, size: int, other: str) -> None:
         if not self._config.streams:
-            raise UserError("this adapter has no aperture; take Remote(streams=4), or `put`")
-        for what, value in (("offset", token.first + offset), ("data", len(data))):
+            raise UserError(f"this adapter has no aperture; take Remote(streams=4), or `{other}`")
+        for what, value in (("offset", token.first + offset), (name, size)):
             if value % 4:
-                raise UserError(f"{what}: {value} bytes are not whole words of 4; `put` moves any bytes")
-        if not 0 <= offset <= token.size - len(data):
-            raise UserError(
-                f"offset={offset!r}: {len(data)} bytes from there on are not within the target's {token.size}"
-            )
-        at, end = token.first + offset, token.first + offset + len(data)
+                raise UserError(f"{what}: {value} bytes are not whole words of 4; `{other}` moves any bytes")
+        if not 0 <= offset <= token.size - size:
+            raise UserError(f"offset={offset!r}: {size} bytes from there on are not within the target's {token.size}")
+
+    async def _pieces(self, token: Token, offset: int, size: int) -> AsyncIterator[tuple[int, int]]:
+        """(offset in the host's window, bytes) of each piece of the target that lies in one page, which
+        is mapped."""
+        at, end = token.first + offset, token.first + offset + size
         while at < end:
             page, inside = divmod(at, PAGE_SIZE)
-            size = min(end - at, PAGE_SIZE - inside)
+            piece = min(end - at, PAGE_SIZE - inside)
             number = await self._map(_Page(token.node, token.exposure, token.key, page))
-            done = at - token.first - offset
             self.unsettled = True
-            await self._bus.write_block(aperture_at(self._process, number) + inside, data[done : done + size])
-            at += size
+            yield aperture_at(self._process, number) + inside, piece
+            at += piece
 
     async def _map(self, page: _Page) -> int:
         """The page of the aperture that is mapped to a page."""

@@ -8,7 +8,7 @@ from ..bus import reach
 from ..bus.base import PAGE_SIZE, Bus, HostBuffer, Pinned, Wait
 from ..config import HostConfig, free
 from ..remote import Access
-from .aperture import ApertureStores
+from .aperture import ApertureAccess
 from .commands import Command, Commands
 from .exposures import Exposure, Exposures
 from .operation import RemoteOperation
@@ -32,7 +32,7 @@ class RemoteMemory:
         self.bus = bus
         self._exposures = Exposures(bus, config, node, process)
         self._commands = Commands(bus, process, flags, costs, config.payload)
-        self._stores = ApertureStores(bus, config, process)
+        self._aperture = ApertureAccess(bus, config, process)
         self._own = Token(node, 0, 0, 0, 0)  # of no memory, for a command that needs none
         self._pinned: dict[int, Pinned] = {}  # by number of the exposure
         self._payload = config.payload
@@ -91,7 +91,13 @@ class RemoteMemory:
     async def store(self, token: Token, offset: int, data: bytes) -> None:
         """Store whole words to byte `offset` of the target, through the aperture. The next `settle`
         waits for them, and raises RemoteError if one was refused."""
-        await self._stores.store(token, offset, data)
+        await self._aperture.store(token, offset, data)
+
+    async def load(self, token: Token, offset: int, size: int) -> bytes:
+        """Whole words from byte `offset` of the target on, through the aperture, once all that was
+        stored before has been sent. The processor waits for each of them. One that cannot be read
+        is all ones, and the next `settle` raises RemoteError."""
+        return await self._aperture.load(token, offset, size)
 
     async def append(self, token: Token, offset: int, address: int, size: int) -> RemoteOperation:
         """Begin to append `size` bytes at `address`, one record, to the FIFO whose control words
@@ -156,9 +162,9 @@ class RemoteMemory:
     async def settle(self) -> None:
         """The store barrier: until all that was begun has ended, and all that was stored is in the
         targets' memory. Raises RemoteError for the oldest that failed."""
-        if self._stores.unsettled:
-            self._stores.unsettled = False
-            await self._start(Command(Op.NOP, self._own, 0, 0), "stores through the aperture")
+        if self._aperture.unsettled:
+            self._aperture.unsettled = False
+            await self._start(Command(Op.NOP, self._own, 0, 0), "stores and loads through the aperture")
         running = self._commands.running
         while self._commands.running:
             await self._take_ended()

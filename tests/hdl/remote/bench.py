@@ -170,6 +170,18 @@ class Side:
                 pass
             context.set(window.request, 0)
 
+    async def read(self, context, offset):
+        """A read of the adapter's part of the host's window; gives the word, and the slots that it
+        waited for its grant."""
+        window, waited = self.dut.window, 0
+        context.set(window.addr, offset - WINDOW_HOST)
+        context.set(window.write, 0)
+        context.set(window.request, 1)
+        while not (await context.tick().sample(window.grant))[2]:
+            waited += 1
+        context.set(window.request, 0)
+        return context.get(window.rdata), waited
+
     async def boot(self, context):
         dut = self.dut
         context.set(dut.control, ENABLE | self.number << NUMBER_SHIFT)

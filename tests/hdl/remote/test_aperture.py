@@ -1,4 +1,5 @@
-"""Stores to the aperture land in the peer's memory, and the next NOP tells how they ended."""
+"""Stores to the aperture land in the peer's memory, loads from it read that, and the next NOP tells
+how they ended."""
 
 import random
 from dataclasses import replace
@@ -26,6 +27,10 @@ async def map_page(context, side, number, page, *, key=KEY, peer=1, exposure=2):
 async def store(context, side, number, offset, data):
     words = [int.from_bytes(data[at : at + 4], "big") for at in range(0, len(data), 4)]
     await side.write(context, aperture_at(0, number) + offset, *words)
+
+
+async def load(context, side, number, offset):
+    return await side.read(context, aperture_at(0, number) + offset)
 
 
 async def barrier(context, side):
@@ -111,5 +116,91 @@ def test_stores_of_a_lossy_wire_land_once_and_in_order():
             content[at : at + len(data)] = data
         assert await barrier(context, source) is Status.OK
         assert target.dump(0, 256) == content
+
+    between(script, fate, config=CONFIG, timeout=300, retries=50)
+
+
+def test_a_load_waits_for_the_peers_word():
+    chance = random.Random(4)
+    content = chance.randbytes(2 * 4096)
+
+    async def script(context, source, target):
+        target.load(0, content)
+        await map_page(context, source, 3, 0)
+        await map_page(context, source, 6, 1)
+        for _ in range(10):
+            number, at = chance.choice([(3, 0), (6, 4096)]), 4 * chance.randrange(1024)
+            word, waited = await load(context, source, number[0], at)
+            assert word == int.from_bytes(content[number[1] + at :][:4], "big")
+            assert waited > 20  # two wires and the peer's memory
+        assert await barrier(context, source) is Status.OK
+
+    source, _ = between(script, config=CONFIG)
+    assert "REMOTE_FAULTS" not in source.counted()
+    assert source.counted()["REMOTE_PACKETS"] == 10
+
+
+def test_a_load_reads_what_was_stored_before_it():
+    async def script(context, source, target):
+        await map_page(context, source, 0, 0)
+        for value in range(1, 5):
+            await store(context, source, 0, 8, value.to_bytes(4, "big"))
+            await store(context, source, 0, 8 + BLOCK * value, b"more")
+            assert (await load(context, source, 0, 8))[0] == value
+        assert await barrier(context, source) is Status.OK
+
+    between(script, config=CONFIG)
+
+
+def test_a_load_that_fails_is_all_ones_and_the_next_nop_tells_why():
+    async def script(context, source, target):
+        target.load(0, b"abcd" * 1024)
+        for mapping, status in (
+            ({"key": KEY + 1}, Status.KEY),
+            ({"exposure": 9}, Status.EXPOSURE),
+            ({"page": 3}, Status.RANGE),
+            ({"peer": CONFIG.peers}, Status.INVALID),
+        ):
+            await map_page(context, source, 0, **{"page": 0, **mapping})
+            assert (await load(context, source, 0, 64))[0] == 0xFFFFFFFF
+            assert await barrier(context, source) is status
+            assert await barrier(context, source) is Status.OK
+        assert (await load(context, source, 1, 0))[0] == 0xFFFFFFFF  # a page without a map
+        assert await barrier(context, source) is Status.INVALID
+        await map_page(context, source, 0, 0)
+        assert (await load(context, source, 0, 64))[0] == int.from_bytes(b"abcd", "big")
+        assert await barrier(context, source) is Status.OK
+
+    between(script, config=CONFIG)
+
+
+def test_a_load_from_a_lost_peer_ends():
+    async def script(context, source, target):
+        await map_page(context, source, 0, 0)
+        assert (await load(context, source, 0, 0))[0] == 0xFFFFFFFF
+        assert await barrier(context, source) is Status.LOST
+
+    between(script, lambda words: [], config=CONFIG, timeout=100, retries=2)
+
+
+def test_loads_and_commands_over_a_lossy_wire():
+    """Reads of commands are under way while the host loads."""
+    chance = random.Random(9)
+    content = chance.randbytes(4096)
+
+    def fate(words):
+        return [] if chance.random() < 0.1 else [words] * chance.choice([1, 1, 2])
+
+    async def script(context, source, target):
+        target.load(0, content)
+        await map_page(context, source, 0, 0)
+        for _ in range(12):
+            at = 16 * chance.randrange(200)
+            tag = await source.start(context, Op.READ, 1, 2, at, 96, 5, 0)
+            here = 4 * chance.randrange(1024)
+            assert (await load(context, source, 0, here))[0] == int.from_bytes(content[here:][:4], "big")
+            assert await source.end(context, tag) is Status.OK
+            assert source.dump(0, 96) == content[at : at + 96]
+        assert await barrier(context, source) is Status.OK
 
     between(script, fate, config=CONFIG, timeout=300, retries=50)

@@ -1,4 +1,4 @@
-"""Stores through the aperture, by the driver, on the verilated gateware and as the reference model
+"""Stores and loads through the aperture, by the driver, on the verilated gateware and as the reference model
 has them."""
 
 import random
@@ -15,12 +15,13 @@ from lanai_hdl.remote.reference import (
     ReferenceExposure,
     ReferenceMap,
     ReferenceNic,
+    load,
     run,
     store,
 )
 from lanai_hdl.remote.tables import APERTURE_PAGES
 from lanai_host.adapter import RemoteError, Token
-from lanai_host.adapter.aperture import ApertureStores
+from lanai_host.adapter.aperture import ApertureAccess
 from lanai_sim.kernel.remote_hosts import idle, play
 
 REMOTE = Remote(streams=4)
@@ -57,6 +58,24 @@ def test_the_reference_stores_where_the_map_says_and_tells_the_first_failure_onc
     assert run(nics, 0, 0, NOP) == (Status.OK, 0)
 
 
+def test_the_reference_loads_what_is_there_and_tells_the_first_failure_once():
+    here, there = (ReferenceNic(REMOTE, windows={0: 1}) for _ in range(2))
+    nics = {0: here, 1: there}
+    there.memory[0x10000] = bytearray(range(256)) * 16
+    there.pages[0, 5], there.pages[0, 6] = 0x10000, 0x10001
+    there.exposures[0, 2] = ReferenceExposure(0, 2 * PAGE, 7, 5, True, read=True)
+    here.maps[0, 3], here.maps[0, 4] = ReferenceMap(1, 2, 7, 0), ReferenceMap(1, 2, 7, 1)
+    assert load(nics, 0, 0, 3, 16) == bytes(range(16, 20))
+    assert run(nics, 0, 0, NOP) == (Status.OK, 0)
+    store(nics, 0, 0, 3, 16, b"abcd")  # it may only be read
+    for page in (4, 5):  # the host refuses the one, and the other has no map
+        assert load(nics, 0, 0, page, 0) == b"\xff" * 4
+    assert run(nics, 0, 0, NOP) == (Status.RIGHT, 0)
+    assert load(nics, 0, 0, 4, 0) == b"\xff" * 4
+    assert run(nics, 0, 0, NOP) == (Status.BUS, 0)
+    assert run(nics, 0, 0, NOP) == (Status.OK, 0)
+
+
 @pytest.mark.parametrize(
     ("offset", "data", "message"),
     [
@@ -67,14 +86,31 @@ def test_the_reference_stores_where_the_map_says_and_tells_the_first_failure_onc
     ],
 )
 def test_what_cannot_be_stored(offset, data, message):
-    stores = ApertureStores(RecordedBus(), REMOTE, 0)
+    stores = ApertureAccess(RecordedBus(), REMOTE, 0)
     with pytest.raises(UserError, match=message):
         stores.store(Token(1, 2, 3, 0, 100), offset, data).send(None)
 
 
+@pytest.mark.parametrize(
+    ("offset", "size", "message"),
+    [
+        (2, 4, "offset: 2 bytes are not whole words of 4; `get` moves any bytes"),
+        (0, 3, "size: 3 bytes are not whole words of 4; `get`"),
+        (100, 4, "offset=100: 4 bytes from there on are not within the target's 100"),
+        (-4, 4, "offset=-4: 4 bytes"),
+    ],
+)
+def test_what_cannot_be_loaded(offset, size, message):
+    with pytest.raises(UserError, match=message):
+        ApertureAccess(RecordedBus(), REMOTE, 0).load(Token(1, 2, 3, 0, 100), offset, size).send(None)
+
+
 def test_an_adapter_without_aperture_is_refused():
-    with pytest.raises(UserError, match=r"no aperture; take Remote\(streams=4\)"):
-        ApertureStores(RecordedBus(), Remote(), 0).store(Token(1, 2, 3, 0, 100), 0, b"abcd").send(None)
+    access = ApertureAccess(RecordedBus(), Remote(), 0)
+    with pytest.raises(UserError, match=r"no aperture; take Remote\(streams=4\), or `put`"):
+        access.store(Token(1, 2, 3, 0, 100), 0, b"abcd").send(None)
+    with pytest.raises(UserError, match=r"no aperture; take Remote\(streams=4\), or `get`"):
+        access.load(Token(1, 2, 3, 0, 100), 0, 4).send(None)
 
 
 @dataclass(frozen=True)
@@ -96,7 +132,8 @@ async def settled(host):
 
 
 async def random_stores(host, chance, count):
-    """Stores of all sizes to all pages, some of which are refused; what settle raises."""
+    """Stores of all sizes to all pages, some of which are refused, and loads of some words; what
+    settle raises."""
     good, content = host.tokens[1], bytearray(host.size)
     bad = {
         Status.KEY: Token(good.node, good.exposure, good.key ^ 1, good.first, good.size),
@@ -116,6 +153,12 @@ async def random_stores(host, chance, count):
             else:
                 await host.remote.store(good, at, data)
                 content[at : at + size] = data
+            at = 4 * chance.randrange(SIZE // 4 - 1)
+            assert await host.remote.load(good, at, 8) == content[at : at + 8]
+            if chance.random() < 0.05:
+                status = chance.choice(list(bad))
+                assert await host.remote.load(bad[status], at, 4) == b"\xff" * 4
+                refused.add(status)
         status = await settled(host)
         assert status in (refused or {Status.OK})
         statuses.add(status)
@@ -153,3 +196,22 @@ def test_two_hosts_that_store_to_each_other_never_stop():
     first, second = play([program, program], NIC, size=16 * PAGE)
     assert first == bytes([8]) * size
     assert second == bytes([7]) * size
+
+
+@pytest.mark.slow
+def test_two_hosts_that_load_from_each_other_never_stop():
+    """A load gives the host bus back while it waits: the peer's load needs it."""
+
+    async def program(host):
+        peer, words = host.tokens[1 - host.node], 200
+        host.memory[: 4 * words] = bytes([host.node + 1]) * (4 * words)
+        await host.bus.elapse(10_000_000)
+        for at in range(0, 4 * words, 40):
+            assert await host.remote.load(peer, at, 40) == bytes([2 - host.node]) * 40
+            await host.remote.store(peer, PAGE + at, bytes([host.node + 5]) * 40)
+        await host.remote.settle()
+        await host.bus.elapse(50_000_000)
+        return bytes(host.memory[PAGE : PAGE + 4 * words])
+
+    first, second = play([program, program], NIC, size=16 * PAGE)
+    assert (set(first), set(second)) == ({6}, {5})

@@ -1,5 +1,5 @@
-"""Remote memory on the gateware: time of a put, a get and an atomic, and bandwidth, between two
-hosts on a switch. With `--mbcf` the paper's tables of its primitives as well, with `--sci` strided
+"""Remote memory on the gateware: time of a put, a get, a load and an atomic, and bandwidth, between
+two hosts on a switch. With `--mbcf` the paper's tables of its primitives as well, with `--sci` strided
 stores, with `--ring` nodes on an SCI ringlet."""
 
 import argparse
@@ -15,9 +15,10 @@ from ..papers.mbcf import primitives
 from ..papers.sci import ringlet, stores
 
 NAME = "remote"
-HELP = "remote memory: put, get, fetch-and-add, bandwidth"
+HELP = "remote memory: put, get, load, fetch-and-add, bandwidth"
 
 SIZES = (8, 64, 512, 4096)
+LOADED = (4, 64)  # bytes that are read through the aperture, a word at a time
 ROUNDS = 8
 MEGABYTE = 1_000_000
 
@@ -66,6 +67,14 @@ async def add(host: RemoteHost) -> float:
     return (host.bus.now - begin) / ROUNDS / 1e6
 
 
+async def load(host: RemoteHost, size: int) -> float:
+    """Microseconds of loads of so many bytes."""
+    begin = host.bus.now
+    for _ in range(ROUNDS):
+        await host.remote.load(host.tokens[1], 0, size)
+    return (host.bus.now - begin) / ROUNDS / 1e6
+
+
 async def bandwidth(host: RemoteHost, total: int, get: bool) -> float:
     """Megabytes a second of one long put, or get."""
     move = host.remote.get if get else host.remote.put
@@ -90,9 +99,14 @@ def measure(costs: HostConfig, stream: int) -> dict[str, float]:
         figures["get_mb_per_s"] = await bandwidth(host, stream, get=True)
         return figures
 
-    nic = lanai41().but(blocks=(Remote(),))
+    async def loads(host: RemoteHost) -> dict[str, float]:
+        await load(host, 4)  # maps the page
+        return {f"load_{size}_us": await load(host, size) for size in LOADED}
+
+    nic, with_aperture = (lanai41().but(blocks=(Remote(streams=streams),)) for streams in (0, 4))
     figures: dict[str, float] = play([program, idle], nic, costs=costs, size=128 * 1024)[0]
-    return figures
+    loaded: dict[str, float] = play([loads, idle], with_aperture, costs=costs, size=4096)[0]
+    return figures | loaded
 
 
 def run(args: argparse.Namespace) -> dict[str, float]:
