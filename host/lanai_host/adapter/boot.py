@@ -12,6 +12,7 @@ from ..bus.base import Bus
 
 WINDOW = 1 << 28  # bus addresses of a process; window 0 belongs to no process
 TIMEOUT = 6600  # slots: 100 us at 66 MHz, some times what the longest packet needs with both buses busy
+MOST_TIMEOUT = (1 << 24) - 1  # what the register holds
 RETRIES = 8
 
 
@@ -48,8 +49,8 @@ async def boot(
     for what, peer in (("number", number), *(("routes", peer) for peer in routes)):
         if not 0 <= peer < config.peers:
             raise UserError(f"{what}: NIC {peer!r} must be from 0 to {config.peers - 1} (Remote.peers)")
-    if not 1 <= timeout < 1 << 24:
-        raise UserError(f"timeout={timeout!r} must be from 1 to {(1 << 24) - 1} slots")
+    if not 1 <= timeout <= MOST_TIMEOUT:
+        raise UserError(f"timeout={timeout!r} must be from 1 to {MOST_TIMEOUT} slots")
     if not 0 <= retries <= 255:
         raise UserError(f"retries={retries!r} must be from 0 to 255")
     for peer, route in routes.items():

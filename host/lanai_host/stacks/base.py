@@ -29,6 +29,8 @@ class Placement:
         nic: what each NIC is built as.
         broadcasts: the fabric takes the route words of `lanai_hdl.link.route`, in which a node's
             port is its number.
+        passage: slots until a packet of so many bytes has passed the fabric, behind one of each other
+            NIC; 0: as long as it takes on a link of its own.
     """
 
     ranks: int
@@ -36,6 +38,7 @@ class Placement:
     route: Callable[[int, int], int]
     nic: "NicConfig"
     broadcasts: bool = False
+    passage: Callable[[int], int] = lambda size: 0
 
     @property
     def nodes(self) -> int:

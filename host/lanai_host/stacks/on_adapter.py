@@ -3,7 +3,7 @@ and their boot."""
 
 import random
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from lanai_hdl.remote.config import Remote
 from lanai_hdl.remote.packets import REQUEST_WORDS
 
 from ..adapter.attachment import Attachment, Place
-from ..adapter.boot import RETRIES, TIMEOUT, boot
+from ..adapter.boot import MOST_TIMEOUT, RETRIES, TIMEOUT, boot
 from ..bus.base import Bus
 from ..config import HostConfig
 from ..device import Device
@@ -58,7 +58,7 @@ class AdapterStack(NicStack):
         await check_machine(bus)
         await reset(bus)
         routes = {peer: placement.route(node, peer) for peer in range(placement.nodes)}
-        timeout = self.timeout(options, placement.nic) or timeout_on(placement.nic, adapter)
+        timeout = self.timeout(options, placement.nic) or timeout_on(placement.nic, adapter, placement.passage)
         await boot(bus, adapter, node, routes, timeout=timeout, retries=self.retries(options))
         places = places_of(placement)
         return {rank: Attachment(rank, places, adapter, asdict(options)) for rank in placement.ranks_on(node)}
@@ -98,11 +98,15 @@ class AdapterStack(NicStack):
         """A rank's device over its adapter. `members`: the ranks that began together with it."""
 
 
-def timeout_on(nic: "NicConfig", adapter: Remote) -> int:
-    """Slots without an answer until requests are sent again: 100 us, or more on a slow link, where
-    an answer may wait for packets that cross it in both directions."""
+def timeout_on(nic: "NicConfig", adapter: Remote, passage: Callable[[int], int] = lambda size: 0) -> int:
+    """Slots without an answer until requests are sent again: 100 us, or more where packets take long.
+
+    The request waits for the packet before it, and so does the reply. Each of the four has to pass the
+    fabric, where the other NICs may have a packet before it (`passage`, as `Placement` has it).
+    """
     packet = adapter.payload + 4 * (REQUEST_WORDS + 3)
-    return max(TIMEOUT, nic.slot_khz // 10, 4 * packet * nic.slot_khz // nic.link_kbytes)
+    alone = packet * nic.slot_khz // nic.link_kbytes
+    return min(MOST_TIMEOUT, max(TIMEOUT, nic.slot_khz // 10, 4 * max(alone, passage(packet))))
 
 
 def adapter_in(nic: "NicConfig") -> Remote | None:

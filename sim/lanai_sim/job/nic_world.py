@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -44,7 +45,14 @@ class NicWorld(World):
         super().__init__(config, kernel)
         net = fabrics.describe(config.fabric, -(-config.total_ranks // config.ranks_per_node))
         net.check()
-        self.placement = Placement(config.total_ranks, config.ranks_per_node, net.route, config.nic, net.broadcasts)
+        self.placement = Placement(
+            config.total_ranks,
+            config.ranks_per_node,
+            net.route,
+            config.nic,
+            net.broadcasts,
+            partial(net.passage, config.nic),
+        )
         self.stack.check(config.chosen_options, self.placement)
         self.planned = faults.plan(config.faults, net, SlotTime(config.nic.slot_khz))
         self.recorded: tuple[Callable[[], Inputs], Path] | None = None

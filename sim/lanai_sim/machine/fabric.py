@@ -72,6 +72,15 @@ class Fabric:
         switch = SwitchConfig(self.ports, config, barrier=barrier)
         return Layout(config, self.nics, self.cables, self.switches, switch)
 
+    def passage(self, config: NicConfig, size: int) -> int:
+        """Slots until a packet of `size` bytes has passed, behind one of each other NIC that wants the
+        same output."""
+        return max(1, self.nics - 1) * self.packet_slots(config, size)
+
+    def packet_slots(self, config: NicConfig, size: int) -> int:
+        """Slots of a packet of `size` bytes on a cable."""
+        return -(-size * config.slot_khz // config.link_kbytes)
+
     def check_nics(self, config: NicConfig) -> None:
         """UserError for NICs with the barrier tree where no switches join them. A subclass with a
         `layout` of its own has something else in their place."""

@@ -36,8 +36,8 @@ class MbcfOptions:
         inline: bytes up to which a message that answers a request rides in the notice; the receiver
             copies it.
         record: bytes of a record in a FIFO, if the adapter's packets hold as many.
-        timeout: microseconds without an answer until packets are sent again. 0: 100, or what the
-            link needs for a few. A wire on which NICs collide can keep an answer for milliseconds.
+        timeout: microseconds without an answer until packets are sent again. 0: what the fabric needs
+            (`on_adapter.timeout_on`).
     """
 
     requests: int = 1

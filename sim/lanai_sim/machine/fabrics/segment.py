@@ -26,6 +26,10 @@ class FrameBytes:
         """In slots, on a wire of so many kB/s."""
         return FrameTimes(*(slots(count, slot_khz, kbytes) for count in (self.lead, self.least, self.gap)))
 
+    def slots(self, size: int, slot_khz: int, kbytes: int) -> int:
+        """What a packet of `size` bytes takes on a wire of so many kB/s."""
+        return slots(max(self.lead + size, self.least) + self.gap, slot_khz, kbytes)
+
 
 def slots(count: int, slot_khz: int, kbytes: int) -> int:
     """What so many bytes take on a wire of so many kB/s."""
@@ -54,12 +58,28 @@ class Wire(Fabric):
     broadcasts: ClassVar[bool] = True
 
     def layout(self, config: NicConfig) -> Layout:
-        rate = min(self.kbytes or config.link_kbytes, config.link_kbytes)
+        rate = self._rate(config)
         frame = self.frame.times(config.slot_khz, rate)
-        unit, lost = (slots(count, config.slot_khz, rate) for count in (SLOT_TIME, JAM + self.frame.gap))
-        backoff = Backoff(unit, lost) if self.collides else None
-        segment = SegmentConfig(self.ports, config.but(link_kbytes=rate), frame, backoff=backoff)
+        segment = SegmentConfig(self.ports, config.but(link_kbytes=rate), frame, backoff=self._backoff(config))
         return Layout(config, self.nics, self.cables, self.switches, segment)
+
+    def passage(self, config: NicConfig, size: int) -> int:
+        """Behind a packet of every NIC, for they share the wire, and after the longest back-off."""
+        backoff = self._backoff(config)
+        return self.nics * self.packet_slots(config, size) + (backoff.longest if backoff else 0)
+
+    def packet_slots(self, config: NicConfig, size: int) -> int:
+        return self.frame.slots(size, config.slot_khz, self._rate(config))
+
+    def _rate(self, config: NicConfig) -> int:
+        return min(self.kbytes or config.link_kbytes, config.link_kbytes)
+
+    def _backoff(self, config: NicConfig) -> Backoff | None:
+        if not self.collides:
+            return None
+        rate = self._rate(config)
+        unit, lost = (slots(count, config.slot_khz, rate) for count in (SLOT_TIME, JAM + self.frame.gap))
+        return Backoff(unit, lost)
 
 
 def segment(

@@ -25,6 +25,9 @@ class FramedStar(Fabric):
         hub = SwitchingHubConfig(self.ports, config, frame=frame)
         return Layout(config, self.nics, self.cables, self.switches, hub)
 
+    def packet_slots(self, config: NicConfig, size: int) -> int:
+        return self.frame.slots(size, config.slot_khz, config.link_kbytes)
+
 
 class SwitchingHub(FabricKind):
     usage = "switching-hub"

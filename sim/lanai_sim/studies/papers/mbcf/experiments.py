@@ -23,7 +23,6 @@ BANDWIDTH_SIZES = (4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576)
 OUR_SIZES = BANDWIDTH_SIZES[:8]
 KERNELS = {"is": ("integer_sort", (3 << 20, 1)), "mg": ("multigrid", (16, 1, 1)), "mg_named": ("multigrid", (16, 1, 0))}
 KERNEL_RANKS = 8
-TIMEOUT = 20_000  # microseconds: a collision's back-off takes up to 5 ms on a wire of 100 Mbit/s
 CLOCK = 20_000_000  # picoseconds a look at the clock: kernels that compute look at nothing else
 
 
@@ -40,12 +39,6 @@ class Setting:
 
 def theirs(fabric: str = "hub") -> Setting:
     return Setting("theirs", supersparc_85(), mbcf_100baset(), fabric, MbcfOptions(inline=16, record=1408))
-
-
-def colliding() -> Setting:
-    """On a hub, with Ethernet's collisions."""
-    setting = theirs("csma")
-    return replace(setting, options=replace(setting.options, timeout=TIMEOUT))
 
 
 def ours() -> Setting:
@@ -98,8 +91,7 @@ def raw() -> Figures:
 
 
 def raw_colliding() -> Figures:
-    host, nic = supersparc_85(), mbcf_100baset()
-    found = primitives.colliding(host, nic, TIMEOUT * nic.slot_khz // 1000)
+    found = primitives.colliding(supersparc_85(), mbcf_100baset())
     return {f"theirs.{name}": value for name, value in found.items()}
 
 
@@ -114,7 +106,7 @@ EXPERIMENTS = [
     Experiment(
         "half_duplex",
         "table 4.2: peak bandwidth on a hub that does not, with collisions",
-        lambda q: bandwidth(colliding(), BANDWIDTH_SIZES, q, "half_duplex"),
+        lambda q: bandwidth(theirs("csma"), BANDWIDTH_SIZES, q, "half_duplex"),
     ),
     Experiment("primitives_colliding", "table 2.2 on a hub, with collisions", lambda q: raw_colliding()),
     Experiment("kernels", "table 4.3: kernels of our own that communicate as NPB IS and MG do", kernels),

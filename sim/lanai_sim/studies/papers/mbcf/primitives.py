@@ -3,16 +3,17 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from lanai_hdl.config import NicConfig
-from lanai_host.adapter.boot import TIMEOUT
 from lanai_host.adapter.exposures import Exposure
 from lanai_host.adapter.fifo import Fifo
 from lanai_host.adapter.token import Token
 from lanai_host.bus.base import PAGE_SIZE, HostBuffer, Wait, Watched
 from lanai_host.config import HostConfig, HostCost
 from lanai_host.remote import Access
+from lanai_host.stacks.on_adapter import timeout_on
 
 from ....kernel.remote_hosts import MEETING, RemoteHost, adapter_of, play
 from ....machine import fabrics
@@ -137,10 +138,10 @@ async def stream(way: Primitive, size: int) -> float:
 Measure = Callable[[Primitive, int], Coroutine[Any, Any, float]]
 
 
-def measure(
-    costs: HostConfig, nic: NicConfig, fabric: str, what: Measure, sizes: Sequence[int], timeout: int = TIMEOUT
-) -> dict[str, float]:
-    """What node 0 finds, by primitive and size. `timeout` as `boot` has it."""
+def measure(costs: HostConfig, nic: NicConfig, fabric: str, what: Measure, sizes: Sequence[int]) -> dict[str, float]:
+    """What node 0 finds, by primitive and size."""
+    net = fabrics.describe(fabric, 2)
+    timeout = timeout_on(nic, adapter_of(nic), partial(net.passage, nic))
     places: dict[int, Place] = {}
 
     async def program(host: RemoteHost) -> dict[str, float]:
@@ -156,9 +157,7 @@ def measure(
         return found
 
     done = [0, 0]
-    figures: dict[str, float] = play(
-        [program, program], nic, fabrics.describe(fabric, 2), costs=costs, timeout=timeout
-    )[0]
+    figures: dict[str, float] = play([program, program], nic, net, costs=costs, timeout=timeout)[0]
     return figures
 
 
@@ -181,8 +180,7 @@ def figures(costs: HostConfig, nic: NicConfig) -> dict[str, float]:
     }
 
 
-def colliding(costs: HostConfig, nic: NicConfig, timeout: int) -> dict[str, float]:
-    """The half-duplex rows of table 2.2 with collisions: ``colliding.<primitive>.<size>``. `timeout`:
-    slots; an answer may wait for a back-off."""
-    found = measure(costs, nic, "csma", stream, STREAM_SIZES, timeout)
+def colliding(costs: HostConfig, nic: NicConfig) -> dict[str, float]:
+    """The half-duplex rows of table 2.2 with collisions: ``colliding.<primitive>.<size>``."""
+    found = measure(costs, nic, "csma", stream, STREAM_SIZES)
     return {f"colliding.{figure}": value for figure, value in found.items()}

@@ -45,8 +45,7 @@ FRAME = Frame(
         "of class S, twice, as class W has twice as many random numbers. LU's receives name no source. A single "
         "process takes as long as the paper's by the choice of a block's price; what these times measure is what 8 or "
         "9 processes add. The paper's hub switched, half duplex; ours is `switching-hub`, full duplex. *Without a "
-        "network* is the same binary on `ideal`. IS runs with `--option timeout=20000`: with the default, class "
-        "W ended as one rank's NIC did not answer another's."
+        "network* is the same binary on `ideal`."
     ),
     ours="100BASE-TX",
     default="Myrinet",

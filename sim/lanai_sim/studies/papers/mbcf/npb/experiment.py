@@ -28,12 +28,11 @@ def measured(quick: bool, folder: str) -> Figures:
 def _measure(program: Program, binary: Path, which: str) -> Figures:
     """What a binary sends; if it is the one that is timed, its time with requests, without, and without a network."""
     compute = ("--compute", f"counted:{program.step_ns}ns")
-    device = (*MACHINE, *program.options)
     begin = dotted("theirs.npb", program.name)
-    texts = {"": run(binary, program.ranks, [*device, *compute])}
+    texts = {"": run(binary, program.ranks, [*MACHINE, *compute])}
     found = {dotted(begin, which, what): value for what, value in figures(totals(texts[""])).items()}
     if which == program.timed:
-        texts[NSR] = run(binary, program.ranks, [*device, *compute, "--option", "requests=0"])
+        texts[NSR] = run(binary, program.ranks, [*MACHINE, *compute, "--option", "requests=0"])
         texts[ALONE] = run(binary, program.ranks, [*WITHOUT_NETWORK, *compute])
         _, times = program.whole
         for way, text in texts.items():

@@ -25,7 +25,6 @@ class Program:
         any_source: the files whose nonblocking receives name no source in the variant `ANY`.
         whole: the class that tables 4.4 to 4.10 are measured with, and how often its timed part, as it
             is run here, goes into the paper's.
-        options: for the device, beside those of all programs.
     """
 
     name: str
@@ -36,7 +35,6 @@ class Program:
     any_source: str = ""
     whole: tuple[str, int] = ("", 0)
     header: str = "npbparams.h"
-    options: tuple[str, ...] = ()
 
     @property
     def variants(self) -> tuple[str, ...]:
@@ -52,14 +50,11 @@ class Program:
 # A nonblocking receive up to its source, which stands behind its type.
 SOURCE = r"(?is)(call mpi_irecv\((?:(?!call).)*?dp_type,[\s>]*)(?:north|south|east|west|nbr\(axis,-dir,k\)),"
 
-# With the default, class W of IS ends as a NIC does not answer: it may be that seven others write to it.
-LONG_TIMEOUT = ("--option", "timeout=20000")
-
 PROGRAMS = (
     Program("ep", 8, 754, "", {"S": 0}, whole=("S", 2)),  # class W has twice as many random numbers
     Program("mg", 8, 198, "", {"S": 0}, "MG/mg.f"),  # class W is another problem in NPB 3.3
     Program("cg", 8, 315, "niter", {"S": 2, "W": 1}, whole=("W", 15)),
-    Program("is", 8, 310, "MAX_ITERATIONS", {"S": 0, "W": 2}, whole=("W", 5), header="is.c", options=LONG_TIMEOUT),
+    Program("is", 8, 310, "MAX_ITERATIONS", {"S": 0, "W": 2}, whole=("W", 5), header="is.c"),
     Program("lu", 8, 992, "itmax_default", {"S": 2, "W": 2}, "LU/exchange_*.f", whole=("W", 150)),
     Program("sp", 9, 676, "niter_default", {"S": 3, "W": 2}, whole=("W", 200)),
     Program("bt", 9, 1525, "niter_default", {"S": 3, "W": 2}, whole=("W", 100)),
