@@ -1,6 +1,6 @@
 """How each claim is answered, and why those that are not are not."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from ....machine.presets import mbcf_100baset
@@ -8,7 +8,7 @@ from ..claims import Claim
 from ..verdicts import NOT_YET, ByFigure, ByShape, Figures, Way
 from . import primitives, times
 from .experiments import BANDWIDTH_SIZES, OUR_SIZES, ROUND_TRIP_SIZES
-from .npb.programs import ANY
+from .npb.programs import ANY, FEWER, ON_FEWER
 
 HOST = (
     "The kernel's prices are fitted on tables 2.1 and 2.2, the library's four on rows of this table; the adapter "
@@ -122,11 +122,22 @@ def _itself(figures: Figures, name: str) -> str:
         for figure, value in figures.items()
         if figure.startswith(begin) and figure.endswith(end)
     }
-    words = (
-        f"{value:.2f} % in class {which[-1]}{', receives without sources' * which.startswith(ANY)}"
-        for which, value in sorted(found.items(), key=lambda one: one[0][::-1])
-    )
+    words = (f"{value:.2f} % {_words(which.split('.'))}" for which, value in sorted(found.items(), key=_place))
     return f" NPB's {name.upper()}: {'; '.join(words)}." if found else ""
+
+
+def _place(one: tuple[str, float]) -> tuple[bool, str]:
+    """Fewer ranks last, then by class."""
+    return one[0].startswith(ON_FEWER), one[0][::-1]
+
+
+def _words(which: Sequence[str]) -> str:
+    """Of the parts of a figure's name: perhaps the ranks, perhaps the variant, the class."""
+    return (
+        f"in class {which[-1]}"
+        + ", receives without sources" * (ANY in which)
+        + f", on {FEWER} ranks" * (ON_FEWER in which)
+    )
 
 
 def _multigrid(figures: Figures) -> str:

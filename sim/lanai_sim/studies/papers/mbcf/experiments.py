@@ -7,6 +7,7 @@ or, for what is full duplex, a hub that switches.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from lanai_hdl.config import NicConfig, lanai41
 from lanai_host.config import HostConfig, supersparc_85
@@ -15,8 +16,9 @@ from lanai_host.stacks.mbcf.options import MbcfOptions
 from ....machine.presets import mbcf_100baset
 from ... import ranks
 from ..measuring import Experiment, Figures
-from . import primitives, programs
+from . import primitives, programs, times
 from .npb import experiment as npb
+from .npb.programs import PROGRAMS
 
 ROUND_TRIP_SIZES = (0, 4, 16, 64, 256, 1024, 4096)
 BANDWIDTH_SIZES = (4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576)
@@ -110,7 +112,15 @@ EXPERIMENTS = [
     ),
     Experiment("primitives_colliding", "table 2.2 on a hub, with collisions", lambda q: raw_colliding()),
     Experiment("kernels", "table 4.3: kernels of our own that communicate as NPB IS and MG do", kernels),
-    Experiment("npb", "tables 4.3 to 4.10: NPB 3.3 itself (`--npb DIR`)", npb.measured, needs="npb"),
+    *(
+        Experiment(
+            f"npb_{one.name}",
+            f"tables 4.3 and {times.table(one.name)}: NPB's {one.name.upper()} itself (`--npb DIR`)",
+            partial(npb.measured, one),
+            needs="npb",
+        )
+        for one in PROGRAMS
+    ),
     Experiment("our_round_trip", "table 4.1 on the project's testbed", lambda q: round_trip(ours(), q)),
     Experiment("our_bandwidth", "table 4.2 on the project's testbed", lambda q: bandwidth(ours(), OUR_SIZES, q)),
 ]

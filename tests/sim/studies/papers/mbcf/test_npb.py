@@ -30,6 +30,11 @@ RECEIVES = """\
      >     dp_type, nbr(axis,-dir,k), msg_type(axis,dir),
      >     mpi_comm_world, msg_id(axis,dir,1), ierr)
 """
+MG_IN_SETPARAMS = """\
+  if      (class == 'S') { problem_size = 32;   nit = 4; }
+  else if (class == 'W') { problem_size = 128;  nit = 4; }
+  else if (class == 'A') { problem_size = 256;  nit = 4; }
+"""
 OUTPUT = """\
  Time in seconds =                     0.06
  Mop/s total     =                   160.00
@@ -50,6 +55,7 @@ def folder(tmp_path):
     for name in (*building.NEEDED, "IS/is.c"):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text("")
+    (root / "sys" / "setparams.c").write_text(MG_IN_SETPARAMS)
     (root / "sys" / "Makefile").write_text("all:\n\tcp setparams.sh setparams; chmod +x setparams\n")
     (root / "sys" / "setparams.sh").write_text('#!/bin/sh\necho "x $*: niter=15, itmax_default = 50" > npbparams.h\n')
     make = "all:\n\tcat npbparams.h *.[cf] ../config/make.def > ../bin/{}.$(CLASS).$(NPROCS)\n"
@@ -90,6 +96,8 @@ def test_binaries_are_built_in_a_copy_with_our_compilers(folder, tmp_path):
     assert "x cg 8 S: niter=2," in text
     assert f"MPIF77 = {sys.executable} -m lanai_sim mpifort --count" in text
     assert f"FMPI_LIB = {tmp_path}/work/totals.o" in text
+    changed = (tmp_path / "work" / "npb" / "sys" / "setparams.c").read_text()
+    assert changed == MG_IN_SETPARAMS.replace("128;  nit = 4;", "64;  nit = 40;")
     any_source = sources.build(named("lu"), 8, "W", 2, ANY)
     assert any_source.read_text().count("mpi_any_source") == 2
     named_sources = sources.build(named("lu"), 8, "W", 2)  # the change is undone
@@ -131,7 +139,7 @@ def test_an_experiment_is_left_out_without_what_it_needs():
         """A table with all experiments but one."""
 
         def find(self, point):
-            return None if point["experiment"] == "npb" else type("Row", (), {"figures": {}})
+            return None if point["experiment"].startswith("npb_") else type("Row", (), {"figures": {}})
 
     module = studies.find("mbcf").experiments.__name__
     assert measuring.figures(module, Kept(), True, 1, pytest.fail, {}) == {}
@@ -165,30 +173,38 @@ def test_each_program_is_verified_before_it_is_measured(monkeypatch, tmp_path):
     monkeypatch.setattr(experiment, "run", run)
     program = Program("lu", 8, 992, "itmax_default", {"S": 2, "W": 2}, "LU/e*.f", whole=("W", 150))
     monkeypatch.setattr(experiment, "PROGRAMS", (program,))
-    found = experiment.measured(False, "there")
+    found = experiment.measured(program, False, "there")
     assert runs == [
         ("lu.S.8.0", 8, "ideal", "ideal"),
         ("lu.S.8.2", 8, "mbcf", "counted:992ns"),
         ("lu.S.8.2any_source", 8, "mbcf", "counted:992ns"),
-        ("lu.W.8.2", 8, "mbcf", "counted:992ns"),
+        ("lu.S.4.2any_source", 4, "mbcf", "counted:992ns"),
         ("lu.W.8.2any_source", 8, "mbcf", "counted:992ns"),
         ("lu.W.8.2any_source", 8, "mbcf", "requests=0"),
         ("lu.W.8.2any_source", 8, "ideal", "counted:992ns"),
+        ("lu.W.4.2any_source", 4, "mbcf", "counted:992ns"),
+        ("lu.W.4.2any_source", 4, "mbcf", "requests=0"),
     ]
+    assert found["theirs.npb.lu.on_4.any_source.W.written_percent"] == 75
     assert found["theirs.npb.lu.S.written_percent"] == found["theirs.npb.lu.any_source.S.written_percent"] == 75
     seconds = {name: value for name, value in found.items() if name.endswith("seconds")}
     assert seconds == pytest.approx(
-        {f"theirs.npb.lu.{way}seconds": s for way, s in (("", 9), ("nsr.", 12), ("alone.", 9))}
+        {
+            f"theirs.npb.lu.{way}seconds": s
+            for way, s in (("", 9), ("nsr.", 12), ("alone.", 9), ("on_4.", 9), ("on_4.nsr.", 12))
+        }
     )
     assert (found["theirs.npb.lu.mops"], found["theirs.npb.lu.nsr.mops"]) == (160, 120)
     monkeypatch.setattr(experiment, "run", lambda *_: OUTPUT.replace("SUCC", "UNSUCC"))
     with pytest.raises(UserError, match="NPB's LU does not verify its result"):
-        experiment.measured(False, "there")
+        experiment.measured(program, False, "there")
+    assert experiment.measured(named("bt"), True, "there") == {}
 
 
 def test_times_are_of_the_whole_problem_of_class_w():
-    """What is run, times `whole`, is what the paper ran: class W's own iterations in NPB 3.3 too."""
-    own = {"cg": 15, "is": 10, "lu": 300, "sp": 400, "bt": 200}
+    """What is run, times `whole`, is what the paper ran: class W's own iterations, in NPB 3.3 too but
+    for MG."""
+    own = {"mg": 40, "cg": 15, "is": 10, "lu": 300, "sp": 400, "bt": 200}
     assert {one.name for one in PROGRAMS if one.timed} == {*own, "ep"} == set(times.WHY)
     for name, iterations in own.items():
         kind, factor = named(name).whole
@@ -203,18 +219,21 @@ def test_tables_4_4_to_4_10_are_answered_by_it():
     found["theirs.npb.cg.alone.seconds"] = 8.0
     found |= {f"theirs.npb.{name}.mops": 50.0 for name in times.WHY}
     found |= {f"theirs.npb.{name}.nsr.mops": 40.0 for name in times.WHY}
+    found |= {f"theirs.npb.{name}.on_4.seconds": 21.0 for name in times.WHY}
+    found |= {f"theirs.npb.{name}.on_4.nsr.seconds": 22.0 for name in times.WHY}
     answers = {one.claim.id.removeprefix("mbcf."): one for one in studies.find("mbcf").answer(found)}
     assert (answers["t4_6.cg.sr"].value, answers["t4_6.cg.nsr"].value) == (10, 12.5)
     assert answers["t4_6.cg.sr"].claim.value == 11.24
     assert answers["t4_6.cg.sr"].why.endswith("Without a network: 8 s.")
     better = answers["s4_3.sr_better"]
     assert (better.holds, better.saw) == (True, "CG 0.80, IS 0.80, LU 0.80, SP 0.80 times NSR")
+    four = answers["t4_6.cg.fewer"]
+    assert (four.holds, four.saw) == (True, "4 processes: SR 21 s (paper 20.94), NSR 22 s (paper 21.44)")
+    assert answers["t4_9.sp.fewer"].holds is False
     rows = [one for name, one in answers.items() if re.match(r"t4_([4-9]|10)\.", name)]
     assert len(rows) == 4 * 7
-    assert sum(one.answered for one in rows) == 2 * 6
+    assert sum(one.answered for one in rows) == 3 * 7
     assert {one.why for one in rows if one.claim.id.endswith("mpich")} == {times.NOT_RUN["mpich"]}
-    assert "Only the largest number of processes is run" in answers["t4_4.ep.fewer"].why
-    assert "128^3" in answers["t4_5.mg.sr"].why
     without = {one.claim.id: one.why for one in studies.find("mbcf").answer({})}
     assert without["mbcf.t4_6.cg.sr"] == without["mbcf.t4_4.ep.nsr"] == times.NO_NPB
     found["theirs.npb.sp.mops"] = 39.0
@@ -223,7 +242,17 @@ def test_tables_4_4_to_4_10_are_answered_by_it():
 
 
 def test_table_4_3_is_answered_by_it():
-    kinds = ("ep.S", "cg.S", "cg.W", "lu.W", "lu.any_source.W", "sp.W", "bt.W", "mg.any_source.S")
+    kinds = (
+        "ep.S",
+        "cg.S",
+        "cg.W",
+        "lu.W",
+        "lu.any_source.W",
+        "sp.W",
+        "bt.W",
+        "mg.any_source.S",
+        "mg.on_4.any_source.S",
+    )
     kernels = {f"theirs.kernel.{one}.{what}": 0.0 for one in ("mg", "mg_named") for what in ("written_percent", "ms")}
     found = {f"theirs.npb.{kind}.written_percent": 40.0 + n for n, kind in enumerate(kinds)}
     assert not any(plot.lines for plot in studies.find("mbcf").draw(found).values())
@@ -231,4 +260,7 @@ def test_table_4_3_is_answered_by_it():
     assert [answers[name].value for name in ("ep", "cg", "lu", "sp", "bt")] == [40, 42, 44, 45, 46]
     assert answers["cg"].why.endswith("NPB's CG: 41.00 % in class S; 42.00 % in class W.")
     assert answers["lu"].why.endswith("NPB's LU: 43.00 % in class W; 44.00 % in class W, receives without sources.")
-    assert answers["mg"].saw.endswith("NPB's MG: 47.00 % in class S, receives without sources.")
+    assert answers["mg"].saw.endswith(
+        "NPB's MG: 47.00 % in class S, receives without sources; "
+        "48.00 % in class S, receives without sources, on 4 ranks."
+    )

@@ -7,36 +7,41 @@ from lanai_host.errors import UserError
 
 from ...measuring import Figures
 from .building import Sources
-from .programs import ALONE, NSR, PROGRAMS, Program, dotted
+from .programs import ALONE, FEWER, NSR, PROGRAMS, Program, begin, dotted
 from .running import MACHINE, WITHOUT_NETWORK, figures, is_verified, run, speed, totals
 
 
-def measured(quick: bool, folder: str) -> Figures:
-    """The figures of all programs, with `quick` of the first one. `folder` is the user's NPB3.3-MPI."""
+def measured(program: Program, quick: bool, folder: str) -> Figures:
+    """The figures of a program; with `quick` only those of the first one. `folder` is the user's
+    NPB3.3-MPI."""
+    if quick and program is not PROGRAMS[0]:
+        return {}
     found: Figures = {}
     with tempfile.TemporaryDirectory(prefix="lanai-npb-") as work:
         sources = Sources(Path(folder), Path(work))
-        for program in PROGRAMS[:1] if quick else PROGRAMS:
-            _verify(sources, program)
-            for kind, iterations in program.iterations.items():
-                for variant in program.variants:
-                    binary = sources.build(program, program.ranks, kind, iterations, variant)
-                    found |= _measure(program, binary, dotted(variant, kind))
+        _verify(sources, program)
+        for kind, iterations in program.iterations.items():
+            for ranks in (program.ranks, FEWER):
+                for variant in program.variants(kind) if ranks == program.ranks else (program.variant,):
+                    binary = sources.build(program, ranks, kind, iterations, variant)
+                    found |= _measure(program, ranks, binary, dotted(variant, kind))
     return found
 
 
-def _measure(program: Program, binary: Path, which: str) -> Figures:
-    """What a binary sends; if it is the one that is timed, its time with requests, without, and without a network."""
+def _measure(program: Program, ranks: int, binary: Path, which: str) -> Figures:
+    """What a binary sends. If it is the one that is timed, its time with requests, without, and on all
+    ranks without a network."""
     compute = ("--compute", f"counted:{program.step_ns}ns")
-    begin = dotted("theirs.npb", program.name)
-    texts = {"": run(binary, program.ranks, [*MACHINE, *compute])}
-    found = {dotted(begin, which, what): value for what, value in figures(totals(texts[""])).items()}
+    start = begin(program, ranks)
+    texts = {"": run(binary, ranks, [*MACHINE, *compute])}
+    found = {dotted(start, which, what): value for what, value in figures(totals(texts[""])).items()}
     if which == program.timed:
-        texts[NSR] = run(binary, program.ranks, [*MACHINE, *compute, "--option", "requests=0"])
-        texts[ALONE] = run(binary, program.ranks, [*WITHOUT_NETWORK, *compute])
+        texts[NSR] = run(binary, ranks, [*MACHINE, *compute, "--option", "requests=0"])
+        if ranks == program.ranks:
+            texts[ALONE] = run(binary, ranks, [*WITHOUT_NETWORK, *compute])
         _, times = program.whole
         for way, text in texts.items():
-            found |= {dotted(begin, way, what): value for what, value in speed(text, times).items()}
+            found |= {dotted(start, way, what): value for what, value in speed(text, times).items()}
     return found
 
 
