@@ -125,9 +125,14 @@ def _run(program: Program, command: Sequence[str], environment: Mapping[str, str
     found = json.loads(figures.read_text())["figures"] if figures.exists() else {}
     trouble = ""
     if done.returncode or not (kept or program.silent):
-        said = done.stderr.strip().splitlines()
+        said = without_folders(done.stderr).strip().splitlines()
         trouble = f"exit code {done.returncode}" + (f": {said[-1]}" if said else "")
     return Run(kept, seconds, found, trouble)
+
+
+def without_folders(text: str) -> str:
+    """Files by their names alone: their folders differ from machine to machine."""
+    return re.sub(r"(?<![^\s'\"(=])/(?:[^\s/:]+/)+", "", text)
 
 
 def _kept(program: Program, text: str) -> tuple[str, ...]:

@@ -39,6 +39,22 @@ def test_the_page_has_a_row_for_each():
     assert "```\nsum 2\n```" in text
 
 
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        (
+            "ImportError: /home/me/.cache/libmpi.so.12: undefined symbol: x",
+            "ImportError: libmpi.so.12: undefined",
+        ),
+        ("cannot open '/usr/lib/a b.so'", "cannot open 'a b.so'"),
+        ("a/b per second, 3 / 4", "a/b per second, 3 / 4"),
+        ("(see /etc/hosts)", "(see hosts)"),
+    ],
+)
+def test_a_page_names_no_folder_of_this_machine(said, shown):
+    assert program_runs.without_folders(said).startswith(shown)
+
+
 def test_a_program_runs_here_and_on_mpich(monkeypatch):
     """MPICH's mpiexec is replaced: what is held here is how both are started and read."""
     files = jobs.mpich_files()
