@@ -18,14 +18,7 @@ STRIDES = {
 }
 TOTAL = {8: 2 * KIB, 256: 16 * KIB}  # bytes that a run stores
 MAPPED = APERTURE_PAGES * PAGE_SIZE  # what a process can have mapped at one time
-STORE_SETUP = 9  # clocks before the first word of a line, fitted on the best of sci.s4_3.strided_write_256
-CABLE = 16  # slots, fitted on the best of sci.s4_3.strided_write_8: four stores are acknowledged in 1.09 us
 UNCOMBINED_LINE = 8  # bytes: what a processor without write combining gives the bus at one time
-
-
-def store_nic(nic: NicConfig) -> NicConfig:
-    """The NIC with the constants that are fitted on stores."""
-    return nic.but(pio_write_setup=STORE_SETUP, link_latency=CABLE)
 
 
 def uncombined(nic: NicConfig) -> NicConfig:
@@ -57,7 +50,6 @@ async def measured(host: RemoteHost) -> Figures:
 def figures(nic: NicConfig) -> Figures:
     """Of a NIC with an aperture: ``combined.store.<access>.<stride>_mibps``, and ``uncombined``."""
     found: Figures = {}
-    nic = store_nic(nic)
     for name, one in (("combined", nic), ("uncombined", uncombined(nic))):
         result: Figures = play([measured, idle], one, size=2 * MAPPED, costs=pentium3_800())[0]
         found |= {f"{name}.{what}": value for what, value in result.items()}

@@ -24,5 +24,5 @@ def test_strided_stores():
 
 
 def test_hosts_with_and_without_write_combining_differ_in_nothing_else():
-    nic = stores.store_nic(sci_d330())
+    nic = sci_d330()
     assert (nic.pio_line, replace(stores.uncombined(nic), pio_line=nic.pio_line)) == (32, nic)
