@@ -1,6 +1,6 @@
 """NICs without firmware on a bench: processors that the bench drives, models around them."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
 from amaranth import Module
@@ -12,6 +12,7 @@ from ..sram.memory import MemorySram
 from ..systems.two_nics import TwoNics
 from .bench_processor import BenchProcessor, FirmwareActions
 from .hostmemory import HostMemory
+from .kept import SHELF
 from .link import LinkSink, LinkSource
 from .pio import PioHost
 from .pysim import Bench, PysimPins
@@ -33,15 +34,39 @@ class World:
 Script = Callable[[Any, World], Awaitable[None]]
 
 
-class Side:
-    """A NIC with memory for SRAM (`init`: its first words) and its `world`. The bench drives its
-    processor unless one is given."""
+class Gateware:
+    """A NIC with memory for SRAM (`init`: its first words). The bench drives its processor unless
+    one is given."""
 
-    def __init__(self, config: NicConfig = SMALL, init: Iterable[int] = (), processor: Any = None) -> None:
-        self.config = config
+    def __init__(self, config: NicConfig, init: Iterable[int] = (), processor: Any = None) -> None:
         self.bench_processor = BenchProcessor() if processor is None else None
         self.sram = MemorySram(config, init)
         self.nic = Nic(config, sram=self.sram, processor=self.bench_processor if processor is None else processor)
+
+
+class Simulated:
+    """The gateware of all sides, and its bench."""
+
+    def __init__(self, parts: Sequence[Gateware], top: Any, slots: int) -> None:
+        self.parts = parts
+        self.top = top
+        self.bench = Bench(top, slots)
+
+
+class Side:
+    """A NIC and its `world`."""
+
+    def __init__(
+        self,
+        config: NicConfig = SMALL,
+        init: Iterable[int] = (),
+        processor: Any = None,
+        gateware: Gateware | None = None,
+    ) -> None:
+        self.config = config
+        self.gateware = gateware or Gateware(config, init, processor)
+        self.bench_processor = self.gateware.bench_processor
+        self.nic, self.sram = self.gateware.nic, self.gateware.sram
         self.world = World()
         self._rows = list(self.sram.memory.data)
 
@@ -81,12 +106,17 @@ class Chip(Side):
     def __init__(
         self, config: NicConfig = SMALL, *, slots: int = 60_000, init: Iterable[int] = (), processor: Any = None
     ) -> None:
-        super().__init__(config, init, processor)
-        top = Module()
-        top.submodules.slots = counter = SlotCounter()
-        top.submodules.nic = self.nic
-        top.d.comb += self.nic.now.eq(counter.now)
-        self.bench = Bench(top, slots)
+        def make() -> Simulated:
+            gateware, top = Gateware(config, init, processor), Module()
+            top.submodules.slots = counter = SlotCounter()
+            top.submodules.nic = gateware.nic
+            top.d.comb += gateware.nic.now.eq(counter.now)
+            return Simulated([gateware], top, slots)
+
+        init = tuple(init)
+        made = make() if processor is not None else SHELF.take(("chip", config, init), slots, make)
+        super().__init__(config, gateware=made.parts[0])
+        self.bench = made.bench
 
     def run(
         self,
@@ -116,9 +146,13 @@ class Pair:
     """Two NICs on one cable: `sides`."""
 
     def __init__(self, config: NicConfig = SMALL, *, slots: int = 60_000) -> None:
-        self.sides = (Side(config), Side(config))
-        self.top = TwoNics([side.nic for side in self.sides], config.link_latency)
-        self.bench = Bench(self.top, slots)
+        def make() -> Simulated:
+            parts = [Gateware(config) for _ in range(2)]
+            return Simulated(parts, TwoNics([part.nic for part in parts], config.link_latency), slots)
+
+        made = SHELF.take(("pair", config), slots, make)
+        self.sides = [Side(config, gateware=part) for part in made.parts]
+        self.top, self.bench = made.top, made.bench
 
     def run(self, *scripts: Script) -> None:
         """Run a script for each side, both at once."""

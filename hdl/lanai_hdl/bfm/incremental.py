@@ -42,11 +42,21 @@ class IncrementalEngine(PySimEngine):
         self._delta_cycles = 0
         self._vcd_writers: list[Any] = []
         self._active_triggers: set[Any] = set()
+        self._lasting = {at: [*slot.wakers] for at, slot in enumerate(self._state.slots) if slot.wakers}
         self._queue_all()
 
     def reset(self) -> None:
+        """As new, but for the processes that were added: they begin again. Amaranth's own engine
+        would also wake what they waited for before."""
+        for at, slot in enumerate(self._state.slots):
+            slot.wakers[:] = self._lasting.get(at, ())
+        self._active_triggers.clear()
+        self._delta_cycles = 0
         super().reset()
         self._queue_all()
+
+    def forget_testbenches(self) -> None:
+        self._testbenches.clear()
 
     def _queue_all(self) -> None:
         for piece in self._pieces:

@@ -50,6 +50,8 @@ class Bench:
 
     The run ends when all processes added by `add` have ended; those added by `add_background` run
     until then. A run that reaches the limit raises TimeoutError: nothing in a NIC may hang.
+
+    `ended`: a run has come to its end. `restart` makes the bench ready for another.
     """
 
     def __init__(self, dut: Any, slots: int = 100_000) -> None:
@@ -60,7 +62,14 @@ class Bench:
         self.simulator = simulator(top)
         self.simulator.add_clock(1 / 66e6)
         self.open = 0
+        self.ended = False
         self.simulator.add_process(self._watchdog)
+
+    def restart(self, slots: int) -> None:
+        """As new: without processes, all signals and memories as they are at first."""
+        self.slots, self.open, self.ended = slots, 0, False
+        self.simulator._engine.forget_testbenches()
+        self.simulator.reset()
 
     def add(self, process: Callable[[Any], Any]) -> None:
         async def counted(context: Any) -> None:
@@ -86,6 +95,7 @@ class Bench:
         else:
             with self.simulator.write_vcd(wave):
                 self.simulator.run()
+        self.ended = True
 
 
 async def stream_put(context: Any, stream: Any, values: Iterable[Any], *, idle: float = 0.0, seed: int = 0) -> None:

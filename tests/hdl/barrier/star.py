@@ -12,6 +12,7 @@ from lanai_hdl.barrier.csr import LOST
 from lanai_hdl.barrier.end import timeout
 from lanai_hdl.barrier.flit import BarrierKind
 from lanai_hdl.bfm import Bench
+from lanai_hdl.bfm.kept import SHELF
 from lanai_hdl.config import NicConfig
 from lanai_hdl.switch.switch import Switch
 from lanai_hdl.switch_config import SwitchConfig
@@ -51,27 +52,35 @@ class Node:
         raise AssertionError(f"the barrier is not passed: {self.seen:#x}")
 
 
+class Simulated:
+    """Barrier blocks, each with its reset, and switches, on a bench."""
+
+    def __init__(self, nics, switch, slots, make_switches):
+        top = Module()
+        self.blocks = [BarrierBlock(switch.nic) for _ in range(nics)]
+        self.resets = [Signal() for _ in range(nics)]
+        for n, (block, reset) in enumerate(zip(self.blocks, self.resets, strict=True)):
+            top.submodules[f"block{n}"] = ResetInserter(reset)(block)
+        self.switches = make_switches(top, switch)
+        for n, switch in enumerate(self.switches):
+            top.submodules[f"switch{n}"] = switch
+        self.bench = Bench(top, slots)
+
+
 class Cabled(ABC):
     """Barrier blocks and switches with the barrier tree, by cables whose flits `fault` may change."""
 
-    def __init__(self, nics, fault, config, slots):
-        self.config = config
+    def __init__(self, nics, fault, switch, slots):
+        self.latency = switch.nic.link_latency
         self.fault = fault or (lambda wire, slot, kind, data: (kind, data))
-        self.top = Module()
-        self.blocks = [BarrierBlock(config) for _ in range(nics)]
-        self.resets = [Signal() for _ in range(nics)]
-        for n, (block, reset) in enumerate(zip(self.blocks, self.resets, strict=True)):
-            self.top.submodules[f"block{n}"] = ResetInserter(reset)(block)
-        self.switches = self.make_switches()
-        for n, switch in enumerate(self.switches):
-            self.top.submodules[f"switch{n}"] = switch
-        self.bench = Bench(self.top, slots)
+        made = SHELF.take((type(self), nics, switch), slots, lambda: Simulated(nics, switch, slots, self.make_switches))
+        self.blocks, self.resets, self.switches, self.bench = made.blocks, made.resets, made.switches, made.bench
         self.slot = 0
         self.arrived = []  # (wire, slot, kind, data) of control flits
         self.stopped = ()  # wires whose receiver says STOP
 
     @abstractmethod
-    def make_switches(self):
+    def make_switches(self, top, config):
         """All switches, with their inputs driven in `top`."""
 
     @abstractmethod
@@ -80,7 +89,7 @@ class Cabled(ABC):
 
     async def _wires(self, context):
         ways = self.ways()
-        on_way = [[(0, 0)] * self.config.link_latency for _ in ways]
+        on_way = [[(0, 0)] * self.latency for _ in ways]
         while True:
             for wire, (sender, receiver) in enumerate(ways):
                 kind, data = context.get(sender.kind.as_value()), context.get(sender.data)
@@ -141,11 +150,12 @@ class Star(Cabled):
     `fault` says."""
 
     def __init__(self, nics=3, fault=None, config=CONFIG, slots=20_000, **switch):
-        self.switch = Switch(SwitchConfig(max(2, nics), config, barrier=(1 << nics) - 1, **switch))
+        config = SwitchConfig(max(2, nics), config, barrier=(1 << nics) - 1, **switch)
         super().__init__(nics, fault, config, slots)
+        [self.switch] = self.switches
 
-    def make_switches(self):
-        return [self.switch]
+    def make_switches(self, top, config):
+        return [Switch(config)]
 
     def ways(self):
         ways = [(block.wire_tx, self.switch.rx[n]) for n, block in enumerate(self.blocks)]

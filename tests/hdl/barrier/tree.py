@@ -22,13 +22,14 @@ class Tree(Cabled):
         def only_control(wire, slot, kind, data):
             return fault(wire, slot, kind, data) if kind in KINDS else (kind, data)
 
-        super().__init__(len(NICS), only_control if fault else None, CONFIG, slots)
+        config = SwitchConfig(PORTS, CONFIG, barrier=(1 << PORTS) - 1, cascaded=True)
+        super().__init__(len(NICS), only_control if fault else None, config, slots)
 
-    def make_switches(self):
+    def make_switches(self, top, config):
         switches = []
         for members, parent in zip(MEMBERS, PARENT, strict=True):
-            switch = Switch(SwitchConfig(PORTS, CONFIG, barrier=(1 << PORTS) - 1, cascaded=True))
-            self.top.d.comb += [switch.barrier_members.eq(members), switch.barrier_parent.eq(parent)]
+            switch = Switch(config)
+            top.d.comb += [switch.barrier_members.eq(members), switch.barrier_parent.eq(parent)]
             switches.append(switch)
         return switches
 

@@ -6,6 +6,7 @@ from collections import deque
 from amaranth import Cat, Module
 
 from lanai_hdl.bfm import Bench
+from lanai_hdl.bfm.kept import SHELF
 from lanai_hdl.config import NicConfig
 from lanai_hdl.link.deframer import PartKind
 from lanai_hdl.link.flit import Kind
@@ -45,7 +46,8 @@ class Side:
 
     def __init__(self, number, *, timeout=2000, retries=3, config=SMALL):
         self.number, self.timeout, self.retries = number, timeout, retries
-        self.dut = RemoteAdapter(NIC, config)
+        self.config = config
+        self.dut = RemoteAdapter(NIC, config)  # `play` may replace it by one like it
         self.pages = {0x10000 + n: bytearray(PAGE) for n in range(4)}
         self.sent, self.arriving, self.reads = [], deque(), []
         self.routes = []  # of all packets that were begun
@@ -242,13 +244,24 @@ class Side:
         raise AssertionError("the adapter does not come to rest")
 
 
+class Simulated:
+    """The adapters of these sides, and their bench."""
+
+    def __init__(self, sides, slots):
+        self.duts = [side.dut for side in sides]
+        top = Module()
+        for n, dut in enumerate(self.duts):
+            top.submodules[f"side_{n}"] = dut
+        self.bench = Bench(top, slots)
+
+
 def play(sides, script, *, slots=30_000, wire=None):
     """Runs `async def script(context)` with the sides' models; `wire(context)` carries packets
     between them."""
-    top = Module()
-    for n, side in enumerate(sides):
-        top.submodules[f"side_{n}"] = side.dut
-    bench = Bench(top, slots)
+    simulated = SHELF.take(tuple(side.config for side in sides), slots, lambda: Simulated(sides, slots))
+    bench = simulated.bench
+    for side, dut in zip(sides, simulated.duts, strict=True):
+        side.dut = dut
     for side in sides:
         for model in (side.memory, side.transmits, side.receives, side.counting, side.watching):
             bench.add_background(model)
