@@ -58,6 +58,10 @@ class IncrementalEngine(PySimEngine):
     def forget_testbenches(self) -> None:
         self._testbenches.clear()
 
+    def load(self, memory: Any, words: list[int]) -> None:
+        """The first rows of a memory get other values than they have at first."""
+        self._state.slots[self._state.get_memory(memory)].data[: len(words)] = words
+
     def _queue_all(self) -> None:
         for piece in self._pieces:
             piece.queue.clear()

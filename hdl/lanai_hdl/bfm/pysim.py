@@ -71,6 +71,10 @@ class Bench:
         self.simulator._engine.forget_testbenches()
         self.simulator.reset()
 
+    def load(self, memory: Any, words: Iterable[int]) -> None:
+        """Before a run: the first rows of a memory, an `amaranth.lib.memory.Memory`."""
+        self.simulator._engine.load(memory.data, list(words))
+
     def add(self, process: Callable[[Any], Any]) -> None:
         async def counted(context: Any) -> None:
             await process(context)

@@ -17,7 +17,7 @@ class Counter:
     def __init__(self, slots=100):
         m = Module()
         self.step, self.total, self.at = Signal(8), Signal(8, init=3), Signal(2)
-        m.submodules.memory = memory = Memory(shape=8, depth=4, init=[9, 8, 7, 6])
+        m.submodules.memory = self.memory = memory = Memory(shape=8, depth=4, init=[9, 8, 7, 6])
         write, self.read = memory.write_port(), memory.read_port(domain="comb")
         m.d.comb += [write.addr.eq(self.at), write.en.eq(1), write.data.eq(self.total), self.read.addr.eq(self.at + 1)]
         m.d.sync += [self.total.eq(self.total + self.step), self.at.eq(self.at + 1)]
@@ -61,6 +61,14 @@ def test_the_limit_is_that_of_the_run():
     counter.bench.restart(5)
     with pytest.raises(TimeoutError, match="within 5 slots"):
         counter.run(range(9))
+
+
+def test_a_memory_is_loaded_for_one_run():
+    counter = Counter()
+    counter.bench.load(counter.memory, [50, 60])
+    assert [read for _, read in counter.run([0, 0, 0, 0])] == [60, 7, 6, 3]
+    counter.bench.restart(100)
+    assert [read for _, read in counter.run([0, 0, 0, 0])] == [8, 7, 6, 3]
 
 
 class StandIn:

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 from amaranth import Module
 
-from lanai_hdl.bfm import simulator
+from lanai_hdl.bfm import Bench
+from lanai_hdl.bfm.kept import SHELF
 from lanai_hdl.config import NicConfig
 from lanai_hdl.core.core import Core
 from lanai_hdl.isa import NOP, TrapCause, encode
@@ -50,21 +51,31 @@ class Ran:
         return [pc for _, pc, _ in self.retired]
 
 
+class Simulated:
+    """A core and its SRAM on a bench."""
+
+    def __init__(self):
+        self.core = core = Core(SRAM)
+        self.sram = sram = MemorySram(NicConfig(sram_size=SRAM))
+        top = Module()
+        top.submodules.core, top.submodules.sram = core, sram
+        top.d.comb += [
+            sram.port.enable.eq(core.lbus.grant),
+            sram.port.write.eq(core.lbus.write & core.lbus.grant),
+            sram.port.addr.eq(core.lbus.addr >> 2),
+            sram.port.wdata.eq(core.lbus.wdata),
+            sram.port.be.eq(core.lbus.be),
+            core.lbus.rdata.eq(sram.port.rdata),
+        ]
+        self.bench = Bench(top)
+
+
 def run(program, slots=200, taken=lambda slot: False, wait=lambda slot, ran: False, register_value=0):
     """Run `program` (see `words_of`) for that many slots; `taken(slot)` says that another master has
     the slot."""
-    core = Core(SRAM)
-    sram = MemorySram(NicConfig(sram_size=SRAM), words_of(program))
-    top = Module()
-    top.submodules.core, top.submodules.sram = core, sram
-    top.d.comb += [
-        sram.port.enable.eq(core.lbus.grant),
-        sram.port.write.eq(core.lbus.write & core.lbus.grant),
-        sram.port.addr.eq(core.lbus.addr >> 2),
-        sram.port.wdata.eq(core.lbus.wdata),
-        sram.port.be.eq(core.lbus.be),
-        core.lbus.rdata.eq(sram.port.rdata),
-    ]
+    simulated = SHELF.take("core", slots + 2, Simulated)
+    core, sram = simulated.core, simulated.sram
+    simulated.bench.load(sram.memory, words_of(program))
     ran = Ran()
 
     async def bench(ctx):
@@ -94,8 +105,6 @@ def run(program, slots=200, taken=lambda slot: False, wait=lambda slot, ran: Fal
             ran.trap = (TrapCause(ctx.get(core.trap.cause)), ctx.get(core.trap.pc))
         ran.memory = [ctx.get(sram.memory.data[i]) for i in range(SRAM // 4)]
 
-    sim = simulator(top)
-    sim.add_clock(1e-6)
-    sim.add_testbench(bench)
-    sim.run()
+    simulated.bench.add(bench)
+    simulated.bench.run()
     return ran

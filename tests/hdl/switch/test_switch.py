@@ -7,7 +7,8 @@ from itertools import pairwise
 
 import pytest
 
-from lanai_hdl.bfm import simulator
+from lanai_hdl.bfm import Bench
+from lanai_hdl.bfm.kept import SHELF
 from lanai_hdl.config import BlockedAction, lanai41
 from lanai_hdl.errors import UserError
 from lanai_hdl.link.crc import crc32
@@ -42,10 +43,19 @@ class Node:
     stops_seen: int = 0
 
 
+class Simulated:
+    """A switch on a bench."""
+
+    def __init__(self, config):
+        self.switch = Switch(config)
+        self.bench = Bench(self.switch, WATCHDOG + 1)
+
+
 def run(config, nodes, slots=None, seed=1):
     """Turn the switch until it is idle and no port has anything to send (or for `slots`). Returns
     (switch counters, slots turned)."""
-    dut = Switch(config)
+    simulated = SHELF.take(config, WATCHDOG + 1, lambda: Simulated(config))
+    dut = simulated.switch
     rng = random.Random(seed)
     result = {}
 
@@ -76,10 +86,8 @@ def run(config, nodes, slots=None, seed=1):
         names = ("bad_routes", "blocked", "strays", "forwarded", "resets")
         result.update({name: ctx.get(getattr(dut, name)) for name in names}, slots=slot)
 
-    sim = simulator(dut)
-    sim.add_clock(1e-6)
-    sim.add_testbench(bench)
-    sim.run()
+    simulated.bench.add(bench)
+    simulated.bench.run()
     return result
 
 

@@ -6,9 +6,9 @@ import random
 import pytest
 from amaranth import Cat, ClockDomain, Module, ResetInserter, Signal, Value
 from amaranth.lib.wiring import In, Out
-from amaranth.sim import Simulator
 from pairs import first_of
 
+from lanai_hdl.bfm import simulator
 from lanai_hdl.block import NicBlock
 from lanai_hdl.config import lanai41
 from lanai_hdl.remote.block import RemoteAdapter
@@ -101,7 +101,9 @@ def side_by_side(make, slots, chances, *, any_if_idle=(), resets=0.002):
     m.submodules.whole = ResetInserter(reset)(whole)
     m.submodules.resting = resting
     source = random.Random(SEED)
-    widths = {name: len(value) for name, value in members(whole, In).items()}
+    inputs = [members(block, In) for block in (whole, resting)]
+    outputs, ours = members(whole, Out), members(resting, Out)
+    widths = {name: len(value) for name, value in inputs[0].items()}
     found = {"differ": set(), "rested": 0, "unsettled": 0}
 
     async def bench(ctx):
@@ -118,23 +120,21 @@ def side_by_side(make, slots, chances, *, any_if_idle=(), resets=0.002):
             ctx.set(Cat(clk, resting.state_clk, resting.input_clk), 0)
             ctx.set(Cat(clk, resting.state_clk), 1 | awake << 1)
             values = random_inputs(widths, chances, source)
-            for block in (whole, resting):
-                ports = members(block, In)
+            for ports in inputs:
                 ctx.set(Cat(*ports.values()), sum_of(ports, values))
             ctx.set(reset, source.random() < resets)
             await settle()
             now = bool(ctx.get(resting.awake))
             found["unsettled"] += not (now or awake) and bool(ctx.get(resting.unsettled))
-            ours = members(resting, Out)
-            for name, value in members(whole, Out).items():
+            for name, value in outputs.items():
                 if (now or name not in any_if_idle) and ctx.get(value) != ctx.get(ours[name]):
                     found["differ"].add(name)
             found["rested"] += not (now or awake)
             awake = now
 
-    simulator = Simulator(m)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulation = simulator(m)
+    simulation.add_testbench(bench)
+    simulation.run()
     assert not found["unsettled"], "a block at rest asks for nothing"
     return found["differ"], found["rested"]
 
