@@ -7,6 +7,7 @@ from amaranth import Module
 from amaranth.lib import wiring
 
 from lanai_hdl.bfm import Bench, HostMemory, PysimPins, SramModel, stream_put
+from lanai_hdl.bfm.kept import SHELF
 from lanai_hdl.config import NicConfig
 from lanai_hdl.host_bus.bus import HostBus
 from lanai_hdl.host_dma.engine import HostDma
@@ -15,15 +16,21 @@ CONFIG = NicConfig(sram_size=8192, max_burst=64, read_setup=2, write_setup=1)
 DEFAULTS = {"host": 0, "local": 0, "length": 0, "to_host": 0, "feed": 0, "follow": 0, "stop": 0, "refused": 0}
 
 
-class Engine:
-    """The engine on its bus, between a model of host memory and one of the SRAM."""
-
-    def __init__(self, config=CONFIG, slots=30_000):
+class Wired:
+    def __init__(self, config, slots):
         self.dma, self.bus = HostDma(config), HostBus(config)
         top = Module()
         top.submodules.dma, top.submodules.bus = self.dma, self.bus
         wiring.connect(top, self.dma.bus, self.bus.engine)
         self.bench = Bench(top, slots)
+
+
+class Engine:
+    """The engine on its bus, between a model of host memory and one of the SRAM."""
+
+    def __init__(self, config=CONFIG, slots=30_000):
+        made = SHELF.take(("host dma", config), slots, lambda: Wired(config, slots))
+        self.dma, self.bus, self.bench = made.dma, made.bus, made.bench
         self.events = []
 
     def run(self, descriptors, check, *, refuse=0.0, pause=0.0, latency=1, prepare=None):

@@ -3,8 +3,7 @@
 import random
 from dataclasses import dataclass, field
 
-from amaranth.sim import Simulator
-
+from lanai_hdl.bfm import simulator
 from lanai_hdl.config import lanai41
 from lanai_hdl.link.crc import crc32
 from lanai_hdl.link.flit import Kind
@@ -71,7 +70,7 @@ def run(config, nodes, seed=1):
             raise AssertionError(f"the ring is not idle after {WATCHDOG} slots")
         found.update({name: ctx.get(getattr(dut, name)) for name in COUNTERS})
 
-    sim = Simulator(dut)
+    sim = simulator(dut)
     sim.add_clock(1e-6)
     sim.add_testbench(bench)
     sim.run()

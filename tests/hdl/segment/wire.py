@@ -3,7 +3,8 @@
 import random
 from dataclasses import dataclass, field
 
-from lanai_hdl.bfm import simulator
+from lanai_hdl.bfm import Bench
+from lanai_hdl.bfm.kept import SHELF
 from lanai_hdl.config import lanai41
 from lanai_hdl.link.crc import crc32
 from lanai_hdl.link.flit import Kind
@@ -55,10 +56,17 @@ def small(ports=3, **changes):
     return SegmentConfig(ports=ports, nic=nic, **changes)
 
 
+class Simulated:
+    def __init__(self, config):
+        self.segment = Segment(config)
+        self.bench = Bench(self.segment, WATCHDOG + 2)
+
+
 def run(config, nodes, seed=1):
     """Turn the segment until it is idle and no NIC has anything to send. The counters, `drops`
     among them."""
-    dut = Segment(config)
+    made = SHELF.take(config, WATCHDOG + 2, lambda: Simulated(config))
+    dut = made.segment
     rng = random.Random(seed)
     result = {}
 
@@ -91,8 +99,6 @@ def run(config, nodes, seed=1):
         result.update({name: ctx.get(getattr(dut, name)) for name in COUNTERS})
         result["drops"] = [ctx.get(drops) for drops in dut.drops]
 
-    sim = simulator(dut)
-    sim.add_clock(1e-6)
-    sim.add_testbench(bench)
-    sim.run()
+    made.bench.add(bench)
+    made.bench.run()
     return result

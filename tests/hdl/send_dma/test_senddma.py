@@ -4,6 +4,7 @@ import pytest
 from amaranth import Module
 
 from lanai_hdl.bfm import Bench, PysimPins, SramModel, stream_get, stream_put
+from lanai_hdl.bfm.kept import SHELF
 from lanai_hdl.config import NicConfig
 from lanai_hdl.link.flit import Kind
 from lanai_hdl.send_dma.engine import SendCredit, SendDma
@@ -17,7 +18,7 @@ def word(address):
     return 0x5A000000 | address
 
 
-class Engine:
+class Wired:
     def __init__(self):
         self.dma, self.credit = SendDma(CONFIG), SendCredit()
         top = Module()
@@ -29,6 +30,12 @@ class Engine:
             self.dma.credit.eq(self.credit.value),
         ]
         self.bench = Bench(top, 10_000)
+
+
+class Engine:
+    def __init__(self):
+        made = SHELF.take("send dma", 10_000, Wired)
+        self.dma, self.credit, self.bench = made.dma, made.credit, made.bench
         self.dones = 0
 
     def run(self, descriptors, flits, *, refuse=0.0, pause=0.0, then=None, count=0):
