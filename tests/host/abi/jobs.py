@@ -23,3 +23,9 @@ def alone(*command, **environment):
 def together(ranks, *command, device="ideal", options=(), timeout=120):
     """`lanai run` of a program."""
     return lanai("run", "--quiet", "-n", ranks, "--device", device, *options, *command, timeout=timeout)
+
+
+def mpicc(*arguments):
+    """`lanai mpicc`, which must succeed."""
+    done = lanai("mpicc", *arguments, timeout=120)
+    assert done.returncode == 0, done.stderr

@@ -9,7 +9,7 @@ import pytest
 from lanai_host.mpi.errors import ErrorClass
 from lanai_sim.studies.benches.mpi import mpich
 
-from .jobs import CLI, C, together
+from .jobs import C, mpicc, together
 
 EXPECTED = [
     *[("Send", "RANK"), ("Recv", "RANK"), ("Bcast", "ROOT"), ("Scan", "COMM"), ("Exscan", "COMM")],
@@ -27,9 +27,7 @@ MPICH_ENDS = 12  # at MPI_Intercomm_merge of no inter-communicator it dies
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
     made = tmp_path_factory.mktemp("between") / "between_groups"
-    command = [*CLI, "mpicc", "-Wall", "-Wextra", "-Werror", str(C / "between_groups.c"), "-o", str(made)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    mpicc("-Wall", "-Wextra", "-Werror", str(C / "between_groups.c"), "-o", str(made))
     return made
 
 

@@ -1,17 +1,14 @@
 """`lanai run --report-leaks`: what a program has left behind, by rank and kind."""
 
-import subprocess
-
 import pytest
 
-from .jobs import CLI, C, together
+from .jobs import C, mpicc, together
 
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
     path = tmp_path_factory.mktemp("leaks") / "leaks"
-    done = subprocess.run([*CLI, "mpicc", str(C / "leaks.c"), "-o", str(path)], capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr
+    mpicc(str(C / "leaks.c"), "-o", str(path))
     return str(path)
 
 

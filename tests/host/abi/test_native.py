@@ -1,14 +1,13 @@
 """Puts and flushes without Python on `ideal`: whatever goes on beside them, all is as Python does it,
 which a traced run shows."""
 
-import subprocess
 import sys
 
 import pytest
 
 from lanai_sim.job.start import start
 
-from .jobs import CLI, together
+from .jobs import mpicc, together
 from .native_jobs import head, run
 
 pytest.importorskip("mpi4py")
@@ -192,7 +191,7 @@ def test_a_profiling_tool_sees_each_call(tmp_path):
         for file, text in zip(files, sources, strict=True):
             file.write_text(text)
         program = tmp_path / "program"
-        subprocess.run([*CLI, "mpicc", *map(str, files), "-o", str(program)], check=True)
+        mpicc(*map(str, files), "-o", str(program))
         said.append(together(2, str(program)).stdout.splitlines())
     assert said[0][0].startswith("4950 ")
     assert sorted(said[1]) == ["100 puts", *said[0]]

@@ -1,13 +1,11 @@
 """Profiling: a tool that defines MPI's functions itself and calls the library's by their PMPI_
 names."""
 
-import subprocess
-
 import pytest
 
 from lanai_host.abi import header
 
-from .jobs import CLI, C, alone, together
+from .jobs import CLI, C, alone, mpicc, together
 
 MPI_1_2 = [f"MPI_{name}" for name in (C / "mpi12.txt").read_text().split()]
 # Together they call every function of MPI-1.2.
@@ -54,9 +52,7 @@ def calls(shim):
     found = {}
     for name in PROGRAMS:
         program = str(shim.with_name(name))
-        command = [*CLI, "mpicc", "-O0", "-w", str(C / f"{name}.c"), str(shim), "-o", program]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+        mpicc("-O0", "-w", str(C / f"{name}.c"), str(shim), "-o", program)
         done = together(2, program)
         assert done.stdout == "all right\n", done.stderr
         found[name] = {line.removeprefix("called ") for line in done.stderr.splitlines() if line.startswith("called ")}
@@ -79,9 +75,8 @@ def test_the_library_does_not_call_itself_through_the_shim(calls):
 
 def test_a_preloaded_shim_works_too(shim, tmp_path):
     library, program = str(tmp_path / "shim.so"), str(tmp_path / "program")
-    make = [*CLI, "mpicc", "-w"]
-    subprocess.run([*make, "-shared", "-fPIC", str(shim), "-o", library], check=True)
-    subprocess.run([*make, str(C / "numbers.c"), "-o", program], check=True)
+    mpicc("-w", "-shared", "-fPIC", str(shim), "-o", library)
+    mpicc("-w", str(C / "numbers.c"), "-o", program)
     done = alone(program, LD_PRELOAD=library)
     assert done.stdout == "all right\n", done.stderr
     assert "called MPI_Finalize" in done.stderr

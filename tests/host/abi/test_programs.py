@@ -1,13 +1,12 @@
 """Programs as they are: mpi4py and C, alone and under `lanai run`."""
 
 import re
-import subprocess
 import sys
 
 import pytest
 from pairs import in_turn
 
-from .jobs import CLI, C, alone, together
+from .jobs import C, alone, mpicc, together
 
 PROGRAMS = [
     "collectives",
@@ -35,22 +34,14 @@ def compiled(tmp_path_factory):
     """The C programs, compiled with `lanai mpicc`, by name."""
     directory = tmp_path_factory.mktemp("c")
     for name in PROGRAMS:
-        done = subprocess.run(
-            [*CLI, "mpicc", "-O1", "-Wno-deprecated-declarations", str(C / f"{name}.c"), "-o", str(directory / name)],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
+        mpicc("-O1", "-Wno-deprecated-declarations", str(C / f"{name}.c"), "-o", str(directory / name))
     return {name: str(directory / name) for name in PROGRAMS}
 
 
 @pytest.fixture(scope="module")
 def phases(tmp_path_factory):
     binary = tmp_path_factory.mktemp("c") / "phases"
-    command = [*CLI, "mpicc", "-O1", str(C / "phases.c"), "-o", str(binary)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    mpicc("-O1", str(C / "phases.c"), "-o", str(binary))
     return str(binary)
 
 

@@ -1,17 +1,15 @@
 """Memory that the program names and that is not there, or not writable: an MPI error on every
 device, and nothing else is hurt."""
 
-import subprocess
-
 import pytest
 
-from .jobs import CLI, C, together
+from .jobs import C, mpicc, together
 
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
     made = tmp_path_factory.mktemp("reach") / "reach"
-    subprocess.run([*CLI, "mpicc", "-O1", str(C / "reach.c"), "-o", str(made)], check=True)
+    mpicc("-O1", str(C / "reach.c"), "-o", str(made))
     return str(made)
 
 

@@ -1,19 +1,16 @@
 """Sessions as the only way into MPI, and beside MPI_Init."""
 
-import subprocess
 import sys
 
 import pytest
 
-from .jobs import CLI, C, alone, together
+from .jobs import C, alone, mpicc, together
 
 
 @pytest.fixture(scope="module", params=[[], ["-mpi-abi"]], ids=["mpich", "abi"])
 def program(request, tmp_path_factory):
     path = str(tmp_path_factory.mktemp("sessions") / "sessions")
-    command = [*CLI, "mpicc", *request.param, "-O1", "-Wall", "-Werror", str(C / "sessions.c"), "-o", path]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    mpicc(*request.param, "-O1", "-Wall", "-Werror", str(C / "sessions.c"), "-o", path)
     return path
 
 
@@ -84,8 +81,7 @@ def test_sessions_begin_again(tmp_path):
     """A library that a program calls from time to time has a session each time."""
     (tmp_path / "again.c").write_text(AGAIN)
     program = str(tmp_path / "again")
-    command = [*CLI, "mpicc", str(tmp_path / "again.c"), "-o", program]
-    subprocess.run(command, capture_output=True, text=True, check=True)
+    mpicc(str(tmp_path / "again.c"), "-o", program)
     done = together(3, program)
     assert (done.stdout, done.returncode) == ("3 3 3 ", 0), done.stderr
     assert "without" not in done.stderr
@@ -135,8 +131,7 @@ def test_sessions_go_on_after_finalize(beside, printed, tmp_path):
     """One that was there before, and one that begins later. MPI_Finalize ends what MPI_Init began."""
     (tmp_path / "finalized.c").write_text(FINALIZED)
     program = str(tmp_path / "finalized")
-    command = [*CLI, "mpicc", "-w", str(tmp_path / "finalized.c"), "-o", program]
-    subprocess.run(command, capture_output=True, text=True, check=True)
+    mpicc("-w", str(tmp_path / "finalized.c"), "-o", program)
     done = together(2, program, *beside)
     assert (done.stdout, done.returncode) == (printed, 0), done.stderr
 

@@ -1,8 +1,6 @@
 """Programs of the MPI-5 standard ABI: C programs linked with libmpi_abi.so.1, and which ABI a
 program gets."""
 
-import subprocess
-
 import pytest
 
 from lanai_host.abi import library_directory
@@ -11,7 +9,7 @@ from lanai_host.abi.mixture import check_process
 from lanai_host.abi.programs import environment, flavor_of
 from lanai_host.errors import UserError
 
-from .jobs import CLI, C, alone, together
+from .jobs import CLI, C, alone, mpicc, together
 
 PROGRAMS = ["collectives", "communicators", "files", "numbers", "one_sided", "point_to_point", "tools", "topologies"]
 
@@ -21,9 +19,7 @@ def compiled(tmp_path_factory):
     """C programs of the standard ABI, compiled with `lanai mpicc -mpi-abi`, by name."""
     directory = tmp_path_factory.mktemp("standard")
     for name in PROGRAMS:
-        command = [*CLI, "mpicc", "-mpi-abi", "-O1", str(C / f"{name}.c"), "-o", str(directory / name)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+        mpicc("-mpi-abi", "-O1", str(C / f"{name}.c"), "-o", str(directory / name))
     return {name: directory / name for name in PROGRAMS}
 
 

@@ -1,14 +1,12 @@
 """The tools interface on NICs, where it reads what they count. (tests/host/c/tools.c is also among
 the programs on `ideal`.)"""
 
-import subprocess
-
 import pytest
 
 from lanai_hdl.machine import COUNTER_NAMES, host_offset
 from lanai_sim.job.grant import Forbidden, Grant
 
-from .jobs import CLI, C, together
+from .jobs import C, mpicc, together
 
 
 def test_counters_may_be_read_by_every_rank_and_written_by_none():
@@ -25,6 +23,6 @@ def test_counters_may_be_read_by_every_rank_and_written_by_none():
 
 def test_a_tool_reads_what_the_nic_counts(tmp_path):
     program = str(tmp_path / "tools")
-    subprocess.run([*CLI, "mpicc", "-O1", "-w", str(C / "tools.c"), "-o", program], check=True)
+    mpicc("-O1", "-w", str(C / "tools.c"), "-o", program)
     done = together(2, program, "nic", device="mpi-np", timeout=600)
     assert (done.stdout, done.returncode) == ("all right\n", 0), done.stderr

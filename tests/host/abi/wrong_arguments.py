@@ -14,7 +14,7 @@ from lanai_host.abi.library import library_directory
 from lanai_host.mpi.errors import ErrorClass
 
 from .argument_values import IN_OUT, valid, wrong_values
-from .jobs import CLI, C
+from .jobs import C, mpicc
 
 BOUND = (
     "import ctypes, os; ctypes.CDLL(os.environ['LIB']).MPI_Init(None, None);"
@@ -56,9 +56,7 @@ def compile_for(flavor: Flavor, source: Path) -> str:
     """The generated program, compiled with `lanai mpicc`."""
     binary = source.with_suffix("")
     abi = ["-mpi-abi"] if flavor is STANDARD else []
-    command = [*CLI, "mpicc", *abi, "-w", "-O0", "-I", str(C), str(source), "-o", str(binary)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    mpicc(*abi, "-w", "-O0", "-I", str(C), str(source), "-o", str(binary))
     return str(binary)
 
 
