@@ -14,6 +14,12 @@ def in_turn(first, second):
     return [pytest.param(first[a], second[b], marks=[] if (a, b) in chosen else pytest.mark.ci) for a, b in pairs]
 
 
+def some_of(count, values):
+    """Values for `parametrize`: so many by default, the others for .ci/run."""
+    values = list(values)
+    return [*values[:count], *(pytest.param(value, marks=pytest.mark.ci) for value in values[count:])]
+
+
 def first_of(*values):
     """Values for `parametrize`, tuples for several names: the first by default; the others for
     .ci/run."""

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from warm import lanai
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = {
@@ -19,15 +20,17 @@ EXAMPLES = {
 RANKS = {"pingpong.py": 2}  # of all others 4
 
 
-def lanai(*arguments):
-    command = [sys.executable, "-m", "lanai_sim", *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
-
-
-@pytest.mark.parametrize("device", ["ideal", "mpi-np"])
-@pytest.mark.parametrize("example", EXAMPLES)
+@pytest.mark.parametrize(
+    ("example", "device"),
+    [
+        *((example, "mpi-np") for example in EXAMPLES),
+        ("ring.py", "ideal"),
+        *(pytest.param(example, "ideal", marks=pytest.mark.ci) for example in EXAMPLES if example != "ring.py"),
+    ],
+)
 def test_example(example, device):
-    run = lanai("run", "-n", str(RANKS.get(example, 4)), "--device", device, "python", f"examples/mpi/{example}")
+    program = ROOT / "examples" / "mpi" / example
+    run = lanai("run", "-n", RANKS.get(example, 4), "--device", device, "python", program, timeout=300)
     assert run.returncode == 0, run.stdout + run.stderr
     assert EXAMPLES[example] in run.stdout
 

@@ -14,8 +14,16 @@ def program(request, tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("ranks", [1, 3])
-@pytest.mark.parametrize("beside", [[], ["init"]], ids=["alone", "with MPI_Init"])
+@pytest.mark.parametrize(
+    ("beside", "ranks"),
+    [
+        ([], 1),
+        pytest.param(["init"], 1, marks=pytest.mark.ci),
+        pytest.param([], 3, marks=pytest.mark.ci),
+        (["init"], 3),
+    ],
+    ids=["alone-1", "with MPI_Init-1", "alone-3", "with MPI_Init-3"],
+)
 def test_a_program_of_sessions(program, ranks, beside):
     done = together(ranks, program, *beside)
     assert (done.stdout, done.returncode) == ("all right\n", 0), done.stderr

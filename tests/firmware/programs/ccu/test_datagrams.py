@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from pairs import in_turn
 
 from lanai_firmware.programs.ccu import receiving, transmit
 from lanai_firmware.programs.ccu.layout import SLOTS, Count
@@ -109,8 +110,9 @@ def test_a_datagram_costs_the_work_of_one_packet(monkeypatch):
     assert done.count(receiving) == 2
 
 
-@pytest.mark.parametrize("fault", [{"drop": 0.1}, {"damage": 0.1}, {"double": 0.1, "late": 0.1}])
-@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize(
+    ("fault", "native"), in_turn([{"drop": 0.1}, {"damage": 0.1}, {"double": 0.1, "late": 0.1}], [False, True])
+)
 def test_none_lost_none_doubled_order_kept(fault, native):
     chance = random.Random(3)
     world = Daemons((2, 1), native=native, **UDP)

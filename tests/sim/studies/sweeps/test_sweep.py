@@ -47,17 +47,26 @@ def test_goes_on_where_it_was(tmp_path):
     assert len((tmp_path / "t.jsonl").read_text().splitlines()) == 3
 
 
-@pytest.fixture
-def copied(tmp_path, monkeypatch):
-    """The four packages' sources, elsewhere, and the digest taken of them."""
-    places = {}
+@pytest.fixture(scope="module")
+def places(tmp_path_factory):
+    """The four packages' sources, elsewhere."""
+    copy = tmp_path_factory.mktemp("copy")
     for name, root in sources.roots().items():
-        places[name] = tmp_path / "copy" / name
-        shutil.copytree(root, places[name], ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(root, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    return {name: copy / name for name in sources.roots()}
+
+
+@pytest.fixture
+def copied(places, monkeypatch):
+    """Those sources, and the digest taken of them. A test leaves them as they were."""
+    monkeypatch.setattr(sources, "roots", lambda: places)
+    return places
+
+
+def test_the_digest_is_the_same_wherever_the_sources_are(places, monkeypatch):
     original = sources.digest()
     monkeypatch.setattr(sources, "roots", lambda: places)
-    assert sources.digest() == original  # wherever they are
-    return places
+    assert sources.digest() == original
 
 
 @pytest.mark.parametrize(
@@ -79,12 +88,16 @@ def test_rows_of_other_code_are_passed_over(edited, copied, tmp_path):
     options = ["sweep", "toy", "--jobs", "1", "--quick", "--table", str(tmp_path / "t.jsonl")]
     assert main(options) == 0
     name, _, rest = edited.partition("/")
-    with (copied[name] / rest).open("a") as file:
-        file.write(" ")
-    assert main(options) == 0
-    assert MEASURED == [1, 2, 1, 2]
-    assert main(options) == 0
-    assert MEASURED == [1, 2, 1, 2]
+    path = copied[name] / rest
+    before = path.read_bytes()
+    path.write_bytes(before + b" ")
+    try:
+        assert main(options) == 0
+        assert MEASURED == [1, 2, 1, 2]
+        assert main(options) == 0
+        assert MEASURED == [1, 2, 1, 2]
+    finally:
+        path.write_bytes(before)
 
 
 def test_every_source_counts(copied):
@@ -93,8 +106,10 @@ def test_every_source_counts(copied):
     kinds = {path.suffix for root in copied.values() for path in root.rglob("*") if path.is_file()}
     assert kinds <= sources.CODE | sources.NOT_CODE
     before = sources.digest()
-    (copied["lanai_sim"] / "new.h").write_text("")
+    new = copied["lanai_sim"] / "new.h"
+    new.write_text("")
     assert sources.digest() != before
+    new.unlink()
 
 
 def test_a_new_revision_measures_again(tmp_path):
