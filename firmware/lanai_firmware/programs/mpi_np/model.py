@@ -9,6 +9,7 @@ from lanai_hdl.config import NicConfig
 
 from . import state
 from .boot import boot
+from .booted import boot_once
 from .plan import McpConfig, QueueDepths, pools_of, spill_bytes
 from .scheduler import turn
 from .sram import ChannelRoute, EndpointSpec, Layout, boot_words, channel_words, lay_out
@@ -29,7 +30,7 @@ def plug(
     routes: Sequence[ChannelRoute],
     most_ranks: int = 0,
 ) -> Layout:
-    """Do the driver's boot: plan, write, run `boot`."""
+    """Do the driver's boot: plan, write, run `boot`, or do what it did for such a plan before."""
     with nic.machine as machine:
         for name in ("plan", "nic", "frames", "staged_records", "endpoint_plans", "links"):
             machine.place(*whereabouts(name))
@@ -42,7 +43,7 @@ def plug(
         words = {getattr(state, name)._address: data for name, data in boot_words(layout, endpoints).items()}
         for address, data in {**words, layout.plan["channel_plan_table"]: channel_words(routes)}.items():
             machine.sram[address : address + len(data)] = data
-        assert boot(), "boot refused its own layout version"
+        assert boot_once(nic, boot), "boot refused its own layout version"
     return layout
 
 
