@@ -27,16 +27,22 @@ class Word(int):
     signed: ClassVar[bool] = False
     size: ClassVar[int]
     wide: ClassVar[type["Word"]]
+    mask: ClassVar[int]
+    highest: ClassVar[int]  # number that it holds
+
+    def __init_subclass__(cls) -> None:
+        cls.mask = (1 << cls.bits) - 1
+        cls.highest = cls.mask >> cls.signed
 
     def __new__(cls, value: Any = 0) -> Self:
         if isinstance(value, float):
             raise FirmwareError(f"{cls.__name__}({value!r}): firmware has no floats; scale to an integer")
-        return int.__new__(cls, cls.wrap(int(value)))
+        bits = int(value) & cls.mask
+        return int.__new__(cls, bits if bits <= cls.highest else bits - cls.mask - 1)
 
     @classmethod
     def wrap(cls, value: int) -> int:
-        value &= (1 << cls.bits) - 1
-        return value - (1 << cls.bits) if cls.signed and value >> (cls.bits - 1) else value
+        return int(cls(value))
 
     @classmethod
     def holds(cls, value: int) -> bool:
@@ -82,7 +88,8 @@ def arithmetic(rule: rules.Operator) -> tuple[Callable[..., Any], Callable[..., 
     symbol, function = rule.symbol, rule.compute
 
     def forward(self: Word, other: Any) -> Word:
-        check_peer(self, other, symbol)
+        if type(other) is not type(self):
+            check_peer(self, other, symbol)
         return self.wide(function(int(self), int(other)))
 
     def reverse(self: Word, other: Any) -> Word:
@@ -94,7 +101,8 @@ def arithmetic(rule: rules.Operator) -> tuple[Callable[..., Any], Callable[..., 
 
 def comparison(function: Callable[[int, int], bool], symbol: str) -> Callable[[Word, Any], bool]:
     def compare(self: Word, other: Any) -> bool:
-        check_peer(self, other, symbol)
+        if type(other) is not type(self):
+            check_peer(self, other, symbol)
         return function(int(self), int(other))
 
     return compare

@@ -102,7 +102,8 @@ class Machine:
         if REGISTERS_LOCAL <= address < REGISTERS_LOCAL + REGISTERS_SIZE:
             self.check_register(address, size, "load")
             return self.registers.read(address) & 0xFFFFFFFF
-        self.check(address, size, "load")
+        if address <= 0 or address + size > len(self.sram) or address % size:
+            self.check(address, size, "load")
         return int.from_bytes(self.sram[address : address + size], "big")
 
     def store(self, address: int, size: int, value: int) -> None:
@@ -110,7 +111,8 @@ class Machine:
             self.check_register(address, size, "store")
             self.registers.write(address, value & 0xFFFFFFFF)
             return
-        self.check(address, size, "store")
+        if address <= 0 or address + size > len(self.sram) or address % size:
+            self.check(address, size, "store")
         self.sram[address : address + size] = (value & ((1 << (8 * size)) - 1)).to_bytes(size, "big")
 
     def __enter__(self) -> Self:
@@ -131,10 +133,13 @@ active = threading.local()  # a thread a NIC may run firmware side by side
 
 def current() -> Machine:
     """The machine entered last in this thread."""
-    stack: list[Machine] | None = getattr(active, "machines", None)
-    if not stack:
-        raise FirmwareError("firmware touched memory outside a machine; write `with Machine():` around the call")
-    return stack[-1]
+    try:
+        machine: Machine = active.machines[-1]
+    except (AttributeError, IndexError):
+        raise FirmwareError(
+            "firmware touched memory outside a machine; write `with Machine():` around the call"
+        ) from None
+    return machine
 
 
 class Register:

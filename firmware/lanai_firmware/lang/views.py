@@ -12,29 +12,40 @@ from typing import Any
 from .integers import place, u32
 from .machine import current
 from .rules import FirmwareError
-from .types import ArrayType, GlobalType, PtrType, annotations_of, field_of, is_struct, name_of, resolve, sizeof
+from .types import (
+    ArrayType,
+    GlobalType,
+    PtrType,
+    annotations_of,
+    field_of,
+    is_integer,
+    is_struct,
+    name_of,
+    resolve,
+    sizeof,
+)
 
 
 def load(kind: Any, address: int) -> Any:
     """The value of a `kind` at `address`: an integer, a pointer, or a view of a struct or array."""
+    if is_integer(kind):
+        return kind(current().load(address, kind.size))
     if isinstance(kind, PtrType):
         return Pointer(kind, current().load(address, 4))
     if isinstance(kind, ArrayType):
         return ArrayView(kind, address)
-    if is_struct(kind):
-        return view_struct(kind, address)
-    return kind(current().load(address, kind.size))
+    return view_struct(kind, address)
 
 
 def store(kind: Any, address: int, value: Any) -> None:
-    if isinstance(kind, PtrType):
+    if is_integer(kind):
+        current().store(address, kind.size, place(kind, value, "a member or element"))
+    elif isinstance(kind, PtrType):
         if not isinstance(value, Pointer) or value._type != kind:
             raise FirmwareError(f"{value!r} stored where {kind} is; convert it: cast({name_of(kind.target)}, x)")
         current().store(address, 4, value._address)
-    elif isinstance(kind, ArrayType) or is_struct(kind):
-        raise FirmwareError(f"a whole {name_of(kind)} is not assigned; write copy(target, source, sizeof(...))")
     else:
-        current().store(address, kind.size, int(place(kind, value, "a member or element")))
+        raise FirmwareError(f"a whole {name_of(kind)} is not assigned; write copy(target, source, sizeof(...))")
 
 
 class Pointer:
