@@ -4,6 +4,7 @@ from amaranth import Cat, Mux, Signal
 
 from ..word_layout import layout
 from .fifo import RECORD_HEADER
+from .lookup_port import LENGTH_BITS
 from .packets import (
     ATOMIC_BYTES,
     MARK,
@@ -38,6 +39,8 @@ class ServedPacket:
         self.operand = Signal(64)
         self.comparand = Signal(64)
         self.appends = Signal()  # it is one for a FIFO; valid in the slot after `first`
+        self.answers_open = Signal()  # of a reply: the request was open in the slot before
+        self.answer_words = Signal(LENGTH_BITS - 2 + 1)  # with which it is to be answered
         self.answer = layout(ReplyWord)(self.target.as_value())
 
     def take(self, m, index, word):
@@ -83,6 +86,12 @@ class ServedPacket:
         atomic = self.first.op == Op.ATOMIC
         return ((atomic | self.appends) & self.offset[:2].any()) | (atomic & self.wide & self.offset[2])
 
+    def tell_answer(self, m, is_open, entry):
+        """What is told of the answer stands in the slot after `target`: for a packet with more words
+        than an ACK, before `well_formed`."""
+        align = Mux(entry.op == Op.READ, entry.local_offset[:2], 0)
+        m.d.sync += [self.answers_open.eq(is_open), self.answer_words.eq((entry.length + align + 3) >> 2)]
+
     def well_formed(self, config, words, is_open, entry):
         """The packet has the words that its op and length call for, and comes from a NIC that there
         may be. `entry`, if `is_open`, is the request that it answers."""
@@ -90,7 +99,8 @@ class ServedPacket:
         sized = (length != 0) & (length <= config.payload)
         data_words = (length + self.offset[:2] + 3) >> 2
         with_data = sized & (words == REQUEST_WORDS + data_words)
-        answer_words = (entry.length + Mux(entry.op == Op.READ, entry.local_offset[:2], 0) + 3) >> 2
+        answers = self.answers_open & (words == REPLY_WORDS + self.answer_words)
+        empty = (entry.length == 0) & ((entry.op != Op.READ) | (entry.local_offset[:2] == 0))
         atomic = ((length == ATOMIC_BYTES) & (words == ATOMIC_WORDS)) | (self.wide & (words == WIDE_WORDS))
         by_op = {
             Op.NOP: words == REQUEST_WORDS,
@@ -100,7 +110,7 @@ class ServedPacket:
             Op.READ: sized & (words == REQUEST_WORDS),
             Op.ATOMIC: atomic & (self.size.atomic <= Atomic.XOR),
             Op.ACK: words == REPLY_WORDS,
-            Op.DATA: ~is_open | (words == REPLY_WORDS + answer_words),
+            Op.DATA: ~is_open | Mux(words == REPLY_WORDS, empty, answers),
         }
         fits = Cat((self.first.op == op) & condition for op, condition in by_op.items()).any()
         return fits & (self.first.mark == MARK) & (self.first.source < config.peers)

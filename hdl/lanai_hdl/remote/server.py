@@ -101,6 +101,7 @@ class PacketServer(Judging, Moving, Ending, wiring.Component):
         self._join(m)
         self._packet.tell_appends(m)
         entry = self.answered.entry
+        self._packet.tell_answer(m, self.answered.open, entry)
         ask(m, self.lookup, self._work, self._step, self._packet, self._append, entry, self.oldest)
         self._reply(m)
         m.d.comb += [self.busy.eq(1), self.lookup.wanted.eq(1)]
