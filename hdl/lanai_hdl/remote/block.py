@@ -148,12 +148,11 @@ class RemoteAdapter(NicBlock):
         parts = [self.host, self.cutter, self.sequencer, self.sender, self.arrivals, self.server, self.lookup]
         if self.aperture is not None:
             parts.append(self.aperture)
-        m.d.comb += [
-            self._ready.eq(self.lookup.ready & self.sequencer.ready & self.server.ready),
-            self.idle.eq(
-                Cat(part.idle for part in parts).all() & bursts.idle & (self._replies.level == 0) & self._ready
-            ),
-        ]
+        cleared = Cat(part.ready_next for part in (self.lookup, self.sequencer, self.server))
+        m.d.sync += self._ready.eq(cleared.all())
+        m.d.comb += self.idle.eq(
+            Cat(part.idle for part in parts).all() & bursts.idle & (self._replies.level == 0) & self._ready
+        )
         return m
 
     def _connect_commands(self, m):

@@ -15,7 +15,7 @@ class ClearedMemory(wiring.Component):
     Until `ready`, `depth` slots after reset, reads are undefined and writes are lost.
 
     Members: `write_en`, `write_addr`, `write_data`; `read_<n>_addr`, `read_<n>_data` for each of
-    `reads` read ports; `ready`.
+    `reads` read ports; `ready`; `ready_next`, `ready` in the next slot.
     """
 
     def __init__(self, shape, depth, reads=1):
@@ -26,7 +26,14 @@ class ClearedMemory(wiring.Component):
             members[f"read_{n}_addr"] = In(address)
             members[f"read_{n}_data"] = Out(shape)
         super().__init__(
-            {"write_en": In(1), "write_addr": In(address), "write_data": In(shape), **members, "ready": Out(1)}
+            {
+                "write_en": In(1),
+                "write_addr": In(address),
+                "write_data": In(shape),
+                **members,
+                "ready": Out(1),
+                "ready_next": Out(1),
+            }
         )
 
     def read(self, n):
@@ -40,11 +47,13 @@ class ClearedMemory(wiring.Component):
         m.d.comb += [
             write.en.eq(~self.ready | self.write_en),
             write.addr.eq(Mux(self.ready, self.write_addr, at)),
+            self.ready_next.eq(self.ready | (at == self.depth - 1)),
         ]
+        m.d.sync += self.ready.eq(self.ready_next)
         with m.If(self.ready):
             m.d.comb += write.data.eq(self.write_data)
         with m.Else():
-            m.d.sync += [at.eq(at + 1), self.ready.eq(at == self.depth - 1)]
+            m.d.sync += at.eq(at + 1)
         for n in range(self.reads):
             port = storage.read_port(domain="comb")
             address, data = self.read(n)

@@ -31,6 +31,7 @@ class Lookup(wiring.Component):
         `field` of an exposure, or an entry of the page table
     ready : ``Out(1)``, every exposure has been made invalid since reset. Until then nothing may be
         written or asked.
+    ready_next : ``Out(1)``, `ready` in the next slot
     idle : ``Out(1)``, no question is open
     """
 
@@ -49,6 +50,7 @@ class Lookup(wiring.Component):
                 "field": In(2),
                 "wdata": In(32),
                 "ready": Out(1),
+                "ready_next": Out(1),
                 "idle": Out(1),
             }
         )
@@ -69,6 +71,7 @@ class Lookup(wiring.Component):
         range_write, page_write = ranges.write_port(granularity=32), pages.write_port()
         m.d.comb += [
             self.ready.eq(rights.ready),
+            self.ready_next.eq(rights.ready_next),
             range_write.addr.eq(number),
             range_write.data.eq(self.wdata.replicate(3)),
             range_write.en.eq(self.exposure_write.replicate(3) & (1 << self.field)[:3]),

@@ -35,7 +35,7 @@ class ReceiveOrder(wiring.Component):
         slot after `accept` it may be anything.
     accept : ``In(1)``, the request has been carried out and ended with `outcome`; `result` is kept
         with `atomic`
-    ready : ``Out(1)``, cleared since reset
+    ready, ready_next : ``Out(1)``, cleared since reset; so in the next slot
     """
 
     def __init__(self, config: RemoteParameters):
@@ -52,6 +52,7 @@ class ReceiveOrder(wiring.Component):
                 "atomic": In(1),
                 "result": In(64),
                 "ready": Out(1),
+                "ready_next": Out(1),
             }
         )
 
@@ -69,6 +70,7 @@ class ReceiveOrder(wiring.Component):
             m.d.comb += [one.read(0)[0].eq(address), one.write_addr.eq(address)]
         m.d.comb += [
             self.ready.eq(expected.ready & outcomes.ready),
+            self.ready_next.eq(expected.ready_next & outcomes.ready_next),
             behind.eq(expected.read(0)[1] - self.sequence),
             result_read.addr.eq(self.source),
             self.value.eq(result_read.data),

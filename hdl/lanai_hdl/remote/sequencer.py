@@ -55,7 +55,7 @@ class Sequencer(wiring.Component):
     ended, oldest, oldest_status : the oldest request has ended; `retire` removes it
     timeout, retries : ``In``; `expired`, a slot's event
     lost_now, lost_peer, lost : a peer is lost in this slot; the last one lost, and that one was
-    ready, idle : ``Out(1)``
+    ready, ready_next, idle : ``Out(1)``
     """
 
     def __init__(self, config: RemoteParameters):
@@ -82,6 +82,7 @@ class Sequencer(wiring.Component):
                 "lost_peer": Out(8),
                 "lost": Out(1),
                 "ready": Out(1),
+                "ready_next": Out(1),
                 "idle": Out(1),
             }
         )
@@ -107,6 +108,7 @@ class Sequencer(wiring.Component):
             room.eq(level != WINDOW),
             empty.eq(head == tail),
             self.ready.eq(sequences.ready),
+            self.ready_next.eq(sequences.ready_next),
             self.idle.eq(empty & ~self.i.valid),
         ]
         self._admit(m, writes, sequences, head, done, void, status, room, empty)

@@ -52,7 +52,7 @@ class PacketServer(Judging, Moving, Ending, wiring.Component):
     changed : ``In(1)``, a page or an exposure of any process is written
     served, atomic, ... : ``Out(1)``, a slot's events, as the counters of these names
     busy : ``Out(1)``, a packet is served or a command ended
-    ready, idle : ``Out(1)``
+    ready_next, idle : ``Out(1)``
     """
 
     def __init__(self, config: RemoteParameters):
@@ -79,7 +79,7 @@ class PacketServer(Judging, Moving, Ending, wiring.Component):
                 "enable": In(1),
                 "changed": In(1),
                 **{name: Out(1) for name in EVENTS},
-                "ready": Out(1),
+                "ready_next": Out(1),
                 "busy": Out(1),
                 "idle": Out(1),
             }
@@ -138,7 +138,7 @@ class PacketServer(Judging, Moving, Ending, wiring.Component):
         found, unit, written = self._found, self._unit, self._written
         first = packet.first
         m.d.comb += [
-            self.ready.eq(order.ready & answers.ready),
+            self.ready_next.eq(order.ready_next & answers.ready_next),
             answers.read(0)[0].eq(first.source),
             answers.write_addr.eq(first.source),
             answers.write_data.eq(first.sequence + 1),

@@ -5,7 +5,7 @@ from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..host_bus.target import RegisterAccess
-from ..queue import Queue
+from ..queue import LateEntryQueue
 from ..word_layout import layout
 from .parameters import RemoteParameters
 from .streams import StorePort
@@ -165,7 +165,7 @@ class HostSide(wiring.Component):
             m.d.comb += [port.addr.eq(Cat(reader.field, reader.buffer)), reader.data.eq(port.data)]
 
     def _begin(self, m, buffer, begins):
-        m.submodules.queue = queue = Queue(BUFFER_BITS, self.config.processes * COMMANDS)
+        m.submodules.queue = queue = LateEntryQueue(BUFFER_BITS, self.config.processes * COMMANDS)
         wiring.connect(m, queue.o, wiring.flipped(self.started))
         m.d.comb += [queue.i.valid.eq(begins), queue.i.payload.eq(buffer)]
 
