@@ -1,19 +1,18 @@
 """The register file: the register banks of all blocks behind the ports of processor and host."""
 
-from itertools import groupby
-
 from amaranth import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from ..block import Counts, NicBlock, Raises
-from ..csr.declare import Access, Register
+from ..csr.declare import Register
 from ..csr.machine import Machine
 from ..host_bus.csr import HOST_BUS
 from ..host_bus.target import RegisterAccess
 from ..machine import MACHINE, REGISTERS_SIZE
 from .csr import CONTROL
-from .register_bank import ROW_BITS, RegisterBank
+from .register_bank import RegisterBank
+from .register_reader import EarlyRegisterReader, RegisterReader
 
 
 class RegisterPort(wiring.Signature):
@@ -103,25 +102,27 @@ class RegisterFile(NicBlock):
         # The access of the slot before.
         addr, by_host = Signal.like(self.host.addr), Signal()
         read, cpu_write, host_write = Signal(), Signal(), Signal()
+        reader = RegisterReader(addr) if self.machine is MACHINE else EarlyRegisterReader()
+        reads = self.cpu.read | (self.host.grant & ~self.host.write)
         m.d.sync += [
             by_host.eq(~busy),
-            addr.eq(Mux(busy, self.cpu.addr, self.host.addr)),
+            *reader.look(Mux(busy, self.cpu.addr, self.host.addr), reads),
             self.wdata.eq(Mux(busy, self.cpu.wdata, self.host.wdata)),
-            read.eq(self.cpu.read | (self.host.grant & ~self.host.write)),
+            read.eq(reads),
             cpu_write.eq(self.cpu.write),
             host_write.eq(self.host.grant & self.host.write),
         ]
         for bank in self.banks:
             m.submodules[bank.block.title.lower().replace(" ", "_")] = bank
             m.d.comb += [
-                bank.access.row.eq(1 << addr[ROW_BITS:]),
-                bank.access.column.eq(1 << addr[2:ROW_BITS]),
+                bank.access.row.eq(reader.row),
+                bank.access.column.eq(reader.column),
                 bank.access.wdata.eq(self.wdata),
                 bank.access.cpu_write.eq(cpu_write),
                 bank.access.host_write.eq(host_write),
                 bank.access.host_addr.eq(self.host.addr),
             ]
-        rdata, known = self._read(m, addr, read, by_host)
+        rdata, known = reader.choose(m, self._readable(), read, by_host)
         m.d.comb += [
             self.cpu.rdata.eq(rdata),
             self.host.rdata.eq(rdata),
@@ -130,18 +131,6 @@ class RegisterFile(NicBlock):
         ]
         return m
 
-    def _read(self, m, addr, read, by_host):
-        """What the access reads, 0 without the right, and whether there is such a register."""
-        rdata, known = Signal(32), Signal()
-        # Two short multiplexers are faster than one long one.
-        with m.Switch(addr[ROW_BITS:]):
-            for row, registers in groupby(self.machine.registers, lambda register: register.offset >> ROW_BITS):
-                with m.Case(row), m.Switch(addr[2:ROW_BITS]):
-                    for register in registers:
-                        rights = register.access
-                        may = (by_host & bool(rights & Access.HR)) | (~by_host & bool(rights & Access.PR))
-                        with m.Case(register.offset % (1 << ROW_BITS) >> 2):
-                            m.d.comb += known.eq(1)
-                            with m.If(read & may):
-                                m.d.comb += rdata.eq(self._bank[register.name].read(register))
-        return rdata, known
+    def _readable(self):
+        """Each register, and what a read of it returns."""
+        return [(register, self._bank[register.name].read(register)) for register in self.machine.registers]

@@ -7,9 +7,16 @@ import pytest
 
 from lanai_hdl.bfm import Bench, PysimPins
 from lanai_hdl.control.register_file import RegisterFile
-from lanai_hdl.machine import REGISTERS, REGISTERS_SIZE, Access, offset
+from lanai_hdl.machine import MACHINE, REGISTERS_SIZE, Access, machine_with, offset
+from lanai_hdl.remote.csr import REMOTE
 
-KEPT = [register for register in REGISTERS if register.kept]
+# With an optional block, addresses are decoded a slot earlier (`EarlyRegisterReader`).
+MACHINES = {"plain": MACHINE, "with the adapter": machine_with(REMOTE)}
+
+
+@pytest.fixture(params=MACHINES.values(), ids=MACHINES)
+def machine(request):
+    return request.param
 
 
 class BothPorts:
@@ -18,8 +25,10 @@ class BothPorts:
     def __init__(self, context, dut):
         self.context, self.dut = context, dut
         self.cpu, self.host = PysimPins(context, dut.cpu), PysimPins(context, dut.host)
-        self.values = {register.name: 0 for register in KEPT}
-        for register in REGISTERS:
+        registers = dut.machine.registers
+        self.kept = [register for register in registers if register.kept]
+        self.values = {register.name: 0 for register in self.kept}
+        for register in registers:
             if not register.kept:
                 self.values[register.name] = 0x1000 + register.offset
                 context.set(dut.value(register), self.values[register.name])
@@ -44,12 +53,12 @@ class BothPorts:
         return (await self.host.step("rdata"))[0]
 
 
-def run(script):
-    dut = RegisterFile()
+def run(machine, script):
+    dut = RegisterFile(machine)
     bench, told = Bench(dut, 5000), []
 
     async def watch(context):
-        acting = [register for register in REGISTERS if register.behavior.acts]
+        acting = [register for register in machine.registers if register.behavior.acts]
         strobes = {f"{r.name.lower()}_write": dut.written(r) for r in acting if r.access & Access.PW}
         strobes |= {f"{r.name.lower()}_host_write": dut.written_by_host(r) for r in acting if r.access & Access.HW}
         names = list(strobes)
@@ -65,21 +74,21 @@ def run(script):
     bench.run()
 
 
-def test_each_side_reads_what_it_may():
+def test_each_side_reads_what_it_may(machine):
     async def script(ports, told):
-        for register in REGISTERS:
+        for register in machine.registers:
             value = ports.values[register.name]
             assert await ports.load(register.offset) == (value if register.access & Access.PR else 0), register.name
             read = await ports.access(register.offset, 0)
             assert read == (value if register.access & Access.HR else 0), register.name
         assert told == []
 
-    run(script)
+    run(machine, script)
 
 
-def test_each_side_writes_what_it_may():
+def test_each_side_writes_what_it_may(machine):
     async def script(ports, told):
-        for n, register in enumerate(REGISTERS, 1):
+        for n, register in enumerate(machine.registers, 1):
             name, before = register.name.lower(), 0
             for right, port, write in (
                 (Access.PW, "_write", ports.store(register.offset, n)),
@@ -94,11 +103,11 @@ def test_each_side_writes_what_it_may():
                     before = (n if right is Access.PW else n + 0x100) if may else before
                     assert ports.context.get(ports.dut.value(register)) == before
 
-    run(script)
+    run(machine, script)
 
 
-def test_where_no_register_is():
-    known = {register.offset for register in REGISTERS}
+def test_where_no_register_is(machine):
+    known = {register.offset for register in machine.registers}
     holes = [hole for hole in range(0, REGISTERS_SIZE, 4) if hole not in known]
 
     async def script(ports, told):
@@ -110,13 +119,13 @@ def test_where_no_register_is():
             await ports.access(hole, 1, 0xFFFFFFFF)
             assert told == ["unknown"] * 2
             told.clear()
-        assert all(ports.context.get(ports.dut.value(register)) == 0 for register in KEPT)
+        assert all(ports.context.get(ports.dut.value(register)) == 0 for register in ports.kept)
 
-    run(script)
+    run(machine, script)
 
 
 @pytest.mark.parametrize("eagerness", [0.3, 0.9])
-def test_the_processor_goes_first_and_neither_sees_the_others(eagerness):
+def test_the_processor_goes_first_and_neither_sees_the_others(machine, eagerness):
     """Both work at once on registers of their own; the host waits, and gets what it wrote."""
 
     async def script(ports, told):
@@ -136,4 +145,4 @@ def test_the_processor_goes_first_and_neither_sees_the_others(eagerness):
         assert await ports.load(offset("SCRATCH0")) == mine
         assert await ports.access(offset("SCRATCH1"), 0) == 77
 
-    run(script)
+    run(machine, script)

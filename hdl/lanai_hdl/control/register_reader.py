@@ -1,0 +1,92 @@
+"""Which register an access of the slot before names, and what it reads: two ways, slot for slot the
+same."""
+
+from itertools import groupby
+
+from amaranth import Cat, Signal
+
+from ..csr.declare import Access
+from ..machine import REGISTERS_SIZE
+from .register_bank import ROW_BITS
+
+ROWS, COLUMNS = REGISTERS_SIZE >> ROW_BITS, 1 << ROW_BITS >> 2
+
+
+def may_read(register, by_host):
+    """Whether the side that makes the access has the right to read `register`."""
+    rights = register.access
+    return (by_host & bool(rights & Access.HR)) | (~by_host & bool(rights & Access.PR))
+
+
+def by_row(readable):
+    """The registers of each row, with what they read; the rows in order."""
+    return groupby(readable, lambda pair: pair[0].offset >> ROW_BITS)
+
+
+def column_of(register):
+    return register.offset % (1 << ROW_BITS) >> 2
+
+
+class RegisterReader:
+    """Keeps the address in `addr` and decodes it in the slot after the access.
+
+    `row`, `column`: a bit for each row of the window and for each word of a row, in that slot.
+    """
+
+    def __init__(self, addr):
+        self._addr = addr
+        self.row, self.column = 1 << self._addr[ROW_BITS:], 1 << self._addr[2:ROW_BITS]
+
+    def look(self, addr, reads):
+        """What is done in the slot of an access to `addr`, which reads if `reads`."""
+        yield self._addr.eq(addr)
+
+    def choose(self, m, readable, read, by_host):
+        """What the access reads, 0 without the right, and whether there is such a register."""
+        rdata, known = Signal(32), Signal()
+        # Two short multiplexers are faster than one long one.
+        with m.Switch(self._addr[ROW_BITS:]):
+            for row, registers in by_row(readable):
+                with m.Case(row), m.Switch(self._addr[2:ROW_BITS]):
+                    for register, value in registers:
+                        with m.Case(column_of(register)):
+                            m.d.comb += known.eq(1)
+                            with m.If(read & may_read(register, by_host)):
+                                m.d.comb += rdata.eq(value)
+        return rdata, known
+
+
+class EarlyRegisterReader:
+    """Decodes the address in the slot of the access and keeps a bit for each row and each word of a
+    row: with the registers of optional blocks, the way from there to an operand of the processor is
+    the longest of all."""
+
+    def __init__(self):
+        self.row, self.column = Signal(ROWS), Signal(COLUMNS)
+        self._read_row = Signal(ROWS)  # 0 if the access reads nothing
+
+    def look(self, addr, reads):
+        row = 1 << addr[ROW_BITS:]
+        yield self.row.eq(row)
+        yield self.column.eq(1 << addr[2:ROW_BITS])
+        yield self._read_row.eq(row & reads.replicate(ROWS))
+
+    def choose(self, m, readable, read, by_host):
+        """As `RegisterReader`."""
+        rdata, known, chosen = Signal(32), [], []
+        for row, registers in by_row(readable):
+            values = []
+            for register, value in registers:
+                here = self.column[column_of(register)]
+                values.append(value & (here & may_read(register, by_host)).replicate(32))
+                known.append(self.row[row] & here)
+            chosen.append(_either(values) & self._read_row[row].replicate(32))
+        m.d.comb += rdata.eq(_either(chosen))
+        return rdata, Cat(known).any()
+
+
+def _either(values):
+    """The one of `values` that is not 0."""
+    while len(values) > 1:
+        values = [values[n] | values[n + 1] if n + 1 < len(values) else values[n] for n in range(0, len(values), 2)]
+    return values[0]
