@@ -2,7 +2,7 @@
 generates what depends on ports."""
 
 import ctypes
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -21,12 +21,14 @@ from .declared import BURST, EVENT, FAULT, INPUTS, PIO, Ending, header
 from .designs import NIC_TOP, SWITCH_TOP, Design
 from .elaboration import elaborate
 from .usual import rewrite, values
-from .verilator import Model, Source, library
+from .verilator import Model, Source, Unit, library
 
-HEADERS = (
-    "engine.h", "faults.h", "memory.h", "nic.h", "pio.h", "replay.h", "resting.h", "state.h", "stepping.h",
-    "switches.h", "trace.h", "units.h", "wave.h",
-)  # fmt: skip
+COMMON = ("engine.h", "faults.h", "memory.h", "state.h", "trace.h", "units.h")  # headers of all that is compiled
+HEADERS = {  # and of what one file is made of
+    "engine.cc": (*COMMON, "stepping.h"),
+    "nic.cc": (*COMMON, "nic.h", "nic_unit.h", "pio.h", "replay.h", "resting.h", "tick.h", "wave.h"),
+    "switch.cc": (*COMMON, "switch_unit.h", "tick.h"),
+}
 SAVABLE = ("--savable",)  # to Verilator: state can be read and set; what evaluates a slot is the same text
 STILL, CUT = int(Ending.STILL), int(Ending.CUT)  # asked with every call
 U32, U64, POINTER = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p
@@ -68,39 +70,49 @@ TRACE_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {  # of a library with
 }
 
 
-def models_header(
-    nic: NicConfig,
-    switch: SwitchConfig | SegmentConfig | RingConfig | None,
-    probes: bool = False,
-    as_synthesized: bool = False,
-    twice: Collection[str] = (),
-) -> str:
-    """The C++ that knows the Verilated classes, the NIC's blocks that rest and, for the switch, its
-    ports as arrays. `twice`: tops whose C++ has a slot in two versions."""
+def nic_header(nic: NicConfig, probes: bool = False, as_synthesized: bool = False, twice: bool = False) -> str:
+    """The C++ that knows the NIC's Verilated class and its blocks that rest. `twice`: a slot is
+    there in two versions."""
     resting = Design(nic, probes, as_synthesized).resting
-    tops = [NIC_TOP] if switch is None else [NIC_TOP, SWITCH_TOP]
     lines = [
         "#pragma once",
         *(["#define LANAI_TRACED"] if probes else []),
         *(["#define LANAI_AS_SYNTHESIZED"] if as_synthesized else []),
-        *(line for top in tops for line in _model(top, top in twice)),
+        *_model(NIC_TOP, twice),
         f"using NicModel = V{NIC_TOP};",
         *([f"#define RESTING(X) {' '.join(f'X({name})' for name in resting)}"] if resting else []),
     ]
-    if switch is not None:
-        lines += [f"using SwitchModel = V{SWITCH_TOP};", f"#define SWITCH_PORTS {switch.ports}"]
-        if isinstance(switch, SwitchConfig) and switch.cascaded:
-            lines.append("#define SWITCH_CASCADED")
-        wires = (("kind", "CData"), ("data", "IData"), ("stop", "CData"))
-        arrays = [(side, port, kind) for side in ("tx", "rx") for port, kind in wires]
-        lines.append("struct SwitchPorts {")
-        lines += [f"  {kind} *{side}_{port}[SWITCH_PORTS];" for side, port, kind in arrays]
-        lines.append("  explicit SwitchPorts(SwitchModel& m) {")
-        sep = "___05F"  # how Verilator spells Amaranth's `__`
-        for n in range(switch.ports):
-            lines += [f"    {side}_{port}[{n}] = &m.{side}{sep}{n}{sep}{port};" for side, port, kind in arrays]
-        lines += ["  }", "};"]
     return "\n".join(lines) + "\n"
+
+
+def switch_header(switch: SwitchConfig | SegmentConfig | RingConfig, as_synthesized: bool = False) -> str:
+    """The C++ that knows the switch's Verilated class, and its ports as arrays."""
+    wires = (("kind", "CData"), ("data", "IData"), ("stop", "CData"))
+    arrays = [(side, port, kind) for side in ("tx", "rx") for port, kind in wires]
+    sep = "___05F"  # how Verilator spells Amaranth's `__`
+    lines = [
+        "#pragma once",
+        *(["#define LANAI_AS_SYNTHESIZED"] if as_synthesized else []),
+        *_model(SWITCH_TOP, False),
+        f"using SwitchModel = V{SWITCH_TOP};",
+        f"#define SWITCH_PORTS {switch.ports}",
+        *(["#define SWITCH_CASCADED"] if isinstance(switch, SwitchConfig) and switch.cascaded else []),
+        "struct SwitchPorts {",
+        *(f"  {kind} *{side}_{port}[SWITCH_PORTS];" for side, port, kind in arrays),
+        "  explicit SwitchPorts(SwitchModel& m) {",
+    ]
+    for n in range(switch.ports):
+        lines += [f"    {side}_{port}[{n}] = &m.{side}{sep}{n}{sep}{port};" for side, port, kind in arrays]
+    return "\n".join([*lines, "  }", "};"]) + "\n"
+
+
+def unit(file: str, top: str = "", model: str = "") -> Unit:
+    """One of the files in native/, with its headers; `model`: that of the model `top`."""
+    native = files(__package__).joinpath("native")
+    headers = {name: native.joinpath(name).read_text() for name in HEADERS[file]} | {"declared.h": header()}
+    if model:
+        headers[f"{file.removesuffix('.cc')}_model.h"] = model
+    return Unit(top, native.joinpath(file).read_text(), headers)
 
 
 def _model(top: str, twice: bool) -> list[str]:
@@ -140,13 +152,14 @@ def build(
     `trace`: it can write waveforms; `probes`: events. `as_synthesized`: made of the gateware as it
     is built into hardware, for comparison: same slots, same results, half the speed.
     """
-    native = files(__package__).joinpath("native")
     wanted = [Design(nic, probes, as_synthesized)]
     if switch is not None:
         wanted.append(Design(switch, as_synthesized=as_synthesized))
     key = designs.key(wanted)
     usual = [{} if trace else values.of(design) for design in wanted]  # writing a waveform takes longer than the slot
-    twice = [design.top for design, known in zip(wanted, usual, strict=True) if known]
+    units = [unit("nic.cc", NIC_TOP, nic_header(nic, probes, as_synthesized, bool(usual[0])))]
+    if switch is not None:
+        units.append(unit("switch.cc", SWITCH_TOP, switch_header(switch, as_synthesized)))
 
     def models() -> list[Model]:
         texts = elaborate(wanted, key)
@@ -155,13 +168,10 @@ def build(
             for design, files, known in zip(wanted, texts, usual, strict=True)
         ]
 
-    extra = {name: native.joinpath(name).read_text() for name in HEADERS} | {
-        "declared.h": header(),
-        "models.h": models_header(nic, switch, probes, as_synthesized, twice),
-    }
+    engine = unit("engine.cc")
     tool = find(Language.CXX) if as_synthesized else for_models()
     source = Source((*key, SAVABLE, *map(values.key, usual)), models)
-    return library(source, native.joinpath("engine.cc").read_text(), trace=trace, extra=extra, tool=tool)
+    return library(source, engine.text, units=units, trace=trace, extra=engine.headers, tool=tool)
 
 
 @cache

@@ -64,6 +64,16 @@ class Model:
 
 
 @dataclass(frozen=True)
+class Unit:
+    """C++ beside the model `top`: it may include that model's header, no other model's, and
+    `headers` (name to text). All libraries with that model share its object."""
+
+    top: str
+    text: str
+    headers: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Source:
     """Models that are made only if the cache lacks their library. Two sources with one `key` make
     the same models.
@@ -95,15 +105,17 @@ def library(
     models: Sequence[Model] | Source,
     wrapper: str,
     *,
+    units: Sequence[Unit] = (),
     trace: bool = False,
     optimize: str = "-O3",
     extra: Mapping[str, str] | None = None,
     tool: Compiler | None = None,
 ) -> Path:
-    """The shared library holding `models` and `wrapper`, built by `tool` or the usual C++ compiler
-    unless the cache has it.
+    """The shared library holding `models`, `units` and `wrapper`, built by `tool` or the usual C++
+    compiler unless the cache has it.
 
-    `wrapper` is C++ that may include each model's header and the `extra` headers (name to text).
+    `wrapper` is C++ that may include the `extra` headers (name to text) and each model's. If there
+    are units, it includes no model's, and all libraries share its object.
     With `trace` the models can write VCD (`VM_TRACE_VCD` is then 1) and run somewhat slower.
     """
     tool = tool or find(Language.CXX)
@@ -120,7 +132,8 @@ def library(
         sorted(RUNTIME.items()),
         sorted(RUNTIME_TRACE.items()),
     ]
-    parts += [trace, optimize, wrapper, sorted(extra.items())]
+    parts += [trace, optimize, *_text(wrapper, extra)]
+    parts += [(unit.top, *_text(unit.text, unit.headers)) for unit in units]
 
     def made() -> Sequence[Model]:
         return models.make() if isinstance(models, Source) else models
@@ -132,7 +145,7 @@ def library(
 
         def build(work: Path, result: Path) -> None:
             cxx_library.begin()
-            _build(made(), wrapper, extra, tool, cxx_library, trace, optimize, work, result)
+            _build(made(), wrapper, extra, units, tool, cxx_library, trace, optimize, work, result)
 
         if not isinstance(models, Source):
             return _cached("so", key().decode(), build)
@@ -143,6 +156,11 @@ def library(
 
         known = entries.build(_key([*parts, *models.key]), "model", elaborated_key).decode()
         return _cached("so", known, build)
+
+
+def _text(text: str, headers: Mapping[str, str]) -> list[object]:
+    """Of a key: what is compiled, and with which headers."""
+    return [text, sorted(headers.items())]
 
 
 def _key(parts: Sequence[object]) -> str:
@@ -171,60 +189,91 @@ def _cached(suffix: str, key: str, make: Callable[[Path, Path], None]) -> Path:
     return entries.file("rtl", key, f"model.{suffix}", build)
 
 
+@dataclass(frozen=True)
+class _Work:
+    """How the parts of one library are compiled, in a folder with the models' C++."""
+
+    folder: Path
+    tool: Compiler
+    trace: bool
+    optimize: str
+
+    @property
+    def key(self) -> list[object]:
+        return [verilator_version(), *self.tool.key, VERILATE, COMPILE, _defines(self.trace)]
+
+    def compile(self, source: Path, level: str, result: Path) -> None:
+        include = verilator_root() / "include"
+        flags = [*COMPILE, *_defines(self.trace), f"-I{self.folder}", f"-I{include}", f"-I{include}/vltstd"]
+        _compile_all(self.tool, {result: [*flags, str(source), level]})
+
+    def compile_text(self, name: str, text: str, headers: Mapping[str, str], result: Path) -> None:
+        """With the headers beside it, in a folder of its own."""
+        own = self.folder / name
+        own.mkdir()
+        for file, content in {**headers, f"{name}.cc": text}.items():
+            (own / file).write_text(content)
+        self.compile(own / f"{name}.cc", self.optimize, result)
+
+
 def _build(
     models: Sequence[Model],
     wrapper: str,
     extra: Mapping[str, str],
+    units: Sequence[Unit],
     tool: Compiler,
     cxx_library: CxxLibrary,
     trace: bool,
     optimize: str,
-    work: Path,
+    folder: Path,
     result: Path,
 ) -> None:
-    root = verilator_root()
+    work = _Work(folder, tool, trace, optimize)
     for model in models:
-        verilate(model, trace, work)
-    for name, text in extra.items():
-        (work / name).write_text(text)
-    (work / "wrapper.cc").write_text(wrapper)
-    flags = [*COMPILE, *_defines(trace), f"-I{work}", f"-I{root}/include", f"-I{root}/include/vltstd"]
-    wrapper_object = work / "wrapper.o"
-    _compile_all(tool, {wrapper_object: [*flags, str(work / "wrapper.cc"), optimize]})
-    objects = [wrapper_object, *_runtime(tool, trace)]
+        verilate(model, trace, folder)
+    objects = [_wrapper_object(wrapper, extra, bool(units), work), *_runtime(tool, trace)]
     for model in models:
-        objects += _model_objects(model, flags, tool, trace, optimize, work)
+        objects += _model_objects(model, work)
+        objects += [_unit_object(unit, model, work) for unit in units if unit.top == model.top]
     atomics = [] if tool.is_zig else ["-latomic"]
     cxx_library.wait()
     _run([*link(tool), "-o", str(result), *map(str, objects), *atomics])
 
 
-def _model_objects(
-    model: Model, flags: Sequence[str], tool: Compiler, trace: bool, optimize: str, work: Path
-) -> list[Path]:
+def _wrapper_object(wrapper: str, extra: Mapping[str, str], shared: bool, work: _Work) -> Path:
+    def make(_: Path, result: Path) -> None:
+        work.compile_text("wrapper", wrapper, extra, result)
+
+    if shared:
+        return _cached("o", _key([*work.key, "wrapper", work.optimize, *_text(wrapper, extra)]), make)
+    result = work.folder / "wrapper.o"
+    make(work.folder, result)
+    return result
+
+
+def _unit_object(unit: Unit, model: Model, work: _Work) -> Path:
+    parts = [*work.key, "unit", work.optimize, *_text(unit.text, unit.headers), *_parts(model)]
+
+    def make(_: Path, result: Path) -> None:
+        work.compile_text(unit.top, unit.text, unit.headers, result)
+
+    return _cached("o", _key(parts), make)
+
+
+def _model_objects(model: Model, work: _Work) -> list[Path]:
     """The compiled model, cached on its own: wrappers and neighbours change more often. Its C++ is
-    in `work`."""
+    in the folder."""
     objects = []
-    for kind, level in (("often", optimize), ("once", ONCE)):
-        parts: list[object] = [
-            verilator_version(),
-            *tool.key,
-            VERILATE,
-            COMPILE,
-            _defines(trace),
-            kind,
-            level,
-        ]
-        parts += _parts(model)
+    for kind, level in (("often", work.optimize), ("once", ONCE)):
 
-        def make(scratch: Path, result: Path, kind: str = kind, level: str = level) -> None:
-            sources = [source.name for source in sorted(work.glob(f"{model.class_name}*.cpp"))]
+        def make(_: Path, result: Path, kind: str = kind, level: str = level) -> None:
+            sources = [source.name for source in sorted(work.folder.glob(f"{model.class_name}*.cpp"))]
             chosen = [name for name in sources if bool(RUN_ONCE.search(name)) == (kind == "once")]
-            unit = work / f"{model.class_name}.{kind}.cc"
-            unit.write_text("".join(f'#include "{name}"\n' for name in chosen))
-            _compile_all(tool, {result: [*flags, str(unit), level]})
+            one = work.folder / f"{model.class_name}.{kind}.cc"
+            one.write_text("".join(f'#include "{name}"\n' for name in chosen))
+            work.compile(one, level, result)
 
-        objects.append(_cached("o", _key(parts), make))
+        objects.append(_cached("o", _key([*work.key, kind, level, *_parts(model)]), make))
     return objects
 
 

@@ -30,11 +30,12 @@ class Captured(Exception):
 
 
 def complain(build, module, monkeypatch, folder):
-    """What the compiler says of the wrapper that `build` hands to `module.library`."""
+    """What the compiler says of the wrapper and the units that `build` hands to `module.library`."""
     given = {}
 
-    def library(models, wrapper, *, trace=False, optimize="", extra=None, tool=None):
-        given.update(models=models, wrapper=wrapper, trace=trace, extra=extra or {})
+    def library(models, wrapper, *, units=(), trace=False, optimize="", extra=None, tool=None):
+        given.update(models=models, trace=trace)
+        given["texts"] = [(wrapper, extra or {}), *((unit.text, unit.headers) for unit in units)]
         raise Captured
 
     monkeypatch.setattr(module, "library", library)
@@ -46,8 +47,9 @@ def complain(build, module, monkeypatch, folder):
     own.mkdir()
     for model in models.make() if isinstance(models, verilator.Source) else models:
         verilator.verilate(model, given["trace"], made)
-    for name, text in {**given["extra"], "wrapper.cc": given["wrapper"]}.items():
-        (own / name).write_text(text)
+    for number, (text, headers) in enumerate(given["texts"]):
+        for name, content in {**headers, f"text{number}.cc": text}.items():
+            (own / name).write_text(content)
     root = verilator.verilator_root() / "include"
     flags = [flag for flag in verilator.COMPILE if flag != "-w"] + verilator._defines(given["trace"])
     includes = [f"-I{own}", *(f"-isystem{path}" for path in (made, root, root / "vltstd"))]
@@ -58,7 +60,7 @@ def complain(build, module, monkeypatch, folder):
         *includes,
         "-O1",
         "-fsyntax-only",
-        str(own / "wrapper.cc"),
+        *map(str, own.glob("*.cc")),
     ]
     return subprocess.run(command, capture_output=True, text=True, check=False).stderr
 

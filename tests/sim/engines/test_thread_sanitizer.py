@@ -3,7 +3,6 @@ which share nothing."""
 
 import os
 import subprocess
-from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -12,9 +11,8 @@ from lanai_hdl.config import lanai41
 from lanai_hdl.switch_config import SwitchConfig
 from lanai_host.compilers import Language, find
 from lanai_sim.engines import verilator
-from lanai_sim.engines.declared import header
 from lanai_sim.engines.designs import NIC_TOP, SWITCH_TOP
-from lanai_sim.engines.rtl import HEADERS, models_header
+from lanai_sim.engines.rtl import nic_header, switch_header, unit
 
 pytestmark = pytest.mark.slow
 
@@ -45,18 +43,21 @@ def run(folder, runtime, change=lambda text: text):
     """Of the program, with the sanitizer. `change` is made to what steps the units. Ends at the first
     race: what the engine does after one is undefined, and may not end."""
     objects, flags = runtime
-    native = resources.files("lanai_sim.engines").joinpath("native")
-    texts = {name: native.joinpath(name).read_text() for name in HEADERS}
-    texts |= {"declared.h": header(), "models.h": models_header(SWITCH.nic, SWITCH)}
+    engine = unit("engine.cc")
+    others = [unit("nic.cc", NIC_TOP, nic_header(SWITCH.nic)), unit("switch.cc", SWITCH_TOP, switch_header(SWITCH))]
+    texts = dict(engine.headers)
+    for other in others:
+        texts |= {**other.headers, f"{other.top}.cc": other.text}
     texts["stand_ins.h"] = (HERE / "stand_ins.h").read_text()
     for top in NIC_TOP, SWITCH_TOP:
         texts |= {f"V{top}.h": '#include "stand_ins.h"\n', f"V{top}___024root.h": ""}
     texts["stepping.h"] = change(texts["stepping.h"])
-    texts["all.cc"] = native.joinpath("engine.cc").read_text() + (HERE / "engine_threads.cc").read_text()
+    texts["all.cc"] = engine.text + (HERE / "engine_threads.cc").read_text()
     for name, text in texts.items():
         (folder / name).write_text(text)
     binary = folder / "threads"
-    done = compiled([*flags, f"-I{folder}", "-O1", str(folder / "all.cc"), *objects, "-latomic", "-o", str(binary)])
+    sources = [str(folder / name) for name in texts if name.endswith(".cc")]
+    done = compiled([*flags, f"-I{folder}", "-O1", *sources, *objects, "-latomic", "-o", str(binary)])
     assert done.returncode == 0, done.stderr
     environment = os.environ | {"TSAN_OPTIONS": "halt_on_error=1 exitcode=66"}
     return subprocess.run([str(binary)], capture_output=True, text=True, check=False, timeout=900, env=environment)

@@ -15,7 +15,7 @@ import pytest
 from lanai_host import compilers
 from lanai_host.errors import UserError
 from lanai_sim.engines import verilator
-from lanai_sim.engines.verilator import Model, Source, library
+from lanai_sim.engines.verilator import Model, Source, Unit, library
 
 COUNTER = "module counter(input clk, output reg [31:0] n); always @(posedge clk) n <= n + STEP; endmodule"
 WRAPPER = """
@@ -56,6 +56,42 @@ def test_concurrent_runs_share_one_build(cache):
     assert library([counter(3)], WRAPPER).stat().st_mtime_ns == stamp
     kept = {path.name for path in (cache / "rtl").rglob("*") if path.is_file()}
     assert kept == {"DIGESTS", "model.so", "model.o"}
+
+
+@pytest.mark.ci
+def test_units_and_what_calls_them_are_compiled_once(cache, monkeypatch):
+    """Of two pairs of models with one in common, the second compiles what belongs to the other."""
+    calls = """
+        unsigned turn_first(), turn_second();
+        extern "C" __attribute__((visibility("default"))) unsigned run() { return 1000 * turn_first() + turn_second(); }
+    """
+    turn = """
+        #include "VNAME.h"
+        #include "cycles.h"
+        unsigned turn_NAME() {
+            VerilatedContext context;
+            VNAME model(&context);
+            for (int i = 0; i < CYCLES; i++) { model.clk = 0; model.eval(); model.clk = 1; model.eval(); }
+            return model.n;
+        }
+    """
+    compiled, compile_all = [], verilator._compile_all
+
+    def compiling(tool, jobs):
+        compiled.extend(Path(word).name for words in jobs.values() for word in words if word.endswith((".cc", ".cpp")))
+        compile_all(tool, jobs)
+
+    def one(name, step):
+        model = Model(name, {f"{name}.v": COUNTER.replace("counter", name).replace("STEP", str(step))})
+        return model, Unit(name, turn.replace("NAME", name), {"cycles.h": "#define CYCLES 10\n"})
+
+    monkeypatch.setattr(verilator, "_compile_all", compiling)
+    for step, expected in ((3, 20_030), (4, 20_040)):
+        compiled.clear()
+        parts = [one("first", 2), one("second", step)]
+        path = library([model for model, _ in parts], calls, units=[unit for _, unit in parts])
+        assert ctypes.CDLL(str(path)).run() == expected
+    assert set(compiled) == {"second.cc", "Vsecond.often.cc", "Vsecond.once.cc"}
 
 
 @pytest.mark.ci

@@ -1,6 +1,8 @@
 // What Python calls. `FUNCTIONS` in rtl.py lists it.
 #include "stepping.h"
 
+__attribute__((weak)) Switch* new_switch() { return nullptr; }  // where no model of one is linked
+
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
 EXPORT Engine* engine_new(uint32_t nics, uint32_t switches, uint64_t latency, uint64_t slot_khz) {
@@ -13,21 +15,12 @@ EXPORT void engine_wire(Engine* e, uint32_t u, uint32_t p, uint32_t v, uint32_t 
     e->wires.emplace_back(new Wire(e->latency));
     Wire* wire = e->wires.back().get();
     uint32_t n = uint32_t(e->nics.size());
-    if (u < n) e->nics[u]->join_tx(wire);
-    if (v < n) e->nics[v]->join_rx(wire);
-#ifdef SWITCH_PORTS
-    if (u >= n) e->switches[u - n]->tx[p] = wire;
-    if (v >= n) e->switches[v - n]->rx[q] = wire;
-#endif
+    u < n ? e->nics[u]->join_tx(wire) : e->switches[u - n]->join_tx(p, wire);
+    v < n ? e->nics[v]->join_rx(wire) : e->switches[v - n]->join_rx(q, wire);
 }
 // The part of a switch in a barrier tree of several switches.
-EXPORT void engine_barrier([[maybe_unused]] Engine* e, [[maybe_unused]] uint32_t number,
-                           [[maybe_unused]] uint32_t members, [[maybe_unused]] uint32_t parent) {
-#ifdef SWITCH_CASCADED
-    SwitchModel& model = e->switches[number]->model();
-    model.barrier_members = decltype(model.barrier_members)(members);
-    model.barrier_parent = decltype(model.barrier_parent)(parent);
-#endif
+EXPORT void engine_barrier(Engine* e, uint32_t number, uint32_t members, uint32_t parent) {
+    e->switches[number]->barrier(members, parent);
 }
 EXPORT void engine_options(Engine* e, uint32_t skip, uint32_t threads) {
     e->skip = skip;
@@ -59,22 +52,21 @@ EXPORT void engine_bursts(Engine* e, uint32_t nic, uint64_t begin, const Burst* 
 }
 EXPORT void engine_map(Engine* e, uint32_t nic, uint32_t page, void* local, uint64_t remote, int32_t pid,
                        uint32_t writable) {
-    e->nics[nic]->memory.pages[page] = Page{static_cast<uint8_t*>(local), remote, pid, writable != 0};
+    e->nics[nic]->host_memory().pages[page] = Page{static_cast<uint8_t*>(local), remote, pid, writable != 0};
 }
-EXPORT void engine_unmap(Engine* e, uint32_t nic, uint32_t page) { e->nics[nic]->memory.pages.erase(page); }
+EXPORT void engine_unmap(Engine* e, uint32_t nic, uint32_t page) { e->nics[nic]->host_memory().pages.erase(page); }
 EXPORT void engine_watch(Engine* e, uint32_t nic, uint32_t address, uint32_t seen, uint32_t tag) {
-    e->nics[nic]->memory.watches.push_back({address, seen, tag});
+    e->nics[nic]->host_memory().watches.push_back({address, seen, tag});
 }
 EXPORT void engine_unwatch(Engine* e, uint32_t nic, uint32_t tag) {
-    auto& watches = e->nics[nic]->memory.watches;
+    auto& watches = e->nics[nic]->host_memory().watches;
     watches.erase(std::remove_if(watches.begin(), watches.end(), [tag](const Watch& w) { return w.tag == tag; }),
                   watches.end());
 }
-EXPORT uint64_t engine_refused(Engine* e, uint32_t nic) { return e->nics[nic]->memory.refused; }
+EXPORT uint64_t engine_refused(Engine* e, uint32_t nic) { return e->nics[nic]->host_memory().refused; }
 EXPORT uint32_t engine_wave(Engine* e, uint32_t nic, const char* file, uint64_t from, uint64_t to,
                             uint64_t half_slot_ps) {
-    NicUnit& unit = *e->nics[nic];
-    return unit.wave.open(unit.model(), file, from, to, half_slot_ps);
+    return e->nics[nic]->open_wave(file, from, to, half_slot_ps);
 }
 // Faults of the `wire`-th wire, in the order of engine_wire.
 EXPORT void engine_faults(Engine* e, uint32_t wire, const Fault* faults, uint32_t count) {
@@ -96,27 +88,24 @@ EXPORT uint64_t engine_recorded(Engine* e, uint32_t nic, const NicInputs** input
 }
 EXPORT uint64_t engine_replay(const NicInputs* inputs, uint64_t slots) { return replay(inputs, slots); }
 // A bare evaluation loop of the same model, for comparison: what Verilator alone can give.
-EXPORT void engine_bare(Engine* e, uint32_t nic, uint64_t slots) {
-    NicModel& m = e->nics[nic]->model();
-    for (uint64_t i = 0; i < slots; i++) tick(m);
-}
+EXPORT void engine_bare(Engine* e, uint32_t nic, uint64_t slots) { e->nics[nic]->bare(slots); }
 
-#ifdef LANAI_TRACED
+// The rest is for engines of NICs with probes.
 EXPORT void engine_trace_begin(Engine* e, uint32_t nic, const TouchRange* ranges, uint32_t count, const uint16_t* lines,
                                uint32_t words) {
-    Tracer& tracer = e->nics[nic]->tracer;
+    Tracer& tracer = *e->nics[nic]->traced();
     tracer.ranges.assign(ranges, ranges + count);
     tracer.lines.assign(lines, lines + words);
 }
 EXPORT uint64_t engine_trace_bytes(Engine* e) {
     uint64_t bytes = 0;
-    for (auto& nic : e->nics) bytes += nic->tracer.bytes();
+    for (auto& nic : e->nics) bytes += nic->traced()->bytes();
     return bytes;
 }
-EXPORT void engine_trace_finish(Engine* e, uint32_t nic) { e->nics[nic]->tracer.finish(e->nics[nic]->slot); }
+EXPORT void engine_trace_finish(Engine* e, uint32_t nic) { e->nics[nic]->traced()->finish(e->nics[nic]->slot); }
 // The rows of one table, in the order of lanai_sim.trace.engine.TABLES; they stay until `engine_trace_clear`.
 EXPORT uint64_t engine_trace_rows(Engine* e, uint32_t nic, uint32_t table, const void** rows) {
-    Tracer& t = e->nics[nic]->tracer;
+    Tracer& t = *e->nics[nic]->traced();
     auto give = [rows](auto& vector) {
         *rows = vector.data();
         return uint64_t(vector.size());
@@ -133,7 +122,7 @@ EXPORT uint64_t engine_trace_rows(Engine* e, uint32_t nic, uint32_t table, const
     return 0;
 }
 EXPORT void engine_trace_clear(Engine* e, uint32_t nic) {
-    Tracer& t = e->nics[nic]->tracer;
+    Tracer& t = *e->nics[nic]->traced();
     t.packets_out.clear();
     t.packets_in.clear();
     t.dma.clear();
@@ -142,4 +131,3 @@ EXPORT void engine_trace_clear(Engine* e, uint32_t nic) {
     t.lbus.clear();
     t.host_bus.clear();
 }
-#endif

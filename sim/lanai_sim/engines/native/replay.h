@@ -23,7 +23,7 @@ class OutputDigest {
     }
 };
 
-inline uint64_t replay(const NicInputs* inputs, uint64_t slots) {
+inline uint64_t replayed(const NicInputs* inputs, uint64_t slots) {
     NicGates gates;
     OutputDigest digest;
     for (uint64_t slot = 0; slot < slots; slot++) {

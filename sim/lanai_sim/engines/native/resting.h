@@ -1,5 +1,5 @@
 // Blocks of the NIC that are evaluated only while they are awake: what `RestingBlock` in gateware/resting.py asks of
-// who evaluates it. `tick` is in nic.h, which includes this file.
+// who evaluates it. nic.h includes this file.
 #pragma once
 
 #ifdef RESTING

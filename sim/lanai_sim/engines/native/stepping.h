@@ -6,8 +6,7 @@
 #include <thread>
 
 #include "engine.h"
-#include "replay.h"
-#include "switches.h"
+#include "state.h"
 #include "units.h"
 
 namespace {  // engine.cc alone includes this file
@@ -18,10 +17,8 @@ class Engine {
   public:
     std::vector<std::unique_ptr<Wire>> wires;
     std::vector<Unit*> units;
-    std::vector<std::unique_ptr<NicUnit>> nics;
-#ifdef SWITCH_PORTS
-    std::vector<std::unique_ptr<SwitchUnit>> switches;
-#endif
+    std::vector<std::unique_ptr<Nic>> nics;
+    std::vector<std::unique_ptr<Switch>> switches;
     std::vector<Event> events;
     uint64_t latency;
     bool skip = true;
@@ -30,15 +27,13 @@ class Engine {
 
     Engine(uint32_t nic_count, uint32_t switch_count, uint64_t latency, uint64_t slot_khz) : latency(latency) {
         for (uint32_t i = 0; i < nic_count; i++) {
-            nics.emplace_back(new NicUnit(i, slot_khz));
+            nics.emplace_back(new_nic(i, slot_khz));
             units.push_back(nics.back().get());
         }
-#ifdef SWITCH_PORTS
         for (uint32_t i = 0; i < switch_count; i++) {
-            switches.emplace_back(new SwitchUnit);
+            switches.emplace_back(new_switch());
             units.push_back(switches.back().get());
         }
-#endif
     }
     ~Engine() { stop_threads(); }
 

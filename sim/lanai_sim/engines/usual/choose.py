@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from lanai_hdl.config import NicConfig
 from lanai_host.compilers import for_models
 
-from .. import declared, designs
+from .. import designs
 from ..designs import NIC_TOP, Design
 from ..elaboration import elaborate
 from ..replay import Inputs
-from ..rtl import HEADERS, SAVABLE, models_header
+from ..rtl import SAVABLE, nic_header, unit
 from ..verilator import Model, library, verilate
 from .rewrite import members, plain, read
 from .slot import slot_of
@@ -87,10 +87,7 @@ def sampled(inputs: Inputs, nic: NicConfig | None = None) -> Samples:
         slot = slot_of(root.with_name(f"{root.stem}__0.cpp").read_text())
         mentioned = set(re.findall(r"\w+", "".join(slot.own)))
         sizes = [name for name in members(root.read_text()) if name in mentioned]
-    native = files("lanai_sim.engines").joinpath("native")
-    extra = {name: native.joinpath(name).read_text() for name in HEADERS} | {
-        "declared.h": declared.header(),
-        "models.h": models_header(nic, None),
+    extra = dict(unit("nic.cc", NIC_TOP, nic_header(nic)).headers) | {
         "members.h": "".join(f"{{offsetof(Root, {name}), sizeof(Root::{name})}},\n" for name in sizes),
     }
     wrapper = files(__package__).joinpath("sample.cc").read_text()

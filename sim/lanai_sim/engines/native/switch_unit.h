@@ -2,13 +2,15 @@
 #pragma once
 #include <memory>
 
-#include "nic.h"
+#include "state.h"
+#include "switch_model.h"
+#include "tick.h"
+#include "units.h"
 
-#ifdef SWITCH_PORTS
-class SwitchUnit final : public Unit {
-  public:
+class SwitchUnit final : public Switch {
     Wire *tx[SWITCH_PORTS] = {}, *rx[SWITCH_PORTS] = {};
 
+  public:
     SwitchUnit() : context_(new VerilatedContext), model_(new SwitchModel(context_.get())), ports_(*model_) {
 #ifdef LANAI_AS_SYNTHESIZED
         model_->rst = 1;
@@ -19,6 +21,15 @@ class SwitchUnit final : public Unit {
 #endif
         model_->clk = 0;
         model_->eval();
+    }
+
+    void join_tx(uint32_t port, Wire* wire) override { tx[port] = wire; }
+    void join_rx(uint32_t port, Wire* wire) override { rx[port] = wire; }
+    void barrier([[maybe_unused]] uint32_t members, [[maybe_unused]] uint32_t parent) override {
+#ifdef SWITCH_CASCADED
+        model_->barrier_members = decltype(model_->barrier_members)(members);
+        model_->barrier_parent = decltype(model_->barrier_parent)(parent);
+#endif
     }
 
     void advance(uint64_t horizon, bool skip) override { advance_steps(*this, horizon, skip); }
@@ -67,8 +78,6 @@ class SwitchUnit final : public Unit {
     void save(StateWriter& to) override { state(to); }
     void restore(StateReader& from) override { state(from); }
 
-    SwitchModel& model() { return *model_; }
-
   private:
     std::unique_ptr<VerilatedContext> context_;
     std::unique_ptr<SwitchModel> model_;
@@ -83,4 +92,3 @@ class SwitchUnit final : public Unit {
 
     void clock() { tick(*model_); }
 };
-#endif

@@ -1,0 +1,306 @@
+// A NIC between its wires, with what the host does.
+#pragma once
+#include <deque>
+#include <memory>
+
+#include "memory.h"
+#include "nic.h"
+#include "pio.h"
+#include "units.h"
+#include "wave.h"
+#ifdef LANAI_TRACED
+#define TRACE(what) tracer.what
+#else
+#define TRACE(what)
+#endif
+
+class alignas(64) NicUnit final : public Nic {
+    static constexpr uint64_t NONE = ~0ull;
+#if VM_TRACE || defined(LANAI_TRACED)
+    static constexpr bool WATCHED = true;  // every slot is looked at
+#else
+    static constexpr bool WATCHED = false;
+#endif
+
+    // What every slot needs stands first.
+    uint64_t host_due_ = NONE;  // slot from which an access of the host may be offered
+    Wire *tx_ = nullptr, *rx_ = nullptr;
+    uint64_t owed_ = 0;  // slots rested and not yet made known to the model: 0 or odd
+    uint64_t ended_with_next_ = NONE;  // the slot that the model is in; NONE: none that is told of
+    bool irq_ = false, idle_ = false, answer_ = false, error_ = false, reading_ = false, is_offered_ = false;
+    uint32_t value_ = 0;
+    NicGates gates_;
+    std::unique_ptr<std::vector<NicInputs>> recorded_;  // usually none
+    NicInputs in_ = NO_INPUTS;  // of this slot, if `is_asked`
+    std::deque<Pio> pio_;
+    Processors processors_;
+    uint32_t number_;
+    uint64_t offered_ = 0;  // slot since which an access is offered to the NIC
+
+    HostMemory memory;
+    Wave<NicModel> wave;
+#ifdef LANAI_TRACED
+    Tracer tracer;
+#endif
+
+  public:
+
+    NicUnit(uint32_t number, uint64_t slot_khz) : processors_(slot_khz), number_(number) {}
+    ~NicUnit() {
+        if (ended_with_next_ != NONE && wave.within(ended_with_next_)) begin(NO_INPUTS);
+        wave.close();
+    }
+
+    void join_tx(Wire* wire) override { tx_ = wire; }
+    void join_rx(Wire* wire) override { rx_ = wire; }
+    HostMemory& host_memory() override { return memory; }
+
+    void access(const Pio* accesses, uint32_t count) override {
+        pio_.insert(pio_.end(), accesses, accesses + count);
+        plan_host();
+    }
+    void program(uint64_t begin, const Burst* bursts, uint32_t count, const uint8_t* data, uint32_t tag) override {
+        processors_.add(begin, bursts, count, data, tag);
+        plan_host();
+    }
+
+    void advance(uint64_t horizon, bool skip) override { advance_steps(*this, horizon, skip); }
+
+    void step(uint64_t horizon) {
+        bool asked = RARELY(is_asked());
+        if (asked) {
+            begin_asked();
+        } else if (tx_->leaves_idle(slot) && rx_->leaves_stops(slot)) {
+            return steps_alone(std::min(horizon, host_due_));
+        } else {
+            gates_.begin_still();
+            ended_with_next_ = slot;
+        }
+        end_step(asked);
+    }
+
+    bool quiet() const override {
+        return idle_ && !answer_ && !reading_ && host_due_ > slot && rx_->flits_quiet(slot) &&
+               tx_->stops_quiet(slot) && tx_->resting(slot) && !wave.within(slot);
+    }
+
+    uint64_t wake() const override {
+        uint64_t first = host_due_;
+        const NicModel& m = gates_.model();
+        if (m.wake_armed) {
+            // A time that has passed is one that the NIC is about to see.
+            int32_t away = int32_t(uint32_t(m.wake_cycle) - uint32_t(slot >> 1));
+            uint64_t timer = away > 2 ? ((slot >> 1) + away) * 2 - 4 : slot;
+            if (timer < first) first = timer;
+        }
+        if (tx_->next(slot) < first) first = tx_->next(slot);
+        return wave.next(slot) < first ? wave.next(slot) : first;
+    }
+
+    // One slot in which nothing happens is evaluated, later, for any even number of those left out.
+    bool rest(uint64_t to) override {
+        uint64_t more = to - slot;
+        more -= (more + owed_ + 1) & 1;
+        if (more + owed_ < 3) return false;
+        tx_->rest(slot, slot + more);
+        rx_->rest_stop(slot, slot + more);
+        slot += more;
+        owed_ += more;
+        return more > 0;
+    }
+
+    void pause() override { memory.pause(); }
+
+    // What the host has mapped is the host's to map again.
+    bool settled() const override {
+#ifdef LANAI_TRACED
+        return false;  // rows are kept elsewhere
+#endif
+        return Unit::settled() && pio_.empty() && processors_.settled() && memory.watches.empty() && !recorded_ &&
+               wave.from == NONE;
+    }
+    void save(StateWriter& to) override { state(to); }
+    void restore(StateReader& from) override {
+        state(from);
+        plan_host();
+    }
+
+    bool open_wave(const char* file, uint64_t from, uint64_t to, uint64_t half_slot_ps) override {
+        return wave.open(model(), file, from, to, half_slot_ps);
+    }
+    void record() override { recorded_.reset(new std::vector<NicInputs>); }
+    const std::vector<NicInputs>* recorded() const override { return recorded_.get(); }
+    void bare(uint64_t slots) override {
+        NicModel& m = model();
+        for (uint64_t i = 0; i < slots; i++) tick(m);
+    }
+    Tracer* traced() override {
+#ifdef LANAI_TRACED
+        return &tracer;
+#else
+        return nullptr;
+#endif
+    }
+
+    NicModel& model() { return gates_.model(); }
+
+  private:
+    template <class Direction>
+    void state(Direction& way) {
+        gates_.state(way);
+        pass(way, slot);
+        pass(way, evaluated);
+        pass(way, irq_);
+        pass(way, memory.refused);
+        for (bool* flag : {&idle_, &answer_, &error_, &reading_, &is_offered_}) pass(way, *flag);
+        pass(way, value_);
+        for (uint64_t* count : {&offered_, &owed_, &ended_with_next_}) pass(way, *count);
+    }
+
+    void plan_host() {
+        host_due_ = processors_.due();
+        if (!pio_.empty()) host_due_ = std::min(host_due_, pio_.front().slot);
+    }
+
+    // Inputs of this slot may ask for something, or somebody looks at it.
+    bool is_asked() const {
+        return WATCHED || owed_ || answer_ || reading_ || host_due_ <= slot || !rx_->flits_quiet(slot) ||
+               !tx_->stops_quiet(slot) || recorded_;
+    }
+
+    // Slots up to `until`, in which nothing asks and no wire is to be written, up to one in which an output does
+    // something. What others put in before `until` arrives no sooner than it.
+    void steps_alone(uint64_t until) {
+        auto& m = gates_.ports();
+        uint64_t at = slot;
+        while (true) {
+            gates_.begin_still();
+            const auto asks = m.PORT(link_tx, kind) | m.PORT(link_rx, stop) | m.PORT(mem, valid);
+            if (RARELY(asks | (m.irq ^ irq_) | m.idle)) break;
+            if (++at == until) break;
+        }
+        bool unseen = at < until;  // what the last slot did
+        evaluated += at - slot;
+        slot = at;
+        ended_with_next_ = at - !unseen;
+        if (unseen) return end_step(false);
+        answer_ = idle_ = false;
+    }
+
+    // The model is in a slot whose outputs were not looked at.
+    void end_step(bool asked) {
+        auto& m = gates_.ports();
+        tx_->put(slot, m.PORT(link_tx, kind), m.PORT(link_tx, data));
+        rx_->put_stop(slot, m.PORT(link_rx, stop));
+        TRACE(sends(slot, m.PORT(link_tx, kind), m.PORT(link_tx, data)));
+        TRACE(receives(slot, in_.rx_kind, in_.rx_data));
+        answer_ = m.PORT(mem, valid);
+        if (RARELY(answer_)) answer_memory();
+        if (RARELY(asked)) programmed_io();
+        if (RARELY(m.irq != irq_)) interrupt();
+        slot++;
+        evaluated++;
+        idle_ = m.idle && (!asked || ::quiet(in_));
+    }
+
+    RARE void begin_asked() {
+        if (owed_) catch_up();
+        if (processors_.due() <= slot) {
+            processors_.admit(slot, pio_);
+            plan_host();
+        }
+        in_ = inputs();
+        begin(in_);
+        ended_with_next_ = slot;
+    }
+
+    void begin(const NicInputs& in) {
+        if (recorded_) recorded_->push_back(in);
+        gates_.begin(in);
+        if (ended_with_next_ == NONE) return;
+        TRACE(look(ended_with_next_, gates_.model()));
+        wave.dump(gates_.model(), ended_with_next_, 0);
+    }
+
+    void catch_up() {
+        NicInputs in = NO_INPUTS;
+        in.left_out = owed_ - 1;
+        begin(in);
+        ended_with_next_ = NONE;
+        owed_ = 0;
+        evaluated++;
+    }
+
+    // Of this slot. They depend on nothing that the NIC puts out in it. What is not valid is 0.
+    NicInputs inputs() {
+        NicInputs in = NO_INPUTS;
+        uint64_t before = slot - tx_->latency;  // slots before the first wrap around to slots never written: idle
+        in.rx_kind = rx_->kind[before & rx_->mask];
+        if (in.rx_kind != IDLE) in.rx_data = rx_->data[before & rx_->mask];
+        in.tx_stop = tx_->stop[before & tx_->mask];
+        if (answer_) {
+            in.mem_rvalid = 1;
+            in.mem_rdata = value_;
+            in.mem_rerror = error_;
+        }
+        if (reading_ || pio_.empty() || pio_.front().slot > slot) return in;
+        const Pio& access = pio_.front();
+        in.pio_valid = 1;
+        in.pio_write = uint8_t(access.write);
+        in.pio_addr = access.address;
+        in.pio_wdata = access.data;
+        in.pio_be = uint8_t(access.be);
+        return in;
+    }
+
+    // A beat taken in this slot is answered in the next.
+    RARE void answer_memory() {
+        auto& m = gates_.ports();
+        TRACE(master(slot, m.PORT(mem, write), m.PORT(mem, addr), m.PORT(mem, be), m.PORT(mem, burst) <= 1));
+        uint32_t hit = 0;
+        if (m.PORT(mem, write)) {
+            error_ =
+                !memory.write(m.PORT(mem, addr), m.PORT(mem, wdata), m.PORT(mem, be), m.PORT(mem, burst) <= 1, &hit);
+        } else {
+            value_ = 0xDEADDEAD;
+            error_ = !memory.read(m.PORT(mem, addr), m.PORT(mem, burst), &value_);
+        }
+        if (hit) events.push_back({slot + 1, WATCH, number_, hit, 0});
+    }
+
+    // The access that stands at the NIC in this slot, if one does, or the answer to one that was read.
+    RARE void programmed_io() {
+        auto& m = gates_.ports();
+        if (reading_ && m.PORT(pio, rvalid)) {  // the next access is offered in the next slot
+            TRACE(pio(offered_, slot + 1, false, pio_.front().address, 15));
+            performed(m.PORT(pio, rdata));
+            reading_ = false;
+        }
+        if (!in_.pio_valid) return;
+        const Pio& access = pio_.front();
+        if (!is_offered_) offered_ = slot;
+        is_offered_ = true;
+        if (!m.PORT(pio, ready)) return;
+        is_offered_ = false;
+        if (!access.write) {
+            reading_ = true;
+            return;
+        }
+        TRACE(pio(offered_, slot + 1, true, access.address, uint8_t(access.be)));
+        performed(0);
+    }
+
+    RARE void interrupt() {
+        irq_ = !irq_;
+        if (irq_) events.push_back({slot, IRQ, number_, 0, 0});
+    }
+
+    // The access at the front was, in this slot.
+    void performed(uint32_t value) {
+        Pio access = pio_.front();
+        pio_.pop_front();
+        uint32_t tag = access.program ? processors_.done(access.program, slot + 1) : access.tag;
+        plan_host();
+        if (tag) events.push_back({slot + 1, PIO_DONE, number_, tag, value});
+    }
+};
