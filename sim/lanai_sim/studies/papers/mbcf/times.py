@@ -14,13 +14,16 @@ WHY = {
     "ep": "It computes and sends next to nothing.",
     "mg": "Faces of a grid go to receives without a source, so by FIFO, with requests or without.",
     "cg": "On `ideal` already eight ranks take 1.23 times an eighth of one's time. Half of the bytes is written.",
-    "is": "The all-to-all decides. With requests it is written; without, its receivers take it out of their FIFOs.",
+    "is": (
+        "The all-to-all decides. With requests it is written, both ways at once here and in turns on the paper's half "
+        "duplex; without, receivers take it out of their FIFOs, which takes longer than the wire."
+    ),
     "lu": "Planes pass from rank to rank. Without named sources few messages can be written, so requests gain nothing.",
     "sp": "On `ideal` already nine ranks take 1.27 times a ninth of one's time; the paper's took 1.08 times in all.",
     "bt": "On `ideal` already nine ranks take 1.49 times a ninth of one's time; the paper's took 0.98 times in all.",
 }
 ON_FOUR = (
-    "As on the most processes. A single one takes as long as the paper's by the choice of a basic block's price; two "
+    "Judged by 4 processes. A single one takes as long as the paper's by the choice of a basic block's price; two "
     "were not run."
 )
 BETTER = (
