@@ -12,7 +12,7 @@ from ..sram.memory import MemorySram
 from ..systems.two_nics import TwoNics
 from .bench_processor import BenchProcessor, FirmwareActions
 from .hostmemory import HostMemory
-from .kept import SHELF
+from .kept import SIMULATIONS
 from .link import LinkSink, LinkSource
 from .pio import PioHost
 from .pysim import Bench, PysimPins
@@ -114,7 +114,7 @@ class Chip(Side):
             return Simulated([gateware], top, slots)
 
         init = tuple(init)
-        made = make() if processor is not None else SHELF.take(("chip", config, init), slots, make)
+        made = make() if processor is not None else SIMULATIONS.take(("chip", config, init), slots, make)
         super().__init__(config, gateware=made.parts[0])
         self.bench = made.bench
 
@@ -150,7 +150,7 @@ class Pair:
             parts = [Gateware(config) for _ in range(2)]
             return Simulated(parts, TwoNics([part.nic for part in parts], config.link_latency), slots)
 
-        made = SHELF.take(("pair", config), slots, make)
+        made = SIMULATIONS.take(("pair", config), slots, make)
         self.sides = [Side(config, gateware=part) for part in made.parts]
         self.top, self.bench = made.top, made.bench
 

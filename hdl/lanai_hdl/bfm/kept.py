@@ -18,7 +18,7 @@ class Benched(Protocol):
 Thing = TypeVar("Thing", bound=Benched)
 
 
-class Shelf:
+class KeptSimulations:
     """What was simulated before, by key. Things of one key are made alike."""
 
     def __init__(self) -> None:
@@ -38,4 +38,4 @@ class Shelf:
         return made
 
 
-SHELF = Shelf()
+SIMULATIONS = KeptSimulations()

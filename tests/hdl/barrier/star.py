@@ -12,7 +12,7 @@ from lanai_hdl.barrier.csr import LOST
 from lanai_hdl.barrier.end import timeout
 from lanai_hdl.barrier.flit import BarrierKind
 from lanai_hdl.bfm import Bench
-from lanai_hdl.bfm.kept import SHELF
+from lanai_hdl.bfm.kept import SIMULATIONS
 from lanai_hdl.config import NicConfig
 from lanai_hdl.switch.switch import Switch
 from lanai_hdl.switch_config import SwitchConfig
@@ -73,7 +73,9 @@ class Cabled(ABC):
     def __init__(self, nics, fault, switch, slots):
         self.latency = switch.nic.link_latency
         self.fault = fault or (lambda wire, slot, kind, data: (kind, data))
-        made = SHELF.take((type(self), nics, switch), slots, lambda: Simulated(nics, switch, slots, self.make_switches))
+        made = SIMULATIONS.take(
+            (type(self), nics, switch), slots, lambda: Simulated(nics, switch, slots, self.make_switches)
+        )
         self.blocks, self.resets, self.switches, self.bench = made.blocks, made.resets, made.switches, made.bench
         self.slot = 0
         self.arrived = []  # (wire, slot, kind, data) of control flits

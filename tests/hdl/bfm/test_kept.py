@@ -8,7 +8,7 @@ from amaranth.lib.memory import Memory
 
 from lanai_hdl.bfm import Bench, Chip
 from lanai_hdl.bfm.chip import SMALL
-from lanai_hdl.bfm.kept import KEPT, Shelf
+from lanai_hdl.bfm.kept import KEPT, KeptSimulations
 
 
 class Counter:
@@ -80,13 +80,13 @@ class StandIn:
 
 
 def test_only_what_has_ended_is_taken_again():
-    shelf = Shelf()
-    first, second = (shelf.take("a", 100, StandIn) for _ in range(2))
+    kept = KeptSimulations()
+    first, second = (kept.take("a", 100, StandIn) for _ in range(2))
     assert first is not second
     second.bench.ended = True
-    assert shelf.take("b", 100, StandIn) is not second
+    assert kept.take("b", 100, StandIn) is not second
     assert second.bench.limits == []
-    assert shelf.take("a", 70, StandIn) is second
+    assert kept.take("a", 70, StandIn) is second
     assert second.bench.limits == [70]
 
 
@@ -98,12 +98,12 @@ def test_a_run_that_fails_is_no_end():
 
 
 def test_those_used_last_are_kept():
-    shelf = Shelf()
-    made = [shelf.take(key, 100, StandIn) for key in range(KEPT + 1)]
+    kept = KeptSimulations()
+    made = [kept.take(key, 100, StandIn) for key in range(KEPT + 1)]
     for thing in made:
         thing.bench.ended = True
-    assert shelf.take(0, 100, StandIn) is not made[0]
-    assert shelf.take(KEPT, 100, StandIn) is made[KEPT]
+    assert kept.take(0, 100, StandIn) is not made[0]
+    assert kept.take(KEPT, 100, StandIn) is made[KEPT]
 
 
 def test_a_chip_is_as_new():

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from amaranth import Module
 
 from lanai_hdl.bfm import Bench
-from lanai_hdl.bfm.kept import SHELF
+from lanai_hdl.bfm.kept import SIMULATIONS
 from lanai_hdl.config import NicConfig
 from lanai_hdl.core.core import Core
 from lanai_hdl.isa import NOP, TrapCause, encode
@@ -73,7 +73,7 @@ class Simulated:
 def run(program, slots=200, taken=lambda slot: False, wait=lambda slot, ran: False, register_value=0):
     """Run `program` (see `words_of`) for that many slots; `taken(slot)` says that another master has
     the slot."""
-    simulated = SHELF.take("core", slots + 2, Simulated)
+    simulated = SIMULATIONS.take("core", slots + 2, Simulated)
     core, sram = simulated.core, simulated.sram
     simulated.bench.load(sram.memory, words_of(program))
     ran = Ran()

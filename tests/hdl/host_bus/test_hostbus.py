@@ -5,7 +5,7 @@ from amaranth import Module
 from amaranth.lib import wiring
 
 from lanai_hdl.bfm import Bench, HostMemory, PioHost, PysimPins, SramModel, stream_get, stream_put
-from lanai_hdl.bfm.kept import SHELF
+from lanai_hdl.bfm.kept import SIMULATIONS
 from lanai_hdl.config import NicConfig
 from lanai_hdl.control.register_file import RegisterFile
 from lanai_hdl.host_bus.bus import HostBus
@@ -29,7 +29,7 @@ class Bus:
     """The host bus with registers and a model of the SRAM."""
 
     def __init__(self, config=CONFIG, slots=10_000):
-        made = SHELF.take(("host bus", config), slots, lambda: Wired(config, slots))
+        made = SIMULATIONS.take(("host bus", config), slots, lambda: Wired(config, slots))
         self.bus, self.registers, self.bench = made.bus, made.registers, made.bench
         self.slot = 0
         self.faults = 0

@@ -7,7 +7,7 @@ from amaranth import Module
 from amaranth.lib import wiring
 
 from lanai_hdl.bfm import Bench, HostMemory, PysimPins, SramModel, stream_put
-from lanai_hdl.bfm.kept import SHELF
+from lanai_hdl.bfm.kept import SIMULATIONS
 from lanai_hdl.config import NicConfig
 from lanai_hdl.host_bus.bus import HostBus
 from lanai_hdl.host_dma.engine import HostDma
@@ -29,7 +29,7 @@ class Engine:
     """The engine on its bus, between a model of host memory and one of the SRAM."""
 
     def __init__(self, config=CONFIG, slots=30_000):
-        made = SHELF.take(("host dma", config), slots, lambda: Wired(config, slots))
+        made = SIMULATIONS.take(("host dma", config), slots, lambda: Wired(config, slots))
         self.dma, self.bus, self.bench = made.dma, made.bus, made.bench
         self.events = []
 

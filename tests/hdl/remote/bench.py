@@ -6,7 +6,7 @@ from collections import deque
 from amaranth import Cat, Module
 
 from lanai_hdl.bfm import Bench
-from lanai_hdl.bfm.kept import SHELF
+from lanai_hdl.bfm.kept import SIMULATIONS
 from lanai_hdl.config import NicConfig
 from lanai_hdl.link.deframer import PartKind
 from lanai_hdl.link.flit import Kind
@@ -258,7 +258,7 @@ class Simulated:
 def play(sides, script, *, slots=30_000, wire=None):
     """Runs `async def script(context)` with the sides' models; `wire(context)` carries packets
     between them."""
-    simulated = SHELF.take(tuple(side.config for side in sides), slots, lambda: Simulated(sides, slots))
+    simulated = SIMULATIONS.take(tuple(side.config for side in sides), slots, lambda: Simulated(sides, slots))
     bench = simulated.bench
     for side, dut in zip(sides, simulated.duts, strict=True):
         side.dut = dut

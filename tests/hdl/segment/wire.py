@@ -4,7 +4,7 @@ import random
 from dataclasses import dataclass, field
 
 from lanai_hdl.bfm import Bench
-from lanai_hdl.bfm.kept import SHELF
+from lanai_hdl.bfm.kept import SIMULATIONS
 from lanai_hdl.config import lanai41
 from lanai_hdl.link.crc import crc32
 from lanai_hdl.link.flit import Kind
@@ -65,7 +65,7 @@ class Simulated:
 def run(config, nodes, seed=1):
     """Turn the segment until it is idle and no NIC has anything to send. The counters, `drops`
     among them."""
-    made = SHELF.take(config, WATCHDOG + 2, lambda: Simulated(config))
+    made = SIMULATIONS.take(config, WATCHDOG + 2, lambda: Simulated(config))
     dut = made.segment
     rng = random.Random(seed)
     result = {}

@@ -4,7 +4,7 @@ import pytest
 from amaranth import Module
 
 from lanai_hdl.bfm import Bench, PysimPins, SramModel, stream_get, stream_put
-from lanai_hdl.bfm.kept import SHELF
+from lanai_hdl.bfm.kept import SIMULATIONS
 from lanai_hdl.config import NicConfig
 from lanai_hdl.link.flit import Kind
 from lanai_hdl.send_dma.engine import SendCredit, SendDma
@@ -34,7 +34,7 @@ class Wired:
 
 class Engine:
     def __init__(self):
-        made = SHELF.take("send dma", 10_000, Wired)
+        made = SIMULATIONS.take("send dma", 10_000, Wired)
         self.dma, self.credit, self.bench = made.dma, made.credit, made.bench
         self.dones = 0
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from lanai_hdl.bfm import Bench
-from lanai_hdl.bfm.kept import SHELF
+from lanai_hdl.bfm.kept import SIMULATIONS
 from lanai_hdl.config import BlockedAction, lanai41
 from lanai_hdl.errors import UserError
 from lanai_hdl.link.crc import crc32
@@ -54,7 +54,7 @@ class Simulated:
 def run(config, nodes, slots=None, seed=1):
     """Turn the switch until it is idle and no port has anything to send (or for `slots`). Returns
     (switch counters, slots turned)."""
-    simulated = SHELF.take(config, WATCHDOG + 1, lambda: Simulated(config))
+    simulated = SIMULATIONS.take(config, WATCHDOG + 1, lambda: Simulated(config))
     dut = simulated.switch
     rng = random.Random(seed)
     result = {}
