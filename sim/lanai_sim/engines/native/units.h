@@ -1,5 +1,5 @@
-// What the engine asks of a NIC and of a switch. Their classes depend on the Verilated models. Each is compiled with its
-// model's header, the engine with none: so a model's class is compiled once, and not for each neighbour.
+// What the engine asks of a NIC and of a switch. Their classes depend on the Verilated models. Each is compiled with
+// its model's header, the engine with none: so a model's class is compiled once, and not for each neighbour.
 #pragma once
 #include "engine.h"
 #include "memory.h"
