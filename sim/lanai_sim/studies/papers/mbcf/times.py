@@ -31,7 +31,7 @@ BETTER = (
     "So LU and SP take about as long either way."
 )
 
-NO_NPB = "NPB is not here: give its folder with `--npb DIR`."
+NO_NPB = "Not in this run: it takes NPB, in the folder that `--npb DIR` names."
 NOT_RUN = {"mpich": "MPICH over TCP is not simulated."}
 
 
