@@ -16,6 +16,13 @@ pytestmark = pytest.mark.slow  # two adapters in Amaranth's simulator: six secon
 
 CONFIG = replace(SMALL, streams=4, stream_bytes=32)
 BLOCK = CONFIG.stream_bytes
+# Maps of pages that may not be accessed, and why.
+REFUSED = (
+    ({"key": KEY + 1}, Status.KEY),
+    ({"exposure": 9}, Status.EXPOSURE),
+    ({"page": 3}, Status.RANGE),
+    ({"peer": CONFIG.peers}, Status.INVALID),
+)
 
 
 async def map_page(context, side, number, page, *, key=KEY, peer=1, exposure=2):
@@ -83,12 +90,7 @@ def test_a_whole_block_is_one_packet():
 
 def test_the_next_nop_tells_what_refused_a_store_and_the_one_after_it_does_not():
     async def script(context, source, target):
-        for mapping, status in (
-            ({"key": KEY + 1}, Status.KEY),
-            ({"exposure": 9}, Status.EXPOSURE),
-            ({"page": 3}, Status.RANGE),
-            ({"peer": CONFIG.peers}, Status.INVALID),
-        ):
+        for mapping, status in REFUSED:
             await map_page(context, source, 0, **{"page": 0, **mapping})
             await store(context, source, 0, 64, b"abcd")
             assert await barrier(context, source) is status
@@ -155,12 +157,7 @@ def test_a_load_reads_what_was_stored_before_it():
 def test_a_load_that_fails_is_all_ones_and_the_next_nop_tells_why():
     async def script(context, source, target):
         target.load(0, b"abcd" * 1024)
-        for mapping, status in (
-            ({"key": KEY + 1}, Status.KEY),
-            ({"exposure": 9}, Status.EXPOSURE),
-            ({"page": 3}, Status.RANGE),
-            ({"peer": CONFIG.peers}, Status.INVALID),
-        ):
+        for mapping, status in REFUSED:
             await map_page(context, source, 0, **{"page": 0, **mapping})
             assert (await load(context, source, 0, 64))[0] == 0xFFFFFFFF
             assert await barrier(context, source) is status

@@ -47,7 +47,7 @@ def timeout(fabric, nics):
 
 
 def test_a_packet_may_wait_for_one_of_each_other_nic():
-    """Two NICs on a switch wait for nobody. On one wire all take turns, or also back off."""
+    """Two NICs on a switch have their links to themselves. On one wire all take turns, or also back off."""
     assert timeout("switch", 2) == timeout_on(NIC, adapter_in(NIC))
     assert timeout("switch", 8) == 7 * timeout("switch", 2)
     assert timeout("switching-hub", 8) == 7 * timeout("switching-hub", 2) > timeout("switch", 8)
