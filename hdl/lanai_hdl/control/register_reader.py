@@ -3,9 +3,9 @@ same."""
 
 from itertools import groupby
 
-from amaranth import Cat, Signal
+from amaranth import Cat, Mux, Signal
 
-from ..csr.declare import Access
+from ..csr.declare import Access, Behavior
 from ..machine import REGISTERS_SIZE
 from .register_bank import ROW_BITS
 
@@ -78,11 +78,17 @@ class EarlyRegisterReader:
             values = []
             for register, value in registers:
                 here = self.column[column_of(register)]
-                values.append(value & (here & may_read(register, by_host)).replicate(32))
+                values.append(_read_if(here & may_read(register, by_host), register, value))
                 known.append(self.row[row] & here)
             chosen.append(_either(values) & self._read_row[row].replicate(32))
         m.d.comb += rdata.eq(_either(chosen))
         return rdata, Cat(known).any()
+
+
+def _read_if(condition, register, value):
+    """The register's `value`, or 0. Both forms are the same gates. Of a constant a simulator would
+    keep each bit of the second one, in every slot."""
+    return Mux(condition, value, 0) if register.behavior is Behavior.FIXED else value & condition.replicate(32)
 
 
 def _either(values):

@@ -33,11 +33,13 @@ SHARE = 0.98  # of the slots in which the NIC is quiet
 # Verilator's own names, and numbers of the NIC's own wires: they mean something else in the next model.
 UNSTABLE = re.compile(r"__|\$")
 IDLE = "idle"  # of every block of the NIC: 1 in a slot that should be quick
+AWAKE = "awake_"  # how outputs begin that say which blocks are awake: 0 then
 # All 0 in a slot that should be quick: nothing but the processor works.
 QUIET = (
     "host_dma.fsm_state", "host_dma.queue.level", "host_bus.master.fsm_state", "host_bus.master.level",
-    "host_bus.target.to_registers", "send_dma.fsm_state", "send_dma.level", "receive_dma.fsm_state",
-    "receiver.level", "deframer.fsm_state", "registers.access__cpu_write", "registers.access__host_write",
+    "host_bus.target.to_registers", "host_bus.target._to_block$next", "send_dma.fsm_state", "send_dma.level",
+    "receive_dma.fsm_state", "receiver.level", "deframer.fsm_state", "registers.access__cpu_write",
+    "registers.access__host_write",
 )  # fmt: skip
 
 
@@ -62,6 +64,7 @@ class Samples:
     def quiet(self) -> NDArray[np.uint64]:
         """The slots that should be quick."""
         at = [place for name in QUIET for place in self.places(name)]
+        at += [place for place, name in enumerate(self.names) if name.startswith(AWAKE)]
         wanted: NDArray[np.bool_] = np.all(self.rows[:, at] == 0, axis=1) & np.all(self.columns(IDLE) == 1, axis=1)
         return self.rows[wanted]
 

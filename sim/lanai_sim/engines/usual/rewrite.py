@@ -2,8 +2,8 @@
 
 In it the members with usual values are local variables that begin as constants, so that the
 compiler follows them whatever is stored in between. What has changed is stored at the end. Members
-that every evaluation of a slot assigns before anything reads them are local variables too, and are
-not stored.
+that every evaluation of a slot assigns before anything reads them are local variables too. They are
+stored at the end if something else reads them, and not at all otherwise.
 """
 
 import re
@@ -16,6 +16,7 @@ from .slot import Part, Slot, slot_of
 LEAST = 100_000  # characters; a shorter slot has too little to leave out
 EARLY = 8  # members that are compared one by one, before all others
 MEMBER = re.compile(r"^\s+(CData|SData|IData|QData)/\*\d+:0\*/ (\w+);", re.M)
+AWAKE = re.compile(r"^\s+VL_OUT8\((awake_\w+),0,0\);", re.M)  # outputs: a block that rests is awake
 MENTION = re.compile(r"vlSelfRef\.(\w+)")
 ASSIGNED = re.compile(r"\s*=[^=]([^;]*);")
 
@@ -23,7 +24,7 @@ ASSIGNED = re.compile(r"\s*=[^=]([^;]*);")
 @dataclass(frozen=True)
 class Known:
     """A member that becomes a local variable. `value` is its usual one, if it has one. `read`: the
-    slot needs the value that it had before. `kept`: something else needs the one that it has after."""
+    slot needs the value that it had before. `kept`: something needs the one that it has after."""
 
     name: str
     kind: str  # its C++ type
@@ -44,8 +45,10 @@ def plain(member: str) -> str:
 
 
 def members(header: str) -> dict[str, str]:
-    """The C++ types of the scalar members of Verilator's root class, by name."""
-    return {name: kind for kind, name in MEMBER.findall(header)}
+    """The C++ types of the scalar members of Verilator's root class, by name. Of the model's outputs
+    those that say which blocks are awake."""
+    inside = {name: kind for kind, name in MEMBER.findall(header)}
+    return inside | dict.fromkeys(AWAKE.findall(header), "CData")
 
 
 def function(root: str) -> str:
@@ -78,13 +81,14 @@ def _known(slot: Slot, source: str, header: str, usual: Mapping[str, int]) -> li
     anywhere, parts = _words(source), _words("".join(part.text for part in slot.parts))
     alone = _words("".join(part.text for part in slot.parts if part.alone))
     first, first_own = _first(slot.parts), _first([part for part in slot.parts if part.own])
-    known = []
+    known, outputs = [], AWAKE.findall(header)
     for name, kind in members(header).items():
         if 0 < mentions[name] == own[name]:  # all its mentions are of the member
             value, read = usual.get(plain(name)), _reads(*first_own[name])
             # Else whatever may come next assigns it before it looks at it.
-            kept = read or not first[name][0].own or name in alone or anywhere[name] > parts[name]
-            if value is not None or not kept:
+            seen = name in outputs or name in alone or anywhere[name] > parts[name]
+            kept = read or not first[name][0].own or seen
+            if value is not None or not read:
                 known.append(Known(name, kind, value, read, kept))
     return sorted(known, key=lambda one: order.get(plain(one.name), len(order)))
 

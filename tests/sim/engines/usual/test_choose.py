@@ -64,6 +64,14 @@ def test_slots_in_which_a_block_works_do_not_count():
     assert len(one.quiet()) == 650
 
 
+def test_slots_after_those_in_which_a_block_works_do_not_count():
+    awake = np.arange(SLOTS) % 4 == 0
+    one = samples(awake_block=awake, state=np.where(awake, 7, 3))
+    assert len(one.quiet()) == 650
+    assert chosen([one])["state"] == 3
+    assert chosen([one])["awake_block"] == 0
+
+
 def test_a_file_that_cannot_be_written_is_told_of_first(tmp_path):
     with pytest.raises(UserError, match="its directory does not exist"):
         replay.find_usual([INPUTS / "pingpong.inputs"], tmp_path / "none" / "values.txt")

@@ -202,7 +202,30 @@ def test_what_every_slot_assigns_before_anything_reads_it_is_not_stored(parts, s
 
 def test_what_other_functions_read_is_stored():
     source = source_of(ASSIGNS_C) + written("other", READS_C)
-    assert "vlSelfRef.top__DOT__c = " in second(source, HEADER, {"top.b": 1}, least=0)
+    text = second(source, HEADER, {"top.b": 1}, least=0)
+    assert "    IData usual_top__DOT__c;\n" in text  # a local variable until then
+    assert text.count("vlSelfRef.top__DOT__c") == 1
+    assert "vlSelfRef.top__DOT__c = usual_top__DOT__c;" in text
+
+
+def test_whether_a_block_is_awake_is_compared_and_stored():
+    header = f"        VL_OUT8(awake_block,0,0);\n        VL_OUT8(other,0,0);\n{HEADER}"
+    body = (
+        "    vlSelfRef.top__DOT__a = vlSelfRef.awake_block;\n"
+        "    vlSelfRef.awake_block = vlSelfRef.other;\n"
+        "    vlSelfRef.other = vlSelfRef.top__DOT__b;\n"
+    )
+    text = second(source_of((1, body)), header, {"awake_block": 0, "other": 0}, least=0)
+    assert "CData usual_awake_block = 0ULL;" in text
+    assert "m.awake_block ^ 0ULL" in text
+    assert "vlSelfRef.awake_block = usual_awake_block;" in text
+    assert "usual_other" not in text
+
+
+def test_an_output_is_stored_though_no_function_reads_it():
+    header = f"        VL_OUT8(awake_block,0,0);\n{HEADER}"
+    body = "    vlSelfRef.awake_block = vlSelfRef.top__DOT__b;\n    vlSelfRef.top__DOT__b |= 1U;\n"
+    assert "vlSelfRef.awake_block = usual_awake_block;" in second(source_of((1, body)), header, NAMES, least=0)
 
 
 def test_a_clock_that_may_rise_alone_is_not_taken_for_another():
