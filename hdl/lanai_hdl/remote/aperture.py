@@ -105,6 +105,7 @@ class Aperture(wiring.Component):
             entry.buffer.eq(Cat(Const(0, COMMAND_BITS), process)),
             entry.peer.eq(target.peer),
             entry.op.eq(Mux(loads, Op.READ, Op.WRITE)),
+            entry.atomic.eq(target.relaxed),
             entry.exposure.eq(target.exposure),
             entry.key.eq(place.key),
             entry.offset.eq(Cat(Const(0, 2), first[:APERTURE_WORD_BITS], place.page)),

@@ -3,7 +3,7 @@
 from amaranth import Mux
 
 from .order import Place
-from .packets import Op, Status
+from .packets import Op, Status, relaxed
 
 
 class Judging:
@@ -29,9 +29,10 @@ class Judging:
         ]
 
     def _is_asked(self):
-        """An open request of this sender waits for the packet, a reply, and no older one does."""
+        """An open request of this sender waits for the packet, a reply, and no older one does, or it
+        is RELAXED."""
         packet, entry = self._packet, self.answered.entry
-        in_turn = self._answers.read(0)[1] == packet.first.sequence
+        in_turn = (self._answers.read(0)[1] == packet.first.sequence) | relaxed(entry.op, entry.atomic)
         return (
             self.answered.open
             & (entry.peer == packet.first.source)
@@ -43,8 +44,8 @@ class Judging:
         """Only what an open request of this sender waits for is taken: an ACK that a READ or ATOMIC
         succeeded is not.
 
-        Answers are taken in the order of the requests. Otherwise the data of a READ that is
-        repeated could overwrite those of a later READ into the same memory.
+        Answers are taken in the order of the requests, but of RELAXED ones. Otherwise the data of a
+        READ that is repeated could overwrite those of a later READ into the same memory.
         """
         packet, entry = self._packet, self.answered.entry
         wants_data = (entry.op == Op.READ) | (entry.op == Op.ATOMIC)
@@ -77,7 +78,7 @@ class Judging:
         m.d.comb += self.release.eq(1)
         with m.If(~self.replies.ready):
             m.d.comb += self.no_room.eq(1)
-        with m.Elif(self._order.place == Place.AHEAD):
+        with m.Elif((self._order.place == Place.AHEAD) | ((self._order.place == Place.EARLY) & ~self._relaxed)):
             m.d.comb += self.ahead.eq(1)
         with m.Elif(self._order.place == Place.DUPLICATE):
             m.d.comb += [
@@ -100,5 +101,5 @@ class Judging:
             m.next = "LOOKUP"
 
     def _finish(self, m):
-        """The next request of its sender has been carried out, or has failed for good."""
+        """The request has been carried out, or has failed for good."""
         m.d.comb += [self._order.accept.eq(1), self.replies.valid.eq(1)]

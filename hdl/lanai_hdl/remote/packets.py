@@ -43,6 +43,14 @@ class Atomic(IntEnum):
     XOR = 5
 
 
+class Order(IntEnum):
+    """When a WRITE takes effect, among the requests of its sender. Its field `atomic` tells, and that
+    of the NOP in its place."""
+
+    IN_TURN = 0
+    RELAXED = 1  # as soon as it has come, also before those that were sent before it
+
+
 class Status(IntEnum):
     """How a command or a request ended."""
 
@@ -82,7 +90,7 @@ class SizeWord(Word):
 
     length: 16  # bytes; 4 or 8 of an ATOMIC
     align: 2  # of a READ: lower bits of the address that the data will be written to
-    atomic: Atomic
+    atomic: Atomic  # of a WRITE: `Order`
     node: 8  # the NIC and the process whose command the request is part of
     process: 3
 
@@ -98,6 +106,11 @@ class ReplyWord(Word):
 def appends(op):
     """Whether an op, a signal, adds a record to a FIFO."""
     return (op == Op.APPEND) | (op == Op.RETRY)
+
+
+def relaxed(op, atomic):
+    """Whether a request, or what is kept of it, may take effect out of turn."""
+    return (op <= Op.WRITE) & atomic[0]
 
 
 def words_of(offset: int, length: int) -> int:

@@ -62,6 +62,12 @@ class ReferenceCommand:
     operand: int = 0
     comparand: int = 0
     wide: bool = False  # of an ATOMIC: 64 bits
+    relaxed: bool = False  # of a WRITE
+
+    def may_overtake(self, other: "ReferenceCommand") -> bool:
+        """Whether this command, begun after another, may take effect before it: `run` tells what
+        happens in the order in which both were begun."""
+        return self.relaxed and other.relaxed and self.op is other.op is Op.WRITE
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from .cleared import IN_BLOCK_RAM, ClearedMemory
 from .entry import Entry
-from .packets import WINDOW, Op, Status
+from .packets import WINDOW, Op, Status, relaxed
 from .parameters import RemoteParameters
 
 INDEX_BITS = (WINDOW - 1).bit_length()
@@ -41,6 +41,9 @@ class Sequencer(wiring.Component):
     A receiver answers a repeated READ with what the memory holds by then, and keeps one result of
     an ATOMIC. So nothing but another READ is admitted while a READ is outstanding, and nothing
     while an ATOMIC is.
+
+    The receiver may carry out a RELAXED request before others. So while such requests are
+    outstanding nothing else is admitted, and while others are no RELAXED one is.
 
     Members
     -------
@@ -143,10 +146,13 @@ class Sequencer(wiring.Component):
         new, at = self.i.payload, head[:INDEX_BITS]
         before = Signal(Op)  # of the request that was sent or is to be sent last
         address, sequence = sequences.read(0)
+        before_relaxed, is_relaxed = Signal(), Signal()
         alone = (before == Op.ATOMIC) | ((before == Op.READ) & (new.entry.op != Op.READ))
+        other_order = ~new.ended & (is_relaxed != before_relaxed)
         takes = self.i.valid & self.i.ready
         m.d.comb += [
-            self.i.ready.eq(room & self.ready & (empty | ~alone)),
+            is_relaxed.eq(relaxed(new.entry.op, new.entry.atomic)),
+            self.i.ready.eq(room & self.ready & (empty | ~(alone | other_order))),
             address.eq(new.entry.peer),
             sequences.write_addr.eq(address),
             sequences.write_data.eq(sequence + 1),
@@ -165,6 +171,7 @@ class Sequencer(wiring.Component):
                 # One that has ended already must not hide a READ or ATOMIC that is outstanding
                 # before it.
                 before.eq(Mux(~new.ended, new.entry.op, Mux(empty, Op.NOP, before))),
+                before_relaxed.eq(Mux(~new.ended, is_relaxed, before_relaxed & ~empty)),
                 done.bit_select(at, 1).eq(new.ended),
                 void.bit_select(at, 1).eq(0),
                 status[at].eq(new.status),

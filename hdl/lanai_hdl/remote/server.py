@@ -20,7 +20,7 @@ from .judging import Judging
 from .lookup_port import OFFSET_BITS, LookupPort
 from .moving import Moving
 from .order import ReceiveOrder
-from .packets import REQUEST_WORDS, Op, Status
+from .packets import REQUEST_WORDS, Op, Status, relaxed
 from .parameters import RemoteParameters
 from .reply import Reply
 from .sequencer import EntryRead
@@ -126,6 +126,9 @@ class PacketServer(Judging, Moving, Ending, wiring.Component):
         self._little = Signal()  # of the exposure that an ATOMIC changes
         self._signals = Signal()  # of the exposure that is accessed
         self._asked = Signal()  # an open request waited for the packet, a reply, in the slot before
+        self._newest = Signal()  # the packet, a reply, answers no older request than the last one did
+        self._relaxed = Signal()  # the packet, a request, may take effect out of turn
+        self._catching_up = Signal()  # of the order, in the slot before: the packet's place does not stand yet
         self._apart = Signal()  # an APPEND's record and its FIFO's control words lie in different pages
         self._result = Signal(64)  # of the ATOMIC that was answered last: no two are outstanding
         self._at = Signal.like(self.index)
@@ -142,7 +145,7 @@ class PacketServer(Judging, Moving, Ending, wiring.Component):
             answers.read(0)[0].eq(first.source),
             answers.write_addr.eq(first.source),
             answers.write_data.eq(first.sequence + 1),
-            answers.write_en.eq(self.resolve),
+            answers.write_en.eq(self.resolve & self._newest),
             order.source.eq(first.source),
             order.sequence.eq(first.sequence),
             order.outcome.eq(self._status),
@@ -195,7 +198,7 @@ class PacketServer(Judging, Moving, Ending, wiring.Component):
         arrived = Signal.like(self.index)
         well_formed, looks = Signal(), Signal()
         settled = self._settle(m, arrived)
-        m.d.sync += arrived.eq(self.index)
+        m.d.sync += [arrived.eq(self.index), self._catching_up.eq(self._order.catching_up)]
         with m.State("IDLE"):
             m.d.comb += [self.idle.eq(~self.full & ~self.ended & ~self.arriving), self.busy.eq(0)]
             m.d.comb += self._fifo_words.begin.eq(1)
@@ -217,7 +220,7 @@ class PacketServer(Judging, Moving, Ending, wiring.Component):
                 m.d.sync += self._at.eq(self._at + 1)
             with m.If(self.full):
                 taken = (self._at >= self.words) | (self._at == MOST_WORDS)
-                with m.If(taken & (settled | ~packet.appends)):
+                with m.If(taken & (settled | ~packet.appends) & ~self._catching_up):
                     m.d.sync += self._work.eq(Mux(packet.is_reply(), Work.REPLY, Work.REQUEST))
                     m.next = "FORM"
             with m.Elif(self.ended | ~self.arriving | (self.come < self._at)):
@@ -230,6 +233,8 @@ class PacketServer(Judging, Moving, Ending, wiring.Component):
             m.d.comb += self.lookup.start.eq(packet.accesses(self.config, answers.entry) & ~late)
             m.d.sync += [well_formed.eq(sound & self.enable), looks.eq(self.lookup.start), self._turn.eq(1)]
             m.d.sync += self._asked.eq(self._is_asked())
+            m.d.sync += self._newest.eq(~(packet.first.sequence - self._answers.read(0)[1])[15])
+            m.d.sync += self._relaxed.eq(relaxed(packet.first.op, packet.size.atomic))
             self._tell_tail(m)
             m.next = "JUDGE"
             with m.If(late):

@@ -46,7 +46,7 @@ class CommandWord(Word):
     local: 4
     _reserved: 4
     op: Op
-    atomic: Atomic
+    atomic: Atomic  # of a WRITE: `Order`
     wide: 1  # the ATOMIC changes 64 bits
     peer: 8
 
@@ -114,7 +114,8 @@ class MapWord(Word):
     exposure: 8
     peer: 8
     valid: 1
-    _reserved: 15
+    relaxed: 1  # stores to the page are RELAXED
+    _reserved: 14
 
 
 class MapPlaceWord(Word):

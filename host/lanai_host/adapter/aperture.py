@@ -20,6 +20,7 @@ class _Page:
     exposure: int
     key: int
     page: int
+    relaxed: bool  # stores to it may take effect in any order
 
 
 class ApertureAccess:
@@ -40,11 +41,11 @@ class ApertureAccess:
         self._mapped: dict[_Page, int] = {}  # the number of its page of the aperture; least recently used first
         self.unsettled = False
 
-    async def store(self, token: Token, offset: int, data: bytes) -> None:
+    async def store(self, token: Token, offset: int, data: bytes, relaxed: bool = False) -> None:
         """Write whole words to byte `offset` of the target, combined as the bus can."""
         self._check(token, offset, "data", len(data), "put")
         done = 0
-        async for place, size in self._pieces(token, offset, len(data)):
+        async for place, size in self._pieces(token, offset, len(data), relaxed):
             await self._bus.write_block(place, data[done : done + size])
             done += size
 
@@ -65,14 +66,16 @@ class ApertureAccess:
         if not 0 <= offset <= token.size - size:
             raise UserError(f"offset={offset!r}: {size} bytes from there on are not within the target's {token.size}")
 
-    async def _pieces(self, token: Token, offset: int, size: int) -> AsyncIterator[tuple[int, int]]:
+    async def _pieces(
+        self, token: Token, offset: int, size: int, relaxed: bool = False
+    ) -> AsyncIterator[tuple[int, int]]:
         """(offset in the host's window, bytes) of each piece of the target that lies in one page, which
         is mapped."""
         at, end = token.first + offset, token.first + offset + size
         while at < end:
             page, inside = divmod(at, PAGE_SIZE)
             piece = min(end - at, PAGE_SIZE - inside)
-            number = await self._map(_Page(token.node, token.exposure, token.key, page))
+            number = await self._map(_Page(token.node, token.exposure, token.key, page, relaxed))
             self.unsettled = True
             yield aperture_at(self._process, number) + inside, piece
             at += piece
@@ -85,7 +88,7 @@ class ApertureAccess:
             if number == APERTURE_PAGES:
                 number = self._mapped.pop(next(iter(self._mapped)))
             place = word(MapPlaceWord, key=page.key, page=page.page)
-            words = (word(MapWord, valid=1, peer=page.node, exposure=page.exposure), place)
+            words = (word(MapWord, valid=1, peer=page.node, exposure=page.exposure, relaxed=page.relaxed), place)
             data = b"".join(one.to_bytes(4, "big") for one in words)
             await self._bus.write_block(map_at(self._process, number), data)
         self._mapped[page] = number

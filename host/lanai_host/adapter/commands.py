@@ -4,7 +4,7 @@ order."""
 from collections import deque
 from dataclasses import dataclass
 
-from lanai_hdl.remote.packets import WIDE_BYTES, Atomic, Op, Status, word
+from lanai_hdl.remote.packets import WIDE_BYTES, Atomic, Op, Order, Status, word
 from lanai_hdl.remote.tables import (
     COMMAND_FIELDS,
     COMMANDS,
@@ -39,6 +39,7 @@ class Command:
         size: bytes; of an ATOMIC 4 or 8.
         local, local_offset: number of the exposure that holds this process's memory, and a byte of
             its pages.
+        relaxed: of a WRITE: its packets may take effect in any order.
     """
 
     op: Op
@@ -50,6 +51,7 @@ class Command:
     atomic: Atomic = Atomic.SWAP
     operand: int = 0
     comparand: int = 0
+    relaxed: bool = False
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ class Commands:
             exposure=token.exposure,
             local=command.local,
             op=command.op,
-            atomic=command.atomic,
+            atomic=Order.RELAXED if command.relaxed else command.atomic,
             wide=command.op is Op.ATOMIC and command.size == WIDE_BYTES,
             peer=token.node,
         )

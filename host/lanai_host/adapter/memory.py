@@ -21,9 +21,10 @@ ALL = Access.READ | Access.WRITE | Access.ATOMIC
 class RemoteMemory:
     """One process's access to remote memory.
 
-    All accesses of a process to one NIC are carried out in the order in which they were begun. A
-    put is settled when the bytes are in the target's memory; its own buffer may be changed only
-    then.
+    All accesses of a process to one NIC are carried out in the order in which they were begun. Only
+    puts and stores that are `relaxed` may overtake each other, so they must not be to the same bytes;
+    what is begun next is carried out after them, if it is not relaxed. A put is settled when the
+    bytes are in the target's memory; its own buffer may be changed only then.
 
     Use `open`, not the constructor.
     """
@@ -82,16 +83,18 @@ class RemoteMemory:
         await self._exposures.settle_accesses()
         await self.bus.unpin(self._pinned.pop(exposure.number))
 
-    async def put(self, token: Token, offset: int, address: int, size: int) -> RemoteOperation:
+    async def put(
+        self, token: Token, offset: int, address: int, size: int, *, relaxed: bool = False
+    ) -> RemoteOperation:
         """Begin to write `size` bytes at `address` to byte `offset` of the target. They must lie in
         memory that `expose` pinned."""
         what = f"put of {size} bytes to offset {offset} of exposure {token.exposure} of node {token.node}"
-        return await self._move(Op.WRITE, what, token, offset, address, size)
+        return await self._move(Op.WRITE, what, token, offset, address, size, relaxed=relaxed)
 
-    async def store(self, token: Token, offset: int, data: bytes) -> None:
+    async def store(self, token: Token, offset: int, data: bytes, *, relaxed: bool = False) -> None:
         """Store whole words to byte `offset` of the target, through the aperture. The next `settle`
         waits for them, and raises RemoteError if one was refused."""
-        await self._aperture.store(token, offset, data)
+        await self._aperture.store(token, offset, data, relaxed)
 
     async def load(self, token: Token, offset: int, size: int) -> bytes:
         """Whole words from byte `offset` of the target on, through the aperture, once all that was
@@ -171,7 +174,9 @@ class RemoteMemory:
         for operation in running:
             operation.check()
 
-    async def _move(self, op: Op, what: str, token: Token, offset: int, address: int, size: int) -> RemoteOperation:
+    async def _move(
+        self, op: Op, what: str, token: Token, offset: int, address: int, size: int, *, relaxed: bool = False
+    ) -> RemoteOperation:
         for name, value in (("offset", offset), ("size", size)):
             if not 0 <= value < 1 << 32:
                 raise UserError(f"{what}: {name}={value!r} must be from 0 to 2**32 - 1")
@@ -180,7 +185,8 @@ class RemoteMemory:
             raise UserError(
                 f"{what}: {size} bytes at {address:#x} do not lie in one piece of memory that `expose` pinned"
             )
-        return await self._start(Command(op, token, offset, size, local.number, local.offset(address)), what)
+        command = Command(op, token, offset, size, local.number, local.offset(address), relaxed=relaxed)
+        return await self._start(command, what)
 
     async def _start(self, command: Command, what: str) -> RemoteOperation:
         while self._commands.free is None:

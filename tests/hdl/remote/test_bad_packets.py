@@ -3,7 +3,7 @@ memory. The adapter goes on."""
 
 import pytest
 
-from lanai_hdl.remote.packets import MARK, ReplyWord, RequestWord, SizeWord, TargetWord, word
+from lanai_hdl.remote.packets import MARK, Order, ReplyWord, RequestWord, SizeWord, TargetWord, word
 from lanai_hdl.remote.tables import COMMANDS, FLAG_BYTES
 
 from .bench import ALL, KEY, Atomic, Op, Side, Status, play
@@ -12,9 +12,10 @@ SOURCE = 1  # who sends them
 
 
 def request(
-    op, sequence=0, *, exposure=2, key=KEY, offset=0, length=4, data=(0x11223344,), atomic=Atomic.ADD, source=SOURCE
+    op, sequence=0, *, exposure=2, key=KEY, offset=0, length=4, data=(0x11223344,), source=SOURCE, order=Order.IN_TURN
 ):
     first = word(RequestWord, mark=MARK, op=op, source=source, sequence=sequence)
+    atomic = Atomic.ADD if op is Op.ATOMIC else order
     size = word(SizeWord, length=length, atomic=atomic, align=0)
     return [first, word(TargetWord, key=key, exposure=exposure, entry=3), size, offset, *data]
 
@@ -40,6 +41,10 @@ DROPPED = {
     "too long": (request(Op.WRITE, length=64, data=range(40)), "REMOTE_DAMAGED"),
     "too short": ([request(Op.WRITE)[0]], "REMOTE_DAMAGED"),
     "one before it is missing": (request(Op.WRITE, sequence=5), "REMOTE_AHEAD"),
+    "relaxed, but too far ahead": (request(Op.WRITE, sequence=16, order=Order.RELAXED), "REMOTE_AHEAD"),
+    "an atomic does not overtake": (request(Op.ATOMIC, sequence=5, data=(1, 2)), "REMOTE_AHEAD"),
+    "a read does not overtake": (request(Op.READ, sequence=5, data=(), order=Order.RELAXED), "REMOTE_AHEAD"),
+    "an append does not overtake": (request(Op.APPEND, sequence=5, order=Order.RELAXED), "REMOTE_AHEAD"),
     "an acknowledgement that no command waits for": (reply(Op.ACK), "REMOTE_STALE"),
     "data that no command waits for": (reply(Op.DATA, data=(1, 2, 3)), "REMOTE_STALE"),
 }

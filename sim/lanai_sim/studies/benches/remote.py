@@ -1,8 +1,9 @@
 """Remote memory on the gateware: time of a put, a get, a load and an atomic, and bandwidth, between
 two hosts on a switch. With `--mbcf` the paper's tables of its primitives as well, with `--sci` strided
-stores, with `--ring` nodes on an SCI ringlet."""
+stores, with `--ring` nodes on an SCI ringlet, with `--faulty` wires that lose or reorder packets."""
 
 import argparse
+from functools import partial
 
 from lanai_hdl.config import lanai41
 from lanai_hdl.remote.config import Remote
@@ -18,6 +19,8 @@ NAME = "remote"
 HELP = "remote memory: put, get, load, fetch-and-add, bandwidth"
 
 SIZES = (8, 64, 512, 4096)
+# One packet of a hundred each, on every wire.
+FAULTY = {"drop": "drop * rate=0.01 seed=1", "reorder": "reorder * rate=0.01 seed=1 by=20us"}
 LOADED = (4, 64)  # bytes that are read through the aperture, a word at a time
 ROUNDS = 8
 MEGABYTE = 1_000_000
@@ -46,6 +49,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--ring",
         action="store_true",
         help="also puts of all nodes of a ring of 4 to 8 to the next node and to the one before (SCI-MPICH's table 2)",
+    )
+    parser.add_argument(
+        "--faulty",
+        action="store_true",
+        help="also puts and stores, in order and relaxed, on wires that lose or reorder 1 %% of the packets",
     )
 
 
@@ -109,6 +117,39 @@ def measure(costs: HostConfig, stream: int) -> dict[str, float]:
     return figures | loaded
 
 
+async def put_all(host: RemoteHost, total: int, relaxed: bool) -> float:
+    """Megabytes a second of puts of as many bytes as the host's memory has."""
+    begin, left = host.bus.now, total
+    while left > 0:
+        await host.remote.put(host.tokens[1], 0, host.address, host.size, relaxed=relaxed)
+        left -= host.size
+    await host.remote.settle()
+    return total / ((host.bus.now - begin) / 1e12) / MEGABYTE
+
+
+async def store_all(host: RemoteHost, total: int, relaxed: bool) -> float:
+    """Megabytes a second of stores to consecutive words, with a barrier behind each run of as many
+    bytes as the host's memory has."""
+    begin, left, data = host.bus.now, total, bytes(host.size)
+    while left > 0:
+        await host.remote.store(host.tokens[1], 0, data, relaxed=relaxed)
+        await host.remote.settle()
+        left -= host.size
+    return total / ((host.bus.now - begin) / 1e12) / MEGABYTE
+
+
+def faulty(stream: int) -> dict[str, float]:
+    """Bandwidth in order and relaxed, on sound wires and on faulty ones, of the NICs alone."""
+    nic = lanai41().but(blocks=(Remote(streams=4),))
+    figures: dict[str, float] = {}
+    for wires, faults in {"sound": [], **{name: [text] for name, text in FAULTY.items()}}.items():
+        for what, move in (("put", put_all), ("store", store_all)):
+            for order in ("in_order", "relaxed"):
+                program = partial(move, total=stream, relaxed=order == "relaxed")
+                figures[f"{wires}.{what}_{order}_mb_per_s"] = play([program, idle], nic, faults=faults)[0]
+    return figures
+
+
 def run(args: argparse.Namespace) -> dict[str, float]:
     if args.stream < 1:
         raise SystemExit(f"--stream {args.stream} must be at least 1 byte")
@@ -120,6 +161,8 @@ def run(args: argparse.Namespace) -> dict[str, float]:
         figures |= {f"remote.mbcf.{name}": value for name, value in theirs.items()}
     if args.sci:
         figures |= {f"remote.sci.{name}": value for name, value in stores.figures(sci_d330()).items()}
+    if args.faulty:
+        figures |= {f"remote.{name}": value for name, value in faulty(args.stream).items()}
     if args.ring:
         figures |= {f"remote.sci.{name}": value for name, value in ringlet.figures().items()}
     return figures
