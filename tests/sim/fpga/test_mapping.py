@@ -62,7 +62,7 @@ def luts_behind_the_block_ram(mapping, directory):
     return max(luts for luts in ends if luts is not None)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.ci  # the first run of Yosys on a machine takes a minute, in which it is compiled
 def test_a_thorough_mapping_knows_when_a_block_ram_answers(tmp_path):
     assert luts_behind_the_block_ram(Mapping(thorough=True), tmp_path) == 0
     assert luts_behind_the_block_ram(Mapping(), tmp_path) > 0
