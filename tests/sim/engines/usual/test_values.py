@@ -1,3 +1,5 @@
+import pytest
+
 from lanai_hdl.config import lanai41
 from lanai_hdl.switch_config import SwitchConfig
 from lanai_sim.engines import designs
@@ -8,6 +10,7 @@ from lanai_sim.engines.verilator import Model, verilate
 from lanai_sim.studies.recordings import RECORDINGS
 
 
+@pytest.mark.ci  # verilates two NICs
 def test_every_name_on_record_is_one_of_the_nics_that_are_recorded(tmp_path):
     made = [Design(nic) for nic in dict.fromkeys(recording.nic for recording in RECORDINGS.values())]
     names = set()
