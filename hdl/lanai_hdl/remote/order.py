@@ -104,9 +104,8 @@ class ReceiveOrder(wiring.Component):
         behind, before, done = Signal(16), Signal(), Signal()
         m.d.comb += [
             behind.eq(now.expected - self.sequence),
-            before.eq(
-                behind[INDEX_BITS:].all() & behind[:INDEX_BITS].any()
-            ),  # one that is missing is not far before it
+            # The first that is missing is less than WINDOW before it.
+            before.eq(behind[INDEX_BITS:].all() & behind[:INDEX_BITS].any()),
             done.eq(now.done.bit_select(self.sequence[:INDEX_BITS], 1)),
         ]
         carried_out = (behind <= WINDOW) | (before & done)
