@@ -13,6 +13,7 @@ RANGES = {
     "fifo_pages": (1, MOST_RING_PAGES),
     "request_pages": (1, MOST_RING_PAGES),
     "window": (1, 64),
+    "ask_from": (0, 1 << 30),
     "direct": (0, 1 << 30),
     "inline": (0, 512),
     "record": (1024, 2048),
@@ -31,6 +32,8 @@ class MbcfOptions:
         fifo_pages: of 4 KiB, of the FIFO that holds a peer's messages.
         request_pages: of the FIFO that holds a peer's requests.
         window: requests that a receiver has outstanding at one peer.
+        ask_from: bytes from which a receive is asked for. One of fewer bytes is asked for only
+            together with such a one behind it. 0: each receive is, as in the paper.
         direct: bytes from which a message in one run is written from the program's memory; shorter
             ones are copied first.
         inline: bytes up to which a message that answers a request rides in the notice; the receiver
@@ -45,6 +48,7 @@ class MbcfOptions:
     fifo_pages: int = 8
     request_pages: int = 1
     window: int = 32
+    ask_from: int = 65
     direct: int = 2048
     inline: int = 64
     record: int = 2048

@@ -4,6 +4,9 @@ it writes straight to the receive's memory (MB-12, MB-17, MB-19 to MB-24).
 A request promises that no older receive could take the message instead. So those that are
 outstanding at a source are always the oldest receives that name it, without a gap, and none of them
 is behind a receive from any source.
+
+A message that rides in its notice gains nothing by a request. So a receive of few bytes is asked for
+only together with a larger one behind it.
 """
 
 from collections import OrderedDict, deque
@@ -75,9 +78,15 @@ class Requesting:
         pending: OrderedDict[int, Receive] = self._matching.by_source.get(peer, OrderedDict())
         barrier = next(iter(self._matching.any_source), None)
         count = len(source.outstanding)
-        for receive in list(islice(pending.values(), count, self._options.window)):
+        for receive in self._worth_asking(list(islice(pending.values(), count, self._options.window))):
             if (barrier is not None and receive.number > barrier) or not await self._ask(source, receive):
                 return
+
+    def _worth_asking(self, receives: list[Receive]) -> list[Receive]:
+        """Those up to the last one that is large enough."""
+        while receives and receives[-1].body.size < self._options.ask_from:
+            receives.pop()
+        return receives
 
     async def ask_all(self) -> None:
         for peer in self.sources:

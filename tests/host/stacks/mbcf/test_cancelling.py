@@ -92,7 +92,7 @@ class Receiver:
 
 
 @pytest.mark.parametrize("seed", range(30))
-@pytest.mark.parametrize("options", [{}, {"fifo_pages": 1}], ids=["room", "small"])
+@pytest.mark.parametrize("options", [{}, {"fifo_pages": 1, "ask_from": 0}], ids=["room", "small"])
 def test_each_send_is_cancelled_or_received(seed, options):
     world = World(2, seed)
     sender = Sender(world.chance, 12)

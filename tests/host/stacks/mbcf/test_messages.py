@@ -142,7 +142,9 @@ def compare(ranks, count, seed, **options):
     return devices
 
 
-@pytest.mark.parametrize("options", [{}, {"requests": 0}, {"fifo_pages": 1, "window": 2}], ids=["sr", "nsr", "small"])
+@pytest.mark.parametrize(
+    "options", [{}, {"requests": 0}, {"fifo_pages": 1, "window": 2, "ask_from": 0}], ids=["sr", "nsr", "small"]
+)
 def test_random_traffic(options):
     written = queued = 0
     for seed in range(4):

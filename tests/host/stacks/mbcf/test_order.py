@@ -68,7 +68,7 @@ def test_a_short_message_rides_in_its_notice(size, monkeypatch):
         finish(device, receive)
         assert block.data == bytes(range(size))
 
-    World(2, 1).play([sender, receiver])
+    World(2, 1).play([sender, receiver], ask_from=0)
     assert begun == ([Op.APPEND] if size <= 64 else [Op.WRITE, Op.APPEND])
 
 
@@ -141,8 +141,39 @@ def test_nothing_is_asked_for_behind_a_receive_from_any_source():
         for tag in (1, 2, 3):
             finish(device, send(device, 0, b"data", tag))
 
-    World(2, 3).play([receiver, sender])
+    World(2, 3).play([receiver, sender], ask_from=0)
     assert seen == [[True, False, False]]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "asked"),
+    [
+        ((64, 0, 64), (False, False, False)),
+        ((64, 65, 64), (True, True, False)),
+        ((65, 64, 65), (True, True, True)),
+    ],
+)
+def test_a_short_receive_is_asked_for_only_with_a_larger_one_behind_it(sizes, asked):
+    """So that what is outstanding are still the oldest receives, without a gap."""
+    data = [bytes([number]) * size for number, size in enumerate(sizes, start=1)]
+    seen = []
+
+    def receiver(device):
+        blocks = [Block(size=size) for size in sizes]
+        receives = [device.receive(1, 1, CONTEXT, block.body) for block in blocks]
+        seen.extend(device._requesting.asked(receive) for receive in receives)
+        meet(device, 1)
+        for receive in receives:
+            finish(device, receive)
+        assert [block.data for block in blocks] == data
+
+    def sender(device):
+        meet(device, 0)
+        for one in data:
+            finish(device, send(device, 0, one))
+
+    World(2, 3).play([receiver, sender])
+    assert tuple(seen) == asked
 
 
 def test_a_receive_is_taken_back_while_its_peer_is_outside_the_library():
@@ -165,7 +196,7 @@ def test_a_receive_is_taken_back_while_its_peer_is_outside_the_library():
         finish(device, send(device, 0, data))
 
     for seed in range(5):
-        World(2, seed).play([receiver, sender])
+        World(2, seed).play([receiver, sender], ask_from=0)
 
 
 def test_operations_with_a_peer_that_is_lost_end_with_an_error():

@@ -92,7 +92,7 @@ class Rank:
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("requests", [0, 1])
 def test_memory_and_messages_share_the_adapter(seed, requests):
-    World(2, seed).play([Rank(0, seed), Rank(1, seed)], requests=requests)
+    World(2, seed).play([Rank(0, seed), Rank(1, seed)], requests=requests, ask_from=0)
 
 
 def test_a_receive_that_is_taken_back_leaves_the_memory_of_a_put_to_the_adapter():

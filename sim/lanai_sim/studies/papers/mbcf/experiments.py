@@ -40,7 +40,7 @@ class Setting:
 
 
 def theirs(fabric: str = "hub") -> Setting:
-    return Setting("theirs", supersparc_85(), mbcf_100baset(), fabric, MbcfOptions(inline=16, record=1408))
+    return Setting("theirs", supersparc_85(), mbcf_100baset(), fabric, MbcfOptions(inline=16, record=1408, ask_from=0))
 
 
 def ours() -> Setting:

@@ -9,7 +9,7 @@ from pathlib import Path
 from lanai_host.errors import UserError
 
 MACHINE = ("--device", "mbcf", "--nic", "mbcf_100baset", "--host", "supersparc_85", "--fabric", "switching-hub",
-           "--option", "inline=16", "--option", "record=1408")  # fmt: skip
+           "--option", "inline=16", "--option", "record=1408", "--option", "ask_from=0")  # fmt: skip
 WITHOUT_NETWORK = ("--device", "ideal", "--host", "supersparc_85")
 
 
