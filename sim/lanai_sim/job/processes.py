@@ -24,6 +24,7 @@ from lanai_host.errors import UserError
 from lanai_host.simulator.forking import FILES, may_fork
 from lanai_host.simulator.protocol import ENV_DEVICE, ENV_RANK, ENV_SIZE, ENV_SOCKET
 
+from . import bytecode
 from .forked import ForkedProcess, ForkServer, pipe
 from .output import Output
 
@@ -126,6 +127,7 @@ def start(
     program = resolve_program(command[0])
     check_program(Path(program))
     variables = {**SETTLED, **os.environ, **environment, ENV_SIZE: str(total), ENV_DEVICE: device}
+    bytecode.keep(device, variables)
     if fork and program == sys.executable and _has_room(len(ranks)) and may_fork(command[1:], variables):
         forked = _fork(command[1:], ranks, variables, output)
         if forked is not None:
