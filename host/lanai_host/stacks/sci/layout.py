@@ -6,7 +6,7 @@ Of each peer, in this order:
 state       two words: whether the peer is there, and how many of this rank's packets it has taken
 ring        control packets
 slots       messages of the eager protocol
-chunks      two buffers for messages of the rendezvous protocol
+chunks      three buffers for messages of the rendezvous protocol
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from enum import IntEnum
 from .options import SciOptions
 from .packets import PACKET, SEQUENCE_AT, WORD
 
-CHUNKS = 2  # one is filled while the other is emptied
+CHUNKS = 3  # one is filled, one is emptied, and the news that the third is empty is under way
 LINE = 128  # slots and chunks begin at multiples of it, so that bursts of either host's bus are not cut
 
 

@@ -33,7 +33,7 @@ class SciOptions:
     ring: int = 32
     eager: int = 4096
     eager_slots: int = 4
-    chunk: int = 16384
+    chunk: int = 12288
     pack: str = "direct"
     min_block: int = 0
     private: str = "register"

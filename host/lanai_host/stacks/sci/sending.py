@@ -9,10 +9,13 @@ from ...bus.base import Bus, BusError
 from ...config import HostCost, HostCosts
 from ...operation import DeviceError, ErrorKind
 from ..host_operations import Send, fail
-from .layout import Layout
+from .layout import LINE, Layout
 from .links import Held, Link
 from .operations import Leaving
 from .packets import INLINE, Kind, Packet
+
+
+LAST = 4096  # bytes of a message's last chunk, if it has several
 
 
 class Sending:
@@ -73,7 +76,7 @@ class Sending:
 
     def advance(self, link: Link) -> None:
         """Fill the receiver's next free chunk buffer with any part of a message (SC-15), once it has
-        been told of the one before: it empties one while the other is filled (SC-18)."""
+        been told of the one before: it empties that while this one is filled (SC-18)."""
         while link.leaving and link.chunks and not link.filling:
             self._put_chunk(link, link.leaving[0], link.chunks.pop(0))
             if link.leaving[0].begun == link.leaving[0].wanted:
@@ -113,8 +116,7 @@ class Sending:
 
     def _put_chunk(self, link: Link, leaving: Leaving, buffer: int) -> None:
         begin = leaving.begun
-        end = min(leaving.wanted, begin + self._layout.options.chunk)
-        leaving.begun = end
+        leaving.begun = end = begin + next_chunk(leaving.wanted - begin, self._layout.options.chunk)
         data = link.put(self._layout.chunk(self._rank, buffer), leaving.body.part(begin, end))
 
         def ended(error: DeviceError | None) -> Packet | None:
@@ -147,3 +149,10 @@ class Sending:
 
     def _forget_done(self) -> None:
         self._unfinished = {send: None for send in self._unfinished if not send.done}
+
+
+def next_chunk(left: int, most: int) -> int:
+    """The bytes of the next chunk, of those that are left. No chunk has more than half of them, down to
+    `LAST`: nothing is on the wire while the receiver copies the last one. Each but the last is of whole
+    lines, so that the next one begins with a line at both ends."""
+    return min(left, most, max(LAST, left // 2 // LINE * LINE))

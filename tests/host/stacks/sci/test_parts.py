@@ -5,6 +5,7 @@ import pytest
 from lanai_host.stacks.sci.layout import CHUNKS, LINE, Layout
 from lanai_host.stacks.sci.options import SciOptions
 from lanai_host.stacks.sci.packets import INLINE, PACKET, SEQUENCE_AT, SEQUENCES, WORD, Kind, Packet
+from lanai_host.stacks.sci.sending import LAST, next_chunk
 
 
 @pytest.mark.parametrize(
@@ -40,3 +41,26 @@ def test_the_parts_of_a_segment_do_not_overlap():
     assert taken <= set(range(layout.size))
     assert layout.part < PACKET * (1 + options.ring) + 3 * 128 + 2 * 192 + 7 * LINE
     assert layout.packet(1, 7) == layout.packet(1, 3)
+
+
+@pytest.mark.parametrize("chunk", [64, 192, 4096, 16384, 32768])
+@pytest.mark.parametrize("size", [1, 4097, 8191, 8192, 12287, 65535, 65536, 200_001])
+def test_chunks_are_halves_at_the_end_and_begin_with_lines(size, chunk):
+    begin, pieces = 0, []
+    while begin < size:
+        pieces.append(next_chunk(size - begin, chunk))
+        assert 0 < pieces[-1] <= chunk
+        begin += pieces[-1]
+    assert begin == size
+    assert pieces == sorted(pieces, reverse=True)
+    assert len(pieces) == 1 or pieces[-1] <= LAST
+    if chunk % LINE == 0:
+        assert not any(piece % LINE for piece in pieces[:-1])
+
+
+def test_a_long_message_has_whole_chunks_but_for_its_end():
+    left, pieces = 65536, []
+    while left:
+        pieces.append(next_chunk(left, 16384))
+        left -= pieces[-1]
+    assert pieces == [16384, 16384, 16384, 8192, 4096, 4096]
