@@ -9,7 +9,8 @@ from ..word_layout import layout
 from .lookup_port import OFFSET_BITS, BusWindow, LookupPort, Need
 from .packets import Status
 from .parameters import RemoteParameters
-from .tables import EXPOSURES, NIBBLE, PAGE_BITS, PlaceWord, Rights
+from .tables import DIRECTORY_BITS, EXPOSURES, NIBBLE, PAGE_BITS, PlaceWord, Rights
+from .walker import WalkPort
 
 
 class Answering(wiring.Component):
@@ -21,6 +22,7 @@ class Answering(wiring.Component):
     windows : a `BusWindow` for each process
     number : ``Out``, an exposure; `range`, its words but the last, in the next slot; `rights`, the
         last, within the slot
+    walk : ``Out(WalkPort())``, for the page of a walked exposure
     entry : ``Out``, of a page table; `page`, what stands there, in the next slot
     idle : ``Out(1)``
 
@@ -43,6 +45,7 @@ class Answering(wiring.Component):
                 "rights": In(layout(Rights)),
                 "entry": Out(range(config.processes * config.pages)),
                 "page": In(PAGE_BITS),
+                "walk": Out(WalkPort(config)),
                 "idle": Out(1),
             }
         )
@@ -54,12 +57,22 @@ class Answering(wiring.Component):
         owner = port.owner[:process_bits]
         self._rights, self._key = Signal(layout(Rights)), Signal(16)
         index = Signal(range(config.pages))
+        self._walks = Signal()  # the exposure is walked
+        self._walked, self._holds = Signal(), Signal()  # the page is the walker's; it was
         # Registered: the table is block RAM, and clients decide by `status` what they do next.
         page, status = Signal(PAGE_BITS), Signal(Status)
-        within = self.window.valid & (self.page[-NIBBLE:] == self.window.nibble)
-        m.d.sync += [
-            page.eq(self.page),
-            status.eq(Mux((self.allowed == Status.OK) & ~within, Status.PAGE, self.allowed)),
+        found = Mux(self._walked, self.walk.page, self.page)
+        within = self.window.valid & (found[-NIBBLE:] == self.window.nibble)
+        with m.If(~self._holds):
+            m.d.sync += [
+                page.eq(found),
+                status.eq(Mux((self.allowed == Status.OK) & ~within, Status.PAGE, self.allowed)),
+            ]
+        m.d.comb += [
+            self.walk.entry.eq(self.entry),
+            self.walk.item.eq(port.offset[OFFSET_BITS:]),
+            self.walk.directory.eq(page),
+            self.walk.inside.eq(status == Status.OK),
         ]
         m.d.comb += [
             self.number.eq(Cat(port.exposure, owner)),
@@ -75,6 +88,7 @@ class Answering(wiring.Component):
 
     def _answer(self, m, index):
         port = self.port
+        page, directory = port.offset[OFFSET_BITS:], port.offset[OFFSET_BITS + DIRECTORY_BITS :]
         last = Signal(33)  # the byte behind the access
         low, high, crosses = Signal(), Signal(), Signal()
         with m.FSM():
@@ -93,7 +107,8 @@ class Answering(wiring.Component):
                     low.eq(port.offset < self.range[0:32]),
                     high.eq(last > self.range[32:64]),
                     self._key.eq(place.key),
-                    index.eq(Mux(port.need == Need.FLAGS, 0, place.page + port.offset[OFFSET_BITS:])),
+                    self._walks.eq(place.walked & (port.need != Need.FLAGS)),
+                    index.eq(Mux(port.need == Need.FLAGS, 0, place.page + Mux(place.walked, directory, page))),
                 ]
                 m.next = "JUDGE"
             with m.State("JUDGE"):
@@ -102,8 +117,18 @@ class Answering(wiring.Component):
             with m.State("WINDOW"):
                 m.d.comb += self.judged.eq(1)
                 m.next = "ANSWER"
+                with m.If(self._walks & (self.allowed == Status.OK)):
+                    m.next = "WALK"
+            with m.State("WALK"):
+                m.d.comb += [self.judged.eq(1), self.walk.asks.eq(1)]
+                with m.If(self.walk.done):
+                    m.d.sync += self.allowed.eq(self.walk.status)
+                    m.next = "WALKED"
+            with m.State("WALKED"):
+                m.d.comb += [self.judged.eq(1), self._walked.eq(1)]
+                m.next = "ANSWER"
             with m.State("ANSWER"):
-                m.d.comb += [self.judged.eq(1), port.done.eq(port.wanted)]
+                m.d.comb += [self.judged.eq(1), port.done.eq(port.wanted), self._holds.eq(self._walks)]
                 with m.If(port.wanted):
                     m.next = "IDLE"
 

@@ -121,6 +121,7 @@ class RemoteAdapter(NicBlock):
         yield Counts(counters.REMOTE_INVALID, self.cutter.invalid)
         yield Counts(counters.REMOTE_FAILED, sender.failed)
         yield Counts(counters.REMOTE_FAULTS, self.host.fault)
+        yield Counts(counters.REMOTE_MISSES, self.lookup.missed)
 
     def wakes(self):
         yield self.window.request
@@ -138,7 +139,8 @@ class RemoteAdapter(NicBlock):
         self._ready = Signal()  # all memories have been cleared since reset
         m.submodules.bursts = bursts = BurstArbiter(2)
         wiring.connect(m, bursts.bus, wiring.flipped(self.bus))
-        wiring.connect(m, self.sender.bus, bursts.ports()[SENDER])
+        wiring.connect(m, self.sender.bus, self.lookup.engine)
+        wiring.connect(m, self.lookup.bus, bursts.ports()[SENDER])
         wiring.connect(m, self.server.bus, bursts.ports()[SERVER])
         wiring.connect(m, self.sender.lookup, self.lookup.port(SENDER))
         wiring.connect(m, self.server.lookup, self.lookup.port(SERVER))

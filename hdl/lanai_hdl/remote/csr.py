@@ -79,5 +79,6 @@ REMOTE = RegisterBlock(
         Counter("REMOTE_INVALID", 0x378, "command that means nothing", RARE),
         Counter("REMOTE_FAILED", 0x37C, "request whose own memory could not be read; a NOP was sent", RARE),
         Counter("REMOTE_FAULTS", 0x380, "write to the adapter's part of the host's window that means nothing", RARE),
+        Counter("REMOTE_MISSES", 0x384, "page of a walked exposure read from host memory"),
     ),
 )

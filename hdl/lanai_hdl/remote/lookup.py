@@ -4,21 +4,23 @@ Members say `owner`, not `process`: that name is a class of SystemVerilog, and V
 the state of a design with classes.
 """
 
-from amaranth import Cat, Module
+from amaranth import Cat, Module, Signal
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
+from ..host_bus.ports import BurstPort
 from ..word_layout import layout
 from .answering import Answering
 from .cleared import ClearedMemory
 from .lookup_port import BusWindow, LookupPort
 from .parameters import RemoteParameters
 from .tables import EXPOSURES, PAGE_BITS, Rights
+from .walker import LINES, Walker
 
 
 class Lookup(wiring.Component):
     """The exposures and page tables of all processes of a host, with an answering machine for each
-    of `ports` clients.
+    of `ports` clients, and the walker for all of them, with a table of `lines`.
 
     A page is used only if it lies in the bus window of the process that owns the exposure: whatever
     stands in the tables, no other bus address is given out with `Status.OK`.
@@ -26,22 +28,29 @@ class Lookup(wiring.Component):
     Members
     -------
     port_<n> : ``In(LookupPort())``
+    engine, bus : as `Walker` has them
     windows : a `BusWindow` for each process
     exposure_write, page_write : ``In(1)``, `wdata` is stored at `index` of process `owner`: word
         `field` of an exposure, or an entry of the page table
     ready : ``Out(1)``, every exposure has been made invalid since reset. Until then nothing may be
         written or asked.
     ready_next : ``Out(1)``, `ready` in the next slot
-    idle : ``Out(1)``, no question is open
+    missed : ``Out(1)``, a slot's event: a page of a walked exposure is read from host memory
+    idle : ``Out(1)``, no question is open, and the walker rests
+
+    Attributes, for proofs: `answering`, `walker`.
     """
 
-    def __init__(self, config: RemoteParameters, ports: int):
+    def __init__(self, config: RemoteParameters, ports: int, lines: int = LINES):
         self.config = config
         self.ports = ports
         self.answering = [Answering(config) for _ in range(ports)]
+        self.walker = Walker(config, ports, lines)
         super().__init__(
             {
                 **{f"port_{n}": In(LookupPort()) for n in range(ports)},
+                "engine": In(BurstPort()),
+                "bus": Out(BurstPort()),
                 "windows": In(data.ArrayLayout(BusWindow, config.processes)),
                 "exposure_write": In(1),
                 "page_write": In(1),
@@ -51,6 +60,7 @@ class Lookup(wiring.Component):
                 "wdata": In(32),
                 "ready": Out(1),
                 "ready_next": Out(1),
+                "missed": Out(1),
                 "idle": Out(1),
             }
         )
@@ -82,10 +92,13 @@ class Lookup(wiring.Component):
             page_write.data.eq(self.wdata),
             page_write.en.eq(self.page_write),
         ]
-        idle = []
+        m.submodules.walker = walker = self.walker
+        self._connect_walker(m)
+        idle = [walker.idle]
         for n in range(self.ports):
             m.submodules[f"answering_{n}"] = answering = self.answering[n]
             wiring.connect(m, wiring.flipped(self.port(n)), answering.port)
+            wiring.connect(m, answering.walk, walker.port(n))
             range_read, (rights_addr, rights_data), page_read = ranges.read_port(), rights.read(n), pages.read_port()
             m.d.comb += [
                 answering.windows.eq(self.windows),
@@ -99,3 +112,13 @@ class Lookup(wiring.Component):
             idle.append(answering.idle)
         m.d.comb += self.idle.eq(Cat(idle).all())
         return m
+
+    def _connect_walker(self, m):
+        """A question may bring what stood in the tables two slots before."""
+        walker = self.walker
+        changed, before = Signal(), Signal(2)
+        m.d.comb += changed.eq(self.exposure_write | self.page_write)
+        m.d.sync += before.eq(Cat(changed, before[0]))
+        m.d.comb += [walker.forget.eq(changed | before.any()), self.missed.eq(walker.missed)]
+        wiring.connect(m, wiring.flipped(self.engine), walker.engine)
+        wiring.connect(m, walker.bus, wiring.flipped(self.bus))

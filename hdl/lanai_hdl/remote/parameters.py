@@ -12,11 +12,13 @@ from .tables import APERTURE_AT, MOST_PAGES, PROCESS_BYTES, WINDOW_HOST
 # Parts whose block RAMs may read anything from a word that is written in the same slot, so that no
 # logic need see to that. The host may write a command, an exposure or a page while it is used: it
 # spoils its own access, and what comes of that is checked as any other. Of a packet that arrives,
-# a word that is not there yet is read again. Results, control words of FIFOs, and requests to send are
+# a word that is not there yet is read again. The walker reads a line in no slot in which it writes.
+# Results, control words of FIFOs, and requests to send are
 # not looked at in the slot after they are written, nor are flits: see `BlockRamQueue`.
 ANY_ON_COLLISION = (
     "host",
     "lookup",
+    "lookup.walker",
     "arrivals",
     "sender.flits",
     "sequencer.requests",

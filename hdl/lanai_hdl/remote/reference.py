@@ -14,7 +14,7 @@ from .fifo import CONTROL_BYTES, CONTROL_FIELDS, COUNT_BITS, RECORD_HEADER, Ring
 from .lookup_port import Need
 from .packets import ATOMIC_BYTES, WIDE_BYTES, Atomic, Op, SizeWord, Status, word
 from .parameters import RemoteParameters
-from .tables import EXPOSURES, NIBBLE, PAGE_BITS
+from .tables import DIRECTORY_PAGES, EXPOSURES, NIBBLE, PAGE_BITS, DirectoryWord
 
 MASK = 0xFFFFFFFF
 WORD = 4  # bytes
@@ -29,6 +29,7 @@ class ReferenceExposure:
     end: int = 0
     key: int = 0
     page: int = 0
+    walked: bool = False
     valid: bool = False
     read: bool = False
     write: bool = False
@@ -100,10 +101,30 @@ class ReferenceNic:
         """(status, bus address, little) as `Lookup` answers."""
         exposure = self.exposures.get((owner, number), ReferenceExposure())
         status = self._judge(owner, exposure, need, key, offset, length)
-        page = self.pages.get((owner, (exposure.page + offset // PAGE_SIZE) % self.config.pages), 0)
-        if status is Status.OK and self.windows.get(owner) != page >> (PAGE_BITS - NIBBLE):
-            status = Status.PAGE
+        page = 0
+        if status is Status.OK:
+            find = self._walk if exposure.walked else self._entry
+            status, page = find(owner, exposure.page, offset // PAGE_SIZE)
         return status, page * PAGE_SIZE + offset % PAGE_SIZE, exposure.little
+
+    def _entry(self, owner: int, first: int, page: int) -> tuple[Status, int]:
+        """What stands in the page table of a process, for a page of a run that begins at `first`."""
+        return self._inside(owner, self.pages.get((owner, (first + page) % self.config.pages), 0))
+
+    def _inside(self, owner: int, page: int) -> tuple[Status, int]:
+        inside = self.windows.get(owner) == page >> (PAGE_BITS - NIBBLE)
+        return (Status.OK if inside else Status.PAGE), page
+
+    def _walk(self, owner: int, first: int, page: int) -> tuple[Status, int]:
+        """What stands in the directory for a page of an exposure whose first directory is entry `first`."""
+        status, directory = self._entry(owner, first, page // DIRECTORY_PAGES)
+        if status is not Status.OK:
+            return status, 0
+        found = self.read(directory * PAGE_SIZE + page % DIRECTORY_PAGES * WORD, WORD)
+        if found is None:
+            return Status.BUS, 0
+        entry = DirectoryWord.from_bits(int.from_bytes(found, "big"))
+        return self._inside(owner, entry.page) if entry.valid else (Status.PAGE, 0)
 
     def _judge(self, owner: int, exposure: ReferenceExposure, need: Need, key: int, offset: int, length: int) -> Status:
         if owner >= self.config.processes or not exposure.valid:

@@ -4,6 +4,7 @@ declarations.
 Each process of the host has one page of the window: command buffers, its exposures, its page table.
 """
 
+from ..machine import PAGE_SIZE
 from ..words import Word
 from .packets import Atomic, Op
 
@@ -29,6 +30,8 @@ APERTURE_PAGE_BITS = 6  # of the number of a page of any process
 APERTURE_WORD_BITS = 10  # of the number of a word in a page
 
 PAGE_BITS = 20  # of a bus page number
+DIRECTORY_BITS = 10  # of the number of a word of a directory
+DIRECTORY_PAGES = 1 << DIRECTORY_BITS
 NIBBLE = 4  # upper bits of a bus page number that name a process's bus window
 
 
@@ -104,7 +107,16 @@ class PlaceWord(Word):
     """Third word of an exposure."""
 
     key: 16
-    page: 16  # entry of the process's page table that holds the exposure's first page
+    page: 15  # entry of the process's page table that holds the exposure's first page
+    walked: 1  # ... or that of the directory of its first `DIRECTORY_PAGES` pages; entries behind it, of the next ones
+
+
+class DirectoryWord(Word):
+    """A word of a directory: a page of the process's own memory that names pages of an exposure."""
+
+    page: PAGE_BITS  # a bus page number
+    _reserved: 32 - PAGE_BITS - 1
+    valid: 1
 
 
 class MapWord(Word):
@@ -127,6 +139,7 @@ class MapPlaceWord(Word):
 
 EXPOSURE_FIELDS = ("first", "end", "place", "rights")
 
+assert 4 * DIRECTORY_PAGES == PAGE_SIZE
 assert len(COMMAND_FIELDS) == COMMAND_WORDS
 assert len(EXPOSURE_FIELDS) == EXPOSURE_WORDS
 assert COMMANDS * COMMAND_WORDS * 4 <= BUSY_AT
