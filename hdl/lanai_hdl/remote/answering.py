@@ -30,12 +30,13 @@ class Answering(wiring.Component):
     in the slot before `done`.
 
     Attributes, for proofs: `judged`, `allowed` is how the question is answered unless its page lies
-    outside `window`.
+    outside `window`; the answer `holds`, as the walker no longer gives its page.
     """
 
     def __init__(self, config: RemoteParameters):
         self.config = config
         self.judged, self.allowed, self.window = Signal(), Signal(Status), Signal(BusWindow)
+        self.holds = Signal()
         super().__init__(
             {
                 "port": In(LookupPort()),
@@ -58,12 +59,12 @@ class Answering(wiring.Component):
         self._rights, self._key = Signal(layout(Rights)), Signal(16)
         index = Signal(range(config.pages))
         self._walks = Signal()  # the exposure is walked
-        self._walked, self._holds = Signal(), Signal()  # the page is the walker's; it was
+        self._walked = Signal()  # the page is the walker's
         # Registered: the table is block RAM, and clients decide by `status` what they do next.
         page, status = Signal(PAGE_BITS), Signal(Status)
         found = Mux(self._walked, self.walk.page, self.page)
         within = self.window.valid & (found[-NIBBLE:] == self.window.nibble)
-        with m.If(~self._holds):
+        with m.If(~self.holds):
             m.d.sync += [
                 page.eq(found),
                 status.eq(Mux((self.allowed == Status.OK) & ~within, Status.PAGE, self.allowed)),
@@ -128,7 +129,7 @@ class Answering(wiring.Component):
                 m.d.comb += [self.judged.eq(1), self._walked.eq(1)]
                 m.next = "ANSWER"
             with m.State("ANSWER"):
-                m.d.comb += [self.judged.eq(1), port.done.eq(port.wanted), self._holds.eq(self._walks)]
+                m.d.comb += [self.judged.eq(1), port.done.eq(port.wanted), self.holds.eq(self._walks)]
                 with m.If(port.wanted):
                     m.next = "IDLE"
 

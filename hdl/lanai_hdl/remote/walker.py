@@ -60,12 +60,13 @@ class Walker(wiring.Component):
     idle : ``Out(1)``
 
     Attributes, for proofs: `busy` with the question of port `chosen`, which is `entry`, `item`,
-    `directory`; `outside`, that one may not be read.
+    `directory`; `outside`, that one may not be read; it `fetches` the word.
     """
 
     def __init__(self, config: RemoteParameters, ports: int, lines: int = LINES):
         self.config, self.ports, self.lines = config, ports, lines
-        self.busy, self.chosen, self.outside = Signal(), Signal(range(max(ports, 2))), Signal()
+        self.busy, self.chosen = Signal(), Signal(range(max(ports, 2)))
+        self.outside, self.fetches = Signal(), Signal()
         self.entry = Signal(range(config.processes * config.pages))
         self.item, self.directory = Signal(DIRECTORY_BITS), Signal(PAGE_BITS)
         super().__init__(
@@ -117,15 +118,16 @@ class Walker(wiring.Component):
                 with m.If(~done):
                     m.next = "WAIT"
             with m.State("WAIT"):
+                m.d.comb += self.fetches.eq(1)
                 with m.If(~self.engine.burst.valid):
                     m.next = "ASK"
             with m.State("ASK"):
-                m.d.comb += self._takes.eq(1)
+                m.d.comb += [self.fetches.eq(1), self._takes.eq(1)]
                 with m.If(self.bus.burst.ready):
                     m.d.comb += self.missed.eq(1)
                     m.next = "READ"
             with m.State("READ"):
-                m.d.comb += self._reads.eq(1)
+                m.d.comb += [self.fetches.eq(1), self._reads.eq(1)]
                 m.d.sync += [self._fresh.eq(1), self._failed.eq(self.bus.read.payload.error)]
                 with m.If(self.bus.read.valid):
                     m.next = "LINE"

@@ -15,11 +15,12 @@ from lanai_hdl.remote.lookup import Lookup
 from lanai_hdl.remote.lookup_port import BusWindow, Need
 from lanai_hdl.remote.packets import Status, word
 from lanai_hdl.remote.reference import ReferenceExposure, ReferenceNic
-from lanai_hdl.remote.tables import PlaceWord, Rights
+from lanai_hdl.remote.tables import NIBBLE, PlaceWord, Rights
 from lanai_hdl.word_layout import layout
 
 SMALL = Remote(processes=2, peers=2, pages=4, payload=16)
 TINY = Remote(processes=1, peers=2, pages=2, payload=16)
+LINES = 4  # of the walker's table
 PAGE = 4096
 
 
@@ -97,7 +98,7 @@ class Question(wiring.Component):
     """
 
     def __init__(self, config):
-        self.dut = Lookup(config, 1)
+        self.dut = Lookup(config, 1, LINES)
         self.waiting, self.asked = Signal(), Signal()
         self.done, self.allowed = Signal(), Signal()
         self.enabled = Signal(init=1)
@@ -109,6 +110,8 @@ class Question(wiring.Component):
         port = dut.port_0
         for name in ("exposure_write", "page_write", "owner", "index", "field", "wdata"):
             m.d.comb += getattr(dut, name).eq(AnySeq(len(getattr(dut, name))))
+        for signal in (dut.bus.burst.ready, dut.bus.read.valid, dut.bus.read.payload, dut.engine.burst.valid):
+            m.d.comb += signal.eq(AnySeq(len(Value.cast(signal))))
         m.d.comb += [
             dut.windows.eq(AnyConst(len(dut.windows.as_value()))),
             self.asked.eq(AnySeq(1) & ~self.waiting & self.enabled),
@@ -131,11 +134,12 @@ class Question(wiring.Component):
 
 
 class WindowSpec(wiring.Component):
-    """Any tables, any question: an address that is given out lies in the window of `owner`, and all
-    bytes of the access in one page.
+    """Any tables, any memory, any question: an address that is given out lies in the window of `owner`,
+    and all bytes of the access in one page. The walker reads one word of a page in that window.
 
-    By induction over: the machine rests while no question is open, and what it has judged stays so
-    until the answer is wanted. Six slots have a whole question but for that.
+    By induction over: the machine rests while no question is open, what it has judged stays so until
+    the answer is wanted, and the walker is busy with nothing but the question of a machine that waits
+    for it. Six slots have a whole question but for that and for the bus.
     """
 
     def __init__(self):
@@ -148,8 +152,9 @@ class WindowSpec(wiring.Component):
         port = dut.port_0
         window = Signal(BusWindow)
         m.d.comb += window.eq(dut.windows[port.owner[0]])
-        m.d.comb += Assert(question.waiting | question.asked | dut.idle)
         machine = dut.answering[0]
+        m.d.comb += Assert(question.waiting | question.asked | machine.idle)
+        self._walks(m, dut, window)
         with m.If(machine.judged):
             m.d.comb += Assert(machine.window.as_value() == window.as_value())
             with m.If(machine.allowed == Status.OK):
@@ -160,6 +165,28 @@ class WindowSpec(wiring.Component):
             m.d.comb += Assert(port.address[:12] + port.length <= PAGE, "in one page")
             m.d.comb += Assert((port.owner < SMALL.processes) | (port.need == Need.FLAGS))
         return m
+
+    def _walks(self, m, dut, window):
+        machine, walker, burst = dut.answering[0], dut.walker, dut.bus.burst
+        walk = machine.walk
+        with m.If(walk.asks):
+            m.d.comb += Assert(machine.allowed == Status.OK)
+        with m.If(walk.asks | machine.holds):
+            m.d.comb += Assert(~walk.inside | (machine.allowed == Status.OK))
+            m.d.comb += Assert(~walk.inside | (window.valid & (walk.directory[-NIBBLE:] == window.nibble)))
+        with m.If(walker.busy):
+            m.d.comb += [
+                Assert(walk.asks & (walker.chosen == 0), "nobody waits for it"),
+                Assert(Cat(walker.entry, walker.item) == Cat(walk.entry, walk.item), "another question"),
+                Assert(walker.outside | (window.valid & (walker.directory[-NIBBLE:] == window.nibble))),
+            ]
+        with m.If(walker.fetches):
+            m.d.comb += Assert(walker.busy & ~walker.outside)
+        with m.If(burst.valid & ~dut.engine.burst.valid):
+            m.d.comb += [
+                Assert(window.valid & (burst.payload.word[-NIBBLE:] == window.nibble), "reads outside the window"),
+                Assert((burst.payload.words == 1) & ~burst.payload.write, "more than a word"),
+            ]
 
 
 def test_no_address_outside_the_window_is_given_out(prove):
