@@ -21,6 +21,7 @@ from lanai_hdl.remote.tables import (
     WIDE_RESULT_AT,
     WINDOW_HOST,
     CommandWord,
+    DirectoryWord,
     PlaceWord,
     Rights,
     command_at,
@@ -201,9 +202,19 @@ class Side:
         for index in range(4):
             await self.write(context, page_at(0, index), 0x10000 + index)
 
-    async def expose(self, context, number, first, end, key=KEY, *, page=1, **rights):
-        place = word(PlaceWord, key=key, page=page)
+    async def expose(self, context, number, first, end, key=KEY, *, page=1, walked=0, **rights):
+        place = word(PlaceWord, key=key, page=page, walked=walked)
         await self.write(context, exposure_at(0, number), first, end, place, word(Rights, valid=1, **rights))
+
+    async def expose_walked(self, context, number, first, end, **rights):
+        """The pages behind entries 1 to 3 of the page table, by a directory in page 0x10004, which is
+        entry 4."""
+        self.pages[0x10004] = directory = bytearray(PAGE)
+        for at in range(3):
+            entry = word(DirectoryWord, page=0x10001 + at, valid=1)
+            directory[4 * at : 4 * at + 4] = entry.to_bytes(4, "big")
+        await self.write(context, page_at(0, 4), 0x10004)
+        await self.expose(context, number, first, end, page=4, walked=1, **rights)
 
     async def start(
         self, context, op, peer, exposure, offset, length, local=0, local_offset=0, *,
