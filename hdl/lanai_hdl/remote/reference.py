@@ -29,7 +29,6 @@ class ReferenceExposure:
     end: int = 0
     key: int = 0
     page: int = 0
-    walked: bool = False
     valid: bool = False
     read: bool = False
     write: bool = False
@@ -37,6 +36,7 @@ class ReferenceExposure:
     little: bool = False
     append: bool = False
     signal: bool = False
+    walked: bool = False
 
     def allows(self, need: Need) -> bool:
         return {

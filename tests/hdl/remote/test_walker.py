@@ -125,7 +125,7 @@ class Host:
                 await self.set_page(context, owner, FIRST + at, directory)
                 for item in range(DIRECTORY_PAGES):
                     self.put(directory, item, entry((owner + 1 << 16) + 0x1000 * (at + 1) + item))
-            exposure = ReferenceExposure(0, END, KEY, FIRST, True, **RIGHTS)
+            exposure = ReferenceExposure(0, END, KEY, FIRST, walked=True, **RIGHTS)
             await self.expose(context, owner, 0, exposure)
 
     # Questions.

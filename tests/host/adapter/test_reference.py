@@ -18,12 +18,14 @@ from lanai_hdl.remote.reference import MASK, ReferenceCommand, ReferenceExposure
 from lanai_hdl.remote.tables import (
     COMMANDS,
     COMPARAND_HIGH,
+    DIRECTORY_PAGES,
     FLAG_AT,
     FLAG_BYTES,
     OPERAND_HIGH,
     RESULT_AT,
     WIDE_RESULT_AT,
     CommandWord,
+    DirectoryWord,
     FlagWord,
     PlaceWord,
     Rights,
@@ -37,6 +39,8 @@ REMOTE = Remote()
 NIC = lanai41().but(blocks=(REMOTE,))
 PAGE = 4096
 SIZE = 4 * PAGE  # of each host's memory
+DIRECTORY = DIRECTORY_PAGES * PAGE  # bytes whose pages a directory names
+DIRECTORY_AT = 5 * PAGE  # in each host's memory
 TABLE = 20  # first entry of the page table that the exposures here use
 FAULTS = [
     "drop * rate=0.02 seed=1",
@@ -55,7 +59,12 @@ EXPOSED = {
     5: ReferenceExposure(0, 6 * PAGE, 0x5555, TABLE, True, read=True, write=True, atomic=True),
     6: ReferenceExposure(0, SIZE, 0x6666, TABLE, False, read=True, write=True, atomic=True),
     8: ReferenceExposure(0, 6 * PAGE, 0x8888, TABLE, True, append=True, signal=True),
+    9: ReferenceExposure(
+        0, 3 * DIRECTORY, 0x9999, TABLE + 6, True, read=True, write=True, atomic=True, little=True, walked=True
+    ),
+    10: ReferenceExposure(0, 3 * DIRECTORY, 0xAAAA, TABLE + 6, True, append=True, signal=True, walked=True),
 }
+WALKED = {1: 9, 5: 9, 8: 10}  # of the same pages
 UNMAPPED, FOREIGN = 4, 5  # pages of exposure 5: one that the host refuses, one of another process's bus window
 
 
@@ -71,24 +80,32 @@ class Raw:
         host.memory[:SIZE] = content
         bus = host.bus
         pages = [address // PAGE for address in host.exposure.pages[: SIZE // PAGE]]
-        entries = [*pages, 0x1FFFF, 0x20000]
+        directory = host.exposure.pages[DIRECTORY_AT // PAGE] // PAGE
+        entries = [*pages, 0x1FFFF, 0x20000, directory, 0x20000, 0x1FFFE]
         model = ReferenceNic(REMOTE, windows={n: n + 1 for n in range(REMOTE.processes)})
         for index, page in enumerate(entries):
             await bus.write(page_at(0, TABLE + index), page)
             model.pages[0, TABLE + index] = page
         for index, page in enumerate(pages):
             model.memory[page] = bytearray(content[PAGE * index :][:PAGE])
+        words = [word(DirectoryWord, page=page, valid=1) for page in [*pages, 0x1FFFF, 0x20000]]
+        words.append(word(DirectoryWord, page=pages[0], valid=0))
+        data = b"".join(one.to_bytes(4, "big") for one in words)
+        host.memory[DIRECTORY_AT : DIRECTORY_AT + PAGE] = data.ljust(PAGE, b"\0")
+        model.memory[directory] = bytearray(data.ljust(PAGE, b"\0"))
         for number, exposure in EXPOSED.items():
             fields = asdict(exposure)
-            first, end, key, page = (fields.pop(name) for name in ("first", "end", "key", "page"))
-            words = (first, end, word(PlaceWord, key=key, page=page), word(Rights, **fields))
+            first, end, key, page, walked = (fields.pop(name) for name in ("first", "end", "key", "page", "walked"))
+            place = word(PlaceWord, key=key, page=page, walked=walked)
+            words = [first, end, place, word(Rights, **fields)]
             data = b"".join(one.to_bytes(4, "big") for one in words)
             await bus.write_block(exposure_at(0, number), data)
             model.exposures[0, number] = exposure
         return cls(host, model)
 
     def compare(self):
-        content = b"".join(bytes(self.model.memory[page]) for page in sorted(self.model.memory))
+        pages = [address // PAGE for address in self.host.exposure.pages[: SIZE // PAGE]]
+        content = b"".join(bytes(self.model.memory[page]) for page in pages)
         assert bytes(self.host.memory[:SIZE]) == content
 
 
@@ -131,6 +148,17 @@ def any_command(chance):
         chance.randrange(SIZE // 2), chance.choice(list(Atomic)), chance.getrandbits(8 * size), chance.choice([0,
         chance.getrandbits(8 * size)]), size == WIDE_BYTES,
     )  # fmt: skip
+
+
+def some_walked(command, chance):
+    """The same, at either end by a walked exposure instead of a direct one; sometimes with a directory
+    that is in another process's bus window, or that the host refuses."""
+    if command.exposure in WALKED and chance.random() < 0.8:
+        number = WALKED[command.exposure]
+        key = EXPOSED[number].key if command.key == EXPOSED[command.exposure].key else command.key
+        page = chance.choice([0] * 20 + [2, DIRECTORY_PAGES, 2 * DIRECTORY_PAGES])
+        command = replace(command, exposure=number, key=key, offset=command.offset + page * PAGE)
+    return replace(command, local=9) if command.local == 1 and chance.random() < 0.8 else command
 
 
 def overlap(one, other):
@@ -185,9 +213,10 @@ async def take(host, buffer, tag, command):
     return Status(FlagWord.from_bits(seen).status), int.from_bytes(flags.view[at + result_at : at + FLAG_AT], "big")
 
 
-def compare(count, seed, faults, relaxed=0.0):
-    """What statuses there were, and how often no answer came. `relaxed`: share of the writes."""
-    chance = random.Random(seed)
+def compare(count, seed, faults, relaxed=0.0, walked=False):
+    """What statuses there were, and how often no answer came. `relaxed`: share of the writes.
+    `walked`: most exposures are."""
+    chance, walks = random.Random(seed), random.Random(f"walks {seed}")
     contents = [set_fifos(chance.randbytes(SIZE)) for _ in range(2)]
     sides = {}
 
@@ -199,6 +228,8 @@ def compare(count, seed, faults, relaxed=0.0):
         seen = set()
         for first in range(0, count, COMMANDS):
             commands = some_relaxed([any_command(chance) for _ in range(COMMANDS)], chance, relaxed)
+            if walked:
+                commands = [some_walked(command, walks) for command in commands]
             for buffer, command in enumerate(commands):
                 await give(host, buffer, first + buffer + 1, command)
             for buffer, command in enumerate(commands):
@@ -257,6 +288,18 @@ def test_relaxed_writes_on_faulty_wires():
     assert Status.LOST not in seen
 
 
+def test_walked_exposures_on_sound_wires():
+    seen, timeouts = compare(400, 7, [], walked=True)
+    assert timeouts == 0
+    assert seen == set(Status) - {Status.LOST}
+
+
+def test_walked_exposures_on_faulty_wires():
+    seen, timeouts = compare(800, 8, FAULTS, relaxed=0.3, walked=True)
+    assert timeouts > 10
+    assert Status.LOST not in seen
+
+
 @pytest.mark.slow
 def test_many_commands_of_which_packets_are_lost():
     """In the 10,737th command an atomic would tell that a repeated READ overwrote a later one, if
@@ -267,8 +310,8 @@ def test_many_commands_of_which_packets_are_lost():
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
-@pytest.mark.parametrize("relaxed", [0, 0.8])
-def test_many_commands_on_faulty_wires(relaxed):
-    seen, timeouts = compare(100_000, 3, FAULTS, relaxed)
+@pytest.mark.parametrize(("relaxed", "walked"), [(0, False), (0.8, False), (0.2, True)])
+def test_many_commands_on_faulty_wires(relaxed, walked):
+    seen, timeouts = compare(100_000, 3, FAULTS, relaxed, walked)
     assert timeouts > 1_000
     assert seen == set(Status) - {Status.LOST}

@@ -183,7 +183,9 @@ class ModelBus(Bus):
                     name: bool(getattr(rights, name))
                     for name in ("valid", "read", "write", "atomic", "little", "append", "signal")
                 }
-                self.nic.exposures[0, number] = ReferenceExposure(words[0], words[1], place.key, place.page, **flags)
+                self.nic.exposures[0, number] = ReferenceExposure(
+                    words[0], words[1], place.key, place.page, walked=bool(place.walked), **flags
+                )
 
     def _start(self, buffer):
         fields = dict(zip(COMMAND_FIELDS, self.words[len(COMMAND_FIELDS) * buffer :], strict=False))
