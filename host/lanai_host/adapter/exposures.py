@@ -10,10 +10,13 @@ from lanai_hdl.remote.config import Remote
 from lanai_hdl.remote.packets import word
 from lanai_hdl.remote.tables import EXPOSURES, InUseWord, PlaceWord, Rights, exposure_at, in_use_at, page_at
 
-from ..bus.base import PAGE_SIZE, Bus
+from ..bus.base import PAGE_SIZE, Bus, HostBuffer
 from ..remote import Access
+from .directories import Directories, directories_of
 from .pagetable import PageTable
 from .token import Token
+
+LAST = (1 << 32) - 1  # of a word of an exposure that names a byte
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,7 @@ class Exposure:
     name in its own commands.
 
     `pages` are the bus addresses of its pages, `first_page` the entry of the page table that has
-    the first.
+    the first, or the first of the `directories` if it is walked.
     """
 
     number: int
@@ -32,6 +35,16 @@ class Exposure:
     first_page: int
     pages: tuple[int, ...]
     again: bool = False  # its entries of the page table are another exposure's
+    directories: tuple[HostBuffer, ...] = ()
+
+    @property
+    def walked(self) -> bool:
+        return bool(self.directories)
+
+    @property
+    def entries(self) -> int:
+        """Of the page table."""
+        return len(self.directories or self.pages)
 
     def covers(self, address: int, size: int) -> bool:
         return self.address <= address and address + size <= self.address + self.size
@@ -49,6 +62,7 @@ class Exposures:
         self._node = node
         self._process = process
         self._pages = PageTable(config.pages)
+        self._directories = Directories(bus)
         self._used: dict[int, Exposure] = {}
         self._keys = random.Random(f"keys of process {process} of node {node}")
 
@@ -60,13 +74,25 @@ class Exposures:
         """One that holds all of these bytes."""
         return next((one for one in self._used.values() if one.covers(address, size)), None)
 
-    def check_room(self, address: int, size: int) -> None:
-        """Raise UserError if this memory cannot be exposed beside what is."""
+    @property
+    def most_pages(self) -> int:
+        """That the page table could have, were it empty."""
+        return self._pages.entries
+
+    def fits(self, address: int, size: int) -> bool:
+        """Whether the page table has room for this memory's pages. If not, it can only be walked."""
+        return self._pages.has_room(pages_of(address, size))
+
+    def check_room(self, address: int, size: int, *, walked: bool = False) -> None:
+        """Raise UserError if this memory cannot be exposed, or `walked`, beside what is."""
         if size < 1:
             raise UserError(f"size={size!r} must be at least 1: there is nothing to expose")
         if len(self._used) == EXPOSURES:
             raise UserError(f"a process has {EXPOSURES} exposures at most; conceal one first")
-        self._pages.check_room(pages_of(address, size))
+        if address % PAGE_SIZE + size > LAST:
+            raise UserError(f"size={size!r}: an exposure ends before byte 2**32 - 1 of its pages")
+        pages = pages_of(address, size)
+        self._pages.check_room(directories_of(pages) if walked else pages)
 
     async def add(
         self,
@@ -77,18 +103,24 @@ class Exposures:
         *,
         key: int | None = None,
         little: bool = True,
+        walked: bool = False,
     ) -> Exposure:
         """Expose memory whose pages have these bus addresses. `key`: what must be shown; one is
-        drawn unless given."""
-        self.check_room(address, size)
+        drawn unless given. `walked`: the pages stand in directories in this process's memory.
+
+        Raises BusError if there is no memory for directories.
+        """
+        self.check_room(address, size, walked=walked)
         number = self._free_number()
-        index = self._pages.take(len(pages))
-        await self._map(index, pages)
+        directories = self._directories.fill(pages) if walked else ()
+        entries = [one.bus_address for one in directories] if walked else pages
+        index = self._pages.take(len(entries))
+        await self._map(index, entries)
         if key is None:
             key = self._draw_key()
         first = address % PAGE_SIZE
         token = Token(self._node, self._process * EXPOSURES + number, key, first, size)
-        exposure = Exposure(number, address, size, token, index, tuple(pages))
+        exposure = Exposure(number, address, size, token, index, tuple(pages), directories=directories)
         await self._write(exposure, access, little=little)
         self._used[number] = exposure
         return exposure
@@ -116,7 +148,8 @@ class Exposures:
         await self._bus.write(exposure_at(self._process, exposure.number) + 12, word(Rights, valid=0))
         del self._used[exposure.number]
         if not exposure.again:
-            self._pages.give_back(exposure.first_page, len(exposure.pages))
+            self._pages.give_back(exposure.first_page, exposure.entries)
+            self._directories.give_back(exposure.directories)
 
     async def settle_accesses(self) -> None:
         """Until no access uses what a lookup has allowed before."""
@@ -125,6 +158,7 @@ class Exposures:
         now = before
         while any(now[part] == before[part] and now[part][0] for part in range(2)):
             now = in_use(await self._bus.read(offset))
+        self._directories.reuse()
 
     def _free_number(self) -> int:
         number = next((n for n in range(EXPOSURES) if n not in self._used), None)
@@ -141,7 +175,7 @@ class Exposures:
 
     async def _write(self, exposure: Exposure, access: Access, *, little: bool) -> None:
         token = exposure.token
-        place = word(PlaceWord, key=token.key, page=exposure.first_page)
+        place = word(PlaceWord, key=token.key, page=exposure.first_page, walked=exposure.walked)
         rights = word(
             Rights,
             valid=1,

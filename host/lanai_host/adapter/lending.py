@@ -70,11 +70,12 @@ class Lending:
         await self._charge(len(lent.exposure.pages), HostCost.UNPIN_PAGE)
         await self._bus.unpin(lent.pinned)
 
-    async def make_room(self, address: int, size: int) -> bool:
-        """Take back what is not in use until this memory could be exposed. False if it cannot."""
+    async def make_room(self, address: int, size: int, *, walked: bool = False) -> bool:
+        """Take back what is not in use until this memory could be exposed, or `walked`. False if it
+        cannot."""
         while True:
             try:
-                self._exposures.check_room(address, size)
+                self._exposures.check_room(address, size, walked=walked)
             except UserError:
                 if not await self._take_back_oldest():
                     return False

@@ -5,7 +5,7 @@ from lanai_hdl.remote.config import Remote
 from lanai_hdl.remote.packets import ATOMIC_BYTES, WIDE_BYTES, Atomic, Op
 
 from ..bus import reach
-from ..bus.base import PAGE_SIZE, Bus, HostBuffer, Pinned, Wait
+from ..bus.base import PAGE_SIZE, Bus, BusError, HostBuffer, Pinned, Wait
 from ..config import HostConfig, free
 from ..remote import Access
 from .aperture import ApertureAccess
@@ -61,11 +61,16 @@ class RemoteMemory:
         Access(0) only this process may.
 
         `little`: atomics take words in little-endian order, as the processors of today's hosts have
-        them.
+        them. Memory for whose pages the adapter's table has no room is walked.
         """
-        self._exposures.check_room(address, size)
+        walked = size > 0 and not self._exposures.fits(address, size)
+        self._exposures.check_room(address, size, walked=walked)
         pinned = await self.bus.pin(address, size, access != Access.READ)
-        exposure = await self._exposures.add(address, size, pinned.pages, access, little=little)
+        try:
+            exposure = await self._exposures.add(address, size, pinned.pages, access, little=little, walked=walked)
+        except BusError:
+            await self.bus.unpin(pinned)
+            raise
         self._pinned[exposure.number] = pinned
         return exposure
 

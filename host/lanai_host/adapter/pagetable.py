@@ -20,8 +20,12 @@ class PageTable:
 
     def check_room(self, count: int) -> None:
         """Raise UserError if there are no `count` free entries in a row."""
-        if self._find(count) is None:
+        if not self.has_room(count):
             raise self._full(count)
+
+    def has_room(self, count: int) -> bool:
+        """Whether there are `count` free entries in a row."""
+        return self._find(count) is not None
 
     def _find(self, count: int) -> int | None:
         run = 0
@@ -33,7 +37,7 @@ class PageTable:
 
     def _full(self, count: int) -> UserError:
         return UserError(
-            f"{count} pages do not fit into the adapter's page table: {self._taken.count(False)} of "
+            f"{count} entries do not fit into the adapter's page table: {self._taken.count(False)} of "
             f"{self.entries} entries"
             " (Remote.pages) are free; expose less at a time"
         )

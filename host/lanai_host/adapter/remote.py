@@ -159,17 +159,31 @@ class AdapterRemote(Remote):
         return bool(ended)
 
     async def _expose(self, address: int, size: int, access: Access) -> Exposure:
-        if not await self._adapter.lending.make_room(address, size):
-            raise BusError(f"the adapter has no room to expose {size} bytes at {address:#x}; conceal others first")
+        walked = not await self._make_room(address, size)
         segment = next((one for one in self._allocated if holds(one, address, size)), None)
         if segment is not None:
-            exposed = await self._exposures.add(address, size, pages_in(segment, address, size), access)
+            pages = pages_in(segment, address, size)
+            exposed = await self._exposures.add(address, size, pages, access, walked=walked)
         else:
             await self._pay(HostCost.PIN_PAGE, pages_of(address, size))
             pinned = await self._bus.pin(address, size, access != Access.READ)
-            exposed = await self._exposures.add(address, size, pinned.pages, access)
+            try:
+                exposed = await self._exposures.add(address, size, pinned.pages, access, walked=walked)
+            except BusError:
+                await self._bus.unpin(pinned)
+                raise
             self._pinned[exposed.number] = pinned
         return Exposure(exposed.token.pack(), exposed)
+
+    async def _make_room(self, address: int, size: int) -> bool:
+        """Whether the adapter's page table has room for the pages. Else there is for their directories,
+        or BusError is raised."""
+        lending = self._adapter.lending
+        if pages_of(address, size) <= self._exposures.most_pages and await lending.make_room(address, size):
+            return True
+        if not await lending.make_room(address, size, walked=True):
+            raise BusError(f"the adapter has no room to expose {size} bytes at {address:#x}; conceal others first")
+        return False
 
     async def _conceal(self, exposed: Exposed) -> None:
         await self._exposures.remove(exposed)
