@@ -121,7 +121,7 @@ class RemoteAdapter(NicBlock):
         yield Counts(counters.REMOTE_INVALID, self.cutter.invalid)
         yield Counts(counters.REMOTE_FAILED, sender.failed)
         yield Counts(counters.REMOTE_FAULTS, self.host.fault)
-        yield Counts(counters.REMOTE_MISSES, self.lookup.missed)
+        yield Counts(counters.REMOTE_TLB_MISSES, self.lookup.missed)
 
     def wakes(self):
         yield self.window.request

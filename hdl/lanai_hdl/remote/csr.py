@@ -5,7 +5,7 @@ from ..csr.declare import Access, Behavior, Counter, EventBit, Register, Registe
 ENABLE = 1 << 0  # of REMOTE_CONTROL
 NUMBER_SHIFT = 8  # ... where the NIC's own number begins
 WINDOW_VALID = 1 << 4  # of REMOTE_WINDOW
-RARE = 16  # bits of the counters of what goes wrong
+RARE = 16  # bits of the counters of what goes wrong, and of misses
 
 REMOTE = RegisterBlock(
     "Remote-memory adapter",
@@ -79,6 +79,6 @@ REMOTE = RegisterBlock(
         Counter("REMOTE_INVALID", 0x378, "command that means nothing", RARE),
         Counter("REMOTE_FAILED", 0x37C, "request whose own memory could not be read; a NOP was sent", RARE),
         Counter("REMOTE_FAULTS", 0x380, "write to the adapter's part of the host's window that means nothing", RARE),
-        Counter("REMOTE_MISSES", 0x384, "page of a walked exposure read from host memory"),
+        Counter("REMOTE_TLB_MISSES", 0x384, "page of a walked exposure read from host memory", RARE),
     ),
 )

@@ -27,7 +27,7 @@ def between(script, walked):
 
     play(sides, whole, wire=Link(sides).carry)
     for side, walks in zip(sides, walked, strict=True):
-        assert (side.counts["REMOTE_MISSES"] > 0) == bool(walks)
+        assert (side.counts["REMOTE_TLB_MISSES"] > 0) == bool(walks)
     return sides
 
 

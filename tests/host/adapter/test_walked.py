@@ -34,14 +34,14 @@ def test_64_mib_are_written_read_and_changed_at_their_far_end():
         assert counts == [0, 5, 10]
         with pytest.raises(RemoteError, match="leaves the exposed range"):
             await remote.wait(await remote.put(there, SIZE, host.address, 1))
-        return await host.counter("REMOTE_MISSES")
+        return await host.counter("REMOTE_TLB_MISSES")
 
     async def target(host):
         await host.bus.elapse(1_000_000_000)
         assert host.memory[FAR + 1001 : FAR + 1006] == bytes(range(5))
         assert host.memory[FAR + 1000] == 0
         assert host.word(SIZE - 4) == 15
-        return await host.counter("REMOTE_MISSES")
+        return await host.counter("REMOTE_TLB_MISSES")
 
     assert play([program, target], NIC, size=SIZE) == [6, 3]
 

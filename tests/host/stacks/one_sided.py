@@ -183,19 +183,41 @@ def many_buffers():
 
 
 def large_window():
-    """More memory than the adapter's page table holds: messages reach it."""
-    size = 300 * 4096
+    """More memory than the adapter's page table holds: the adapter walks to it."""
+    size = 64 << 20
     window = MPI.Win.Allocate(size, 1, comm=world)
-    assert by_messages(window) == world.size
+    assert by_messages(window) == 0
     memory = np.frombuffer(window.tomemory(), "u1")
-    mine = np.full(100, rank, "u1")
+    mine, found, one = np.full(100, rank, "u1"), np.zeros(1, "i4"), np.ones(1, "i4")
     window.Lock(right, MPI.LOCK_EXCLUSIVE)
     window.Put(mine, right, (size - 100, 100, MPI.BYTE))
+    window.Fetch_and_op(one, found, right, size - 4096, MPI.SUM)
+    window.Flush(right)
+    assert found[0] == 0
+    mine[:] = 255
+    window.Get(mine, right, (size - 100, 100, MPI.BYTE))
     window.Unlock(right)
+    assert (mine == rank).all()
     world.Barrier()
     assert (memory[size - 100 :] == left).all()
+    assert memory[size - 4096] == 1
     del memory
     window.Free()
+
+
+def many_windows():
+    """More windows than the adapter has exposures for: messages reach the last ones."""
+    windows = [MPI.Win.Allocate(64, 1, comm=world) for _ in range(9)]
+    assert by_messages(windows[0]) == 0
+    assert by_messages(windows[-1]) == world.size
+    for window in windows:
+        memory = np.frombuffer(window.tomemory(), "u1")
+        window.Fence()
+        window.Put(np.full(8, rank, "u1"), right, (56, 8, MPI.BYTE))
+        window.Fence()
+        assert (memory[56:] == left).all()
+        del memory
+        window.Free()
 
 
 def unreachable_buffers():
@@ -236,6 +258,7 @@ for made in (
     window.Free()
 many_buffers()
 large_window()
+many_windows()
 unreachable_buffers()
 if rank == 0:
     print(f"all right after {MPI.Wtime():.9f} s")

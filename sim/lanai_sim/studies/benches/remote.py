@@ -3,12 +3,16 @@ two hosts on a switch. With `--mbcf` the paper's tables of its primitives as wel
 stores, with `--ring` nodes on an SCI ringlet, with `--faulty` wires that lose or reorder packets."""
 
 import argparse
+from collections.abc import Sequence
 from functools import partial
 
 from lanai_hdl.config import lanai41
 from lanai_hdl.remote.config import Remote
 from lanai_hdl.remote.packets import Atomic
+from lanai_host.bus import reach
+from lanai_host.bus.base import PAGE_SIZE
 from lanai_host.config import HostConfig, free, pentium2_266, supersparc_85
+from lanai_host.remote import Access
 
 from ...kernel.remote_hosts import RemoteHost, idle, play
 from ...machine.presets import mbcf_100baset, sci_d330
@@ -22,6 +26,8 @@ SIZES = (8, 64, 512, 4096)
 # One packet of a hundred each, on every wire.
 FAULTY = {"drop": "drop * rate=0.01 seed=1", "reorder": "reorder * rate=0.01 seed=1 by=20us"}
 LOADED = (4, 64)  # bytes that are read through the aperture, a word at a time
+WALKED = 2 << 20  # bytes of an exposure that is walked
+EMPTIED = 10_000_000  # picoseconds in which the walker's table is emptied
 ROUNDS = 8
 MEGABYTE = 1_000_000
 
@@ -65,6 +71,16 @@ async def latency(host: RemoteHost, size: int, get: bool) -> float:
         await move(host.tokens[1], 0, host.address, size)
         await host.remote.settle()
     return (host.bus.now - begin) / ROUNDS / 1e6
+
+
+async def latency_at(host: RemoteHost, address: int, offsets: Sequence[int]) -> float:
+    """Microseconds of a put of 8 bytes from this address to one of these offsets, up to the return of
+    settle."""
+    begin = host.bus.now
+    for offset in offsets:
+        await host.remote.put(host.tokens[1], offset, address, 8)
+        await host.remote.settle()
+    return (host.bus.now - begin) / len(offsets) / 1e6
 
 
 async def add(host: RemoteHost) -> float:
@@ -111,10 +127,20 @@ def measure(costs: HostConfig, stream: int) -> dict[str, float]:
         await load(host, 4)  # maps the page
         return {f"load_{size}_us": await load(host, size) for size in LOADED}
 
+    async def walked(host: RemoteHost) -> dict[str, float]:
+        await host.bus.elapse(EMPTIED)
+        memory, _ = await host.remote.own(1, Access(0))
+        await host.bus.elapse(EMPTIED)
+        address = reach.address_of(memory.view)
+        miss = await latency_at(host, address, [PAGE_SIZE * page for page in range(ROUNDS)])
+        hit = await latency_at(host, address, [0] * ROUNDS)
+        return {"put_8_walked_hit_us": hit, "put_8_walked_miss_us": miss}
+
     nic, with_aperture = (lanai41().but(blocks=(Remote(streams=streams),)) for streams in (0, 4))
     figures: dict[str, float] = play([program, idle], nic, costs=costs, size=128 * 1024)[0]
     loaded: dict[str, float] = play([loads, idle], with_aperture, costs=costs, size=4096)[0]
-    return figures | loaded
+    translated: dict[str, float] = play([walked, idle], nic, costs=costs, size=WALKED)[0]
+    return figures | loaded | translated
 
 
 async def put_all(host: RemoteHost, total: int, relaxed: bool) -> float:
