@@ -27,7 +27,8 @@ class Answering(wiring.Component):
     idle : ``Out(1)``
 
     Page table and bus window are looked at anew in each slot, so what is answered is how they stood
-    in the slot before `done`.
+    in the slot before `done`. For a walked exposure the page table is looked at when the walker is
+    asked.
 
     Attributes, for proofs: `judged`, `allowed` is how the question is answered unless its page lies
     outside `window`; the answer `holds`, as the walker no longer gives its page.

@@ -36,7 +36,8 @@ class LookupPort(wiring.Signature):
     The question, from `start` on until `done`: `length` bytes (not 0) at byte `offset` of
     `exposure` of process `owner`. The answer, in the one slot of `done`: `status`; if that is OK,
     the first byte's bus `address`, whether the exposure is `little`, and whether what is appended
-    to it `signals`. It comes 4 slots after `start`, or once it is `wanted`.
+    to it `signals`. It comes 4 slots after `start`, or once it is `wanted`. If the
+    exposure is walked it comes 5 slots later, and later still if host memory must be read.
     """
 
     def __init__(self):

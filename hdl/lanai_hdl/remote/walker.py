@@ -41,9 +41,12 @@ class Walker(wiring.Component):
     """Answers one question after the other, by a line of its table if that has the page, else by one
     word of host memory.
 
-    It reads between bursts of `engine`, on the same port of the bus. What it reads becomes a line
-    even if the table is being emptied. That begins anew with each `forget`, ends a line in each slot
-    in which no question is worked on, and until then no line answers that was there before.
+    It reads between bursts of `engine`, on the same port of the bus. What it has read becomes a line.
+
+    Each `forget` makes the walker empty its table, from the first line on, a line in each slot in which
+    it works on no question. Until that is done no line answers a question, but the one that was read
+    for it. So a line that was read before a `forget`, or by a question begun before, is emptied before
+    it could answer.
 
     Parameters
     ----------
@@ -54,8 +57,8 @@ class Walker(wiring.Component):
     -------
     port_<n> : ``In(WalkPort())``
     engine : ``In(BurstPort())``; bus : ``Out(BurstPort())``
-    forget : ``In(1)``, lines may be wrong: one that answers a question of 3 slots later or more is read
-        after this slot
+    forget : ``In(1)``, lines may be wrong, and so may the directory of a question that asks in this slot
+        or before: no later question is answered by what was read for them
     missed : ``Out(1)``, a slot's event: a page is read from host memory
     idle : ``Out(1)``
 
