@@ -18,7 +18,7 @@ class Append(wiring.Component):
     and `size`, its bytes; `new_tail`, the new tail word.
 
     Members: `tail`, `head`, `ring`, the control words; `length`; `retry`, the request is a RETRY;
-    the answers.
+    `barred`, the record is refused whatever room there is; the answers.
     """
 
     tail: In(layout(TailWord))
@@ -26,6 +26,7 @@ class Append(wiring.Component):
     ring: In(layout(RingWord))
     length: In(LENGTH_BITS)
     retry: In(1)
+    barred: In(1)
     full: Out(1)
     offset: Out(32)
     size: Out(LENGTH_BITS)
@@ -57,7 +58,8 @@ class Append(wiring.Component):
             self.size.eq(self.length + RECORD_HEADER),
         ]
         new, full = Signal(COUNT_BITS - 2), Signal()
-        m.d.sync += full.eq((last[in_page:] & ~Cat(ring.mask, Const(0, 1))).any() | (tail.refusing & ~self.retry))
+        refuses = self.barred | (tail.refusing & ~self.retry)
+        m.d.sync += full.eq((last[in_page:] & ~Cat(ring.mask, Const(0, 1))).any() | refuses)
         m.d.sync += new.eq(end)
         with m.If(end[:in_page] > last_start(self.config.payload) // 4):
             m.d.sync += new.eq(Cat(Const(0, in_page), end[in_page:] + 1))

@@ -22,7 +22,7 @@ class Moving:
             m.d.comb += [self.lookup.start.eq(1), self._locating.eq(1)]
             m.d.sync += [self._little.eq(self.lookup.little), self._signals.eq(self.lookup.signals)]
             with m.If(self.lookup.done):
-                with m.If((self._status != Status.FULL) | (self.lookup.status != Status.OK)):
+                with m.If((self._status == Status.OK) | (self.lookup.status != Status.OK)):
                     m.d.sync += self._status.eq(self.lookup.status)
                 m.next = "WRITE"
                 with m.If(self.lookup.status != Status.OK):
@@ -71,7 +71,8 @@ class Moving:
             self._tell_tail(m)
             m.d.sync += self._step.eq(Step.RECORD)
             with m.If(self._append.full):
-                m.d.sync += [self._status.eq(Status.FULL), self._step.eq(Step.TAIL)]
+                m.d.sync += self._status.eq(Mux(self._append.barred, Status.BEFORE, Status.FULL))
+                m.d.sync += self._step.eq(Step.TAIL)
             m.next = "LOOKUP"
         with m.State("NEW"):
             m.d.comb += [self._written.store_number.eq(1), self.atomic.eq(1)]

@@ -5,10 +5,12 @@ from amaranth.lib import data, enum, memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from .cleared import IN_BLOCK_RAM, ClearedMemory
-from .packets import WINDOW, Status
+from .packets import WINDOW, SizeWord, Status
 from .parameters import RemoteParameters
 
 INDEX_BITS = (WINDOW - 1).bit_length()
+OWNER_BITS = SizeWord.fields["process"].width
+OWNERS = 1 << OWNER_BITS  # processes of a NIC
 
 
 class Place(enum.Enum, shape=2):
@@ -28,10 +30,12 @@ class Outcome(data.Struct):
 
 class Progress(data.Struct):
     """Of a sender's requests: the first that has not been carried out, and which of the next ones
-    have been, a bit for each sequence number modulo `WINDOW`."""
+    have been, a bit for each sequence number modulo `WINDOW`. `marked` has a bit for each of its
+    processes."""
 
     expected: 16
     done: WINDOW
+    marked: OWNERS
 
 
 class ReceiveOrder(wiring.Component):
@@ -43,12 +47,14 @@ class ReceiveOrder(wiring.Component):
 
     Members
     -------
-    source, sequence : ``In``, of a request
+    source, sequence : ``In``, of a request; `owner`: the process of `source` whose request it is
     catching_up : ``Out(1)``, `expected` of this sender moves on in this slot. Nothing is accepted then.
     place, status : ``Out``, where it stands; of a DUPLICATE how it ended. In the next slot; of
         `place` in the slot after one without `catching_up`.
     value : ``Out``, of a DUPLICATE the result of its sender's last ATOMIC. In the next slot; in the
         slot after `accept` it may be anything.
+    marked : ``Out(1)``, `owner` is marked. In the next slot.
+    mark, unmark : ``In(1)``, with `accept`: it is from now on, or no more
     accept : ``In(1)``, the request has been carried out and ended with `outcome`; `result` is kept
         with `atomic`
     ready, ready_next : ``Out(1)``, cleared since reset; so in the next slot
@@ -60,10 +66,14 @@ class ReceiveOrder(wiring.Component):
             {
                 "source": In(8),
                 "sequence": In(16),
+                "owner": In(OWNER_BITS),  # not `process`: a class in SystemVerilog
                 "catching_up": Out(1),
                 "place": Out(Place),
                 "status": Out(Status),
                 "value": Out(64),
+                "marked": Out(1),
+                "mark": In(1),
+                "unmark": In(1),
                 "accept": In(1),
                 "outcome": In(Status),
                 "atomic": In(1),
@@ -96,6 +106,7 @@ class ReceiveOrder(wiring.Component):
             result_write.data.eq(self.result),
         ]
         m.d.sync += self.status.eq(outcomes.read(0)[1].status)
+        m.d.sync += self.marked.eq(progress.read(0)[1].marked.bit_select(self.owner, 1))
         self._find_place(m, progress.read(0)[1])
         self._go_on(m, progress)
         return m
@@ -115,14 +126,20 @@ class ReceiveOrder(wiring.Component):
     def _go_on(self, m, progress):
         """What is kept of the sender changes: one more has been carried out, or `expected` moves on."""
         now, after = progress.read(0)[1], progress.write_data
-        first = Signal(WINDOW)
+        first, mine = Signal(WINDOW), Signal(OWNERS)
         m.d.comb += [
             first.eq(1 << now.expected[:INDEX_BITS]),
             self.catching_up.eq((now.done & first).any()),
             progress.write_en.eq(self.accept | self.catching_up),
             after.expected.eq(now.expected + 1),
             after.done.eq(now.done & ~first),
+            mine.eq(1 << self.owner),
+            after.marked.eq(now.marked),
         ]
+        with m.If(~self.catching_up & self.mark):
+            m.d.comb += after.marked.eq(now.marked | mine)
+        with m.Elif(~self.catching_up & self.unmark):
+            m.d.comb += after.marked.eq(now.marked & ~mine)
         with m.If(~self.catching_up & (self.place == Place.EARLY)):
             m.d.comb += [
                 after.expected.eq(now.expected),

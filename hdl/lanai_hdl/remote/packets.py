@@ -51,6 +51,13 @@ class Order(IntEnum):
     RELAXED = 1  # as soon as it has come, also before those that were sent before it
 
 
+class Condition(IntEnum):
+    """Whether an APPEND or RETRY depends on how requests before it have ended. Its field `atomic` tells."""
+
+    NONE = 0
+    NONE_REFUSED = 1  # it is refused if one was that `marks`, of the same process, since its last such record
+
+
 class Status(IntEnum):
     """How a command or a request ended."""
 
@@ -65,6 +72,7 @@ class Status(IntEnum):
     LOST = 8  # the peer has not answered
     INVALID = 9  # a command that means nothing: unknown op, no such peer
     FULL = 10  # the FIFO has no room, or refuses since it had none
+    BEFORE = 11  # a request before a record that is `conditional` was refused
 
 
 class RequestWord(Word):
@@ -90,7 +98,7 @@ class SizeWord(Word):
 
     length: 16  # bytes; 4 or 8 of an ATOMIC
     align: 2  # of a READ: lower bits of the address that the data will be written to
-    atomic: Atomic  # of a WRITE: `Order`
+    atomic: Atomic  # of a WRITE: `Order`, of an APPEND: `Condition`
     node: 8  # the NIC and the process whose command the request is part of
     process: 3
 
@@ -111,6 +119,17 @@ def appends(op):
 def relaxed(op, atomic):
     """Whether a request, or what is kept of it, may take effect out of turn."""
     return (op <= Op.WRITE) & atomic[0]
+
+
+def conditional(op, atomic):
+    """Whether a request is a record that must not follow one that was refused."""
+    return appends(op) & atomic[0]
+
+
+def marks(op, status):
+    """Whether a request that ended so makes the next `conditional` record of its process fail. What a
+    NOP stands in for has failed at its source. How a READ ends is not known here."""
+    return (op == Op.NOP) | (~appends(op) & (op != Op.READ) & (status != Status.OK))
 
 
 def words_of(offset: int, length: int) -> int:

@@ -12,7 +12,7 @@ from typing import Literal
 from ..machine import PAGE_SIZE
 from .fifo import CONTROL_BYTES, CONTROL_FIELDS, COUNT_BITS, RECORD_HEADER, RingWord, TailWord, after, record_bytes
 from .lookup_port import Need
-from .packets import ATOMIC_BYTES, WIDE_BYTES, Atomic, Op, SizeWord, Status, word
+from .packets import ATOMIC_BYTES, WIDE_BYTES, Atomic, Condition, Op, Order, SizeWord, Status, word
 from .parameters import RemoteParameters
 from .tables import DIRECTORY_PAGES, EXPOSURES, NIBBLE, PAGE_BITS, DirectoryWord
 
@@ -64,6 +64,16 @@ class ReferenceCommand:
     comparand: int = 0
     wide: bool = False  # of an ATOMIC: 64 bits
     relaxed: bool = False  # of a WRITE
+    conditional: bool = False  # of an APPEND or RETRY
+
+    @property
+    def field(self) -> int:
+        """What the field `atomic` of its `CommandWord` and `SizeWord` holds."""
+        if self.op is Op.ATOMIC:
+            return self.atomic
+        if self.op in APPENDS:
+            return Condition.NONE_REFUSED if self.conditional else Condition.NONE
+        return Order.RELAXED if self.relaxed else Order.IN_TURN
 
     def may_overtake(self, other: "ReferenceCommand") -> bool:
         """Whether this command, begun after another, may take effect before it: `run` tells what
@@ -93,6 +103,7 @@ class ReferenceNic:
     pages: dict[tuple[int, int], int] = field(default_factory=dict)
     maps: dict[tuple[int, int], ReferenceMap] = field(default_factory=dict)  # of the aperture's pages
     stored: dict[int, Status] = field(default_factory=dict)  # a failure since a process's last NOP
+    marked: set[tuple[int, int]] = field(default_factory=set)  # NICs and processes with a request that was refused
     signals: int = 0  # records that interrupt the host
 
     def lookup(
@@ -152,8 +163,10 @@ class ReferenceNic:
 def store(nics: Mapping[int, ReferenceNic], source: int, process: int, page: int, offset: int, data: bytes) -> None:
     """Store whole words to byte `offset` of a page of the aperture."""
     status, there, address = _through(nics, source, process, page, offset, Need.WRITE, len(data))
-    if status is Status.OK and not there.write(address, data):
-        status = Status.BUS
+    if status is Status.OK:
+        status = _write(there, address, data)
+    if status is not Status.INVALID:  # such a store is not sent
+        _noted(there, (source, process), status)
     _keep_worst(nics[source], process, status)
 
 
@@ -198,7 +211,8 @@ def run(nics: Mapping[int, ReferenceNic], source: int, process: int, command: Re
     if (command.op is Op.ATOMIC and command.offset % atomic_bytes(command)) or (appends and command.offset % 4):
         return Status.ALIGNMENT, 0
     if command.op is Op.ATOMIC:
-        return _atomic(nics[command.peer], command)
+        status, found = _atomic(nics[command.peer], command)
+        return _noted(nics[command.peer], (source, process), status), found
     worst = Status.OK
     offset, local, left = command.offset, command.local_offset, command.length
     while left:
@@ -226,27 +240,35 @@ def _packet(
     local: int,
     length: int,
 ) -> Status:
-    own = here.lookup(sender[1], command.local, Need.OWN, 0, local, length)
-    need = Need.WRITE if command.op is Op.WRITE else Need.READ
-    if command.op is not Op.READ and own[0] is not Status.OK:
-        return own[0]
-    data = here.read(own[1], length) if command.op is not Op.READ else b""
-    if data is None:
-        return Status.BUS
     owner, number = divmod(command.exposure, EXPOSURES)
+    status, own, _ = here.lookup(sender[1], command.local, Need.OWN, 0, local, length)
+    if command.op is Op.READ:
+        failed, address, _ = there.lookup(owner, number, Need.READ, command.key, offset, length)
+        answer = there.read(address, length)
+        if failed is not Status.OK or answer is None:
+            return Status.BUS if failed is Status.OK else failed
+        return status if status is not Status.OK else _write(here, own, answer)
+    data = here.read(own, length)
+    if status is not Status.OK or data is None:
+        there.marked.add(sender)  # a NOP travels in its place
+        return Status.BUS if status is Status.OK else status
     if command.op in APPENDS:
-        return _append(there, sender, command, local, data)
-    status, address, _ = there.lookup(owner, number, need, command.key, offset, length)
-    if status is not Status.OK:
+        status = _append(there, sender, command, local, data)
+        there.marked -= {sender} if command.conditional else set()
         return status
-    if command.op is Op.WRITE:
-        return Status.OK if there.write(address, data) else Status.BUS
-    answer = there.read(address, length)
-    if answer is None:
-        return Status.BUS
-    if own[0] is not Status.OK:
-        return own[0]
-    return Status.OK if here.write(own[1], answer) else Status.BUS
+    status, address, _ = there.lookup(owner, number, Need.WRITE, command.key, offset, length)
+    return _noted(there, sender, _write(there, address, data) if status is Status.OK else status)
+
+
+def _write(nic: ReferenceNic, address: int, data: bytes) -> Status:
+    return Status.OK if nic.write(address, data) else Status.BUS
+
+
+def _noted(there: ReferenceNic, sender: tuple[int, int], status: Status) -> Status:
+    """How a request to change memory has ended at its target."""
+    if status is not Status.OK:
+        there.marked.add(sender)
+    return status
 
 
 def _append(there: ReferenceNic, sender: tuple[int, int], command: ReferenceCommand, local: int, data: bytes) -> Status:
@@ -265,16 +287,17 @@ def _append(there: ReferenceNic, sender: tuple[int, int], command: ReferenceComm
     tail, ring = TailWord.from_bits(tail_word), RingWord.from_bits(ring_word)
     begin = tail.count & ~3
     last = (begin - (head & ~3) + record_bytes(len(data)) - 4) % (1 << COUNT_BITS)
-    if (tail.refusing and command.op is not Op.RETRY) or last // PAGE_SIZE & ~ring.mask:
+    barred = command.conditional and sender in there.marked
+    if barred or (tail.refusing and command.op is not Op.RETRY) or last // PAGE_SIZE & ~ring.mask:
         there.write(control, word(TailWord, count=tail.count, refusing=1).to_bytes(4, "big"))
-        return Status.FULL
+        return Status.BEFORE if barred else Status.FULL
     page = ring.page | (begin // PAGE_SIZE & ring.mask)
     offset = page * PAGE_SIZE + begin % PAGE_SIZE
     status, address, _ = place(offset, RECORD_HEADER + len(data))
     if status is not Status.OK:
         return status
     node, process = sender
-    size = word(SizeWord, length=len(data), align=local % 4, atomic=command.atomic, node=node, process=process)
+    size = word(SizeWord, length=len(data), align=local % 4, atomic=command.field, node=node, process=process)
     header = size.to_bytes(4, "big") + command.offset.to_bytes(4, "big")
     if not there.write(address, header + data):
         return Status.BUS

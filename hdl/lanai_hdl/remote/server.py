@@ -20,7 +20,7 @@ from .judging import Judging
 from .lookup_port import OFFSET_BITS, LookupPort
 from .moving import Moving
 from .order import ReceiveOrder
-from .packets import REQUEST_WORDS, Op, Status, relaxed
+from .packets import REQUEST_WORDS, Op, Status, conditional, marks, relaxed
 from .parameters import RemoteParameters
 from .reply import Reply
 from .sequencer import EntryRead
@@ -148,7 +148,10 @@ class PacketServer(Judging, Moving, Ending, wiring.Component):
             answers.write_en.eq(self.resolve & self._newest),
             order.source.eq(first.source),
             order.sequence.eq(first.sequence),
+            order.owner.eq(packet.size.process),
             order.outcome.eq(self._status),
+            order.mark.eq(marks(first.op, self._status)),
+            order.unmark.eq(conditional(first.op, packet.size.atomic)),
             order.atomic.eq(first.op == Op.ATOMIC),
             order.result.eq(found.value),
             found.wide.eq(packet.wide),
@@ -185,6 +188,7 @@ class PacketServer(Judging, Moving, Ending, wiring.Component):
             append.ring.eq(words.ring),
             append.length.eq(packet.size.length),
             append.retry.eq(packet.first.op == Op.RETRY),
+            append.barred.eq(conditional(packet.first.op, packet.size.atomic) & self._order.marked),
         ]
         # Registered: the control words come late in their slot, and have stood for long when it is used.
         m.d.sync += self._apart.eq(append.offset[OFFSET_BITS:] != packet.offset[OFFSET_BITS:])

@@ -49,7 +49,7 @@ class CommandWord(Word):
     local: 4
     _reserved: 4
     op: Op
-    atomic: Atomic  # of a WRITE: `Order`
+    atomic: Atomic  # of a WRITE: `Order`, of an APPEND: `Condition`
     wide: 1  # the ATOMIC changes 64 bits
     peer: 8
 

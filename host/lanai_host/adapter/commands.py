@@ -4,7 +4,7 @@ order."""
 from collections import deque
 from dataclasses import dataclass
 
-from lanai_hdl.remote.packets import WIDE_BYTES, Atomic, Op, Order, Status, word
+from lanai_hdl.remote.packets import WIDE_BYTES, Atomic, Condition, Op, Order, Status, word
 from lanai_hdl.remote.tables import (
     COMMAND_FIELDS,
     COMMANDS,
@@ -40,6 +40,8 @@ class Command:
         local, local_offset: number of the exposure that holds this process's memory, and a byte of
             its pages.
         relaxed: of a WRITE: its packets may take effect in any order.
+        conditional: of an APPEND or RETRY: it is refused if a write of this process to the same NIC
+            was, since the last one that was conditional.
     """
 
     op: Op
@@ -52,6 +54,14 @@ class Command:
     operand: int = 0
     comparand: int = 0
     relaxed: bool = False
+    conditional: bool = False
+
+    @property
+    def field(self) -> int:
+        """What the `CommandWord` has in the field `atomic`."""
+        if self.op is Op.ATOMIC:
+            return self.atomic
+        return Condition.NONE_REFUSED if self.conditional else Order.RELAXED if self.relaxed else Order.IN_TURN
 
 
 @dataclass(frozen=True)
@@ -104,7 +114,7 @@ class Commands:
             exposure=token.exposure,
             local=command.local,
             op=command.op,
-            atomic=Order.RELAXED if command.relaxed else command.atomic,
+            atomic=command.field,
             wide=command.op is Op.ATOMIC and command.size == WIDE_BYTES,
             peer=token.node,
         )

@@ -107,13 +107,19 @@ class RemoteMemory:
         is all ones, and the next `settle` raises RemoteError."""
         return await self._aperture.load(token, offset, size)
 
-    async def append(self, token: Token, offset: int, address: int, size: int) -> RemoteOperation:
+    async def append(
+        self, token: Token, offset: int, address: int, size: int, *, conditional: bool = False
+    ) -> RemoteOperation:
         """Begin to append `size` bytes at `address`, one record, to the FIFO whose control words
-        stand at byte `offset` of the target."""
+        stand at byte `offset` of the target.
+
+        `conditional`: it is refused, and the FIFO refuses as if it were full, if what this process
+        was to change in memory of that NIC was refused, since its last conditional record.
+        """
         what = (
             f"append of {size} bytes to the FIFO at offset {offset} of exposure {token.exposure} of node {token.node}"
         )
-        return await self._move(Op.APPEND, what, token, offset, address, size)
+        return await self._move(Op.APPEND, what, token, offset, address, size, conditional=conditional)
 
     async def get(self, token: Token, offset: int, address: int, size: int) -> RemoteOperation:
         """Begin to read `size` bytes at byte `offset` of the target to `address`, in memory that
@@ -180,7 +186,7 @@ class RemoteMemory:
             operation.check()
 
     async def _move(
-        self, op: Op, what: str, token: Token, offset: int, address: int, size: int, *, relaxed: bool = False
+        self, op: Op, what: str, token: Token, offset: int, address: int, size: int, **order: bool
     ) -> RemoteOperation:
         for name, value in (("offset", offset), ("size", size)):
             if not 0 <= value < 1 << 32:
@@ -190,7 +196,7 @@ class RemoteMemory:
             raise UserError(
                 f"{what}: {size} bytes at {address:#x} do not lie in one piece of memory that `expose` pinned"
             )
-        command = Command(op, token, offset, size, local.number, local.offset(address), relaxed=relaxed)
+        command = Command(op, token, offset, size, local.number, local.offset(address), **order)
         return await self._start(command, what)
 
     async def _start(self, command: Command, what: str) -> RemoteOperation:

@@ -12,6 +12,7 @@ REASONS = {
     Status.ALIGNMENT: "an atomic needs an address that is a multiple of its size",
     Status.LOST: "the peer's NIC does not answer",
     Status.FULL: "the FIFO has no room, or refuses records until a retry",
+    Status.BEFORE: "an access before it was refused",
     Status.INVALID: "the adapter does not know such a command or such a peer",
 }
 

@@ -12,11 +12,13 @@ SOURCE = 1  # who sends them
 
 
 def request(
-    op, sequence=0, *, exposure=2, key=KEY, offset=0, length=4, data=(0x11223344,), source=SOURCE, order=Order.IN_TURN
-):
+    op, sequence=0, *, exposure=2, key=KEY, offset=0, length=4, data=(0x11223344,), source=SOURCE, process=0,
+    order=Order.IN_TURN,
+):  # fmt: skip
+    """`order`: of an APPEND, its `Condition`."""
     first = word(RequestWord, mark=MARK, op=op, source=source, sequence=sequence)
     atomic = Atomic.ADD if op is Op.ATOMIC else order
-    size = word(SizeWord, length=length, atomic=atomic, align=0)
+    size = word(SizeWord, length=length, atomic=atomic, align=0, node=source, process=process)
     return [first, word(TargetWord, key=key, exposure=exposure, entry=3), size, offset, *data]
 
 

@@ -4,7 +4,7 @@ import random
 
 from lanai_hdl.bfm import Bench
 from lanai_hdl.remote.config import Remote
-from lanai_hdl.remote.order import Place, ReceiveOrder
+from lanai_hdl.remote.order import OWNERS, Place, ReceiveOrder
 from lanai_hdl.remote.packets import WINDOW, Status
 
 SMALL = Remote(processes=2, peers=2, pages=4, payload=16)
@@ -113,6 +113,31 @@ def test_each_request_within_the_window_is_early_once():
                 await asker.accept(source, number, outcome)
         assert min(asker.expected) > 700
         assert min(seen.values()) > 200
+
+    run(script)
+
+
+def test_a_process_is_marked_until_it_is_unmarked():
+    """Random requests of two senders, some early; each is of one of their processes."""
+    chance = random.Random(7)
+
+    async def script(context, asker):
+        dut, marked = asker.dut, set()
+        for _ in range(2000):
+            source, owner = chance.randrange(2), chance.randrange(OWNERS)
+            context.set(dut.owner, owner)
+            number = asker.expected[source] + chance.choice([0, 0, 1, 2])
+            place = await asker.ask(source, number)
+            assert context.get(dut.marked) == ((source, owner) in marked)
+            change = chance.choice(["mark", "unmark", "neither"])
+            context.set(dut.mark, change == "mark")
+            context.set(dut.unmark, change == "unmark")
+            if place is Place.DUPLICATE:
+                continue
+            await asker.accept(source, number, (Status.OK, 0))
+            marked |= {(source, owner)} if change == "mark" else set()
+            marked -= {(source, owner)} if change == "unmark" else set()
+        assert marked
 
     run(script)
 

@@ -13,7 +13,7 @@ import pytest
 from lanai_hdl.config import lanai41
 from lanai_hdl.remote.config import Remote
 from lanai_hdl.remote.fifo import CONTROL_BYTES, RingWord, TailWord, last_start
-from lanai_hdl.remote.packets import ATOMIC_BYTES, WIDE_BYTES, Atomic, Op, Order, Status, word
+from lanai_hdl.remote.packets import ATOMIC_BYTES, WIDE_BYTES, Atomic, Op, Status, word
 from lanai_hdl.remote.reference import MASK, ReferenceCommand, ReferenceExposure, ReferenceNic, run
 from lanai_hdl.remote.tables import (
     COMMANDS,
@@ -146,7 +146,7 @@ def any_command(chance):
     return ReferenceCommand(
         op, 1 if chance.random() < 0.98 else 77, exposure, key, offset, length, chance.choice([1, 1, 1, 1, 5, 6]),
         chance.randrange(SIZE // 2), chance.choice(list(Atomic)), chance.getrandbits(8 * size), chance.choice([0,
-        chance.getrandbits(8 * size)]), size == WIDE_BYTES,
+        chance.getrandbits(8 * size)]), size == WIDE_BYTES, False, chance.random() < 0.5,
     )  # fmt: skip
 
 
@@ -178,13 +178,12 @@ def some_relaxed(commands, chance, share):
 
 
 async def give(host, buffer, tag, command):
-    order = Order.RELAXED if command.relaxed else Order.IN_TURN
     head = word(
         CommandWord,
         exposure=command.exposure,
         local=command.local,
         op=command.op,
-        atomic=order if command.op is Op.WRITE else command.atomic,
+        atomic=command.field,
         wide=command.wide,
         peer=command.peer,
     )
