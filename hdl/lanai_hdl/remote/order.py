@@ -126,20 +126,17 @@ class ReceiveOrder(wiring.Component):
     def _go_on(self, m, progress):
         """What is kept of the sender changes: one more has been carried out, or `expected` moves on."""
         now, after = progress.read(0)[1], progress.write_data
-        first, mine = Signal(WINDOW), Signal(OWNERS)
+        first = Signal(WINDOW)
         m.d.comb += [
             first.eq(1 << now.expected[:INDEX_BITS]),
             self.catching_up.eq((now.done & first).any()),
             progress.write_en.eq(self.accept | self.catching_up),
             after.expected.eq(now.expected + 1),
             after.done.eq(now.done & ~first),
-            mine.eq(1 << self.owner),
             after.marked.eq(now.marked),
         ]
-        with m.If(~self.catching_up & self.mark):
-            m.d.comb += after.marked.eq(now.marked | mine)
-        with m.Elif(~self.catching_up & self.unmark):
-            m.d.comb += after.marked.eq(now.marked & ~mine)
+        with m.If(~self.catching_up & (self.mark | self.unmark)):
+            m.d.comb += after.marked.bit_select(self.owner, 1).eq(self.mark)
         with m.If(~self.catching_up & (self.place == Place.EARLY)):
             m.d.comb += [
                 after.expected.eq(now.expected),

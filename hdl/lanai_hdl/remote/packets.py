@@ -44,18 +44,20 @@ class Atomic(IntEnum):
 
 
 class Order(IntEnum):
-    """When a WRITE takes effect, among the requests of its sender. Its field `atomic` tells, and that
-    of the NOP in its place."""
+    """When a WRITE takes effect, among the requests of its sender, and what depends on it. Its field
+    `atomic` tells, and that of the NOP in its place."""
 
     IN_TURN = 0
     RELAXED = 1  # as soon as it has come, also before those that were sent before it
+    BOUND = 2  # if it is refused, so is the next CONDITIONAL record of its process
+    RELAXED_BOUND = 3
 
 
 class Condition(IntEnum):
-    """Whether an APPEND or RETRY depends on how requests before it have ended. Its field `atomic` tells."""
+    """Whether an APPEND or RETRY depends on writes before it. Its field `atomic` tells."""
 
     NONE = 0
-    NONE_REFUSED = 1  # it is refused if one was that `marks`, of the same process, since its last such record
+    CONDITIONAL = 1  # it is refused if a BOUND one was, of its process, since the last such record
 
 
 class Status(IntEnum):
@@ -72,7 +74,7 @@ class Status(IntEnum):
     LOST = 8  # the peer has not answered
     INVALID = 9  # a command that means nothing: unknown op, no such peer
     FULL = 10  # the FIFO has no room, or refuses since it had none
-    BEFORE = 11  # a request before a record that is `conditional` was refused
+    BEFORE = 11  # a BOUND write before a CONDITIONAL record was refused
 
 
 class RequestWord(Word):
@@ -122,14 +124,13 @@ def relaxed(op, atomic):
 
 
 def conditional(op, atomic):
-    """Whether a request is a record that must not follow one that was refused."""
+    """Whether a request is a record that must not follow a BOUND write that was refused."""
     return appends(op) & atomic[0]
 
 
-def marks(op, status):
-    """Whether a request that ended so makes the next `conditional` record of its process fail. What a
-    NOP stands in for has failed at its source. How a READ ends is not known here."""
-    return (op == Op.NOP) | (~appends(op) & (op != Op.READ) & (status != Status.OK))
+def fails_bound(op, atomic, status):
+    """Whether a request that ended so is a BOUND write that was refused, or has failed at its source."""
+    return (op <= Op.WRITE) & atomic[1] & ((op == Op.NOP) | (status != Status.OK))
 
 
 def words_of(offset: int, length: int) -> int:

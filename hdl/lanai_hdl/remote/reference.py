@@ -64,6 +64,7 @@ class ReferenceCommand:
     comparand: int = 0
     wide: bool = False  # of an ATOMIC: 64 bits
     relaxed: bool = False  # of a WRITE
+    bound: bool = False  # of a WRITE
     conditional: bool = False  # of an APPEND or RETRY
 
     @property
@@ -72,8 +73,8 @@ class ReferenceCommand:
         if self.op is Op.ATOMIC:
             return self.atomic
         if self.op in APPENDS:
-            return Condition.NONE_REFUSED if self.conditional else Condition.NONE
-        return Order.RELAXED if self.relaxed else Order.IN_TURN
+            return Condition.CONDITIONAL if self.conditional else Condition.NONE
+        return (Order.RELAXED if self.relaxed else Order.IN_TURN) | (Order.BOUND if self.bound else Order.IN_TURN)
 
     def may_overtake(self, other: "ReferenceCommand") -> bool:
         """Whether this command, begun after another, may take effect before it: `run` tells what
@@ -103,7 +104,7 @@ class ReferenceNic:
     pages: dict[tuple[int, int], int] = field(default_factory=dict)
     maps: dict[tuple[int, int], ReferenceMap] = field(default_factory=dict)  # of the aperture's pages
     stored: dict[int, Status] = field(default_factory=dict)  # a failure since a process's last NOP
-    marked: set[tuple[int, int]] = field(default_factory=set)  # NICs and processes with a request that was refused
+    marked: set[tuple[int, int]] = field(default_factory=set)  # NICs and processes of which a BOUND write was refused
     signals: int = 0  # records that interrupt the host
 
     def lookup(
@@ -165,8 +166,6 @@ def store(nics: Mapping[int, ReferenceNic], source: int, process: int, page: int
     status, there, address = _through(nics, source, process, page, offset, Need.WRITE, len(data))
     if status is Status.OK:
         status = _write(there, address, data)
-    if status is not Status.INVALID:  # such a store is not sent
-        _noted(there, (source, process), status)
     _keep_worst(nics[source], process, status)
 
 
@@ -211,8 +210,7 @@ def run(nics: Mapping[int, ReferenceNic], source: int, process: int, command: Re
     if (command.op is Op.ATOMIC and command.offset % atomic_bytes(command)) or (appends and command.offset % 4):
         return Status.ALIGNMENT, 0
     if command.op is Op.ATOMIC:
-        status, found = _atomic(nics[command.peer], command)
-        return _noted(nics[command.peer], (source, process), status), found
+        return _atomic(nics[command.peer], command)
     worst = Status.OK
     offset, local, left = command.offset, command.local_offset, command.length
     while left:
@@ -250,23 +248,22 @@ def _packet(
         return status if status is not Status.OK else _write(here, own, answer)
     data = here.read(own, length)
     if status is not Status.OK or data is None:
-        there.marked.add(sender)  # a NOP travels in its place
-        return Status.BUS if status is Status.OK else status
+        return _noted(there, sender, command, Status.BUS if status is Status.OK else status)
     if command.op in APPENDS:
         status = _append(there, sender, command, local, data)
         there.marked -= {sender} if command.conditional else set()
         return status
     status, address, _ = there.lookup(owner, number, Need.WRITE, command.key, offset, length)
-    return _noted(there, sender, _write(there, address, data) if status is Status.OK else status)
+    return _noted(there, sender, command, _write(there, address, data) if status is Status.OK else status)
 
 
 def _write(nic: ReferenceNic, address: int, data: bytes) -> Status:
     return Status.OK if nic.write(address, data) else Status.BUS
 
 
-def _noted(there: ReferenceNic, sender: tuple[int, int], status: Status) -> Status:
-    """How a request to change memory has ended at its target."""
-    if status is not Status.OK:
+def _noted(there: ReferenceNic, sender: tuple[int, int], command: ReferenceCommand, status: Status) -> Status:
+    """How a request has ended: its target knows, also of one that failed at its source."""
+    if status is not Status.OK and command.op is Op.WRITE and command.bound:
         there.marked.add(sender)
     return status
 

@@ -20,7 +20,7 @@ from .judging import Judging
 from .lookup_port import OFFSET_BITS, LookupPort
 from .moving import Moving
 from .order import ReceiveOrder
-from .packets import REQUEST_WORDS, Op, Status, conditional, marks, relaxed
+from .packets import REQUEST_WORDS, Op, Status, conditional, fails_bound, relaxed
 from .parameters import RemoteParameters
 from .reply import Reply
 from .sequencer import EntryRead
@@ -150,7 +150,7 @@ class PacketServer(Judging, Moving, Ending, wiring.Component):
             order.sequence.eq(first.sequence),
             order.owner.eq(packet.size.process),
             order.outcome.eq(self._status),
-            order.mark.eq(marks(first.op, self._status)),
+            order.mark.eq(fails_bound(first.op, packet.size.atomic, self._status)),
             order.unmark.eq(conditional(first.op, packet.size.atomic)),
             order.atomic.eq(first.op == Op.ATOMIC),
             order.result.eq(found.value),

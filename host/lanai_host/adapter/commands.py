@@ -40,8 +40,9 @@ class Command:
         local, local_offset: number of the exposure that holds this process's memory, and a byte of
             its pages.
         relaxed: of a WRITE: its packets may take effect in any order.
-        conditional: of an APPEND or RETRY: it is refused if a write of this process to the same NIC
-            was, since the last one that was conditional.
+        bound: of a WRITE: if it is refused, so is the next conditional record to that NIC.
+        conditional: of an APPEND or RETRY: it is refused if a WRITE was that is `bound`, since the
+            last record that was conditional.
     """
 
     op: Op
@@ -54,6 +55,7 @@ class Command:
     operand: int = 0
     comparand: int = 0
     relaxed: bool = False
+    bound: bool = False
     conditional: bool = False
 
     @property
@@ -61,7 +63,9 @@ class Command:
         """What the `CommandWord` has in the field `atomic`."""
         if self.op is Op.ATOMIC:
             return self.atomic
-        return Condition.NONE_REFUSED if self.conditional else Order.RELAXED if self.relaxed else Order.IN_TURN
+        if self.op is Op.WRITE:
+            return (Order.RELAXED if self.relaxed else 0) | (Order.BOUND if self.bound else 0)
+        return Condition.CONDITIONAL if self.conditional else Condition.NONE
 
 
 @dataclass(frozen=True)

@@ -89,12 +89,13 @@ class RemoteMemory:
         await self.bus.unpin(self._pinned.pop(exposure.number))
 
     async def put(
-        self, token: Token, offset: int, address: int, size: int, *, relaxed: bool = False
+        self, token: Token, offset: int, address: int, size: int, *, relaxed: bool = False, bound: bool = False
     ) -> RemoteOperation:
         """Begin to write `size` bytes at `address` to byte `offset` of the target. They must lie in
-        memory that `expose` pinned."""
+        memory that `expose` pinned. `bound`: if it fails, so does the next conditional `append` to
+        that NIC."""
         what = f"put of {size} bytes to offset {offset} of exposure {token.exposure} of node {token.node}"
-        return await self._move(Op.WRITE, what, token, offset, address, size, relaxed=relaxed)
+        return await self._move(Op.WRITE, what, token, offset, address, size, relaxed=relaxed, bound=bound)
 
     async def store(self, token: Token, offset: int, data: bytes, *, relaxed: bool = False) -> None:
         """Store whole words to byte `offset` of the target, through the aperture. The next `settle`
@@ -113,8 +114,8 @@ class RemoteMemory:
         """Begin to append `size` bytes at `address`, one record, to the FIFO whose control words
         stand at byte `offset` of the target.
 
-        `conditional`: it is refused, and the FIFO refuses as if it were full, if what this process
-        was to change in memory of that NIC was refused, since its last conditional record.
+        `conditional`: it is refused, and the FIFO refuses as if it were full, if a bound put of this
+        process to that NIC has failed since its last conditional record.
         """
         what = (
             f"append of {size} bytes to the FIFO at offset {offset} of exposure {token.exposure} of node {token.node}"
@@ -186,7 +187,17 @@ class RemoteMemory:
             operation.check()
 
     async def _move(
-        self, op: Op, what: str, token: Token, offset: int, address: int, size: int, **order: bool
+        self,
+        op: Op,
+        what: str,
+        token: Token,
+        offset: int,
+        address: int,
+        size: int,
+        *,
+        relaxed: bool = False,
+        bound: bool = False,
+        conditional: bool = False,
     ) -> RemoteOperation:
         for name, value in (("offset", offset), ("size", size)):
             if not 0 <= value < 1 << 32:
@@ -196,7 +207,10 @@ class RemoteMemory:
             raise UserError(
                 f"{what}: {size} bytes at {address:#x} do not lie in one piece of memory that `expose` pinned"
             )
-        command = Command(op, token, offset, size, local.number, local.offset(address), **order)
+        at = local.offset(address)
+        command = Command(
+            op, token, offset, size, local.number, at, relaxed=relaxed, bound=bound, conditional=conditional
+        )
         return await self._start(command, what)
 
     async def _start(self, command: Command, what: str) -> RemoteOperation:

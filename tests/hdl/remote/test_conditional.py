@@ -1,10 +1,10 @@
-"""Records that are refused if a request before them was."""
+"""Records that are refused if a write before them was."""
 
 import itertools
 
 from lanai_hdl.remote.packets import WINDOW, Condition, Op, Order, RequestWord, SizeWord, TargetWord
 
-from .bench import ALL, Side, Status, play
+from .bench import ALL, Atomic, Side, Status, play
 from .test_adapter import between
 from .test_append import CONTROL, Reader
 from .test_bad_packets import reply, request
@@ -14,10 +14,11 @@ GOOD, BAD = {}, {"key": 1}
 
 
 async def put(context, source, **options):
-    return await source.command(context, Op.WRITE, 1, 2, 4096, 4, options.pop("local", 5), HERE, **options)
+    local, order = options.pop("local", 5), options.pop("order", Order.BOUND)
+    return await source.command(context, Op.WRITE, 1, 2, 4096, 4, local, HERE, atomic=order, **options)
 
 
-async def append(context, source, data=b"data", op=Op.APPEND, condition=Condition.NONE_REFUSED, **options):
+async def append(context, source, data=b"data", op=Op.APPEND, condition=Condition.CONDITIONAL, **options):
     source.load(HERE, data)
     return await source.command(context, op, 1, 2, CONTROL, len(data), 5, HERE, atomic=condition, **options)
 
@@ -56,13 +57,16 @@ def test_a_retry_too_is_refused_and_what_has_no_condition_is_not():
     between(story, append=1)
 
 
-def test_reads_and_records_that_are_refused_do_not_count_and_atomics_do():
+def test_what_is_not_a_bound_write_does_not_count():
     async def story(context, source, target):
         reader = Reader(target)
         assert await source.command(context, Op.READ, 1, 2, 0, 4, 5, HERE, **BAD) is Status.KEY
         assert await append(context, source, condition=Condition.NONE, **BAD) is Status.KEY
+        assert await put(context, source, order=Order.IN_TURN, **BAD) is Status.KEY
+        assert await source.command(context, Op.ATOMIC, 1, 2, 4096, 4, atomic=Atomic.CAS, **BAD) is Status.KEY
+        assert await source.command(context, Op.WRITE, 1, 2, 4096, 4, 7, 0) is Status.EXPOSURE
         assert await append(context, source, b"one") is Status.OK
-        assert await source.command(context, Op.ATOMIC, 1, 2, 4096, 4, **BAD) is Status.KEY
+        assert await put(context, source, **BAD) is Status.KEY
         assert await append(context, source, b"two", **BAD) is Status.KEY  # is refused anyhow, and ends the run
         assert not reader.tail().refusing
         assert await append(context, source, b"three") is Status.OK
@@ -80,7 +84,7 @@ def test_writes_and_records_that_are_begun_back_to_back():
         for n in range(3):
             options = BAD if n == 1 else GOOD
             for op, offset, condition, keys in (
-                (Op.WRITE, 4096, Order.IN_TURN, options), (Op.APPEND, CONTROL, Condition.NONE_REFUSED, GOOD),
+                (Op.WRITE, 4096, Order.BOUND, options), (Op.APPEND, CONTROL, Condition.CONDITIONAL, GOOD),
             ):  # fmt: skip
                 buffer = len(running)
                 tag = await source.start(
@@ -101,10 +105,10 @@ def test_a_write_that_failed_at_its_source_counts():
         assert await append(context, source, b"one") is Status.BEFORE
         del source.pages[0x10000 + 3]
         await source.expose(context, 6, 0, 4096, page=3)
-        assert await source.command(context, Op.WRITE, 1, 2, 4096, 4, 6, 0) is Status.BUS
+        assert await source.command(context, Op.WRITE, 1, 2, 4096, 4, 6, 0, atomic=Order.BOUND) is Status.BUS
         assert await append(context, source, b"two", Op.RETRY) is Status.BEFORE
-        assert await source.command(context, Op.APPEND, 1, 2, CONTROL, 4, 6, 0) is Status.BUS  # without a condition too
-        assert await append(context, source, b"three", Op.RETRY) is Status.BEFORE
+        bad = (1, 2, CONTROL, 4, 6, 0)
+        assert await source.command(context, Op.APPEND, *bad, atomic=Condition.CONDITIONAL) is Status.BUS
         assert await append(context, source, b"four", Op.RETRY) is Status.OK
         assert records(reader) == [b"four"]
 
@@ -117,7 +121,7 @@ def test_a_request_that_stands_in_for_a_record_is_in_turn():
 
     async def script(context):
         await side.boot(context)
-        for op, field in ((Op.WRITE, Order.RELAXED), (Op.APPEND, Condition.NONE_REFUSED)):
+        for op, field in ((Op.WRITE, Order.RELAXED_BOUND), (Op.APPEND, Condition.CONDITIONAL)):
             await side.start(context, op, 1, 2, CONTROL, 4, 7, atomic=field)
             for _ in range(300):
                 await context.tick()
@@ -129,7 +133,7 @@ def test_a_request_that_stands_in_for_a_record_is_in_turn():
             await side.rest(context)
 
     play([side], script)
-    assert seen == [(Op.NOP, Order.RELAXED), (Op.NOP, Order.IN_TURN)]
+    assert seen == [(Op.NOP, Order.RELAXED_BOUND), (Op.NOP, Order.IN_TURN)]
 
 
 class Target:
@@ -147,7 +151,7 @@ class Target:
     def give(self, op, *, source=1, process=0, sequence=None, **options):
         sequence = next(self.numbers[source]) if sequence is None else sequence
         offset = CONTROL if op is Op.APPEND else 0
-        order = Condition.NONE_REFUSED if op is Op.APPEND else options.pop("order", Order.IN_TURN)
+        order = Condition.CONDITIONAL if op is Op.APPEND else options.pop("order", Order.BOUND)
         data = () if op is Op.NOP else (0x11223344,)
         words = request(
             op, sequence, offset=offset, data=data, source=source, process=process, order=order, **options
@@ -204,7 +208,7 @@ def test_relaxed_writes_that_are_refused_count():
         await target.open(context)
         for sequence in range(WINDOW - 1, -1, -1):
             options = BAD if sequence == 3 else GOOD
-            target.give(Op.WRITE, sequence=sequence, order=Order.RELAXED, **options)
+            target.give(Op.WRITE, sequence=sequence, order=Order.RELAXED_BOUND, **options)
         target.give(Op.APPEND, sequence=WINDOW)
         ends = await target.statuses(context)
         assert ends.count(Status.OK) == WINDOW - 1
@@ -219,8 +223,10 @@ def test_a_request_that_stands_in_for_another_counts():
     async def script(context):
         await target.open(context)
         target.give(Op.APPEND)
+        target.give(Op.NOP, order=Order.IN_TURN)
+        target.give(Op.APPEND)
         target.give(Op.NOP)
         target.give(Op.APPEND)
-        assert await target.statuses(context) == [Status.OK, Status.OK, Status.BEFORE]
+        assert await target.statuses(context) == [Status.OK] * 4 + [Status.BEFORE]
 
     play([target.side], script)

@@ -32,7 +32,7 @@ def test_a_record_comes_only_behind_puts_that_are_there(faults):
             host.memory[n * PIECE : (n + 1) * PIECE] = bytes([n + 1]) * PIECE
             size = host.size if n in BAD else PIECE
             offset = host.tokens[1].size - 4 if n in BAD else at
-            await host.remote.put(host.tokens[1], offset, host.address + at, size)
+            await host.remote.put(host.tokens[1], offset, host.address + at, size, bound=True)
             record = await host.remote.append(given[0], 0, host.address + n * PIECE, 1, conditional=True)
             running.append(record)
         while any(one.status is None for one in running):

@@ -146,7 +146,7 @@ def any_command(chance):
     return ReferenceCommand(
         op, 1 if chance.random() < 0.98 else 77, exposure, key, offset, length, chance.choice([1, 1, 1, 1, 5, 6]),
         chance.randrange(SIZE // 2), chance.choice(list(Atomic)), chance.getrandbits(8 * size), chance.choice([0,
-        chance.getrandbits(8 * size)]), size == WIDE_BYTES, False, chance.random() < 0.5,
+        chance.getrandbits(8 * size)]), size == WIDE_BYTES, False, chance.random() < 0.5, chance.random() < 0.5,
     )  # fmt: skip
 
 
