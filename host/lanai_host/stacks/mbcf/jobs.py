@@ -22,6 +22,10 @@ def ignored(status: Status) -> None:
     """The `ended` of a job whose end changes nothing."""
 
 
+def always() -> bool:
+    return True
+
+
 @dataclass(frozen=True)
 class Job:
     """A WRITE or an APPEND of bytes: `data`, which are copied, or `size` bytes in this process's
@@ -31,6 +35,9 @@ class Job:
         token, offset: where to.
         what: in words, for reports of what a rank waits for.
         ended: called once, with how it ended.
+        bound: of a WRITE: if it is refused, so is the next `conditional` record to that NIC.
+        begins: called when it would begin. If it says no, the job is dropped, and `ended` is not
+            called.
     """
 
     op: Op
@@ -41,6 +48,9 @@ class Job:
     data: bytes = b""
     address: int = 0
     size: int = 0
+    bound: bool = False
+    conditional: bool = False
+    begins: Callable[[], bool] = always
 
 
 class Jobs:
@@ -73,22 +83,26 @@ class Jobs:
         self._waiting.append(job)
 
     async def advance(self) -> bool:
-        """See which have ended, and begin what may begin. Whether any has ended."""
+        """See which have ended, and begin what may begin. Whether any has ended, or will not begin."""
         ended = await self._commands.take_ended()
         for operation in ended:
             job = self._running.pop(operation)
             assert operation.status is not None
             job.ended(operation.status)
+        over = bool(ended)
         while self._waiting and self._commands.free is not None:
-            await self._begin(self._waiting.popleft(), self._commands.free)
-        return bool(ended)
+            over = not await self._begin(self._waiting.popleft(), self._commands.free) or over
+        return over
 
     def watched(self) -> list[Watched]:
         """What changes when one ends."""
         word = self._commands.watched()
         return [] if word is None else [word]
 
-    async def _begin(self, job: Job, buffer: int) -> None:
+    async def _begin(self, job: Job, buffer: int) -> bool:
+        """Whether it runs now."""
+        if not job.begins():
+            return False
         address, size = job.address, job.size
         if job.data:
             address, size = self._adapter.stage(buffer), len(job.data)
@@ -97,7 +111,11 @@ class Jobs:
         local = self._adapter.exposures.holding(address, size)
         if local is None:  # withdrawn since the job was added
             job.ended(Status.EXPOSURE)
-            return
-        command = Command(job.op, job.token, job.offset, size, local.number, local.offset(address))
+            return False
+        at = local.offset(address)
+        command = Command(
+            job.op, job.token, job.offset, size, local.number, at, bound=job.bound, conditional=job.conditional
+        )
         operation = await self._commands.start(command, job.what)
         self._running[operation] = job
+        return True

@@ -18,14 +18,16 @@ class Write:
     """A message that goes by remote write.
 
     Attributes:
-        held: its notice waits until its bytes are there.
+        data: the bytes, if they ride in the notice.
         puts: under way.
-        status: the first that was not OK.
+        noticed: its notice has been issued.
+        ended: the notice has ended.
+        status: the first that was not OK; that of a message before it, if that was refused.
     """
 
     send: Send
     request: Request
-    held: bool = False
+    data: bytes = b""
     puts: int = 0
     noticed: bool = False
     ended: bool = False
@@ -65,6 +67,11 @@ class Outbox:
         """Those that have not left, or whose end is not known yet, oldest first."""
         begun = [*self.matched.values(), *(write.send for write in self.writes), *self.failed]
         return [*begun, *([self.current] if self.current else []), *self.queue]
+
+    @property
+    def refused(self) -> bool:
+        """A message was refused as a write. Nothing behind it begins before it goes by FIFO."""
+        return bool(self.failed) or any(write.status is not Status.OK for write in self.writes)
 
     @property
     def idle(self) -> bool:

@@ -110,7 +110,7 @@ class Sending:
                 self._go_on(box, box.current)
             elif box.notes:
                 box.stream.append(box.notes.popleft(), box.token, partial(self._appended, box))
-            elif not box.queue or box.failed or not await self._start(box, box.queue[0]):
+            elif not box.queue or box.refused or not await self._start(box, box.queue[0]):
                 return
 
     async def _start(self, box: Outbox, send: Send) -> bool:

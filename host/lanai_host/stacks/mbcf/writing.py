@@ -49,46 +49,55 @@ class Writing:
         self._lost = lost
 
     async def start(self, box: Outbox, send: Send, request: Request) -> None:
-        """The bytes go to the receive's memory, and a notice behind them (MB-12, MB-G1)."""
+        """The bytes go to the receive's memory, and a notice behind them (MB-12, MB-G1). A conditional
+        notice, begun right behind its puts, need not wait until they have ended."""
         write = Write(send, request)
         box.writes.append(write)
         size = min(send.length, request.capacity)
         self._counts.written += 1
         self._counts.written_bytes += size
         if size == send.length <= self._options.inline:
-            self._write_inline(box, write)
-            return
+            self._take_inline(write)
+        else:
+            await self._put_all(box, write, size)
+        first = all(one.noticed for one in box.writes if one is not write)
+        if write.puts and first and not box.stream.barred and write.status is Status.OK:
+            self._notify(box, write, conditional=True)
+        self.end(box)
+
+    async def _put_all(self, box: Outbox, write: Write, size: int) -> None:
+        send, request = write.send, write.request
         target = Token(box.token.node, request.exposure, request.key, request.offset, size)
-        write.held = send.body.runs == 1 and size >= self._options.direct
+        direct = send.body.runs == 1 and size >= self._options.direct
         at = 0
         while at < size:
-            step = PIECE if write.held else self._payload
+            step = PIECE if direct else self._payload
             end = min(size, at + step)
-            if not (write.held and await self._put_direct(write, target, at, end)):
+            if not (direct and await self._put_direct(box, write, target, at, end)):
                 end = min(end, at + self._payload)
                 try:
                     data = send.body.part(at, end).read()
                 except BusError:
-                    write.status = Status.BUS  # so it goes by FIFO, which finds the error again
+                    self._refuse(box, write, Status.BUS)  # so it goes by FIFO, which finds the error again
                     break
-                self._put(write, Job(Op.WRITE, target, at, self._what(send), self._put_ended(write), data))
+                self._put(
+                    write, Job(Op.WRITE, target, at, self._what(send), self._put_ended(box, write), data, bound=True)
+                )
             at = end
-        self.end(box)
 
-    def _write_inline(self, box: Outbox, write: Write) -> None:
+    @staticmethod
+    def _take_inline(write: Write) -> None:
         """The bytes ride in the notice. A copy of them is kept: the notice may be refused."""
         send = write.send
         try:
-            data = send.body.read()
+            write.data = send.body.read()
         except BusError:
             write.status = Status.BUS
-            self.end(box)
             return
-        send.body = Kept(data)
+        send.body = Kept(write.data)
         send.done = not send.synchronous
-        self._notify(box, write, data)
 
-    async def _put_direct(self, write: Write, target: Token, begin: int, end: int) -> bool:
+    async def _put_direct(self, box: Outbox, write: Write, target: Token, begin: int, end: int) -> bool:
         """Bytes leave from the program's memory. False if that cannot be exposed now. If it is
         withdrawn meanwhile, they go by FIFO."""
         address = write.send.body.address + begin
@@ -98,40 +107,44 @@ class Writing:
             return False  # the copy finds the error again
         if lent is None:
             return False
-        ended = self._put_ended(write, lent)
+        ended = self._put_ended(box, write, lent)
         what = self._what(write.send)
-        self._put(write, Job(Op.WRITE, target, begin, what, ended, address=address, size=end - begin))
+        self._put(write, Job(Op.WRITE, target, begin, what, ended, address=address, size=end - begin, bound=True))
         return True
 
     def _put(self, write: Write, job: Job) -> None:
         write.puts += 1
         self._jobs.add(job)
 
-    def _put_ended(self, write: Write, lent: Lent | None = None) -> Ended:
+    def _put_ended(self, box: Outbox, write: Write, lent: Lent | None = None) -> Ended:
         def ended(status: Status) -> None:
             write.puts -= 1
             if lent is not None:
                 lent.users -= 1
-            if write.status is Status.OK:
-                write.status = status
+            if status is not Status.OK:
+                self._refuse(box, write, status)
 
         return ended
 
+    @staticmethod
+    def _refuse(box: Outbox, write: Write, status: Status) -> None:
+        """A message does not arrive as a write. What is behind it is as if refused too: it must not
+        overtake it."""
+        behind = False
+        for one in box.writes:
+            behind = behind or one is write
+            if behind and one.status is Status.OK:
+                one.status = status
+
     def end(self, box: Outbox) -> None:
-        """Notices leave in the order of their messages. What is behind a message that was refused
-        is as if refused too."""
-        refused = False
+        """Notices leave in the order of their messages. One that could not leave with its puts waits
+        until they have ended."""
         for write in box.writes:
-            if refused and not write.noticed and write.status is Status.OK:
-                write.status = Status.EXPOSURE
-            if write.noticed or (write.held and write.puts and write.status is Status.OK):
-                if not write.noticed:
-                    break
+            if write.noticed or write.status is not Status.OK:
                 continue
-            if write.status is not Status.OK:
-                refused = True
-                continue
-            self._notify(box, write)
+            if write.puts:
+                break
+            self._notify(box, write, conditional=False)
         while box.writes and self._is_over(box.writes[0]):
             write = box.writes.popleft()
             if write.status is Status.OK:
@@ -149,23 +162,23 @@ class Writing:
 
     @staticmethod
     def _is_over(write: Write) -> bool:
-        return write.ended or (write.status is not Status.OK and not write.noticed and not write.puts)
+        return not write.puts and (write.ended or (write.status is not Status.OK and not write.noticed))
 
-    def _notify(self, box: Outbox, write: Write, data: bytes = b"") -> None:
-        """The message has been written, or is `data`."""
+    def _notify(self, box: Outbox, write: Write, *, conditional: bool) -> None:
+        """The message has been written; with `conditional`, its puts have just been begun."""
         send, request = write.send, write.request
         write.noticed = True
         token = Token(box.token.node, request.notice_exposure, request.notice_key, 0, box.token.size)
-        record = Head(Kind.WRITTEN, 0, send.context, send.tag, 0, request.serial, send.length).pack() + data
+        record = Head(Kind.WRITTEN, 0, send.context, send.tag, 0, request.serial, send.length).pack() + write.data
 
         def ended(status: Status) -> None:
             write.ended = True
-            if write.status is Status.OK:
-                write.status = status
+            if status is not Status.OK:
+                self._refuse(box, write, status)
             if status in LOST:
                 self._lost(box, status)
 
-        box.stream.append(record, token, ended)
+        box.stream.append(record, token, ended, conditional=conditional, wanted=lambda: write.status is Status.OK)
 
     @staticmethod
     def _what(send: Send) -> str:

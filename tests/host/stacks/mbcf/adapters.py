@@ -13,8 +13,8 @@ from collections import deque
 from types import SimpleNamespace
 
 from lanai_hdl.remote.config import Remote
-from lanai_hdl.remote.packets import Atomic, Op, Status, word
-from lanai_hdl.remote.reference import ReferenceCommand, ReferenceExposure, ReferenceNic, run
+from lanai_hdl.remote.packets import Atomic, Condition, Op, Order, Status, word
+from lanai_hdl.remote.reference import APPENDS, ReferenceCommand, ReferenceExposure, ReferenceNic, run
 from lanai_hdl.remote.tables import (
     BUSY_AT,
     COMMAND_FIELDS,
@@ -193,6 +193,8 @@ class ModelBus(Bus):
         command = ReferenceCommand(
             Op(head.op), head.peer, head.exposure, fields["key"], fields["offset"], fields["length"], head.local,
             fields["local_offset"], Atomic(head.atomic), fields["operand"], fields["comparand"],
+            bound=head.op == Op.WRITE and bool(head.atomic & Order.BOUND),
+            conditional=head.op in APPENDS and head.atomic == Condition.CONDITIONAL,
         )  # fmt: skip
         self.world.waiting[self.rank].append((buffer, fields["tag"], command))
 
