@@ -15,20 +15,34 @@ REVOKED = Token(1, 1, 8, 0, 4096)
 
 
 class Peer:
-    """Jobs that end when they are told to, at a FIFO with room for `room` records."""
+    """Jobs that begin and end when they are told to, at a FIFO with room for `room` records. `bad`:
+    data of records behind writes that are refused."""
 
-    def __init__(self, room):
+    def __init__(self, room, bad=()):
         self.room, self.waiting, self.taken = room, deque(), []
+        self.begun, self.bad = deque(), bad
         self.refusing = False
         self.refusals = 0  # times that it began to refuse
 
     def add(self, job):
         self.waiting.append(job)
 
-    def end_one(self):
+    def begin_one(self):
         job = self.waiting.popleft()
+        if job.begins():
+            self.begun.append(job)
+
+    def end_one(self):
+        if not self.begun:
+            self.begin_one()
+        if not self.begun:
+            return
+        job = self.begun.popleft()
         if job.token is REVOKED:
             job.ended(Status.KEY)
+        elif job.conditional and job.data in self.bad:
+            self.refusing = True
+            job.ended(Status.BEFORE)
         elif (self.refusing and job.op is not Op.RETRY) or len(self.taken) >= self.room:
             self.refusals += not self.refusing
             self.refusing = True
@@ -63,15 +77,80 @@ def test_order_is_kept(room, actions):
             append(TOKEN)
         elif action == "revoked":
             append(REVOKED)
-        elif action == "end" and peer.waiting:
+        elif action == "end" and (peer.begun or peer.waiting):
             peer.end_one()
         elif action == "room":
             empty()
     while not stream.idle:
-        while peer.waiting:
+        while peer.begun or peer.waiting:
             peer.end_one()
         empty()
     assert peer.taken == [data for data, token in sent if token is TOKEN]
     assert sorted(ended, key=lambda one: one[0]) == [
         (data, Status.OK if token is TOKEN else Status.KEY) for data, token in sent
     ]
+
+
+@given(
+    st.integers(1, 4),
+    st.lists(st.sampled_from(["plain", "good", "bad", "begin", "end", "end", "room"]), max_size=60),
+)
+def test_nothing_that_depends_on_a_refused_record_gets_past_it(room, actions):
+    """`good` and `bad` records depend on writes, and on all such records before them. A bad one is
+    not taken, nor are those that were appended before its end was known. Plain ones all are."""
+    bad, ended, sent, unwanted = set(), {}, [], set()
+    peer = Peer(room, bad)
+    stream = Stream(peer, 16, "test")
+    told = 0
+
+    def append(kind):
+        data = bytes([len(sent)])
+        if kind != "plain" and (stream.barred or unwanted - ended.keys()):
+            return  # such a record waits until its writes have ended, or those before it have
+        bad.update({data} if kind == "bad" else ())
+        sent.append((data, kind))
+
+        def over(status):
+            ended[data] = status
+            if status is Status.BEFORE:
+                behind = sent[sent.index((data, kind)) :]
+                unwanted.update(one for one, kind in behind if kind != "plain")
+
+        stream.append(
+            data, TOKEN, over, conditional=kind != "plain", wanted=lambda: data not in unwanted
+        )  # fmt: skip
+
+    def empty():
+        nonlocal told
+        peer.room = len(peer.taken) + room
+        if told < peer.refusals:
+            told = peer.refusals
+            stream.room(told)
+
+    for action in actions:
+        if action in ("plain", "good", "bad"):
+            append(action)
+        elif action == "begin" and peer.waiting:
+            peer.begin_one()
+        elif action == "end" and (peer.begun or peer.waiting):
+            peer.end_one()
+        elif action == "room":
+            empty()
+    while not stream.idle:
+        while peer.begun or peer.waiting:
+            peer.end_one()
+        empty()
+    assert peer.taken == [data for data, _ in sent if data not in unwanted]
+    assert ended == {data: Status.BEFORE if data in unwanted else Status.OK for data, _ in sent}
+
+
+def test_behind_a_record_that_was_refused_for_its_writes_all_goes_on_at_once():
+    """The FIFO has room, so its owner need not say so."""
+    peer = Peer(8, {b"1"})
+    stream = Stream(peer, 16, "test")
+    for n in range(4):
+        stream.append(b"%d" % n, TOKEN, lambda status: None, conditional=n == 1)
+    while peer.begun or peer.waiting:
+        peer.end_one()
+    assert peer.taken == [b"0", b"2", b"3"]
+    assert stream.idle
