@@ -127,7 +127,7 @@ class Stream:
         """The oldest record goes first and alone: it makes the FIFO take records again."""
         if not self.barred or self._flying or self._used == self.told:
             return
-        self._refused = self._wanted()
+        self._refused.extend(self._later)
         self._later.clear()
         if self._refused:
             self._used = self.told
@@ -136,18 +136,8 @@ class Stream:
 
     def _go_on(self) -> None:
         self.barred = False
-        waiting = self._wanted()
+        waiting = [*self._refused, *self._later]
         self._refused.clear()
         self._later.clear()
         for record in waiting:
             self._issue(record, Op.APPEND)
-
-    def _wanted(self) -> deque[Record]:
-        """What waits, in order. The others have ended."""
-        waiting: deque[Record] = deque()
-        for record in (*self._refused, *self._later):
-            if record.wanted():
-                waiting.append(record)
-            else:
-                record.ended(Status.BEFORE)
-        return waiting
