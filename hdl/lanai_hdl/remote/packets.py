@@ -54,10 +54,11 @@ class Order(IntEnum):
 
 
 class Condition(IntEnum):
-    """Whether an APPEND or RETRY depends on writes before it. Its field `atomic` tells."""
+    """Whether an APPEND or RETRY depends on writes before it. Its field `atomic` tells. The bits are
+    not those of `Order`: a NOP in its place is in turn, and nothing depends on it."""
 
     NONE = 0
-    CONDITIONAL = 1  # it is refused if a BOUND one was, of its process, since the last such record
+    CONDITIONAL = 4  # it is refused if a BOUND one was, of its process, since the last such record
 
 
 class Status(IntEnum):
@@ -125,7 +126,7 @@ def relaxed(op, atomic):
 
 def conditional(op, atomic):
     """Whether a request is a record that must not follow a BOUND write that was refused."""
-    return appends(op) & atomic[0]
+    return appends(op) & atomic[2]
 
 
 def fails_bound(op, atomic, status):

@@ -4,7 +4,7 @@ from amaranth import Mux, Signal
 from amaranth.lib import enum
 
 from ..word_layout import layout
-from .packets import MARK, Op, Order, ReplyWord, RequestWord, SizeWord, TargetWord, appends
+from .packets import MARK, Op, ReplyWord, RequestWord, SizeWord, TargetWord
 from .window import COMMAND_BITS
 
 
@@ -41,8 +41,7 @@ def values(m, number, command_word, entry, reply, replies, op, index):
         target.entry.eq(index),
         size.length.eq(entry.length),
         size.align.eq(entry.local_offset[:2]),
-        # A NOP in place of a WRITE has its `Order`. One in place of a record has none: it is in turn.
-        size.atomic.eq(Mux(appends(entry.op) & (op == Op.NOP), Order.IN_TURN, entry.atomic)),
+        size.atomic.eq(entry.atomic),
         size.node.eq(number),
         size.process.eq(entry.buffer >> COMMAND_BITS),
         answer.status.eq(reply.status),

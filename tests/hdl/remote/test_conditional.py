@@ -133,7 +133,8 @@ def test_a_request_that_stands_in_for_a_record_is_in_turn():
             await side.rest(context)
 
     play([side], script)
-    assert seen == [(Op.NOP, Order.RELAXED_BOUND), (Op.NOP, Order.IN_TURN)]
+    assert seen == [(Op.NOP, Order.RELAXED_BOUND), (Op.NOP, Condition.CONDITIONAL)]
+    assert not Condition.CONDITIONAL & Order.RELAXED_BOUND
 
 
 class Target:
