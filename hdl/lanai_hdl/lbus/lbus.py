@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from amaranth import Module, Mux, Signal
+from amaranth import Const, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -164,6 +164,9 @@ class Lbus(NicBlock):
             self.fault.eq(cpu.grant & beyond),
             self.sram.enable.eq(arbiter.grant.as_value().any() & ~self.fault),
         ]
+        if self.config.blocks:
+            self._join_early(m, arbiter, beyond)
+            return m
         # The processor's address is timing-critical: it passes one multiplexer, which `engine`
         # alone controls.
         chosen = Signal(SramPort(self.config).members["addr"].shape)
@@ -186,6 +189,23 @@ class Lbus(NicBlock):
                 ]
         return m
 
+    def _join_early(self, m, arbiter, beyond):
+        """As the rest of `elaborate`, for the late requests of a NIC with optional blocks: an
+        edge's last engine has its turn if none before it asks, so whether it asks itself decides
+        `arbiter.engine` and nothing else."""
+        *engines, processor = self.masters
+        cpu, sram = self.port(processor), self.sram
+        falling, rising = (
+            [self.port(one) for one in engines if one.edge is edge] for edge in (Edge.FALLING, Edge.RISING)
+        )
+        for name in ("addr", "write", "wdata", "be"):
+            late = arbiter.grant[processor.name] & cpu.write & ~beyond if name == "write" else getattr(cpu, name)
+            early = Mux(self.odd, _of_first(falling, name), _of_first(rising, name))
+            chosen = Mux(arbiter.engine, early, late)
+            m.d.comb += getattr(sram, name).eq(chosen[2:] if name == "addr" else chosen)
+        for master in self.masters:
+            self._answer(m, master, arbiter)
+
     def _answer(self, m, master, arbiter):
         port, grant = self.port(master), arbiter.grant[master.name]
         served = {Edge.RISING: ~self.odd, Edge.FALLING: self.odd, Edge.BOTH: 1}[master.edge]
@@ -195,3 +215,12 @@ class Lbus(NicBlock):
             port.rdata.eq(self.sram.rdata),
             self.waited[master.name].eq(port.request & ~grant & served),
         ]
+
+
+def _of_first(ports, name):
+    """`name` of the first of `ports` that asks, or of the last one; 0 if there are none."""
+    values = [getattr(port, name) for port in ports] or [Const(0)]
+    chosen = values.pop()
+    for port, value in zip(reversed(ports[:-1]), reversed(values), strict=True):
+        chosen = Mux(port.request, value, chosen)
+    return chosen

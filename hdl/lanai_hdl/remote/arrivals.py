@@ -73,7 +73,9 @@ class Arrivals(wiring.Component):
             taken.eq(self.i.valid & self.i.ready),
             write.addr.eq(Cat(count[: (self.depth - 1).bit_length()], filling)),
             write.data.eq(part.data),
-            write.en.eq(taken & (part.kind == PartKind.WORD) & (count != self.longest)),
+            # `i.valid` is timing-critical. What is written without it is not a word of the packet yet,
+            # and the next word replaces it.
+            write.en.eq(self.i.ready & (part.kind == PartKind.WORD) & (count != self.longest)),
             read.addr.eq(Cat(self.index, serving)),
             self.word.eq(read.data),
             self.full.eq(full.bit_select(serving, 1)),

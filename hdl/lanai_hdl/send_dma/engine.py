@@ -151,6 +151,8 @@ class SendDma(NicBlock):
             out.payload.data.eq(self.lbus.rdata),
         ]
 
+        if self.config.blocks:  # `_more` tells the state then
+            self._read_words(m, piece, flits)
         with m.FSM():
             with m.State("IDLE"):
                 m.d.comb += self.idle.eq(~descriptors.o.valid & ~arriving & (flits.level == 0))
@@ -159,7 +161,7 @@ class SendDma(NicBlock):
                 with m.If(descriptors.o.valid):
                     m.next = "HEAD"
             with m.State("HEAD"):
-                self._begin(m, piece, spoiled)
+                self._begin(m, piece, spoiled, out)
                 with m.If(~piece.first):
                     m.next = "WORDS"
                 with m.Else():
@@ -167,7 +169,8 @@ class SendDma(NicBlock):
                     with m.If(out.ready):
                         m.next = "WORDS"
             with m.State("WORDS"):
-                self._read_words(m, piece, flits)
+                if not self.config.blocks:
+                    self._read_words(m, piece, flits)
                 self._end_words(m, arriving, unsound)
             with m.State("CHECK"):
                 self._check(m, piece, out, spoiled, unsound)
@@ -175,10 +178,12 @@ class SendDma(NicBlock):
                 self._end(m, piece, out, spoiled, unsound)
         return m
 
-    def _begin(self, m, piece, spoiled):
+    def _begin(self, m, piece, spoiled, out):
         """State HEAD: what is left of the piece, and whether its packet is bad from the start."""
+        some = (piece.length != 0) & ~piece.refused
         m.d.sync += [
-            self._more.eq((piece.length != 0) & ~piece.refused),
+            # With optional blocks 0 but in state WORDS, so that `request` need not know the state.
+            self._more.eq(some & (~piece.first | out.ready) if self.config.blocks else some),
             self._short.eq(~piece.length[2:].any() | piece.refused),
         ]
         with m.If(piece.refused):

@@ -1,6 +1,7 @@
 """Host DMA engine and host bus together: bytes, bounds, errors, pace."""
 
 import random
+import sys
 
 import pytest
 from amaranth import Module
@@ -11,9 +12,16 @@ from lanai_hdl.bfm.kept import SIMULATIONS
 from lanai_hdl.config import NicConfig
 from lanai_hdl.host_bus.bus import HostBus
 from lanai_hdl.host_dma.engine import HostDma
+from lanai_hdl.remote.config import Remote
 
 CONFIG = NicConfig(sram_size=8192, max_burst=64, read_setup=2, write_setup=1)
 DEFAULTS = {"host": 0, "local": 0, "length": 0, "to_host": 0, "feed": 0, "follow": 0, "stop": 0, "refused": 0}
+
+
+@pytest.fixture(autouse=True, params=[(), (Remote(),)], ids=["alone", "with optional blocks"])
+def blocks(request, monkeypatch):
+    """In a NIC with optional blocks the engine asks for the SRAM early in a slot: in the same slots."""
+    monkeypatch.setattr(sys.modules[__name__], "CONFIG", CONFIG.but(blocks=request.param))
 
 
 class Wired:
@@ -28,8 +36,8 @@ class Wired:
 class Engine:
     """The engine on its bus, between a model of host memory and one of the SRAM."""
 
-    def __init__(self, config=CONFIG, slots=30_000):
-        made = SIMULATIONS.take(("host dma", config), slots, lambda: Wired(config, slots))
+    def __init__(self, slots=30_000):
+        made = SIMULATIONS.take(("host dma", CONFIG), slots, lambda: Wired(CONFIG, slots))
         self.dma, self.bus, self.bench = made.dma, made.bus, made.bench
         self.events = []
 

@@ -3,10 +3,11 @@
 from itertools import pairwise
 
 import pytest
-from amaranth import Module, Signal
+from amaranth import Module, Signal, Value
 from amaranth.asserts import AnyConst, AnySeq
 from amaranth.hdl import Assert, Assume
 from amaranth.lib import wiring
+from amaranth.lib.wiring import In
 
 from lanai_hdl.config import NicConfig
 from lanai_hdl.host_dma.engine import HostDma
@@ -14,6 +15,8 @@ from lanai_hdl.lbus.lbus import Lbus, SlotArbiter, master_bits
 from lanai_hdl.lbus.masters import MASTERS
 from lanai_hdl.link.flit import Kind
 from lanai_hdl.link.receiver import LinkReceiver
+from lanai_hdl.remote.config import Remote
+from lanai_hdl.send_dma.engine import SendDma
 
 
 def implies(condition, consequence):
@@ -58,12 +61,13 @@ class LbusSpec(wiring.Component):
     """What the granted requester asks is what the SRAM does, and what the SRAM answers is what it
     gets."""
 
-    def __init__(self):
+    def __init__(self, blocks):
+        self.blocks = blocks
         super().__init__({})
 
     def elaborate(self, platform):
         m = Module()
-        config = NicConfig(sram_size=4096)
+        config = NicConfig(sram_size=4096, blocks=self.blocks)
         m.submodules.dut = dut = Lbus(config)
         m.d.comb += [dut.odd.eq(AnySeq(1)), dut.sram.rdata.eq(AnySeq(32))]
         granted = Signal(master_bits(MASTERS))
@@ -141,14 +145,15 @@ class HostDmaSpec(wiring.Component):
     """One descriptor, any addresses, any length up to `longest`, any pace of LBUS and host: no byte
     outside it is touched."""
 
-    def __init__(self, longest, address_bits=32):
+    def __init__(self, longest, address_bits=32, blocks=()):
+        self.blocks = blocks
         self.longest = longest
         self.address_bits = address_bits
         super().__init__({})
 
     def elaborate(self, platform):
         m = Module()
-        config = NicConfig(max_burst=8)
+        config = NicConfig(max_burst=8, blocks=self.blocks)
         m.submodules.dut = dut = HostDma(config)
         descriptor = dut.post.payload
         host, local, length, to_host = AnyConst(32), AnyConst(20), AnyConst(21), AnyConst(1)
@@ -211,12 +216,66 @@ class HostDmaSpec(wiring.Component):
         return m
 
 
+class SameSlotsSpec(wiring.Component):
+    """The engine of a NIC with optional blocks, which asks for the SRAM early in its slot, beside
+    that of a NIC without: whatever comes, and whenever the SRAM is granted, both do the same in the
+    same slots.
+
+    `outputs`: of the engine; `held`: those that count while another one is high.
+    """
+
+    def __init__(self, engine, outputs, held):
+        config = NicConfig(sram_size=4096, max_burst=8)
+        self._alone, self._early = engine(config), engine(config.but(blocks=(Remote(),)))
+        self._outputs = ("lbus.request", "post.ready", "free", "done", "idle", *outputs)
+        asks = dict.fromkeys(("lbus.addr", "lbus.write", "lbus.be", "lbus.wdata"), "lbus.request")
+        self._held = {**asks, **held}
+        super().__init__({})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.alone, m.submodules.early = self._alone, self._early
+        granted = AnySeq(1)
+        for path, member, port in self._alone.signature.flatten(self._alone):
+            if member.flow is In and path != ("lbus", "grant"):
+                value = AnySeq(len(Value.cast(port)))
+                m.d.comb += [Value.cast(_at(one, path)).eq(value) for one in (self._alone, self._early)]
+        m.d.comb += [one.lbus.grant.eq(one.lbus.request & granted) for one in (self._alone, self._early)]
+        if isinstance(self._alone, HostDma):
+            self._assume_host(m)
+        for name in self._outputs:
+            ours, theirs = self._both(name)
+            m.d.comb += Assert(ours == theirs)
+        for name, while_high in self._held.items():
+            ours, theirs = self._both(name)
+            m.d.comb += Assert(implies(self._both(while_high)[0], ours == theirs))
+        return m
+
+    def _both(self, name):
+        path = name.split(".")
+        return [Value.cast(_at(one, path)) for one in (self._alone, self._early)]
+
+    def _assume_host(self, m):
+        """The host tells of a word written only after it has taken one, and gives no word without
+        one being read."""
+        bus, owed = self._alone.bus, Signal(8)
+        m.d.comb += Assume(implies(bus.written, owed != 0))
+        m.d.sync += owed.eq(owed + (bus.write.valid & bus.write.ready) - bus.written)
+
+
+def _at(engine, path):
+    for name in path:
+        engine = getattr(engine, name)
+    return engine
+
+
 def test_the_arbiter_keeps_the_published_order(prove):
     prove(ArbiterSpec(), depth=1)
 
 
-def test_the_lbus_gives_each_requester_its_own(prove):
-    prove(LbusSpec(), depth=1)
+@pytest.mark.parametrize("blocks", [(), (Remote(),)], ids=["alone", "with optional blocks"])
+def test_the_lbus_gives_each_requester_its_own(prove, blocks):
+    prove(LbusSpec(blocks), depth=1)
 
 
 @pytest.mark.parametrize(("latency", "rx_fifo"), [(1, 16), (8, 64)])
@@ -234,3 +293,17 @@ def test_the_host_dma_touches_nothing_outside_its_descriptor(prove):
 @pytest.mark.timeout(2400)  # 145 s of processor time
 def test_the_host_dma_touches_nothing_outside_longer_descriptors(prove):
     prove(HostDmaSpec(longest=9, address_bits=5), mode="bmc", depth=14)
+
+
+@pytest.mark.slow
+@pytest.mark.proof
+def test_the_send_dma_asks_in_the_same_slots_beside_optional_blocks(prove):
+    held = {"size": "take", "o.payload": "o.valid"}
+    prove(SameSlotsSpec(SendDma, ("take", "o.valid"), held), mode="bmc", depth=12)
+
+
+@pytest.mark.slow
+@pytest.mark.proof
+def test_the_host_dma_asks_in_the_same_slots_beside_optional_blocks(prove):
+    outputs = ("fed", "spoil", "failed", "stopped", "pointer", "bus.burst.valid", "bus.write.valid", "bus.read.ready")
+    prove(SameSlotsSpec(HostDma, outputs, {"feed": "fed", "error": "done"}), mode="bmc", depth=12)
