@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from amaranth import Array, Module, Signal
+from amaranth import Array, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -24,6 +24,8 @@ class PacketMux(wiring.Component):
     -------
     i_<n> : ``In(stream.Signature(Flit))``, for n from 0
     o : ``Out(stream.Signature(Flit))``
+    takes_head, takes_rest : ``In(1)``, whether `o` would take a HEAD, and another flit: which of the
+        inputs goes first is timing-critical, so their `ready` does not wait for `o.ready`
     idle : ``Out(1)``, no packet is under way and no flit waits
     """
 
@@ -32,7 +34,8 @@ class PacketMux(wiring.Component):
             raise ValueError(f"inputs={inputs!r} must be at least 1")
         self.inputs = inputs
         members = {f"i_{n}": In(stream.Signature(Flit)) for n in range(inputs)}
-        super().__init__({**members, "o": Out(stream.Signature(Flit)), "idle": Out(1)})
+        members |= {"o": Out(stream.Signature(Flit)), "takes_head": In(1), "takes_rest": In(1), "idle": Out(1)}
+        super().__init__(members)
 
     def ports(self):
         """The inputs, in order."""
@@ -59,7 +62,8 @@ class PacketMux(wiring.Component):
             self.idle.eq(~inside & ~self.o.valid),
         ]
         for n, port in enumerate(ports):
-            m.d.comb += port.ready.eq(self.o.ready & (chosen == n))
+            takes = Mux(port.payload.kind == Kind.HEAD, self.takes_head, self.takes_rest)
+            m.d.comb += port.ready.eq(takes & (chosen == n))
         kind = self.o.payload.kind
         m.d.sync += offered.eq(self.o.valid & ~self.o.ready)
         with m.If(self.o.valid):

@@ -21,6 +21,9 @@ class LinkTransmitter(NicBlock):
     and no headless packet follows. Events of a slot: `sent`, `tail` sent, `stopped`, `dropped`.
     `idle` while no flit waits and the rate limiter is at rest. A flit leaves in the slot after it
     is offered.
+
+    Beside optional blocks `takes_head` and `takes_rest` tell, without looking at `i`, whether a HEAD
+    or another flit would be taken.
     """
 
     i: In(stream.Signature(Flit))
@@ -34,6 +37,7 @@ class LinkTransmitter(NicBlock):
 
     def __init__(self, config: NicConfig):
         self.config = config
+        self.takes_head, self.takes_rest = Signal(), Signal()
         super().__init__()
 
     def counts(self):
@@ -65,6 +69,9 @@ class LinkTransmitter(NicBlock):
             crc.data.eq(flit.data),
             self.idle.eq(~self.i.valid & limiter.full & (self.link.kind == Kind.IDLE)),
         ]
+        if self.config.blocks:
+            sends = ~self.up | (~self.link.stop & limiter.ready)
+            m.d.comb += [self.takes_head.eq(sends), self.takes_rest.eq(sends | damaged)]
         m.d.sync += self.link.kind.eq(Mux(self.sent, flit.kind, Kind.IDLE))
         with m.If(self.sent):
             m.d.sync += self.link.data.eq(Mux(seals, crc.crc ^ flit.data[0].replicate(32), flit.data))

@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 import pytest
-from amaranth import Module, Signal, Value
+from amaranth import Module, Mux, Signal, Value
 from amaranth.asserts import AnyConst, AnySeq
 from amaranth.hdl import Assert, Assume
 from amaranth.lib import wiring
@@ -15,6 +15,7 @@ from lanai_hdl.lbus.lbus import Lbus, SlotArbiter, master_bits
 from lanai_hdl.lbus.masters import MASTERS
 from lanai_hdl.link.flit import Kind
 from lanai_hdl.link.receiver import LinkReceiver
+from lanai_hdl.link.transmitter import LinkTransmitter
 from lanai_hdl.remote.config import Remote
 from lanai_hdl.send_dma.engine import SendDma
 
@@ -216,6 +217,24 @@ class HostDmaSpec(wiring.Component):
         return m
 
 
+class TakesSpec(wiring.Component):
+    """What the transmitter of a NIC with optional blocks tells before it sees a flit is what it does
+    with it."""
+
+    def __init__(self):
+        super().__init__({})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.dut = dut = LinkTransmitter(NicConfig(blocks=(Remote(),)))
+        drive(m, dut, "up")
+        drive(m, dut.i, "valid", "payload")
+        drive(m, dut.link, "stop")
+        takes = Mux(dut.i.payload.kind == Kind.HEAD, dut.takes_head, dut.takes_rest)
+        m.d.comb += Assert(implies(dut.i.valid, dut.i.ready == takes))
+        return m
+
+
 class SameSlotsSpec(wiring.Component):
     """The engine of a NIC with optional blocks, which asks for the SRAM early in its slot, beside
     that of a NIC without: whatever comes, and whenever the SRAM is granted, both do the same in the
@@ -276,6 +295,10 @@ def test_the_arbiter_keeps_the_published_order(prove):
 @pytest.mark.parametrize("blocks", [(), (Remote(),)], ids=["alone", "with optional blocks"])
 def test_the_lbus_gives_each_requester_its_own(prove, blocks):
     prove(LbusSpec(blocks), depth=1)
+
+
+def test_the_transmitter_tells_what_it_takes(prove):
+    prove(TakesSpec(), depth=1)
 
 
 @pytest.mark.parametrize(("latency", "rx_fifo"), [(1, 16), (8, 64)])
