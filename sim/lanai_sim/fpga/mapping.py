@@ -20,6 +20,9 @@ ANSWER = 5200  # from the clock to a block RAM's output, more than a flip-flop's
 FAR_ANSWER = 6500  # the same, with a part of the wire to a processor that is far from it
 TAKEN = 250  # a block RAM's datum, before the clock
 REACH = 2500  # of the wire to a block RAM's address, more than another's
+# What the longest path may take, by these times. Shorter ones lose LUTs until they take as long. With
+# the shortest paths that can be had, the NIC takes a thousand LUTs more, and the wires get longer.
+GOAL = 13_700
 
 TIMED = "block_ram.v"
 ROUNDS = "rounds.abc"
@@ -27,13 +30,12 @@ OPTIONS = "-run begin:map_luts"
 BLACK_BOX = "(* blackbox *)"
 AS_BOX = "(* abc9_box, blackbox *)"
 PREPARED = ("&scorr", "&sweep", "&dc2")
-ROUND = ("&dch -f -r", f"&if -W {WIRE}", "&mfs")
 
 
 @dataclass(frozen=True)
 class Mapping:
     """One way of choosing logic. `thorough`: abc9 chooses three times, each time from what it has
-    chosen before, and a block RAM is a box to it.
+    chosen before, and a block RAM is a box to it. `goal`: picoseconds that a path may take then.
 
     Of a cell that is no box this Yosys passes on to abc9 what its inputs need, but not when its
     outputs come. Of a box it passes on the times from inputs to outputs, so the clock, which comes
@@ -41,6 +43,7 @@ class Mapping:
     """
 
     thorough: bool = False
+    goal: int = GOAL
 
     @property
     def script(self) -> str:
@@ -59,7 +62,8 @@ synth_ecp5 -top top -run map_cells:
         """What the script reads, by name."""
         if not self.thorough:
             return {TIMED: self.timed_block_ram()}
-        rounds = "&st\n".join("\n".join((*ROUND, "")) for _ in range(3))
+        each = ("&dch -f -r", f"&if -W {WIRE} -D {self.goal}", "&mfs", "")
+        rounds = "&st\n".join("\n".join(each) for _ in range(3))
         return {TIMED: self.timed_block_ram(), ROUNDS: "\n".join((*PREPARED, rounds))}
 
     def timed_block_ram(self) -> str:
