@@ -171,6 +171,8 @@ class SendDma(NicBlock):
             with m.State("WORDS"):
                 if not self.config.blocks:
                     self._read_words(m, piece, flits)
+                else:  # 0 in other states, as without them
+                    m.d.comb += self.size.eq(self._size(piece))
                 self._end_words(m, arriving, unsound)
             with m.State("CHECK"):
                 self._check(m, piece, out, spoiled, unsound)
@@ -221,12 +223,19 @@ class SendDma(NicBlock):
     def _control(self, m, out, kind, data):
         m.d.comb += [out.valid.eq(1), out.payload.kind.eq(kind), out.payload.data.eq(data)]
 
+    def _size(self, piece):
+        """The wire carries a whole word, credit is for the bytes."""
+        return Mux(self._short, piece.length[:2], 4)
+
     def _read_words(self, m, piece, flits):
         """Asks for the next word while there is room for it, and bytes for it if it must chase."""
-        size, short = self.size, self._short  # the wire carries a whole word, credit is for the bytes
+        size, short = self.size, self._short
         funded = Signal()
+        if self.config.blocks:
+            size = self._size(piece)
+        else:
+            m.d.comb += size.eq(self._size(piece))
         m.d.comb += [
-            size.eq(Mux(short, piece.length[:2], 4)),
             # credit >= size, without a carry chain on the path to the arbiter
             funded.eq(
                 ~piece.chase | (~self.credit[-1] & (self.credit[2:-1].any() | (short & (self.credit[:2] >= size[:2]))))
