@@ -146,15 +146,14 @@ class HostDmaSpec(wiring.Component):
     """One descriptor, any addresses, any length up to `longest`, any pace of LBUS and host: no byte
     outside it is touched."""
 
-    def __init__(self, longest, address_bits=32, blocks=()):
-        self.blocks = blocks
+    def __init__(self, longest, address_bits=32):
         self.longest = longest
         self.address_bits = address_bits
         super().__init__({})
 
     def elaborate(self, platform):
         m = Module()
-        config = NicConfig(max_burst=8, blocks=self.blocks)
+        config = NicConfig(max_burst=8)
         m.submodules.dut = dut = HostDma(config)
         descriptor = dut.post.payload
         host, local, length, to_host = AnyConst(32), AnyConst(20), AnyConst(21), AnyConst(1)
@@ -260,8 +259,6 @@ class SameSlotsSpec(wiring.Component):
                 value = AnySeq(len(Value.cast(port)))
                 m.d.comb += [Value.cast(_at(one, path)).eq(value) for one in (self._alone, self._early)]
         m.d.comb += [one.lbus.grant.eq(one.lbus.request & granted) for one in (self._alone, self._early)]
-        if isinstance(self._alone, HostDma):
-            self._assume_host(m)
         for name in self._outputs:
             ours, theirs = self._both(name)
             m.d.comb += Assert(ours == theirs)
@@ -273,13 +270,6 @@ class SameSlotsSpec(wiring.Component):
     def _both(self, name):
         path = name.split(".")
         return [Value.cast(_at(one, path)) for one in (self._alone, self._early)]
-
-    def _assume_host(self, m):
-        """The host tells of a word written only after it has taken one, and gives no word without
-        one being read."""
-        bus, owed = self._alone.bus, Signal(8)
-        m.d.comb += Assume(implies(bus.written, owed != 0))
-        m.d.sync += owed.eq(owed + (bus.write.valid & bus.write.ready) - bus.written)
 
 
 def _at(engine, path):
@@ -322,11 +312,4 @@ def test_the_host_dma_touches_nothing_outside_longer_descriptors(prove):
 @pytest.mark.proof
 def test_the_send_dma_asks_in_the_same_slots_beside_optional_blocks(prove):
     held = {"size": "take", "o.payload": "o.valid"}
-    prove(SameSlotsSpec(SendDma, ("take", "o.valid"), held), mode="bmc", depth=12)
-
-
-@pytest.mark.slow
-@pytest.mark.proof
-def test_the_host_dma_asks_in_the_same_slots_beside_optional_blocks(prove):
-    outputs = ("fed", "spoil", "failed", "stopped", "pointer", "bus.burst.valid", "bus.write.valid", "bus.read.ready")
-    prove(SameSlotsSpec(HostDma, outputs, {"feed": "fed", "error": "done"}), mode="bmc", depth=12)
+    prove(SameSlotsSpec(SendDma, ("take", "o.valid"), held), mode="bmc", depth=8)
