@@ -111,7 +111,7 @@ class Nic(wiring.Component):
         self.host_dma, self.host_dma_registers = HostDma(config), HostDmaRegisters(config)
         self.send_dma, self.send_dma_registers = SendDma(config), SendDmaRegisters(config)
         self.receive_dma, self.receive_dma_registers = ReceiveDma(config), ReceiveDmaRegisters(config)
-        self.credit = SendCredit(tells_word=bool(config.blocks))
+        self.credit = SendCredit()
         blocks = {
             "control": self.control,
             "identity": self.identity,
@@ -240,8 +240,6 @@ class Nic(wiring.Component):
             self.credit.spoil.eq(host.spoil),
             self.control.blocked.eq(receive.reset),
         ]
-        if self.config.blocks:
-            m.d.comb += send.has_word.eq(self.credit.has_word)
 
     def _connect_link(self, m):
         tap = next((block for block in self.blocks.values() if block.taps_link), None)

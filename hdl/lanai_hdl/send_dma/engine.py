@@ -14,7 +14,6 @@ from .csr import SEND_DMA
 
 LENGTH_BITS = ADDRESS_BITS + 1
 CREDIT_BITS = 32
-WORD_BYTES = 4
 FLITS_AHEAD = 8  # read from SRAM before the link takes them: hides the read's latency and the other edge
 
 
@@ -41,27 +40,17 @@ class SendCredit(NicBlock):
     Bytes are taken in the order in which they came. Those that come with `spoil` are not sound:
     `unsound` in a slot in which such bytes are the next to be taken. If more unsound bytes come
     while others wait, all between them count as unsound too.
-
-    With `tells_word` there is `has_word`: `value` is a word's bytes or more. It is a register, so that
-    a request of the SRAM need not look at all of `value`.
     """
 
-    def __init__(self, tells_word: bool = False):
-        self._tells_word = tells_word
-        super().__init__(
-            {
-                "fed": In(1),
-                "feed": In(LENGTH_BITS),
-                "take": In(1),
-                "size": In(3),
-                "write": In(1),
-                "amount": In(CREDIT_BITS),
-                "spoil": In(1),
-                "value": Out(signed(CREDIT_BITS)),
-                "unsound": Out(1),
-                **({"has_word": Out(1)} if tells_word else {}),
-            }
-        )
+    fed: In(1)
+    feed: In(LENGTH_BITS)
+    take: In(1)
+    size: In(3)
+    write: In(1)
+    amount: In(CREDIT_BITS)
+    spoil: In(1)
+    value: Out(signed(CREDIT_BITS))
+    unsound: Out(1)
 
     def connect_registers(self, bank):
         credit = SEND_DMA.registers.SEND_CREDIT
@@ -83,8 +72,6 @@ class SendCredit(NicBlock):
                 m.d.comb += total.eq(given + change)
                 with m.Case(choice):
                     m.d.sync += self.value.eq(total)
-                    if self._tells_word:
-                        m.d.sync += self.has_word.eq(total >= WORD_BYTES)
         return m
 
     def _follow_unsound(self, m):
@@ -115,10 +102,9 @@ class SendDma(NicBlock):
 
     Members: `post`, a stream of descriptors, checked, with `refused` set if they are bad; `free`
     entries of their queue; `lbus`; `o`, flits for the transmitter; `credit` (what SEND_CREDIT
-    holds; `has_word`, with optional blocks: that it is a word or more) and `take`, a slot's event:
-    `size` bytes are taken from it; `spoil`, with `take`, that these bytes are not sound: the CRC of
-    their packet is then wrong on purpose. `done`, a slot's event: the last word of a descriptor has
-    been read. `idle` while nothing is queued or under way.
+    holds) and `take`, a slot's event: `size` bytes are taken from it; `spoil`, with `take`, that
+    these bytes are not sound: the CRC of their packet is then wrong on purpose. `done`, a slot's
+    event: the last word of a descriptor has been read. `idle` while nothing is queued or under way.
     """
 
     lbus_master = SEND
@@ -137,7 +123,6 @@ class SendDma(NicBlock):
                 "spoil": In(1),
                 "done": Out(1),
                 "idle": Out(1),
-                **({"has_word": In(1)} if config.blocks else {}),
             }
         )
 
@@ -250,14 +235,11 @@ class SendDma(NicBlock):
             size = self._size(piece)
         else:
             m.d.comb += size.eq(self._size(piece))
-        # credit >= size, without a carry chain on the path to the arbiter
-        part = short & (self.credit[:2] >= size[:2])
-        if self.config.blocks:
-            enough = self.has_word | (~self.credit[-1] & part)
-        else:
-            enough = ~self.credit[-1] & (self.credit[2:-1].any() | part)
         m.d.comb += [
-            funded.eq(~piece.chase | enough),
+            # credit >= size, without a carry chain on the path to the arbiter
+            funded.eq(
+                ~piece.chase | (~self.credit[-1] & (self.credit[2:-1].any() | (short & (self.credit[:2] >= size[:2]))))
+            ),
             self.lbus.request.eq(self._more & funded & flits.room),
         ]
         with m.If(self.lbus.grant):

@@ -17,7 +17,7 @@ from lanai_hdl.link.flit import Kind
 from lanai_hdl.link.receiver import LinkReceiver
 from lanai_hdl.link.transmitter import LinkTransmitter
 from lanai_hdl.remote.config import Remote
-from lanai_hdl.send_dma.engine import SendCredit, SendDma
+from lanai_hdl.send_dma.engine import SendDma
 
 
 def implies(condition, consequence):
@@ -234,20 +234,6 @@ class TakesSpec(wiring.Component):
         return m
 
 
-class CreditSpec(wiring.Component):
-    """SEND_CREDIT tells early whether it is a word or more, whatever is fed, taken and written."""
-
-    def __init__(self):
-        super().__init__({})
-
-    def elaborate(self, platform):
-        m = Module()
-        m.submodules.dut = dut = SendCredit(tells_word=True)
-        drive(m, dut, "fed", "feed", "take", "size", "write", "amount", "spoil")
-        m.d.comb += Assert(dut.has_word == (dut.value >= 4))
-        return m
-
-
 class SameSlotsSpec(wiring.Component):
     """The engine of a NIC with optional blocks, which asks for the SRAM early in its slot, beside
     that of a NIC without: whatever comes, and whenever the SRAM is granted, both do the same in the
@@ -273,7 +259,6 @@ class SameSlotsSpec(wiring.Component):
                 value = AnySeq(len(Value.cast(port)))
                 m.d.comb += [Value.cast(_at(one, path)).eq(value) for one in (self._alone, self._early)]
         m.d.comb += [one.lbus.grant.eq(one.lbus.request & granted) for one in (self._alone, self._early)]
-        m.d.comb += self._early.has_word.eq(self._alone.credit >= 4)
         for name in self._outputs:
             ours, theirs = self._both(name)
             m.d.comb += Assert(ours == theirs)
@@ -304,10 +289,6 @@ def test_the_lbus_gives_each_requester_its_own(prove, blocks):
 
 def test_the_transmitter_tells_what_it_takes(prove):
     prove(TakesSpec(), depth=1)
-
-
-def test_the_credit_tells_of_a_word(prove):
-    prove(CreditSpec(), depth=1)
 
 
 @pytest.mark.parametrize(("latency", "rx_fifo"), [(1, 16), (8, 64)])

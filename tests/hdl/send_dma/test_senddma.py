@@ -29,7 +29,7 @@ def word(address):
 
 class Wired:
     def __init__(self):
-        self.dma, self.credit = SendDma(CONFIG), SendCredit(tells_word=bool(CONFIG.blocks))
+        self.dma, self.credit = SendDma(CONFIG), SendCredit()
         top = Module()
         top.submodules.dma, top.submodules.credit = self.dma, self.credit
         top.d.comb += [
@@ -38,8 +38,6 @@ class Wired:
             self.dma.spoil.eq(self.credit.unsound),
             self.dma.credit.eq(self.credit.value),
         ]
-        if CONFIG.blocks:
-            top.d.comb += self.dma.has_word.eq(self.credit.has_word)
         self.bench = Bench(top, 10_000)
 
 
