@@ -28,7 +28,7 @@ MEETINGS = (
 )
 SUFFICES = 0.9  # of what a node of the shortest ringlet has: a ringlet suffices its nodes
 SLOW_ENOUGH = 6  # nodes beyond which the paper wants more than 166 MHz
-LARGE = 16384  # bytes of the largest access of sparse
+LARGE = 65536  # bytes of the largest access of sparse
 
 
 def over_generic(figures: Figures, setting: str = "theirs") -> dict[float, float]:
@@ -233,7 +233,7 @@ BY_CLAIM: dict[str, Way] = packing_answers.WAYS | {
     "s4_3.converge": ByShape(
         lambda f: min(converged(f)) > 0.9 * max(converged(f)),
         listed(converged),
-        "Put and Get on private windows, Get on a shared one, at 16 KiB. Gets are reads of the adapter "
+        "Put and Get on private windows, Get on a shared one, at 64 KiB. Gets are reads of the adapter "
         "here, which are as fast as its writes.",
     ),
     "s4_3.put_below_raw": ByShape(

@@ -19,7 +19,7 @@ BLOCKS = tuple(DOUBLE << step for step in range(15))  # 8 bytes to 128 KiB
 TOTAL = 256 * KIB  # bytes of a transfer of noncontig
 NODES = 8
 STRIDE = 2  # of sparse, in accesses
-ACCESSES = (8, 16, 24, 32, 64, 128, 256, 1024, 4096, 16384)
+ACCESSES = (8, 16, 24, 32, 64, 128, 256, 1024, 4096, 16384, 65536)
 THESIS_MHZ = 266  # of the hosts of `pentium2_266`
 SCALED = (HostCost.CALL, HostCost.POST, HostCost.POLL, HostCost.COMPLETE, HostCost.MATCH, HostCost.PIN,
           HostCost.PIN_PAGE, HostCost.UNPIN_PAGE, HostCost.REDUCE, HostCost.CLOCK, HostCost.SYSTEM_CALL,

@@ -17,7 +17,7 @@ EMULATE = ("--option", "private=emulate")
 WINDOW = 64 * KIB
 CALLS = 32  # of sparse at most, for each access size
 QUICK_BLOCKS = (8, 16, 128, 8192)
-QUICK_ACCESSES = (8, 64, 1024, 16384)
+QUICK_ACCESSES = (8, 64, 1024, 65536)
 TRIPS = (8, 64, 1024)
 SCALING = (2, 4, NODES)  # nodes; each number takes a switch of its own
 RINGLET = ("--fabric", "ring")

@@ -36,5 +36,5 @@ STUDY = Study(
     ways=answers.ways,
     draw=plots.of,
     why_not=verdicts.reasons("sci", answers.WHY_NOT, answers.CONTEXT_WHY_NOT),
-    revision=3,
+    revision=4,
 )

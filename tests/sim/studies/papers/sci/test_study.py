@@ -157,6 +157,9 @@ def test_shared_windows_beside_private_ones():
         return answers.sparse(found, window, "latency_us", size)
 
     assert latency("put.shared", 8) <= latency("put.emulated", 8) / 5
+    large = max(experiments.QUICK_ACCESSES)
+    rates = [answers.sparse(found, window, "least", large) for window in ("put.shared", "put.emulated")]
+    assert min(rates) >= 0.9 * max(rates)
     for size in experiments.QUICK_ACCESSES:
         assert latency("put.registered", size) <= 1.1 * latency("put.shared", size)
         assert latency("put.pscw", size) == pytest.approx(latency("put.shared", size), rel=0.05)
