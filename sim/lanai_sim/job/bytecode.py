@@ -8,7 +8,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
-from importlib.resources import files
 from importlib.util import cache_from_source, find_spec
 from pathlib import Path
 
@@ -33,7 +32,7 @@ def keep(device: str, variables: Mapping[str, str]) -> None:
 
     What cannot be compiled is not reported: a rank says what is wrong.
     """
-    folders = [str(files(name)) for name in OURS]
+    folders = [folder for name in OURS for folder in _folders(name)]
     if variables.get("PYTHONDONTWRITEBYTECODE") or all(map(_is_compiled, [*folders, *_first_sources()])):
         return
     subprocess.run(
@@ -41,6 +40,12 @@ def keep(device: str, variables: Mapping[str, str]) -> None:
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         env=dict(variables), check=False,
     )  # fmt: skip
+
+
+def _folders(package: str) -> list[str]:
+    """Where its modules lie. It is not imported for that."""
+    spec = find_spec(package)
+    return [] if spec is None else list(spec.submodule_search_locations or ())
 
 
 def _first_sources() -> Iterable[str]:

@@ -38,6 +38,7 @@ def package(tmp_path, monkeypatch):
     monkeypatch.setattr(bytecode, "OURS", ("alone",))
     monkeypatch.setattr(bytecode, "OTHERS", ())
     monkeypatch.setattr(sys, "pycache_prefix", None)
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
     return folder
 
 
