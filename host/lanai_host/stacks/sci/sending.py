@@ -14,7 +14,6 @@ from .links import Held, Link
 from .operations import Leaving
 from .packets import INLINE, Kind, Packet
 
-
 LAST = 4096  # bytes of a message's last chunk, if it has several
 
 
