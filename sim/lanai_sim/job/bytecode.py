@@ -27,8 +27,8 @@ warm_up(device)
 
 
 def keep(device: str, variables: Mapping[str, str]) -> None:
-    """Ranks on `device` with these environment variables find bytecode, unless the variables forbid to write any
-    or the packages' folders are read-only.
+    """Ranks on `device` with these environment variables find bytecode, unless the variables forbid
+    to write any or the packages' folders are read-only.
 
     What cannot be compiled is not reported: a rank says what is wrong.
     """

@@ -176,7 +176,7 @@ class WindowSpec(wiring.Component):
             m.d.comb += Assert(~walk.inside | (window.valid & (walk.directory[-NIBBLE:] == window.nibble)))
         with m.If(walker.busy):
             m.d.comb += [
-                Assert(walk.asks & (walker.chosen == 0), "nobody waits for it"),
+                Assert(walk.asks & (walker.chosen == 0), "no port waits for it"),
                 Assert(Cat(walker.entry, walker.item) == Cat(walk.entry, walk.item), "another question"),
                 Assert(walker.outside | (window.valid & (walker.directory[-NIBBLE:] == window.nibble))),
             ]

@@ -113,7 +113,7 @@ def test_a_receive_is_taken_back_while_writes_are_under_way(taken_back):
                 assert one.length == SIZES[number]
                 assert theirs.data[: one.length] == content(number, SIZES[number])
             meet(device, 0)
-            assert not cancelled or block.data == before, "nobody writes to it any more"
+            assert not cancelled or block.data == before, "no peer writes to it any more"
 
         World(2, seed).play([sender, receiver])
     assert True in outcomes

@@ -19,6 +19,7 @@ from ..measuring import Experiment, Figures
 from . import primitives, programs, times
 from .npb import experiment as npb
 from .npb.programs import PROGRAMS
+from .npb.running import OPTIONS
 
 ROUND_TRIP_SIZES = (0, 4, 16, 64, 256, 1024, 4096)
 BANDWIDTH_SIZES = (4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576)
@@ -40,7 +41,7 @@ class Setting:
 
 
 def theirs(fabric: str = "hub") -> Setting:
-    return Setting("theirs", supersparc_85(), mbcf_100baset(), fabric, MbcfOptions(inline=16, record=1408, ask_from=0))
+    return Setting("theirs", supersparc_85(), mbcf_100baset(), fabric, MbcfOptions(**OPTIONS))
 
 
 def ours() -> Setting:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from lanai_host.errors import UserError
 
+OPTIONS = {"inline": 16, "record": 1408, "ask_from": 0}  # of `mbcf`, on the machine of the paper
 MACHINE = ("--device", "mbcf", "--nic", "mbcf_100baset", "--host", "supersparc_85", "--fabric", "switching-hub",
-           "--option", "inline=16", "--option", "record=1408", "--option", "ask_from=0")  # fmt: skip
+           *(word for name, value in OPTIONS.items() for word in ("--option", f"{name}={value}")))  # fmt: skip
 WITHOUT_NETWORK = ("--device", "ideal", "--host", "supersparc_85")
 
 
