@@ -90,18 +90,21 @@ class Cabled(ABC):
         """(sender, receiver) of each wire."""
 
     async def _wires(self, context):
-        ways = self.ways()
+        ways = [
+            (sender.kind.as_value(), sender.data, sender.stop, receiver.kind.as_value(), receiver.data)
+            for sender, receiver in self.ways()
+        ]
         on_way = [[(0, 0)] * self.latency for _ in ways]
         while True:
-            for wire, (sender, receiver) in enumerate(ways):
-                kind, data = context.get(sender.kind.as_value()), context.get(sender.data)
+            for wire, (kind_sent, data_sent, stop, kind_there, data_there) in enumerate(ways):
+                kind, data = context.get(kind_sent), context.get(data_sent)
                 on_way[wire].append(self.fault(wire, self.slot, kind, data))
                 kind, data = on_way[wire].pop(0)
                 if kind in KINDS:
                     self.arrived.append((wire, self.slot, kind, data))
-                context.set(receiver.kind.as_value(), kind)
-                context.set(receiver.data, data)
-                context.set(sender.stop, wire in self.stopped)
+                context.set(kind_there, kind)
+                context.set(data_there, data)
+                context.set(stop, wire in self.stopped)
             await context.tick()
             self.slot += 1
 
