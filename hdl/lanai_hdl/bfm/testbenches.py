@@ -84,8 +84,8 @@ class _TestbenchContext(TestbenchContext):
         return self._engine.get_value(expr) if type(expr) is Signal else super().get(expr)
 
     def set(self, expr: Any, value: Any) -> None:
-        if type(expr) is Signal and isinstance(value, int):
-            self._engine.set_signal(expr, value)
+        if type(expr) is Signal and type(value) in (int, bool):  # not a flag, whose operators are other ones
+            self._engine.set_signal(expr, int(value))
             self._engine.settle()
         else:
             super().set(expr, value)

@@ -1,6 +1,7 @@
 """Contexts of ours give what Amaranth's own give: ticks, samples, reads and writes of every kind."""
 
 import random
+from enum import IntFlag
 
 import pytest
 from amaranth import Cat, ClockDomain, Module, ResetSignal, Signal, signed
@@ -18,6 +19,13 @@ CLOCKS = ("sync", "fall", "lost", "bare")
 class Colour(enum.Enum, shape=3):
     RED = 0
     GREEN = 4
+
+
+class Bits(IntFlag):
+    """Its operators give a `Bits` again, which holds other bits than a number would."""
+
+    LOW = 1
+    HIGH = 64
 
 
 class Pair(data.Struct):
@@ -51,7 +59,8 @@ class Design:
         number = chance.randrange(-400, 400)
         context.set(chance.choice([self.wide, self.small, self.wide[1:4], self.pair.number]), number)
         context.set(self.colour, chance.choice(list(Colour)))
-        context.set(self.wide, chance.choice([True, number]))
+        context.set(self.wide, chance.choice([True, number, Bits.HIGH | (number & 0x3F)]))
+        context.set(self.small, chance.choice([Bits.LOW, -Bits.HIGH | number]))
         context.set(self.pair, {"colour": chance.choice(list(Colour)), "number": number})
         context.set(self.resets, chance.choice([0, 0, 0, 1, 2]))
 
