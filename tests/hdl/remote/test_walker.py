@@ -268,7 +268,7 @@ def test_an_exposure_that_is_not_valid_is_not_walked():
     run(script)
 
 
-@pytest.mark.parametrize("stall", [0, 0.6])
+@pytest.mark.parametrize("stall", [pytest.param(0, marks=pytest.mark.ci), 0.6])
 def test_no_stale_line_answers_after_a_write_of_the_tables(stall):
     """The tables are written at each time from the start of a question on; the next question must be
     answered by what the directory holds then. Lines 0 and 1 are the first to be emptied."""
@@ -309,7 +309,7 @@ def test_no_stale_line_answers_after_a_write_of_the_tables(stall):
     run(script, slots=60_000)
 
 
-@pytest.mark.parametrize("stall", [0, 0.3, 0.8])
+@pytest.mark.parametrize("stall", [0.3, *(pytest.param(stall, marks=pytest.mark.ci) for stall in (0, 0.8))])
 def test_random_questions(stall):
     """Of two clients at once, direct and walked, between bursts of another engine; then the tables are
     written."""

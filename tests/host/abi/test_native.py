@@ -105,7 +105,12 @@ end()
 
 @pytest.mark.parametrize(
     ("program", "ranks", "threads", "seed"),
-    [(BESIDE, 2, False, 0), (BESIDE, 3, True, 0), (BESIDE, 4, True, 170), (MIXED, 3, False, 0)],
+    [
+        pytest.param(BESIDE, 2, False, 0, marks=pytest.mark.ci),
+        pytest.param(BESIDE, 3, True, 0, marks=pytest.mark.ci),
+        (BESIDE, 4, True, 170),
+        (MIXED, 3, False, 0),
+    ],
     ids=["beside-2", "beside-3", "beside-4", "mixed-3"],
 )
 def test_times_and_bytes_are_those_of_python(program, ranks, threads, seed, tmp_path, capfd):
