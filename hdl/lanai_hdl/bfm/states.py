@@ -41,6 +41,16 @@ class SignalState(_PySignalState):
         return value - (self.sign << 1) if value & self.sign else value
 
 
+class MemoryState(_PyMemoryState):
+    """A write that changes no bit, as of a port that is not enabled, is left out."""
+
+    __slots__ = ()
+
+    def write(self, addr: int, value: int, mask: int | None = None) -> None:
+        if mask != 0:
+            super().write(addr, value, mask)
+
+
 class State(_PyEngineState):
     """`runnable`: the pieces that the next delta cycle evaluates. `known`: the place of a signal by
     the identity of its object, which `slots` keeps alive: to look it up by an equal key takes ten
@@ -56,6 +66,13 @@ class State(_PyEngineState):
         if index is None:
             index = self.known[id(signal)] = self.signals[signal] = len(self.slots)
             self.slots.append(SignalState(signal, self.pending))
+        return index
+
+    def get_memory(self, memory: Any) -> int:
+        index: int | None = self.memories.get(memory)
+        if index is None:
+            index = self.memories[memory] = len(self.slots)
+            self.slots.append(MemoryState(memory, self.pending))
         return index
 
     def commit(self, active: set[Any], changed: set[Any] | None = None) -> bool:

@@ -3,7 +3,7 @@ packets on the other."""
 
 from collections import deque
 
-from amaranth import Cat, Module
+from amaranth import Cat, Module, Signal
 
 from lanai_hdl.bfm import Bench
 from lanai_hdl.bfm.kept import SIMULATIONS
@@ -145,13 +145,13 @@ class Side:
 
     async def counting(self, context):
         counts = list(self.dut.counts())
-        async for _, _, happened in context.tick().sample(Cat(one.signal for one in counts)):
+        async for _, _, happened in context.tick().sample(self.happened):
             for n, one in enumerate(counts):
                 self.counts[one.counter.name] += happened >> n & 1
 
     async def watching(self, context):
         raised = list(self.dut.raises())
-        async for _, _, happened in context.tick().sample(Cat(one.signal for one in raised)):
+        async for _, _, happened in context.tick().sample(self.raised):
             for n, one in enumerate(raised):
                 if happened >> n & 1:
                     self.events.append((one.event.name, {page: bytes(data) for page, data in self.pages.items()}))
@@ -256,13 +256,18 @@ class Side:
 
 
 class Simulated:
-    """The adapters of these sides, and their bench."""
+    """The adapters of these sides, and their bench. `seen`: of each, what it counts and what it
+    raises."""
 
     def __init__(self, sides, slots):
         self.duts = [side.dut for side in sides]
+        self.seen = []
         top = Module()
         for n, dut in enumerate(self.duts):
             top.submodules[f"side_{n}"] = dut
+            events = [Cat(one.signal for one in events) for events in (dut.counts(), dut.raises())]
+            self.seen.append([Signal(len(bits), name=f"seen_{n}_{at}") for at, bits in enumerate(events)])
+            top.d.comb += [seen.eq(bits) for seen, bits in zip(self.seen[-1], events, strict=True)]
         self.bench = Bench(top, slots)
 
 
@@ -271,8 +276,8 @@ def play(sides, script, *, slots=30_000, wire=None):
     between them."""
     simulated = SIMULATIONS.take(tuple(side.config for side in sides), slots, lambda: Simulated(sides, slots))
     bench = simulated.bench
-    for side, dut in zip(sides, simulated.duts, strict=True):
-        side.dut = dut
+    for side, dut, seen in zip(sides, simulated.duts, simulated.seen, strict=True):
+        side.dut, (side.happened, side.raised) = dut, seen
     for side in sides:
         for model in (side.memory, side.transmits, side.receives, side.counting, side.watching):
             bench.add_background(model)
