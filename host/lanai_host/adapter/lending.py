@@ -36,6 +36,7 @@ class Lending:
         self._exposures = exposures
         self._costs = costs
         self._lent: OrderedDict[int, Lent] = OrderedDict()  # by number of the exposure
+        self.crowded = False  # the last pages that were lent took the room of others
 
     async def lend(
         self, address: int, size: int, *, writable: bool, access: Access = OWN_COMMANDS, lasting: bool = True
@@ -51,8 +52,10 @@ class Lending:
         if lent is None:
             start, pages = address & -PAGE_SIZE, pages_of(address, size)
             length = pages * PAGE_SIZE
+            before = len(self._lent)
             if not await self.make_room(start, length):
                 return None
+            self.crowded = len(self._lent) < before
             await self._charge(pages, HostCost.PIN_PAGE)
             pinned = await self._bus.pin(start, length, writable)
             exposure = await self._exposures.add(start, length, pinned.pages, access)
@@ -69,6 +72,11 @@ class Lending:
             await self._exposures.settle_accesses()
         await self._charge(len(lent.exposure.pages), HostCost.UNPIN_PAGE)
         await self._bus.unpin(lent.pinned)
+
+    async def take_back_ahead(self) -> None:
+        """Take back what is not in use and was used longest ago, so that the next pages need not wait
+        for it."""
+        await self._take_back_oldest()
 
     async def make_room(self, address: int, size: int, *, walked: bool = False) -> bool:
         """Take back what is not in use until this memory could be exposed, or `walked`. False if it

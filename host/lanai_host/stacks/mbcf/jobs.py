@@ -68,10 +68,16 @@ class Jobs:
         self._payload = payload
         self._waiting: deque[Job] = deque()
         self._running: dict[RemoteOperation, Job] = {}
+        self._dropped = False  # some have not begun, since the last `advance`
 
     @property
     def idle(self) -> bool:
         return not (self._waiting or self._running)
+
+    @property
+    def free(self) -> bool:
+        """Another job would begin at once."""
+        return not self._waiting and self._commands.free is not None
 
     @property
     def oldest(self) -> str:
@@ -89,10 +95,16 @@ class Jobs:
             job = self._running.pop(operation)
             assert operation.status is not None
             job.ended(operation.status)
-        over = bool(ended)
-        while self._waiting and self._commands.free is not None:
-            over = not await self._begin(self._waiting.popleft(), self._commands.free) or over
+        await self.begin()
+        over = bool(ended) or self._dropped
+        self._dropped = False
         return over
+
+    async def begin(self) -> None:
+        """Begin what may begin."""
+        while self._waiting and self._commands.free is not None:
+            begun = await self._begin(self._waiting.popleft(), self._commands.free)
+            self._dropped = self._dropped or not begun
 
     def watched(self) -> list[Watched]:
         """What changes when one ends."""

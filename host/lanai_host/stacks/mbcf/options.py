@@ -15,6 +15,7 @@ RANGES = {
     "window": (1, 64),
     "ask_from": (0, 1 << 30),
     "direct": (0, 1 << 30),
+    "first": (0, 1 << 16),
     "inline": (0, 512),
     "record": (1024, 2048),
     "timeout": (0, 50_000),
@@ -36,6 +37,9 @@ class MbcfOptions:
             together with such a one behind it. 0: each receive is, as in the paper.
         direct: bytes from which a message in one run is written from the program's memory; shorter
             ones are copied first.
+        first: bytes of a message of at least eight times as many that leave before the pages of the
+            rest are pinned, if it is written from the program's memory and the adapter has nothing
+            else to do. 0: the pages of its first 64 KiB are pinned together.
         inline: bytes up to which a message that answers a request rides in the notice; the receiver
             copies it.
         record: bytes of a record in a FIFO, if the adapter's packets hold as many.
@@ -50,6 +54,7 @@ class MbcfOptions:
     window: int = 32
     ask_from: int = 65
     direct: int = 2048
+    first: int = 4096
     inline: int = 64
     record: int = 2048
     timeout: int = 0

@@ -18,7 +18,9 @@ class Write:
     """A message that goes by remote write.
 
     Attributes:
+        size: bytes that the receive has room for.
         data: the bytes, if they ride in the notice.
+        begun: bytes whose puts have been asked for.
         puts: under way.
         noticed: its notice has been issued.
         ended: the notice has ended.
@@ -27,7 +29,9 @@ class Write:
 
     send: Send
     request: Request
+    size: int
     data: bytes = b""
+    begun: int = 0
     puts: int = 0
     noticed: bool = False
     ended: bool = False

@@ -55,6 +55,7 @@ class Sending:
             box.queue.append(send)
 
     async def advance(self) -> None:
+        await self._writing.go_on()
         for box in self.boxes.values():
             await self._advance(box)
 
@@ -99,6 +100,7 @@ class Sending:
         for held in (box.queue, box.failed, box.matched, box.notes, box.writes):
             held.clear()
         box.current = None
+        self._writing.give_up(box)
 
     async def _advance(self, box: Outbox) -> None:
         """What may leave for a peer leaves, in the order of the sends."""
@@ -110,7 +112,7 @@ class Sending:
                 self._go_on(box, box.current)
             elif box.notes:
                 box.stream.append(box.notes.popleft(), box.token, partial(self._appended, box))
-            elif not box.queue or box.refused or not await self._start(box, box.queue[0]):
+            elif not box.queue or box.refused or self._writing.busy or not await self._start(box, box.queue[0]):
                 return
 
     async def _start(self, box: Outbox, send: Send) -> bool:

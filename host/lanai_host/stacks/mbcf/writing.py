@@ -7,7 +7,7 @@ from lanai_hdl.remote.packets import Op, Status
 
 from ...adapter.lending import Lending, Lent
 from ...adapter.token import Token
-from ...bus.base import BusError
+from ...bus.base import PAGE_SIZE, BusError
 from .jobs import Ended, Job, Jobs
 from .layout import Head, Kind, Request
 from .operations import Kept, Send
@@ -16,6 +16,7 @@ from .outbox import Outbox, Write
 
 LOST = (Status.LOST, Status.INVALID)
 PIECE = 64 * 1024  # bytes of the program's memory that are exposed at a time
+LONG = 8  # times `MbcfOptions.first`: for fewer bytes, a second put and exposure cost more than is gained
 
 
 @dataclass
@@ -47,43 +48,51 @@ class Writing:
         self._payload = payload
         self._counts = counts
         self._lost = lost
+        self._unfinished: tuple[Outbox, Write] | None = None
+        self._lent = 0  # pieces of the program's memory that are under way
+
+    @property
+    def busy(self) -> bool:
+        """A message has not begun to leave as a whole. No other one may begin: its puts and its notice
+        are a unit to the adapters."""
+        return self._unfinished is not None
 
     async def start(self, box: Outbox, send: Send, request: Request) -> None:
         """The bytes go to the receive's memory, and a notice behind them (MB-12, MB-G1). A conditional
         notice, begun right behind its puts, need not wait until they have ended."""
-        write = Write(send, request)
+        write = Write(send, request, min(send.length, request.capacity))
         box.writes.append(write)
-        size = min(send.length, request.capacity)
         self._counts.written += 1
-        self._counts.written_bytes += size
-        if size == send.length <= self._options.inline:
+        self._counts.written_bytes += write.size
+        if write.size == send.length <= self._options.inline:
             self._take_inline(write)
-        else:
-            await self._put_all(box, write, size)
+            write.begun = write.size
+        self._unfinished = (box, write)
+        await self.go_on()
+
+    async def go_on(self) -> None:
+        """What may leave of the message that has not begun to leave as a whole."""
+        if self._unfinished is None:
+            return
+        box, write = self._unfinished
+        target = Token(box.token.node, write.request.exposure, write.request.key, write.request.offset, write.size)
+        direct = write.send.body.runs == 1 and write.size >= self._options.direct
+        while write.begun < write.size and write.status is Status.OK:
+            if not (await self._put_direct(box, write, target) if direct else self._put_copy(box, write, target)):
+                return
+        self._unfinished = None
         first = all(one.noticed for one in box.writes if one is not write)
         if write.puts and first and not box.stream.barred and write.status is Status.OK:
             self._notify(box, write, conditional=True)
         self.end(box)
+        if direct and self._options.first and self._lending.crowded:
+            await self._jobs.begin()
+            await self._lending.take_back_ahead()
 
-    async def _put_all(self, box: Outbox, write: Write, size: int) -> None:
-        send, request = write.send, write.request
-        target = Token(box.token.node, request.exposure, request.key, request.offset, size)
-        direct = send.body.runs == 1 and size >= self._options.direct
-        at = 0
-        while at < size:
-            step = PIECE if direct else self._payload
-            end = min(size, at + step)
-            if not (direct and await self._put_direct(box, write, target, at, end)):
-                end = min(end, at + self._payload)
-                try:
-                    data = send.body.part(at, end).read()
-                except BusError:
-                    self._refuse(box, write, Status.BUS)  # so it goes by FIFO, which finds the error again
-                    break
-                self._put(
-                    write, Job(Op.WRITE, target, at, self._what(send), self._put_ended(box, write), data, bound=True)
-                )
-            at = end
+    def give_up(self, box: Outbox) -> None:
+        """Nothing reaches this peer any more."""
+        if self._unfinished is not None and self._unfinished[0] is box:
+            self._unfinished = None
 
     @staticmethod
     def _take_inline(write: Write) -> None:
@@ -97,23 +106,53 @@ class Writing:
         send.body = Kept(write.data)
         send.done = not send.synchronous
 
-    async def _put_direct(self, box: Outbox, write: Write, target: Token, begin: int, end: int) -> bool:
-        """Bytes leave from the program's memory. False if that cannot be exposed now. If it is
-        withdrawn meanwhile, they go by FIFO."""
+    async def _put_direct(self, box: Outbox, write: Write, target: Token) -> bool:
+        """The next bytes leave from the program's memory. If it is withdrawn meanwhile, they go by
+        FIFO. False if they must wait for others to end."""
+        begin = write.begun
+        if begin and not self._jobs.free:
+            return False
         address = write.send.body.address + begin
+        end = min(write.size, begin + self._piece(write, address))
         try:
             lent = await self._lending.lend(address, end - begin, writable=False, lasting=False)
         except BusError:
-            return False  # the copy finds the error again
+            lent = None  # the copy finds the error again
+        else:
+            if lent is None and self._lent:
+                return False
         if lent is None:
-            return False
+            return self._put_copy(box, write, target)
+        self._lent += 1
         ended = self._put_ended(box, write, lent)
         what = self._what(write.send)
-        self._put(write, Job(Op.WRITE, target, begin, what, ended, address=address, size=end - begin, bound=True))
+        self._put(write, Job(Op.WRITE, target, begin, what, ended, address=address, size=end - begin, bound=True), end)
+        if end < write.size:
+            await self._jobs.begin()  # it leaves while the next pages are pinned
         return True
 
-    def _put(self, write: Write, job: Job) -> None:
+    def _piece(self, write: Write, address: int) -> int:
+        """Most bytes of the program's memory, from an address on, that are exposed at a time."""
+        first = self._options.first
+        if write.begun or not first or write.size < LONG * first or not self._jobs.idle:
+            return PIECE
+        return first - address % PAGE_SIZE % first  # no page is in two pieces
+
+    def _put_copy(self, box: Outbox, write: Write, target: Token) -> bool:
+        """The next bytes leave from a copy."""
+        begin, end = write.begun, min(write.size, write.begun + self._payload)
+        try:
+            data = write.send.body.part(begin, end).read()
+        except BusError:
+            self._refuse(box, write, Status.BUS)  # so it goes by FIFO, which finds the error again
+        else:
+            ended = self._put_ended(box, write)
+            self._put(write, Job(Op.WRITE, target, begin, self._what(write.send), ended, data, bound=True), end)
+        return True
+
+    def _put(self, write: Write, job: Job, end: int) -> None:
         write.puts += 1
+        write.begun = end
         self._jobs.add(job)
 
     def _put_ended(self, box: Outbox, write: Write, lent: Lent | None = None) -> Ended:
@@ -121,6 +160,7 @@ class Writing:
             write.puts -= 1
             if lent is not None:
                 lent.users -= 1
+                self._lent -= 1
             if status is not Status.OK:
                 self._refuse(box, write, status)
 
@@ -142,7 +182,7 @@ class Writing:
         for write in box.writes:
             if write.noticed or write.status is not Status.OK:
                 continue
-            if write.puts:
+            if write.puts or write.begun < write.size:
                 break
             self._notify(box, write, conditional=False)
         while box.writes and self._is_over(box.writes[0]):

@@ -1,18 +1,24 @@
 """Messages whose remote write is refused while others are under way: they go by FIFO, and what is
 behind them comes behind them. No notice tells of bytes that are not there."""
 
+from functools import cache
+
 import pytest
 
+from lanai_hdl.remote.tables import COMMANDS
 from lanai_host.bus.base import PAGE_SIZE, run_now
+from lanai_host.operation import ErrorKind
 
-from .adapters import World
+from .adapters import Left, World
 from .test_order import Block, finish, meet, send
 
 CONTEXT = 1
 SIZES = (9000, 4, 100, 9000, 0, 3000, 64, 20_000)  # by puts from memory, in their notices, by copies
+LONG = (40_000, 4, 700_000, 150_000)  # in several puts, the first of them short; more than there are command buffers
 SEEDS = range(12)
 
 
+@cache
 def content(number, size):
     return bytes((17 * number + 7 * at + at // 251) % 255 + 1 for at in range(size))
 
@@ -52,8 +58,8 @@ def unmap_one(device):
 
 
 @pytest.mark.parametrize("harm", [withdraw_all, unmap_one])
-@pytest.mark.parametrize("at", [1, 4])
-def test_memory_that_is_gone_at_the_sender(harm, at):
+@pytest.mark.parametrize(("sizes", "at"), [(SIZES, 1), (SIZES, 4), (LONG, 1), (LONG, 3)])
+def test_memory_that_is_gone_at_the_sender(harm, sizes, at):
     """All sends are begun without waiting; before one of them the memory of those under way is
     harmed."""
     refused, counts = 0, []
@@ -63,7 +69,7 @@ def test_memory_that_is_gone_at_the_sender(harm, at):
             asked(device)
             before = told(device)
             sends = []
-            for number, size in enumerate(SIZES):
+            for number, size in enumerate(sizes):
                 if number == at:
                     harm(device)
                 sends.append(send(device, 1, content(number, size)))
@@ -73,31 +79,33 @@ def test_memory_that_is_gone_at_the_sender(harm, at):
             counts.append((written, queued))
 
         def receiver(device):
-            for number, (receive, block) in enumerate(receives(device, SIZES)):
+            for number, (receive, block) in enumerate(receives(device, sizes)):
                 finish(device, receive)
-                assert (receive.length, block.data) == (SIZES[number], content(number, SIZES[number]))
+                assert (receive.length, block.data) == (sizes[number], content(number, sizes[number]))
 
         World(2, seed).play([sender, receiver])
         written, queued = counts.pop()
-        refused += written + queued - len(SIZES)
+        refused += written + queued - len(sizes)
     assert refused > 0, "some that were begun as writes went by FIFO"
 
 
-@pytest.mark.parametrize("taken_back", [0, 1, 3, 5])
-def test_a_receive_is_taken_back_while_writes_are_under_way(taken_back):
+@pytest.mark.parametrize(
+    ("sizes", "taken_back"), [(SIZES, 0), (SIZES, 1), (SIZES, 3), (SIZES, 5), (LONG[:2], 0), (LONG[2:], 0)]
+)
+def test_a_receive_is_taken_back_while_writes_are_under_way(sizes, taken_back):
     """Its message goes to the next receive, and so on; the last message to one that is posted then."""
     outcomes = set()
     for seed in range(24):
 
         def sender(device):
             asked(device)
-            sends = [send(device, 1, content(number, size)) for number, size in enumerate(SIZES)]
+            sends = [send(device, 1, content(number, size)) for number, size in enumerate(sizes)]
             for one in sends:
                 finish(device, one)
             meet(device, 1)
 
         def receiver(device, seed=seed):
-            kept = receives(device, [max(SIZES)] * len(SIZES))
+            kept = receives(device, [max(sizes)] * len(sizes))
             for _ in range(seed % 12):
                 device.progress()
             receive, block = kept[taken_back]
@@ -106,12 +114,12 @@ def test_a_receive_is_taken_back_while_writes_are_under_way(taken_back):
             before = block.data
             if cancelled:
                 del kept[taken_back]
-                last = Block(size=max(SIZES))
+                last = Block(size=max(sizes))
                 kept.append((device.receive(0, 1, CONTEXT, last.body), last))
             for number, (one, theirs) in enumerate(kept):
                 finish(device, one)
-                assert one.length == SIZES[number]
-                assert theirs.data[: one.length] == content(number, SIZES[number])
+                assert one.length == sizes[number]
+                assert theirs.data[: one.length] == content(number, sizes[number])
             meet(device, 0)
             assert not cancelled or block.data == before, "no peer writes to it any more"
 
@@ -134,3 +142,92 @@ def test_a_short_message_does_not_overtake_a_long_one():
                 assert block.data == content(number, len(block.data))
 
         World(2, seed).play([sender, receiver])
+
+
+class Slow(World):
+    """Commands take effect once all ranks wait."""
+
+    def __init__(self, ranks, seed):
+        super().__init__(ranks, seed)
+        self.chance.random = float  # 0.0
+
+    def step(self):
+        pass
+
+
+def test_long_messages_to_two_peers_leave_one_after_the_other():
+    """Each has more puts than there are command buffers."""
+    begun_in_part = 0
+    for seed in SEEDS:
+
+        def sender(device):
+            nonlocal begun_in_part
+            for peer in (1, 2):
+                finish(device, device.receive(peer, 2, CONTEXT, Block().body))
+            sends = []
+            for peer in (1, 2):
+                sends.append(send(device, peer, content(peer, LONG[2])))
+                begun_in_part += device._sending._writing.busy
+            for one in sends:
+                finish(device, one)
+            assert told(device)[0] == len(sends), "all by remote write"
+
+        def receiver(device):
+            for receive, block in receives(device, LONG[2:3]):
+                finish(device, receive)
+                assert block.data == content(device.rank, LONG[2])
+
+        Slow(3, seed).play([sender, receiver, receiver])
+    assert begun_in_part > 0
+
+
+def test_the_notice_of_a_long_message_waits_for_what_has_not_begun():
+    """All puts that had buffers have ended, and requests have taken the buffers."""
+
+    def sender(device):
+        asked(device)
+        long = send(device, 1, content(0, LONG[2]))
+        assert device._sending._writing.busy
+        block = Block(size=100)
+        posted = [device.receive(1, 3, CONTEXT, block.body) for _ in range(COMMANDS)]
+        for _ in range(COMMANDS):
+            device._bus.world.carry_out(device.rank)
+        for one in (long, *posted):
+            finish(device, one)
+
+    def receiver(device):
+        for receive, block in receives(device, LONG[2:3]):
+            finish(device, receive)
+            assert block.data == content(0, LONG[2])
+        for one in [send(device, 0, content(0, 100), tag=3) for _ in range(COMMANDS)]:
+            finish(device, one)
+
+    Slow(2, 1).play([sender, receiver])
+
+
+def test_a_peer_is_lost_while_a_long_message_to_it_has_begun_in_part():
+    """No more of it leaves, and messages to others do."""
+
+    def sender(device):
+        asked(device)
+        long = send(device, 1, content(0, LONG[2]))
+        begun = device._sending._writing._unfinished[1]
+        puts = begun.puts
+        device._sending.lose(1, "it is lost")
+        finish(device, send(device, 2, b"there"))
+        assert (long.error.kind, begun.begun < LONG[2]) == (ErrorKind.PEER_FAILED, True)
+        assert puts == COMMANDS
+
+    def lost(device):
+        [(receive, _block)] = receives(device, LONG[2:3])
+        finish(device, device.receive(2, 4, CONTEXT, Block().body))
+        assert not receive.done
+        raise Left
+
+    def other(device):
+        block = Block(size=5)
+        finish(device, device.receive(0, 1, CONTEXT, block.body))
+        assert block.data == b"there"
+        finish(device, send(device, 1, b"", tag=4))
+
+    Slow(3, 1).play([sender, lost, other])
