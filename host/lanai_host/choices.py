@@ -18,6 +18,8 @@ class Choices:
         alltoall_short: block up to which alltoall combines blocks,
         alltoall_short_size: ... in communicators of at least so many processes.
         alltoall_at_once: processes up to which all receives and sends are posted at once.
+        alltoall_under_way: bytes that a process sends at a time in them, or one message if that is
+            longer; 0: all at once.
         long_vector, long_vector_per_rank: reduce and allreduce go by parts from the larger of the
             two on, the second of them for each process. The default was measured on mpi-np: 4 and 8
             ranks break even between 4 and 16 KB.
@@ -37,6 +39,7 @@ class Choices:
     alltoall_short: int = 256
     alltoall_short_size: int = 8
     alltoall_at_once: int = 32
+    alltoall_under_way: int = 0
     long_vector: int = 16 * 1024
     long_vector_per_rank: int = 0
     multicast: bool = False

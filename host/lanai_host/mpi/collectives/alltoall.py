@@ -1,6 +1,7 @@
 """All-to-all: Bruck for short blocks among many, everything posted at once among few, pairwise
 else."""
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
@@ -77,12 +78,19 @@ def exchange(link: Link, going: Sequence[Part], coming: Sequence[Part]) -> Steps
 
 def _in_windows(link: Link, order: Iterable[tuple[int, int]], going: Sequence[Part], coming: Sequence[Part]) -> Steps:
     """At most `alltoall_at_once` partners at a time, receives before sends, starting with the
-    neighbours so that the processes do not all begin with the same one."""
+    neighbours so that the processes do not all begin with the same one. All receives of a window are
+    posted before its sends, of which `alltoall_under_way` bytes are under way at a time."""
+    most = link.choices.alltoall_under_way
     pairs: Iterator[tuple[int, int]] = iter(order)
     while window := list(islice(pairs, link.choices.alltoall_at_once)):
-        operations: list[Operation] = [link.receive(source, *coming[source]) for _, source in window]
-        operations.extend(link.send(dest, *going[dest]) for dest, _ in window)
-        yield operations
+        receives: list[Operation] = [link.receive(source, *coming[source]) for _, source in window]
+        sends: deque[tuple[Operation, int]] = deque()
+        for dest, _ in window:
+            size = going[dest].size
+            while sends and most and sum(others for _, others in sends) + size > most:
+                yield [sends.popleft()[0]]
+            sends.append((link.send(dest, *going[dest]), size))
+        yield [*receives, *(send for send, _ in sends)]
 
 
 def exchange_in_place(link: Link, parts: Sequence[Part]) -> Steps:

@@ -118,7 +118,8 @@ class Link:
 
     def check(self) -> None:
         """Every message received so far had the size that this process's arguments ask for."""
-        for operation, size, rank in self._expected:
+        ended = [entry for entry in self._expected if entry[0].done]
+        for operation, size, rank in ended:
             if operation.error is not None and operation.error.kind is not ErrorKind.TRUNCATED:
                 raise device_error(self.call, operation.error, operation.length, rank)
             if operation.error is not None:
@@ -133,5 +134,5 @@ class Link:
                     f"{self.call}: rank {rank} sent {operation.length} bytes where rank {self.rank} expects {size}: "
                     "counts or datatypes do not match",
                 )
-        self._expected.clear()
+        self._expected[:] = [entry for entry in self._expected if not entry[0].done]
         self.under_way[:] = [entry for entry in self.under_way if not entry[0].done]

@@ -10,6 +10,7 @@ from ...adapter.remote import AdapterRemote
 from ...adapter.signals import interrupt_price, work
 from ...body import Body
 from ...bus.base import Bus, Wait, Watched, run_now
+from ...choices import Choices
 from ...config import HostConfig
 from ...device import MAX_TAG, Arrived, Pending, SendMode
 from ...operation import ANY_SOURCE, ErrorKind, Operation
@@ -48,6 +49,7 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         self.rank = attachment.rank
         self.size = len(attachment.places)
         options = MbcfOptions(**attachment.options)
+        self.choices = Choices(alltoall_under_way=options.alltoall)
         adapter = attachment.adapter
         packet = min(options.record, adapter.payload)
         self._adapter = opened = OpenedAdapter(bus, attachment, costs, packet)

@@ -14,6 +14,7 @@ RANGES = {
     "request_pages": (1, MOST_RING_PAGES),
     "window": (1, 64),
     "ask_from": (0, 1 << 30),
+    "alltoall": (0, 1 << 30),
     "direct": (0, 1 << 30),
     "first": (0, 1 << 16),
     "inline": (0, 512),
@@ -35,6 +36,8 @@ class MbcfOptions:
         window: requests that a receiver has outstanding at one peer.
         ask_from: bytes from which a receive is asked for. One of fewer bytes is asked for only
             together with such a one behind it. 0: each receive is, as in the paper.
+        alltoall: bytes that a rank sends at a time in an all-to-all (`Choices.alltoall_under_way`). 0:
+            all at once.
         direct: bytes from which a message in one run is written from the program's memory; shorter
             ones are copied first.
         first: bytes of a message of at least eight times as many that leave before the pages of the
@@ -53,6 +56,7 @@ class MbcfOptions:
     request_pages: int = 1
     window: int = 32
     ask_from: int = 65
+    alltoall: int = 8192
     direct: int = 2048
     first: int = 4096
     inline: int = 64

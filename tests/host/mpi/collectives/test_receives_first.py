@@ -111,3 +111,25 @@ def test_a_process_beyond_a_power_of_two_awaits_the_result_before_it_gives_its_p
     # Rank 0: one step. Rank 1: its neighbour's part, the exchange, the result. Rank 2: the exchange.
     begun = sorted(step for call, step in steps if call == "MPI_Allreduce" and step)
     assert begun == sorted([[RECEIVE, SEND], [RECEIVE], [RECEIVE, SEND], [SEND], [RECEIVE, SEND]])
+
+
+@pytest.mark.parametrize(("under_way", "sends"), [(0, [4]), (80, [2, 1, 1]), (119, [2, 1, 1]), (39, [1, 1, 1, 1])])
+def test_an_all_to_all_receives_from_all_and_sends_so_many_bytes_at_a_time(run, steps, under_way, sends):
+    """Blocks of 40 bytes. A step that begins another send waits for the oldest one only."""
+
+    def program(world):
+        comm, device = world.comm_world, world.comm_world.device
+        device.choices = dataclasses.replace(device.choices, alltoall_under_way=under_way)
+        rows, got = data(comm.rank, 5, 5), np.zeros(25, np.int64)
+        (each, cut), (each_into, cut_into) = parts(rows, 5, 5), parts(got, 5, 5)
+        for plan, going, coming in ((coll.alltoall, each, each_into), (coll.alltoallv, cut, cut_into)):
+            got[:] = 0
+            coll.run(comm, plan, going, coming)
+            assert np.array_equal(got, np.concatenate([data(other, 5, 5)[5 * comm.rank :][:5] for other in range(5)]))
+
+    run(5, program)
+    for call in ("MPI_Alltoall", "MPI_Alltoallv"):
+        begun = sorted(tuple(step) for name, step in steps if name == call and step)
+        first, *others = sends
+        expected = [(RECEIVE,) * 4 + (SEND,) * first, *((SEND,) * count for count in others)]
+        assert begun == sorted(expected * 5)

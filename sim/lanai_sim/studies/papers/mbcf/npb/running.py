@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lanai_host.errors import UserError
 
-OPTIONS = {"inline": 16, "record": 1408, "ask_from": 0, "first": 0}  # of `mbcf`, on the machine of the paper
+OPTIONS = {"inline": 16, "record": 1408, "ask_from": 0, "first": 0, "alltoall": 0}  # of `mbcf`, there
 MACHINE = ("--device", "mbcf", "--nic", "mbcf_100baset", "--host", "supersparc_85", "--fabric", "switching-hub",
            *(word for name, value in OPTIONS.items() for word in ("--option", f"{name}={value}")))  # fmt: skip
 WITHOUT_NETWORK = ("--device", "ideal", "--host", "supersparc_85")
