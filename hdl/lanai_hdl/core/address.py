@@ -62,11 +62,11 @@ class AddressUnit(wiring.Component):
         alu = self._alu
         summed, other = Signal(), Signal(32)
         sum_in_window = sum_is(alu.a, alu.b, alu.sum, REGISTERS_LOCAL, WINDOW_BIT)
-        other_in_window = other[WINDOW_BIT:] == REGISTERS_LOCAL >> WINDOW_BIT
+        other_in_window = self._other_is(REGISTERS_LOCAL, WINDOW_BIT)
         rest, takes_sum = Signal(32), Signal()
         m.d.comb += [
             summed.eq(self.pre & ~self.shifts & ~alu.logic),
-            other.eq(Mux(self.pre, Mux(self.shifts, self.shifted, alu.bits), self.base)),
+            other.eq(self._other(alu.bits, self.shifted, self.base)),
             self.addr.eq(Mux(summed, alu.sum, other)),
             self.window.eq(Mux(summed, sum_in_window, other_in_window)),
             # All but the sum, and whether that is wanted, is chosen before.
@@ -75,11 +75,17 @@ class AddressUnit(wiring.Component):
             self.bus.eq(Mux(takes_sum, alu.sum, rest)),
             # Either the SRAM ends below the window, or it reaches up to it and behind.
             self.sram.eq(
-                self._is(summed, other, 0, self._sram_bits) & (~self.window if self._limit == REGISTERS_LOCAL else 1)
+                Mux(summed, sum_is(alu.a, alu.b, alu.sum, 0, self._sram_bits), self._other_is(0, self._sram_bits))
+                & (~self.window if self._limit == REGISTERS_LOCAL else 1)
             ),
         ]
         return m
 
-    def _is(self, summed, other, value, low):
-        alu = self._alu
-        return Mux(summed, sum_is(alu.a, alu.b, alu.sum, value, low), other[low:] == value >> low)
+    def _other(self, bits, shifted, base):
+        """What of the three belongs to the address if that is no sum."""
+        return Mux(self.pre, Mux(self.shifts, shifted, bits), base)
+
+    def _other_is(self, value, low):
+        """Whether bits `low` and up of an address that is no sum are those of `value`. All that it
+        might be are compared beside the choice, not behind it."""
+        return self._other(*(one[low:] == value >> low for one in (self._alu.bits, self.shifted, self.base)))
