@@ -35,6 +35,8 @@ class AddressUnit(wiring.Component):
 
     `bus`: what the bus is to see, which is `addr` with `valid`, else `pc`; with `valid` and in the
     window it is `pc`, or with `busy` either.
+
+    With `early` it is known sooner where an address that is no sum lies, for more logic.
     """
 
     pre: In(1)
@@ -49,8 +51,9 @@ class AddressUnit(wiring.Component):
     window: Out(1)
     sram: Out(1)
 
-    def __init__(self, limit: int, alu: Alu):
+    def __init__(self, limit: int, alu: Alu, *, early: bool = False):
         self._alu = alu
+        self._early = early
         self._limit = limit
         self._sram_bits = (limit - 1).bit_length()
         if limit not in (1 << self._sram_bits, REGISTERS_LOCAL):
@@ -62,7 +65,7 @@ class AddressUnit(wiring.Component):
         alu = self._alu
         summed, other = Signal(), Signal(32)
         sum_in_window = sum_is(alu.a, alu.b, alu.sum, REGISTERS_LOCAL, WINDOW_BIT)
-        other_in_window = self._other_is(REGISTERS_LOCAL, WINDOW_BIT)
+        other_in_window = self._other_is(other, REGISTERS_LOCAL, WINDOW_BIT)
         rest, takes_sum = Signal(32), Signal()
         m.d.comb += [
             summed.eq(self.pre & ~self.shifts & ~alu.logic),
@@ -75,17 +78,23 @@ class AddressUnit(wiring.Component):
             self.bus.eq(Mux(takes_sum, alu.sum, rest)),
             # Either the SRAM ends below the window, or it reaches up to it and behind.
             self.sram.eq(
-                Mux(summed, sum_is(alu.a, alu.b, alu.sum, 0, self._sram_bits), self._other_is(0, self._sram_bits))
-                & (~self.window if self._limit == REGISTERS_LOCAL else 1)
+                self._is(summed, other, 0, self._sram_bits) & (~self.window if self._limit == REGISTERS_LOCAL else 1)
             ),
         ]
         return m
 
+    def _is(self, summed, other, value, low):
+        alu = self._alu
+        return Mux(summed, sum_is(alu.a, alu.b, alu.sum, value, low), self._other_is(other, value, low))
+
     def _other(self, bits, shifted, base):
-        """What of the three belongs to the address if that is no sum."""
+        """What of the three belongs to an address that is no sum."""
         return Mux(self.pre, Mux(self.shifts, shifted, bits), base)
 
-    def _other_is(self, value, low):
-        """Whether bits `low` and up of an address that is no sum are those of `value`. All that it
-        might be are compared beside the choice, not behind it."""
+    def _other_is(self, other, value, low):
+        """Whether bits `low` and up of `other` are those of `value`. With `early` all that it might
+        be is compared beside the choice, not behind it."""
+        if not self._early:
+            return other[low:] == value >> low
+        # All that it might be is compared beside the choice, not behind it.
         return self._other(*(one[low:] == value >> low for one in (self._alu.bits, self.shifted, self.base)))
