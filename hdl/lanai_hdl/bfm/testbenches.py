@@ -4,7 +4,7 @@ Amaranth's own context casts each expression, looks its signal up by an equal ke
 objects for each wait for a clock. A bench does this at each slot, so it cost more than the design.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from typing import Any
 
 from amaranth.hdl import Signal
@@ -49,37 +49,28 @@ class _Tick(TickTrigger):
         return wait.result
 
 
-def _tick(context: Any, name: Any, asked: Callable[[], TickTrigger]) -> TickTrigger:
-    """The trigger for the clock `name`: made once for each process, if it is one of ours."""
-    known: TickTrigger | None = context.ticks.get(name)
-    if known is None:
-        trigger = asked()
-        domain = trigger._domain
-        if domain.async_reset and domain.rst is not None:
-            return trigger
-        known = context.ticks[name] = _Tick(trigger._engine, trigger._process, domain=domain)
-    return known
+class _Ticks:
+    """A context whose triggers for clocks are made once for each process, if they are of ours."""
 
-
-class _ProcessContext(ProcessContext):
     def __init__(self, design: Any, engine: Any, process: Any) -> None:
-        super().__init__(design, engine, process)
-        self.ticks: dict[Any, TickTrigger] = {}
+        super().__init__(design, engine, process)  # type: ignore[call-arg]  # of the context beside it
+        self._ticks: dict[Any, TickTrigger] = {}
 
     def tick(self, domain: Any = "sync", *, context: Any = None) -> TickTrigger:
-        asked = super().tick
-        return asked(domain, context=context) if context else _tick(self, domain, lambda: asked(domain))
+        known = None if context else self._ticks.get(domain)
+        if known is None:
+            known = super().tick(domain, context=context)  # type: ignore[misc]
+            clock = known._domain
+            if not context and not (clock.async_reset and clock.rst is not None):
+                known = self._ticks[domain] = _Tick(known._engine, known._process, domain=clock)
+        return known
 
 
-class _TestbenchContext(TestbenchContext):
-    def __init__(self, design: Any, engine: Any, process: Any) -> None:
-        super().__init__(design, engine, process)
-        self.ticks: dict[Any, TickTrigger] = {}
+class _ProcessContext(_Ticks, ProcessContext):
+    pass
 
-    def tick(self, domain: Any = "sync", *, context: Any = None) -> TickTrigger:
-        asked = super().tick
-        return asked(domain, context=context) if context else _tick(self, domain, lambda: asked(domain))
 
+class _TestbenchContext(_Ticks, TestbenchContext):
     def get(self, expr: Any) -> Any:
         return self._engine.get_value(expr) if type(expr) is Signal else super().get(expr)
 

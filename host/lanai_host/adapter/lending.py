@@ -36,7 +36,7 @@ class Lending:
         self._exposures = exposures
         self._costs = costs
         self._lent: OrderedDict[int, Lent] = OrderedDict()  # by number of the exposure
-        self.crowded = False  # the last pages that were lent took the room of others
+        self.evicted = False  # the last pages that were lent took the room of others
 
     async def lend(
         self, address: int, size: int, *, writable: bool, access: Access = OWN_COMMANDS, lasting: bool = True
@@ -55,7 +55,7 @@ class Lending:
             before = len(self._lent)
             if not await self.make_room(start, length):
                 return None
-            self.crowded = len(self._lent) < before
+            self.evicted = len(self._lent) < before
             await self._charge(pages, HostCost.PIN_PAGE)
             pinned = await self._bus.pin(start, length, writable)
             exposure = await self._exposures.add(start, length, pinned.pages, access)

@@ -85,7 +85,7 @@ class Writing:
         if write.puts and first and not box.stream.barred and write.status is Status.OK:
             self._notify(box, write, conditional=True)
         self.end(box)
-        if direct and self._options.first and self._lending.crowded:
+        if direct and self._options.first and self._lending.evicted:
             await self._jobs.begin()
             await self._lending.take_back_ahead()
 
