@@ -5,11 +5,12 @@ from itertools import product
 import pytest
 
 
-def in_turn(first, second):
-    """Pairs for `parametrize`: by default as many as give every value of both a turn; the others
-    for .ci/run."""
+def in_turn(first, second, count=None):
+    """Pairs for `parametrize`: by default `count`, or as many as give every value of both a turn; the
+    others for .ci/run."""
     first, second = list(first), list(second)
-    chosen = {(n % len(first), n % len(second)) for n in range(max(len(first), len(second)))}
+    count = max(len(first), len(second)) if count is None else count
+    chosen = {(n % len(first), n % len(second)) for n in range(count)}
     pairs = product(range(len(first)), range(len(second)))
     return [pytest.param(first[a], second[b], marks=[] if (a, b) in chosen else pytest.mark.ci) for a, b in pairs]
 

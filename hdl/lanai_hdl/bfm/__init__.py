@@ -16,13 +16,13 @@ take `CocotbPins(dut, "pio")` (`lanai_hdl.bfm.cocotb`) for the interface `pio` o
 `run_cocotb` (`lanai_hdl.bfm.verilated`) converts, compiles and runs.
 """
 
+from ..program import Program
 from .bench_processor import BenchProcessor
 from .chip import Chip, Pair, Side, World
 from .hostmemory import HostMemory
 from .link import LinkSink, LinkSource, Packet
 from .pins import Pins
 from .pio import PioHost
-from .program import Program
 from .pysim import Bench, PysimPins, simulator, stream_get, stream_put
 from .sram import SramModel
 

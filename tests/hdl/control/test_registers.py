@@ -4,6 +4,7 @@ other's way."""
 import random
 
 import pytest
+from pairs import first_of
 
 from lanai_hdl.bfm import Bench, PysimPins
 from lanai_hdl.control.register_file import RegisterFile
@@ -124,7 +125,7 @@ def test_where_no_register_is(machine):
     run(machine, script)
 
 
-@pytest.mark.parametrize("eagerness", [0.3, 0.9])
+@pytest.mark.parametrize("eagerness", first_of(0.3, 0.9))
 def test_the_processor_goes_first_and_neither_sees_the_others(machine, eagerness):
     """Both work at once on registers of their own; the host waits, and gets what it wrote."""
 

@@ -88,6 +88,7 @@ def test_a_blocked_switch_drops_and_the_next_packet_passes():
     through_a_switch(SMALL, SwitchConfig(ports=2, nic=SMALL, blocked_slots=BLOCKED), sender, receiver)
 
 
+@pytest.mark.ci
 def test_a_sender_behind_a_stop_is_freed_by_its_own_reset():
     """CONTROL.RESET drops what is queued; the far side sees the packet end truncated when the next
     begins."""

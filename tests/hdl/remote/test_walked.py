@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from pairs import some_of
 
 from .bench import ALL, PAGE, Atomic, Op, Side, Status, play
 from .test_adapter import Link
@@ -31,7 +32,7 @@ def between(script, walked):
     return sides
 
 
-@pytest.mark.parametrize("walked", [ENDS[0], *(pytest.param(ends, marks=pytest.mark.ci) for ends in ENDS[1:])])
+@pytest.mark.parametrize("walked", some_of(1, ENDS))
 def test_writes_and_reads_move_every_byte(walked):
     chance = random.Random(1)
 
@@ -48,7 +49,7 @@ def test_writes_and_reads_move_every_byte(walked):
     between(script, walked)
 
 
-@pytest.mark.parametrize("walked", ENDS)
+@pytest.mark.parametrize("walked", some_of(1, ENDS))
 def test_atomics_and_records(walked):
     async def script(context, source, target):
         target.load(PAGE - 4, (7).to_bytes(4, "big"))
@@ -62,6 +63,7 @@ def test_atomics_and_records(walked):
     between(script, walked)
 
 
+@pytest.mark.ci
 def test_both_ends_walk_at_once():
     """Each reads from and writes to the other, and neither keeps a line: its tables are written all the
     time."""

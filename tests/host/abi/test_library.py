@@ -5,11 +5,11 @@ import json
 import subprocess
 
 import pytest
+from mpi_headers import read
 
 from lanai_host.abi import library
 from lanai_host.abi.binding import BINDINGS
 from lanai_host.abi.flavor import FLAVORS, INTERFACE
-from lanai_host.abi.header import read
 from lanai_host.abi.library import library_directory
 from lanai_host.abi.tables import REST, BadHandle, make
 from lanai_host.errors import UserError

@@ -109,7 +109,7 @@ end()
         pytest.param(BESIDE, 2, False, 0, marks=pytest.mark.ci),
         pytest.param(BESIDE, 3, True, 0, marks=pytest.mark.ci),
         (BESIDE, 4, True, 170),
-        (MIXED, 3, False, 0),
+        pytest.param(MIXED, 3, False, 0, marks=pytest.mark.ci),
     ],
     ids=["beside-2", "beside-3", "beside-4", "mixed-3"],
 )

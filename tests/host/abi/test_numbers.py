@@ -1,8 +1,8 @@
 """The numbers of another ABI, read from its header."""
 
 import pytest
+from mpi_headers import read
 
-from lanai_host.abi.header import read
 from lanai_host.abi.numbers import Numbers, Stray
 from lanai_host.mpi.constants import ANY_SOURCE, ANY_TAG, PROC_NULL, ThreadLevel
 from lanai_host.mpi.errors import ErrorClass

@@ -2,8 +2,7 @@
 names."""
 
 import pytest
-
-from lanai_host.abi import header
+from mpi_headers import read
 
 from .jobs import CLI, C, alone, mpicc, together
 
@@ -39,7 +38,7 @@ def wrapper(number, function):
 
 @pytest.fixture(scope="module")
 def shim(tmp_path_factory):
-    functions = header.read("mpi.h").functions
+    functions = read("mpi.h").functions
     wrappers = [wrapper(number, functions[name]) for number, name in enumerate(MPI_1_2)]
     source = tmp_path_factory.mktemp("shim") / "shim.c"
     source.write_text("\n".join([COUNTER % len(MPI_1_2), *wrappers, ""]))
@@ -84,7 +83,7 @@ def test_a_preloaded_shim_works_too(shim, tmp_path):
 
 def test_every_function_has_its_pmpi_name():
     """What the header declares as MPI_X can be called as PMPI_X."""
-    functions = [name for name in header.read("mpi.h").functions if name.startswith(("MPI_", "MPIX_"))]
+    functions = [name for name in read("mpi.h").functions if name.startswith(("MPI_", "MPIX_"))]
     text = f"""if True:
         import ctypes, os
         library = ctypes.CDLL(os.environ["MPI4PY_LIBMPI"] + "/libmpi.so.12")

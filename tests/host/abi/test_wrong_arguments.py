@@ -54,7 +54,7 @@ def test_every_function_is_tried(prototypes, all_cases):
 
 
 @pytest.mark.parametrize("own", first_of(0, 1))
-@pytest.mark.parametrize("mode", ["return", "user"])
+@pytest.mark.parametrize("mode", first_of("return", "user"))
 def test_wrong_arguments_are_refused(prototypes, all_cases, compiled, mode, own):
     done = alone(compiled, mode, str(own))
     assert "Traceback" not in done.stderr

@@ -23,11 +23,12 @@ def line_of(text):
     return found[0]
 
 
-@pytest.mark.parametrize(("seed", "ranks"), first_of((4, 5), (1, 2), (2, 2), (3, 4)))
+@pytest.mark.parametrize(("seed", "ranks"), first_of((1, 2), (4, 5), (2, 2), (3, 4)))
 def test_ideal_as_mpich(program, seed, ranks):
     assert line_of(on_lanai(program, seed, ranks, [])) == line_of(on_mpich(program, seed, ranks))
 
 
+@pytest.mark.ci
 def test_the_seed_decides_what_is_sent(program):
     digests = {line_of(on_lanai(program, seed, 2, [])).split()[-1] for seed in (1, 2, 1)}
     assert len(digests) == 2
@@ -42,7 +43,7 @@ def test_a_wrong_byte_is_found(tmp_path):
 
 @pytest.mark.parametrize(
     "setting",
-    [SETTINGS[1], *first_of(*(SETTINGS[n] for n in (2, 0, 3, -1)))],
+    first_of(*(SETTINGS[n] for n in (1, 2, 0, 3, -1))),
     ids=lambda setting: setting.name,
 )
 def test_nics_as_mpich(program, setting):

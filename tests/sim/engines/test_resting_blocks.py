@@ -196,6 +196,7 @@ ADAPTERS_CHANCES = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("streams", first_of(2, 0))
 def test_the_remote_memory_adapter_rests(streams):
     config = Remote(pages=2, peers=2, processes=1, payload=16, answers=1, streams=streams, stream_bytes=16)

@@ -66,6 +66,7 @@ def test_what_it_cannot_do_is_refused(arguments, text, tmp_path):
     assert text in run.stderr
 
 
+@pytest.mark.ci
 def test_an_engine_evaluates_a_run(tmp_path):
     program = ROOT / "examples" / "mpi" / "ring.py"
     journal = tmp_path / "accesses.txt"
@@ -88,6 +89,7 @@ def test_an_engine_is_refused_what_it_cannot_do(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.ci
 def test_a_fabric_joins_the_nics_of_a_run():
     program = ROOT / "examples" / "mpi" / "ring.py"
     run = lanai("run", "-q", "-n", "4", "--device", "echo", "--fabric", "hypercube:2", sys.executable, program)
@@ -103,6 +105,7 @@ def test_a_fabric_is_refused_what_it_cannot_be():
         assert text in run.stderr
 
 
+@pytest.mark.ci
 def test_a_paper_is_measured():
     run = lanai("paper", "echo", "--quick")
     assert run.returncode == 0, run.stderr

@@ -80,6 +80,7 @@ def test_an_unknown_device_or_too_large_an_sram_is_left_to_the_placer(device, na
     assert netlist == design(names)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("blocks", [(), ("remote",)])
 def test_a_build_places_them_beside_optional_blocks(blocks, monkeypatch, tmp_path):
     board = with_blocks(find("ulx3s-85f"), blocks)

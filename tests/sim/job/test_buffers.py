@@ -67,6 +67,7 @@ def needlessly_crossed(found):
     return [one for one in found if -(-(one[2] + one[1]) // 4096) > -(-one[1] // 4096)]
 
 
+@pytest.mark.ci
 def test_buffers_cross_no_more_pages_than_they_must():
     found, first, which = lanai("--buffers", "page")
     assert which == "page"

@@ -17,7 +17,8 @@ print(MPI.COMM_WORLD.gather([buffer.ctypes.data for buffer in buffers]))
 """
 
 
-@pytest.mark.parametrize("fork", [(), pytest.param(("--no-fork",), marks=pytest.mark.ci)])
+@pytest.mark.ci
+@pytest.mark.parametrize("fork", [(), ("--no-fork",)])
 def test_buffers_of_the_first_run_lie_as_those_of_the_next(fork, tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path))
     command = [sys.executable, "-m", "lanai_sim", "run", "-q", "-n", "2", *fork, sys.executable, "-c", PLACES]

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from pairs import first_of
 
 from lanai_firmware.compiler import build
 from lanai_hdl.config import lanai41
@@ -65,7 +66,9 @@ def test_a_kernel_sees_a_signal_at_its_next_turn():
     assert kernel.deadline == math.inf
 
 
-@pytest.mark.parametrize("make", [lambda layout: RtlEngine(layout, skip=False), PysimEngine], ids=["rtl", "pysim"])
+@pytest.mark.parametrize(
+    "make", first_of(lambda layout: RtlEngine(layout, skip=False), PysimEngine), ids=["rtl", "pysim"]
+)
 def test_an_engine_call_is_bounded(make):
     """NICs that are evaluated for ever, with nothing to tell."""
     engine = make(Layout(NIC, 2, PAIR.cables))
@@ -132,7 +135,7 @@ def test_a_limit_within_the_boot_is_reported(limit):
     assert "  nic 1: " in result.report
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", first_of(signal.SIGTERM, signal.SIGINT, signal.SIGHUP))
 def test_a_signal_ends_a_busy_run_with_its_report(number):
     script = (
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "

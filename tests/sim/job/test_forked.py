@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from pairs import in_turn
+from pairs import first_of, in_turn
 
 from lanai_host.simulator.forking import hides, may_fork
 
@@ -44,7 +44,7 @@ def arguments(way, folder, text):
     return {"script": ["probe.py"], "text": ["-c", text], "module": ["-m", "probe"]}[way]
 
 
-@pytest.mark.parametrize("way", ["script", "text", "module"])
+@pytest.mark.parametrize("way", first_of("script", "text", "module"))
 def test_a_program_sees_what_it_would_see_in_a_process_of_its_own(tmp_path, way):
     command = ["python", *arguments(way, tmp_path, PROBE), "one", "--two"]
     runs = [
@@ -56,7 +56,7 @@ def test_a_program_sees_what_it_would_see_in_a_process_of_its_own(tmp_path, way)
     assert "[0] words" in forked
 
 
-@pytest.mark.parametrize(("way", "end"), in_turn(["script", "text", "module"], ENDS))
+@pytest.mark.parametrize(("way", "end"), in_turn(["script", "text", "module"], ENDS, 3))
 def test_it_ends_as_it_would(tmp_path, way, end):
     command = ["python", *arguments(way, tmp_path, ENDS[end])]
     runs = [lanai("-n", "1", *flags, *command, cwd=tmp_path) for flags in ([], ["--no-fork"])]

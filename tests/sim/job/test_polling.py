@@ -75,6 +75,7 @@ def play(capfd, **options):
     return capfd.readouterr().out, result.sim_time, result.clocks
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("ranks_per_node", first_of(1, 3))
 def test_polls_that_nothing_can_answer_are_not_asked(capfd, asked, ranks_per_node):
     skipped = play(capfd, ranks_per_node=ranks_per_node)

@@ -6,6 +6,7 @@ import sys
 import time
 
 import pytest
+from pairs import first_of
 
 from lanai_sim.job import system_calls
 from lanai_sim.job.config import Exit
@@ -79,7 +80,7 @@ print(world.rank, text, f"{1e9 * (MPI.Wtime() - begun):.3f}", flush=True)
 """
 
 
-@pytest.mark.parametrize("device", ["ideal", "mpi-np"])
+@pytest.mark.parametrize("device", first_of("mpi-np", "ideal"))
 def test_a_rank_may_wait_in_accept_for_one_that_waits_for_simulated_time(device, tmp_path, capfd):
     program = tmp_path / "join.py"
     program.write_text(JOIN)

@@ -6,6 +6,7 @@ import sys
 import time
 
 import pytest
+from pairs import first_of
 
 from lanai_sim.job.config import Exit
 from lanai_sim.job.start import start
@@ -59,7 +60,7 @@ int main(int argc, char **argv) {
 
 
 @pytest.mark.parametrize(
-    ("flags", "place"), [(["-g"], "program.c:4"), (["-g", "-O2"], "program.c:4"), ([], "wait_for in program")]
+    ("flags", "place"), first_of((["-g", "-O2"], "program.c:4"), (["-g"], "program.c:4"), ([], "wait_for in program"))
 )
 def test_c_programs(flags, place, tmp_path):
     source, program = tmp_path / "program.c", tmp_path / "program"

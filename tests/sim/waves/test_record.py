@@ -71,6 +71,7 @@ def test_names_come_from_the_verilog():
     assert found["lanai_nic.nic"].enums == {"state$3": {0: "OFF", 1: "ON"}}
 
 
+@pytest.mark.ci
 def test_the_real_nic_has_names_all_over():
     found = waves.modules_of(nic_verilog(NicConfig(sram_size=32768)))
     assert found[NIC_TOP].enums["link_rx__kind"][1] == "HEAD"

@@ -9,10 +9,10 @@ packet without words, to everyone it might have been for, ends it.
 
 from collections.abc import Iterable
 
-from lanai_hdl.bfm.program import WINDOW, Program
 from lanai_hdl.isa import AluOp, encode
 from lanai_hdl.isa.formats import RI, RM
 from lanai_hdl.machine import SRAM_HOST, Control, Event, SendStart, host_offset, offset
+from lanai_hdl.program import WINDOW, Program
 
 from ...bus.base import Bus
 

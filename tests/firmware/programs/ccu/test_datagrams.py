@@ -111,7 +111,7 @@ def test_a_datagram_costs_the_work_of_one_packet(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("fault", "native"), in_turn([{"drop": 0.1}, {"damage": 0.1}, {"double": 0.1, "late": 0.1}], [False, True])
+    ("fault", "native"), in_turn([{"double": 0.1, "late": 0.1}, {"drop": 0.1}, {"damage": 0.1}], [False, True], 1)
 )
 def test_none_lost_none_doubled_order_kept(fault, native):
     chance = random.Random(3)

@@ -37,6 +37,7 @@ def all_to_all(device):
     wait(device, *sent)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("resident", "per_nic"), [(2, 1), pytest.param(3, 4, marks=pytest.mark.slow)])
 def test_all_to_all(resident, per_nic, monkeypatch):
     """Seven ranks, two pools a NIC; and four ranks a NIC, whose 28 channels share three."""

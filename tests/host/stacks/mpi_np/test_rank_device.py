@@ -6,6 +6,7 @@ import mmap
 import random
 
 import pytest
+from pairs import first_of
 
 from lanai_firmware.programs.mpi_np.codec import pack, packer, picker, unpack
 from lanai_firmware.programs.mpi_np.layout import Record, Request
@@ -148,11 +149,11 @@ def outcome(world, traffic):
 
 @pytest.mark.parametrize(
     ("config", "host"),
-    [
-        (McpConfig(), HostConfig()),
+    first_of(
         (McpConfig(messages=8, receives=8, any_receives=2, ack_slots=2), HostConfig(pinned_cache_pages=2)),
+        (McpConfig(), HostConfig()),
         (McpConfig(), HostConfig(host_matching=1)),
-    ],
+    ),
 )
 def test_it_does_what_the_coroutines_do(config, host):
     traffic = Traffic(seed=1)

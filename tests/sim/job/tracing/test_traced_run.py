@@ -204,6 +204,7 @@ def load(processes):
             spinner.wait()
 
 
+@pytest.mark.ci
 def test_the_same_events_beside_a_load(tmp_path):
     """Buffers come from malloc here, wherever it puts them: that must not depend on the load
     either."""

@@ -7,6 +7,7 @@ import pytest
 from lanai_sim.cli import main
 
 
+@pytest.mark.ci
 def test_mbcf_reaches_120_mb_per_s_also_from_memory_never_sent_from(tmp_path, expected):
     assert main(["bench", "stream", "--json", str(tmp_path / "stream.json")]) == 0
     figures = json.loads((tmp_path / "stream.json").read_text())["figures"]

@@ -1,8 +1,8 @@
-"""Small programs for benches, without a toolchain: registers written, events awaited."""
+"""Small programs for a NIC, without a toolchain: registers written, events awaited."""
 
-from ..isa import NOP, encode
-from ..isa.formats import BR, RM, SLI
-from ..machine import REGISTERS_LOCAL, offset
+from .isa import NOP, encode
+from .isa.formats import BR, RM, SLI
+from .machine import REGISTERS_LOCAL, offset
 
 WINDOW, VALUE = 20, 21  # general registers that the program uses
 
