@@ -1,6 +1,11 @@
 """A stream of messages from one rank to another in simulated time: its bandwidth when each message
 leaves memory that was never sent from (cold), and when all leave one buffer that was (warm); by
-blocking sends, and all at once by nonblocking ones. The receives are posted first."""
+blocking sends, and all at once by nonblocking ones.
+
+The receives are posted first, and each buffer begins at a page. Beside that: `unaligned`, where the
+first buffer begins one byte further, and `late`, where each receive is posted when the one before
+is done.
+"""
 
 import argparse
 
@@ -21,11 +26,11 @@ world, kept = MPI.COMM_WORLD, []
 size, count = map(int, sys.argv[2:])
 
 
-def buffers(distinct):
-    memory = mmap.mmap(-1, size * distinct)
-    memory.write(bytes(size * distinct))
+def buffers(distinct, offset):
+    memory = mmap.mmap(-1, offset + size * distinct)
+    memory.write(bytes(offset + size * distinct))
     kept.append(memory)  # no address comes again
-    parts = [memoryview(memory)[at : at + size] for at in range(0, size * distinct, size)]
+    parts = [memoryview(memory)[offset + at : offset + at + size] for at in range(0, size * distinct, size)]
     return [parts[n % distinct] for n in range(count)]
 
 
@@ -37,15 +42,21 @@ def send(parts, blocking):
         MPI.Request.Waitall([world.Isend(part, 1) for part in parts])
 
 
-def stream(parts, blocking):
-    receives = [world.Irecv(part, 0) for part in parts] if world.rank else []
+def receive(parts, posted):
+    MPI.Request.Waitall(posted)
+    for part in parts[len(posted) :]:
+        world.Recv(part, 0)
+
+
+def stream(parts, blocking, late):
+    posted = [world.Irecv(part, 0) for part in parts] if world.rank and not late else []
     world.Barrier()
     settled = MPI.Wtime() + SETTLED
     while MPI.Wtime() < settled:
         world.Iprobe(1 - world.rank, 1)
     begin = MPI.Wtime()
     if world.rank:
-        MPI.Request.Waitall(receives)
+        receive(parts, posted)
     else:
         send(parts, blocking)
     ends = world.gather(MPI.Wtime())
@@ -53,11 +64,12 @@ def stream(parts, blocking):
 
 
 found = {}
-for way in ("blocking", "nonblocking"):
-    found[f"cold.{way}_mb_per_s"] = stream(buffers(count), way == "blocking")
-    same = buffers(1)
-    stream(same[:1], True)
-    found[f"warm.{way}_mb_per_s"] = stream(same, way == "blocking")
+for setting, offset, late in (("", 0, False), ("unaligned.", 1, False), ("late.", 0, True)):
+    for way in ("blocking", "nonblocking"):
+        found[f"{setting}cold.{way}_mb_per_s"] = stream(buffers(count, offset), way == "blocking", late)
+        same = buffers(1, offset)
+        stream(same[:1], True, late)
+        found[f"{setting}warm.{way}_mb_per_s"] = stream(same, way == "blocking", late)
 if world.rank == 0:
     json.dump(found, open(sys.argv[1], "w"))
 """

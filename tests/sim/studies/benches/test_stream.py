@@ -11,10 +11,10 @@ from lanai_sim.cli import main
 def test_mbcf_reaches_120_mb_per_s_also_from_memory_never_sent_from(tmp_path, expected):
     assert main(["bench", "stream", "--json", str(tmp_path / "stream.json")]) == 0
     figures = json.loads((tmp_path / "stream.json").read_text())["figures"]
-    assert len(figures) == 4
+    assert len(figures) == 12
     for name, value in figures.items():
         expected(name, round(value, 6))
-        assert value >= 120
+        assert value >= (110 if ".late." in name else 120)
 
 
 @pytest.mark.parametrize(
