@@ -19,11 +19,19 @@ def classes():
         for path in sorted((ROOT / package).rglob("*.py")):
             parts = path.relative_to((ROOT / package).parent).with_suffix("").parts
             module = ".".join(parts).removesuffix(".__init__")
-            for node in ast.walk(ast.parse(path.read_text())):
-                if isinstance(node, ast.ClassDef):
-                    bases = {ast.unparse(base).split("[")[0].split(".")[-1] for base in node.bases}
-                    found.append((module, node.name, bases))
+            for node in _classes_in(ast.parse(path.read_text())):
+                bases = {ast.unparse(base).split("[")[0].split(".")[-1] for base in node.bases}
+                found.append((module, node.name, bases))
     return found
+
+
+def _classes_in(node):
+    """At any depth. Expressions are passed over: that takes half the time."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.ClassDef):
+            yield child
+        if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
+            yield from _classes_in(child)
 
 
 def implementations(contract):

@@ -21,7 +21,7 @@ def replaced(source):
             inner = {one.name for one in ast.walk(function) if one is not function and isinstance(one, ast.FunctionDef)}
             found += [
                 one.lineno
-                for one in ast.walk(function)
+                for one in (ast.walk(function) if inner else ())
                 if isinstance(one, ast.Assign)
                 and any(is_foreign(part) for target in one.targets for part in parts(target))
                 and any(isinstance(part, ast.Name) and part.id in inner for part in parts(one.value))

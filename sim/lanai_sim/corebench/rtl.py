@@ -21,7 +21,8 @@ from lanai_hdl.core.core import Core
 from lanai_hdl.core.retire import Retired
 from lanai_hdl.isa import TrapCause
 
-from ..engines.verilator import Model, library
+from ..engines import designs
+from ..engines.verilator import Model, Source, library
 
 TOP = "lanai_core"
 
@@ -69,9 +70,12 @@ def _retire_layout() -> str:
 
 @cache
 def _library(size: int) -> ctypes.CDLL:
-    text = verilog.convert(Core(size), name=TOP)
+    def make() -> list[Model]:
+        return [Model(TOP, {f"{TOP}.v": verilog.convert(Core(size), name=TOP)})]
+
+    source = Source((*designs.key(()), TOP, size), make)
     harness = files(__package__).joinpath("harness.cc").read_text()
-    path = library([Model(TOP, {f"{TOP}.v": text})], harness, extra={"retire_layout.h": _retire_layout()})
+    path = library(source, harness, extra={"retire_layout.h": _retire_layout()})
     loaded = ctypes.CDLL(str(path))
     for name, result, arguments in (
         ("new", ctypes.c_void_p, (ctypes.c_uint32,)),

@@ -21,6 +21,8 @@ from lanai_hdl.ring.config import RingConfig
 from lanai_hdl.segment.config import SegmentConfig
 from lanai_hdl.switch_config import SwitchConfig
 
+from .. import sources
+
 NIC_TOP = "lanai_nic"
 SWITCH_TOP = "lanai_switch"  # a segment has the same wires, and takes its place
 SOURCES = ("lanai_hdl", "lanai_sim.engines.gateware")  # packages; this module is the one file beside them
@@ -65,10 +67,8 @@ def key(designs: Sequence[Design]) -> tuple[object, ...]:
 def sources_digest() -> str:
     """Of the content of every file that decides the Verilog."""
     digest = hashlib.sha256()
-    for name, path in [("designs", Path(__file__)), *(entry for package in SOURCES for entry in _files(package))]:
-        content = path.read_bytes()
-        digest.update(f"{name} {len(content)}\n".encode())
-        digest.update(content)
+    for name, path in [("designs", __file__), *(entry for package in SOURCES for entry in _files(package))]:
+        sources.add(digest, name, path)
     return digest.hexdigest()
 
 
@@ -80,14 +80,13 @@ def tools() -> tuple[object, ...]:
     return (*map(_version, TOOLS), os.environ.get("AMARANTH_USE_YOSYS"), found)
 
 
-def _files(package: str) -> list[tuple[str, Path]]:
+def _files(package: str) -> list[tuple[str, str]]:
     """The sources of a package, each with a name that does not depend on where the package is."""
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
         raise UserError(f"the package {package!r} is not there as files; install openlanai with pip")
-    [root] = map(Path, spec.submodule_search_locations)
-    found = [path for path in root.rglob("*") if path.suffix in SUFFIXES]
-    return sorted((f"{package}/{path.relative_to(root)}", path) for path in found)
+    [root] = spec.submodule_search_locations
+    return sorted(sources.below(root, package, SUFFIXES))
 
 
 def _version(distribution: str) -> str:

@@ -12,22 +12,33 @@ from typing import Any
 
 from amaranth.back import verilog
 
+from lanai_firmware.programs.selftest.program import FIRMWARE as SELFTEST
 from lanai_hdl.boards import Board
 from lanai_host.bus.base import BusError
 from lanai_host.bus.serial import SerialLine
 
-from ..engines.verilator import Model, library
+from ..engines import designs
+from ..engines.verilator import Model, Source, library
 from .bitstream import board_top
 
 TOP = "lanai_board"
 TIMEOUT_BITS = 100_000  # bit times of silence after which the board is taken for dead
 
 
+def _source(board: Board) -> Source:
+    """Its top, elaborated only if the cache lacks the library: that takes seconds."""
+
+    def make() -> list[Model]:
+        return [Model(TOP, {f"{TOP}.v": verilog.convert(board_top(board), name=TOP)})]
+
+    key = (*designs.key(()), TOP, repr(board.config), board.divisor, *SELFTEST.words(board.config))
+    return Source(key, make)
+
+
 @cache
 def _library(board: Board) -> ctypes.CDLL:
-    text = verilog.convert(board_top(board), name=TOP)
     harness = files(__package__).joinpath("board_harness.cc").read_text()
-    loaded = ctypes.CDLL(str(library([Model(TOP, {f"{TOP}.v": text})], harness, optimize="-O1")))
+    loaded = ctypes.CDLL(str(library(_source(board), harness, optimize="-O1")))
     for name, result, arguments in (
         ("new", ctypes.c_void_p, (ctypes.c_uint32,)),
         ("delete", None, (ctypes.c_void_p,)),
