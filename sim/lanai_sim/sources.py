@@ -7,12 +7,12 @@ costs a measurement; a row of other code would cost a wrong answer.
 """
 
 import hashlib
-import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
+from lanai_hdl import source_files
 from lanai_host import plugins
 
 PACKAGES = ("lanai_hdl", "lanai_firmware", "lanai_host", "lanai_sim")
@@ -35,17 +35,7 @@ def roots() -> dict[str, Path]:
 
 def code(places: Mapping[str, Path]) -> list[tuple[str, str]]:
     """Every source file, with a name that does not depend on where the packages are."""
-    return sorted(found for name, root in places.items() for found in below(str(root), name, CODE))
-
-
-def below(directory: str, name: str, suffixes: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Each file with such a suffix: its name, which begins with `name`, and where it is. Every run does
-    this: Path.rglob takes ten times as long."""
-    for entry in os.scandir(directory):
-        if entry.is_dir(follow_symlinks=False):
-            yield from below(entry.path, f"{name}/{entry.name}", suffixes)
-        elif os.path.splitext(entry.name)[1] in suffixes:
-            yield f"{name}/{entry.name}", entry.path
+    return sorted(found for name, root in places.items() for found in source_files.below(str(root), name, CODE))
 
 
 def digest() -> str:
@@ -55,15 +45,8 @@ def digest() -> str:
     for tool in TOOLS:
         made.update(f"{tool} {_version(tool)}\n".encode())
     for name, path in code(roots()):
-        add(made, name, path)
+        source_files.add(made, name, path)
     return made.hexdigest()[:16]
-
-
-def add(digest: "hashlib._Hash", name: str, path: str) -> None:
-    """A file's name and content."""
-    with open(path, "rb", buffering=0) as file:
-        content = file.read()
-    digest.update(f"{name} {len(content)}\n".encode() + content)
 
 
 def _version(tool: str) -> str:

@@ -15,13 +15,12 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from lanai_hdl import source_files
 from lanai_hdl.config import NicConfig
 from lanai_hdl.errors import UserError
 from lanai_hdl.ring.config import RingConfig
 from lanai_hdl.segment.config import SegmentConfig
 from lanai_hdl.switch_config import SwitchConfig
-
-from .. import sources
 
 NIC_TOP = "lanai_nic"
 SWITCH_TOP = "lanai_switch"  # a segment has the same wires, and takes its place
@@ -68,7 +67,7 @@ def sources_digest() -> str:
     """Of the content of every file that decides the Verilog."""
     digest = hashlib.sha256()
     for name, path in [("designs", __file__), *(entry for package in SOURCES for entry in _files(package))]:
-        sources.add(digest, name, path)
+        source_files.add(digest, name, path)
     return digest.hexdigest()
 
 
@@ -86,7 +85,7 @@ def _files(package: str) -> list[tuple[str, str]]:
     if spec is None or not spec.submodule_search_locations:
         raise UserError(f"the package {package!r} is not there as files; install openlanai with pip")
     [root] = spec.submodule_search_locations
-    return sorted(sources.below(root, package, SUFFIXES))
+    return sorted(source_files.below(root, package, SUFFIXES))
 
 
 def _version(distribution: str) -> str:

@@ -31,7 +31,7 @@ def python(program, *arguments):
 
 
 def test_every_module_that_elaboration_imports_is_in_the_key():
-    covered = {path for package in designs.SOURCES for _, path in designs._files(package)}
+    covered = {Path(path) for package in designs.SOURCES for _, path in designs._files(package)}
     covered |= {Path(designs.__file__), Path(designs.__file__).with_name("__init__.py"), Path(lanai_sim.__file__)}
     loaded = {Path(name) for name in python(LOADED).split()}
     assert len(loaded) > 20
