@@ -66,7 +66,7 @@ def both(setting: Setting, what: str, program: str, arguments: Sequence[int]) ->
 
 
 def round_trip(setting: Setting, quick: bool) -> Figures:
-    return both(setting, "rtt", programs.ROUND_TRIP, (3 if quick else 8, *ROUND_TRIP_SIZES))
+    return both(setting, "rtt", programs.ROUND_TRIP, (8 if quick else 24, *ROUND_TRIP_SIZES))
 
 
 def bandwidth(setting: Setting, sizes: Sequence[int], quick: bool, name: str = "bandwidth") -> Figures:

@@ -80,6 +80,6 @@ STUDY = Study(
     ways=answers.ways,
     draw=draw,
     why_not=answers.why_not,
-    revision=5,
+    revision=6,
     inputs={"npb": building.check},
 )
