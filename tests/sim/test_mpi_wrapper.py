@@ -121,6 +121,7 @@ def test_options_that_cannot_act_are_refused():
         assert words in done.stderr
 
 
+@pytest.mark.ci
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 def test_make_with_the_wrapper_as_compiler(project):
     """make exports CC and CXX, which the wrapper must not run again. No more processes are allowed

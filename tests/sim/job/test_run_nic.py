@@ -42,6 +42,7 @@ def ping(**options):
     return start(command, 2, "mpi-np", **options)
 
 
+@pytest.mark.ci
 def test_a_message_goes_through_every_layer_and_costs_the_same_beside_a_load(capfd):
     quiet = ping()
     assert (quiet.code, quiet.report) == (0, "")

@@ -106,6 +106,7 @@ def test_memory_that_cannot_be_pinned_is_an_error_and_nothing_else():
     World(2).run(program)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("count", [200])
 def test_so_many_requests_outstanding(count):
     """Posted from the last to the first, so that almost all wait; each gets its own message."""
