@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from lanai_hdl.machine import host_offset
+from lanai_hdl.machine import REGISTERS_HOST, host_offset
 
 from ..engines.base import Engine
 from ..kernel.node import Node
@@ -22,12 +22,14 @@ MORE = (
 @dataclass
 class Traffic:
     """What one NIC counted, from its power-up to the end, in `slots` slots, of which the engine
-    evaluated some and skipped the others. `flaw`: why that is not all, if it is not."""
+    evaluated some and skipped the others. `flaw`: why that is not all, if it is not. `blocks`: what
+    each optional block counted, by its name, since the NIC was reset last."""
 
     slots: int
     counts: dict[str, int]
     evaluated: int = 0
     flaw: str = ""
+    blocks: dict[str, dict[str, int]] = field(default_factory=dict)
 
 
 @dataclass
@@ -49,7 +51,7 @@ class Summary:
         boot = f", after {format_time(self.started)} in which the NICs booted" if self.nics else ""
         found = [f"{len(self.ends)} ranks took {format_time(max(self.ends) - self.started)} of simulated time{boot}"]
         if self.nics:
-            found += [self._ranks(), self._links(), self._processors()]
+            found += [self._ranks(), self._links(), self._processors(), *self._blocks()]
             found += [f"the ranks' buffers lay as {self.placement}"] if self.placement else []
             found += [f"not in these figures: {nic.flaw}" for nic in self.nics if nic.flaw]
         return [*found, MORE]
@@ -62,6 +64,8 @@ class Summary:
             found["run.boot_us"] = self.started / 1e6
             found["run.nic_cycles"] = sum(nic.slots for nic in self.nics) // SLOTS_A_CYCLE
             found["run.nic_cycles_evaluated"] = sum(nic.evaluated for nic in self.nics) // SLOTS_A_CYCLE
+            for counts in self._block_counts().values():
+                found |= {f"run.{name.lower()}": count for name, count in counts.items()}
         return found
 
     def _ranks(self) -> str:
@@ -84,6 +88,23 @@ class Summary:
             f"{share(waited, slots)}"
         )
 
+    def _blocks(self) -> list[str]:
+        lines = []
+        for block, counts in self._block_counts().items():
+            happened = [f"{name} {count}" for name, count in counts.items() if count]
+            lines.append(f"the NICs' block {block}: {', '.join(happened) or 'nothing counted'}")
+        return lines
+
+    def _block_counts(self) -> dict[str, dict[str, int]]:
+        """Of all NICs together."""
+        found: dict[str, dict[str, int]] = {}
+        for nic in self.nics:
+            for block, counts in nic.blocks.items():
+                mine = found.setdefault(block, dict.fromkeys(counts, 0))
+                for name, count in counts.items():
+                    mine[name] += count
+        return found
+
     def _sum(self, name: str) -> int:
         return sum(nic.counts.get(name, 0) for nic in self.nics)
 
@@ -99,7 +120,7 @@ def traffic(engine: Engine, nodes: Sequence[Node]) -> list[Traffic]:
     found = []
     for node, slot, steps in zip(nodes, slots, evaluated, strict=True):
         counts, flaw = _counts(engine, node)
-        found.append(Traffic(slot, counts, steps, flaw))
+        found.append(Traffic(slot, counts, steps, flaw, {} if flaw else _of_blocks(engine, node)))
     return found
 
 
@@ -111,3 +132,13 @@ def _counts(engine: Engine, node: Node) -> tuple[dict[str, int], str]:
     counts = {name: value + node.kept.get(name, 0) for name, value in zip(COUNTED, values, strict=True)}
     lost = node.was_reset and not node.kept
     return counts, f"what nic {node.number} counted before it was reset" if lost else ""
+
+
+def _of_blocks(engine: Engine, node: Node) -> dict[str, dict[str, int]]:
+    found = {}
+    for block in engine.layout.nic.blocks:
+        counters = block.declares.counters
+        values = read(engine, node.number, [REGISTERS_HOST + counter.offset for counter in counters])
+        if counters and len(values) == len(counters):
+            found[block.name] = {counter.name: value for counter, value in zip(counters, values, strict=True)}
+    return found

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from warm import lanai
 
 from lanai_sim.job.summary import MORE, Summary, Traffic
 
@@ -28,6 +29,29 @@ def test_shares_and_counts():
 def test_troubles_are_told_by_name():
     lines = Summary(0, [10], [{}], [Traffic(10, {"RX_CRC_ERRORS": 2, "LBUS_FAULTS": 1})]).lines()
     assert lines[2] == "the links: 0 packets in 0 words; RX_CRC_ERRORS 2, LBUS_FAULTS 1"
+
+
+def test_what_optional_blocks_counted_is_told_of_all_nics_together():
+    nics = [Traffic(10, {}, blocks={"remote": {"REMOTE_PACKETS": count, "REMOTE_STALE": 0}}) for count in (2, 3)]
+    summary = Summary(0, [10], [{}], nics)
+    assert summary.lines()[4] == "the NICs' block remote: REMOTE_PACKETS 5"
+    assert summary.figures()["run.remote_packets"] == 5
+    assert summary.figures()["run.remote_stale"] == 0
+    assert Summary(0, [10], [{}], [Traffic(10, {}, blocks={"a": {"B": 0}})]).lines()[4].endswith("nothing counted")
+
+
+def test_the_adapters_counters_are_those_of_the_run(tmp_path):
+    file = tmp_path / "figures.json"
+    drop = ("--fault", "drop * rate=0.2 seed=1")
+    for options in ((), drop):
+        done = lanai(
+            "run", "-n", "2", "--device", "mbcf", "--json", file, *options, sys.executable, *BARRIER[1:], timeout=60
+        )
+        assert done.returncode == 0, done.stderr
+        figures = json.loads(file.read_text())["figures"]
+        assert figures["run.remote_packets"] >= figures["run.remote_served"] > 0
+        assert (figures["run.remote_timeouts"] > 0) == (options == drop)
+        assert ("REMOTE_TIMEOUTS" in done.stderr) == (options == drop)
 
 
 def test_a_run_that_never_began_says_nothing():
