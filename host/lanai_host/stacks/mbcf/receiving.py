@@ -29,7 +29,8 @@ class Inbox:
     Attributes:
         token, room: the word at the peer in which this rank says that its FIFO has room again.
         message: whose bytes come now.
-        told: the refusal that the peer has been told of last, and how often it was told.
+        told, times: the refusal that the peer has been told of last, if no record has come since, and how
+            often it was told of any.
     """
 
     peer: int
@@ -39,6 +40,12 @@ class Inbox:
     message: Message | None = None
     told: int | None = None
     times: int = 0
+
+    def drop(self) -> None:
+        """The oldest record has been taken. If the peer was told of a refusal, that is over: the record
+        came after it. The next one may stand at the same count, which wraps."""
+        self.fifo.drop()
+        self.told = None
 
 
 class Receiving:
@@ -134,7 +141,7 @@ class Receiving:
                 news = await self._serve(box, record) or news
             if box.message is not None and box.message.whole:
                 box.message = None
-            box.fifo.drop()
+            box.drop()
         self._tell_room(box)
         return news
 
