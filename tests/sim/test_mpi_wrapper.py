@@ -154,6 +154,7 @@ def test_the_name_of_a_wrapper_is_refused_where_a_compiler_is_chosen():
     assert "'mpicc' is an MPI wrapper" in done.stderr
 
 
+@pytest.mark.ci
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="cmake is not installed")
 def test_cmake_finds_it(project):
     (project / "CMakeLists.txt").write_text(

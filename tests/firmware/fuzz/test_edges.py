@@ -218,6 +218,7 @@ def test_literals_and_ranges_that_differ_are_found(tmp_path, monkeypatch, fault)
         assert any(re.search(shape, text) for text in found), shape
 
 
+@pytest.mark.ci
 def test_a_copy_that_overwrites_its_source_is_found(tmp_path, monkeypatch):
     break_copies(monkeypatch, tmp_path)
     found = []

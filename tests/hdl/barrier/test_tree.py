@@ -143,6 +143,7 @@ def test_it_comes_to_rest():
     tree.run(script, script, script)
 
 
+@pytest.mark.ci
 def test_only_a_switch_for_several_has_inputs_for_its_part():
     assert "barrier_parent" not in rtlil.convert(Switch(SwitchConfig(3, barrier=0b111)), name="top")
     assert "barrier_parent" in rtlil.convert(Switch(SwitchConfig(3, barrier=0b111, cascaded=True)), name="top")

@@ -215,6 +215,7 @@ def test_modules_are_chosen_by_name_or_pattern(tmp_path, monkeypatch):
         suite.modules(["test_z"], ideal)
 
 
+@pytest.mark.ci
 def test_ranks_of_real_mpich_are_told_apart():
     """Whatever mpiexec does with their lines."""
     pytest.importorskip("mpi4py")
