@@ -1,5 +1,7 @@
 """Routes to where no NIC is: what a NIC alone makes of them, and what a switch does."""
 
+import pytest
+
 from lanai_hdl.bfm import Bench
 from lanai_hdl.bfm.chip import Side
 from lanai_hdl.machine import Event, Verdict
@@ -40,6 +42,7 @@ WAYS = {
 }
 
 
+@pytest.mark.ci
 def test_through_a_switch_only_what_is_routed_well_arrives():
     """Each bad packet is counted where it ends; the sound one behind it arrives, and all of the
     receiver's SRAM but its buffer stays."""

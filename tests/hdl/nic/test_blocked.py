@@ -40,6 +40,7 @@ def through_a_switch(nic_config, switch_config, *scripts):
     bench.run()
 
 
+@pytest.mark.ci
 def test_a_blocked_nic_resets_itself_and_the_path_is_free_again():
     """Receiver without a buffer, configured as the hardware of 1999: its reset drains the switch
     and the sender, and it works anew."""

@@ -99,6 +99,7 @@ if MPI.COMM_WORLD.rank == 0:
 """
 
 
+@pytest.mark.ci
 def test_a_poll_for_what_never_comes_meets_the_limit():
     def end(**options):
         result = start((sys.executable, "-c", FOR_EVER), 2, "mpi-np", max_sim_time=LIMIT, **options)
