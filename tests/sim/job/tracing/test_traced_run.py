@@ -240,6 +240,7 @@ def test_packets_that_go_wrong_are_told(tmp_path):
     assert (trace.messages["completed"] >= 0).all()
 
 
+@pytest.mark.ci
 def test_whatever_chunk_is_missing_the_rest_is_read(both, tmp_path):
     data = both[2].path.read_bytes()
     edges = ends_of_chunks(data)
@@ -263,6 +264,7 @@ elif world.rank == 3:
 """
 
 
+@pytest.mark.ci
 def test_work_for_the_second_rank_of_a_nic_belongs_to_its_message(tmp_path):
     """Request slots are counted over all endpoints of a NIC."""
     result = launch(SECOND_RANKS, tmp_path / "t", size=4, ranks_per_node=2)
