@@ -1,40 +1,57 @@
 """What a receiver tells a peer whose records its FIFO refused."""
 
-from unittest.mock import Mock
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 
+from lanai_host.bus.base import run_now
+from lanai_host.config import HostConfig
 from lanai_host.stacks.mbcf.receiving import Inbox, Receiving
 
+PEER = 1
 
-@pytest.fixture
-def box():
-    return Inbox(1, Mock(refused=None), Mock(), 64)
+
+class Fifo:
+    """So many records of a byte; where it began to refuse, if it does."""
+
+    def __init__(self):
+        self.records, self.refused = 0, None
+
+    def look(self):
+        return self.records > 0
+
+    def record(self):
+        return memoryview(b".")
+
+    def drop(self):
+        self.records -= 1
 
 
 @pytest.fixture
 def receiving():
-    return Receiving(Mock(), Mock(), Mock(), Mock(), Mock(), Mock(), 1024)
+    jobs, matching = Mock(), Mock(any_source=[])
+    made = Receiving(AsyncMock(), jobs, matching, AsyncMock(), Mock(), HostConfig(), 1024)
+    long = Mock(receive=None, data=bytearray(8), here=0, whole=False)  # of which all records are
+    made.boxes[PEER] = Inbox(PEER, Fifo(), Mock(), 64, message=long)
+    return made
 
 
-def told(receiving):
+def told(receiving, records, refused):
+    """How often the peer has been told that there is room, once these records were taken."""
+    fifo = receiving.boxes[PEER].fifo
+    fifo.records, fifo.refused = records, refused
+    run_now(receiving.look())
+    assert fifo.records == 0
     return receiving._jobs.add.call_count
 
 
-def test_a_refusal_is_told_once(box, receiving):
-    receiving._tell_room(box)
-    assert told(receiving) == 0
-    box.fifo.refused = 4096
-    receiving._tell_room(box)
-    receiving._tell_room(box)
-    assert (told(receiving), box.times) == (1, 1)
+def test_a_refusal_is_told_once(receiving):
+    assert told(receiving, 1, None) == 0
+    assert told(receiving, 1, 4096) == 1
+    assert told(receiving, 0, 4096) == 1
 
 
-def test_the_next_refusal_is_told_also_at_the_same_count(box, receiving):
-    """Counts of bytes wrap at 1 MiB. A record that is taken in between tells the two apart."""
-    box.fifo.refused = 4096
-    receiving._tell_room(box)
-    box.drop()
-    box.fifo.drop.assert_called_once_with()
-    receiving._tell_room(box)
-    assert (told(receiving), box.times) == (2, 2)
+def test_the_next_refusal_is_told_also_at_the_same_count(receiving):
+    """Counts of bytes wrap at 1 MiB. A record that came in between tells the two apart."""
+    assert told(receiving, 1, 4096) == 1
+    assert told(receiving, 1, 4096) == 2

@@ -29,7 +29,7 @@ ON_FOUR = (
 BETTER = (
     "By the speeds that the programs print. LU's receives name no source, so it takes as long either way. Two of "
     "SP's messages of 23 KB do not fit in a FIFO, which then refuses records until the receiver has emptied it. With "
-    "requests that happens more often, and a few packets are dropped and sent again after the timeout, 5 ms."
+    "requests that happens more often, and a few packets are dropped and sent again after the timeout."
 )
 
 NO_NPB = "Not in this run: it takes NPB, in the folder that `--npb DIR` names."
