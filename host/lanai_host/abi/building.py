@@ -2,7 +2,6 @@
 
 import json
 import keyword
-import sys
 import sysconfig
 from pathlib import Path
 
@@ -38,11 +37,11 @@ _FORMS = {
 }
 
 
-def build(flavor: Flavor, work: Path, directory: Path, paths: list[str], libpython: str) -> None:
-    """Fill `work`, which becomes `directory`. `paths`: where Python finds our packages."""
+def build(flavor: Flavor, work: Path, directory: Path, interpreter: str, paths: list[str], libpython: str) -> None:
+    """Fill `work`, which becomes `directory`. `paths`: where `interpreter` finds our packages."""
     header = read(flavor.header)
     boot = _boot(flavor, directory, paths)
-    _compile_front(generate.front(header, flavor, sys.executable, libpython, boot), flavor, work)
+    _compile_front(generate.front(header, flavor, interpreter, libpython, boot), flavor, work)
     _compile_bridge(header, flavor, work)
     (work / INTERFACE).write_text(json.dumps(interface(header, flavor)))
     for name in flavor.links:

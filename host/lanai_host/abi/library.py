@@ -26,7 +26,14 @@ def library_directory(flavor: str = "mpich") -> Path:
 def _build(flavor: Flavor, work: Path, directory: Path) -> None:
     from .building import build  # brings C parsers along
 
-    build(flavor, work, directory, _paths(), shared_libpython())
+    build(flavor, work, directory, _interpreter(), _paths(), shared_libpython())
+
+
+def _interpreter() -> str:
+    """The path of this interpreter, by one of its names: `python` and `python3` of an environment
+    share a library."""
+    usual = Path(sys.executable).with_name("python3")
+    return str(usual) if usual.exists() and usual.samefile(sys.executable) else sys.executable
 
 
 def shared_libpython() -> str:
@@ -58,7 +65,7 @@ def _key(flavor: Flavor) -> str:
     include = include_directory()
     headers = [path.read_bytes() for path in sorted(include.glob("mpi*.h"))]
     home = str(cache.directory())  # the boot text names it
-    parts = [flavor.name, sys.version, sys.executable, shared_libpython(), version("cffi"), home, *_paths()]
+    parts = [flavor.name, sys.version, _interpreter(), shared_libpython(), version("cffi"), home, *_paths()]
     return cache.key_of([*parts, *headers, *_sources()])
 
 

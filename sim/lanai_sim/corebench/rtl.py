@@ -22,7 +22,8 @@ from lanai_hdl.core.retire import Retired
 from lanai_hdl.isa import TrapCause
 
 from ..engines import designs
-from ..engines.verilator import Model, Source, library
+from ..engines.verilated import Model
+from ..engines.verilator import Source, library
 
 TOP = "lanai_core"
 

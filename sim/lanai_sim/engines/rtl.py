@@ -20,8 +20,10 @@ from .base import Access, Burst, Engine, Event, FaultKind, Layout, Planned
 from .declared import BURST, EVENT, FAULT, INPUTS, PIO, Ending, header
 from .designs import NIC_TOP, SWITCH_TOP, Design
 from .elaboration import elaborate
+from .objects import Unit
 from .usual import rewrite, values
-from .verilator import Model, Source, Unit, library
+from .verilated import Model
+from .verilator import Source, library
 
 COMMON = ("engine.h", "faults.h", "memory.h", "state.h", "trace.h", "units.h")  # headers of all that is compiled
 HEADERS = {  # and of what one file is made of

@@ -18,7 +18,8 @@ from lanai_host.bus.base import BusError
 from lanai_host.bus.serial import SerialLine
 
 from ..engines import designs
-from ..engines.verilator import Model, Source, library
+from ..engines.verilated import Model
+from ..engines.verilator import Source, library
 from .bitstream import board_top
 
 TOP = "lanai_board"

@@ -102,6 +102,19 @@ def test_a_directory_that_a_program_adds_to_its_path_makes_no_other_library(dire
     assert library._paths()[0] == str(tmp_path)
 
 
+def test_all_names_of_an_interpreter_share_a_library(tmp_path, monkeypatch):
+    """An environment has `python` and `python3`; commands name one, and users the other."""
+    python, python3, other = (tmp_path / name for name in ("python", "python3", "elsewhere"))
+    for path in (python, other):
+        path.write_text("")
+    python3.symlink_to(python)
+    keys = []
+    for path in (python, python3, other):
+        monkeypatch.setattr(library.sys, "executable", str(path))
+        keys.append(library._key(FLAVORS["mpich"]))
+    assert keys[0] == keys[1] != keys[2]
+
+
 def test_a_rank_does_not_load_what_builds_the_library(directory):
     """Programs start several ranks at once, and each would spend a tenth of a second on it."""
     script = (

@@ -17,8 +17,10 @@ from lanai_host.compilers import Language, find
 from lanai_host.simulator.transport import HEADER, PARTS
 from lanai_sim.corebench import rtl as core
 from lanai_sim.engines import rtl, verilator
+from lanai_sim.engines.objects import COMPILE, defines
 from lanai_sim.engines.replay import INPUTS, Inputs
 from lanai_sim.engines.usual import choose
+from lanai_sim.engines.verilated import verilate, verilator_root
 from lanai_sim.fpga import board_rtl
 
 WARNINGS = ("-Wall", "-Wextra", "-Werror")
@@ -46,12 +48,12 @@ def complain(build, module, monkeypatch, folder):
     made.mkdir()
     own.mkdir()
     for model in models.make() if isinstance(models, verilator.Source) else models:
-        verilator.verilate(model, given["trace"], made)
+        verilate(model, given["trace"], made)
     for number, (text, headers) in enumerate(given["texts"]):
         for name, content in {**headers, f"text{number}.cc": text}.items():
             (own / name).write_text(content)
-    root = verilator.verilator_root() / "include"
-    flags = [flag for flag in verilator.COMPILE if flag != "-w"] + verilator._defines(given["trace"])
+    root = verilator_root() / "include"
+    flags = [flag for flag in COMPILE if flag != "-w"] + defines(given["trace"])
     includes = [f"-I{own}", *(f"-isystem{path}" for path in (made, root, root / "vltstd"))]
     command = [
         *find(Language.CXX).command,

@@ -10,9 +10,10 @@ import pytest
 from lanai_hdl.config import lanai41
 from lanai_hdl.switch_config import SwitchConfig
 from lanai_host.compilers import Language, find
-from lanai_sim.engines import verilator
 from lanai_sim.engines.designs import NIC_TOP, SWITCH_TOP
+from lanai_sim.engines.objects import RUNTIME, defines
 from lanai_sim.engines.rtl import nic_header, switch_header, unit
+from lanai_sim.engines.verilated import verilator_root
 
 pytestmark = pytest.mark.slow
 
@@ -28,10 +29,10 @@ def compiled(arguments):
 @pytest.fixture(scope="module")
 def runtime(tmp_path_factory):
     """Verilator's own objects, and the flags of what includes its headers."""
-    folder, root = tmp_path_factory.mktemp("runtime"), verilator.verilator_root() / "include"
-    flags = [*verilator._defines(False), f"-I{root}", f"-I{root}/vltstd"]
+    folder, root = tmp_path_factory.mktemp("runtime"), verilator_root() / "include"
+    flags = [*defines(False), f"-I{root}", f"-I{root}/vltstd"]
     objects = []
-    for name in verilator.RUNTIME:
+    for name in RUNTIME:
         objects.append(str(folder / f"{name}.o"))
         done = compiled([*flags, "-O0", "-c", str(root / f"{name}.cpp"), "-o", objects[-1]])
         if done.returncode:

@@ -14,8 +14,10 @@ import pytest
 
 from lanai_host import compilers
 from lanai_host.errors import UserError
-from lanai_sim.engines import verilator
-from lanai_sim.engines.verilator import Model, Source, Unit, library
+from lanai_sim.engines import objects, verilator
+from lanai_sim.engines.objects import Unit
+from lanai_sim.engines.verilated import Model
+from lanai_sim.engines.verilator import Source, library
 
 COUNTER = "module counter(input clk, output reg [31:0] n); always @(posedge clk) n <= n + STEP; endmodule"
 WRAPPER = """
@@ -75,23 +77,32 @@ def test_units_and_what_calls_them_are_compiled_once(cache, monkeypatch):
             return model.n;
         }
     """
-    compiled, compile_all = [], verilator._compile_all
+    compiled, run = [], objects.run
 
-    def compiling(tool, jobs):
-        compiled.extend(Path(word).name for words in jobs.values() for word in words if word.endswith((".cc", ".cpp")))
-        compile_all(tool, jobs)
+    def compiling(command):
+        compiled.append(Path(command[-1]).name)
+        run(command)
+
+    verilated, verilate = [], objects.verilate
+
+    def verilating(model, *given):
+        verilated.append(model.top)
+        verilate(model, *given)
 
     def one(name, step):
         model = Model(name, {f"{name}.v": COUNTER.replace("counter", name).replace("STEP", str(step))})
         return model, Unit(name, turn.replace("NAME", name), {"cycles.h": "#define CYCLES 10\n"})
 
-    monkeypatch.setattr(verilator, "_compile_all", compiling)
+    monkeypatch.setattr(objects, "run", compiling)
+    monkeypatch.setattr(objects, "verilate", verilating)
     for step, expected in ((3, 20_030), (4, 20_040)):
         compiled.clear()
+        verilated.clear()
         parts = [one("first", 2), one("second", step)]
         path = library([model for model, _ in parts], calls, units=[unit for _, unit in parts])
         assert ctypes.CDLL(str(path)).run() == expected
     assert set(compiled) == {"second.cc", "Vsecond.often.cc", "Vsecond.once.cc"}
+    assert verilated == ["second"]
 
 
 @pytest.mark.ci
@@ -126,7 +137,7 @@ def test_sources_that_give_the_same_verilog_share_one_build(cache, monkeypatch):
     again."""
     path = library(source("as it was", 5)[0], WRAPPER)
     assert ctypes.CDLL(str(path)).run(10) == 50
-    monkeypatch.setattr(verilator, "_build", None)
+    monkeypatch.setattr(verilator, "_objects", None)
     edited, calls = source("edited", 5)
     assert library(edited, WRAPPER) == path
     assert calls == ["edited"]
@@ -135,15 +146,23 @@ def test_sources_that_give_the_same_verilog_share_one_build(cache, monkeypatch):
     assert calls == []
 
 
-def test_sources_that_give_another_verilog_give_another_library(cache, monkeypatch):
+@pytest.fixture
+def linked(monkeypatch):
+    """The libraries that were built: each has no objects, and its file a content that tells it."""
     built = []
-    monkeypatch.setattr(verilator, "_build", lambda *given: built.append(given) or given[-1].write_bytes(b"library"))
+    monkeypatch.setattr(verilator, "_objects", lambda *given: [])
+    monkeypatch.setattr(
+        verilator, "_link", lambda files, tool, result: built.append(result) or result.write_bytes(b"library")
+    )
+    return built
+
+
+def test_sources_that_give_another_verilog_give_another_library(cache, linked):
     paths = {library(source(f"step {step}", step)[0], WRAPPER) for step in (6, 7)}
-    assert len(paths) == len(built) == 2
+    assert len(paths) == len(linked) == 2
 
 
-def test_a_library_that_was_removed_is_built_from_known_sources(cache, monkeypatch):
-    monkeypatch.setattr(verilator, "_build", lambda *given: given[-1].write_bytes(b"library"))
+def test_a_library_that_was_removed_is_built_from_known_sources(cache, linked):
     known, calls = source("removed", 8)
     path = library(known, WRAPPER)
     shutil.rmtree(path.parent)
@@ -164,7 +183,7 @@ def test_a_full_disk_is_named(cache, monkeypatch):
     def full(command, **options):
         raise OSError(28, os.strerror(28))
 
-    monkeypatch.setattr(verilator.subprocess, "run", full)
+    monkeypatch.setattr(subprocess, "run", full)
     monkeypatch.setattr(verilator, "find", lambda language: compilers.Compiler(("g++",), "none"))
     with pytest.raises(UserError, match="No space left"):
         library([counter(2)], WRAPPER)
@@ -187,7 +206,7 @@ def zig(monkeypatch):
             command = [sys.executable, "-c", ""]
         return start(command, **options)
 
-    monkeypatch.setattr(verilator.subprocess, "Popen", started)
+    monkeypatch.setattr(subprocess, "Popen", started)
     return happened
 
 
@@ -226,7 +245,7 @@ def test_a_failure_ends_the_compilation_of_the_library(cache, monkeypatch):
     def make():
         raise UserError("the gateware is wrong")
 
-    monkeypatch.setattr(verilator.subprocess, "Popen", slow)
+    monkeypatch.setattr(subprocess, "Popen", slow)
     with pytest.raises(UserError, match="the gateware is wrong"):
         library(Source(("wrong",), make), WRAPPER, tool=version_of_zig("that is slow"))
     [process] = started

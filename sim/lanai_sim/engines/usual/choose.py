@@ -24,7 +24,8 @@ from ..designs import NIC_TOP, Design
 from ..elaboration import elaborate
 from ..replay import Inputs
 from ..rtl import SAVABLE, nic_header, unit
-from ..verilator import Model, library, verilate
+from ..verilated import Model, verilate
+from ..verilator import library
 from .rewrite import members, plain, read
 from .slot import slot_of
 

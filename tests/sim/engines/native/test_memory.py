@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lanai_host.compilers import Language, find
 from lanai_sim.engines.declared import header
-from lanai_sim.engines.verilator import verilator_root
+from lanai_sim.engines.verilated import verilator_root
 
 
 def test_host_memory(tmp_path):

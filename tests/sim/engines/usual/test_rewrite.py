@@ -9,7 +9,8 @@ import pytest
 
 from lanai_sim.engines.usual import rewrite
 from lanai_sim.engines.usual.rewrite import function, plain, second
-from lanai_sim.engines.verilator import Model, library, verilate
+from lanai_sim.engines.verilated import Model, verilate
+from lanai_sim.engines.verilator import library
 
 COUNT = 40  # registers
 WORK = "\n".join(

@@ -6,7 +6,7 @@ from lanai_sim.engines import designs
 from lanai_sim.engines.designs import NIC_TOP, Design
 from lanai_sim.engines.elaboration import elaborate
 from lanai_sim.engines.usual import rewrite, values
-from lanai_sim.engines.verilator import Model, verilate
+from lanai_sim.engines.verilated import Model, verilate
 from lanai_sim.studies.recordings import RECORDINGS
 
 

