@@ -73,15 +73,18 @@ def _paths() -> list[str]:
     """Where this interpreter finds the packages that the library needs: those of the installation,
     and those that hold ours.
 
-    Other directories (that of the running script, the current one, what a program added by itself)
-    are left out: a library for each of them would be built in vain.
+    Other directories (that of the running script, also if it is the installation's own, the current
+    one, what a program added by itself) are left out: a library for each of them would be built in
+    vain.
     """
+    scripts = os.path.realpath(sysconfig.get_path("scripts"))
     installation = {os.path.realpath(path) for path in (sys.prefix, sys.base_prefix, *_user_site())}
     kept: list[str] = []
     for path in sys.path:
         above = {os.path.realpath(path), *map(str, Path(os.path.realpath(path)).parents)}
         ours = any(os.path.isdir(os.path.join(path, name)) for name in _OURS)
-        if path and path not in kept and os.path.isdir(path) and (ours or above & installation):
+        installed = above & installation and os.path.realpath(path) != scripts
+        if path and path not in kept and os.path.isdir(path) and (ours or installed):
             kept.append(path)
     return kept
 

@@ -16,7 +16,7 @@ from lanai_hdl.machine import PAGE_SIZE
 from lanai_hdl.remote.commands import CommandCutter, least_bytes
 from lanai_hdl.remote.config import Remote
 from lanai_hdl.remote.lookup_port import LENGTH_BITS
-from lanai_sim.engines import verilator
+from lanai_sim.engines.verilated import verilator_root
 
 PAYLOADS = (16, 1024, 2048)
 
@@ -90,8 +90,8 @@ def test_bytes_of_any_request(prove, payload):
 def test_verilator_sees_no_loop(tmp_path):
     """A loop, also one of vectors only, makes Verilator evaluate the block until it settles."""
     (tmp_path / "top.v").write_text(verilog.convert(CommandCutter(Remote()), name="top"))
-    command = [verilator.verilator_root() / "bin" / "verilator_bin", "--cc", "-Wno-lint", "-Wno-fatal"]
+    command = [verilator_root() / "bin" / "verilator_bin", "--cc", "-Wno-lint", "-Wno-fatal"]
     command += ["-Wwarn-UNOPTFLAT", "--top-module", "top", "top.v"]
-    environment = {**os.environ, "VERILATOR_ROOT": str(verilator.verilator_root())}
+    environment = {**os.environ, "VERILATOR_ROOT": str(verilator_root())}
     run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
     assert "UNOPTFLAT" not in run.stdout + run.stderr

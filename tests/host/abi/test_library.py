@@ -102,6 +102,13 @@ def test_a_directory_that_a_program_adds_to_its_path_makes_no_other_library(dire
     assert library._paths()[0] == str(tmp_path)
 
 
+def test_the_commands_of_an_installation_share_a_library(monkeypatch):
+    """Python puts the directory of a running script before all others."""
+    key = library._key(FLAVORS["mpich"])
+    monkeypatch.syspath_prepend(library.sysconfig.get_path("scripts"))
+    assert library._key(FLAVORS["mpich"]) == key
+
+
 def test_all_names_of_an_interpreter_share_a_library(tmp_path, monkeypatch):
     """An environment has `python` and `python3`; commands name one, and users the other."""
     python, python3, other = (tmp_path / name for name in ("python", "python3", "elsewhere"))
