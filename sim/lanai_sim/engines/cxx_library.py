@@ -24,9 +24,9 @@ def unchecked(tool: Compiler) -> list[str]:
     return ["-fno-sanitize=undefined"] if tool.is_zig else []
 
 
-def link(tool: Compiler) -> list[str]:
-    """The command that links a shared library, without its files."""
-    return [*tool.command, *unchecked(tool), *LINK]
+def linking(tool: Compiler) -> list[str]:
+    """The options of `tool` that link a shared library."""
+    return [*unchecked(tool), *LINK]
 
 
 class CxxLibrary:
@@ -61,7 +61,7 @@ class CxxLibrary:
         source = Path(self._work.name, "nothing.cc")
         source.write_text(SOURCE)
         self._process = subprocess.Popen(
-            [*link(self._tool), "-fPIC", "-o", f"{self._work.name}/nothing.so", str(source)],
+            [*self._tool.command, *linking(self._tool), "-fPIC", "-o", f"{self._work.name}/nothing.so", str(source)],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=guarded(),
         )  # fmt: skip
 

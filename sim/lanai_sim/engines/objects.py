@@ -10,15 +10,14 @@ from lanai_firmware import cache as entries
 from lanai_host.compilers import Compiler
 
 from .cxx_library import unchecked
-from .processes import run
 from .verilated import VERILATE, Model, verilate, verilator_root, verilator_version
 
 DEFINES = ("VM_COVERAGE=0", "VM_SC=0", "VM_TRACE_FST=0", "VM_TRACE_SAIF=0")
 COMPILE = ("-std=gnu++17", "-fPIC", "-fvisibility=hidden", "-w", "-g0")  # without -g0 zig writes debug information
 ONCE = "-O0"  # for what no slot runs: compiling it takes longer than it ever runs
-# Files of a model that initialize and settle it, save and restore its state, and write waveforms, where
-# the file takes longer than what is written. The others hold what each slot runs.
-RUN_ONCE = re.compile(r"__Slow\.cpp$|__Trace__\d+\.cpp$|__ConstPool")
+# Files of a model that initialize and settle it, declare a waveform, and save and restore state. The
+# others hold what each slot runs, and what writes waveforms.
+RUN_ONCE = re.compile(r"__Slow\.cpp$|__ConstPool")
 RUNTIME = {"verilated": ONCE, "verilated_threads": ONCE, "verilated_save": ONCE}  # file to level
 RUNTIME_TRACE = {"verilated_vcd_c": "-O2"}
 KEY = (COMPILE, DEFINES, RUN_ONCE.pattern, ONCE, *sorted(RUNTIME.items()), *sorted(RUNTIME_TRACE.items()))
@@ -132,8 +131,8 @@ class Objects:
     def _compile(self, source: Path, flags: Sequence[str], result: Path) -> None:
         include = verilator_root() / "include"
         includes = [f"-I{self._folder}", f"-I{include}", f"-I{include}/vltstd"]
-        command = [*self._tool.command, *COMPILE, *flags, *includes, *unchecked(self._tool)]
-        run([*command, "-c", "-o", str(result), str(source)])
+        options = [*COMPILE, *flags, *includes, *unchecked(self._tool)]
+        self._tool.run([*options, "-c", "-o", str(result), str(source)], f"compiling {source.name}")
 
     def _cached(self, parts: Sequence[object], make: Callable[[Path], None]) -> Path:
         return _cached([*self._key, *parts], make)

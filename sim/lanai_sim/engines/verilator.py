@@ -15,9 +15,8 @@ from lanai_firmware import cache as entries
 from lanai_host.compilers import Compiler, Language, find
 
 from . import objects
-from .cxx_library import LINK, CxxLibrary, link
+from .cxx_library import LINK, CxxLibrary, linking
 from .objects import Objects, Unit, key_of, text_key
-from .processes import run
 from .verilated import VERILATE, Model, verilator_version
 
 
@@ -99,4 +98,4 @@ def _objects(
 
 def _link(files: Sequence[Path], tool: Compiler, result: Path) -> None:
     atomics = [] if tool.is_zig else ["-latomic"]
-    run([*link(tool), "-o", str(result), *map(str, files), *atomics])
+    tool.run([*linking(tool), "-o", str(result), *map(str, files), *atomics], "linking a model")

@@ -77,11 +77,12 @@ def test_units_and_what_calls_them_are_compiled_once(cache, monkeypatch):
             return model.n;
         }
     """
-    compiled, run = [], objects.run
+    compiled, run = [], compilers.Compiler.run
 
-    def compiling(command):
-        compiled.append(Path(command[-1]).name)
-        run(command)
+    def running(tool, arguments, what):
+        if "-c" in arguments:
+            compiled.append(Path(arguments[-1]).name)
+        return run(tool, arguments, what)
 
     verilated, verilate = [], objects.verilate
 
@@ -93,7 +94,7 @@ def test_units_and_what_calls_them_are_compiled_once(cache, monkeypatch):
         model = Model(name, {f"{name}.v": COUNTER.replace("counter", name).replace("STEP", str(step))})
         return model, Unit(name, turn.replace("NAME", name), {"cycles.h": "#define CYCLES 10\n"})
 
-    monkeypatch.setattr(objects, "run", compiling)
+    monkeypatch.setattr(compilers.Compiler, "run", running)
     monkeypatch.setattr(objects, "verilate", verilating)
     for step, expected in ((3, 20_030), (4, 20_040)):
         compiled.clear()
