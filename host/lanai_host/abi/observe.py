@@ -35,11 +35,13 @@ class Observer:
         self._calls = 0
         self._requests = 0
         self._pending: dict[int, Operation] = {}
+        self.sending: int | None = None  # the request whose message the device is about to post
         self._stack = threading.local()
         client.sink = self
         device.report_charges(self._charged)
         if client.transport is not None:
             client.transport.wait_sink = self._collected
+            client.transport.post_sink = self._left
 
     # MPI calls.
 
@@ -119,6 +121,12 @@ class Observer:
             peer, tag, context = (NOT_SAID if n is None else n for n in (reason.peer, reason.tag, reason.context))
             self._note(Note.WAIT, 0, self._name(reason.call), peer, tag, context, spent, 0, at=before)
 
+    def _left(self, begin: int, arrival: int) -> None:
+        """A datagram leaves. The first one of a send request carries the message."""
+        if self.sending is not None:
+            self._note(Note.SENT, 0, 0, 0, 0, 0, arrival - begin, self.sending, at=begin)
+            self.sending = None
+
     # Requests to the device.
 
     def request(self, sub: int, peer: int, tag: int, context: int, body: Body) -> int:
@@ -136,6 +144,7 @@ class Observer:
 
         A device may answer with one operation that stands for all sends that were done at once:
         what was sent says more."""
+        self.sending = None
         if not operation.done:
             self._pending[number] = operation
         elif source is None:

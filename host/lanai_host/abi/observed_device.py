@@ -25,6 +25,7 @@ class ObservedDevice(Device):
 
     def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
         number = self._observer.request(SEND | MODES[mode] << 4, dest, tag, context, body)
+        self._observer.sending = number
         operation = self._device.send(dest, tag, context, body, mode)
         self._observer.begun(number, operation, self.rank, tag, body)
         return operation

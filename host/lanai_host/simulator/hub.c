@@ -76,6 +76,7 @@ struct hub {
     queue *writes; /* likewise, of writes to memory: see landing.c */
     int64_t usual; /* nanoseconds: moving average of this process's waits */
     int64_t quiet; /* this process has stated that it posts nothing before */
+    int64_t link_begin; /* when its last datagram began to leave */
     int64_t link_free; /* when all that this process has posted has left */
 };
 typedef struct hub hub;

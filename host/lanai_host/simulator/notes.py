@@ -36,6 +36,7 @@ class Note(IntEnum):
     WAIT = 4  # waiting without the NIC, for the reason `name`: peer, tag, context, picoseconds. It begins at `offset`
     REQUEST = 5  # a request e to the device, of kind `sub` & 15 and mode `sub` >> 4: peer, tag, context, bytes
     DONE = 6  # the end of request e, with error `sub`: source, tag, -, bytes
+    SENT = 7  # the datagram of request e is on its way: -, -, -, picoseconds until it arrives. It leaves at `offset`
 
 
 NOTE = struct.Struct("<BBHIiqiiiqi")  # kind, sub, name, frame, call, offset, a, b, c, d, e

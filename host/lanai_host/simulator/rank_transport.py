@@ -13,7 +13,7 @@ from ..call_site import located
 from ..errors import UserError
 from .protocol import ABORT_TIMEOUT, FOREVER, Op, pack_wait
 from .requests import STOPPED, Stopped
-from .transport import LOOK_TIME, UNREADABLE, Answer, Awaited, WaitSink, look_at, native, taken_of
+from .transport import LOOK_TIME, UNREADABLE, Answer, Awaited, PostSink, WaitSink, look_at, native, taken_of
 
 PLACE = struct.Struct("=Q")  # the head of a write
 
@@ -47,6 +47,7 @@ class RankTransport:
         self._client = client
         self._rank = client.rank
         self.wait_sink: WaitSink | None = None  # told of each `collect`
+        self.post_sink: PostSink | None = None  # told of each `post`
         try:
             file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         except OSError as error:
@@ -86,6 +87,10 @@ class RankTransport:
             raise reach.unreadable(address, size)
         if not posted:
             raise UserError(f"no shared memory is left for a datagram of {len(head) + size} bytes")
+        if self.post_sink is not None:
+            begin, arrival = self._ffi.new("int64_t *"), self._ffi.new("int64_t *")
+            self._lib.hub_last_posted(self._hub, begin, arrival)
+            self.post_sink(begin[0], arrival[0])
 
     def allocate(self, size: int) -> tuple[int, int] | None:
         """Memory that other ranks may write to, all 0: its place, which means the same to all ranks,

@@ -13,7 +13,7 @@ from ..bus.base import Wait
 from ..call_site import located
 from .protocol import Op, pack_wait
 from .requests import COLLECT, DATAGRAM, RELAYED, Collect, Datagram, Relayed
-from .transport import LOOK_TIME, Awaited, WaitSink
+from .transport import LOOK_TIME, Awaited, PostSink, WaitSink
 
 
 class Line(Protocol):
@@ -37,6 +37,7 @@ class RelayedTransport:
     def __init__(self, client: Line) -> None:
         self._client = client
         self.wait_sink: WaitSink | None = None  # told of each `collect`
+        self.post_sink: PostSink | None = None  # not told: a run whose ranks are kept is not traced
 
     @property
     def now(self) -> int:

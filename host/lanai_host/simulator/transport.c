@@ -26,9 +26,16 @@ static datagram *leave(hub *o, uint32_t from, int64_t *clock, int64_t *quiet, co
     l->size = size;
     l->source = from;
     l->next = 0;
-    o->link_free = (o->link_free > *clock ? o->link_free : *clock) + o->head->byte_time * (int64_t)charged;
+    o->link_begin = o->link_free > *clock ? o->link_free : *clock;
+    o->link_free = o->link_begin + o->head->byte_time * (int64_t)charged;
     l->arrival = o->link_free + o->head->latency;
     return l;
+}
+
+/* When the last datagram of this process began to leave, and when it arrives. */
+void hub_last_posted(const hub *o, int64_t *begin, int64_t *arrival) {
+    *begin = o->link_begin;
+    *arrival = o->link_free + o->head->latency;
 }
 
 /* Appends to a queue, which was empty or not. Called with the lock held. */

@@ -31,6 +31,7 @@ hub *hub_open(int file, uint64_t size, uint32_t ranks, uint32_t started, uint32_
 void hub_close(hub *);
 int hub_post(hub *, uint32_t from, uint32_t to, int64_t clock, int64_t quiet, const char *head, uint32_t head_size,
              uintptr_t body, uint64_t body_size, uint64_t charged);
+void hub_last_posted(const hub *, int64_t *begin, int64_t *arrival);
 int hub_write(hub *, uint32_t from, uint32_t to, int64_t clock, const char *head, uint32_t head_size, uintptr_t body,
               uint64_t body_size, int64_t *settled);
 uint64_t hub_allocate(hub *, uint64_t size);
@@ -108,6 +109,7 @@ LARGEST, SMALLEST = 1 << 38, 1 << 28  # bytes of the shared file; only what data
 LOOK_TIME = 10_000  # picoseconds that a look takes, so that time passes for a free host that only looks
 
 WaitSink = Callable[[Wait | None, int], None]  # why a rank collected datagrams (None: a look), its clock before
+PostSink = Callable[[int, int], None]  # when a datagram began to leave, when it arrives
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,9 @@ class Stretches(NamedTuple):
     def where(self, mask: Mask | npt.NDArray[np.int64]) -> "Stretches":
         return Stretches(*(column[mask] for column in self))
 
+    def joined(self, more: "Stretches") -> "Stretches":
+        return Stretches(*(np.concatenate(columns) for columns in zip(self, more, strict=True)))
+
     def layer(self) -> Layer:
         return Layer.of(self.begin, self.end, self.label)
 
@@ -130,14 +133,20 @@ class Activity:
 
     @cached_property
     def wires(self) -> Stretches:
-        """Packets from leaving one NIC to having arrived whole at the other; what was lost ends
-        when it left."""
+        """Packets from leaving one NIC to having arrived whole at the other, and datagrams without
+        a NIC. A lost packet ends when it left."""
         rows = self.trace.packets
         arrived = np.maximum(rows["arrival_tail"], rows["tail"])
         begin, end = self._ps(rows["head"]), self._ps(arrived)
-        label = np.full(len(rows), self.labels.number(Part(WIRE)), np.int64)
+        wire = self.labels.number(Part(WIRE))
+        label = np.full(len(rows), wire, np.int64)
         known = rows["head"] >= 0
-        return _sorted(Stretches(begin, end, label, rows["message"].astype(np.int64)).where(known))
+        packets = Stretches(begin, end, label, rows["message"].astype(np.int64)).where(known)
+        return _sorted(packets.joined(self._datagrams(wire)))
+
+    def _datagrams(self, label: int) -> Stretches:
+        rows = self.trace.lines
+        return Stretches(rows["begin"], rows["end"], np.full(len(rows), label), rows["message"].astype(np.int64))
 
     def _times(self, rows: Any) -> tuple[Times, Times]:
         return self._ps(rows["begin"]), self._ps(rows["end"])

@@ -105,7 +105,7 @@ def _timeline(trace: Trace) -> tuple[list[str], list[list[Any]]]:
             tracks[place] = len(names)
             names.append(f"{groups[event['pid']]} · {event['args']['name']}")
         elif event["ph"] == "X":
-            begin = round(event["ts"] * 1e6) - trace.started
+            begin = round(event["ts"] * 1e6)
             end = begin + round(event["dur"] * 1e6)
             if end > 0:
                 slices.append([tracks[place], begin, end, event["name"], event.get("args", {}).get("message", -1)])

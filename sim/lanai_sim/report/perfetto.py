@@ -18,9 +18,12 @@ def microseconds(picoseconds: int) -> float:
 
 
 class Timeline:
-    """Groups (a rank, a NIC) hold tracks; tracks hold slices that nest or follow each other."""
+    """Groups (a rank, a NIC) hold tracks; tracks hold slices that nest or follow each other.
 
-    def __init__(self) -> None:
+    Times are given in picoseconds. The file's time begins at `zero`; what ends before is left out."""
+
+    def __init__(self, zero: int = 0) -> None:
+        self._zero = zero
         self._events: list[dict[str, Any]] = []
         self._groups: dict[str, int] = {}
         self._tracks: dict[tuple[str, str], tuple[int, int]] = {}
@@ -45,6 +48,9 @@ class Timeline:
         self, track: tuple[int, int], name: str, begin: int, end: int, args: Mapping[str, Any] | None = None
     ) -> None:
         """Something that lasted from `begin` to `end`."""
+        if end < self._zero:
+            return
+        begin = max(begin, self._zero)
         event = self._event("X", track, begin) | {"name": name, "dur": microseconds(end - begin)}
         if args:
             event["args"] = dict(args)
@@ -71,7 +77,7 @@ class Timeline:
         return self._events
 
     def _event(self, phase: str, track: tuple[int, int], time: int) -> dict[str, Any]:
-        return {"ph": phase, "pid": track[0], "tid": track[1], "ts": microseconds(time)}
+        return {"ph": phase, "pid": track[0], "tid": track[1], "ts": microseconds(time - self._zero)}
 
     def _describe(self, what: str, process: int, thread: int, args: dict[str, Any]) -> None:
         self._events.append({"ph": "M", "name": what, "pid": process, "tid": thread, "args": args})

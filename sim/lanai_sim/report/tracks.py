@@ -16,8 +16,8 @@ from .perfetto import Timeline
 
 
 def timeline(trace: Trace) -> Timeline:
-    """All of it."""
-    made = Timeline()
+    """All since the ranks began, which is time 0."""
+    made = Timeline(trace.started)
     for rank in range(trace.ranks):
         _calls(made, trace, rank)
         _host(made, trace, rank)
@@ -25,6 +25,7 @@ def timeline(trace: Trace) -> Timeline:
         _processor(made, trace, node)
         _engines(made, trace, node)
     _packets(made, trace)
+    _datagrams(made, trace)
     _arrows(made, trace)
     return made
 
@@ -96,6 +97,19 @@ def _packets(made: Timeline, trace: Trace) -> None:
         if vocabulary is not None:
             args["type"] = vocabulary.type_name(int(row["kind"]))
         made.slice(track, f"packet {row['id']}", begin, max(begin, end), args)
+
+
+def _datagrams(made: Timeline, trace: Trace) -> None:
+    """A track for each rank. A datagram that has left is still on its way when the next one leaves: it is drawn until
+    then, as slices of a track must not overlap."""
+    for source in range(trace.ranks):
+        rows = trace.lines[trace.messages["source"][trace.lines["message"]] == source]
+        ends = np.minimum(rows["end"], np.append(rows["begin"][1:], np.iinfo(np.int64).max))
+        for row, end in zip(rows, ends.tolist(), strict=True):
+            message = trace.messages[int(row["message"])]
+            track = made.track(f"rank {source}", "datagrams")
+            args = {"message": int(row["message"]), "to rank": int(message["target"]), "bytes": int(message["bytes"])}
+            made.slice(track, f"{message['bytes']} bytes", int(row["begin"]), int(end), args)
 
 
 def _arrows(made: Timeline, trace: Trace) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .schema import MESSAGES, REQUESTS, RequestKind
+from .schema import LINES, MESSAGES, REQUESTS, Protocol, RequestKind
 from .stored import StoredTrace
 
 CANCELLED = 255  # REQUESTS.error; other errors are `lanai_host.device.ErrorKind`'s values
@@ -60,6 +60,18 @@ def _count(keys: Iterable[Any]) -> list[int]:
         counts.append(seen.get(key, 0))
         seen[key] = counts[-1] + 1
     return counts
+
+
+def link_lines(trace: StoredTrace, requests: Any, messages: Any) -> Any:
+    """Datagrams of messages that no NIC carried. Fills in the protocol of `messages`."""
+    stored = trace.stored(b"LINE")
+    stored = stored[stored["request"] < len(requests)]
+    lines = np.zeros(len(stored), LINES)
+    lines["message"] = requests["message"][stored["request"]]
+    lines["begin"], lines["end"] = stored["begin"], stored["end"]
+    lines = lines[lines["message"] >= 0]
+    messages["protocol"][lines["message"]] = Protocol.DATAGRAM
+    return lines
 
 
 def _match(requests: Any, messages: Any) -> None:

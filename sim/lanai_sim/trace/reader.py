@@ -23,6 +23,11 @@ class Trace(StoredTrace):
         return self._links.messages
 
     @cached_property
+    def lines(self) -> Any:
+        """The way of each message that no NIC carried: from leaving to arrival."""
+        return self._links.lines
+
+    @cached_property
     def packets(self) -> Any:
         """Packets, both their ends; `id` is the row."""
         return self._links.packets
@@ -46,7 +51,8 @@ class Trace(StoredTrace):
     @cached_property
     def _links(self) -> Links:
         found, rows = messages.link(self)
-        return Links(found, rows, *packets.link(self, rows))  # which tells more of the messages
+        # Both fill in more columns of the messages.
+        return Links(found, rows, messages.link_lines(self, found, rows), *packets.link(self, rows))
 
     @cached_property
     def _nic(self) -> tuple[Any, Any, Any]:

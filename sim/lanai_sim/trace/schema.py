@@ -19,7 +19,7 @@ from lanai_host.config import HostCost
 from ..engines.declared import ROWS
 
 MAGIC = b"LANAITR\x1a"
-VERSION = 4
+VERSION = 5
 HEAD = struct.Struct("<8sHH")  # MAGIC, VERSION, 0
 CHUNK = struct.Struct("<4sIII")  # tag, rows (a JSON text: 0), stored bytes, CRC-32
 CHECKED = struct.Struct("<4sII")  # of these, and of the stored bytes, the CRC is made
@@ -78,6 +78,7 @@ class Protocol(IntEnum):
     INLINE = 10  # in a control packet
     SLOT = 11  # in a slot of the receiver's segment
     CHUNKS = 12  # announced; the receiver asked for it, and it came in chunks
+    DATAGRAM = 13  # without a NIC: on its sender's line
 
 
 class Engine(IntEnum):
@@ -118,6 +119,7 @@ STORED: dict[bytes, Any] = {
     b"RQST": [("id", N), ("rank", N), ("call", N), ("kind", "u1"), ("mode", "u1"), ("peer", N), ("tag", N),
               ("context", N), ("bytes", T), ("posted", T)],
     b"RDON": [("id", N), ("source", N), ("tag", N), ("length", T), ("error", "u1"), ("completed", T)],
+    b"LINE": [("request", N), ("begin", T), ("end", T)],
     b"SLOT": [("node", "<u2"), ("local_rank", "u1"), ("slot", "u1"), ("op", "u1"), ("rank", N), ("call", N),
     ("operation", N),
               ("peer", N), ("tag", N), ("context", N), ("bytes", T), ("time", T)],
@@ -134,6 +136,7 @@ MESSAGES = np.dtype([("id", N), ("source", N), ("target", N), ("tag", N), ("cont
                      ("bytes", T), ("protocol", "u1"), ("send_request", N), ("receive_request", N), ("send_call", N),
                      ("receive_call", N), ("posted", T), ("received", T), ("left", T), ("arrived", T), ("sent", T),
                      ("completed", T)])  # fmt: skip
+LINES = np.dtype([("message", N), ("begin", T), ("end", T)])
 PACKETS = np.dtype([("id", N), ("source", N), ("target", N), ("from_rank", N), ("to_rank", N), ("kind", "u1"),
                     ("channel", N), ("bytes", N), ("message", N), ("fault", "u1"), ("verdict", "u1"), ("head", T),
                     ("tail", T), ("arrival_head", T), ("arrival_tail", T)])  # fmt: skip

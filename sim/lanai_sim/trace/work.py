@@ -29,6 +29,7 @@ class Links(NamedTuple):
 
     requests: Any
     messages: Any
+    lines: Any
     packets: Any
     arrived: Any
 

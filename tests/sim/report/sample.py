@@ -60,6 +60,7 @@ def sample() -> Trace:
         "packets": rows(s.PACKETS,
                         {"id": 0, "source": 0, "target": 1, "message": 0, "bytes": 28, "head": 500, "tail": 560,
                          "arrival_head": 540, "arrival_tail": 600}),
+        "lines": rows(s.LINES),
         "dma": rows(s.DMA,
                     {"node": 0, "engine": s.Engine.SEND, "begin": 490, "end": 560, "bytes": 28, "message": 0},
                     {"node": 1, "engine": s.Engine.HOST_WRITE, "begin": 700, "end": 760, "bytes": 4, "message": 0}),

@@ -31,6 +31,16 @@ def test_file_holds_tracks_slices_and_arrows(tmp_path: Path) -> None:
     assert (start["pid"], finish["pid"], finish["bp"]) == (1, 2, "e")
 
 
+def test_time_begins_at_zero() -> None:
+    timeline = Timeline(zero=2_000_000)
+    track = timeline.track("NIC 0", "processor")
+    timeline.slice(track, "boot", 0, 1_999_999)
+    timeline.slice(track, "main", 1_000_000, 5_000_000)
+    timeline.slice(track, "poll", 5_000_000, 6_000_000)
+    slices = [(event["name"], event["ts"], event["dur"]) for event in timeline.events if event["ph"] == "X"]
+    assert slices == [("main", 0.0, 3.0), ("poll", 3.0, 1.0)]
+
+
 def test_tracks_are_made_once() -> None:
     timeline = Timeline()
     assert timeline.track("nic 0", "processor") == timeline.track("nic 0", "processor")

@@ -117,6 +117,8 @@ class Recorder:
             self._add(b"RQST", row)
         elif kind == Note.DONE and e in book.requests:  # else its REQUEST was lost
             self._add(b"RDON", (book.requests.pop(e), a, b, d, sub, time))
+        elif kind == Note.SENT and e in book.requests:
+            self._add(b"LINE", (book.requests[e], time, time + d))
         elif kind == Note.WAIT:
             self._fill(book, time)
             self._host(book, HostKind.WAIT, time + d, self._call(book, call), self._text(book, name), a, b)

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from lanai_firmware.programs.mpi_np.layout import Type
+from lanai_host.stacks.ideal.options import IdealOptions
 from lanai_sim.job.start import start
 from lanai_sim.report.activity import Activity
 from lanai_sim.report.bodies import Body, Place
 from lanai_sim.report.messages import MessageBook
+from lanai_sim.report.ranks import by_group
 from lanai_sim.trace import Trace
 from lanai_sim.trace.schema import CHUNK, Engine, Fault, HostKind, Protocol, State
 
@@ -190,6 +192,24 @@ def test_without_nics_too(tmp_path):
     assert (trace.messages["receive_call"] >= 0).all()
     assert (trace.host["kind"] == HostKind.WAIT).any()
     assert len(trace.packets) == 0
+
+
+def test_without_nics_messages_are_on_their_senders_lines(tmp_path):
+    """With a latency of 1 us and 1 ns a byte, the wait for a message is all wire."""
+    options = IdealOptions(latency=1_000_000, byte_time=1000)
+    launch(PROGRAM, tmp_path / "t", "ideal", options=options)
+    trace = Trace.open(tmp_path / "t")
+    sized = {int(row["bytes"]): row for row in trace.messages if row["bytes"] in SIZES}
+    assert sorted(sized) == list(SIZES)
+    ways = {int(row["message"]): int(row["end"] - row["begin"]) for row in trace.lines}
+    for size, message in sized.items():
+        assert message["protocol"] == Protocol.DATAGRAM
+        assert ways[int(message["id"])] == 1_000_000 + size * 1000
+    book = MessageBook(Activity(trace))
+    largest = book.one(int(sized[max(SIZES)]["id"]))
+    by_part = by_group(largest.split)
+    assert by_part["wire"] > 9 * largest.total // 10
+    assert "waiting for peer" not in by_part
 
 
 @contextlib.contextmanager
