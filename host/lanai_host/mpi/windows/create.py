@@ -122,6 +122,8 @@ def _make(
     service = service_of(comm.process)
     target = Target(own, memory, service)
     window.way = Messages(own, target, service, window.label, watch)
+    if flavor is WindowFlavor.SHARED and target.races is not None:
+        target.races.stores = None  # its bytes are changed by stores of other ranks too
     table = np.zeros((own.size, _COLUMNS), np.int64)
     row = Scratch(8 * _COLUMNS)
     row.data.view(np.int64)[:] = memory.size, unit, flavor, comm.process.node

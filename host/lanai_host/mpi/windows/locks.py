@@ -23,6 +23,9 @@ class Locks:
         del self._holders[rank]
         self._grant()
 
+    def held_by(self, rank: int) -> bool:
+        return rank in self._holders
+
     def _grant(self) -> None:
         while self._waiting:
             rank, kind, grant = self._waiting[0]

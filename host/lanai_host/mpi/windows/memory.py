@@ -23,7 +23,7 @@ class Memory:
     def __init__(self, base: int, size: int, dynamic: bool) -> None:
         self.base = base
         self.size = size
-        self._dynamic = dynamic
+        self.dynamic = dynamic
         self._attached: list[tuple[int, int]] = []  # (address, size), sorted
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
@@ -52,6 +52,6 @@ class Memory:
         first, last = reach(offset, count, datatype)
         if first == last:
             return True
-        if not self._dynamic:
+        if not self.dynamic:
             return first >= 0 and last <= self.size
         return any(address <= first and last <= address + size for address, size in self._attached)

@@ -17,6 +17,7 @@ from . import wire
 from .races import Races, Watch
 from .sender import Peer, Reply, Sender
 from .service import Service
+from .stores import LocalStores
 from .target import Target
 from .transfers import Moved, Until
 from .way import Buffer, Pending, Place, Transfer, Way
@@ -35,7 +36,7 @@ class Messages(Way):
         self._service = service
         self._watch = watch
         if watch is not None:
-            target.races = Races(watch.report, name)
+            target.watch(Races(watch.report, name))
         self._device = communicator.device
         self._progress = communicator.progress
         self._me = communicator.rank
@@ -159,7 +160,13 @@ class Messages(Way):
         """What is done when all that went another way than by messages has taken effect there."""
         return []
 
+    @property
+    def _stores(self) -> LocalStores | None:
+        return None if self.target.races is None else self.target.races.stores
+
     def flush(self, call: str, ranks: Iterable[int], fence: bool = False) -> None:
+        if fence and self._stores is not None:
+            self._stores.enter_fence(self.epoch)
         peers = [self._peers[rank] for rank in ranks]
         with self._progress.lock:
             for peer in peers:
@@ -190,6 +197,11 @@ class Messages(Way):
         error = next(filter(None, errors), None)
         if error is not None:
             raise error
+
+    def pass_fence(self) -> None:
+        super().pass_fence()
+        if self._stores is not None:
+            self._stores.leave_fence()
 
     def confirm(self, call: str) -> None:
         with self._progress.lock:
@@ -233,6 +245,8 @@ class Messages(Way):
     # Post, start, complete, wait
 
     def post(self, ranks: Iterable[int]) -> None:
+        if self._stores is not None:
+            self._stores.open()
         with self._progress.lock:
             for rank in ranks:
                 self._tell(rank, Kind.POST)

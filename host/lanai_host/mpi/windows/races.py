@@ -1,14 +1,15 @@
-"""Races: accesses of two processes to the same bytes of a third one's window in one epoch, of which
-one at least changes them.
+"""Races: two accesses to the same bytes of a window in one epoch, of which one at least changes them.
 
-What one process reads or writes of its own memory without MPI is not seen. Two accumulates with one
-operation on one datatype are no race, because the library keeps elements whole. Nor are accesses of
-which one is known to be done before the other began.
+They are accesses of two processes by MPI, or one of these and a store by the target's own program
+(`stores` says which are seen). Two accumulates with one operation on one datatype do not race, because
+the library keeps elements whole. Nor do accesses of which one is known to be done before the other began.
 """
 
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from .memory import Memory
+from .stores import LocalStores
 from .wire import OPS, Kind
 
 _NO_OP = next(number for number, op in enumerate(OPS) if op.name == "MPI_NO_OP")
@@ -33,6 +34,10 @@ class Access(NamedTuple):
     op: int
     basic: int
     runs: tuple[tuple[int, int], ...]
+
+    @property
+    def name(self) -> str:
+        return f"{self.call} of rank {self.origin}"
 
     @property
     def reads(self) -> bool:
@@ -73,21 +78,30 @@ class Races:
 
     def __init__(self, report: Callable[[str], None], window: str) -> None:
         self.window = window
+        self.stores: LocalStores | None = None
         self._report = report
+        self._rank = -1  # that stores here, where stores are watched
         self._epoch = 0
         self._open: list[Access] = []
         self._told: set[tuple[str, str]] = set()
 
-    def note(self, epoch: int, access: Access) -> None:
+    def watch_stores(self, memory: Memory, rank: int) -> None:
+        """Report stores of this rank's program too."""
+        self.stores = LocalStores(memory, lambda call, byte: self._tell(f"a store of rank {rank}", call, byte=byte))
+        self._rank = rank
+
+    def note(self, epoch: int, access: Access, passive: bool = False) -> None:
         """An operation takes effect that its origin began after `epoch` fences. What it began
-        before is done everywhere."""
+        before is done everywhere. `passive`: the origin holds a lock."""
+        if self.stores is not None and not passive:
+            self.stores.access(access.name, access.runs, epoch, own=access.origin == self._rank)
         if epoch != self._epoch:
             self._epoch = epoch
             self._open.clear()
         for other in self._open:
             byte = other.race(access)
             if byte is not None:
-                self._tell(other, access, byte)
+                self._tell(other.name, access.name, byte=byte)
         self._open.append(access)
 
     def done(self, origin: int) -> None:
@@ -97,10 +111,12 @@ class Races:
     def closed(self) -> None:
         """The exposure epoch has ended."""
         self._open.clear()
+        if self.stores is not None:
+            self.stores.close()
 
-    def _tell(self, first: Access, second: Access, byte: int) -> None:
-        """Once for each pair of calls."""
-        one, other = sorted(f"{access.call} of rank {access.origin}" for access in (first, second))
+    def _tell(self, *calls: str, byte: int) -> None:
+        """Report a pair of calls, once."""
+        one, other = sorted(calls)
         if (one, other) not in self._told:
             self._told.add((one, other))
             self._report(f"{one} and {other} race for byte {byte} of {self.window}")

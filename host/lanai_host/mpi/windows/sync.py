@@ -11,7 +11,6 @@ from ..errors import ErrorClass, MpiError
 from ..group import Group
 from .epochs import check_assertion
 from .window import Window
-from .wire import EPOCHS
 
 
 def _charge(window: Window) -> None:
@@ -30,7 +29,7 @@ def fence(window: Window, assertion: int) -> None:
         run_for(
             window.communicator, call, barrier
         )  # the others come here too, whatever became of this one's operations
-        window.way.epoch = (window.way.epoch + 1) % EPOCHS
+        window.way.pass_fence()
 
 
 # Post, start, complete, wait

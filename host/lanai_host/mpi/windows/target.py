@@ -22,6 +22,7 @@ from . import combining, wire
 from .locks import Locks
 from .memory import Memory
 from .races import Access, Races
+from .stores import MOST_COPIED
 from .wire import Header, Kind
 
 _DATA = frozenset(
@@ -120,7 +121,7 @@ class Target:
     def _open(self, origin: int, entry: Entry) -> None:
         """Receive what follows a request: into the window, or beside it if it must be combined."""
         header, entry.opened = entry.header, True
-        if header.kind in _DATA:
+        if header.kind in _DATA or (header.kind is Kind.PUT and self.races is not None):
             scratch = Scratch(header.size)
             entry.data, entry.held = scratch.address, scratch
             body: Body = Run(scratch.address, header.size)
@@ -180,10 +181,10 @@ class Target:
         if header.kind is Kind.GET:
             self._answer(origin, header.serial, datatype.body(self.memory.base + header.offset, header.elements), self)
         elif header.kind is Kind.PUT:
-            if entry.operation is None:  # else the device has put it there
-                self.put(datatype, header.elements, header.offset, entry.data, header.size)
-            elif entry.operation.error is not None:
+            if entry.operation is not None and entry.operation.error is not None:
                 self._refuse(origin, header, entry.operation.error.text)
+            elif entry.operation is None or entry.data:  # else the device has put it there
+                self.put(datatype, header.elements, header.offset, entry.data, header.size)
         else:
             self._combine(origin, entry, datatype)
 
@@ -224,12 +225,24 @@ class Target:
 
     # Races
 
+    def watch(self, races: Races) -> None:
+        """Tell `races` of every access."""
+        self.races = races
+        if not self.memory.dynamic and 0 < self.memory.size <= MOST_COPIED:
+            races.watch_stores(self.memory, self.communicator.rank)
+
     def note(self, origin: int, call: str, header: Header, datatype: Datatype) -> None:
         """An operation takes effect."""
         if self.races is not None:
-            runs = tuple(datatype.body(header.offset, header.elements).segments())
-            access = Access(origin, call, header.kind, header.op, header.basic, runs)
-            self.races.note(header.epoch, access)
+            access = Access(
+                origin, call, header.kind, header.op, header.basic, _runs(datatype, header.elements, header.offset)
+            )
+            self.races.note(header.epoch, access, self.locks.held_by(origin))
+
+    def _changed(self, datatype: Datatype, count: int, offset: int) -> None:
+        """An operation has changed this memory."""
+        if self.races is not None and self.races.stores is not None:
+            self.races.stores.changed(_runs(datatype, count, offset))
 
     def done(self, origin: int) -> None:
         """An origin knows that all it has begun is done."""
@@ -241,6 +254,7 @@ class Target:
     def put(self, datatype: Datatype, count: int, offset: int, source: int, size: int) -> None:
         self._device.charge(HostCost.COPY, size)
         datatype.unpack(source, self.memory.base + offset, count, 0, size)
+        self._changed(datatype, count, offset)
 
     def fetch(self, datatype: Datatype, count: int, offset: int) -> Scratch:
         """A copy of what lies there, packed."""
@@ -255,7 +269,15 @@ class Target:
     ) -> None:
         self._device.charge(HostCost.REDUCE, size // basic.size)
         combining.combine(op, basic, source, size, self.memory.base + offset, count, datatype)
+        self._changed(datatype, count, offset)
 
     def compare_and_swap(self, basic: Datatype, offset: int, origin: int, compare: int) -> Scratch:
         self._device.charge(CALL)
-        return combining.compare_and_swap(origin, compare, self.memory.base + offset, basic)
+        old = combining.compare_and_swap(origin, compare, self.memory.base + offset, basic)
+        self._changed(basic, 1, offset)
+        return old
+
+
+def _runs(datatype: Datatype, count: int, offset: int) -> tuple[tuple[int, int], ...]:
+    """The (offset, bytes) that so many elements take."""
+    return tuple(datatype.body(offset, count).segments())

@@ -16,7 +16,7 @@ from ..constants import LockType
 from ..datatypes import Datatype
 from ..errors import MpiError
 from ..op import Op
-from .wire import BYTES
+from .wire import BYTES, EPOCHS
 
 
 class Buffer(NamedTuple):
@@ -125,6 +125,10 @@ class Way(ABC):
     @abstractmethod
     def unlock(self, call: str, ranks: Iterable[int]) -> None:
         """As `flush`, and give locks back."""
+
+    def pass_fence(self) -> None:
+        """All ranks have come to the fence."""
+        self.epoch = (self.epoch + 1) % EPOCHS
 
     @abstractmethod
     def post(self, ranks: Iterable[int]) -> None:

@@ -50,7 +50,8 @@ def races(ranks, program, device):
     def watched(world):
         told = []
         world.process.races = Watch(told.append, lambda call: call)
-        win = window_on(world.comm_world, np.zeros(100, np.int32))
+        memory = np.zeros(100, np.int32)  # lives as long as the window
+        win = window_on(world.comm_world, memory)
         program(world, win)
         windows.free(win)
         return told
@@ -88,6 +89,101 @@ def test_two_ranks_between_two_fences(first, second, expected, device):
     if expected:
         assert told[0].startswith(expected)
         assert told[0].endswith(" of an unnamed window of 3 ranks")
+
+
+def stores(program, device="ideal"):
+    """The sentences about stores of rank 0, whose `program` gets (world, window, its memory, told)."""
+
+    def watched(world):
+        told = []
+        world.process.races = Watch(told.append, lambda call: call)
+        memory = np.zeros(100, np.int32)
+        win = window_on(world.comm_world, memory)
+        program(world, win, memory)
+        windows.free(win)
+        return told
+
+    return run(2, watched, device)[0]
+
+
+@DEVICES
+@pytest.mark.parametrize(("access", "name"), [(put, "Put"), (get, "Get"), (accumulate, "Accumulate"), (fetch, None)])
+def test_a_store_of_the_target_before_or_after_the_access(access, name, device):
+    def program(world, win, memory):
+        for early in (True, False):
+            sync.fence(win, 0)
+            if world.rank and early:
+                collective(world.comm_world, barrier)  # rank 0 has stored
+                access(win)
+            elif world.rank:
+                access(win)
+                windows.get(win, *buffer(ints(0)), 0, 50, 1, INT)
+                collective(world.comm_world, barrier)  # rank 0 has let the access in
+            elif early:
+                memory[0] = 7
+                collective(world.comm_world, barrier)
+            else:
+                collective(world.comm_world, barrier)
+                memory[0] = 9
+            sync.fence(win, 0)
+
+    name = "Get_accumulate" if name is None else name
+    assert stores(program, device) == [
+        f"MPI_{name} of rank 1 and a store of rank 0 race for byte 0 of an unnamed window of 2 ranks"
+    ]
+
+
+@DEVICES
+def test_stores_that_do_not_race(device):
+    """To other bytes, before the epoch and behind it, by the process's own operations, and under a lock."""
+
+    def program(world, win, memory):
+        for turn in range(1, 4):
+            memory[:] += turn
+            sync.fence(win, 0)
+            if world.rank:
+                put(win)
+                accumulate(win) if turn == 2 else put(win, 2)
+            else:
+                memory[1] = memory[3:] = turn
+                windows.put(win, *buffer(ints(turn)), 0, 20, 1, INT)
+            sync.fence(win, 0)
+        group = world.comm_world.group
+        memory[0] = 3
+        if world.rank:
+            sync.start(win, group.include([0]), 0)
+            put(win)
+            sync.complete(win)
+        else:
+            sync.post(win, group.include([1]), 0)
+            memory[5] = 8
+            sync.wait(win)
+        memory[0] += 1
+        collective(world.comm_world, barrier)
+        if world.rank:
+            sync.lock(win, LockType.EXCLUSIVE, 0, 0)
+            put(win)
+            sync.unlock(win, 0)
+        collective(world.comm_world, barrier)
+        memory[0] += 1
+
+    assert stores(program, device) == []
+
+
+@DEVICES
+def test_a_store_in_an_exposure_epoch_of_post_and_wait(device):
+    def program(world, win, memory):
+        group = world.comm_world.group
+        if world.rank:
+            sync.start(win, group.include([0]), 0)
+            put(win)
+            sync.complete(win)
+        else:
+            sync.post(win, group.include([1]), 0)
+            memory[0] = 8
+            sync.wait(win)
+
+    assert len(stores(program, device)) == 1
 
 
 @DEVICES
