@@ -33,6 +33,10 @@ class NicBlock(wiring.Component):
     A subclass says what applies to it. With nothing said, a block has no registers, raises and
     counts nothing, is always idle, and is reset with the NIC.
 
+    A block whose configuration has `first_bytes` receives the packets that begin with one of them. It
+    has the members ``packets_in``, ``In(stream.Signature(Part))``, and ``packets_out``,
+    ``Out(stream.Signature(Flit))``, its packets to the wire.
+
     Attributes
     ----------
     survives_reset : true if CONTROL.RESET does not reset the block
@@ -43,9 +47,6 @@ class NicBlock(wiring.Component):
     host_window : true if the block serves the part of the host's window that its configuration
         names; it then has a member ``window``, ``In(RegisterAccess())``, whose address counts from
         the start of that part
-    first_bytes : of the packets that the block receives; it then has members ``packets_in``,
-        ``In(stream.Signature(Part))``, and ``packets_out``, ``Out(stream.Signature(Flit))``, its
-        packets to the wire
     taps_link : true if the block stands between the link and the parts that send and receive
         packets; it then has the members ``wire_tx``, ``wire_rx``, ``tx``, ``rx`` of
         `barrier.tap.LinkTap`. One block of a NIC may
@@ -55,7 +56,6 @@ class NicBlock(wiring.Component):
     lbus_master = None
     bus_engine = False
     host_window = False
-    first_bytes: tuple[int, ...] = ()
     taps_link = False
 
     def connect_registers(self, bank) -> Iterable[Any]:

@@ -35,6 +35,7 @@ class BlockConfig(ABC):
             every NIC.
         before_synthesis: Yosys's commands for the block of a board's top, once it has been read.
         rests: true if the block has `NicBlock.wakes`.
+        first_bytes: of the packets that the block receives. No two blocks of a NIC may have the same.
         host_window: the part of the host's PIO window that the block serves, if any. One block of a
             NIC may have one.
     """
@@ -44,6 +45,11 @@ class BlockConfig(ABC):
     lbus_master: ClassVar[Master | None] = None
     before_synthesis: ClassVar[tuple[str, ...]] = ()
     rests: ClassVar[bool] = False
+    first_bytes: ClassVar[tuple[int, ...]] = ()
+
+    def check(self, config: NicConfig) -> None:
+        """Raise `UserError` if a NIC with the other parameters of `config` cannot have the block."""
+        return
 
     @property
     def host_window(self) -> HostWindow | None:

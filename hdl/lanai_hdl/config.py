@@ -87,10 +87,25 @@ class NicConfig:
         windows = [block.name for block in self.blocks if block.host_window is not None]
         if len(windows) > 1:
             raise UserError(f"blocks: {' and '.join(windows)} both want a part of the host's window; one may have it")
+        self._check_first_bytes()
+        for block in self.blocks:
+            block.check(self)
         try:
             _ = self.machine
         except ValueError as error:
             raise UserError(f"blocks: {error}") from error
+
+    def _check_first_bytes(self) -> None:
+        taken: dict[int, str] = {}
+        for block in self.blocks:
+            for byte in block.first_bytes:
+                if not 0 <= byte <= 0xFF:
+                    raise UserError(f"blocks: first byte {byte!r} of {block.name!r} must be from 0 to 255")
+                first = taken.setdefault(byte, block.name)
+                if first != block.name:
+                    raise UserError(
+                        f"blocks: {first!r} and {block.name!r} both receive packets whose first byte is {byte:#04x}"
+                    )
 
     @property
     def machine(self) -> Machine:

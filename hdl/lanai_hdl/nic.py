@@ -256,13 +256,14 @@ class Nic(wiring.Component):
 
     def _connect_packets(self, m):
         """Packets of the DMA engines, and of the blocks that send and receive their own."""
-        sharers = [block for block in self.blocks.values() if block.first_bytes]
+        first_bytes = {one.name: one.first_bytes for one in self.config.blocks if one.first_bytes}
+        sharers = [self.blocks[name] for name in first_bytes]
         if not sharers:
             wiring.connect(m, self.send_dma.o, self.transmitter.i)
             wiring.connect(m, self.receiver.o, self.deframer.i)
             wiring.connect(m, self.deframer.o, self.receive_dma.i)
             return
-        mux, demux = PacketMux(1 + len(sharers)), PacketDemux([block.first_bytes for block in sharers])
+        mux, demux = PacketMux(1 + len(sharers)), PacketDemux(list(first_bytes.values()))
         m.submodules.packet_mux = ResetInserter(self.control.reset)(mux)
         m.submodules.packet_demux = ResetInserter(self.control.reset)(demux)
         wiring.connect(m, mux.o, self.transmitter.i)

@@ -4,8 +4,25 @@ import dataclasses
 
 import pytest
 
+from lanai_hdl.block_config import BlockConfig
 from lanai_hdl.config import PRESETS, NicConfig, lanai41
+from lanai_hdl.csr.declare import RegisterBlock
 from lanai_hdl.errors import UserError
+from lanai_hdl.remote.config import Remote
+
+
+@dataclasses.dataclass(frozen=True)
+class Receiver(BlockConfig):
+    name = "receiver"
+    declares = RegisterBlock("Receives packets")
+    first_bytes = (0x10, 0xEF)
+
+    def build(self, config):
+        raise AssertionError("a configuration that is refused is not built")
+
+
+class Beyond(Receiver):
+    first_bytes = (0x100,)
 
 
 def test_presets_are_the_machines_they_name():
@@ -31,6 +48,15 @@ def test_presets_are_the_machines_they_name():
         ({"hdma_queue": 0}, "hdma_queue=0 must be"),
         ({"pio_line": 24}, "pio_line=24 must be a power of two"),
         ({"frobs": 1}, "no parameter 'frobs'"),
+        (
+            {"blocks": (Remote(), Receiver())},
+            "blocks: 'remote' and 'receiver' both receive packets whose first byte is 0xef",
+        ),
+        ({"blocks": (Beyond(),)}, "blocks: first byte 256 of 'receiver' must be from 0 to 255"),
+        (
+            {"blocks": (Remote(),), "max_burst": 512},
+            "payload=1024 of the remote-memory adapter must be at most max_burst=512",
+        ),
     ],
 )
 def test_bad_parameters_are_quoted(change, message):

@@ -6,7 +6,6 @@ from amaranth.lib.wiring import In, Out
 
 from ..block import Counts, NicBlock, Raises
 from ..config import NicConfig
-from ..errors import UserError
 from ..host_bus.burst_arbiter import BurstArbiter
 from ..host_bus.ports import BurstPort
 from ..host_bus.target import RegisterAccess
@@ -19,7 +18,6 @@ from .commands import CommandCutter
 from .csr import ENABLE, NUMBER_SHIFT, REMOTE
 from .lookup import Lookup
 from .lookup_port import BusWindow
-from .packets import FIRST_BYTES
 from .parameters import RemoteParameters
 from .reply import Reply
 from .sender import PacketSender
@@ -49,13 +47,8 @@ class RemoteAdapter(NicBlock):
 
     bus_engine = True
     host_window = True
-    first_bytes = FIRST_BYTES
 
     def __init__(self, nic: NicConfig, config: RemoteParameters):
-        if config.payload > nic.max_burst:
-            raise UserError(
-                f"payload={config.payload} of the remote-memory adapter must be at most max_burst={nic.max_burst}"
-            )
         self.nic = nic
         self.config = config
         self.host, self.cutter = HostSide(config), CommandCutter(config)

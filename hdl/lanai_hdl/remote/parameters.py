@@ -1,13 +1,19 @@
 """The parameters of the adapter, as its own parts know them. `Remote` in `config` adds how it is
 built."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..block_config import BlockConfig, HostWindow
 from ..errors import UserError
 from .csr import REMOTE
-from .packets import MOST_PEERS
+from .packets import FIRST_BYTES, MOST_PEERS
 from .tables import APERTURE_AT, MOST_PAGES, PROCESS_BYTES, WINDOW_HOST
+
+if TYPE_CHECKING:
+    from ..config import NicConfig
 
 # Parts whose block RAMs may read anything from a word that is written in the same slot, so that no
 # logic need see to that. The host may write a command, an exposure or a page while it is used: it
@@ -45,6 +51,7 @@ class RemoteParameters(BlockConfig):
     name = "remote"
     declares = REMOTE
     rests = True
+    first_bytes = FIRST_BYTES
     before_synthesis = tuple(
         f"setparam -set COLLISION_X_MASK 1'1 top.top.nic.remote.{part}/t:$memrd_v2" for part in ANY_ON_COLLISION
     )
@@ -70,6 +77,12 @@ class RemoteParameters(BlockConfig):
         self._within("stream_slots", 2, 1 << 16)
         if self.streams and self.stream_bytes > self.payload:
             raise UserError(f"stream_bytes={self.stream_bytes} must be at most payload={self.payload}")
+
+    def check(self, config: NicConfig) -> None:
+        if self.payload > config.max_burst:
+            raise UserError(
+                f"payload={self.payload} of the remote-memory adapter must be at most max_burst={config.max_burst}"
+            )
 
     @property
     def host_window(self) -> HostWindow:
