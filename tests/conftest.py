@@ -35,7 +35,8 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     for name, group in GROUPS.items():
         config.addinivalue_line("markers", f"{name}: slow tests: {group.proves}")
-    _keep_bytecode(config.cache.mkdir("bytecode"))
+    if hasattr(config, "cache"):  # not with `-p no:cacheprovider`
+        _keep_bytecode(config.cache.mkdir("bytecode"))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
