@@ -1,5 +1,6 @@
 """Fabrics that users describe cable by cable."""
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -8,19 +9,24 @@ from lanai_hdl.errors import UserError
 
 from ...engines.base import Cable
 from ..fabric import Fabric
+from ..route_word import MOST_PORTS
 
 SUFFIX = ".toml"
+END = re.compile(r"(nic|switch)([0-9]{1,9})(?:\.([0-9]{1,9}))?")
 End = tuple[bool, int, int]  # of a cable: whether at a switch, the number of switch or NIC, port
 Ends = tuple[tuple[End, End], ...]
 
 
 def _end(kind: str, text: Any) -> End:
-    name, _, port = str(text).partition(".")
-    for prefix in ("nic", "switch"):
-        number = name.removeprefix(prefix)
-        if number != name and number.isdecimal() and (not port or port.isdecimal()):
-            return prefix == "switch", int(number), int(port or 0)
-    raise UserError(f"cable end {text!r} in {kind!r} is not understood; write nic0 or switch0.3")
+    found = END.fullmatch(str(text))
+    if found is None:
+        raise UserError(f"cable end {text!r} in {kind!r} is not understood; write nic0 or switch0.3")
+    is_switch, port = found[1] == "switch", int(found[3] or 0)
+    if is_switch and port >= MOST_PORTS:
+        raise UserError(
+            f"cable end {text!r} in {kind!r}: the ports of a switch are 0 to {MOST_PORTS - 1}; take another switch"
+        )
+    return is_switch, int(found[2]), port
 
 
 def parse_cables(kind: str, lines: Any) -> Ends:
@@ -39,7 +45,14 @@ def parse_cables(kind: str, lines: Any) -> Ends:
 def from_cables(kind: str, nics: int, ends: Ends) -> Fabric:
     """A fabric of just these cables."""
     both = [one for two in ends for one in two]
-    switches = 1 + max((number for is_switch, number, _ in both if is_switch), default=-1)
+    numbers = {number for is_switch, number, _ in both if is_switch}
+    switches = len(numbers)
+    missing = sorted(set(range(switches)) - numbers)
+    if missing:
+        raise UserError(
+            f"fabric {kind!r} has a switch{max(numbers)} and no switch{missing[0]}; number its switches from 0 "
+            "without gaps"
+        )
     ports = max([2, *(1 + port for is_switch, _, port in both if is_switch)])
     cables = tuple(Cable(a[1] + nics * a[0], a[2], b[1] + nics * b[0], b[2]) for a, b in ends)
     return Fabric(kind, nics, switches, ports, cables)
