@@ -38,7 +38,7 @@ def page(trace: Trace, ranks: Sequence[RankSum], messages: Sequence[MessageSum])
     here = files(__package__)
     title = " ".join(trace.meta.get("command", [])) or "a run"
     fire = flame.svg(profile(trace).stacks, "Firmware, by LBUS slots of all NICs") if len(trace.processor) else ""
-    data = json.dumps(page_data(trace, ranks, messages), separators=(",", ":")).replace("</", "<\\/")
+    data = script_json(page_data(trace, ranks, messages))
     text = here.joinpath("page.html").read_text(encoding="utf-8")
     parts = {
         "title": escape(title),
@@ -50,6 +50,11 @@ def page(trace: Trace, ranks: Sequence[RankSum], messages: Sequence[MessageSum])
     return re.sub(
         r"\{\{(\w+)\}\}", lambda found: parts[found[1]], text
     )  # in one pass: what is put in is not looked at again
+
+
+def script_json(data: Any) -> str:
+    """JSON that may stand in a <script> element: no text in it can begin a tag or a comment."""
+    return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def page_data(trace: Trace, ranks: Sequence[RankSum], messages: Sequence[MessageSum]) -> dict[str, Any]:

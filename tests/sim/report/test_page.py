@@ -44,13 +44,16 @@ def test_page_holds_the_sums() -> None:
     assert data["tracks"][0] == "rank 0 · MPI"
 
 
-def test_a_program_name_cannot_end_the_script() -> None:
+@pytest.mark.parametrize("name", ["</script>", "<!--<script"])
+def test_a_program_name_cannot_end_the_script_or_make_it_go_on(name: str) -> None:
+    """After `<!--<script` a browser takes the end of the script for text."""
     trace = sample()
     trace.meta["command"] = ["</script><b>"]
-    trace.names[0] = "</script>"
+    trace.names[0] = name
     activity = Activity(trace)
     text = page(trace, rank_sums(activity), list(MessageBook(activity).all()))
-    assert text.count("</script>") == 2
+    assert text.count("</script>") == text.count("<script") == 2
+    assert "<!--" not in text
     assert "<b>" not in text
 
 
