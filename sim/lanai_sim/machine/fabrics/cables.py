@@ -9,6 +9,7 @@ from lanai_hdl.errors import UserError
 
 from ...engines.base import Cable
 from ..fabric import Fabric
+from ..grid import MOST_NODES
 from ..route_word import MOST_PORTS
 
 SUFFIX = ".toml"
@@ -21,12 +22,13 @@ def _end(kind: str, text: Any) -> End:
     found = END.fullmatch(str(text))
     if found is None:
         raise UserError(f"cable end {text!r} in {kind!r} is not understood; write nic0 or switch0.3")
-    is_switch, port = found[1] == "switch", int(found[3] or 0)
-    if is_switch and port >= MOST_PORTS:
+    is_switch, number, port = found[1] == "switch", int(found[2]), int(found[3] or 0)
+    if is_switch and (number >= MOST_NODES or port >= MOST_PORTS):
         raise UserError(
-            f"cable end {text!r} in {kind!r}: the ports of a switch are 0 to {MOST_PORTS - 1}; take another switch"
+            f"cable end {text!r} in {kind!r} is not there; switches are numbered from 0 to {MOST_NODES - 1}, "
+            f"their ports from 0 to {MOST_PORTS - 1}"
         )
-    return is_switch, int(found[2]), port
+    return is_switch, number, port
 
 
 def parse_cables(kind: str, lines: Any) -> Ends:
@@ -45,14 +47,7 @@ def parse_cables(kind: str, lines: Any) -> Ends:
 def from_cables(kind: str, nics: int, ends: Ends) -> Fabric:
     """A fabric of just these cables."""
     both = [one for two in ends for one in two]
-    numbers = {number for is_switch, number, _ in both if is_switch}
-    switches = len(numbers)
-    missing = sorted(set(range(switches)) - numbers)
-    if missing:
-        raise UserError(
-            f"fabric {kind!r} has a switch{max(numbers)} and no switch{missing[0]}; number its switches from 0 "
-            "without gaps"
-        )
+    switches = 1 + max((number for is_switch, number, _ in both if is_switch), default=-1)
     ports = max([2, *(1 + port for is_switch, _, port in both if is_switch)])
     cables = tuple(Cable(a[1] + nics * a[0], a[2], b[1] + nics * b[0], b[2]) for a, b in ends)
     return Fabric(kind, nics, switches, ports, cables)
