@@ -243,6 +243,9 @@ def pentium3_800() -> HostConfig:
     )
 
 
+# Choices of a driver. Each stack names those that it obeys.
+CHOICES = frozenset(field.name for field in fields(HostConfig)) - frozenset(field.name for field in fields(HostCosts))
+
 # Fields that only a driver of NICs looks at.
 DRIVER_ONLY = frozenset(
     {

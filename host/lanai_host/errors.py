@@ -1,8 +1,8 @@
 """Errors that a user can mend (see `lanai_hdl.errors`)."""
 
-from lanai_hdl.errors import UserError
+from lanai_hdl.errors import UserError, did_you_mean, unknown
 
-__all__ = ["DeadlockError", "DeviceLost", "PeerLost", "UserError"]
+__all__ = ["DeadlockError", "DeviceLost", "PeerLost", "UserError", "did_you_mean", "unknown"]
 
 
 class DeviceLost(UserError):

@@ -11,6 +11,7 @@ from typing import NoReturn
 from lanai_host.errors import UserError
 
 from . import commands
+from .command_line import Parser
 from .discovery import plugins
 from .version import version
 
@@ -25,16 +26,15 @@ class PrintVersion(argparse.Action):
         parser.exit()
 
 
-def build_parser(wanted: str = "") -> argparse.ArgumentParser:
-    """Of all commands, or of one alone, or of none for `--version`: loading the others takes a
-    second that `lanai run` need not spend."""
-    parser = argparse.ArgumentParser(
-        prog="lanai", description="An open, programmable MPI network interface, from gates to MPI."
-    )
+def build_parser(wanted: str = "") -> Parser:
+    """Return the parser of all commands, or of one alone, or of none for `--version`: loading the
+    others takes a second that `lanai run` need not spend."""
+    parser = Parser(prog="lanai", description="An open, programmable MPI network interface, from gates to MPI.")
     parser.add_argument("--version", action=PrintVersion, nargs=0, help="show program's version number and exit")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for module in plugins(commands, wanted) if wanted != "--version" else ():
-        sub = subparsers.add_parser(module.NAME, help=module.HELP, description=module.__doc__)
+        first = getattr(module, "FIRST", ())
+        sub = subparsers.add_parser(module.NAME, help=module.HELP, description=module.__doc__, first=first)
         module.add_arguments(sub)
         sub.set_defaults(run=module.run)
     return parser
@@ -54,7 +54,11 @@ def check_platform() -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if argv is None else list(argv)
     try:
-        args = build_parser(arguments[0] if arguments else "").parse_args(arguments)
+        parser = build_parser(arguments[0] if arguments else "")
+        if not arguments:
+            parser.print_help()
+            return 0
+        args = parser.parse(arguments)
         check_platform()
         code = int(args.run(args) or 0)
         sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""Times as people write and read them."""
+"""Times and counts as people write and read them."""
 
 from lanai_hdl.errors import UserError
 
@@ -11,6 +11,11 @@ def format_time(picoseconds: int) -> str:
         if picoseconds >= size:
             return f"{picoseconds / size:.3f} {unit}"
     return f"{picoseconds} ps"
+
+
+def counted(number: int, what: str) -> str:
+    """(1, "rank") -> '1 rank'; (4096, "rank") -> '4,096 ranks'."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def duration(text: str) -> int:

@@ -88,11 +88,62 @@ def test_doctor_is_content_here():
     assert cli.main(["doctor"]) == 0
 
 
-def test_unknown_command_is_refused(capsys):
-    with pytest.raises(SystemExit) as exit_info:
-        cli.main(["no-such-command"])
-    assert exit_info.value.code == 2
-    assert "no-such-command" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("no-such-command", r"command 'no-such-command' is not known; choose one of bench, .*timeline"),
+        ("reprot", "command 'reprot' is not known; did you mean 'report'\\? choose one of bench, .*"),
+        ("fw buidl x", "action 'buidl' is not known; did you mean 'build'\\? choose one of build, run, disasm, size"),
+        (
+            "run --device mpinp true",
+            "--device 'mpinp' is not known; did you mean 'mpi-np'\\? choose one of ideal, .*t3d",
+        ),
+        (
+            "run --devcie ideal true",
+            "--devcie is not an option .*; did you mean '--device'\\? see `lanai run --help all`",
+        ),
+        ("report t --htlm p", "--htlm is not an option .*; did you mean '--html'\\? see `lanai report --help`"),
+        ("run -n 0 true", "-n/--ranks: '0' is not a count; write a whole number from 1"),
+        ("run --max-wall soon true", "--max-wall: 'soon' is not a number"),
+        ("report t --most 0", "--most: '0' is not a count; write a whole number from 1"),
+        ("profile t --most -3", "--most: '-3' is not a count; write a whole number from 1"),
+        ("profile t --node one", "--node: 'one' is not a whole number"),
+        ("report", "the following arguments are required: TRACE; see `lanai report --help`"),
+        (
+            "run --fabric torsu:2x2 --device mpi-np true",
+            "fabric 'torsu:2x2' is not known; did you mean 'torus'\\? write .*",
+        ),
+        ("paper ccuu", "paper 'ccuu' is not known; did you mean 'ccu'\\? choose one of ccu, .*"),
+    ],
+)
+def test_a_command_line_that_is_not_understood_is_one_line_that_names_what_is_near(words, said, capsys):
+    assert cli.main(words.split()) == 2
+    assert re.fullmatch(f"lanai: error: {said}\n", capsys.readouterr().err)
+
+
+def test_the_command_alone_prints_its_help(capsys):
+    assert cli.main([]) == 0
+    assert "run an MPI program on N simulated NICs" in capsys.readouterr().out
+
+
+def shown(words, capsys):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(words.split())
+    assert ended.value.code == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["run", "queues"])
+def test_the_help_of_a_run_fits_a_screen_and_all_of_it_can_be_asked_for(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    short, whole = (shown(f"{command} {words}", capsys) for words in ("--help", "-h all"))
+    assert len(short.splitlines()) <= 24
+    assert max(map(len, short.splitlines())) <= 80
+    assert "-n N, --ranks N" in short
+    assert "--checkpoint" not in short
+    assert f"`lanai {command} --help all` shows" in short
+    assert "--checkpoint every=TIME" in whole
+    assert "--help all" not in shown("report --help", capsys)
 
 
 def test_user_error_is_one_line_and_exit_two(monkeypatch, capsys):

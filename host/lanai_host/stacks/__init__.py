@@ -8,7 +8,7 @@ Packages are loaded when they are chosen.
 from functools import cache
 
 from .. import plugins
-from ..errors import UserError
+from ..errors import UserError, unknown
 from .base import Stack
 
 
@@ -22,7 +22,7 @@ def names() -> tuple[str, ...]:
 def stack(name: str) -> Stack:
     """The messaging system of that name. Raises UserError with those that exist."""
     if name not in names():
-        raise UserError(f"device {name!r} is not known; choose one of {', '.join(names())}")
+        raise unknown("device", name, names())
     module = plugins.load(__name__, name, "stack")
     found: Stack = module.STACK
     if found.name != name:

@@ -111,6 +111,7 @@ class Stack(ABC):
         nics: its messages pass through NICs, so that it is a `NicStack`.
         spares_serve_again: a process may follow another one that has left, in its place on the NIC
             if there is one.
+        host_choices: the fields of `HostConfig` beside its costs that its driver obeys.
     """
 
     name: ClassVar[str]
@@ -119,6 +120,7 @@ class Stack(ABC):
     options_table: ClassVar[str]
     nics: ClassVar[bool] = False
     spares_serve_again: ClassVar[bool] = False
+    host_choices: ClassVar[frozenset[str]] = frozenset()
 
     def default_options(self) -> Any:
         return next(iter(self.presets.values()))()
@@ -137,6 +139,7 @@ class NicStack(Stack):
     """
 
     nics = True
+    host_choices = frozenset({"watchdog"})
     firmware: ClassVar["Firmware | None"] = None
 
     @property

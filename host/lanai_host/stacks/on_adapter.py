@@ -78,12 +78,13 @@ class AdapterStack(NicStack):
         assert adapter is not None, "equip has put one in"
         if placement.nodes > adapter.peers:
             raise UserError(
-                f"{self.name}: {placement.nodes} NICs are more than an adapter knows; it has peers={adapter.peers}"
+                f"{self.name}: {placement.nodes} NICs are more than an adapter knows; it has peers={adapter.peers}: "
+                f"put more ranks on a NIC (--ranks-per-node K), or take --nic-option remote.peers={placement.nodes}"
             )
         if placement.max_ranks_per_nic > adapter.processes:
             raise UserError(
                 f"{self.name}: {placement.max_ranks_per_nic} ranks on a NIC are more than its adapter serves; "
-                f"it has processes={adapter.processes}"
+                f"it has processes={adapter.processes}: put fewer ranks on a NIC (--ranks-per-node K)"
             )
         return adapter
 

@@ -14,7 +14,7 @@ HELP = "measure the core, the engine, MPI point-to-point, ..."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    subparsers = parser.add_subparsers(dest="bench", metavar="NAME", required=True)
+    subparsers = parser.add_subparsers(dest="bench", metavar="BENCH", required=True)
     for module in plugins(benches):
         sub = subparsers.add_parser(module.NAME, help=module.HELP, description=module.__doc__)
         sub.add_argument("--json", metavar="FILE", help="write the figures to FILE")

@@ -8,6 +8,7 @@ from rich.console import Console
 
 from lanai_host.errors import UserError
 
+from ..command_line import count
 from ..console import wide
 from ..figures import write_json
 from ..report import flame
@@ -24,7 +25,7 @@ HELP = "say what each line of firmware cost in a traced run"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("trace", metavar="TRACE", help="what `lanai run --trace TRACE` wrote")
     parser.add_argument("--node", type=int, metavar="N", help="of this NIC only (all together)")
-    parser.add_argument("--most", type=int, default=15, metavar="N", help="functions and lines shown (15)")
+    parser.add_argument("--most", type=count, default=15, metavar="N", help="functions and lines shown (15)")
     parser.add_argument("--boot", action="store_true", help="count the firmware's boot too")
     parser.add_argument(
         "--source", metavar="FILE", help="show a source file with the cycles of each line, e.g. matching.py"

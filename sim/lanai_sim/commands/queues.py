@@ -13,10 +13,12 @@ from ..job.start import run_job
 from ..job.waiting import Doing, describe_queued, describe_unreceived
 from ..units import duration, format_time
 from . import run as run_command
+from .run.flags import FIRST as RUN_FIRST
 from .run.flags import sim_time
 
 NAME = "queues"
 HELP = "show the message queues of every rank at a simulated time"
+FIRST = ("--at", *(flag for flag in RUN_FIRST if flag != "--max-sim-time"))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

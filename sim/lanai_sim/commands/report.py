@@ -5,6 +5,7 @@ import argparse
 
 from lanai_host.errors import UserError
 
+from ..command_line import count
 from ..console import wide
 from ..figures import write_json
 from ..report import tables
@@ -23,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("trace", metavar="TRACE", help="what `lanai run --trace TRACE` wrote")
     parser.add_argument("--message", type=int, metavar="N", help="tell one message moment by moment")
     parser.add_argument("--lines", action="store_true", help="tell firmware by source line instead of by function")
-    parser.add_argument("--most", type=int, default=12, metavar="N", help="rows of each table at most (12)")
+    parser.add_argument("--most", type=count, default=12, metavar="N", help="rows of each table at most (12)")
     parser.add_argument("--html", metavar="FILE", help="write one page with all of it, a timeline and plots")
     parser.add_argument("--json", metavar="FILE", help="write the figures")
 

@@ -9,14 +9,15 @@ here exactly if that class has it.
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
-from difflib import get_close_matches
 from enum import Enum
 from pathlib import Path
 from typing import Any, TypeVar
 
+from lanai_hdl.config import NicConfig
 from lanai_host.config import PRESETS as HOST_PRESETS
-from lanai_host.errors import UserError
+from lanai_host.errors import UserError, did_you_mean, unknown
 from lanai_host.stacks import names, stack
+from lanai_host.stacks.base import NicStack, Stack
 
 from ..engines import kinds
 from ..kernel.kernel import FOREVER
@@ -45,13 +46,9 @@ SCALARS: Mapping[str, Any] = {  # each with a value of its type
     "prefix": False,
     "buffers": Buffers.ANY,
 }
-PRESET_TABLES: Mapping[str, Mapping[str, Callable[[], Any]]] = {
-    "nic": NIC_PRESETS,
-    "host": HOST_PRESETS,
-}
 LIMITS = ("sim_time", "wall")
 WAVE = ("file", "nodes", "from", "to")
-KEYS = (*SCALARS, "fabric", "faults", "checkpoint", "limits", "wave", *PRESET_TABLES)
+KEYS = (*SCALARS, "fabric", "faults", "checkpoint", "limits", "wave", "nic", "host")
 
 
 def option_tables(device: str, document: Iterable[str]) -> Mapping[str, Mapping[str, Callable[[], Any]]]:
@@ -90,7 +87,7 @@ def overlay(document: Mapping[str, Any], over: Mapping[str, Any]) -> Document:
         below = result.get(key)
         if isinstance(below, dict) and isinstance(value, dict):
             # Another preset is another thing: what the file changed in its own goes with that.
-            result[key] = value if "preset" in value else below | value
+            result[key] = value if "preset" in value else overlay(below, value)
         elif isinstance(below, list) and isinstance(value, list):
             result[key] = below + value
         else:
@@ -112,9 +109,10 @@ def run_config(document: Mapping[str, Any], command: tuple[str, ...], **others: 
     _check_universe(found.get("universe", 0), {**found, **others}.get("ranks", 1))
     if "engine" in found:
         kinds.kind(found["engine"])
-    for table, presets in PRESET_TABLES.items():
-        if table in document:
-            found[table] = _preset(table, document[table], presets)
+    if "nic" in document:
+        found["nic"] = _nic(document["nic"], chosen)
+    if "host" in document:
+        found["host"] = _preset("host", document["host"], HOST_PRESETS)
     for table, presets in tables.items():
         if table in document:
             # Checked even if it is another system's: a file may describe several.
@@ -161,8 +159,22 @@ def _preset(name: str, values: Any, presets: Mapping[str, Callable[[], Any]]) ->
     rest = dict(_table(name, values))
     preset = rest.pop("preset", next(iter(presets)))
     if preset not in presets:
-        raise UserError(f"[{name}]: preset = {preset!r} is not known; choose one of {', '.join(presets)}")
+        raise unknown(f"[{name}]: preset =", preset, presets)
     return from_table(f"[{name}]", presets[preset](), rest)
+
+
+def _nic(values: Any, chosen: Stack) -> NicConfig:
+    """A NIC, and the parameters of its blocks, which are tables by the blocks' names."""
+    blocks = {name: value for name, value in _table("nic", values).items() if isinstance(value, dict)}
+    rest = {name: value for name, value in values.items() if name not in blocks}
+    nic: NicConfig = _preset("nic", rest, NIC_PRESETS)
+    if not blocks or not isinstance(chosen, NicStack):
+        return nic
+    nic = chosen.equip(nic)
+    _known("[nic] of these NICs", blocks, [block.name for block in nic.blocks])
+    return nic.but(
+        blocks=tuple(from_table(f"[nic.{block.name}]", block, blocks.get(block.name, {})) for block in nic.blocks)
+    )
 
 
 def _limits(values: Any) -> dict[str, Any]:
@@ -242,6 +254,4 @@ def _table(name: str, values: Any) -> Mapping[str, Any]:
 def _known(where: str, values: Mapping[str, Any], keys: Any) -> None:
     for key in values:
         if key not in keys:
-            near = get_close_matches(key, keys, 1)
-            hint = f"did you mean {near[0]!r}? " if near else ""
-            raise UserError(f"{where} has no key {key!r}; {hint}it may have: {', '.join(keys)}")
+            raise UserError(f"{where} has no key {key!r}; {did_you_mean(key, keys)}it may have: {', '.join(keys)}")

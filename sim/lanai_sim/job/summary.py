@@ -7,7 +7,7 @@ from lanai_hdl.machine import REGISTERS_HOST, host_offset
 
 from ..engines.base import Engine
 from ..kernel.node import Node
-from ..units import format_time
+from ..units import counted, format_time
 from .nic_states import TROUBLES, read
 
 SPENT = ("PIO", "waiting")  # where ranks' time goes, beside the host's own work
@@ -49,7 +49,8 @@ class Summary:
         if not self.ends:
             return []
         boot = f", after {format_time(self.started)} in which the NICs booted" if self.nics else ""
-        found = [f"{len(self.ends)} ranks took {format_time(max(self.ends) - self.started)} of simulated time{boot}"]
+        ranks, took = counted(len(self.ends), "rank"), format_time(max(self.ends) - self.started)
+        found = [f"{ranks} took {took} of simulated time{boot}"]
         if self.nics:
             found += [self._ranks(), self._links(), self._processors(), *self._blocks()]
             found += [f"the ranks' buffers lay as {self.placement}"] if self.placement else []
@@ -78,7 +79,9 @@ class Summary:
     def _links(self) -> str:
         packets, words = self._sum("TX_PACKETS"), self._sum("TX_FLITS")
         troubles = [f"{name} {count}" for name in TROUBLES if (count := self._sum(name))]
-        return f"the links: {packets} packets in {words} words; {', '.join(troubles) or 'no errors'}"
+        return (
+            f"the links: {counted(packets, 'packet')} in {counted(words, 'word')}; {', '.join(troubles) or 'no errors'}"
+        )
 
     def _processors(self) -> str:
         slots = sum(nic.slots for nic in self.nics)

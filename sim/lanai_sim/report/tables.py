@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..trace import Trace
+from ..units import counted
 from .activity import GROUPS, PROCESSOR, STALL
 from .bodies import Body, Place
 from .messages import MessageSum, protocol_name
@@ -34,11 +35,13 @@ def print_head(console: Console, trace: Trace, ranks: Sequence[RankSum]) -> None
     """What was run, how long it took, and what the trace lacks."""
     command = " ".join(trace.meta.get("command", []))
     total = max((rank.end for rank in ranks), default=0) - trace.started
-    console.print(Text.assemble((command, "bold"), f"  {trace.ranks} ranks, {len(trace.nodes)} NICs"))
+    console.print(
+        Text.assemble((command, "bold"), f"  {counted(trace.ranks, 'rank')}, {counted(len(trace.nodes), 'NIC')}")
+    )
     moved = int(trace.messages["bytes"].sum())
     console.print(
-        f"{microseconds(total)} µs simulated, {len(trace.messages)} messages, {moved:,} bytes,"
-        f" {len(trace.packets)} packets",
+        f"{microseconds(total)} µs simulated, {counted(len(trace.messages), 'message')}, {counted(moved, 'byte')},"
+        f" {counted(len(trace.packets), 'packet')}",
     )
     for line in trace.missing:
         console.print(f"the trace lacks {line}", style="yellow")
@@ -139,8 +142,8 @@ def message_table(message: MessageSum) -> Table:
     """One message, moment by moment."""
     row = message.row
     made = table(
-        f"Message {row['id']}: {row['bytes']} bytes from rank {row['source']} to {row['target']}, tag {row['tag']},"
-        f" {protocol_name(row)} ({microseconds(message.total)} µs)",
+        f"Message {row['id']}: {counted(row['bytes'], 'byte')} from rank {row['source']} to {row['target']},"
+        f" tag {row['tag']}, {protocol_name(row)} ({microseconds(message.total)} µs)",
         ["what", "which", "from", "for"],
         2,
     )
@@ -156,15 +159,11 @@ def body_line(body: Body) -> str:
     sent = _place(body.sent) if body.sent.pages else "written to the NIC with the request"
     line = f"its body: at the sender {sent}; at the receiver {_place(body.received)}"
     if body.long:
-        line += f"; {body.through} of {_counted(body.long, 'long packet')} cut through"
+        line += f"; {body.through} of {counted(body.long, 'long packet')} cut through"
     if body.stored_for_pieces:
         line += f", {body.stored_for_pieces} stored because of too many pieces"
     return line
 
 
 def _place(place: Place) -> str:
-    return f"{_counted(place.pages, 'page')} in {_counted(place.pieces, 'piece')}"
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+    return f"{counted(place.pages, 'page')} in {counted(place.pieces, 'piece')}"

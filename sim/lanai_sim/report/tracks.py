@@ -10,6 +10,7 @@ import numpy as np
 
 from ..trace import Trace
 from ..trace.schema import HOST_KINDS, Engine, HostKind, State
+from ..units import counted
 from .activity import ENGINES, short
 from .messages import protocol_name
 from .perfetto import Timeline
@@ -81,7 +82,7 @@ def _engines(made: Timeline, trace: Trace, node: int) -> None:
         begins, ends = trace.picoseconds(rows["begin"]), trace.picoseconds(rows["end"])
         for index, row in enumerate(rows):
             args = _message(row) | {"bytes": int(row["bytes"]), "SRAM": f"{row['local']:#x}"}
-            made.slice(track, f"{row['bytes']} bytes", int(begins[index]), int(ends[index]), args)
+            made.slice(track, counted(int(row["bytes"]), "byte"), int(begins[index]), int(ends[index]), args)
 
 
 def _packets(made: Timeline, trace: Trace) -> None:
@@ -117,7 +118,7 @@ def _arrows(made: Timeline, trace: Trace) -> None:
     for row in trace.messages[(trace.messages["send_call"] >= 0) & (trace.messages["completed"] >= 0)]:
         call = trace.calls[int(row["send_call"])]
         source, target = (made.track(f"rank {row[side]}", "MPI") for side in ("source", "target"))
-        name = f"{row['bytes']} bytes, tag {row['tag']}, {protocol_name(row)}"
+        name = f"{counted(int(row['bytes']), 'byte')}, tag {row['tag']}, {protocol_name(row)}"
         made.arrow(name, source, int(call["begin"]), target, max(int(row["completed"]) - 1, 0))
 
 

@@ -22,11 +22,16 @@ def test_a_device_whose_packets_no_trace_shows(device, monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("device", "ranks", "ranks_per_node", "text"),
     [
-        ("ccu", 17, 1, "ccu has room for 16 nodes, not 17"),
-        ("ccu", 9, 9, "ccu serves 8 ranks a node, not 9"),
+        ("ccu", 17, 1, "ccu has room for 16 nodes, not 17; put more ranks on a NIC .--ranks-per-node"),
+        ("ccu", 9, 9, "ccu serves 8 ranks a node, not 9; put fewer ranks on a NIC"),
         ("t3d", 2, 2, "t3d puts one rank on a NIC, not 2"),
-        ("sci", 9, 9, "9 ranks on a NIC are more than its adapter serves"),
-        ("mbcf", 17, 1, "17 NICs are more than an adapter knows"),
+        ("sci", 9, 9, "9 ranks on a NIC are more than its adapter serves; .*: put fewer ranks on a NIC"),
+        (
+            "mbcf",
+            17,
+            1,
+            "17 NICs are more than an adapter knows; it has peers=16: put more ranks on a NIC .*remote.peers=17",
+        ),
     ],
 )
 def test_more_ranks_than_a_system_serves(device, ranks, ranks_per_node, text, monkeypatch):

@@ -19,7 +19,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", "t", "--html", str(tmp_path / "p.html"), "--json", str(tmp_path / "f.json")]) == 0
     shown = capsys.readouterr().out
-    for text in ("1.000 µs simulated, 1 messages, 4 bytes", "MPI_Recv", "fw.poll", "eager"):
+    for text in ("1.000 µs simulated, 1 message, 4 bytes", "MPI_Recv", "fw.poll", "eager"):
         assert text in shown
     assert (tmp_path / "p.html").read_text().startswith("<!doctype html>")
     record = json.loads((tmp_path / "f.json").read_text())

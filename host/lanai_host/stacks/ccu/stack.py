@@ -64,10 +64,14 @@ class CcuStack(NicStack):
 
     def check(self, options: CcuOptions, placement: Placement) -> None:
         if placement.nodes > int(NODES):
-            raise UserError(f"ccu has room for {int(NODES)} nodes, not {placement.nodes}; start fewer ranks")
+            raise UserError(
+                f"ccu has room for {int(NODES)} nodes, not {placement.nodes}; put more ranks on a NIC "
+                "(--ranks-per-node K)"
+            )
         if placement.max_ranks_per_nic > int(CLIENTS):
             raise UserError(
-                f"ccu serves {int(CLIENTS)} ranks a node, not {placement.max_ranks_per_nic}; use more nodes"
+                f"ccu serves {int(CLIENTS)} ranks a node, not {placement.max_ranks_per_nic}; put fewer ranks on a NIC "
+                "(--ranks-per-node K)"
             )
 
     async def boot(

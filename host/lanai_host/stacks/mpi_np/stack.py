@@ -9,7 +9,7 @@ from lanai_firmware.programs.mpi_np.program import FIRMWARE
 from lanai_hdl.config import NicConfig
 
 from ...bus.base import Bus
-from ...config import HostConfig
+from ...config import CHOICES, HostConfig
 from ...device import Device, Envelope
 from ...plain import restored
 from ...simulator.client import SimulatorClient
@@ -31,6 +31,7 @@ class MpiNpStack(NicStack):
     presets = FIRMWARE.presets
     options_table = "firmware"
     spares_serve_again = True
+    host_choices = CHOICES
 
     async def boot(
         self, bus: Bus, image: "Image", options: plan.McpConfig, placement: Placement, node: int

@@ -45,6 +45,7 @@ class T3dStack(NicStack):
     firmware = FIRMWARE
     presets = PRESETS
     options_table = "t3d"
+    host_choices = frozenset({"watchdog", "pinned_cache_pages"})
 
     @property
     def vocabulary(self) -> "Vocabulary | None":

@@ -6,29 +6,21 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from lanai_host.config import DRIVER_ONLY
 from lanai_host.errors import UserError
 from lanai_host.simulator.protocol import ENV_LEAKS, ENV_RACES
-from lanai_host.stacks import names as device_names
 from lanai_host.stacks import stack
 
 from ...figures import write_json
 from ...job import launcher, settings
 from ...job.config import RunConfig
-from ...job.restart.plan import is_kill
 from ...job.start import libmpi_environment, run_job
-from .flags import add_arguments
+from .fitting import check_flags
+from .flags import FIRST, add_arguments
 
-__all__ = ["HELP", "NAME", "add_arguments", "run"]
+__all__ = ["FIRST", "HELP", "NAME", "add_arguments", "run"]
 
 NAME = "run"
 HELP = "run an MPI program on N simulated NICs"
-# Flags that mean NICs or what joins them.
-NIC_FLAGS = (
-    "nic", "nic_option", "firmware", "buffers", "fabric", "engine", "threads", "no_skip", "no_snapshot", "fault",
-    "survive_death",
-    "wave", "wave_nodes", "wave_from", "wave_to",
-)  # fmt: skip
 
 
 def assignments(option: str, words: list[str]) -> dict[str, int | float | str]:
@@ -44,6 +36,18 @@ def assignments(option: str, words: list[str]) -> dict[str, int | float | str]:
                 break
             except ValueError:
                 continue
+    return found
+
+
+def nested(values: dict[str, Any]) -> dict[str, Any]:
+    """`remote.peers` as the member `peers` of a table `remote`."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        table, dot, member = name.partition(".")
+        if dot:
+            found.setdefault(table, {})[member] = value
+        else:
+            found[name] = value
     return found
 
 
@@ -72,7 +76,7 @@ def document_of(args: argparse.Namespace) -> settings.Document:
         "faults": args.fault or None,
         "checkpoint": args.checkpoint,
         "limits": {"sim_time": args.max_sim_time, "wall": args.max_wall},
-        "nic": {"preset": args.nic, **assignments("--nic-option", args.nic_option)},
+        "nic": {"preset": args.nic, **nested(assignments("--nic-option", args.nic_option))},
         "host": {
             "preset": args.host,
             "cpu_scale": args.cpu_scale,
@@ -88,24 +92,6 @@ def document_of(args: argparse.Namespace) -> settings.Document:
 
 def _given(table: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in table.items() if value is not None}
-
-
-def check_flags(args: argparse.Namespace, config: RunConfig) -> None:
-    """Refuse flags that cannot act on the device. A file's tables may describe what another device
-    would use."""
-    if config.stack.nics:
-        return
-    faults = [text for text in args.fault if not is_kill(text)]
-    flags = {**vars(args), "fault": faults}
-    given = [flag for flag, value in flags.items() if flag in NIC_FLAGS and value not in (None, [])]
-    driver = [word for word in args.host_option if word.partition("=")[0] in DRIVER_ONLY]
-    names = [f"--{flag.replace('_', '-')}" for flag in given] + [f"--host-option {word}" for word in driver]
-    if names:
-        nics = ", ".join(name for name in device_names() if stack(name).nics)
-        raise UserError(
-            f"{', '.join(names)} cannot act on the device {config.device!r}, which has no NICs; choose one "
-            f"that has: --device {nics}"
-        )
 
 
 def config_of(args: argparse.Namespace) -> RunConfig:

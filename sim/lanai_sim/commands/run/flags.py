@@ -8,12 +8,16 @@ from lanai_host.config import PRESETS as HOST_PRESETS
 from lanai_host.errors import UserError
 from lanai_host.stacks import names as device_names
 
+from ...command_line import count
 from ...engines.kinds import names as engine_names
 from ...job.buffers import Buffers
 from ...machine import fabrics
 from ...machine.presets import PRESETS as NIC_PRESETS
 from ...units import duration
 
+FIRST = (  # that a short help shows
+    "--ranks", "--device", "--ranks-per-node", "--nic", "--max-sim-time", "--trace", "--json",
+)  # fmt: skip
 STEP = 20_000  # picoseconds of a counted step, if no price is given: some five cycles of the default host
 
 
@@ -34,12 +38,6 @@ def compute(text: str) -> int:
     if how != "counted" or (colon and not price):
         raise argparse.ArgumentTypeError(f"{text!r} is not understood; write free, counted, or counted:20ns")
     return duration(sim_time(price)) if colon else STEP
-
-
-def count(text: str) -> int:
-    if text.isdecimal() and int(text) > 0:
-        return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is not a count; write a whole number from 1")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,13 +73,20 @@ def _add_machine(add: Add) -> None:
         metavar="F",
         help=f"{fabrics.usages()} or a .toml file with cables (default: switch)",
     )
-    add("--nic", choices=sorted(NIC_PRESETS), help="what each NIC is built as (default: lanai41)")
-    add("--host", choices=sorted(HOST_PRESETS), help="what the host's own work costs (default: pentium2_266)")
+    nics = sorted(NIC_PRESETS)
+    add("--nic", choices=nics, metavar="NIC", help=f"what each NIC is built as: {', '.join(nics)} (default: lanai41)")
+    hosts = sorted(HOST_PRESETS)
+    add(
+        "--host",
+        choices=hosts,
+        metavar="HOST",
+        help=f"what the host's own work costs: {', '.join(hosts)} (default: pentium2_266)",
+    )
 
 
 def _add_choices(add: Add) -> None:
     for flag, what in {
-        "--nic-option": "change one parameter of the NICs, e.g. link_latency=16",
+        "--nic-option": "change one parameter of the NICs or of their blocks, e.g. link_latency=16, remote.peers=32",
         "--host-option": "change one choice of the host, e.g. pio_threshold=256, host_matching=1",
         "--firmware": "change one choice of the NIC's firmware, e.g. recovery=1, ack_slots=1",
         "--option": "change one choice of the messaging system, whichever it is",
@@ -155,7 +160,7 @@ def _add_records(add: Add) -> None:
     add("--wave-from", type=sim_time, metavar="TIME", help="begin them at this simulated time")
     add("--wave-to", type=sim_time, metavar="TIME", help="end them at this simulated time")
     add("-q", "--quiet", action="store_true", help="do not report at the end where the time went")
-    add("--json", metavar="FILE", help="write how much time was simulated, and how many cycles the NICs lived through")
+    add("--json", metavar="FILE", help="write the figures, and the settings that made them")
     add("--prefix", **ON, help="put [rank] before each line that a rank prints")
     add("--report-leaks", action="store_true", help="tell at MPI_Finalize what each rank has not freed or received")
     add(

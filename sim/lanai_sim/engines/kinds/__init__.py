@@ -8,7 +8,7 @@ loaded when they are chosen.
 from functools import cache
 
 from lanai_host import plugins
-from lanai_host.errors import UserError
+from lanai_host.errors import UserError, unknown
 
 from .base import EngineKind
 
@@ -26,7 +26,7 @@ def names() -> tuple[str, ...]:
 def kind(name: str) -> EngineKind:
     """The engine of that name. Raises UserError with those that exist."""
     if name not in names():
-        raise UserError(f"engine {name!r} is not known; choose one of {', '.join(names())}")
+        raise unknown("engine", name, names())
     module = plugins.load(__name__, name)
     found: EngineKind = module.KIND
     if found.name != name:

@@ -8,7 +8,7 @@ registered. A name that ends in .toml is a file of cables.
 from functools import cache
 
 from lanai_host import plugins
-from lanai_host.errors import UserError
+from lanai_host.errors import UserError, did_you_mean
 
 from ..fabric import Fabric
 from .base import FabricKind
@@ -42,7 +42,8 @@ def describe(text: str | Ends, nics: int) -> Fabric:
         return from_file(text, nics)
     name, colon, argument = text.partition(":")
     if name not in names():
-        raise UserError(f"fabric {text!r} is not known; write {usages()} or a {SUFFIX} file")
+        near = did_you_mean(name, names())
+        raise UserError(f"fabric {text!r} is not known; {near}write {usages()} or a {SUFFIX} file")
     chosen = kind(name)
     if bool(colon) != (":" in chosen.usage):
         raise UserError(f"fabric {text!r} is not understood; write {chosen.usage}")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lanai_host import plugins
-from lanai_host.errors import UserError
+from lanai_host.errors import UserError, unknown
 
 from .. import papers
 
@@ -86,7 +86,7 @@ def names() -> list[str]:
 def load(paper: str) -> list[Claim]:
     """The claims of a paper, in its order."""
     if paper not in names():
-        raise UserError(f"paper {paper!r} is not known; there is {', '.join(names())}")
+        raise unknown("paper", paper, names())
     for directory in papers.__path__:
         folder = Path(directory, paper.replace("-", "_"))
         if folder.is_dir():

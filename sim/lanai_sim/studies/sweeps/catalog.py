@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from lanai_host.errors import UserError
+from lanai_host.errors import unknown
 
 from .. import parallel
 from . import cache, clock, fairness, matching, overlap, queues, sticky, windows
@@ -18,8 +18,7 @@ def find(name: str) -> Sweep:
     for sweep in SWEEPS:
         if name in (sweep.name, sweep.letter):
             return sweep
-    known = ", ".join(f"{sweep.name} ({sweep.letter})" for sweep in SWEEPS)
-    raise UserError(f"sweep {name!r} is not known; choose from {known}")
+    raise unknown("sweep", name, (sweep.name for sweep in SWEEPS))
 
 
 def measure(named: tuple[str, Point]) -> Figures:

@@ -47,7 +47,7 @@ def test_mistakes_are_told(text, message):
 
 
 def test_unknown_paper():
-    with pytest.raises(UserError, match=r"'mbfc' is not known; there is .*mpi-np"):
+    with pytest.raises(UserError, match=r"'mbfc' is not known; did you mean 'mbcf'\? choose one of .*mpi-np"):
         claims.load("mbfc")
 
 

@@ -108,7 +108,7 @@ def test_first_version_takes_three_transfers_a_page(expected):
 def test_errors_are_told(tmp_path, capsys, monkeypatch):
     assert main(["paper", "mbfc"]) == 2
     known = ", ".join(studies.names())
-    assert f"paper 'mbfc' is not known; there is {known}" in capsys.readouterr().err
+    assert f"paper 'mbfc' is not known; did you mean 'mbcf'? choose one of {known}" in capsys.readouterr().err
     assert main(["paper", "mpi-np", "--jobs", "-2"]) == 2
     (tmp_path / "file").write_text("")
     assert main(["paper", "mpi-np", "--output", str(tmp_path / "file")]) == 2

@@ -146,7 +146,7 @@ def test_a_foreign_table_is_refused(tmp_path):
 
 def test_errors_are_told(tmp_path, capsys):
     assert main(["sweep", "clokc"]) == 2
-    assert "sweep 'clokc' is not known; choose from clock (a), cache (b)" in capsys.readouterr().err
+    assert "sweep 'clokc' is not known; did you mean 'clock'? choose one of clock, cache" in capsys.readouterr().err
     assert main(["sweep", "toy", "--jobs", "1", "--table", str(tmp_path / "none" / "t")]) == 2
     assert "cannot write the table" in capsys.readouterr().err
     (tmp_path / "file").write_text("")

@@ -1,0 +1,95 @@
+"""The parser of command lines: an error is one line that names what is near, and a long help has a
+short form."""
+
+import argparse
+import re
+from collections.abc import Sequence
+from typing import Any, Never
+
+from lanai_host.errors import UserError, did_you_mean, unknown
+
+ALL = "all"  # after --help: every option
+NUMBERS = {"int": "a whole number", "float": "a number"}
+NOT_A_NUMBER = re.compile(r"invalid (int|float) value: (.*)")  # as argparse says it
+
+
+def count(text: str) -> int:
+    """A whole number from 1, for `type=`."""
+    if text.isdecimal() and text.isascii() and int(text) > 0:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a count; write a whole number from 1")
+
+
+class Parser(argparse.ArgumentParser):
+    """Raises UserError for what it does not understand.
+
+    Attributes:
+        first: options that `--help` shows, if there are too many for a screen; `--help all` shows all.
+    """
+
+    def __init__(self, *, first: Sequence[str] = (), **kwargs: Any) -> None:
+        super().__init__(add_help=False, **kwargs)
+        self.first = tuple(first)
+        self.commands: argparse._SubParsersAction[Parser] | None = None
+        more: dict[str, Any] = {"nargs": "?", "metavar": ALL} if first else {"nargs": 0}
+        text = "show these options, or all, and stop" if first else "show this and stop"
+        self.add_argument("-h", "--help", action=_Help, help=text, **more)
+
+    def add_subparsers(self, **kwargs: Any) -> "argparse._SubParsersAction[Parser]":  # type: ignore[override]
+        self.commands = super().add_subparsers(parser_class=Parser, **kwargs)
+        return self.commands
+
+    def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
+        """Return what the arguments say; UserError if they cannot be understood."""
+        found, left = self.parse_known_args(arguments)
+        if left:
+            raise UserError(self._unknown(left[0], found))
+        return found
+
+    def _unknown(self, word: str, found: argparse.Namespace) -> str:
+        """Say that an argument is not known to the subcommand that was chosen."""
+        parser = self
+        while parser.commands is not None:
+            parser = parser.commands.choices[getattr(found, parser.commands.dest)]
+        near = did_you_mean(word.partition("=")[0], parser._option_string_actions)
+        rest = f" {ALL}" if parser.first else ""
+        return f"{word} is not an option of `{parser.prog}`; {near}see `{parser.prog} --help{rest}`"
+
+    def error(self, message: str) -> Never:
+        """Refuse the command line."""
+        text = NOT_A_NUMBER.sub(
+            lambda found: f"{found[2]} is not {NUMBERS[found[1]]}", message.removeprefix("argument ")
+        )
+        see = f"; see `{self.prog} --help`" if text.startswith("the following arguments are required") else ""
+        raise UserError(f"{text}{see}")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            what = "/".join(action.option_strings) or str(action.metavar or action.dest).lower()
+            raise unknown(what, value, map(str, action.choices))
+
+    def format_first(self) -> str:
+        """Return the help with the options of `first` alone."""
+        shown = [action for action in self._actions if {*self.first, "--help"} & {*action.option_strings}]
+        positionals = [action for action in self._actions if not action.option_strings]
+        formatter = self._get_formatter()
+        words = " ".join(str(action.metavar or action.dest) for action in positionals)
+        formatter.add_usage(f"{self.prog} [OPTIONS] {words}", [], [])
+        formatter.add_text(self.description)
+        formatter.start_section("options")
+        formatter.add_arguments([*positionals, *shown])
+        formatter.end_section()
+        formatter.add_text(f"`{self.prog} --help {ALL}` shows {len(self._actions) - len(shown)} more.")
+        return formatter.format_help()
+
+
+class _Help(argparse.Action):
+    """`--help`: of a parser with many options, the first ones."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **kwargs: Any) -> None:
+        super().__init__(option_strings, argparse.SUPPRESS, default=argparse.SUPPRESS, **kwargs)
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, *_: Any) -> None:
+        brief = isinstance(parser, Parser) and parser.first and values != ALL
+        print(parser.format_first() if isinstance(parser, Parser) and brief else parser.format_help(), end="")
+        parser.exit()
