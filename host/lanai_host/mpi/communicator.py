@@ -15,6 +15,7 @@ from .context_numbers import (
     COLLECTIVE,
     CONTEXTS,
     CREATION,
+    FINAL,
     LOCAL,
     PARTITIONED,
     PARTITIONS,
@@ -108,6 +109,7 @@ class Communicator:
         self.context = first + self._kind
         self.collective_context = first + (COLLECTIVE if self._kind == POINT_TO_POINT else self._kind)
         self.creation_context = first + CREATION
+        self.final_context = first + FINAL
         self.partitioned_context = first + PARTITIONED  # announcements of partitioned sends
         self.partitions_context = first + PARTITIONS  # their bodies
 

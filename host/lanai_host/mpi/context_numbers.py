@@ -6,6 +6,7 @@ from ..device import SERVICE_CONTEXT
 # Device contexts of one communicator, counted from `number * CONTEXTS`.
 CONTEXTS = 6
 POINT_TO_POINT, COLLECTIVE, CREATION, LOCAL, PARTITIONED, PARTITIONS = range(CONTEXTS)
+FINAL = LOCAL  # MPI_Finalize on an intra-communicator, which has no local group beside its own
 
 LIMIT = SERVICE_CONTEXT // CONTEXTS  # numbers
 

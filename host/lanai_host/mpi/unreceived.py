@@ -22,7 +22,6 @@ from .context_numbers import (
 )
 from .world import World
 
-WORLD = 0  # the number of MPI_COMM_WORLD
 _LIBRARY = {
     CREATION: "the creation of a communicator",
     PARTITIONED: "a partitioned send",
@@ -65,10 +64,7 @@ def _describe(by_number: dict[int, Communicator], message: Envelope) -> Unreceiv
         group = communicator.group if kind == LOCAL else communicator.remote_group
         source = group.position(message.source)
     if kind in (COLLECTIVE, LOCAL):
-        part = name_of(message.tag)
-        if number == WORLD:  # MPI_Finalize is one there
-            part = part.replace("MPI_Barrier", "MPI_Barrier or MPI_Finalize")
-        return Unreceived(source, None, message.length, where, part, 1)
+        return Unreceived(source, None, message.length, where, name_of(message.tag), 1)
     if kind in _LIBRARY:
         return Unreceived(source, None, message.length, where, _LIBRARY[kind], 1)
     return Unreceived(source, message.tag, message.length, where, "", 1)

@@ -9,8 +9,7 @@ from ..device import Device
 from ..manager import Local, Manager, Start
 from . import errhandler as handlers
 from .clock import Clock
-from .collectives.barrier import barrier
-from .collectives.calls import run_for
+from .collectives.finalizing import finish
 from .collectives.tags import name_of
 from .communicator import Communicator, ProcessState
 from .constants import ThreadLevel
@@ -113,7 +112,7 @@ class World:
             self.process.send_buffer.flush()
         try:
             for comm in (self.comm_world, *self.process.connections):
-                run_for(comm, "MPI_Finalize", barrier)
+                finish(comm)
         except MpiError:
             if not self.process.device.impaired:
                 raise

@@ -31,6 +31,12 @@ def run_for(
     launch(link, steps).wait()
 
 
+def run_apart(comm: Communicator, plan: Plan[[]], context: int | None) -> None:
+    """The blocking collective in a context of its own, unless that is None."""
+    link = Link(comm, plan.name, next_tag(comm, plan.kind, background=False), context)
+    launch(link, plan.describe(link)).wait()
+
+
 def start(
     comm: Communicator, plan: Plan[Arguments], /, *arguments: Arguments.args, **named: Arguments.kwargs
 ) -> Request:

@@ -74,10 +74,10 @@ class Schedule(Request):
         return [operation for operation in self._awaited if not operation.done]
 
     def why(self) -> Wait:
-        link = self._link
+        link, comm = self._link, self._link.communicator
         missing = [rank for operation, rank in link.under_way if not operation.done]
-        number = f"collective {number_of(link.tag)}" if link.context == link.communicator.collective_context else "part"
-        note = f"{number} on {link.communicator.label}"
+        counted = link.context in (comm.collective_context, comm.final_context)
+        note = f"{f'collective {number_of(link.tag)}' if counted else 'part'} on {comm.label}"
         return Wait(self.call, None, None, link.context, note, tuple(dict.fromkeys(missing)))
 
     def advance(self) -> bool:

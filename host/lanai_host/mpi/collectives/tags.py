@@ -30,6 +30,7 @@ _NAMES = (  # of the kinds of collectives, in the order of their numbers, which 
     "MPI_Scatterv",
     "MPI_Scan",
     "MPI_Exscan",
+    "MPI_Finalize",
     "collective file access",
 )
 CREATION = 0
