@@ -52,6 +52,11 @@ def _outside(frame: FrameType | None) -> tuple[str, FrameType | None]:
     return call, None
 
 
+def is_program(file: str) -> bool:
+    """Python code of this file is the program's, and not this library's."""
+    return _calls[file] == _OUTSIDE
+
+
 class _Calls(dict[str, str]):
     """By file name: the MPI function whose binding it is, `_OUTSIDE`, or nothing for this
     library's own files. Each wait asks for the same few names."""

@@ -2,6 +2,7 @@
 when Python ends."""
 
 import atexit
+import contextlib
 import ctypes
 import importlib
 import importlib.machinery
@@ -11,7 +12,7 @@ import os
 import pkgutil
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -25,12 +26,12 @@ from ..mpi.constants import ThreadLevel
 from ..mpi.unreceived import queued, unreceived
 from ..mpi.windows.races import Watch
 from ..mpi.world import World
-from ..simulator.client import SimulatorClient
+from ..simulator.client import Released, SimulatorClient
 from ..simulator.manager import RunManager
 from ..simulator.notes import ENV_NOTES, Notebook
-from ..simulator.protocol import ENV_LEAKS, ENV_RACES, FinalState
+from ..simulator.protocol import ENV_LEAKS, ENV_RACES, FinalState, Op
 from ..source_lines import place_of
-from . import binding, failures, functions, leaks
+from . import binding, failures, functions, leaks, program_end
 from .context import Phase, abi
 from .counting import Counting
 from .flavor import BRIDGE, FLAVORS, INTERFACE
@@ -169,13 +170,26 @@ class Process:
     def finalize(self) -> None:
         """MPI_Finalize. Sessions are no part of what it ends: MPI goes on for those that are there, and
         for those that the program may begin later."""
-        if abi.sessions.made():
-            abi.world.finalize(stay=True)
-        elif abi.had_sessions or (self.foreign and names_sessions()):
-            abi.world.finalize(stay=True)
-            self.pause()
-        else:
-            self.close()
+        with self.leaving():
+            if abi.sessions.made():
+                abi.world.finalize(stay=True)
+            elif abi.had_sessions or (self.foreign and names_sessions()):
+                abi.world.finalize(stay=True)
+                self.pause()
+            else:
+                self.close()
+
+    @contextlib.contextmanager
+    def leaving(self) -> Iterator[None]:
+        """While MPI ends because the program does, the launcher knows of it. If the others never come,
+        it learns how the program ends."""
+        error = program_end.error()
+        if self.client is not None and error is not None:
+            self.client.notify(Op.LEAVES, error.encode())
+        try:
+            yield
+        except Released:
+            abi.phase = Phase.AFTER
 
     def close(self) -> None:
         """The end of MPI in this process."""
@@ -257,6 +271,7 @@ def close_at_exit() -> None:
     """MPI_Finalize for a process that ends without it."""
     if abi.phase in (Phase.RUNNING, Phase.BETWEEN_SESSIONS):
         try:
-            process.close()
+            with process.leaving():
+                process.close()
         except Exception as error:
             print(f"lanai: error: MPI_Finalize: {error}", file=sys.stderr)

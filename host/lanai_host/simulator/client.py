@@ -32,6 +32,10 @@ class SimulatorError(Exception):
     """The simulator refused a request; the text says why."""
 
 
+class Released(BaseException):
+    """The run is over. The program goes on to its end, so that its exit code becomes known."""
+
+
 class RequestSink(Protocol):
     """Told of a client's requests as they are made."""
 
@@ -151,6 +155,9 @@ class SimulatorClient:
             answer, status = self._answer(op)
             while status > Status.ERROR:  # ends no request
                 said = answer[HEADER.size :]
+                if status == Status.RELEASED:
+                    self.close()
+                    raise Released
                 if status == Status.RUN_OVER:
                     self._tell_final_state(said)
                 else:
@@ -163,6 +170,12 @@ class SimulatorClient:
         if status == Status.ERROR:
             raise SimulatorError(answer[HEADER.size :].decode())
         return answer[HEADER.size :]
+
+    def notify(self, op: Op, payload: bytes) -> None:
+        """Tell the launcher something, whatever the simulation does."""
+        with self._lock:
+            if not self._closed:
+                self._send(HEADER.pack(len(payload), op, 0, 0) + payload)
 
     def catch_up(self) -> None:
         """Let the rest of the world come up to now. Where it is known that nothing changes until
@@ -218,6 +231,9 @@ class SimulatorClient:
             raise UserError(f"rank {self.rank} has left the simulation; MPI calls end with MPI_Finalize")
         frames, self._posts, self._posted_bytes = b"".join(self._posts), [], 0
         self._quiet_until = 0
+        self._send(frames)
+
+    def _send(self, frames: bytes) -> None:
         try:
             self._sock.sendall(frames)
         except (BrokenPipeError, ConnectionResetError):

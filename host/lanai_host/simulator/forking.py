@@ -225,7 +225,9 @@ def _run_module(name: str) -> None:
         raise
     except BaseException as error:
         trace = _below(error.__traceback__)
-        sys.excepthook(type(error), error.with_traceback(trace), trace)
+        # As Python's own start sets them.
+        sys.last_type, sys.last_value, sys.last_traceback = type(error), error.with_traceback(trace), trace
+        sys.excepthook(type(error), error, trace)
         sys.exit(128 + signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1)
 
 

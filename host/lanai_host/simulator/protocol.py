@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ..bus.base import Wait
 from ..device import Queued, Unreceived
 
-VERSION = 11
+VERSION = 12
 ENV_SOCKET = "LANAI_SIMULATOR_FD"
 ENV_RANK = "LANAI_RANK"
 ENV_SIZE = "LANAI_SIZE"
@@ -35,6 +35,7 @@ class Op(IntEnum):
     DATAGRAM = 5  # Datagram, its bytes: to another rank, where the simulator relays
     LEAVE = 6  # no more datagrams go to or come from this rank
     NO_SNAPSHOT = 7  # the reply to Status.SNAPSHOT if none could be taken: why
+    LEAVES = 8  # a notice: the program ends, and MPI with it -> text: the error that it ends by, if one is known
     POSTED_LAST = 15
     HELLO = 16  # Hello -> JSON configuration
     STOPPED = 17  # Stopped, wait record; no answer: the run ends
@@ -60,12 +61,17 @@ class Status(IntEnum):
     has ended, and the rank, which waits on, is to say what it is in and which messages lie at it.
     The payload is a JSON list of the `Envelope`s on its NIC. SNAPSHOT ends no request either: the
     rank is to take a snapshot of itself (`snapshot.c`) and to wait on. The payload is a `Snapshot`
-    and a name."""
+    and a name. RELEASED ends the request: the run is over, and the rank's program goes on to its
+    end without MPI."""
 
     OK = 0
     ERROR = 1
     RUN_OVER = 2
     SNAPSHOT = 3
+    RELEASED = 4
+
+
+NOTICES = frozenset({int(Op.LEAVES)})  # posted; they reach the launcher at once and take no part in simulated time
 
 
 class FinalState(NamedTuple):

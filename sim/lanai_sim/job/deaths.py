@@ -10,7 +10,7 @@ from ..kernel.kernel import Kernel
 from ..units import format_time
 from .config import Exit, RunConfig
 from .output import Output
-from .processes import Process
+from .processes import Process, exit_code
 from .rank import Rank
 from .ranks import Ranks
 from .restart.keeper import Keeper
@@ -97,7 +97,7 @@ class Deaths:
         if code and self.config.survive and rank.connected and not rank.finalized:
             self.world.report_lost(rank.number, process.describe_exit())  # its exit code is the job's in the end
         elif code:
-            raise failed(process)
+            raise failed(process, rank)
         elif rank.connected and not rank.finalized:
             raise RankFailed(
                 Exit.NOT_FINALIZED,
@@ -138,7 +138,7 @@ class Deaths:
             self.line.close()
 
 
-def failed(process: Process) -> RankFailed:
-    """That its exit code ends the run: as the shell has it."""
-    code = process.popen.returncode
-    return RankFailed(128 - code if code < 0 else code, process.describe_exit())
+def failed(process: Process, rank: Rank) -> RankFailed:
+    """That its exit code ends the run."""
+    error = f", by {rank.leaves}" if rank.leaves else ""
+    return RankFailed(exit_code(process.popen.returncode), f"{process.describe_exit()}{error}")

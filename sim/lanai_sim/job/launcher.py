@@ -3,23 +3,21 @@
 import contextlib
 import dataclasses
 import os
-import signal
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from inspect import CORO_CREATED, getcoroutinestate
-from typing import Any
 
 from lanai_host.manager import Start
 from lanai_host.simulator.protocol import unpack_wait
 
 from ..kernel.kernel import Deadlock, Interrupted, Kernel, Task, TimeLimit, WallLimit
 from ..units import format_time
-from . import buffers, processes
+from . import buffers, departures, processes
 from .config import Exit, Result, RunConfig
 from .deaths import Deaths, RankFailed, failed
+from .departures import Departure
 from .grant import Forbidden
 from .manager import ProcessManager
 from .output import Output
@@ -30,6 +28,7 @@ from .rank_service import Abort, Service
 from .ranks import ASIDE_SECONDS, Ranks
 from .restart.keeper import NoSnapshot
 from .restart.service import KeptService
+from .signals import signals_to
 from .summary import Summary
 from .system_calls import Watch
 from .wait_graph import explain
@@ -58,6 +57,7 @@ class Run:
         self.kernel.deadline = self.started + config.max_wall
         self.deaths = Deaths(config, self.kernel, self.world, self.output)
         self.stopped: tuple[Doing, ...] = ()  # where the ranks stood when the run was stopped
+        self.departures: list[Departure] = []  # of ranks that the others then waited for
         self.watch = Watch()
         self.simulating = False
         self.hurried = False  # real time is over, or a user waits for the end: a slow reader is not waited for
@@ -66,7 +66,7 @@ class Run:
         """Run to the end. Raises UserError for what could not be started. A signal before the ranks
         run, or a second one, is a KeyboardInterrupt, which passes through after cleaning up."""
         result: Result | None = None
-        with _signals_to(self._signal):
+        with signals_to(self._signal):
             progress = Progress(self.status) if self.config.progress else None
             try:
                 result = self._live()
@@ -178,7 +178,7 @@ class Run:
         except Forbidden as forbidden:
             return self._result(Exit.FORBIDDEN, str(forbidden))
         except Deadlock:
-            return self._result(Exit.DEADLOCK, self._deadlock())
+            return self._stuck()
         except TimeLimit:
             return self._result(Exit.TIME_LIMIT, f"simulated time has reached --max-sim-time\n{self.waits()}")
         except WallLimit:
@@ -241,19 +241,25 @@ class Run:
                 self.kernel.check()
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.popen.wait(CHECK_SECONDS)
-        for process in self.processes:
+        for process, rank in self.pairs:
             if process.popen.returncode:
-                raise failed(process)
+                raise failed(process, rank)
         return 0
 
-    def _deadlock(self) -> str:
+    def _stuck(self) -> Result:
+        """All ranks wait and nothing can happen any more: because some have failed, or it is a
+        deadlock."""
         now = max((self.world.look(rank)[0] for rank in self.ranks or ()), default=self.kernel.now)
+        waits = self.waits(deadlock=True)
+        over = departures.failed(self.departures)
+        if over:
+            return self._result(over[0].code or 1, waits)
         what = f"deadlock at {format_time(now)}: all ranks wait and nothing can happen any more"
-        return "\n".join([what, self.waits(deadlock=True)])
+        return self._result(Exit.DEADLOCK, "\n".join([what, waits]))
 
     def waits(self, deadlock: bool = False) -> str:
-        """What each rank waits for and what lies there; why that never ends; and for each NIC, what
-        it does."""
+        """Which ranks have failed; what each rank waits for and what lies there; why that never ends;
+        and for each NIC, what it does."""
         world = self.world
         world.stop()
         if self.ranks is None:
@@ -264,25 +270,12 @@ class Run:
         ranks = [
             doing(rank, *world.look(rank), final.get(rank.number), world.something_comes(rank)) for rank in self.ranks
         ]
-        self.stopped = tuple(ranks)
-        lines = [line for one in ranks for line in one.lines()]
-        return "\n".join([*lines, *explain(ranks, deadlock), *world.describe_nics()])
-
-
-@contextlib.contextmanager
-def _signals_to(handler: Callable[[int, object], None]) -> Iterator[None]:
-    """Ctrl-C, SIGTERM and SIGHUP go to `handler`, but those that the shell or nohup has us
-    ignore."""
-    saved: list[tuple[signal.Signals, Any]] = []
-    try:
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-                if signal.getsignal(number) != signal.SIG_IGN:
-                    saved.append((number, signal.signal(number, handler)))
-        yield
-    finally:
-        for taken, before in saved:
-            signal.signal(taken, before)
+        left = departures.release(self.pairs)
+        self.departures = list(left.values())
+        self.stopped = tuple(departures.departed(one, left.get(one.rank)) for one in ranks)
+        lines = [line for one in self.stopped for line in one.lines()]
+        head = departures.headline(self.departures, ranks)
+        return "\n".join([*filter(None, [head]), *lines, *explain(self.stopped, deadlock), *world.describe_nics()])
 
 
 def print_report(result: Result) -> None:

@@ -107,6 +107,11 @@ class Process:
         return f"{who} exited with code {code}"
 
 
+def exit_code(code: int) -> int:
+    """A process's return code as the shell has it."""
+    return 128 - code if code < 0 else code
+
+
 def start(
     command: Sequence[str],
     ranks: Sequence[int],

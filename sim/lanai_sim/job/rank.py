@@ -10,7 +10,7 @@ from typing import Protocol
 
 from lanai_host.device import Envelope
 from lanai_host.errors import UserError
-from lanai_host.simulator.protocol import HEADER, FinalState, Op, Status
+from lanai_host.simulator.protocol import HEADER, NOTICES, FinalState, Op, Status
 from lanai_host.simulator.requests import COLLECT, STOPPED, split_wait_any
 from lanai_host.simulator.spin import Chunk, SpinWait
 
@@ -53,7 +53,8 @@ class RankLog(Protocol):
 
 class Rank:
     """One process. `clock` is its host time; `why` what it waits for; `finalized` once it has left
-    the simulation; `origin` what it is, if another process started it."""
+    the simulation; `origin` what it is, if another process started it; `leaves` once its program
+    ends: the error that it ends by, if one is known."""
 
     def __init__(self, number: int, sock: socket.socket) -> None:
         self.number = number
@@ -66,6 +67,7 @@ class Rank:
         self.running = True
         self.connected = False  # has said HELLO
         self.finalized = False
+        self.leaves: str | None = None
         self.placement: int | None = None  # what it said of its buffers when it left
         self.gone = False  # nothing will come from it any more
         self.op: int | None = None
@@ -104,6 +106,11 @@ class Rank:
         question = json.dumps(on_nic).encode()
         with suppress(BrokenPipeError, ConnectionResetError):
             self.sock.sendall(HEADER.pack(len(question), Status.RUN_OVER, 0, self.clock) + question)
+
+    def release(self) -> None:
+        """End its wait though the run is over."""
+        with suppress(BrokenPipeError, ConnectionResetError):
+            self.sock.sendall(HEADER.pack(0, Status.RELEASED, 0, self.clock))
 
     def final_state(self, give_up: float) -> FinalState | None:
         """The reply; None if there is none by that time."""
@@ -156,7 +163,10 @@ class Rank:
                 self._wanted = start + size - position
                 break
             position = start + size
-            self._requests.append(Request(op, elapsed, data[start:position]))
+            if op in NOTICES:
+                self.leaves = data[start:position].decode(errors="replace")
+            else:
+                self._requests.append(Request(op, elapsed, data[start:position]))
         if position < total:
             self._bytes += data[position:]
         return bool(self._requests) and self._requests[-1].op > BLOCKING

@@ -99,7 +99,7 @@ def _in_vain(ranks: Mapping[int, Doing], deadlock: bool) -> list[str]:
     lines = []
     for one in ranks.values():
         awaited = [ranks[rank] for rank in one.awaits if rank in ranks]
-        over = [other.rank for other in awaited if other.over or (deadlock and other.wait is None)]
+        over = [other.rank for other in awaited if not other.failed and (other.over or (deadlock and not other.wait))]
         if over:
             states = sorted({ranks[rank].state for rank in over})
             lines.append(f"  rank {one.rank} waits in vain for {ranks_text(over)}: {', '.join(states)}")

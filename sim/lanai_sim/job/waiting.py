@@ -28,6 +28,7 @@ class Doing:
         wait: None unless it waits and has said why.
         place: where the program called.
         over: it takes no more part.
+        failed: its program has ended by an error.
         coming: something is on its way that lets it go on; None if that is not known.
         unreceived: messages that lie at it.
         queued: sends and receives that are not done.
@@ -40,6 +41,7 @@ class Doing:
     wait: Wait | None = None
     place: str = ""
     over: bool = False
+    failed: bool = False
     coming: bool | None = None
     unreceived: Sequence[Unreceived] = ()
     queued: Sequence[Queued] = ()

@@ -1,0 +1,117 @@
+"""Ranks whose programs end by an error while others need them: the cause is told first, and the
+exit code is theirs."""
+
+import sys
+
+import pytest
+from pairs import first_of
+
+from lanai_sim.job import departures
+from lanai_sim.job.config import Exit
+from lanai_sim.job.departures import Departure
+from lanai_sim.job.start import start
+from lanai_sim.job.waiting import Doing
+
+from .worlds import WORLDS
+
+RAISES = """\
+from mpi4py import MPI
+if MPI.COMM_WORLD.rank == 1:
+    raise ValueError("boom")
+MPI.COMM_WORLD.Barrier()
+"""
+FINALIZES = """\
+import atexit, sys
+import mpi4py
+mpi4py.rc.finalize = False
+from mpi4py import MPI
+
+def work():
+    if MPI.COMM_WORLD.rank == 0:
+        int("twelve")
+    MPI.COMM_WORLD.Recv(bytearray(1), 0)
+
+if sys.argv[1] == "atexit":
+    atexit.register(MPI.Finalize)
+    work()
+elif sys.argv[1] == "finally":
+    try:
+        work()
+    finally:
+        MPI.Finalize()
+else:
+    try:
+        work()
+    except ValueError:
+        MPI.Finalize()
+        sys.exit(7)
+"""
+
+
+def play(tmp_path, text, ranks=2, device="ideal", arguments=(), **options):
+    program = tmp_path / "program.py"
+    program.write_text(text)
+    return start((sys.executable, str(program), *arguments), ranks, device, **options), program
+
+
+@pytest.mark.parametrize("where", WORLDS)
+def test_an_exception(where, tmp_path, capfd):
+    device, _ = where
+    result, program = play(tmp_path, RAISES, 3, device)
+    assert result.code == 1
+    head, *lines = result.report.splitlines()
+    assert head == f"rank 1 left by ValueError at {program}:3 and finalized; ranks 0, 2 wait for it"
+    assert f"waits in MPI_Barrier at {program}:4" in lines[0]
+    state = f"has left by ValueError at {program}:3 with exit code 1 and waits in MPI_Finalize"
+    assert any(line.startswith("  rank 1 at ") and line.endswith(state) for line in lines)
+    assert "circle" not in result.report
+    assert "ValueError: boom" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("fork", first_of(True, False))
+def test_an_exit_code(tmp_path, fork):
+    text = "import sys\nfrom mpi4py import MPI\nMPI.COMM_WORLD.rank or sys.exit(4)\nMPI.COMM_WORLD.recv(source=0)"
+    result, _ = play(tmp_path, text, fork=fork)
+    assert result.code == 4
+    assert result.report.startswith("rank 0 left with exit code 4 and finalized; rank 1 waits for it\n")
+
+
+@pytest.mark.parametrize(("how", "code"), first_of(("finally", 1), ("atexit", 1), ("except", 7)))
+def test_a_program_that_finalizes_as_an_error_passes(tmp_path, capfd, how, code):
+    result, program = play(tmp_path, FINALIZES, arguments=[how])
+    assert result.code == code
+    assert result.report.startswith(f"rank 0 left by ValueError at {program}:8 and finalized; rank 1 waits for it\n")
+    assert ("Traceback" in capfd.readouterr().err) == (code == 1)  # it is printed behind MPI_Finalize
+
+
+def test_a_module(tmp_path, monkeypatch):
+    (tmp_path / "failing.py").write_text(RAISES)
+    monkeypatch.chdir(tmp_path)
+    result = start((sys.executable, "-m", "failing"), 2)
+    assert result.code == 1
+    assert result.report.startswith("rank 1 left by ValueError at failing.py:3 and finalized; rank 0 waits for it\n")
+
+
+def test_an_exception_that_no_rank_waits_for(tmp_path):
+    result, program = play(tmp_path, "from mpi4py import MPI\nif MPI.COMM_WORLD.rank: raise KeyError(1)")
+    assert result.code == 1
+    assert result.report.startswith("rank 1 (pid ")
+    assert result.report.endswith(f" exited with code 1, by KeyError at {program}:2")
+
+
+@pytest.mark.parametrize("device", first_of("ideal", "mbcf"))
+def test_a_rank_that_ends_well_does_not_complete_a_barrier(tmp_path, device, capfd):
+    text = "from mpi4py import MPI\nif MPI.COMM_WORLD.rank:\n    MPI.COMM_WORLD.Barrier()\n    print('through')"
+    result, program = play(tmp_path, text, device=device)
+    assert result.code == Exit.DEADLOCK
+    assert f"    rank 1 waits for rank 0 in MPI_Barrier at {program}:3\n" in result.report
+    assert "through" not in capfd.readouterr().out
+
+
+def test_headlines():
+    assert departures.headline([], []) == ""
+    assert departures.headline([Departure(0, "KeyError at a.py:1", 0)], []) == ""  # it did not end the program
+    many = [Departure(rank, "", 5) for rank in range(10)]
+    head = departures.headline(many, [Doing(rank, 0, "") for rank in range(10)])
+    assert head.startswith("rank 0 left with exit code 5 and finalized; rank 1 left")
+    assert head.endswith("; so did 2 more")
