@@ -52,6 +52,7 @@ typedef struct {
     int64_t clock; /* of a running rank: it posts nothing before this */
     int64_t wake;  /* of a waiting rank: when it resumes unless an earlier datagram comes */
     int64_t passed; /* its time is not before this: time has passed while its process waited for the outside */
+    uint32_t aside; /* it runs, but its process sleeps, and time passes without it */
     uint64_t written; /* writes to its memory that have not taken effect */
     char why[WHY];
 } rank_state;
@@ -65,6 +66,8 @@ typedef struct {
     pthread_mutex_t lock;
     uint32_t ranks, processors;
     int64_t latency, byte_time, limit;
+    int64_t reached; /* the latest time at which a rank was released */
+    uint32_t missed; /* how often time has passed without a rank that was set aside */
     _Atomic uint32_t busy; /* processors in use: ranks that run or spin */
     uint64_t top, size, unused[CLASSES];
 } shared;

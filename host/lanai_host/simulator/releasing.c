@@ -11,6 +11,7 @@ static queue *earliest(hub *o, uint32_t rank) {
 static void release(hub *o, rank_state *s, uint32_t state, uint32_t *woken, uint32_t *count) {
     if (state == RUNS) {
         s->clock = s->wake;
+        if (s->clock > o->head->reached) o->head->reached = s->clock;
         land(o, (uint32_t)(s - o->rank_states), s->clock);
         if (!atomic_exchange(&s->spins, 0)) atomic_fetch_add(&o->head->busy, 1);
         s->why_size = 0;
@@ -25,15 +26,18 @@ static void wake(hub *o, const uint32_t *woken, uint32_t count) {
 }
 
 /* Releases every rank that may run. Stops all waiting ranks if none can be released, if the next would pass the time
-   limit, or if the next waits for the end. Called with the lock held, and drops it. */
+   limit, or if the next waits for the end. Ranks that are set aside are not waited for, but they may still post: while
+   there are any, a rank that nothing can release waits on. Called with the lock held, and drops it. */
 static void release_ranks(hub *o) {
     shared *head = o->head;
     uint32_t woken[head->ranks], count = 0;
     int64_t soonest = FOREVER; /* time at which any rank may still post */
     rank_state *next = NULL, *end = o->rank_states + head->ranks;
-    int runs = 0;
+    int runs = 0, aside = 0;
     for (rank_state *s = o->rank_states; s < end; s++) {
-        if (s->state == RUNS) {
+        if (s->aside) {
+            aside = 1;
+        } else if (s->state == RUNS) {
             runs = 1;
             if (s->clock < soonest) soonest = s->clock;
         } else if (s->state == WAITS && s->wake < soonest) {
@@ -42,7 +46,10 @@ static void release_ranks(hub *o) {
         }
     }
     land_known(o, soonest);
-    if (!runs && (!next || next->wake > head->limit || next->what == END)) {
+    int none = !next || next->what == END;
+    if (!runs && aside && none) {
+        /* one of those aside may release a rank */
+    } else if (!runs && (none || next->wake > head->limit)) {
         for (rank_state *s = o->rank_states; s < end; s++)
             if (s->state == WAITS) release(o, s, STOPPED, woken, &count);
     } else if (!runs && (next->what == TURN || !head->latency)) { /* one rank at a time */
@@ -56,6 +63,44 @@ static void release_ranks(hub *o) {
     wake(o, woken, count);
 }
 
+/* A rank that was set aside runs code again, at the time that it is by now. Called with the lock held. */
+static void take_back(hub *o, rank_state *s) {
+    if (!s->aside) return;
+    s->aside = 0;
+    atomic_fetch_add(&o->head->busy, 1);
+    if (s->clock >= o->head->reached) return;
+    s->clock = s->passed = o->head->reached;
+    o->head->missed++;
+}
+
+/* The process of a rank sleeps: until it is taken back, or calls, time passes without it. Nothing if it waits here. */
+void hub_set_aside(hub *o, uint32_t rank) {
+    rank_state *s = &o->rank_states[rank];
+    take_lock(o);
+    if (s->state != RUNS || s->aside) {
+        drop_lock(o);
+        return;
+    }
+    s->aside = 1;
+    atomic_fetch_sub(&o->head->busy, 1);
+    release_ranks(o);
+}
+
+/* The process of a rank that was set aside runs again. */
+void hub_take_back(hub *o, uint32_t rank) {
+    take_lock(o);
+    take_back(o, &o->rank_states[rank]);
+    drop_lock(o);
+}
+
+/* How often time has passed without a rank that was set aside. */
+uint32_t hub_missed(hub *o) {
+    take_lock(o);
+    uint32_t missed = o->head->missed;
+    drop_lock(o);
+    return missed;
+}
+
 /* The processes of these ranks wait for something outside the simulation. If all other ranks wait
    here, time passes for them until the first of the others resumes, which is released. Returns
    whether one was. */
@@ -65,7 +110,7 @@ int hub_pass(hub *o, const uint32_t *outside, uint32_t count) {
     rank_state *next = NULL, *end = o->rank_states + head->ranks;
     take_lock(o);
     for (rank_state *s = o->rank_states; s < end; s++) {
-        uint32_t known = s->state != RUNS;
+        uint32_t known = s->state != RUNS || s->aside;
         for (uint32_t i = 0; i < count && !known; i++) known = s == o->rank_states + outside[i];
         if (!known) { /* it computes: time does not pass */
             drop_lock(o);
@@ -117,6 +162,7 @@ void hub_join(hub *o, uint32_t rank, int64_t clock) {
 void hub_leave(hub *o, uint32_t rank) {
     take_lock(o);
     rank_state *me = &o->rank_states[rank];
+    take_back(o, me);
     if (me->state == RUNS) atomic_fetch_sub(&o->head->busy, 1);
     me->state = LEFT;
     release_ranks(o);

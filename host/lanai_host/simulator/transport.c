@@ -7,6 +7,7 @@ static datagram *leave(hub *o, uint32_t from, int64_t *clock, int64_t *quiet, co
     uint64_t size = head_size + body_size;
     take_lock(o);
     datagram *l = new_datagram(o, sizeof *l + size);
+    take_back(o, &o->rank_states[from]);
     int64_t passed = o->rank_states[from].passed;
     drop_lock(o);
     if (*clock < passed) *clock = passed;

@@ -50,6 +50,9 @@ void hub_join(hub *, uint32_t rank, int64_t clock);
 void hub_leave(hub *, uint32_t rank);
 void hub_stop(hub *);
 int hub_pass(hub *, const uint32_t *outside, uint32_t count);
+void hub_set_aside(hub *, uint32_t rank);
+void hub_take_back(hub *, uint32_t rank);
+uint32_t hub_missed(hub *);
 void hub_state(hub *, uint32_t rank, rank_state *copy);
 void hub_set_reason(hub *, uint32_t rank, const char *why, uint32_t size);
 put_state *puts_open(hub *, uint32_t rank, int64_t call, int64_t poll, int64_t look);
@@ -216,6 +219,19 @@ class TransportHub:
         """The processes of these ranks wait for something outside the simulation. If all others wait
         here, time passes for them until the first of the others resumes; whether one did."""
         return bool(self._lib.hub_pass(self._hub, outside, len(outside)))
+
+    def set_aside(self, rank: int) -> None:
+        """The rank's process sleeps: time passes without it until it is taken back, or calls."""
+        self._lib.hub_set_aside(self._hub, rank)
+
+    def take_back(self, rank: int) -> None:
+        """The process of a rank that was set aside runs again."""
+        self._lib.hub_take_back(self._hub, rank)
+
+    @property
+    def missed(self) -> bool:
+        """Time has passed without a rank that was set aside."""
+        return bool(self._lib.hub_missed(self._hub))
 
     def serve(self, rank: int) -> "ServedRank":
         """For a rank that asks this process for everything, and never touches the memory itself."""

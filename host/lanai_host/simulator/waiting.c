@@ -54,6 +54,7 @@ int64_t hub_wait_on(hub *o, uint32_t rank) {
 void hub_begin_wait(hub *o, uint32_t rank, int64_t clock, uint32_t what, int64_t limit) {
     rank_state *me = &o->rank_states[rank];
     take_lock(o);
+    take_back(o, me);
     if (clock < me->passed) clock = me->passed;
     if (what == TURN && clock < o->quiet) clock = o->quiet;
     int64_t first = what == DATAGRAM ? earliest(o, rank)->arrival : clock;

@@ -29,6 +29,7 @@ from .ranks import ASIDE_SECONDS, Ranks
 from .restart.keeper import NoSnapshot
 from .restart.service import KeptService
 from .signals import signals_to
+from .sleepers import NOTE
 from .summary import Summary
 from .system_calls import Watch
 from .wait_graph import explain
@@ -203,6 +204,8 @@ class Run:
     def _result(self, code: int, report: str) -> Result:
         clocks = tuple(rank.clock for rank in self.ranks or ())
         sim_time, notes = max(self.kernel.now, *clocks, 0), (*self.world.notes(), *self.deaths.notes())
+        if self.world.missed or (self.ranks is not None and self.ranks.missed):
+            notes = (*notes, NOTE)
         return Result(int(code), sim_time, report, clocks, notes, ranks=self.stopped)
 
     def _look_after(self) -> None:
@@ -215,7 +218,18 @@ class Run:
                     self.ranks.finish(rank, requests)
                     continue
                 self.deaths.died(process, rank, rank.clock)
+        self._set_sleepers_aside()
         self._let_time_pass()
+
+    def _set_sleepers_aside(self) -> None:
+        """Time passes without the ranks that sleep in real time, while they do."""
+        assert self.ranks is not None
+        for rank in self.ranks.active():
+            clock, runs, _ = self.world.look(rank)
+            if not (rank.connected and runs and self.ranks.sleepers.sleeps(rank.pid, clock)):
+                self.world.take_back(rank)
+            elif not self.world.set_aside(rank):
+                self.ranks.set_aside(rank)
 
     def _let_time_pass(self) -> None:
         """If all ranks that run code wait in system calls for other processes, perhaps for ranks that
@@ -224,7 +238,8 @@ class Run:
         give_up = time.monotonic() + POLL_SECONDS
         while time.monotonic() < give_up:
             # First who runs, then what they do: those that wait by now are not woken in between.
-            outside = [rank for rank in self.ranks.active() if self.world.look(rank)[1]]
+            running = [rank for rank in self.ranks.active() if self.world.look(rank)[1]]
+            outside = [rank for rank in running if not self.world.is_aside(rank)]
             waiting = [rank.connected and self.watch.waits(rank.pid) for rank in outside]  # each is looked at
             if not outside or not all(waiting):
                 return

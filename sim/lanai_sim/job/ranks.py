@@ -12,7 +12,8 @@ from lanai_host.simulator.protocol import ABORT_TIMEOUT, FinalState, Op
 
 from ..kernel.kernel import Kernel, Suspension
 from .rank import POLL_SECONDS, Rank, Request
-from .system_calls import waits_in
+from .sleepers import PERIOD, Sleepers
+from .system_calls import sleeps_in, waits_in
 
 ASIDE_SECONDS = 0.005  # of real time between two looks at processes that wait outside the simulation
 REPLY_SECONDS = 2.0  # of real time that ranks may take to say where they stand
@@ -36,6 +37,9 @@ class Ranks:
         self.ranks: list[Rank] = []
         self.running = 0
         self.aside: list[Rank] = []  # their processes wait outside the simulation, and time passes without them
+        self.sleepers = Sleepers()
+        self.missed = False  # time has passed without a sleeper
+        self._looked = 0.0  # when sleepers that are aside were looked at last
         self.on_quiet = on_quiet
         self._at_once = at_once
         self._active: list[Rank] = []  # those whose code may run: a short list where there are many ranks
@@ -98,17 +102,27 @@ class Ranks:
         """Ranks whose processes no longer wait there run code again, at the time that it is by now, or
         have asked for something already."""
         back = False
+        look = bool(self.sleepers) and time.monotonic() >= self._looked + PERIOD
         for rank in list(self.aside):
             requests = rank.read()
             if requests is not None:
                 self.finish(rank, requests)
-            elif not waits_in(rank.pid):
+            elif self._is_awake(rank, look):
                 self._take_back(rank)
             back |= rank not in self.aside
+        if look:
+            self._looked = time.monotonic()
         return back
+
+    def _is_awake(self, rank: Rank, look: bool) -> bool:
+        """Return whether a rank that is aside runs code again, as far as that is looked at now."""
+        if self.sleepers.knows(rank.pid):
+            return look and not sleeps_in(rank.pid)
+        return not waits_in(rank.pid)
 
     def _take_back(self, rank: Rank) -> None:
         self.aside.remove(rank)
+        self.missed |= self.sleepers.knows(rank.pid) and rank.clock < self.kernel.now
         rank.clock = max(rank.clock, self.kernel.now)
         self._active.append(rank)
         self.running += 1
@@ -122,7 +136,7 @@ class Ranks:
             self._give_up is FOREVER or time.monotonic() < self._give_up
         ):
             self.kernel.check()
-            if self.running == 1:
+            if self.running == 1 and not self.sleepers:
                 self._wait_for_one()
             else:
                 self._wait_for_any()
@@ -144,7 +158,7 @@ class Ranks:
             time.sleep(POLL_SECONDS / 10)  # its process closed the socket and goes on: see it end
 
     def _wait_for_any(self) -> None:
-        events = self._selector.select(POLL_SECONDS)
+        events = self._selector.select(PERIOD if self.sleepers else POLL_SECONDS)
         if not events:
             self.on_quiet()
         for key, _ in events:

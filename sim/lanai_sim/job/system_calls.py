@@ -1,8 +1,8 @@
-"""System calls in which a rank's process waits for another process, so that simulated time may pass
-for the ranks that do not wait there.
+"""What ranks' processes do in the kernel: wait for another process, or sleep.
 
-A rank that computes, sleeps, or waits for a process that it started itself is not among these: how
-long that takes depends on the machine, and simulated time must not depend on that.
+Simulated time may pass for the other ranks while one waits for another process: how long that takes
+does not depend on the machine. A rank that computes, sleeps, or waits for a process that it started
+itself is not among these. `sleepers` lets time pass without a rank that sleeps on and on.
 """
 
 import platform
@@ -25,6 +25,20 @@ _PEER = {
         212: "recvmsg", 242: "accept",
     },
 }  # fmt: skip
+# Likewise of calls that end at a time, with the number of the argument that says when, and its value if that is never.
+_TIMED = {
+    "x86_64": {
+        7: ("poll", 2, 0xFFFFFFFF), 23: ("select", 4, 0), 35: ("nanosleep", 0, 0), 128: ("rt_sigtimedwait", 2, 0),
+        202: ("futex", 3, 0), 230: ("clock_nanosleep", 2, 0), 232: ("epoll_wait", 3, 0xFFFFFFFF),
+        270: ("pselect", 4, 0), 271: ("ppoll", 2, 0), 281: ("epoll_pwait", 3, 0xFFFFFFFF),
+        441: ("epoll_pwait2", 3, 0),
+    },
+    "aarch64": {
+        22: ("epoll_pwait", 3, 0xFFFFFFFF), 72: ("pselect", 4, 0), 73: ("ppoll", 2, 0), 98: ("futex", 3, 0),
+        101: ("nanosleep", 0, 0), 115: ("clock_nanosleep", 2, 0), 137: ("rt_sigtimedwait", 2, 0),
+        441: ("epoll_pwait2", 3, 0),
+    },
+}  # fmt: skip
 _FUTEX = {"x86_64": 202, "aarch64": 98}
 _FILES = ("socket:", "pipe:")  # what a `read` of waits for a peer
 
@@ -42,10 +56,57 @@ def waits_in(pid: int) -> str:
     return ""
 
 
+def sleeps_in(pid: int) -> str:
+    """The system call in which a process sleeps until a time, or waits for another one; empty if it
+    does not. Neither does a process that it started run code then."""
+    with suppress(OSError, ValueError, IndexError):
+        if not all(map(_is_asleep, _family(pid))):
+            return ""
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            if name := _timed(thread):
+                return name
+        return waits_in(pid)
+    return ""
+
+
+def _family(pid: int) -> Iterator[Path]:
+    """The threads of a process, and of all that it started."""
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        yield thread
+        for child in (thread / "children").read_text().split():
+            yield from _family(int(child))
+
+
+def _is_asleep(thread: Path) -> bool:
+    return _state(thread) in ("S", "Z")
+
+
+def _state(thread: Path) -> str:
+    return (thread / "stat").read_text().rsplit(")", 1)[1].split()[0]
+
+
+def _timed(thread: Path) -> str:
+    """The call in which a thread sleeps until a time; empty if it is in none."""
+    fields = (thread / "syscall").read_text().split()
+    if len(fields) < 2:
+        return ""
+    name, argument, never = _TIMED.get(platform.machine(), {}).get(int(fields[0]), ("", 0, 0))
+    return name if name and int(fields[1 + argument], 16) != never else ""
+
+
+def spent(pid: int) -> float:
+    """Seconds in which a process, and those that it started, have run code or were ready to."""
+    total = 0
+    with suppress(OSError, ValueError, IndexError):
+        for thread in _family(pid):
+            total += sum(map(int, (thread / "schedstat").read_text().split()[:2]))
+    return total / 1e9
+
+
 def _call(pid: int, thread: Path) -> str | None:
     """The call for a peer in which a thread waits; empty if it waits for other threads, None if it
     does not wait or for something else."""
-    state = (thread / "stat").read_text().rsplit(")", 1)[1].split()[0]
+    state = _state(thread)
     fields = (thread / "syscall").read_text().split()
     if state != "S" or len(fields) < 2:  # "running"
         return None

@@ -11,7 +11,7 @@ from lanai_host.source_lines import place_of
 
 from ..units import format_time
 from .rank import Rank
-from .system_calls import waits_in
+from .system_calls import sleeps_in, waits_in
 
 SIMULATORS = "recvfrom"  # the system call in which a rank waits for the simulator, too
 MOST_RANKS = 8  # that a line names
@@ -81,7 +81,7 @@ def _doing(rank: Rank, clock: int, runs: bool, why: bytes, final: FinalState | N
     if rank.finalized:
         return Doing(rank.number, clock, "has finalized", over=True)
     if runs:
-        call = waits_in(rank.pid) if rank.connected else ""
+        call = (waits_in(rank.pid) or sleeps_in(rank.pid)) if rank.connected else ""
         outside = call and call != SIMULATORS
         text = f"waits in the system's {call}()" if outside else "runs code"
         return Doing(rank.number, clock, text if rank.connected else f"{text} and has not called MPI_Init")

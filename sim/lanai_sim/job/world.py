@@ -38,6 +38,7 @@ class World:
             self.transport = config.stack.network(
                 config.total_ranks, config.chosen_options, config.max_sim_time, config.ranks
             )
+        self._aside: set[int] = set()  # ranks that the transport does not wait for
         self.relay: Relay | None = None
         if self.transport is not None and config.relayed:
             self.relay = Relay(kernel, self.transport)
@@ -63,6 +64,30 @@ class World:
         if not self._apart or self.transport is None:
             return None
         return self.transport.let_time_pass([rank.number for rank in outside])
+
+    def set_aside(self, rank: Rank) -> bool:
+        """The rank's process sleeps in real time. Let time pass without it until it is taken back, or
+        return False: the scheduler has all ranks, and is to do so."""
+        if not self._apart or self.transport is None:
+            return False
+        self._aside.add(rank.number)
+        self.transport.set_aside(rank.number)
+        return True
+
+    def take_back(self, rank: Rank) -> None:
+        """The process of a rank that may have been set aside runs code."""
+        if rank.number in self._aside and self.transport is not None:
+            self._aside.remove(rank.number)
+            self.transport.take_back(rank.number)
+
+    def is_aside(self, rank: Rank) -> bool:
+        """Return whether time passes here without a rank, which may run code by now."""
+        return rank.number in self._aside
+
+    @property
+    def missed(self) -> bool:
+        """Time has passed without a rank that was set aside."""
+        return self.transport is not None and self.transport.missed
 
     def is_free(self, rank: int) -> bool:
         """May another process have this rank, whose process has left? Not where a trace knows what

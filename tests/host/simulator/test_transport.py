@@ -115,6 +115,51 @@ def test_time_passes_for_others_while_processes_wait_outside():
     assert ranks.clock(1) == passed + LATENCY
 
 
+def test_time_passes_without_a_rank_that_is_set_aside():
+    """It is not waited for, and what it posts comes at the time that it is by then."""
+    ranks = Ranks(3)
+    hub, (aside, one, two) = ranks.hub, ranks.transports
+
+    def talk(own, peer):
+        for _ in range(50):
+            own.post(peer, b"x")
+            own.collect(WHY)
+        return own.collect(WHY)  # from the rank that is aside
+
+    results = []
+    talks = [
+        threading.Thread(target=lambda own=own, to=to: results.append(talk(own, to)), daemon=True)
+        for own, to in ((one, 2), (two, 1))
+    ]
+    for thread in talks:
+        thread.start()
+    hub.set_aside(0)
+    deadline = time.monotonic() + 20
+    while not all(hub.look(rank).wake == FOREVER for rank in (1, 2)) and time.monotonic() < deadline:
+        time.sleep(0.001)
+    now = hub.look(1).clock
+    assert now == 50 * LATENCY
+    assert {hub.look(rank).state for rank in (1, 2)} == {State.WAITS}, "a rank may still post"
+    assert not hub.missed
+    aside.post(1, b"late")
+    aside.post(2, b"late")
+    aside.close()
+    for thread in talks:
+        thread.join(20)
+    assert results == [[(0, b"late")]] * 2
+    assert hub.missed
+    assert ranks.clock(1) == now + LATENCY
+
+
+def test_a_rank_that_is_taken_back_before_time_has_passed_has_missed_nothing():
+    ranks = Ranks(2)
+    ranks.hub.set_aside(0)
+    ranks.hub.take_back(0)
+    ranks.transports[1].close()
+    ranks.transports[0].close()
+    assert not ranks.hub.missed
+
+
 def test_the_bodies_of_one_sender_share_its_line():
     """To any destination; those of different senders do not share one. Heads cost nothing, and an
     idle line accumulates nothing."""

@@ -1,0 +1,119 @@
+"""Ranks that sleep in real time, such as event loops with timers: simulated time passes without
+them while they sleep."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from pairs import first_of
+
+from lanai_sim.job import sleepers
+from lanai_sim.job.nic_world import NicWorld
+from lanai_sim.job.sleepers import NOTE, Sleepers
+from lanai_sim.job.start import start
+from lanai_sim.job.world import World
+
+CHILD = "import subprocess, time; subprocess.Popen(['sleep', '60'])\n"
+PROCESSES = {
+    "import time\nwhile True: time.sleep(0.002)": True,
+    "import time; time.sleep(60)": True,
+    "import threading\nwhile True: threading.Event().wait(0.01)": True,
+    "import asyncio; asyncio.run(asyncio.sleep(60))": True,
+    "import socket; socket.create_server(('127.0.0.1', 0)).accept()": True,
+    CHILD + "time.sleep(60)": True,
+    "while True: pass": False,
+    "import time\nwhile True:\n  time.sleep(0.01)\n  sum(range(1_000_000))": False,
+    "import sys; sys.stdin.read()": False,
+    "import subprocess; subprocess.run(['sleep', '60'])": False,
+    "import subprocess; subprocess.run([sys.executable, '-c', 'while True: pass'], timeout=60)": False,
+}
+
+
+def test_sleepers_are_told_from_processes_that_compute_or_wait_for_their_own_children(monkeypatch):
+    monkeypatch.setattr(sleepers, "PATIENCE", 0.5)
+    pids = {}
+    try:
+        for text in PROCESSES:
+            pids[text] = subprocess.Popen(
+                [sys.executable, "-c", f"import sys; {text}"], stdin=subprocess.PIPE, start_new_session=True
+            )
+        judge, give_up = Sleepers(), time.monotonic() + 20
+        wanted = {text for text, sleeps in PROCESSES.items() if sleeps}
+        while not wanted <= {text for text, process in pids.items() if judge.knows(process.pid)}:
+            for process in pids.values():
+                judge.sleeps(process.pid, 0)
+            time.sleep(0.02)
+            assert time.monotonic() < give_up
+        assert {text for text, process in pids.items() if judge.knows(process.pid)} == wanted
+    finally:
+        for process in pids.values():
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+
+
+def test_a_process_that_calls_mpi_now_and_then_is_not_a_sleeper(monkeypatch):
+    monkeypatch.setattr(sleepers, "PATIENCE", 0.1)
+    with subprocess.Popen([sys.executable, "-c", "import time\nwhile True: time.sleep(0.002)"]) as process:
+        try:
+            judge = Sleepers()
+            for clock in range(20):
+                assert not judge.sleeps(process.pid, clock), "its clock has moved"
+                time.sleep(0.02)
+        finally:
+            process.kill()
+
+
+LOOP = """\
+import asyncio, socket
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+if world.rank == 0:
+    async def tick():
+        while True: await asyncio.sleep(0.005)
+    async def main():
+        done = asyncio.Event()
+        async def handle(reader, writer):
+            await reader.read(2); writer.write(b"ok"); await writer.drain(); done.set()
+        server = await asyncio.start_server(handle, "127.0.0.1", 0)
+        world.bcast(server.sockets[0].getsockname()[1]); world.Barrier()
+        ticking = asyncio.ensure_future(tick()); await done.wait(); ticking.cancel()
+    asyncio.run(main())
+else:
+    port = world.bcast(None); world.Barrier()
+    for _ in range(20): world.sendrecv(None, 3 - world.rank, source=3 - world.rank)
+    if world.rank == 1:
+        own = socket.create_connection(("127.0.0.1", port)); own.sendall(b"hi"); print(own.recv(2), flush=True)
+world.Barrier()
+"""
+
+
+@pytest.mark.parametrize("device", first_of("mpi-np", "ideal"))
+def test_an_event_loop_with_timers_does_not_stop_simulated_time(device, monkeypatch, tmp_path, capfd):
+    monkeypatch.setattr(sleepers, "PATIENCE", 0.3)
+    program = tmp_path / "loop.py"
+    program.write_text(LOOP)
+    world = World if device == "ideal" else NicWorld
+    result = start((sys.executable, str(program)), 3, device, world=world, max_wall=30)
+    assert result.code == 0, result.report
+    assert capfd.readouterr().out == "b'ok'\n"
+    assert result.notes.count(NOTE) == 1
+
+
+SHORT = """\
+import time
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+for turn in range(3):
+    if turn == world.rank: time.sleep(0.15)
+    if world.rank < 2: world.sendrecv(None, 1 - world.rank, source=1 - world.rank)
+world.Barrier()
+"""
+
+
+def test_time_stands_still_for_ranks_that_sleep_for_a_while():
+    runs = [start((sys.executable, "-c", SHORT), 3, max_wall=30) for _ in range(2)]
+    assert [(run.code, run.notes) for run in runs] == [(0, ())] * 2
+    assert runs[0].clocks == runs[1].clocks
