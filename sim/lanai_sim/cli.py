@@ -5,7 +5,7 @@ import argparse
 import errno
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from lanai_host.errors import UserError
@@ -53,18 +53,27 @@ def check_platform() -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if argv is None else list(argv)
-    try:
+
+    def run() -> int:
         parser = build_parser(arguments[0] if arguments else "")
         if not arguments:
             parser.print_help()
             return 0
         args = parser.parse(arguments)
         check_platform()
-        code = int(args.run(args) or 0)
+        return int(args.run(args) or 0)
+
+    return guarded("lanai", run)
+
+
+def guarded(name: str, run: Callable[[], int]) -> int:
+    """Run a command of this name; its exit code. What a user can mend becomes one line."""
+    try:
+        code = run()
         sys.stdout.flush()
         return code
     except UserError as error:
-        print(f"lanai: error: {error}", file=sys.stderr)
+        print(f"{name}: error: {error}", file=sys.stderr)
         return 2
     except OSError as error:
         if error.errno not in DISK_FULL:
@@ -76,14 +85,21 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         where = f" {error.filename!r}" if error.filename else ""
         print(
-            f"lanai: error: cannot write{where}: {error.strerror}; make room, or set LANAI_CACHE to a "
+            f"{name}: error: cannot write{where}: {error.strerror}; make room, or set LANAI_CACHE to a "
             "directory with room",
             file=sys.stderr,
         )
         return 2
     except KeyboardInterrupt:
-        print("lanai: interrupted", file=sys.stderr)
+        print(f"{name}: interrupted", file=sys.stderr)
         return 130
+
+
+def mpiexec() -> int:
+    """The program `lanai-mpiexec`."""
+    from .mpiexec.main import run
+
+    return guarded("mpiexec", lambda: run(sys.argv[1:]))
 
 
 def mpicc() -> int:

@@ -47,6 +47,16 @@ class WaveConfig:
 
 
 @dataclass(frozen=True)
+class Program:
+    """What some of a run's ranks execute. `environment` is laid over that of the run."""
+
+    command: tuple[str, ...]
+    ranks: int
+    environment: Mapping[str, str] = field(default_factory=dict)
+    directory: str = ""  # where they run; empty: where the run was started
+
+
+@dataclass(frozen=True)
 class RunConfig:
     """What to run and on what."""
 
@@ -77,11 +87,18 @@ class RunConfig:
     buffers: Buffers = Buffers.ANY
     progress: bool = False
     environment: Mapping[str, str] = field(default_factory=dict)
+    programs: tuple[Program, ...] = ()  # by rank, together for all of them; none: all ranks execute `command`
+    rank_variables: tuple[str, ...] = ()  # more environment variables that hold a rank's number
 
     @property
     def total_ranks(self) -> int:
         """Ranks that the run has room for: those that begin, and spares."""
         return max(self.ranks, self.universe)
+
+    @property
+    def all_programs(self) -> tuple[Program, ...]:
+        """What the ranks execute."""
+        return self.programs or (Program(self.command, self.ranks),)
 
     @property
     def stack(self) -> Stack:

@@ -124,19 +124,35 @@ class Run:
         environment = {**config.environment, **self.world.environment()}
         environment |= buffers.environment(config.buffers, {**os.environ, **environment})
         self.manager.variables = environment
-        begin = range(config.ranks)
-        self.processes = processes.start(
-            config.command, begin, config.total_ranks, config.device, environment, self.output, fork=config.fork
-        )
+        self._start_programs(environment)
         self.output.start()
         socks = [process.sock for process in self.processes]
         self.ranks = Ranks(self.kernel, socks, self._look_after, self.world.at_once)
         self.pairs = list(zip(self.processes, self.ranks, strict=True))
         self.deaths.begin(self.ranks, self.pairs)
+        numbers = [number for number, program in enumerate(config.all_programs) for _ in range(program.ranks)]
         for process, rank in self.pairs:
             rank.clock = self.world.started
             self.deaths.keep(process, rank)
-            self.services.append(self.kernel.spawn(self._service(rank, Start(list(begin))).run(), rank.number))
+            start = Start(list(range(config.ranks)), numbers[rank.number])
+            self.services.append(self.kernel.spawn(self._service(rank, start).run(), rank.number))
+
+    def _start_programs(self, environment: Mapping[str, str]) -> None:
+        config = self.config
+        begin = 0
+        for program in config.all_programs:
+            self.processes += processes.start(
+                program.command,
+                range(begin, begin + program.ranks),
+                config.total_ranks,
+                config.device,
+                {**environment, **program.environment},
+                self.output,
+                fork=config.fork and not program.directory,
+                directory=program.directory or None,
+                rank_variables=config.rank_variables,
+            )
+            begin += program.ranks
 
     def _service(self, rank: Rank, start: Start) -> Service:
         """What serves a rank. `start` is what it learns of its beginning."""

@@ -122,9 +122,11 @@ def start(
     *,
     fork: bool = True,
     directory: str | None = None,
+    rank_variables: Sequence[str] = (),
 ) -> list[Process]:
     """Start processes of one program, with these ranks of `total`, in a directory if one is given.
-    If one cannot be started, those that were are ended.
+    If one cannot be started, those that were are ended. `rank_variables`: more environment variables
+    that hold the rank.
 
     Ranks of this Python are forked from one process where they behave as if executed, unless `fork`
     is false.
@@ -133,14 +135,16 @@ def start(
     check_program(Path(program))
     variables = {**SETTLED, **os.environ, **environment, ENV_SIZE: str(total), ENV_DEVICE: device}
     bytecode.keep(device, variables)
+    named = (ENV_RANK, *rank_variables)
     if fork and program == sys.executable and _has_room(len(ranks)) and may_fork(command[1:], variables):
-        forked = _fork(command[1:], ranks, variables, output)
+        forked = _fork(command[1:], ranks, variables, output, named)
         if forked is not None:
             return forked
     processes: list[Process] = []
     try:
         for rank in ranks:
-            processes.append(_start_one([program, *command[1:]], rank, variables, output, directory))
+            own = {**variables, **dict.fromkeys(named, str(rank))}
+            processes.append(_start_one([program, *command[1:]], rank, own, output, directory))
     except BaseException:
         end(processes)
         raise
@@ -152,7 +156,7 @@ def _start_one(
 ) -> Process:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     with theirs:
-        env = {**variables, ENV_SOCKET: str(theirs.fileno()), ENV_RANK: str(rank)}
+        env = {**variables, ENV_SOCKET: str(theirs.fileno())}
         try:
             popen = _spawn(command, env, None if _reads(rank) else subprocess.DEVNULL, theirs.fileno(), directory)
         except OSError as error:
@@ -177,7 +181,11 @@ def _reads(rank: int) -> bool:
 
 
 def _fork(
-    arguments: Sequence[str], ranks: Sequence[int], variables: Mapping[str, str], output: Output
+    arguments: Sequence[str],
+    ranks: Sequence[int],
+    variables: Mapping[str, str],
+    output: Output,
+    named: Sequence[str],
 ) -> list[Process] | None:
     """The ranks, forked; None if the process that is to fork them does not come up, so that each
     must be executed."""
@@ -187,7 +195,7 @@ def _fork(
         if not server.ready:
             return None
         server.begin(len(ranks))
-        ends = [_ask(server, arguments, rank, opened) for rank in ranks]
+        ends = [_ask(server, arguments, rank, opened, named) for rank in ranks]
         pids = [server.pid() for _ in ranks]
         opened.pop_all()
     processes = []
@@ -201,7 +209,7 @@ def _fork(
 
 
 def _ask(
-    server: ForkServer, arguments: Sequence[str], rank: int, opened: contextlib.ExitStack
+    server: ForkServer, arguments: Sequence[str], rank: int, opened: contextlib.ExitStack, named: Sequence[str]
 ) -> tuple[socket.socket, IO[bytes], IO[bytes]]:
     """Ask for a rank. Our ends of its socket and of what it prints."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -210,7 +218,7 @@ def _ask(
         opened.callback(end_of_ours.close)
     stdin = STDIN if _reads(rank) else os.open(os.devnull, os.O_RDONLY)
     with theirs:
-        server.ask(arguments, {ENV_RANK: str(rank)}, [theirs.fileno(), stdin, out, err])
+        server.ask(arguments, dict.fromkeys(named, str(rank)), [theirs.fileno(), stdin, out, err])
     for given in {stdin, out, err} - {STDIN}:
         os.close(given)
     return ours, stdout, stderr

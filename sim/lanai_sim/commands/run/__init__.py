@@ -3,6 +3,7 @@ lanai runs under."""
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from lanai_host.errors import UserError
 from lanai_host.simulator.protocol import ENV_LEAKS, ENV_RACES
 from lanai_host.stacks import stack
 
+from ...command_line import Parser
 from ...figures import write_json
 from ...job import launcher, settings
 from ...job.config import RunConfig
@@ -117,8 +119,19 @@ def config_of(args: argparse.Namespace) -> RunConfig:
     return config
 
 
+def flags_of(words: Sequence[str]) -> argparse.Namespace:
+    """The flags of a command line, without `lanai run` before them."""
+    parser = Parser(prog="lanai run")
+    add_arguments(parser)
+    return parser.parse(words)
+
+
 def run(args: argparse.Namespace) -> int:
-    config = config_of(args)
+    return finish(args, config_of(args))
+
+
+def finish(args: argparse.Namespace, config: RunConfig) -> int:
+    """Run the job, and report as the flags say. The program's exit code."""
     if config.host.cpu_scale:
         print("lanai: note: cpu_scale makes this run depend on the machine and its load", file=sys.stderr)
     if config.device == "ideal" and (config.faults or config.wave is not None):

@@ -1,0 +1,95 @@
+"""mpiexec and its relatives, as test suites and build systems call them."""
+
+import os
+import shutil
+from pathlib import Path
+
+from lanai_sim.commands import env
+
+HELLO = """
+import os, sys
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+number = world.Get_attr(MPI.APPNUM)
+sys.stdout.write(f"{world.rank}/{world.size} {number} {os.environ.get('A')} {os.environ['PMI_RANK']}\\n")
+"""
+
+
+def test_env_prints_a_line_for_the_shell(tmp_path, capsys):
+    from lanai_sim.cli import main
+
+    assert main(["env", str(tmp_path / "my tools")]) == 0
+    assert capsys.readouterr().out == f"export PATH='{tmp_path}/my tools':$PATH\n"
+    names = {path.name for path in (tmp_path / "my tools").iterdir()}
+    assert names >= {"mpiexec", "mpirun", "mpicc", "mpicxx", "mpic++", "mpifort", "mpif90"}
+
+
+def test_env_names_a_folder_that_cannot_be_made(tmp_path, capsys):
+    from lanai_sim.cli import main
+
+    (tmp_path / "file").write_text("")
+    assert main(["env", str(tmp_path / "file")]) == 2
+    assert f"cannot write the commands to '{tmp_path}/file'" in capsys.readouterr().err
+
+
+def test_two_programs(call, tmp_path):
+    (tmp_path / "hello.py").write_text(HELLO)
+    done = call("mpiexec", "-n", "1", "python", "hello.py", ":", "-n", "2", "-env", "A", "5", "python", "hello.py")
+    assert sorted(done.stdout.split("\n")) == ["", "0/3 0 None 0", "1/3 1 5 1", "2/3 1 5 2"]
+    assert done.stderr == ""
+
+
+def test_options_of_other_launchers_are_one_line(call):
+    done = call("mpirun", "--oversubscribe", "--allow-run-as-root", "-n", "2", "true")
+    assert done.stderr == "mpiexec: note: without effect here: --oversubscribe, --allow-run-as-root\n"
+
+
+def test_the_exit_code_is_the_programs(call):
+    assert "exited with code 7" in call("mpiexec", "-n", "2", "sh", "-c", "exit 7", code=7).stderr
+
+
+def test_python_is_the_one_on_path(call, tmp_path):
+    (tmp_path / "tools").mkdir()
+    python = tmp_path / "tools" / "python"
+    python.write_text("#!/bin/sh\necho another python\n")
+    python.chmod(0o755)
+    mpiexec = shutil.which("mpiexec", path=call("sh", "-c", "echo $PATH").stdout.strip())
+    done = call(mpiexec, "-n", "1", "python", PATH=os.pathsep.join((str(tmp_path / "tools"), os.environ["PATH"])))
+    assert done.stdout == "another python\n"
+
+
+def test_the_device_comes_from_the_environment(call):
+    refused = call("mpiexec", "-n", "1", "true", code=2, LANAI_DEVICE="nosuch")
+    assert "nosuch" in refused.stderr
+    done = call("mpiexec", "-n", "1", "true", LANAI_RUN="--max-wall 60 --prefix")
+    assert done.stderr == ""
+    assert "is not understood" in call("mpiexec", "true", code=2, LANAI_RUN="'").stderr
+
+
+def test_a_test_that_hangs_ends_and_is_explained(call, tmp_path):
+    (tmp_path / "hang.py").write_text("from mpi4py import MPI; w = MPI.COMM_WORLD; w.rank and w.recv(source=0)")
+    done = call("mpiexec", "-n", "2", "python", "hang.py", code=3)
+    assert "deadlock" in done.stderr
+
+
+def test_sixty_four_ranks_need_no_slots(call, tmp_path):
+    body = "from mpi4py import MPI; assert MPI.COMM_WORLD.allreduce(1) == 64"
+    call("mpiexec", "-n", "64", "python", "-c", body)
+
+
+def test_help_names_every_option():
+    from lanai_sim.mpiexec.main import help_text
+    from lanai_sim.mpiexec.options import OPTIONS
+
+    text = help_text()
+    assert [name for name in OPTIONS if f"-{name}" not in text] == []
+    assert max(map(len, text.split("\n"))) <= 110
+
+
+def test_a_command_is_written_whole(tmp_path):
+    folder = env.make(tmp_path)
+    before = (folder / "mpicc").stat().st_ino
+    env.make(tmp_path)
+    assert (folder / "mpicc").stat().st_ino == before
+    assert os.access(folder / "mpicc", os.X_OK)
+    assert not [path for path in Path(folder).iterdir() if path.name.startswith(".")]
