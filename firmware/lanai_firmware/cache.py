@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import NoReturn, TypeVar
 
 from .errors import UserError
+from .output_file import FULL
 
 DIGEST = "sha256"
 DIGESTS = "DIGESTS"  # the file of an entry that lists the others
@@ -28,7 +29,6 @@ END = "end"  # its last line
 CHUNK = 1 << 16  # bytes read at a time: a rank's heap must not depend on how large a library is
 NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS)  # of a file system without locks
 REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 Result = TypeVar("Result")
 

@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
+from . import output_file
 from .errors import UserError
 
 MAGIC = b"LANAIFW1"
@@ -182,12 +183,7 @@ class Image:
         return image
 
     def save(self, path: str | Path) -> None:
-        try:
-            Path(path).write_bytes(self.to_bytes())
-        except OSError as error:
-            raise UserError(
-                f"cannot write the image to {str(path)!r}: {error.strerror}; name a writable file"
-            ) from error
+        output_file.write(path, self.to_bytes(), "the image")
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

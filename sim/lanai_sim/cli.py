@@ -2,20 +2,19 @@
 exit code 2."""
 
 import argparse
-import errno
 import platform
 import sys
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
+from lanai_firmware.output_file import FULL
 from lanai_host.errors import UserError
 
-from . import commands
+from . import commands, encoding
 from .command_line import Parser
 from .discovery import plugins
+from .job.signals import signals_to
 from .version import version
-
-DISK_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 
 
 class PrintVersion(argparse.Action):
@@ -66,17 +65,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     return guarded("lanai", run)
 
 
+def _interrupt(number: int, frame: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
 def guarded(name: str, run: Callable[[], int]) -> int:
-    """Run a command of this name; its exit code. What a user can mend becomes one line."""
+    """Run a command of this name; its exit code. What a user can mend becomes one line. SIGTERM and
+    SIGHUP end it as Ctrl-C does."""
+    encoding.never_fails(sys.stdout, sys.stderr)
     try:
-        code = run()
-        sys.stdout.flush()
+        with signals_to(_interrupt):
+            code = run()
+            sys.stdout.flush()
         return code
     except UserError as error:
         print(f"{name}: error: {error}", file=sys.stderr)
         return 2
     except OSError as error:
-        if error.errno not in DISK_FULL:
+        if error.errno not in FULL:
             if isinstance(error, BrokenPipeError):  # `lanai ... | head` is no error
                 from .console import discard_output  # brings rich along
 

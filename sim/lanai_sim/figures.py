@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lanai_host.errors import UserError
+from lanai_firmware import output_file
 
 from .version import version
 
@@ -14,7 +14,4 @@ def write_json(path: str | Path, figures: Mapping[str, float], config: Mapping[s
     """Write `{"figures", "config", "version"}` to `path`. Names are sorted so that two runs compare
     by text."""
     record = {"figures": dict(sorted(figures.items())), "config": dict(config), "version": version()}
-    try:
-        Path(path).write_text(json.dumps(record, indent=2, default=str) + "\n")
-    except OSError as error:
-        raise UserError(f"cannot write figures to {str(path)!r}: {error.strerror}; name a writable file") from error
+    output_file.write(path, json.dumps(record, indent=2, default=str) + "\n", "the figures")

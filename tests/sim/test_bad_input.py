@@ -5,6 +5,7 @@ import os
 import pty
 import resource
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -97,6 +98,24 @@ def test_a_full_disk_is_told(tmp_path):
     assert done.returncode == 2, done
     assert done.stderr.startswith("lanai: error: ")
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_while_something_is_built_is_one_line(tmp_path, number):
+    """A compiler that never ends builds the first library that is needed."""
+    compiler = tmp_path / "cc"
+    compiler.write_text(f'#!/bin/sh\n[ "$1" = --version ] && exec echo slow\ntouch {tmp_path}/began\nexec sleep 1000\n')
+    compiler.chmod(0o755)
+    environment = {**os.environ, "LANAI_CACHE": str(tmp_path / "cache"), "CC": str(compiler)}
+    command = [*LANAI, "run", "-n", "2", "--device", "mpi-np", "true"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        end = time.monotonic() + 60
+        while not (tmp_path / "began").exists() and time.monotonic() < end:
+            time.sleep(0.05)
+        process.send_signal(number)
+        assert process.communicate(timeout=60)[1].splitlines()[-1] == "lanai: interrupted"
+    assert process.returncode == 130
+    assert not [*(tmp_path / "cache").rglob(".partial*")]
 
 
 @pytest.mark.ci

@@ -169,6 +169,34 @@ def test_unwritable_figures_file_is_named(tmp_path):
         figures.write_json(tmp_path / "missing" / "figures.json", {}, {})
 
 
+def test_a_full_disk_leaves_no_half_a_file(tmp_path):
+    """No file may grow beyond 4 kB, which is how a full disk looks."""
+    body = (
+        "import resource, sys\n"
+        "from lanai_sim import cli, figures\n"
+        "from lanai_sim.commands import doctor\n"
+        "doctor.run = lambda args: figures.write_json('f.json', {str(n): n for n in range(1000)}, {})\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
+        "sys.exit(cli.main(['doctor']))\n"
+    )
+    (tmp_path / "f.json").write_text("old")
+    done = subprocess.run([sys.executable, "-c", body], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "lanai: error: cannot write the figures 'f.json': File too large; make room, or name a file elsewhere\n"
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["f.json"]
+    assert (tmp_path / "f.json").read_text() == "old"
+
+
+@pytest.mark.parametrize("folder", ["commands", "report", "trace", "waves"])
+def test_what_a_user_asks_for_is_written_whole(folder):
+    """Through `output_file`: nothing is written in its place. A compiler is tried in a folder of its own."""
+    places = Path(cli.__file__).with_name(folder)
+    found = {path.name for path in places.rglob("*.py") if re.search(r"\.write_(text|bytes)\(", path.read_text())}
+    assert found - {"doctor.py"} == set()
+
+
 def test_all_output_goes_through_one_console():
     """Which leaves square brackets alone."""
     sources = Path(cli.__file__).parent

@@ -6,10 +6,10 @@ import importlib.metadata
 import shlex
 import sys
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from rich.console import Console
 
+from lanai_firmware import output_file
 from lanai_host.errors import UserError
 from lanai_host.stacks import names as device_names
 from lanai_host.stacks import stack
@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
     if args.page:
         modules = suite.modules((), stack(args.device))
         told = page(outcomes, args.ranks, args.device, _command(), against, kept=args.resume or "", modules=modules)
-        Path(args.page).write_text(told)
+        output_file.write(args.page, told, "the page")
     if args.json:
         config = {"suite": "mpi4py", "version": suite.VERSION, "ranks": args.ranks, "device": args.device}
         write_json(args.json, totals, config)
@@ -113,7 +113,8 @@ def _run_each(numbers: Sequence[int], args: argparse.Namespace) -> int:
         own = argparse.Namespace(**{**vars(args), "ranks": ranks})
         outcomes[ranks] = _outcomes(console, _ours(_names(own), own))
         if args.page:  # what is there so far, should the rest take hours
-            Path(args.page).write_text(page_of_ranks(outcomes, args.device, _command(), args.resume or ""))
+            text = page_of_ranks(outcomes, args.device, _command(), args.resume or "")
+            output_file.write(args.page, text, "the page")
     return 1 if any(figures(found)["mpi4py.failed"] for found in outcomes.values()) else 0
 
 
@@ -130,7 +131,7 @@ def _run_programs(args: argparse.Namespace) -> int:
             text = program_runs.page_of_demos(verdicts, args.device, _command(), demos.LEFT_OUT)
         else:
             text = program_runs.page(verdicts, args.device, args.ranks, _command(), programs.LEFT_OUT)
-        Path(args.page).write_text(text)
+        output_file.write(args.page, text, "the page")
     return 0 if all(verdict.good for verdict in verdicts) else 1
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from lanai_firmware import output_file
 from lanai_host.errors import UserError
 
 from ..console import wide
@@ -74,7 +75,5 @@ def draw(path: str, made: Matrix) -> None:
     picture = axes.imshow(made.bytes, cmap="viridis")
     axes.set(xlabel="to rank", ylabel="from rank", xticks=range(len(made.bytes)), yticks=range(len(made.bytes)))
     figure.colorbar(picture, label="bytes")
-    try:
-        figure.savefig(path)
-    except OSError as error:
-        raise UserError(f"cannot write the plot {path!r}: {error.strerror}; name a writable place") from error
+    with output_file.replaced(path, "the plot") as place:
+        figure.savefig(place)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rich.table import Table
 
+from lanai_firmware import output_file
 from lanai_host.errors import UserError
 
 from ..console import plain
@@ -96,12 +97,7 @@ def output_folder(named: str | None, quick: bool, checkout: Path) -> Path | None
 
 
 def write_page(path: Path, text: str) -> None:
-    try:
-        path.write_text(text)
-    except OSError as error:
-        raise UserError(
-            f"cannot write the page {str(path)!r}: {error.strerror}; name a directory with --output"
-        ) from error
+    output_file.write(path, text, "the page")
     print(f"lanai: wrote {path.name} into {path.parent.name}/", file=sys.stderr)
 
 

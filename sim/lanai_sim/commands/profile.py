@@ -1,11 +1,11 @@
 """What each function and source line of the firmware cost in a traced run."""
 
 import argparse
-from pathlib import Path
 from typing import TypeVar
 
 from rich.console import Console
 
+from lanai_firmware import output_file
 from lanai_host.errors import UserError
 
 from ..command_line import count
@@ -91,10 +91,7 @@ def write_flame(path: str, result: Profile) -> None:
         text = folded_text(result.stacks)
     else:
         raise UserError(f"--flame {path!r}: name a file that ends in .svg (a picture) or .txt (folded stacks)")
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"cannot write the flame graph {path!r}: {error.strerror}") from error
+    output_file.write(path, text, "the flame graph")
 
 
 def _heaviest(costs: dict[KEY, Cost], most: int) -> list[tuple[KEY, Cost]]:

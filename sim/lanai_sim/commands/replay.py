@@ -5,6 +5,7 @@ import argparse
 import time
 from pathlib import Path
 
+from lanai_firmware import output_file
 from lanai_host.errors import UserError
 
 from ..engines.replay import SUFFIX, Inputs, digest
@@ -55,10 +56,7 @@ def find_usual(paths: list[Path], output: Path) -> int:
     if all(one.nic.blocks for one in files.values()):
         raise UserError(f"{str(paths[0].parent)!r} holds no {SUFFIX} file of a NIC without optional blocks; add one")
     found = choose.found(list(files.values()))
-    try:
-        output.write_text(values.written(found))
-    except OSError as error:
-        raise UserError(f"cannot write {str(output)!r}: {error.strerror}; name a writable file") from error
+    output_file.write(output, values.written(found), "the values")
     for path, one in files.items():
         share = choose.sampled(one).share(found)
         print(f"{path.name}: {share:.1%} of the slots have all registers as usual")

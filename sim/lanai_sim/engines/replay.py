@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from lanai_firmware import output_file
 from lanai_hdl.config import NicConfig
 from lanai_hdl.errors import UserError
 
@@ -45,10 +46,7 @@ class Inputs:
         head = {"nic": described(self.nic), "slots": len(self.slots), "digest": self.digest}
         columns = b"".join(np.ascontiguousarray(self.slots[name]).tobytes() for name in INPUTS.names or ())
         packed = lzma.compress(columns, preset=9 | lzma.PRESET_EXTREME)
-        try:
-            path.write_bytes(MAGIC + json.dumps(head).encode() + b"\n" + packed)
-        except OSError as error:
-            raise UserError(f"cannot write {str(path)!r}: {error.strerror}; name a writable directory") from error
+        output_file.write(path, MAGIC + json.dumps(head).encode() + b"\n" + packed, "the inputs")
 
     @classmethod
     def load(cls, path: Path, nic: NicConfig) -> "Inputs":

@@ -65,7 +65,7 @@ def library(
 
         def build(result: Path) -> None:
             cxx_library.begin()
-            with tempfile.TemporaryDirectory(dir=result.parent, prefix="building-") as work:
+            with tempfile.TemporaryDirectory(dir=result.parent, prefix="building-", ignore_cleanup_errors=True) as work:
                 files = _objects(made(), wrapper, extra, units, Objects(Path(work), tool, trace, optimize))
                 cxx_library.wait()
                 _link(files, tool, result)

@@ -1,5 +1,6 @@
 """The world of a run with NICs: a cluster whose firmware is booted before the ranks start."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
@@ -109,7 +110,7 @@ class NicWorld(World):
                 raise UserError(f"--wave-nodes names node {node}; there are nodes 0 to {engine.layout.nics - 1}")
             name = Path(wave.file if len(wave.nodes) == 1 else waves.numbered(wave.file, node))
             last = NEVER if wave.end == FOREVER else engine.time.slot(wave.end)
-            raw = name.with_name(f".{name.name}.raw")
+            raw = name.with_name(f".{name.name}.{os.getpid()}.raw")  # another run may write the same file
             engine.wave(node, raw, engine.time.slot(wave.begin), last)
             self.waves.append((raw, str(name)))
 

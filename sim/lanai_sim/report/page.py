@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from lanai_hdl.errors import UserError
+from lanai_firmware import output_file
 
 from ..trace import Trace
 from . import flame
@@ -27,10 +27,7 @@ MOST_MESSAGES = 3_000  # with their pieces
 
 def write_page(path: str | Path, trace: Trace, ranks: Sequence[RankSum], messages: Sequence[MessageSum]) -> None:
     """Write it. Raises UserError if the file cannot be written."""
-    try:
-        Path(path).write_text(page(trace, ranks, messages), encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"cannot write the page {str(path)!r}: {error.strerror}") from error
+    output_file.write(path, page(trace, ranks, messages), "the page")
 
 
 def page(trace: Trace, ranks: Sequence[RankSum], messages: Sequence[MessageSum]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lanai_hdl.errors import UserError
+from lanai_firmware import output_file
 
 
 def microseconds(picoseconds: int) -> float:
@@ -65,11 +65,8 @@ class Timeline:
         self._events.append(self._event("f", target, end) | common | {"bp": "e"})
 
     def write(self, path: str | Path) -> None:
-        try:
-            with open(path, "w", encoding="utf-8") as file:
-                json.dump({"displayTimeUnit": "ns", "traceEvents": self._events}, file, separators=(",", ":"))
-        except OSError as error:
-            raise UserError(f"cannot write the timeline {str(path)!r}: {error.strerror}") from error
+        with output_file.replaced(path, "the timeline") as place, open(place, "w", encoding="utf-8") as file:
+            json.dump({"displayTimeUnit": "ns", "traceEvents": self._events}, file, separators=(",", ":"))
 
     @property
     def events(self) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lanai_firmware import output_file
 from lanai_host.errors import UserError
 
 FORMATS = (".svg", ".png", ".pdf")
@@ -81,10 +82,8 @@ def draw(plot: Plot, path: Path) -> None:
         elif len(plot.lines) > 1:
             axes.legend(fontsize=8)
         metadata: dict[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix, {})
-        try:
-            figure.savefig(path, metadata=metadata)
-        except OSError as error:
-            raise UserError(f"cannot draw to {str(path)!r}: {error.strerror}; name a writable place") from error
+        with output_file.replaced(path, "the drawing") as place:
+            figure.savefig(place, metadata=metadata)
 
 
 def _lines(axes: Any, plot: Plot) -> None:

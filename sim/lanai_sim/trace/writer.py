@@ -1,6 +1,8 @@
 """Appends chunks to a trace file. A full disk ends the trace, not the run."""
 
+import fcntl
 import json
+import os
 import zlib
 from collections.abc import Mapping
 from contextlib import suppress
@@ -54,7 +56,7 @@ class Writer:
         self._names: dict[str, int] = {}
         self._new: list[str] = []
         try:
-            self._file: IO[bytes] | None = open(path, "wb", buffering=0)  # noqa: SIM115 (lives as long as the run)
+            self._file: IO[bytes] | None = _opened(self.path)
         except OSError as error:
             raise UserError(f"cannot write the trace {str(path)!r}: {error.strerror}; name a writable file") from error
         self._append(HEAD.pack(MAGIC, VERSION, 0))
@@ -125,3 +127,19 @@ class Writer:
             with suppress(OSError):  # a device such as /dev/full has no length
                 self._file.truncate(self._size)
             self.close()
+
+
+def _opened(path: Path) -> IO[bytes]:
+    """Open a file, locked against other runs, and empty it. It is read while the run goes on, so it
+    is written in place. UserError if another run writes it."""
+    file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666), "wb", buffering=0)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise UserError(f"another run is writing the trace {str(path)!r}; name another file") from None
+    except OSError:
+        pass  # this file system has no locks
+    with suppress(OSError):  # a pipe or a device has no length
+        file.truncate()
+    return file

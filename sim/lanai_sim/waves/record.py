@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from lanai_firmware import output_file
 from lanai_firmware.lang.types import layout
 from lanai_firmware.programs.vocabulary import Vocabulary
 from lanai_hdl.link.flit import Kind
@@ -71,19 +72,17 @@ def numbered(file: str, node: int) -> str:
     return str(path.with_name(f"{path.name.removesuffix(kind)}.{node}{kind}"))
 
 
-def open_for_writing(file: str) -> IO[str]:
+def open_for_writing(file: Path) -> IO[str]:
     """Text into a plain file or a compressed one, as its name says."""
-    return gzip.open(file, "wt", compresslevel=4) if file.endswith(".gz") else open(file, "w")
+    return gzip.open(file, "wt", compresslevel=4) if file.suffix == ".gz" else open(file, "w")
 
 
 def decode(raw: Path, file: str, verilog: str, top: str, vocabulary: Vocabulary | None = None) -> None:
     """Write `file` from what Verilator has left in `raw`, which goes. Without a vocabulary packets
     are told by their route only."""
     try:
-        with open(raw) as lines, open_for_writing(file) as out:
+        with output_file.replaced(file, "the waveform") as place, open(raw) as lines, open_for_writing(place) as out:
             out.writelines(decoded(lines, modules_of(verilog), top, vocabulary))
-    except OSError as error:
-        raise UserError(f"cannot write the waveform {file!r}: {error.strerror}") from error
     finally:
         raw.unlink(missing_ok=True)
 

@@ -76,6 +76,18 @@ def test_no_file(tmp_path):
         Writer(tmp_path / "none" / "t")
 
 
+def test_a_trace_that_another_run_writes_is_refused_and_stays_whole(tmp_path):
+    first = Writer(tmp_path / "t")
+    first.meta({"of": "the first"})
+    size = (tmp_path / "t").stat().st_size
+    with pytest.raises(UserError, match=r"another run is writing the trace '.*t'; name another file"):
+        Writer(tmp_path / "t")
+    assert (tmp_path / "t").stat().st_size == size
+    first.close()
+    Writer(tmp_path / "t").close()
+    assert (tmp_path / "t").stat().st_size < size
+
+
 def test_a_trace_cut_anywhere_is_read_up_to_there(tmp_path):
     whole = write(tmp_path / "t").read_bytes()
     edges = ends_of_chunks(whole)

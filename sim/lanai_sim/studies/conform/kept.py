@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from lanai_firmware import output_file
 from lanai_host.errors import UserError
 
 from .outcome import Outcome
@@ -53,10 +54,7 @@ class Kept:
     def _write(self) -> None:
         lines = [f"{json.dumps(name)}: {json.dumps(_compact(self._outcomes[name]))}" for name in sorted(self._outcomes)]
         modules = "{\n" + ",\n".join(lines) + "\n}"
-        try:
-            self._path.write_text(f'{{"of": {json.dumps(self._of)},\n"modules": {modules}}}\n')
-        except OSError as error:
-            raise UserError(f"--resume: {str(self._path)!r} cannot be written: {error.strerror}") from error
+        output_file.write(self._path, f'{{"of": {json.dumps(self._of)},\n"modules": {modules}}}\n', "the outcomes")
 
 
 def _compact(outcome: Outcome) -> dict[str, object]:

@@ -3,7 +3,7 @@ runs again."""
 
 from pathlib import Path
 
-from lanai_host.errors import UserError
+from lanai_firmware import output_file
 
 from .point import Conclusion, Sweep
 
@@ -53,9 +53,4 @@ def _sections(text: str) -> list[tuple[str, tuple[str, str]]]:
 
 def update(folder: Path, sweep: Sweep, found: Conclusion) -> None:
     path = folder / PAGE
-    try:
-        path.write_text(put(path.read_text() if path.exists() else "", sweep, found))
-    except OSError as error:
-        raise UserError(
-            f"cannot write the page {str(path)!r}: {error.strerror}; name a directory with --output"
-        ) from error
+    output_file.write(path, put(path.read_text() if path.exists() else "", sweep, found), "the page")

@@ -1,0 +1,54 @@
+"""Files that users ask for: each is written whole, or stays as it was."""
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from .errors import UserError
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def write(path: str | Path, content: str | bytes, what: str) -> None:
+    """Write a file of text, as UTF-8, or of bytes. `what` says in an error what could not be written."""
+    with replaced(path, what) as place:
+        place.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+@contextmanager
+def replaced(path: str | Path, what: str) -> Iterator[Path]:
+    """Give a name to write to. The file there takes the place of `path` at the end, if nothing was
+    raised.
+
+    Raises UserError for an OSError. What is not a regular file, such as /dev/stdout or a pipe, is
+    written directly, as is a file in a directory in which no other may be made.
+    """
+    target = Path(os.path.realpath(path))
+    try:
+        if _direct(Path(path)):
+            yield Path(path)
+            return
+        place = target.with_name(f".lanai-{secrets.token_hex(8)}{''.join(target.suffixes[-2:])[-20:]}")
+        try:
+            yield place
+            with suppress(FileNotFoundError):
+                place.chmod(stat.S_IMODE(target.stat().st_mode))
+            place.replace(target)
+        finally:
+            place.unlink(missing_ok=True)
+    except OSError as error:
+        mend = "make room, or name a file elsewhere" if error.errno in FULL else "name a writable file"
+        raise UserError(f"cannot write {what} {str(path)!r}: {error.strerror or error}; {mend}") from error
+
+
+def _direct(path: Path) -> bool:
+    if not path.exists():
+        return False
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    opened = str(path).startswith(("/dev/", "/proc/"))  # /dev/stdout may be a file that this process writes
+    return opened or not path.is_file() or not os.access(Path(os.path.realpath(path)).parent, os.W_OK)
