@@ -8,6 +8,7 @@ import shlex
 import sys
 from pathlib import Path
 
+from lanai_firmware import output_file
 from lanai_firmware.cache import directory, key_of
 from lanai_host.errors import UserError
 
@@ -56,7 +57,6 @@ def _write(path: Path, text: str) -> None:
     """Write a command at once: another process may run it."""
     if path.is_file() and path.read_text() == text:
         return
-    made = path.with_name(f".{path.name}.{os.getpid()}")
-    made.write_text(text)
-    made.chmod(0o755)
-    made.replace(path)
+    with output_file.replaced(path, "the command") as place:
+        place.write_text(text)
+        place.chmod(0o755)
