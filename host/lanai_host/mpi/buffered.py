@@ -132,7 +132,7 @@ def _start(
     device = comm.device
     with comm.lock:
         offset, start, scratch = buffer.place(call, size)
-        gather_bytes(address, count, datatype, start)
+        gather_bytes(address, count, datatype, start, size)
         device.charge(HostCost.COPY, size)
         device.charge(CALL)
         held = device.copies and buffer.address is not None and size >= LONG

@@ -22,15 +22,16 @@ class TypedScratch:
     __slots__ = ("_scratch", "address")
 
     def __init__(self, count: int, datatype: Datatype) -> None:
-        size = max(0, count - 1) * abs(datatype.extent) + datatype.true_extent if count else 0
+        # Operations may write the gap at an element's end, the last one's too.
+        size = max(0, count - 1) * abs(datatype.extent) + max(datatype.true_extent, datatype.extent) if count else 0
         self._scratch = Scratch(size)
         lowest = datatype.true_lb + (min(0, datatype.extent) * (count - 1) if count else 0)
         self.address = self._scratch.address - lowest
 
 
-def gather_bytes(address: int, count: int, datatype: Datatype, target: int) -> int:
-    """Copy a buffer's bytes, packed, to `target`; the number of bytes."""
-    return datatype.pack(address, count, target)
+def gather_bytes(address: int, count: int, datatype: Datatype, target: int, room: int) -> int:
+    """Copy a buffer's bytes, packed, to `target`, as many as there is room for; the number of bytes."""
+    return datatype.pack(address, count, target, 0, room)
 
 
 def scatter_bytes(source: int, size: int, address: int, count: int, datatype: Datatype) -> int:
@@ -43,7 +44,7 @@ def copy_elements(
     source: int, source_count: int, source_type: Datatype, target: int, target_count: int, target_type: Datatype
 ) -> None:
     """Copy one buffer into another as a message to oneself would; the caller has compared the
-    sizes."""
+    sizes. What finds no room is left out."""
     size = source_count * source_type.size
     if source_type.dense and target_type.dense:
         move(target + target_type.true_lb, source + source_type.true_lb, min(size, target_count * target_type.size))
@@ -53,5 +54,5 @@ def copy_elements(
         source_type.pack(source, source_count, target + target_type.true_lb, 0, target_count * target_type.size)
     else:
         packed = Scratch(size)
-        gather_bytes(source, source_count, source_type, packed.address)
+        gather_bytes(source, source_count, source_type, packed.address, size)
         scatter_bytes(packed.address, size, target, target_count, target_type)

@@ -12,6 +12,11 @@ class Errhandler:
         self.name = name
         self.function = function
 
+    @property
+    def ends(self) -> bool:
+        """Does an error end the job?"""
+        return self.function is None and self is not ERRORS_RETURN
+
     def __repr__(self) -> str:
         return f"Errhandler({self.name})"
 

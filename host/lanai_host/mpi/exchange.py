@@ -86,8 +86,9 @@ def isendrecv_replace(
     """MPI_Isendrecv_replace. What is sent is copied first: the receive may begin to overwrite it at
     once."""
     check_buffer(call, address, count, datatype)
-    copy = Scratch(count * datatype.size)
-    size = gather_bytes(address, count, datatype, copy.address)
+    size = count * datatype.size
+    copy = Scratch(size)
+    gather_bytes(address, count, datatype, copy.address, size)
     return isendrecv(
         comm,
         copy.address,

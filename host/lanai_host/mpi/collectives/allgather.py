@@ -3,11 +3,11 @@ for long ones."""
 
 from collections.abc import Sequence
 
-from ..buffers import copy_elements, gather_bytes, scatter_bytes
+from ..buffers import gather_bytes, scatter_bytes
 from ..memory import Scratch
 from . import checks, inter
 from .link import Link
-from .parts import Part, Spread
+from .parts import Part, Spread, copy_own
 from .schedule import Steps, collective
 
 
@@ -45,7 +45,7 @@ def _by_multicast(link: Link, send: Part, blocks: Sequence[Part]) -> Steps:
     """Each rank sends its block to all others in one message (CC-25)."""
     own = blocks[link.rank]
     if not send.in_place:
-        copy_elements(*send, *own)
+        copy_own(link, send, own)
     others = [rank for rank in range(link.size) if rank != link.rank]
     operations = [link.receive(rank, *blocks[rank]) for rank in others]
     if others:
@@ -61,7 +61,9 @@ def _bruck(link: Link, send: Part, receive: Part) -> Steps:
     """
     rank, size, block = link.rank, link.size, receive.size
     held = Scratch(block * size)
-    gather_bytes(*(receive.at(rank) if send.in_place else send), held.address)
+    if not send.in_place:
+        link.check_own(send.size, block)
+    gather_bytes(*(receive.at(rank) if send.in_place else send), held.address, block)
     have = 1
     while have < size:
         more = min(have, size - have)
@@ -79,7 +81,7 @@ def _ring(link: Link, send: Part, blocks: Sequence[Part]) -> Steps:
     block once."""
     rank, size = link.rank, link.size
     if not send.in_place:
-        copy_elements(*send, *blocks[rank])
+        copy_own(link, send, blocks[rank])
     before, after = (rank - 1) % size, (rank + 1) % size
     for step in range(size - 1):
         coming, going = blocks[(rank - step - 1) % size], blocks[(rank - step) % size]

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from ...operation import Operation
-from ..buffers import copy_elements, gather_bytes, scatter_bytes
+from ..buffers import gather_bytes, scatter_bytes
 from ..constants import IN_PLACE
 from ..memory import Scratch, move
 from . import checks
 from .link import Link
-from .parts import Mixed, Part, Spread
+from .parts import Mixed, Part, Spread, copy_own
 from .schedule import Steps, collective
 
 
@@ -71,7 +71,7 @@ def exchange(link: Link, going: Sequence[Part], coming: Sequence[Part]) -> Steps
         order = [(rank, rank) for rank in range(link.peers)]
     else:
         own = link.rank
-        copy_elements(*going[own], *coming[own])
+        copy_own(link, going[own], coming[own])
         order = [((own + step) % link.size, (own - step) % link.size) for step in range(1, link.size)]
     yield from _in_windows(link, order, going, coming)
 
@@ -103,7 +103,7 @@ def exchange_in_place(link: Link, parts: Sequence[Part]) -> Steps:
 def _exchange_in_place(link: Link, parts: Sequence[Part]) -> Steps:
     copies = [Scratch(part.size) for part in parts]
     for copy, part in zip(copies, parts, strict=True):
-        gather_bytes(*part, copy.address)
+        gather_bytes(*part, copy.address, part.size)
     others = [rank for rank in range(link.size) if rank != link.rank]
     operations = [link.receive(rank, *parts[rank]) for rank in others]
     operations.extend(link.send_bytes(rank, copies[rank].address, parts[rank].size) for rank in others)
@@ -115,9 +115,10 @@ def _bruck(link: Link, going: Sequence[Part], coming: Sequence[Part]) -> Steps:
     ranks up together."""
     rank, size = link.rank, link.size
     block = coming[0].size
+    link.check_own(going[rank].size, block)
     held, outbox, inbox = (Scratch(block * size) for _ in range(3))
     for distance in range(size):
-        gather_bytes(*going[(rank + distance) % size], held.address + distance * block)
+        gather_bytes(*going[(rank + distance) % size], held.address + distance * block, block)
     bit = 1
     while bit < size:
         moving = [distance for distance in range(size) if distance & bit]

@@ -10,6 +10,7 @@ from ..communicator import Communicator
 from ..datatypes import Datatype
 from ..errors import ErrorClass, MpiError
 from ..group import Group
+from ..memory import Scratch
 from ..op import Op
 from ..request import device_error, hold
 from .tags import TAG_BITS
@@ -46,6 +47,7 @@ class Link:
         # Since the last check, with the rank of the world at the other end.
         self.under_way: list[tuple[Operation, int]] = []
         self.held: list[object] = []  # what lives as long as an operation of this call
+        self._mismatches: list[MpiError] = []
 
     def local(self) -> "Link":
         """The same call inside the local group of an inter-communicator."""
@@ -66,6 +68,7 @@ class Link:
         link._expected = self._expected
         link.under_way = self.under_way
         link.held = self.held
+        link._mismatches = self._mismatches
         return link
 
     def send(self, rank: int, address: int, count: int, datatype: Datatype) -> Operation:
@@ -119,20 +122,48 @@ class Link:
     def check(self) -> None:
         """Every message received so far had the size that this process's arguments ask for."""
         ended = [entry for entry in self._expected if entry[0].done]
-        for operation, size, rank in ended:
-            if operation.error is not None and operation.error.kind is not ErrorKind.TRUNCATED:
-                raise device_error(self.call, operation.error, operation.length, rank)
-            if operation.error is not None:
-                raise MpiError(
-                    ErrorClass.TRUNCATE,
-                    f"{self.call}: rank {rank} sent more than the {size} bytes that rank {self.rank} expects "
-                    f"{operation.error.text}: counts or datatypes do not match",
-                )
-            if operation.length != size:
-                raise MpiError(
-                    ErrorClass.TRUNCATE,
-                    f"{self.call}: rank {rank} sent {operation.length} bytes where rank {self.rank} expects {size}: "
-                    "counts or datatypes do not match",
-                )
         self._expected[:] = [entry for entry in self._expected if not entry[0].done]
         self.under_way[:] = [entry for entry in self.under_way if not entry[0].done]
+        for operation, size, rank in ended:
+            error = operation.error
+            if error is not None and error.kind is not ErrorKind.TRUNCATED:
+                raise device_error(self.call, error, operation.length, rank)
+            if error is not None:
+                self._mismatch(
+                    f"rank {rank} sent more than the {size} bytes that rank {self.rank} expects {error.text}"
+                )
+            elif operation.length != size:
+                self._mismatch(f"rank {rank} sent {operation.length} bytes where rank {self.rank} expects {size}")
+
+    def check_own(self, sent: int, expected: int) -> None:
+        """A process has room for the block that it sends to itself."""
+        if sent > expected:
+            self._mismatch(f"rank {self.rank} sends {sent} bytes to itself where it expects {expected}")
+
+    def _mismatch(self, text: str) -> None:
+        """The error is raised at the end: the other processes need the messages that are still to come
+        from here. One that ends the job does so now."""
+        error = MpiError(ErrorClass.TRUNCATE, f"{self.call}: {text}: counts or datatypes do not match")
+        if self.communicator.errhandler.ends:
+            raise error
+        self._mismatches.append(error)
+
+    def finish(self) -> None:
+        """All messages have come. Raises what was wrong with them."""
+        self.check()
+        if self._mismatches:
+            raise self._mismatches[0]
+
+    def withdraw(self) -> list[Operation]:
+        """The call has failed: the program may free its buffers. What is still to come goes elsewhere.
+        Returns the receives that write to the buffers already."""
+        writing = []
+        for operation, size, rank in self._expected:
+            if operation.done or not size:
+                continue
+            if self._device.cancel(operation):
+                sink = Scratch(size)
+                hold(self._device.receive(self._route[rank], self.tag, self.context, Run(sink.address, size)), sink)
+            else:
+                writing.append(operation)
+        return writing

@@ -4,6 +4,7 @@ own size and place."""
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ..buffers import copy_elements
 from ..constants import IN_PLACE
 from ..datatypes import Datatype
 from . import checks
@@ -33,6 +34,12 @@ class Part(NamedTuple):
     def repeated(self, count: int) -> list["Part"]:
         """This block and those that follow it, one for each process."""
         return [self.at(index) for index in range(count)]
+
+
+def copy_own(link: Link, send: Part, receive: Part) -> None:
+    """The block that a process sends to itself."""
+    link.check_own(send.size, receive.size)
+    copy_elements(*send, *receive)
 
 
 class Spread(NamedTuple):

@@ -4,11 +4,11 @@ directly."""
 from collections.abc import Sequence
 
 from ...body import Run
-from ..buffers import copy_elements, gather_bytes, scatter_bytes
+from ..buffers import gather_bytes, scatter_bytes
 from ..memory import Scratch
 from . import checks, inter
 from .link import Link
-from .parts import Part, Spread
+from .parts import Part, Spread, copy_own
 from .schedule import Steps, collective
 from .tree import children, parent, subtree
 
@@ -67,7 +67,7 @@ def _gather_direct(link: Link, send: Part, coming: Sequence[Part], root: int) ->
         return
     operations = [link.receive(rank, *coming[rank]) for rank in range(link.size) if rank != root]
     if not send.in_place:
-        copy_elements(*send, *coming[root])
+        copy_own(link, send, coming[root])
     yield operations
 
 
@@ -101,7 +101,9 @@ class _Branch:
 def _gather_tree(link: Link, send: Part, receive: Part, root: int) -> Steps:
     """Each rank collects the packed blocks of its subtree and hands them up."""
     branch = _Branch(link, root, (receive if link.rank == root else send).size)
-    gather_bytes(*(receive.at(link.rank) if send.in_place else send), branch.held.address)
+    if not send.in_place:
+        link.check_own(send.size, branch.block)
+    gather_bytes(*(receive.at(link.rank) if send.in_place else send), branch.held.address, branch.block)
     yield [link.receive_bytes(*below) for below in branch.below()]
     if branch.place:
         yield [link.send_bytes(branch.above, branch.held.address, branch.size)]
@@ -157,8 +159,14 @@ def _scatter_direct(link: Link, going: Sequence[Part], receive: Part, root: int)
         return
     operations = [link.send(rank, *going[rank]) for rank in range(link.size) if rank != root]
     if not receive.in_place:
-        copy_elements(*going[root], *receive)
+        copy_own(link, going[root], receive)
     yield operations
+
+
+def _check_own(link: Link, send: Part, receive: Part) -> None:
+    """The root has room for its own block."""
+    if not receive.in_place:
+        link.check_own(send.size, receive.size)
 
 
 def _scatter_by_multicast(link: Link, send: Part, receive: Part, root: int) -> Steps:
@@ -166,8 +174,9 @@ def _scatter_by_multicast(link: Link, send: Part, receive: Part, root: int) -> S
     block = (send if link.rank == root else receive).size
     whole = Scratch(block * link.size)
     if link.rank == root:
+        _check_own(link, send, receive)
         for rank in range(link.size):
-            gather_bytes(*send.at(rank), whole.address + rank * block)
+            gather_bytes(*send.at(rank), whole.address + rank * block, block)
         others = [rank for rank in range(link.size) if rank != root]
         sends = [link.multicast_body(others, Run(whole.address, block * link.size))] if others else []
     else:
@@ -184,8 +193,9 @@ def _scatter_tree(link: Link, send: Part, receive: Part, root: int) -> Steps:
     if branch.place:
         yield [link.receive_bytes(branch.above, branch.held.address, branch.size)]
     else:
+        _check_own(link, send, receive)
         for rank in range(link.size):
-            gather_bytes(*send.at(rank), branch.at_root(rank))
+            gather_bytes(*send.at(rank), branch.at_root(rank), branch.block)
     sends = [link.send_bytes(*below) for below in branch.below()]
     if not receive.in_place:
         scatter_bytes(branch.held.address, branch.block, *receive)

@@ -47,7 +47,8 @@ def collective(
 
 
 class Schedule(Request):
-    """A collective under way. An error ends it and is raised by the completion call.
+    """A collective under way. An error ends it and is raised by the completion call. Then nothing
+    writes to the program's buffers any more.
 
     Scratch memory is in the frames of `steps`. After an error other operations may still be under
     way: they hold the frames, in the suspended generator or in the traceback of the error that it
@@ -68,7 +69,7 @@ class Schedule(Request):
 
     @property
     def done(self) -> bool:
-        return self._steps is None
+        return self._steps is None and not self._awaited
 
     def operations(self) -> list[Operation]:
         return [operation for operation in self._awaited if not operation.done]
@@ -86,12 +87,7 @@ class Schedule(Request):
             return False
         self._running = True
         try:
-            while self._steps is not None:
-                awaited = self._awaited
-                while awaited and awaited[-1].done:
-                    awaited.pop()
-                if awaited:
-                    return False
+            while self._steps is not None and self._all_ended():
                 self._link.check()
                 self._awaited = list(next(self._steps))
         except StopIteration:
@@ -100,20 +96,27 @@ class Schedule(Request):
             self._end(error)
         finally:
             self._running = False
-        return True
+        return self._steps is None and self._all_ended()
+
+    def _all_ended(self) -> bool:
+        awaited = self._awaited
+        while awaited and awaited[-1].done:
+            awaited.pop()
+        return not awaited
 
     def _end(self, error: MpiError | None) -> None:
         self._steps = None
         self._awaited = []
         if error is None:
             try:
-                self._link.check()
+                self._link.finish()
             except MpiError as mismatch:
                 error = mismatch
         if error is None:
             self._link.held.clear()  # a circle through the frames: this frees them at once
         else:
             self._link.held.append(error)
+            self._awaited = self._link.withdraw()
         self._error = error
 
     def status(self) -> Status:

@@ -1,0 +1,124 @@
+"""Collectives whose processes name different lengths: an error, and no byte outside of the buffers."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from lanai_host.choices import Choices
+from lanai_host.mpi import ERRORS_RETURN, MpiError, memory
+from lanai_host.mpi import collectives as coll
+from lanai_host.mpi.collectives.parts import Mixed, Part, Spread
+from lanai_host.mpi.datatypes import PREDEFINED
+from lanai_host.mpi.errors import ErrorClass
+
+from .ways import SUM
+
+INT = PREDEFINED["MPI_INT"]
+SIZE = 4
+ROOT = 1
+GUARD = 4096
+MARK = 0xA5
+LENGTHS = [(4, 10), (10, 4), (600, 700), (700, 600)]  # elements; so many that all choose the same algorithm
+WAYS = [
+    Choices(),
+    Choices(reduce_by_gather=True, tree_gather=0, long_vector=0),
+    Choices(alltoall_short=4000, alltoall_short_size=2, tree_gather=4000, long_vector=4000),
+    Choices(allgather_short=0, broadcast_by_pieces=0, long_vector=0),
+]
+
+
+class Guarded:
+    """Bytes with a guard before and behind them."""
+
+    def __init__(self, size):
+        self.size = size
+        self.room = np.full(GUARD + size + GUARD, MARK, np.uint8)
+        self.address = self.room.ctypes.data + GUARD
+
+    def is_whole(self):
+        return bool((self.room[:GUARD] == MARK).all() and (self.room[GUARD + self.size :] == MARK).all())
+
+
+@pytest.fixture
+def scratches(monkeypatch):
+    """All scratch memory that the library takes, guarded."""
+    taken = []
+    original = memory.Scratch.__init__
+
+    def guarded(scratch, size):
+        original(scratch, max(size, 1) + 2 * GUARD)
+        whole = Guarded.__new__(Guarded)
+        whole.size, whole.room = size, scratch.data
+        whole.room[:] = MARK
+        scratch.data = whole.room[GUARD : GUARD + max(size, 1)]
+        scratch.address = whole.room.ctypes.data + GUARD
+        taken.append(whole)
+
+    monkeypatch.setattr(memory.Scratch, "__init__", guarded)
+    return taken
+
+
+def _same(n):
+    return [n] * SIZE, [n * rank for rank in range(SIZE)]
+
+
+def _bytes(n):
+    return [n] * SIZE, [4 * n * rank for rank in range(SIZE)], [INT] * SIZE
+
+
+# Each gives the plan's arguments from two buffers, and how many elements this process sends and receives.
+PLANS = {
+    "bcast": lambda s, r, n, m: (s, n, INT, ROOT),
+    "gather": lambda s, r, n, m: (Part(s, n, INT), Part(r, m, INT), ROOT),
+    "scatter": lambda s, r, n, m: (Part(s, n, INT), Part(r, m, INT), ROOT),
+    "gatherv": lambda s, r, n, m: (Part(s, n, INT), Spread(r, *_same(m), INT), ROOT),
+    "scatterv": lambda s, r, n, m: (Spread(s, *_same(n), INT), Part(r, m, INT), ROOT),
+    "allgather": lambda s, r, n, m: (Part(s, n, INT), Part(r, m, INT)),
+    "allgatherv": lambda s, r, n, m: (Part(s, n, INT), Spread(r, *_same(m), INT)),
+    "alltoall": lambda s, r, n, m: (Part(s, n, INT), Part(r, m, INT)),
+    "alltoallv": lambda s, r, n, m: (Spread(s, *_same(n), INT), Spread(r, *_same(m), INT)),
+    "alltoallw": lambda s, r, n, m: (Mixed(s, *_bytes(n)), Mixed(r, *_bytes(m))),
+    "reduce": lambda s, r, n, m: (s, r, n, INT, SUM, ROOT),
+    "allreduce": lambda s, r, n, m: (s, r, n, INT, SUM),
+    "scan": lambda s, r, n, m: (s, r, n, INT, SUM),
+    "exscan": lambda s, r, n, m: (s, r, n, INT, SUM),
+    "reduce_scatter_block": lambda s, r, n, m: (s, r, n, INT, SUM),
+    "reduce_scatter": lambda s, r, n, m: (s, r, [n] * SIZE, INT, SUM),
+}
+LONGEST = 700 * SIZE * INT.size
+
+
+CASES = [
+    (name, odd) for name in PLANS for odd in (0, ROOT) if odd == ROOT or name not in ("scatter", "scatterv")
+]  # the others send nothing there
+
+
+@pytest.mark.parametrize(("name", "odd"), CASES)
+def test_no_byte_is_written_outside(run, scratches, name, odd):
+    """The rank `odd` sends as much as no other expects."""
+    refused = []
+
+    def program(world):
+        comm = world.comm_world
+        comm.errhandler = ERRORS_RETURN
+        plan = getattr(coll, name)
+        starts = (coll.run, lambda *arguments: coll.start(*arguments).wait())
+        for choices, (usual, other), begin in itertools.product(WAYS, LENGTHS, starts):
+            comm.device.choices = choices
+            sent, received = Guarded(LONGEST), Guarded(LONGEST)
+            mine = other if comm.rank == odd else usual
+            try:
+                begin(comm, plan, *PLANS[name](sent.address, received.address, mine, usual))
+            except MpiError as error:
+                refused.append(error.error_class)
+            assert sent.is_whole()
+            assert received.is_whole()
+            sent.room[:] = received.room[:] = MARK  # the program frees it
+            coll.run(comm, coll.barrier)
+            assert (sent.room == MARK).all()
+            assert (received.room == MARK).all()
+
+    run(SIZE, program)
+    assert all(scratch.is_whole() for scratch in scratches)
+    assert set(refused) == {ErrorClass.TRUNCATE}
