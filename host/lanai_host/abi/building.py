@@ -2,7 +2,9 @@
 
 import json
 import keyword
+import platform
 import sysconfig
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
 import cffi
@@ -10,22 +12,31 @@ from cffi.recompiler import make_c_source
 
 from ..compilers import Language, bind_own_functions, find
 from ..errors import UserError
-from . import generate
+from . import generate, guest
 from .flavor import BRIDGE, INTERFACE, Flavor
 from .header import Header, read
 from .installed import include_directory
 
-# Python text that the front runs at the first MPI call. Of another Python than the one it was built
-# for, it asks only that lanai_host can be imported there; if not, it looks where it was when the
+# Python text that the front runs at the first MPI call, as a module of its own: the program's variables
+# are not touched. It asks that lanai_host can be imported; if not, it looks where that was when the
 # library was built.
 _BOOT = """
-import sys
+import importlib.machinery, importlib.util, os, sys
+if importlib.machinery.EXTENSION_SUFFIXES[0] != {suffix!r}:
+    print("lanai: error: the Python of this program is " + sys.version.split()[0] + ", and that of openlanai {python}; "
+        "install openlanai in the program's environment, and start it with the lanai from there",
+        file=sys.stderr, flush=True)
+    os._exit(2)
+hide = None
 try:
     import lanai_host
 except ImportError:
-    sys.path.extend({paths!r})
+    spec = importlib.util.spec_from_file_location("lanai_guest", {guest!r})
+    guest = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(guest)
+    hide = guest.finder({paths!r}).hide
 from lanai_host.abi.runtime import attach
-attach({flavor!r}, {directory!r}, TABLE, STATE, STARTED, UNWEIGHTED, EMPTY)
+attach({flavor!r}, {directory!r}, TABLE, STATE, STARTED, UNWEIGHTED, EMPTY, hide)
 """
 # What the front puts in when it runs the text.
 _FORMS = {
@@ -49,10 +60,17 @@ def build(flavor: Flavor, work: Path, directory: Path, interpreter: str, paths: 
 
 
 def _boot(flavor: Flavor, directory: Path, paths: list[str]) -> str:
-    boot = _BOOT.format(paths=paths, flavor=flavor.name, directory=str(directory)).replace("%", "%%")
+    boot = _BOOT.format(
+        suffix=EXTENSION_SUFFIXES[0],
+        python=platform.python_version(),
+        guest=guest.__file__,
+        paths=paths,
+        flavor=flavor.name,
+        directory=str(directory),
+    ).replace("%", "%%")
     for name, form in _FORMS.items():
         boot = boot.replace(name, form)
-    return boot
+    return f"exec({boot!r}, {{'__name__': {guest.BOOT!r}}})"
 
 
 def _compile_front(text: str, flavor: Flavor, work: Path) -> None:

@@ -50,7 +50,7 @@ static void lanai_start_python(void) {
 }
 
 static void lanai_boot(void) {
-    char text[8192];
+    char text[sizeof LANAI_BOOT + 256]; /* with what is put in */
     int *dead = (int *)&lanai_state;
     int started, failed;
     int (*initialized)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "Py_IsInitialized");

@@ -51,6 +51,7 @@ def _sources() -> list[bytes]:
         "flavor.py",
         "front.c",
         "generate.py",
+        "guest.py",
         "header.py",
         "installed.py",
         "library.py",

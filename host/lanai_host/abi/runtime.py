@@ -46,10 +46,17 @@ SLOT = 1 / 66.6e6  # seconds; MPI_Wtick, where the device does not say
 
 
 def attach(
-    flavor: str, directory: str, table: int, state: int, started: int, unweighted: int, weights_empty: int
+    flavor: str,
+    directory: str,
+    table: int,
+    state: int,
+    started: int,
+    unweighted: int,
+    weights_empty: int,
+    hide: Callable[[], None] | None = None,
 ) -> None:
     """Called by the front at the first MPI call. `started`: C began this process, and Python serves
-    it."""
+    it. `hide`: what was imported is to be hidden from the program (`guest`)."""
     try:
         check_process(FLAVORS[flavor].soname, Path(directory))
     except UserError as error:
@@ -72,6 +79,7 @@ def attach(
     bridge.ffi.def_extern(name="lanai_leave")(native.leave)
     native.attach(table, int(bridge.ffi.cast("uintptr_t", bridge.lib.lanai_leave)))
     failures.end_process = process.end
+    process.hide = hide
     if not started:
         atexit.register(_python_ends, ctypes.c_int.from_address(state))
 
@@ -82,7 +90,11 @@ def _first_call(name: str, prototype: list[Any], define: Callable[[Any], Any], *
     counting = process.counting
     made = _made(name, prototype) if counting is None else counting.call(counting.aside(_made, name, prototype))
     define(made)
-    return made(*arguments)
+    try:
+        return made(*arguments)
+    finally:
+        if process.hide is not None:  # most of what is imported late is imported here
+            process.hide()
 
 
 def _made(name: str, prototype: list[Any]) -> Callable[..., Any]:
@@ -108,6 +120,7 @@ class Process:
     """How this process is part of a run, or alone."""
 
     foreign = False
+    hide: Callable[[], None] | None = None
     client: SimulatorClient | None = None
     observer: Observer | None = None  # in a traced run
     counting: Counting | None = None  # where computing is counted
