@@ -1,8 +1,9 @@
 """The order of a rank's threads in the library, which the program decides and the machine does not.
 
 Simulated time may move only while no thread of the process runs code. So a thread that calls the
-library stops until all others have stopped too: at a call, waiting inside the library, or blocked
-on a stopped thread (a lock, a condition, a join). Then one of the threads at a call continues, in
+library stops until all others have stopped too: at a call, waiting inside the library, blocked
+on a stopped thread (a lock, a condition, a join), or spinning until one changes memory.
+Then one of the threads at a call continues, in
 cyclic order of their kernel numbers. If all wait inside, the first of them lets time move.
 """
 
@@ -12,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from . import threads
+from . import spinning, threads
 from .errors import ErrorClass, MpiError
 from .threads import Doing, Spent
 
@@ -20,6 +21,7 @@ SHORTEST, LONGEST = 20e-6, 2e-3  # seconds between two looks at threads that sti
 SLEEPERS = 0.5  # seconds after which a thread is waited for no more that sleeps in real time ...
 LAZY = 0.1  # ... but for this part of the time, in which it wakes to look at something
 LONG = 10.0  # seconds that a thread may run, or sleep between its work, before it is waited for no more
+SUSPECT = 0.02  # seconds that a thread runs before it is examined whether it spins; then twice as many each time
 
 
 def judged(waited: float, busiest: Spent) -> str | None:
@@ -83,6 +85,7 @@ class ThreadOrder:
         self._watcher = 0
         self._last = 0
         self._stopped: dict[int, _Stop] = {}
+        self._spinners: list[int] = []  # threads that spun when they were looked at last
 
     def __enter__(self) -> None:
         if not self._holder and not self._stopped and not self.several_threads():
@@ -154,11 +157,14 @@ class ThreadOrder:
         """Wait until all have stopped; then release the next thread."""
         begun, pause = time.monotonic(), SHORTEST
         spent: dict[int, Spent] = {}
+        due: dict[int, float] = {}
         while not (still := self._all_stopped()) and not self.unordered:
             for number in threads.others():
                 spent.setdefault(number, threads.spent(number))
             time.sleep(pause)
             pause = min(1.5 * pause, LONGEST)
+            if time.monotonic() - begun >= SUSPECT:
+                self._look_for_spinners(spent, due)
             if time.monotonic() - begun >= SLEEPERS:
                 self._stop_waiting_if_stuck(time.monotonic() - begun, spent)
         if not still:
@@ -180,14 +186,38 @@ class ThreadOrder:
         return next((number for number, stop in after + before if stop.ready), waiting[0][0])
 
     def _all_stopped(self) -> bool:
-        return all(number in self._stopped or threads.doing(number) is Doing.BLOCKED for number in threads.others())
+        running = [n for n in threads.others() if n not in self._stopped and threads.doing(n) is not Doing.BLOCKED]
+        return not running or self._all_spin(running)
+
+    def _all_spin(self, running: list[int]) -> bool:
+        """Return whether these threads spin, and all others have stopped. If they are several, each is
+        looked at again, as it could have been released by another one after the first look."""
+        if not all(number in self._spinners for number in running):
+            return False
+        for number in running if len(running) == 1 else 2 * running:
+            if not spinning.spins(number):
+                self._spinners.remove(number)
+                return False
+        return True
+
+    def _look_for_spinners(self, before: dict[int, Spent], due: dict[int, float]) -> None:
+        """Examine the threads that have run for so long. `due` says for each when, in seconds of its
+        own time."""
+        for number in before:
+            if number in self._stopped or number in self._spinners:
+                continue
+            ran = threads.spent(number).since(before[number]).running / 1e9
+            if ran >= due.get(number, SUSPECT):
+                due[number] = 2 * ran
+                if spinning.spins(number):
+                    self._spinners.append(number)
 
     def _stop_waiting_if_stuck(self, waited: float, before: dict[int, Spent]) -> None:
         """Give up the order if a thread sleeps in real time or never stops: time would not move
         again."""
-        free = [number for number in before if number not in self._stopped]
-        busiest = max((threads.spent(number).since(before[number]) for number in free), key=sum, default=Spent(0, 0))
-        what = judged(waited, busiest)
+        free = [number for number in before if number not in self._stopped and number not in self._spinners]
+        spent = [threads.spent(number).since(before[number]) for number in free]
+        what = judged(waited, max(spent, key=sum)) if spent else None
         if what is None:
             return
         self.unordered = True

@@ -146,3 +146,29 @@ def test_a_deadlock_names_what_the_threads_wait_for():
 def test_a_thread_that_sleeps_in_real_time_is_waited_for_no_more(device, capfd):
     assert ranks(SLEEPER, device=device).code == 0
     assert "sleeps in real time" in capfd.readouterr().err
+
+
+SPIN = """
+import os, threading
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+got = []
+def listen():
+    for _ in range(2): got.append(world.recv(source=1))
+if world.rank == 0:
+    thread = threading.Thread(target=listen)
+    thread.start()
+    while len(got) < 2: LOOP
+    thread.join()
+else:
+    for _ in range(20): world.sendrecv(0, 1, source=1)
+    for _ in range(2): world.send(0, dest=0)
+"""
+
+
+@pytest.mark.parametrize("loop", [pytest.param("pass", marks=pytest.mark.ci), "os.sched_yield()"])
+def test_a_thread_that_spins_until_another_has_received_counts_as_waiting(loop, capfd):
+    quiet = ranks(SPIN.replace("LOOP", loop))
+    assert (quiet.code, quiet.report) == (0, "")
+    assert "note" not in capfd.readouterr().err
+    assert ranks(SPIN.replace("LOOP", loop)).clocks == quiet.clocks
