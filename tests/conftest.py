@@ -33,6 +33,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    os.environ["LANAI_BUILD_NOTES"] = "0"  # tests look at what commands say, whatever the cache has
     for name, group in GROUPS.items():
         config.addinivalue_line("markers", f"{name}: slow tests: {group.proves}")
     if hasattr(config, "cache"):  # not with `-p no:cacheprovider`

@@ -10,61 +10,28 @@ wait for its lock.
 
 import errno
 import fcntl
-import hashlib
 import os
 import secrets
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
+from .building import Work
+from .cache_entries import DIGESTS, END, damage, digests, directory, key_of, mark_used, place
+from .cache_upkeep import tidy
 from .errors import UserError
 from .output_file import FULL
 
-DIGEST = "sha256"
-DIGESTS = "DIGESTS"  # the file of an entry that lists the others
-END = "end"  # its last line
-CHUNK = 1 << 16  # bytes read at a time: a rank's heap must not depend on how large a library is
 NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS)  # of a file system without locks
+WAIT = "waiting for it"
 REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 Result = TypeVar("Result")
 
-
-def directory() -> Path:
-    """Where artefacts live: $LANAI_CACHE, else $XDG_CACHE_HOME/openlanai, else ~/.cache/openlanai.
-    Made on first use."""
-    chosen = os.environ.get("LANAI_CACHE")
-    if not chosen:
-        home = os.environ.get("XDG_CACHE_HOME")
-        chosen = str((Path(home) if home else Path.home() / ".cache") / "openlanai")
-    path = Path(chosen)
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(
-            f"cannot make the cache directory {str(path)!r}: {error.strerror}; set LANAI_CACHE to a writable one"
-        ) from error
-    return path
-
-
-def key_of(parts: Iterable[bytes | str]) -> str:
-    """The digest of `parts` in order. Lengths are hashed too, so that ("ab", "c") and ("a", "bc")
-    differ."""
-    digest = hashlib.new(DIGEST)
-    for part in parts:
-        data = part.encode() if isinstance(part, str) else part
-        digest.update(len(data).to_bytes(8, "big"))
-        digest.update(data)
-    return digest.hexdigest()
-
-
-def place(kind: str, key: str) -> Path:
-    """The directory of an entry, present or not. `kind` says what it is: "image", "rtl", "abi",
-    ..."""
-    return directory() / kind / key[:2] / key
+__all__ = ["DIGESTS", "END", "build", "damage", "directory", "entry", "file", "key_of", "place", "present"]
 
 
 def entry(kind: str, key: str, make: Callable[[Path], None]) -> Path:
@@ -76,6 +43,7 @@ def entry(kind: str, key: str, make: Callable[[Path], None]) -> Path:
     """
     path = place(kind, key)
     if damage(path) is None:
+        mark_used(path)
         return path
     _refusing(path.parent, lambda: path.parent.mkdir(parents=True, exist_ok=True))
     with _locked(path) as alone:
@@ -87,6 +55,16 @@ def entry(kind: str, key: str, make: Callable[[Path], None]) -> Path:
                 f"lanai: note: the cached {kind} {str(path)!r} is damaged ({found}); it is built again", file=sys.stderr
             )
         _build(path, make, alone)
+    tidy()
+    return path
+
+
+def present(kind: str, key: str) -> Path | None:
+    """The directory of an entry that is whole; None if it is absent or damaged."""
+    path = place(kind, key)
+    if damage(path) is not None:
+        return None
+    mark_used(path)
     return path
 
 
@@ -103,50 +81,6 @@ def build(key: str, kind: str, producer: Callable[[], bytes]) -> bytes:
 
 def _write(path: Path, content: bytes) -> None:
     path.write_bytes(content)
-
-
-def damage(path: Path) -> str | None:
-    """What is wrong with an entry: None if nothing is. Raises UserError if it may not be read.
-
-    Files that were added later, such as Python's `__pycache__`, do no harm.
-    """
-    if not path.exists():
-        return "it is absent"
-    try:
-        recorded = (path / DIGESTS).read_text(encoding="utf-8").splitlines()
-        if not recorded or recorded[-1] != END:
-            return f"{DIGESTS} is incomplete"
-        for line in recorded[:-1]:
-            digest, _, name = line.partition(" ")
-            if _digest(path / name) != digest:
-                return f"{name} has another content than was written"
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
-        return f"{Path(error.filename).name} is missing"
-    except ValueError:  # no text, or no path
-        return f"{DIGESTS} is no list of files"
-    except OSError as error:
-        raise UserError(
-            f"cannot read the cache {str(error.filename or path)!r}: {error.strerror}; "
-            "mend that, or set LANAI_CACHE to another directory"
-        ) from error
-    return None
-
-
-def _digest(path: Path) -> str:
-    """Of a file's content; of a link, where it leads."""
-    if path.is_symlink():
-        return f"link:{os.readlink(path)}"
-    digest = hashlib.new(DIGEST)
-    with path.open("rb") as opened:
-        while piece := opened.read(CHUNK):
-            digest.update(piece)
-    return digest.hexdigest()
-
-
-def _digests(path: Path) -> str:
-    """The text of DIGESTS: one line for each file of an entry."""
-    files = sorted(found for found in path.rglob("*") if found.is_symlink() or found.is_file())
-    return "".join(f"{_digest(found)} {found.relative_to(path).as_posix()}\n" for found in files) + f"{END}\n"
 
 
 def _build(path: Path, make: Callable[[Path], None], alone: bool) -> None:
@@ -170,7 +104,7 @@ def _build(path: Path, make: Callable[[Path], None], alone: bool) -> None:
 
 
 def _finish(work: Path, path: Path) -> None:
-    (work / DIGESTS).write_text(_digests(work), encoding="utf-8")
+    (work / DIGESTS).write_text(digests(work), encoding="utf-8")
     try:
         work.rename(path)
     except OSError:
@@ -213,7 +147,7 @@ def _acquire(lock: Path) -> tuple[int, bool]:
     while True:
         handle = os.open(lock, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o666)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            _lock(handle)
             if os.path.samestat(os.fstat(handle), os.stat(lock)):
                 return handle, True
         except FileNotFoundError:  # its last holder removed it
@@ -224,3 +158,12 @@ def _acquire(lock: Path) -> tuple[int, bool]:
             os.close(handle)
             raise
         os.close(handle)
+
+
+def _lock(handle: int) -> None:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        with Work("what another process builds already", "", {WAIT: 30.0}) as wait:
+            wait.step(WAIT)
+            fcntl.flock(handle, fcntl.LOCK_EX)

@@ -10,14 +10,23 @@ import llvmlite  # its version alone
 import lanai_hdl
 
 from . import cache
+from .building import Work
 from .image import Image
+
+COMPILE = "compiling it"
 
 
 def package_image(label: str, sram_size: int, make: Callable[[], Image], options: str = "") -> Image:
     """The image of a function of this package, `module.name`, which `make` compiles if it is not
     in the cache. `options`: what else decides it."""
     key = cache.key_of((label, str(sram_size), package_digest(), llvmlite.__version__, options))
-    made = cache.build(key, "image", lambda: make().to_bytes())
+
+    def compiled() -> bytes:
+        with Work("the NICs' firmware", "its sources", {COMPILE: 3.0}) as work:
+            work.step(COMPILE)
+            return make().to_bytes()
+
+    made = cache.build(key, "image", compiled)
     return Image.from_bytes(made, f"cached image {str(cache.place('image', key))!r}")
 
 

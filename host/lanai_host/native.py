@@ -13,9 +13,11 @@ from typing import Any
 import _cffi_backend  # type: ignore[import-untyped]
 
 from lanai_firmware import cache
+from lanai_firmware.building import Work
 
 from .errors import UserError
 
+COMPILE = "compiling it"
 FLAGS = ("-O2", "-w", "-fPIC", "-shared", "-pthread")
 
 
@@ -56,4 +58,6 @@ def _build(module: str, declared: str, text: str, path: Path) -> None:
     ffi.cdef(declared)
     source = path.with_suffix(".c")
     make_c_source(ffi, module, text, str(source))
-    find(Language.C).run([*FLAGS, "-I", headers, "-o", str(path), str(source)], f"building {module}")
+    with Work(f"the C module {module}", "this Python", {COMPILE: 0.5}) as work:
+        work.step(COMPILE)
+        find(Language.C).run([*FLAGS, "-I", headers, "-o", str(path), str(source)], f"building {module}")

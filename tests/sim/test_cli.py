@@ -91,7 +91,7 @@ def test_doctor_is_content_here():
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("no-such-command", r"command 'no-such-command' is not known; choose one of bench, .*timeline"),
+        ("no-such-command", r"command 'no-such-command' is not known; choose one of bench, .*timeline, .*"),
         ("reprot", "command 'reprot' is not known; did you mean 'report'\\? choose one of bench, .*"),
         ("fw buidl x", "action 'buidl' is not known; did you mean 'build'\\? choose one of build, run, disasm, size"),
         (

@@ -10,6 +10,8 @@ from pathlib import Path
 import cffi
 from cffi.recompiler import make_c_source
 
+from lanai_firmware.building import Work
+
 from ..compilers import Language, bind_own_functions, find
 from ..errors import UserError
 from . import generate, guest
@@ -17,6 +19,8 @@ from .flavor import BRIDGE, INTERFACE, Flavor
 from .header import Header, read
 from .installed import include_directory
 
+READ, FRONT, BRIDGE_STEP = "reading mpi.h", "compiling the library", "compiling its bridge to Python"
+STEPS = {READ: 1.0, FRONT: 1.2, BRIDGE_STEP: 1.2}
 # Python text that the front runs at the first MPI call, as a module of its own: the program's variables
 # are not touched. It asks that lanai_host can be imported; if not, it looks where that was when the
 # library was built.
@@ -50,9 +54,19 @@ _FORMS = {
 
 def build(flavor: Flavor, work: Path, directory: Path, interpreter: str, paths: list[str], libpython: str) -> None:
     """Fill `work`, which becomes `directory`. `paths`: where `interpreter` finds our packages."""
+    with Work(flavor.soname, "this Python", STEPS) as steps:
+        _build(steps, flavor, work, directory, interpreter, paths, libpython)
+
+
+def _build(
+    steps: Work, flavor: Flavor, work: Path, directory: Path, interpreter: str, paths: list[str], libpython: str
+) -> None:
+    steps.step(READ)
     header = read(flavor.header)
     boot = _boot(flavor, directory, paths)
+    steps.step(FRONT)
     _compile_front(generate.front(header, flavor, interpreter, libpython, boot), flavor, work)
+    steps.step(BRIDGE_STEP)
     _compile_bridge(header, flavor, work)
     (work / INTERFACE).write_text(json.dumps(interface(header, flavor)))
     for name in flavor.links:

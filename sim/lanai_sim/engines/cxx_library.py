@@ -8,10 +8,12 @@ import tempfile
 from pathlib import Path
 from types import TracebackType
 
+from lanai_firmware import building
 from lanai_firmware import cache as entries
 from lanai_host.compilers import Compiler, guarded
 
 KIND = "linked"  # of the cache's entries that say that a compiler has its library
+STEP = "compiling the C++ library"
 SOURCE = "int lanai_nothing;\n"
 # `-s` leaves out debug information, which zig would compile into its library: three quarters of
 # the file, whose digest each run computes.
@@ -53,9 +55,14 @@ class CxxLibrary:
         if self._work is not None:
             self._work.cleanup()
 
+    @property
+    def needed(self) -> bool:
+        """The compiler has a library to compile, and the cache does not know that it has."""
+        return self._tool.is_zig and entries.present(KIND, self._key) is None
+
     def begin(self) -> None:
         """Start the compilation. The second call does nothing."""
-        if self._process is not None or not self._tool.is_zig or entries.damage(entries.place(KIND, self._key)) is None:
+        if self._process is not None or not self.needed:
             return
         self._work = tempfile.TemporaryDirectory(prefix="lanai-library-")
         source = Path(self._work.name, "nothing.cc")
@@ -67,5 +74,8 @@ class CxxLibrary:
 
     def wait(self) -> None:
         """Wait for the end of what `begin` started."""
-        if self._process is not None and self._process.wait() == 0:
+        if self._process is None:
+            return
+        building.step(STEP)
+        if self._process.wait() == 0:
             entries.build(self._key, KIND, bytes)

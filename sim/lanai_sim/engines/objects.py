@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from lanai_firmware import building
 from lanai_firmware import cache as entries
 from lanai_host.compilers import Compiler
 
@@ -20,6 +21,7 @@ ONCE = "-O0"  # for what no slot runs: compiling it takes longer than it ever ru
 RUN_ONCE = re.compile(r"__Slow\.cpp$|__ConstPool")
 RUNTIME = {"verilated": ONCE, "verilated_threads": ONCE, "verilated_save": ONCE}  # file to level
 RUNTIME_TRACE = {"verilated_vcd_c": "-O2"}
+ENGINE, RUNTIME_STEP = "compiling the engine", "compiling Verilator's own code"
 KEY = (COMPILE, DEFINES, RUN_ONCE.pattern, ONCE, *sorted(RUNTIME.items()), *sorted(RUNTIME_TRACE.items()))
 
 
@@ -35,6 +37,31 @@ class Unit:
     @property
     def key(self) -> list[object]:
         return text_key(self.text, self.headers)
+
+
+def steps(tops: Sequence[str]) -> dict[str, float]:
+    """What the objects of these models are built in, with the seconds that each takes about."""
+    found = {ENGINE: 1.5, RUNTIME_STEP: 4.5}
+    for top in tops:
+        found |= {_verilating(top): 2.0, _compiling(top, "often"): 3.5, _compiling(top, "once"): 1.2}
+        found[_driving(top)] = 2.2
+    return found
+
+
+def _verilating(top: str) -> str:
+    return f"translating {_short(top)} to C++"
+
+
+def _compiling(top: str, kind: str) -> str:
+    return f"compiling {_short(top)}, {'what each slot runs' if kind == 'often' else 'the rest'}"
+
+
+def _driving(top: str) -> str:
+    return f"compiling what steps {_short(top)}"
+
+
+def _short(top: str) -> str:
+    return {"lanai_nic": "the NIC", "lanai_switch": "the switch"}.get(top, f"the {top}")
 
 
 def text_key(text: str, headers: Mapping[str, str]) -> list[object]:
@@ -71,22 +98,26 @@ class Objects:
     def of_unit(self, unit: Unit, model: Model) -> Path:
         def make(result: Path) -> None:
             self._verilate(model)
+            building.step(_driving(unit.top))
             self._compile_text(unit.top, unit.text, unit.headers, result)
 
         return self._cached(["unit", self._optimize, *unit.key, *model.key], make)
 
     def of_wrapper(self, text: str, headers: Mapping[str, str]) -> Path:
         """Of C++ that includes no model's header: one object for all libraries."""
-        return self._cached(
-            ["wrapper", self._optimize, *text_key(text, headers)],
-            lambda result: self._compile_text("wrapper", text, headers, result),
-        )
+
+        def make(result: Path) -> None:
+            building.step(ENGINE)
+            self._compile_text("wrapper", text, headers, result)
+
+        return self._cached(["wrapper", self._optimize, *text_key(text, headers)], make)
 
     def of_own_wrapper(self, text: str, headers: Mapping[str, str], models: Sequence[Model]) -> Path:
         """Of C++ that includes the headers of `models`: an object for this library alone."""
         for model in models:
             self._verilate(model)
         result = self._folder / "wrapper.o"
+        building.step(ENGINE)
         self._compile_text("wrapper", text, headers, result)
         return result
 
@@ -98,6 +129,7 @@ class Objects:
         for name, level in (RUNTIME | (RUNTIME_TRACE if self._trace else {})).items():
 
             def make(result: Path, name: str = name, level: str = level) -> None:
+                building.step(RUNTIME_STEP)
                 self._compile(root / "include" / f"{name}.cpp", [*flags, level], result)
 
             parts = [verilator_version(), str(root), *self._tool.key, COMPILE, flags, name, level]
@@ -107,6 +139,7 @@ class Objects:
     def _part(self, model: Model, kind: str, level: str) -> Path:
         def make(result: Path) -> None:
             self._verilate(model)
+            building.step(_compiling(model.top, kind))
             names = [source.name for source in sorted(self._folder.glob(f"{model.class_name}*.cpp"))]
             chosen = [name for name in names if bool(RUN_ONCE.search(name)) == (kind == "once")]
             one = self._folder / f"{model.class_name}.{kind}.cc"
@@ -117,6 +150,7 @@ class Objects:
 
     def _verilate(self, model: Model) -> None:
         if model.class_name not in self._verilated:
+            building.step(_verilating(model.top))
             verilate(model, self._trace, self._folder)
             self._verilated.add(model.class_name)
 

@@ -171,9 +171,10 @@ def build(
         ]
 
     engine = unit("engine.cc")
+    title = f"the model of the NICs{' for waveforms' * trace}{' for traces' * probes}"
     tool = find(Language.CXX) if as_synthesized else for_models()
     source = Source((*key, SAVABLE, *map(values.key, usual)), models)
-    return library(source, engine.text, units=units, trace=trace, extra=engine.headers, tool=tool)
+    return library(source, engine.text, units=units, trace=trace, extra=engine.headers, tool=tool, title=title)
 
 
 @cache

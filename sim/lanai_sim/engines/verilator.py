@@ -11,13 +11,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from lanai_firmware import building
 from lanai_firmware import cache as entries
 from lanai_host.compilers import Compiler, Language, find
 
 from . import objects
 from .cxx_library import LINK, CxxLibrary, linking
+from .cxx_library import STEP as cxx_library_step
 from .objects import Objects, Unit, key_of, text_key
 from .verilated import VERILATE, Model, verilator_version
+
+ELABORATE = "elaborating the gateware"
+LINK_STEP = "linking"
 
 
 @dataclass(frozen=True)
@@ -41,12 +46,14 @@ def library(
     optimize: str = "-O3",
     extra: Mapping[str, str] | None = None,
     tool: Compiler | None = None,
+    title: str = "a model",
 ) -> Path:
     """The shared library holding `models`, `units` and `wrapper`, built by `tool` or the usual C++
     compiler unless the cache has it.
 
     `wrapper` is C++ that may include the `extra` headers (name to text) and each model's. If there
     are units, it includes no model's, and all libraries share its object.
+    `title` says what is built to those who wait for it.
     With `trace` the models can write VCD (`VM_TRACE_VCD` is then 1) and run somewhat slower.
     """
     tool = tool or find(Language.CXX)
@@ -61,24 +68,37 @@ def library(
     def key() -> bytes:
         return key_of([*parts, *(part for model in made() for part in model.key)]).encode()
 
-    with CxxLibrary(tool) as cxx_library:
+    tops = [unit.top for unit in units] or ["model"]
+    with CxxLibrary(tool) as cxx_library, building.Work(title, "this configuration", _steps(tops, cxx_library)):
 
         def build(result: Path) -> None:
             cxx_library.begin()
             with tempfile.TemporaryDirectory(dir=result.parent, prefix="building-", ignore_cleanup_errors=True) as work:
                 files = _objects(made(), wrapper, extra, units, Objects(Path(work), tool, trace, optimize))
                 cxx_library.wait()
+                building.step(LINK_STEP)
                 _link(files, tool, result)
 
         if not isinstance(models, Source):
             return _cached(key().decode(), build)
 
         def elaborated_key() -> bytes:
+            building.step(ELABORATE)
             cxx_library.begin()
             return key()
 
         known = entries.build(key_of([*parts, *models.key]), "model", elaborated_key).decode()
         return _cached(known, build)
+
+
+def _steps(tops: Sequence[str], cxx_library: CxxLibrary) -> dict[str, float]:
+    """What a library is built in, with the seconds that each step takes about."""
+    return {
+        ELABORATE: 3.0,
+        **objects.steps(tops),
+        **({cxx_library_step: 10.0} if cxx_library.needed else {}),
+        LINK_STEP: 0.3,
+    }
 
 
 def _cached(key: str, build: Callable[[Path], None]) -> Path:

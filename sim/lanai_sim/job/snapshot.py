@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from lanai_firmware import cache
+from lanai_firmware import cache, cache_entries
 from lanai_hdl.errors import UserError
 from lanai_host.stacks.base import Attachment
 
@@ -81,6 +81,7 @@ def load(name: str) -> Booted | None:
         return None
     wrong = cache.damage(path)
     if wrong is None:
+        cache_entries.mark_used(path)
         try:
             return _decode((path / KIND).read_bytes(), name)
         except (OSError, ValueError) as error:

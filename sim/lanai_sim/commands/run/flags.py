@@ -41,6 +41,12 @@ def compute(text: str) -> int:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The flags, and the program."""
+    add_flags(parser)
+    parser.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM ARGS", help="what each rank runs")
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
     """A flag that is not given is None (or empty), and then the configuration file or the default
     counts."""
     parser.add_argument("--config", metavar="FILE", help="settings as TOML; the flags below are laid over them")
@@ -50,7 +56,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_evaluation(parser.add_argument_group("how it is evaluated").add_argument)
     _add_faults(parser.add_argument_group("faults").add_argument)
     _add_records(parser.add_argument_group("what is recorded and reported").add_argument)
-    parser.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM ARGS", help="what each rank runs")
 
 
 Add = Callable[..., object]  # `add_argument` of a group

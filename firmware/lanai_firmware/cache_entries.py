@@ -1,0 +1,102 @@
+"""Entries of the cache: where they are, and whether they are whole."""
+
+import hashlib
+import os
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from .errors import UserError
+
+DIGEST = "sha256"
+DIGESTS = "DIGESTS"  # the file of an entry that lists the others
+END = "end"  # its last line
+CHUNK = 1 << 16  # bytes read at a time: a rank's heap must not depend on how large a library is
+MARK_SECONDS = 3600.0  # how exactly the last use of an entry is known
+
+
+def directory() -> Path:
+    """Where artefacts live: $LANAI_CACHE, else $XDG_CACHE_HOME/openlanai, else ~/.cache/openlanai.
+    Made on first use."""
+    chosen = os.environ.get("LANAI_CACHE")
+    if not chosen:
+        home = os.environ.get("XDG_CACHE_HOME")
+        chosen = str((Path(home) if home else Path.home() / ".cache") / "openlanai")
+    path = Path(chosen)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(
+            f"cannot make the cache directory {str(path)!r}: {error.strerror}; set LANAI_CACHE to a writable one"
+        ) from error
+    return path
+
+
+def key_of(parts: Iterable[bytes | str]) -> str:
+    """The digest of `parts` in order. Lengths are hashed too, so that ("ab", "c") and ("a", "bc")
+    differ."""
+    digest = hashlib.new(DIGEST)
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        digest.update(len(data).to_bytes(8, "big"))
+        digest.update(data)
+    return digest.hexdigest()
+
+
+def place(kind: str, key: str) -> Path:
+    """The directory of an entry, present or not. `kind` says what it is: "image", "rtl", "abi",
+    ..."""
+    return directory() / kind / key[:2] / key
+
+
+def damage(path: Path) -> str | None:
+    """What is wrong with an entry: None if nothing is. Raises UserError if it may not be read.
+
+    Files that were added later, such as Python's `__pycache__`, do no harm.
+    """
+    if not path.exists():
+        return "it is absent"
+    try:
+        recorded = (path / DIGESTS).read_text(encoding="utf-8").splitlines()
+        if not recorded or recorded[-1] != END:
+            return f"{DIGESTS} is incomplete"
+        for line in recorded[:-1]:
+            digest, _, name = line.partition(" ")
+            if _digest(path / name) != digest:
+                return f"{name} has another content than was written"
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
+        return f"{Path(error.filename).name} is missing"
+    except ValueError:  # no text, or no path
+        return f"{DIGESTS} is no list of files"
+    except OSError as error:
+        raise UserError(
+            f"cannot read the cache {str(error.filename or path)!r}: {error.strerror}; "
+            "mend that, or set LANAI_CACHE to another directory"
+        ) from error
+    return None
+
+
+def _digest(path: Path) -> str:
+    """Of a file's content; of a link, where it leads."""
+    if path.is_symlink():
+        return f"link:{os.readlink(path)}"
+    digest = hashlib.new(DIGEST)
+    with path.open("rb") as opened:
+        while piece := opened.read(CHUNK):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+def digests(path: Path) -> str:
+    """The text of DIGESTS: one line for each file of an entry."""
+    files = sorted(found for found in path.rglob("*") if found.is_symlink() or found.is_file())
+    return "".join(f"{_digest(found)} {found.relative_to(path).as_posix()}\n" for found in files) + f"{END}\n"
+
+
+def mark_used(path: Path) -> None:
+    """Note that an entry is in use, by the time of its directory. A cache that cannot be written
+    stays as it is."""
+    with suppress(OSError):
+        if time.time() - path.stat().st_mtime > MARK_SECONDS:
+            os.utime(path)

@@ -1,0 +1,93 @@
+"""The cache of what was built: its size by kind, a limit, and archives for other machines."""
+
+import argparse
+import time
+
+from rich.table import Table
+
+from lanai_firmware import cache_upkeep
+from lanai_firmware.cache_entries import directory
+from lanai_firmware.cache_upkeep import Stored, stored
+
+from ..console import wide
+from ..units import counted
+
+NAME = "cache"
+HELP = "the cache of what was built: sizes, prune, export, import"
+WHAT = {
+    "abi": "libmpi.so, of one Python each",
+    "bindings": "links to MPICH's Fortran bindings",
+    "boot": "NICs as their firmware has booted them",
+    "image": "firmware",
+    "linked": "what a compiler has ready",
+    "model": "which sources make which model",
+    "mpi4py": "mpi4py's tests and demos",
+    "native": "C parts of Python modules",
+    "object": "parts of firmware",
+    "rtl": "models of NICs and switches, and their parts",
+    "verilog": "gateware as Verilog",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION")
+    prune = actions.add_parser("prune", help="remove entries, those first that were used longest ago")
+    prune.add_argument(
+        "--to", metavar="SIZE", help="until the cache has this size, e.g. 500M; 0: all (default: the limit)"
+    )
+    export = actions.add_parser("export", help="write the cache to an archive")
+    taken = actions.add_parser("import", help="add an archive's entries, which are programs: take none from strangers")
+    for action in (export, taken):
+        action.add_argument("file", metavar="FILE", help="the archive, e.g. cache.tar.gz")
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.action == "prune":
+        most = cache_upkeep.limit() if args.to is None else cache_upkeep.size(args.to, f"--to {args.to!r}")
+        gone = [] if most is None else cache_upkeep.prune(most)
+        print(f"removed {_entries(len(gone))}, {megabytes(sum(entry.size for entry in gone))}")
+    elif args.action == "export":
+        print(f"wrote {_entries(cache_upkeep.export(args.file, stored()))} to {args.file}")
+    elif args.action == "import":
+        new, known = cache_upkeep.add(args.file)
+        print(f"added {_entries(new)}; {known} were here already")
+    else:
+        show(stored())
+    return 0
+
+
+def show(entries: list[Stored]) -> None:
+    table = Table("kind", "entries", "size", "last used", "what it is")
+    now = time.time()
+    for kind in sorted({entry.kind for entry in entries}):
+        members = [entry for entry in entries if entry.kind == kind]
+        size, used = sum(entry.size for entry in members), max(entry.used for entry in members)
+        table.add_row(kind, str(len(members)), megabytes(size), _ago(now - used), WHAT.get(kind, ""))
+    most = cache_upkeep.limit()
+    console = wide()
+    console.print(table)
+    limit = "no limit" if most is None else f"limit {megabytes(most)}"
+    console.print(
+        f"{directory()}: {_entries(len(entries))}, {megabytes(sum(entry.size for entry in entries))}, {limit}"
+    )
+    console.print(f"set {cache_upkeep.VARIABLE}=2G for another limit (0: none), LANAI_CACHE for another place")
+
+
+def _entries(number: int) -> str:
+    return counted(number, "entry") if number == 1 else f"{number:,} entries"
+
+
+def megabytes(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB"
+
+
+def _ago(seconds: float) -> str:
+    """Exact to the hour, as the cache knows it."""
+    hours = int(seconds / 3600)
+    return (
+        "in the last hour"
+        if hours < 1
+        else f"{counted(hours, 'hour')} ago"
+        if hours < 48
+        else f"{hours // 24} days ago"
+    )

@@ -1,0 +1,124 @@
+"""What is built is told from some time on, and only then."""
+
+import io
+import re
+import threading
+import time
+
+import pytest
+
+from lanai_firmware import building, cache
+from lanai_firmware.building import Work, step
+
+STEPS = {"reading": 1.0, "compiling": 3.0, "linking": 1.0}
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch):
+    monkeypatch.setattr(building, "PATIENCE", 0.05)
+    monkeypatch.setattr(building, "PERIOD", 0.01)
+    monkeypatch.delenv(building.VARIABLE)
+
+
+def said_of(capsys, work, *sleeps):
+    """What a work says whose steps take so long; None: it does not come to the step."""
+    with work:
+        for name, seconds in zip(work.steps, sleeps, strict=False):
+            if seconds is not None:
+                step(name)
+                time.sleep(seconds)
+    return capsys.readouterr().err
+
+
+def test_each_step_is_told_with_the_time_that_is_left(capsys):
+    said = said_of(capsys, Work("the model", "this configuration", STEPS), 0.1, 0.1, 0.1).splitlines()
+    told = "lanai: building the model, once for this configuration: step"
+    times = r"\(1 s so far, about [1-9] s more\)"
+    assert re.fullmatch(f"{told} 1 of 3, reading {times}", said[0])
+    assert re.fullmatch(f"{told} 2 of 3, compiling {times}", said[1])
+    assert re.fullmatch(f"{told} 3 of 3, linking {times}", said[2])
+    assert said[3:] == ["lanai: built the model in 1 s"]
+
+
+def test_what_is_quick_or_there_already_is_not_told(capsys):
+    assert said_of(capsys, Work("the model", "this configuration", STEPS), 0, 0, 0) == ""
+    assert said_of(capsys, Work("the model", "this configuration", STEPS)) == ""
+
+
+def test_steps_that_are_left_out_say_nothing_of_the_time(capsys):
+    """One second of a step took a tenth here: so do those that are left."""
+    work = Work("the model", "", {"a": 50.0, "b": 1.0, "c": 10.0})
+    with work:
+        step("b")
+        time.sleep(0.1)
+        step("c")
+        assert work.left() == pytest.approx(1.0, rel=0.5)
+    assert "a" not in work._spent
+    capsys.readouterr()
+
+
+def test_a_work_within_another_adds_to_its_line(capsys):
+    with Work("the model", "this configuration", STEPS):
+        step("compiling")
+        with Work("the firmware", "its sources", {"translating": 1.0}) as inner:
+            inner.step("translating")
+            time.sleep(0.1)
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 2
+    assert "step 2 of 3, compiling: translating (" in said[0]
+
+
+def test_a_failure_is_not_said_to_be_built(capsys):
+
+    def fail():
+        with Work("the model", "", STEPS):
+            step("compiling")
+            time.sleep(0.1)
+            raise ValueError("bad")
+
+    with pytest.raises(ValueError, match="bad"):
+        fail()
+    assert "built" not in capsys.readouterr().err
+
+
+def test_on_a_terminal_it_is_one_line_that_goes(monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    with Work("the model", "this configuration", STEPS):
+        step("compiling")
+        time.sleep(0.1)
+    said = terminal.getvalue()
+    assert said.startswith("\r\x1b[Klanai: building the model")
+    assert said.endswith("\r\x1b[Klanai: built the model in 1 s\n")
+    assert said.count("\n") == 1
+
+
+def test_it_can_be_silenced(monkeypatch, capsys):
+    monkeypatch.setenv(building.VARIABLE, "0")
+    assert said_of(capsys, Work("the model", "this configuration", STEPS), 0.1, 0.1) == ""
+
+
+def test_a_process_that_waits_for_another_says_so(monkeypatch, tmp_path, capsys):
+    """The lock of an entry is held, as by another process."""
+    monkeypatch.setenv("LANAI_CACHE", str(tmp_path))
+    key = "ab" * 32
+    path = cache.place("thing", key)
+    path.parent.mkdir(parents=True)
+    began = threading.Event()
+
+    def make(work):
+        began.set()
+        time.sleep(0.2)
+        (work / "file").write_text("x")
+
+    first = threading.Thread(target=cache.entry, args=("thing", key, make))
+    first.start()
+    began.wait(10)
+    cache.entry("thing", key, None)  # which the other has made by then
+    first.join()
+    assert "building what another process builds already: waiting for it (" in capsys.readouterr().err
