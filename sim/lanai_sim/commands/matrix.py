@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
         for source, target in sorted(made.protocols):
             figures[f"matrix.{source}.{target}.messages"] = int(made.messages[source, target])
             figures[f"matrix.{source}.{target}.bytes"] = int(made.bytes[source, target])
-        write_json(args.json, figures, {"command": trace.meta.get("command", [])})
+        write_json(args.json, figures, trace.made_by)
     return 0
 
 

@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         figures = {f"profile.{name}.cycles": cost.cycles for name, cost in result.functions.items()}
         figures |= {"profile.cycles": result.total.cycles, "profile.waiting_cycles": result.waiting / 2}
-        write_json(args.json, figures, {"command": trace.meta.get("command", []), "node": args.node})
+        write_json(args.json, figures, {**trace.made_by, "node": args.node})
     return 0
 
 

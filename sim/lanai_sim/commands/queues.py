@@ -9,6 +9,7 @@ from lanai_host.errors import UserError
 from ..figures import write_json
 from ..job import launcher
 from ..job.config import Exit
+from ..job.description import described
 from ..job.start import run_job
 from ..job.waiting import Doing, describe_queued, describe_unreceived
 from ..units import duration, format_time
@@ -40,8 +41,7 @@ def run(args: argparse.Namespace) -> int:
     for rank in result.ranks:
         print("\n".join(lines(rank)))
     if args.json is not None:
-        config_shown = {"device": config.device, "ranks": config.ranks, "at": args.at}
-        write_json(args.json, dict(figures(result.ranks)), config_shown)
+        write_json(args.json, dict(figures(result.ranks)), {**described(config), "at": args.at})
     return 0 if result.code == Exit.TIME_LIMIT else result.code
 
 

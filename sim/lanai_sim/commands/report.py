@@ -8,13 +8,14 @@ from lanai_host.errors import UserError
 from ..command_line import count
 from ..console import wide
 from ..figures import write_json
-from ..report import tables
+from ..report import rows, tables
 from ..report.activity import Activity
 from ..report.figures import figures
 from ..report.messages import MessageBook
 from ..report.page import write_page
 from ..report.ranks import rank_sums
 from ..trace import Trace
+from ..units import counted
 
 NAME = "report"
 HELP = "say where the time of a traced run went"
@@ -39,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
             message = book.one(args.message)
         except IndexError:
             raise UserError(
-                f"--message {args.message}: the trace has {len(trace.messages)} messages, and not this one "
+                f"--message {args.message}: the trace has {counted(len(trace.messages), 'message')}, and not this one "
                 "from end to end"
             ) from None
         console.print(tables.message_table(message))
@@ -61,5 +62,5 @@ def run(args: argparse.Namespace) -> int:
         write_page(args.html, trace, ranks, messages)
         console.print(f"\nwrote {args.html}")
     if args.json:
-        write_json(args.json, figures(trace, ranks, messages), {"command": trace.meta.get("command", [])})
+        write_json(args.json, figures(trace, ranks, messages), trace.made_by, tables=rows.tables(ranks, messages))
     return 0

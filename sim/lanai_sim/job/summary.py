@@ -65,16 +65,21 @@ class Summary:
             found["run.boot_us"] = self.started / 1e6
             found["run.nic_cycles"] = sum(nic.slots for nic in self.nics) // SLOTS_A_CYCLE
             found["run.nic_cycles_evaluated"] = sum(nic.evaluated for nic in self.nics) // SLOTS_A_CYCLE
+            found |= {f"run.{name.lower().replace(' ', '_')}_us": time / 1e6 for name, time in self._parts().items()}
+            found |= {f"run.{name.lower()}": self._sum(name) for name in COUNTED}
             for counts in self._block_counts().values():
                 found |= {f"run.{name.lower()}": count for name, count in counts.items()}
         return found
 
     def _ranks(self) -> str:
-        total = sum(end - self.started for end in self.ends)
-        parts = {name: sum(one.get(name, 0) for one in self.spent) for name in SPENT}
-        parts["host work"] = total - sum(parts.values())
-        shares = [f"{name} {share(time, total)}" for name, time in parts.items()]
+        parts = self._parts()
+        shares = [f"{name} {share(time, sum(parts.values()))}" for name, time in parts.items()]
         return f"the ranks' time: {', '.join(shares)}"
+
+    def _parts(self) -> dict[str, int]:
+        """Picoseconds of all ranks together."""
+        parts = {name: sum(one.get(name, 0) for one in self.spent) for name in SPENT}
+        return {**parts, "host work": sum(end - self.started for end in self.ends) - sum(parts.values())}
 
     def _links(self) -> str:
         packets, words = self._sum("TX_PACKETS"), self._sum("TX_FLITS")

@@ -8,10 +8,11 @@ from rich.text import Text
 
 from ..trace import Trace
 from ..units import counted
-from .activity import GROUPS, PROCESSOR, STALL
+from . import rows
+from .activity import GROUPS
 from .bodies import Body, Place
 from .messages import MessageSum, protocol_name
-from .ranks import RankSum, Split, by_group, merged
+from .ranks import RankSum, by_group, merged
 
 
 def microseconds(picoseconds: float) -> str:
@@ -60,15 +61,7 @@ def calls_table(ranks: Sequence[RankSum], most: int) -> Table:
     """MPI calls by name, all ranks together."""
     groups = GROUPS[1:]
     made = table("MPI calls, all ranks (µs)", ["call", "count", "total", "each", *groups])
-    sums: dict[str, tuple[int, list[Split]]] = {}
-    for rank in ranks:
-        for call in rank.calls:
-            count, splits = sums.get(call.name, (0, []))
-            sums[call.name] = (count + call.count, [*splits, call.split])
-    rows = sorted(
-        ((name, count, merged(splits)) for name, (count, splits) in sums.items()), key=lambda row: -sum(row[2].values())
-    )
-    for name, count, split in rows[:most]:
+    for name, count, split in rows.calls(ranks)[:most]:
         total = sum(split.values())
         by = by_group(split)
         cells = (microseconds(by.get(group, 0)) for group in groups)
@@ -82,11 +75,7 @@ def messages_table(messages: Iterable[MessageSum], most: int) -> Table:
     made = table(
         "Messages, from send call to data received (mean, µs)", ["bytes", "protocol", "count", "mean", *groups], 2
     )
-    kinds: dict[tuple[int, str], list[MessageSum]] = {}
-    for message in messages:
-        kinds.setdefault((int(message.row["bytes"]), protocol_name(message.row)), []).append(message)
-    by_weight = sorted(kinds.items(), key=lambda item: -sum(message.total for message in item[1]))
-    for (size, protocol), members in sorted(by_weight[:most]):
+    for size, protocol, members in sorted(rows.sizes(messages)[:most], key=lambda row: row[:2]):
         by = by_group(merged([message.split for message in members]))
         cells = (microseconds(by.get(group, 0) / len(members)) for group in groups)
         mean = sum(message.total for message in members) / len(members)
@@ -128,11 +117,7 @@ def firmware_table(messages: Sequence[MessageSum], most: int) -> Table:
     columns = ["firmware", "worked", "stalled", "share of the messages' time"]
     made = table("Firmware on the messages' way (mean of all messages, µs)", columns)
     total = sum(message.total for message in messages)
-    sums: dict[str, list[int]] = {}
-    for part, time in merged([message.split for message in messages]).items():
-        if part.group in (PROCESSOR, STALL):
-            sums.setdefault(part.detail, [0, 0])[part.group == STALL] += time
-    for name, (work, stall) in sorted(sums.items(), key=lambda item: (-sum(item[1]), item[0]))[:most]:
+    for name, work, stall in rows.firmware(messages)[:most]:
         count = len(messages)
         made.add_row(name, microseconds(work / count), microseconds(stall / count), percent(work + stall, total))
     return made

@@ -54,6 +54,8 @@ def meta(values: Any) -> str:
     command = values.get("command", [])
     if not isinstance(command, list) or not all(isinstance(word, str) for word in command):
         return f"command is {command!r:.40}"
+    if not isinstance(values.get("config", {}), dict):
+        return f"config is {values['config']!r:.40}"
     return _firmware(values.get("firmware", {}))
 
 

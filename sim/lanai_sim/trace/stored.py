@@ -122,6 +122,13 @@ class StoredTrace:
     def complete(self) -> bool:
         return not self.missing
 
+    @property
+    def made_by(self) -> dict[str, Any]:
+        """What the run was and by which versions it was made, as its JSON has it."""
+        keys = ("version", "versions", "commit")
+        written = {key: self.meta[key] for key in keys if key in self.meta}
+        return {"command": self.meta.get("command", []), **self.meta.get("config", {}), "traced_by": written}
+
     # Who and when.
 
     @property

@@ -59,20 +59,31 @@ def test_a_run_that_never_began_says_nothing():
 
 
 def test_the_same_as_figures():
-    nics = [Traffic(1000, {}, 400)] * 2
-    assert Summary(2_000_000, [5_000_000, 12_000_000], [], nics).figures() == {
+    nics = [Traffic(1000, {"TX_PACKETS": 3, "SLOTS_CPU_USED": 5, "RX_CRC_ERRORS": 1}, 400)] * 2
+    found = Summary(2_000_000, [5_000_000, 12_000_000], [{"PIO": 3_000_000, "waiting": 4_000_000}], nics).figures()
+    assert {name: value for name, value in found.items() if value} == {
         "run.simulated_us": 10,
         "run.boot_us": 2,
         "run.nic_cycles": 1000,
         "run.nic_cycles_evaluated": 400,
+        "run.pio_us": 3,
+        "run.waiting_us": 4,
+        "run.host_work_us": 6,
+        "run.tx_packets": 6,
+        "run.slots_cpu_used": 10,
+        "run.rx_crc_errors": 2,
     }
+    assert found["run.tx_flits"] == 0
 
 
 def test_figures_are_written(tmp_path):
     file = tmp_path / "figures.json"
     subprocess.run([*RUN, "--json", str(file), *BARRIER], capture_output=True, text=True, check=True)
     record = json.loads(file.read_text())
-    assert record["config"] == {"device": "ideal", "ranks": 2, "code": 0}
+    config = record["config"]
+    assert (config["device"], config["ranks"], config["code"]) == ("ideal", 2, 0)
+    assert config["command"] == BARRIER
+    assert "nic" not in config
     assert record["figures"]["run.simulated_us"] > 1  # a datagram's latency
 
 

@@ -38,7 +38,7 @@ def test_report_of_one_message(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", "t", "--message", "0"]) == 0
     assert "SRAM to link" in capsys.readouterr().out
     assert main(["report", "t", "--message", "7"]) == 2
-    assert "--message 7: the trace has 1 messages" in capsys.readouterr().err
+    assert "--message 7: the trace has 1 message," in capsys.readouterr().err
 
 
 def test_where_bodies_lay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

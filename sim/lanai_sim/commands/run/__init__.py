@@ -15,6 +15,7 @@ from ...command_line import Parser
 from ...figures import write_json
 from ...job import launcher, settings
 from ...job.config import RunConfig
+from ...job.description import described
 from ...job.start import libmpi_environment, run_job
 from .fitting import check_flags
 from .flags import FIRST, add_arguments
@@ -146,7 +147,5 @@ def finish(args: argparse.Namespace, config: RunConfig) -> int:
         for line in result.summary.lines():
             print(f"lanai: {line}", file=sys.stderr)
     if args.json is not None:
-        write_json(
-            args.json, result.summary.figures(), {"device": config.device, "ranks": config.ranks, "code": result.code}
-        )
+        write_json(args.json, result.summary.figures(), {**described(config), "code": result.code})
     return result.code

@@ -1,7 +1,6 @@
 """A traced run, from its first chunk to its last: the writer, the recorder and the engine of one
 file."""
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,8 @@ from lanai_host.simulator.notes import Notebooks
 
 from ...engines.base import Layout
 from ...trace.writer import Writer
-from ...version import version
+from ...version import commit, version, versions
+from ..description import described
 from .recorder import Recorder
 
 if TYPE_CHECKING:
@@ -91,20 +91,8 @@ class Session:
             "ranks": config.total_ranks,
             "ranks_per_node": config.ranks_per_node,
             "slot_khz": config.nic.slot_khz,
-            "config": {
-                "nic": plain(config.nic), "host": plain(config.host),
-                config.stack.options_table: plain(config.chosen_options), "fabric": str(config.fabric),
-                "faults": [str(one) for one in config.faults],
-            },
+            "config": described(config),
+            "versions": versions(),
+            "commit": commit(),
             **more,
         })  # fmt: skip
-
-
-def plain(config: Any) -> Any:
-    """A configuration as JSON has it."""
-    if config is None:
-        return None
-    return {
-        key: value if isinstance(value, int | float | str | None) else str(value)
-        for key, value in dataclasses.asdict(config).items()
-    }

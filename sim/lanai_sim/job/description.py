@@ -1,0 +1,76 @@
+"""All that decides the result of a run, as JSON has it."""
+
+import dataclasses
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+from lanai_host.stacks.base import NicStack
+
+from ..kernel.kernel import FOREVER
+from ..machine import fabrics
+from ..machine.fabrics.cables import SUFFIX
+from .config import RunConfig
+
+
+def described(config: RunConfig) -> dict[str, Any]:
+    """What the run is. How it is evaluated (threads, snapshots) changes no result, and is left out."""
+    stack = config.stack
+    found = {
+        "command": list(config.command),
+        "programs": [
+            {"command": list(one.command), "ranks": one.ranks, "directory": one.directory} for one in config.programs
+        ],
+        "device": config.device,
+        "ranks": config.ranks,
+        "universe": config.total_ranks,
+        "ranks_per_node": config.ranks_per_node,
+        "options": plain(config.chosen_options),
+        "host": plain(config.host),
+        "buffers": plain(config.buffers),
+        "kills": [str(kill) for kill in config.kills],
+        "checkpoint": plain(config.checkpoint),
+        "survive": config.survive,
+        "limits": {"sim_time_ps": _limit(config.max_sim_time), "wall_s": _limit(config.max_wall)},
+    }
+    if isinstance(stack, NicStack):
+        found |= {
+            "nic": plain(stack.equip(config.nic)),
+            "fabric": _fabric(config),
+            "firmware": None if stack.firmware is None else stack.firmware.name,
+            "faults": plain(config.faults),
+            "engine": config.engine,
+        }
+    return found
+
+
+def plain(value: Any) -> Any:
+    """A configuration in JSON's types. Blocks of a NIC are told by their names."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        name = getattr(value, "name", None)
+        named = {"block": name} if isinstance(name, str) else {}
+        return named | {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Enum):
+        return value.name.lower() if isinstance(value, int) else value.value
+    if isinstance(value, Mapping):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    return value if isinstance(value, int | float | str | None) else str(value)
+
+
+def _limit(value: float) -> float | None:
+    return None if value in (FOREVER, float("inf")) else value
+
+
+def _fabric(config: RunConfig) -> Any:
+    """Its name; of one that is described by cables, these."""
+    if isinstance(config.fabric, str) and not config.fabric.endswith(SUFFIX):
+        return config.fabric
+    net = fabrics.describe(config.fabric, -(-config.total_ranks // config.ranks_per_node))
+    ends = [((cable.unit, cable.port), (cable.other_unit, cable.other_port)) for cable in net.cables]
+    return {"cables": [[_end(net.name(unit), port) for unit, port in pair] for pair in ends]}
+
+
+def _end(name: str, port: int) -> str:
+    return name if name.startswith("nic") else f"{name}.{port}"

@@ -1,0 +1,70 @@
+"""The report's tables as rows: for a terminal, and for JSON with all their figures."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from .activity import GROUPS, PROCESSOR, STALL
+from .messages import MessageSum, protocol_name
+from .ranks import RankSum, Split, by_group, merged
+
+CallRow = tuple[str, int, Split]  # name, count, time
+SizeRow = tuple[int, str, list[MessageSum]]  # bytes, protocol, messages
+FirmwareRow = tuple[str, int, int]  # function or line, picoseconds at work and stalled
+
+
+def calls(ranks: Sequence[RankSum]) -> list[CallRow]:
+    """MPI calls by name, all ranks together; those that took most time come first."""
+    sums: dict[str, tuple[int, list[Split]]] = {}
+    for rank in ranks:
+        for call in rank.calls:
+            count, splits = sums.get(call.name, (0, []))
+            sums[call.name] = (count + call.count, [*splits, call.split])
+    found = [(name, count, merged(splits)) for name, (count, splits) in sums.items()]
+    return sorted(found, key=lambda row: -sum(row[2].values()))
+
+
+def sizes(messages: Iterable[MessageSum]) -> list[SizeRow]:
+    """Messages of the same size and protocol together; those that took most time come first."""
+    kinds: dict[tuple[int, str], list[MessageSum]] = {}
+    for message in messages:
+        kinds.setdefault((int(message.row["bytes"]), protocol_name(message.row)), []).append(message)
+    found = [(size, protocol, members) for (size, protocol), members in kinds.items()]
+    return sorted(found, key=lambda row: -sum(message.total for message in row[2]))
+
+
+def firmware(messages: Sequence[MessageSum]) -> list[FirmwareRow]:
+    """Firmware on the messages' way, by what the activity was booked by: functions or lines."""
+    sums: dict[str, list[int]] = {}
+    for part, time in merged([message.split for message in messages]).items():
+        if part.group in (PROCESSOR, STALL):
+            sums.setdefault(part.detail, [0, 0])[part.group == STALL] += time
+    found = [(name, work, stall) for name, (work, stall) in sums.items()]
+    return sorted(found, key=lambda row: (-row[1] - row[2], row[0]))
+
+
+def tables(ranks: Sequence[RankSum], messages: Sequence[MessageSum]) -> dict[str, list[dict[str, Any]]]:
+    """All rows for JSON, in microseconds. Times of messages and their firmware are means."""
+    return {
+        "ranks": [{"rank": rank.rank, "total_us": rank.total / 1e6, **_groups(rank.split)} for rank in ranks],
+        "calls": [
+            {"call": name, "count": count, "total_us": sum(split.values()) / 1e6, **_groups(split)}
+            for name, count, split in calls(ranks)
+        ],
+        "messages": [
+            {
+                "bytes": size, "protocol": protocol, "count": len(members),
+                "mean_us": sum(message.total for message in members) / len(members) / 1e6,
+                **_groups(merged([message.split for message in members]), len(members)),
+            }
+            for size, protocol, members in sizes(messages)
+        ],
+        "firmware": [
+            {"firmware": name, "worked_us": work / len(messages) / 1e6, "stalled_us": stall / len(messages) / 1e6}
+            for name, work, stall in firmware(messages)
+        ],
+    }  # fmt: skip
+
+
+def _groups(split: Split, count: int = 1) -> dict[str, float]:
+    groups = by_group(split)
+    return {f"{group.replace(' ', '_')}_us": groups.get(group, 0) / count / 1e6 for group in GROUPS}

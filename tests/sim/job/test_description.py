@@ -1,0 +1,95 @@
+"""What a run writes down of itself: all that decides its result."""
+
+import json
+import subprocess
+from dataclasses import fields
+from pathlib import Path
+
+from warm import lanai
+
+from lanai_hdl.config import NicConfig
+from lanai_host.config import HostConfig
+from lanai_sim import version
+from lanai_sim.commands.run import config_of, flags_of
+from lanai_sim.job.config import RunConfig
+from lanai_sim.job.description import described
+
+# They change how a run is evaluated, where its files go, or what is printed; none changes its result.
+LEFT_OUT = {
+    "threads", "skip", "snapshot", "fork", "wave", "trace", "inputs", "prefix", "progress", "environment",
+    "rank_variables",
+    "max_sim_time", "max_wall",  # as "limits"
+}  # fmt: skip
+
+
+def of(*words):
+    return described(config_of(flags_of([*words, "true", "[x]"])))
+
+
+def test_every_member_that_decides_a_result_is_there():
+    found = of("-n", "4", "--device", "mpi-np")
+    assert {field.name for field in fields(RunConfig)} - LEFT_OUT == {*found} - {"limits", "firmware"}
+    assert {*found["host"]} == {field.name for field in fields(HostConfig)}
+    assert {*found["nic"]} == {field.name for field in fields(NicConfig)}
+    assert found["command"] == ["true", "[x]"]
+
+
+def test_values_arrive_as_json():
+    found = of(
+        "-n", "4", "--device", "sci", "--nic-option", "remote.peers=32", "--option", "chunk=4096", "--buffers", "page",
+        "--fault", "drop nic0 packet=3", "--fault", "kill rank2 at=3ms", "--survive-death", "--max-sim-time", "2ms",
+    )  # fmt: skip
+    assert json.loads(json.dumps(found)) == found
+    (adapter,) = found["nic"]["blocks"]
+    assert (adapter["block"], adapter["peers"]) == ("remote", 32)
+    assert (found["options"]["chunk"], found["buffers"], found["survive"]) == (4096, "page", True)
+    (fault,) = found["faults"]
+    assert (fault["kind"], fault["where"], fault["packet"]) == ("drop", "nic0", 3)
+    assert found["kills"] == ["kill rank2 at 3.000 ms"]
+    assert found["limits"] == {"sim_time_ps": 2 * 10**9, "wall_s": None}
+    assert (found["fabric"], found["firmware"]) == ("switch", None)
+    assert of("-n", "4", "--device", "mpi-np")["firmware"] == "mpi-np"
+
+
+def test_a_fabric_of_cables_is_told_cable_by_cable(tmp_path):
+    path = tmp_path / "fabric.toml"
+    path.write_text('cables = [["nic0", "switch0.1"], ["nic1", "switch0.3"]]')
+    cables = [["nic0", "switch0.1"], ["nic1", "switch0.3"]]
+    assert of("-n", "2", "--device", "mpi-np", "--fabric", str(path))["fabric"] == {"cables": cables}
+
+
+def test_a_trace_and_its_report_say_the_same_as_the_run(tmp_path):
+    run, report, trace = (str(tmp_path / name) for name in ("run.json", "report.json", "run.trace"))
+    program = ["python", "-c", "from mpi4py import MPI; MPI.COMM_WORLD.bcast(5)"]
+    flags = ("-n", "2", "--device", "mpi-np", "--json", run, "--trace", trace)
+    assert lanai("run", *flags, *program, timeout=300).returncode == 0
+    assert lanai("report", trace, "--json", report, timeout=100).returncode == 0
+    ran, told = (json.loads(Path(name).read_text()) for name in (run, report))
+    assert ran["config"]["command"] == program
+    assert {**told["config"], "code": 0, "traced_by": None} == {**ran["config"], "traced_by": None}
+    assert told["config"]["traced_by"]["versions"] == ran["versions"]
+    tables = told["tables"]
+    assert {"MPI_Bcast", "MPI_Finalize"} <= {row["call"] for row in tables["calls"]}
+    assert sum(row["count"] for row in tables["messages"]) >= 1
+    assert tables["firmware"][0]["worked_us"] > 0
+    for row in tables["ranks"]:
+        assert row["total_us"] == told["figures"][f"report.rank.{row['rank']}.total_us"]
+
+
+def test_versions_and_commit():
+    found = version.versions()
+    assert found["openlanai"] == version.version()
+    assert {"python", "amaranth", "llvmlite", "verilator"} <= {*found}
+    root = Path(__file__).parents[3]
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=False)
+    if head.returncode == 0:
+        assert version.commit().removesuffix("-dirty") == head.stdout.strip()
+
+
+def test_outside_a_checkout_there_is_no_commit(monkeypatch, tmp_path):
+    monkeypatch.setattr(version, "__file__", str(tmp_path / "a" / "b" / "version.py"))
+    assert version.commit.__wrapped__() is None
+    (tmp_path / ".git").write_text("gitdir: nowhere")
+    assert version.commit.__wrapped__() is None
+    monkeypatch.setenv("PATH", "")
+    assert version.commit.__wrapped__() is None
