@@ -32,6 +32,7 @@ def link(trace: StoredTrace) -> tuple[Any, Any]:
                            ("sent", "completed")):  # fmt: skip
         messages[column] = requests[source][sends]
     messages["sequence"] = _count(zip(messages["source"].tolist(), messages["target"].tolist(), strict=True))
+    messages["protocol"][messages["source"] == messages["target"]] = Protocol.TO_ITSELF
     for column in ("receive_request", "receive_call", "received", "left", "arrived", "completed"):
         messages[column] = -1
     _match(requests, messages)

@@ -79,6 +79,7 @@ class Protocol(IntEnum):
     SLOT = 11  # in a slot of the receiver's segment
     CHUNKS = 12  # announced; the receiver asked for it, and it came in chunks
     DATAGRAM = 13  # without a NIC: on its sender's line
+    TO_ITSELF = 14  # a rank's message to itself, which its device keeps in memory
 
 
 class Engine(IntEnum):

@@ -295,3 +295,16 @@ def test_work_for_the_second_rank_of_a_nic_belongs_to_its_message(tmp_path):
     for node in (0, 1):
         rows = trace.processor[(trace.processor["node"] == node) & (trace.processor["message"] == message["id"])]
         assert len(rows), f"the processor of NIC {node} did nothing for the message"
+
+
+def test_a_message_to_oneself_goes_by_no_wire(tmp_path):
+    body = """
+from mpi4py import MPI
+world, data = MPI.COMM_WORLD, bytearray(4)
+request = world.Irecv(data, world.rank)
+world.Send(b"here", world.rank)
+request.Wait()
+"""
+    launch(body, tmp_path / "t", "ideal")
+    messages = Trace.open(tmp_path / "t").messages
+    assert messages["protocol"][messages["bytes"] == 4].tolist() == [Protocol.TO_ITSELF] * 2
