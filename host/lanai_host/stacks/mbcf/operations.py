@@ -91,8 +91,7 @@ def finish(receive: Receive, source: int, tag: int, length: int) -> None:
     if receive.error is None:
         receive.length = min(length, receive.body.size)
         if length > receive.body.size:
-            text = f"a message of {length} bytes met a receive of {receive.body.size}"
-            receive.error = DeviceError(ErrorKind.TRUNCATED, text)
+            receive.error = DeviceError(ErrorKind.TRUNCATED, f"(it has {length} bytes)")
     receive.done = True
 
 
