@@ -52,6 +52,12 @@ def _outside(frame: FrameType | None) -> tuple[str, FrameType | None]:
     return call, None
 
 
+def here() -> str:
+    """The place of the program's call that this thread is in, as `Wait.site` has it; empty outside of
+    MPI's functions."""
+    return located(Wait("")).site
+
+
 def is_program(file: str) -> bool:
     """Python code of this file is the program's, and not this library's."""
     return _calls[file] == _OUTSIDE

@@ -5,10 +5,12 @@ import sys
 import traceback
 from typing import Any
 
+from .. import call_site
 from ..errors import DeadlockError, UserError
 from ..mpi.constants import ThreadLevel
 from ..mpi.errors import ErrorClass, ErrorTable, MpiError
 from ..mpi.thread_order import TwoThreads
+from ..source_lines import place_of
 from . import places
 from .context import Phase, abi
 from .tables import BadHandle, NullPointer
@@ -26,7 +28,8 @@ def errors() -> ErrorTable:
 def outside(name: str) -> int:
     """A call before MPI_Init or after MPI_Finalize. No communicator has an error handler then: the
     process ends."""
-    text = f"{name}: called {Phase.AFTER.value if abi.finalized else abi.phase.value}"
+    site = place_of(os.getpid(), call_site.here())
+    text = f"{name}: called {Phase.AFTER.value if abi.finalized else abi.phase.value}" + (f" at {site}" if site else "")
     print(f"lanai: error: {text}", file=sys.stderr, flush=True)
     end_process(1, text)
     return abi.code_out(ErrorClass.OTHER)

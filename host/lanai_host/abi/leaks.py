@@ -1,11 +1,36 @@
-"""What a program has left behind when it ends MPI, by handle table: for `lanai run
---report-leaks`."""
+"""What a program has left behind when it ends MPI, by handle table, with the place where it was made:
+for `lanai run --report-leaks`."""
 
+import os
 from collections import Counter
 from typing import Any
 
+from .. import call_site
 from ..mpi.datatypes import Datatype
+from ..source_lines import place_of
 from .context import abi
+
+
+def watch() -> None:
+    """From now on it is known where the program makes its objects."""
+    for table in (
+        abi.comms,
+        abi.requests,
+        abi.messages,
+        abi.types,
+        abi.wins,
+        abi.groups,
+        abi.ops,
+        abi.files,
+        abi.infos,
+    ):
+        table.here = call_site.here
+    abi.world.made_at = lambda made: made_at(abi.comms.site_of(made))
+
+
+def made_at(site: str) -> str:
+    place = place_of(os.getpid(), site) if site else ""
+    return f", made at {place}," if place else ""
 
 
 def found() -> list[str]:
@@ -22,7 +47,7 @@ def found() -> list[str]:
         (abi.files, lambda file: f"the file {file.name!r}"),
         (abi.infos, lambda info: f"an info object with {info.nkeys()} keys"),
     ):
-        counted = Counter(describe(value) for value in table.made())
+        counted = Counter(f"{describe(value)}{made_at(site)}" for value, site in table.made())
         lines += [
             f"{text} was not freed" + (f" ({count} times)" if count > 1 else "") for text, count in counted.items()
         ]

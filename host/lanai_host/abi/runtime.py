@@ -147,8 +147,11 @@ class Process:
         world.errors = failures.EARLY_ERRORS
         if os.environ.get(ENV_RACES):
             world.process.races = Watch(self._report_race, _place)
+        world.call_site = _site
         level = world.init(required)
         abi.open(world)
+        if os.environ.get(ENV_LEAKS):
+            leaks.watch()
         if client is not None:
             client.on_end = self._final_state
             if price := int(client.config["host"]["compute"]):
@@ -251,6 +254,10 @@ def _place(call: str) -> str:
     here = call_site.located(Wait(call))
     site = place_of(os.getpid(), here.site)
     return f"{here.call} at {site}" if site else here.call
+
+
+def _site() -> str:
+    return place_of(os.getpid(), call_site.here())
 
 
 process = Process()

@@ -1,6 +1,7 @@
 """Handles: which number in C stands for which object."""
 
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from ..mpi.errors import ErrorClass, MpiError
@@ -42,8 +43,11 @@ class HandleTable(dict[int, Any]):
     """Objects by handle; `table[handle]` raises BadHandle for what is not there.
 
     `kind` is as in MPI_Comm; `base` the first number for objects made at run time; `null` the
-    handle that stands for None.
+    handle that stands for None. `here`, if it is set, says where the program makes an object, which
+    `made` then tells.
     """
+
+    here: Callable[[], str] | None = None
 
     def __init__(self, kind: str, error_class: int, null: int, base: int, narrow: bool) -> None:
         super().__init__()
@@ -55,6 +59,7 @@ class HandleTable(dict[int, Any]):
         self._used = 0
         self._resting: deque[int] = deque()
         self._predefined: dict[Any, int] = {}
+        self._sites: dict[int, str] = {}
 
     def __missing__(self, handle: int) -> Any:
         raise BadHandle(self.kind, handle, handle == self.null, self.error_class)
@@ -81,11 +86,14 @@ class HandleTable(dict[int, Any]):
             handle = self._signed(self._base + self._used)
             self._used += 1
         self[handle] = value
+        if self.here is not None:
+            self._sites[handle] = self.here()
         return handle
 
     def remove(self, handle: int) -> None:
         """The program has freed the handle."""
         del self[handle]
+        self._sites.pop(handle, None)
         self._resting.append(handle)
 
     def is_predefined(self, value: Any) -> bool:
@@ -109,9 +117,17 @@ class HandleTable(dict[int, Any]):
         """Is this the only handle of its object?"""
         return sum(held is self[handle] for held in self.values()) == 1
 
-    def made(self) -> list[Any]:
-        """Objects made at run time whose handles were not freed."""
-        return [value for value in self.values() if value is not None and value not in self._predefined]
+    def site_of(self, value: Any) -> str:
+        """Where the program made an object; empty if that is not known."""
+        return self._sites.get(self.handle_of(value), "") if self.has(value) else ""
+
+    def made(self) -> list[tuple[Any, str]]:
+        """Objects made at run time whose handles were not freed, and where they were made."""
+        return [
+            (value, self._sites.get(handle, ""))
+            for handle, value in self.items()
+            if value is not None and value not in self._predefined
+        ]
 
     def _signed(self, value: int) -> int:
         """MPICH's handles are ints whose upper bits say what they are, so some are negative."""

@@ -90,6 +90,7 @@ class Communicator:
         self.remote_size = self.remote_group.size
         self.local: Communicator | None = None
         self.name = name
+        self.origin = ""  # the call that made it
         self.predefined = False
         self.errhandler: Errhandler = ERRORS_ARE_FATAL
         self.attributes = Attributes()
@@ -113,9 +114,11 @@ class Communicator:
         self.partitioned_context = first + PARTITIONED  # announcements of partitioned sends
         self.partitions_context = first + PARTITIONS  # their bodies
 
-    def number_agreed(self, number: int) -> None:
-        """All members know the context number: the communicator may be used."""
+    def number_agreed(self, number: int, origin: str) -> None:
+        """All members know the context number: the communicator may be used. `origin`: the call that
+        made it."""
         self.set_number(number)
+        self.origin = origin
         self._holds_number = True
         if self.is_inter:
             self.local = Communicator(self.process, number, self.group, kind=LOCAL, name="the local group")
@@ -128,8 +131,8 @@ class Communicator:
 
     @property
     def label(self) -> str:
-        """What reports call it."""
-        return self.name or f"an unnamed communicator of {self.size}"
+        """What reports call it: the name that the program gave it, else one that no other has."""
+        return self.name or f"communicator {self.number} of {self.origin}"
 
     def others(self) -> tuple[int, ...]:
         """World ranks of all that may send to this process here, but its own."""

@@ -57,7 +57,7 @@ def _iduplicate(comm: Communicator, call: str, info: Info, background: bool = Tr
 
     def steps() -> Steps:
         number = yield from agree(everyone(comm, link))
-        made.number_agreed(number)
+        made.number_agreed(number, link.call)
 
     return made, launch(link, steps())
 
@@ -69,7 +69,7 @@ def private_copy(comm: Communicator, call: str) -> Communicator:
     link = creation_link(comm, call)
 
     def steps() -> Steps:
-        made.number_agreed((yield from agree(link)))
+        made.number_agreed((yield from agree(link)), link.call)
 
     launch(link, steps()).wait()
     return made
@@ -121,7 +121,7 @@ def create_group(
     link = Link(comm, call, tag, comm.creation_context, group)
 
     def steps() -> Steps:
-        made.number_agreed((yield from agree(link)))
+        made.number_agreed((yield from agree(link)), link.call)
 
     launch(link, steps()).wait()
     return made

@@ -39,7 +39,9 @@ def isendrecv(
     sending = post_send(comm, call, send_address, send_count, send_type, dest, send_tag, STANDARD)
     if keep is not None:
         hold(sending, keep)
-    return ExchangeRequest(ReceiveRequest(comm, call, receiving, source), SendRequest(comm, call, sending, dest))
+    return ExchangeRequest(
+        ReceiveRequest(comm, call, receiving, source), SendRequest(comm, call, sending, dest, send_tag)
+    )
 
 
 def sendrecv(

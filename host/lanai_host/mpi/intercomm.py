@@ -62,7 +62,7 @@ def join_groups(
     if set(members) & set(comm.group.members):
         raise MpiError(ErrorClass.COMM, f"{link.call}: the two groups have a process in common")
     made = make(comm, comm.group, Group(members, comm.process.rank))
-    made.number_agreed((yield from agree_across(link, leader, bridge, remote)))
+    made.number_agreed((yield from agree_across(link, leader, bridge, remote)), link.call)
     return made
 
 

@@ -78,7 +78,7 @@ def create_where(comm: Communicator, call: str, find: Callable[[Link], Found]) -
             comm.process.numbers.release(number)
             return
         made = make(comm, *groups)
-        made.number_agreed(number)
+        made.number_agreed(number, link.call)
         found.append(made)
 
     launch(link, steps()).wait()

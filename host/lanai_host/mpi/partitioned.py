@@ -172,11 +172,11 @@ def psend_init(
 
     def begin() -> Request:
         if dest == PROC_NULL:
-            return SendRequest(comm, call, None, dest)
+            return SendRequest(comm, call, None, dest, tag)
         with comm.progress.lock:
             comm.device.charge(CALL)
             operation = comm.device.send(comm.route[dest], number, comm.partitions_context, body, SendMode.STANDARD)
-        return SendRequest(comm, call, operation, dest)
+        return SendRequest(comm, call, operation, dest, tag)
 
     return PartitionedRequest(comm, call, partitions, True, begin)
 

@@ -15,7 +15,7 @@ def _persistent(
 
     def begin() -> Request:
         operation = post_send(comm, call, address, count, datatype, dest, tag, mode)
-        return SendRequest(comm, call, operation, dest)
+        return SendRequest(comm, call, operation, dest, tag)
 
     return PersistentRequest(comm, call, begin)
 

@@ -65,12 +65,12 @@ def _send_by(
 ) -> None:
     operation = post_send(comm, call, address, count, datatype, dest, tag, mode)
     if operation is not None:
-        _finish_send(comm, call, operation, dest)
+        _finish_send(comm, call, operation, dest, tag)
 
 
-def _finish_send(comm: Communicator, call: str, operation: Operation, dest: int) -> None:
+def _finish_send(comm: Communicator, call: str, operation: Operation, dest: int, tag: int) -> None:
     if not operation.done:
-        comm.progress.wait_for(operation, SendRequest(comm, call, operation, dest))
+        comm.progress.wait_for(operation, SendRequest(comm, call, operation, dest, tag))
     if operation.error is not None:
         raise device_error(call, operation.error, operation.length, dest)
 
@@ -91,7 +91,7 @@ def send(comm: Communicator, address: int, count: int, datatype: Datatype, dest:
         return
     operation = post_send(comm, "MPI_Send", address, count, datatype, dest, tag, STANDARD)
     if operation is not None and (not operation.done or operation.error is not None):
-        _finish_send(comm, "MPI_Send", operation, dest)
+        _finish_send(comm, "MPI_Send", operation, dest, tag)
 
 
 def ssend(comm: Communicator, address: int, count: int, datatype: Datatype, dest: int, tag: int) -> None:
@@ -107,19 +107,19 @@ def rsend(comm: Communicator, address: int, count: int, datatype: Datatype, dest
 def isend(comm: Communicator, address: int, count: int, datatype: Datatype, dest: int, tag: int) -> Request:
     """MPI_Isend."""
     operation = post_send(comm, "MPI_Isend", address, count, datatype, dest, tag, STANDARD)
-    return SendRequest(comm, "MPI_Isend", operation, dest)
+    return SendRequest(comm, "MPI_Isend", operation, dest, tag)
 
 
 def issend(comm: Communicator, address: int, count: int, datatype: Datatype, dest: int, tag: int) -> Request:
     """MPI_Issend."""
     operation = post_send(comm, "MPI_Issend", address, count, datatype, dest, tag, SYNCHRONOUS)
-    return SendRequest(comm, "MPI_Issend", operation, dest)
+    return SendRequest(comm, "MPI_Issend", operation, dest, tag)
 
 
 def irsend(comm: Communicator, address: int, count: int, datatype: Datatype, dest: int, tag: int) -> Request:
     """MPI_Irsend."""
     operation = post_send(comm, "MPI_Irsend", address, count, datatype, dest, tag, READY)
-    return SendRequest(comm, "MPI_Irsend", operation, dest)
+    return SendRequest(comm, "MPI_Irsend", operation, dest, tag)
 
 
 def recv(comm: Communicator, address: int, count: int, datatype: Datatype, source: int, tag: int) -> Status:

@@ -135,14 +135,18 @@ def device_error(call: str, error: DeviceError, length: int, peer: int) -> MpiEr
 
 
 class SendRequest(Request):
-    """A send on the device. `operation` None is a send to MPI_PROC_NULL, which is done at once."""
+    """A send on the device. `operation` None is a send to MPI_PROC_NULL, which is done at once. `tag`
+    is the program's, where the operation may not have it."""
 
-    def __init__(self, communicator: Communicator, call: str, operation: Operation | None, peer: int) -> None:
+    def __init__(
+        self, communicator: Communicator, call: str, operation: Operation | None, peer: int, tag: int | None = None
+    ) -> None:
         self.progress = communicator.progress
         self.communicator: Communicator = communicator
         self.call = call
         self.operation = operation
         self.peer = peer
+        self.tag = tag
 
     @property
     def done(self) -> bool:
@@ -152,10 +156,8 @@ class SendRequest(Request):
         return [] if self.operation is None else [self.operation]
 
     def why(self) -> Wait:
-        operation = self.operation
-        tag = None if operation is None else operation.tag
         note = f"send on {self.communicator.label}"
-        return Wait(self.call, self.peer, tag, self.communicator.context, note, self.awaits())
+        return Wait(self.call, self.peer, self.tag, self.communicator.context, note, self.awaits())
 
     def awaits(self) -> tuple[int, ...]:
         return (self.communicator.route[self.peer],) if self.peer >= 0 else ()

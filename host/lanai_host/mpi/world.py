@@ -62,6 +62,8 @@ class World:
         self._left_behind = False  # processes have died
         self.thread_level = ThreadLevel.SINGLE
         self.info_env = Info([("maxprocs", str(self.size)), ("thread_level", "MPI_THREAD_MULTIPLE")])
+        self.call_site: Callable[[], str] = str  # where the program called, for errors
+        self.made_at: Callable[[object], str] = lambda made: ""  # where it made an object, for leaks
         self._end_process = end_process
         self._tick = tick
         self.main_thread = 0
@@ -143,7 +145,7 @@ class World:
         """Collectives that were not the same on all processes, yet came to an end: messages of
         theirs that no receive took."""
         found = []
-        for name, context in [(c.name or str(c.number), c.collective_context) for c in self.communicators()]:
+        for name, context in [(c.label, c.collective_context) for c in self.communicators()]:
             arrived = self.process.device.probe(-1, -1, context, take=True)
             if arrived is not None:
                 found.append(
@@ -163,7 +165,8 @@ class World:
         knows are its part."""
         device = self.process.device
         found = [
-            f"communicator {communicator.name or communicator.number} was not freed"
+            f"{f'communicator {name}' if (name := communicator.name) else communicator.label}"
+            f"{self.made_at(communicator)} was not freed"
             for communicator in self.communicators()[2:]
             if communicator.number and not communicator.freed
         ]
@@ -172,7 +175,7 @@ class World:
                 while (arrived := device.probe(-1, -1, communicator.context, take=True)) is not None:
                     found.append(
                         f"a message of {arrived.length} bytes from rank {arrived.source} with tag {arrived.tag} on "
-                        f"{communicator.name or communicator.number} was never received"
+                        f"{communicator.label} was never received"
                     )
         buffer = self.process.send_buffer
         if buffer is not None:
@@ -193,8 +196,10 @@ class World:
         if handler.function is not None:
             handler.function(place if place is not None else self.comm_self, code)
         elif handler is not handlers.ERRORS_RETURN:
-            where = getattr(place, "name", "")
-            text = f"{self.label}: {error.text}" + (f" (on {where})" if where else "")
+            name = getattr(place, "label", "") or getattr(place, "name", "")
+            site = self.call_site()
+            where = ", ".join([f"on {name}"] * bool(name) + [f"at {site}"] * bool(site))
+            text = f"{self.label}: {error.text}" + (f" ({where})" if where else "")
             print(text, file=sys.stderr, flush=True)
             self.abort(code & 0xFF or 1, text)
         return code

@@ -3,8 +3,9 @@
 import re
 
 import pytest
+from pairs import first_of
 
-from .jobs import together
+from .jobs import alone, mpicc, together
 
 pytest.importorskip("mpi4py")
 HEAD = """
@@ -192,3 +193,47 @@ time.sleep(10_000)
     done = python(2, text, device=device, timeout=500)
     assert done.returncode == 9, done.stderr
     assert "MPI_Abort on MPI_COMM_WORLD with code 9" in done.stderr
+
+
+LINES = """\
+#include <mpi.h>
+#include <string.h>
+
+int main(int argc, char **argv) {
+    int x = 0;
+    MPI_Comm copy;
+    if (!strcmp(argv[1], "early")) MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Init(&argc, &argv);
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    MPI_Send(&x, 1, MPI_INT, 7, 0, copy);
+    return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def lines(tmp_path_factory):
+    path = tmp_path_factory.mktemp("lines") / "lines"
+    path.with_suffix(".c").write_text(LINES)
+    mpicc("-g", f"{path}.c", "-o", str(path))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("when", "said"),
+    [
+        ("early", "lanai: error: MPI_Barrier: called before MPI_Init at lines.c:7\n"),
+        (
+            "later",
+            "rank 0: MPI_Send: dest is 7; it must be MPI_PROC_NULL or from 0 to 0 (on {}, at lines.c:10)\n",
+        ),
+    ],
+)
+def test_an_error_that_ends_the_job_names_its_source_line(lines, when, said):
+    assert alone(str(lines), when).stderr == said.format("communicator 2 of MPI_Comm_dup")
+
+
+@pytest.mark.parametrize("device", first_of("ideal", "mbcf"))
+def test_a_message_that_is_too_long_tells_both_sizes(device):
+    done = python(2, "w.Send(np.ones(8), 0) if w.rank else w.Recv(b, 1)", device=device)
+    assert "longer than the receive buffer of 32 bytes (it has 64 bytes)\n" in done.stderr

@@ -8,7 +8,7 @@ from .jobs import C, mpicc, together
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
     path = tmp_path_factory.mktemp("leaks") / "leaks"
-    mpicc(str(C / "leaks.c"), "-o", str(path))
+    mpicc("-g", str(C / "leaks.c"), "-o", str(path))
     return str(path)
 
 
@@ -16,13 +16,13 @@ def test_leaks_are_told_when_asked(program):
     done = together(2, program, options=["--report-leaks"])
     assert done.returncode == 0
     both = [
-        "communicator kept was not freed",
-        "a datatype of 12 bytes (vector) was not freed",
-        "a group of 2 processes was not freed",
+        "communicator kept, made at leaks.c:12, was not freed",
+        "a datatype of 12 bytes (vector), made at leaks.c:14, was not freed",
+        "a group of 2 processes, made at leaks.c:15, was not freed",
     ]
     second = [
         "a message of 4 bytes from rank 0 with tag 9 on MPI_COMM_WORLD was never received",
-        "a request of MPI_Irecv with rank 0, tag 33 was not freed",
+        "a request of MPI_Irecv with rank 0, tag 33, made at leaks.c:17, was not freed",
     ]
     expected = [f"lanai: leak: rank {rank}: {text}" for rank in (0, 1) for text in both]
     expected += [f"lanai: leak: rank 1: {text}" for text in second]
@@ -37,5 +37,26 @@ def test_and_not_otherwise(program):
 def test_a_file_that_was_not_closed_is_told(tmp_path):
     text = f"from mpi4py import MPI; MPI.File.Open(MPI.COMM_WORLD, {str(tmp_path / 'file')!r}, 9)"
     done = together(2, "python", "-c", text, options=["--report-leaks"])
-    told = [f"lanai: leak: rank {rank}: the file {str(tmp_path / 'file')!r} was not freed" for rank in (0, 1)]
-    assert sorted(done.stderr.splitlines()) == told
+    told = f"the file {str(tmp_path / 'file')!r}, made at <string>:1, was not freed"
+    assert sorted(done.stderr.splitlines()) == [f"lanai: leak: rank {rank}: {told}" for rank in (0, 1)]
+
+
+def test_requests_and_communicators_can_be_told_apart():
+    text = """
+from mpi4py import MPI
+world = MPI.COMM_SELF.Dup()
+kept = world.Split()
+requests = [world.Isend(b"done", 0, tag) for tag in (5, 5, 6)]
+world.Recv(bytearray(4), 0, 5)
+"""
+    done = together(1, "python", "-c", text, options=["--report-leaks"])
+    copy = "communicator 2 of MPI_Comm_dup"
+    told = [
+        f"{copy}, made at <string>:3, was not freed",
+        "communicator 3 of MPI_Comm_split, made at <string>:4, was not freed",
+        f"a message of 4 bytes from rank 0 with tag 5 on {copy} was never received",
+        f"a message of 4 bytes from rank 0 with tag 6 on {copy} was never received",
+        "a request of MPI_Isend with rank 0, tag 5, made at <string>:5, was not freed (2 times)",
+        "a request of MPI_Isend with rank 0, tag 6, made at <string>:5, was not freed",
+    ]
+    assert done.stderr.splitlines() == [f"lanai: leak: rank 0: {text}" for text in told]

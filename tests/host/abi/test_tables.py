@@ -20,7 +20,7 @@ def test_a_thing_may_have_several_handles(kind):
     assert table.handle_of(thing) == second
     table.remove(second)
     assert not table.has(thing)
-    assert table.made() == [other]
+    assert [value for value, _ in table.made()] == [other]
     with pytest.raises(tables.BadHandle):
         table[first]
     assert table[table.handle_of(thing)] is thing  # a new one

@@ -69,7 +69,7 @@ def MPI_Is_thread_main() -> bool:
 
 @anywhere
 def MPI_Abort(comm: Any, errorcode: int) -> None:
-    text = f"{abi.world.label}: MPI_Abort on {comm.name or 'a communicator'} with code {errorcode}"
+    text = f"{abi.world.label}: MPI_Abort on {comm.label} with code {errorcode}"
     print(text, file=sys.stderr, flush=True)
     abi.world.abort(errorcode, text)
 

@@ -43,7 +43,7 @@ def _own_communicator(comm: Communicator, filename: str) -> Communicator:
     link = creation_link(comm, _OPEN)
 
     def steps() -> Steps:
-        own.number_agreed((yield from agree(link)))
+        own.number_agreed((yield from agree(link)), link.call)
 
     launch(link, steps()).wait()
     return own
