@@ -8,7 +8,7 @@ from ..block import NicBlock
 from .csr import CONTROL
 from .csr import Control as ControlBits
 
-RESET_SLOTS = 32  # longer than any answer of host memory that is still under way
+RESET_SLOTS = 32
 
 
 class Control(NicBlock):

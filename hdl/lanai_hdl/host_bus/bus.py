@@ -9,9 +9,10 @@ from ..config import NicConfig
 from ..control.csr import CONTROL
 from ..lbus.lbus import LbusMaster
 from ..lbus.masters import PIO
+from .answers import AnswerGuard
 from .clock import HostClock
 from .csr import HOST_BUS
-from .master import BusMaster
+from .master import READ_AHEAD, BusMaster
 from .ports import BurstPort, HostMemoryPort, PioPort
 from .target import PioTarget, RegisterAccess, window_member
 
@@ -31,6 +32,7 @@ class HostBus(NicBlock):
 
     def __init__(self, config: NicConfig):
         self.config = config
+        self.target, self.master = PioTarget(config), BusMaster(config)
         super().__init__(
             {
                 "pio": In(PioPort()),
@@ -63,15 +65,17 @@ class HostBus(NicBlock):
     def elaborate(self, platform):
         m = Module()
         m.submodules.clock = clock = HostClock(self.config)
-        m.submodules.target = target = PioTarget(self.config)
-        master = BusMaster(self.config)
-        m.submodules.master = ResetInserter(self.reset)(master)
+        target, master = self.target, self.master
+        m.submodules.target, m.submodules.master = target, ResetInserter(self.reset)(master)
         for name in ("pio", "lbus", "registers", *window_member(self.config)):
             wiring.connect(m, wiring.flipped(getattr(self, name)), getattr(target, name))
-        for name in ("engine", "mem"):
-            wiring.connect(m, wiring.flipped(getattr(self, name)), getattr(master, name))
+        m.submodules.answers = answers = AnswerGuard(READ_AHEAD)
+        wiring.connect(m, wiring.flipped(self.engine), master.engine)
+        wiring.connect(m, master.mem, answers.i)
+        wiring.connect(m, answers.o, wiring.flipped(self.mem))
         free = Signal()
         m.d.comb += [
+            answers.reset.eq(self.reset),
             free.eq(~target.granted & ~master.granted),
             clock.run.eq(~free),
             target.tick.eq(clock.tick),
@@ -82,7 +86,7 @@ class HostBus(NicBlock):
             self.fault.eq(target.fault),
             self.begun.eq(master.begun),
             self.beat.eq(master.beat),
-            self.idle.eq(target.idle & master.idle & free),
+            self.idle.eq(target.idle & master.idle & free & answers.drained),
         ]
         with m.If(free):
             m.d.sync += [target.granted.eq(target.want), master.granted.eq(master.want & ~target.want)]

@@ -37,13 +37,14 @@ class PioPort(wiring.Signature):
 class HostMemoryPort(wiring.Signature):
     """The NIC's accesses to host memory, seen from the NIC.
 
-    A word access ("beat") is made in a slot with `valid` and `ready`; until then it holds. `addr`
-    is a word-aligned bus address, `burst` the beats left in this burst, this one included. Every
-    beat, write or read, is answered in order by one slot of `rvalid`, in a later slot than the
-    beat's, with `rdata` (big-endian value) for a read and `rerror` if the host refused. The time
-    that a host's memory needs for the first word of a burst is counted by the NIC
-    (`NicConfig.read_setup`), so an answer in the very next slot is normal. Resetting the NIC
-    (CONTROL.RESET) discards answers: a beat must be answered within 16 slots.
+    A word access ("beat") is made in a slot with `valid` and `ready`. Until then it holds, but for a
+    reset of the NIC (CONTROL.RESET), which withdraws it. `addr` is a word-aligned bus address,
+    `burst` the beats left in this burst, this one included. Every beat, write or read, is answered
+    in order by one slot of `rvalid`, in a later slot than the beat's, with `rdata` (big-endian
+    value) for a read and `rerror` if the host refused. The time that a host's memory needs for the
+    first word of a burst is counted by the NIC (`NicConfig.read_setup`), so an answer in the very
+    next slot is normal. An answer may come any number of slots later. It is due after a reset too:
+    the NIC discards it, and makes no beat before it has come.
     """
 
     def __init__(self):

@@ -1,6 +1,6 @@
 """The host bus over a serial line: frames to PIO accesses, memory accesses to frames."""
 
-from amaranth.hdl import Array, Cat, Module, Signal
+from amaranth.hdl import Array, Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -73,7 +73,8 @@ class UartBridge(wiring.Component):
     both as frames on a serial line.
 
     The host may ask for up to UNANSWERED reads before it has had the answer to the first. An access
-    on `mem` is passed on and answered one at a time, so the host's software sees them in order.
+    on `mem` is passed on and answered one at a time, so the host's software sees them in order. It
+    is kept here from when it is taken: its frame leaves whole, even if the NIC is reset meanwhile.
     Frames of unknown kind are dropped. Nothing here counts time: a board's figures are the board's.
 
     Parameters
@@ -132,9 +133,10 @@ class UartBridge(wiring.Component):
 
     def _to_host(self, m, frames):
         """PIO answers first: the host waits for them. A memory access waits in `mem` until its
-        frame can go."""
+        frame can go. So none that was withdrawn before a PIO answer leaves behind that answer."""
         m.submodules.answers = answers = Queue(32, UNANSWERED)
-        asking = Signal()  # a memory access has gone out and its answer has not come
+        asking = Signal()  # a memory access was taken and its answer has not come
+        access = Signal(FrameLayout)  # the memory access
         frame = frames.payload
         m.d.comb += frame.be.eq(0xF)
         m.d.comb += [answers.i.valid.eq(self.pio.rvalid), answers.i.payload.eq(self.pio.rdata)]
@@ -149,6 +151,14 @@ class UartBridge(wiring.Component):
                 with m.Elif(rose):
                     m.next = "interrupt"
                 with m.Elif(self.mem.valid & ~asking):
+                    m.d.comb += self.mem.ready.eq(1)
+                    m.d.sync += [
+                        asking.eq(1),
+                        access.kind.eq(Mux(self.mem.write, FrameKind.MEMORY_WRITE, FrameKind.MEMORY_READ)),
+                        access.addr.eq(self.mem.addr),
+                        access.data.eq(self.mem.wdata),
+                        access.be.eq(self.mem.be),
+                    ]
                     m.next = "memory"
             with m.State("pio"):
                 m.d.comb += [frames.valid.eq(1), frame.kind.eq(FrameKind.PIO_DATA), frame.data.eq(answers.o.payload)]
@@ -161,18 +171,8 @@ class UartBridge(wiring.Component):
                     m.d.sync += rose.eq(0)
                     m.next = "choose"
             with m.State("memory"):
-                m.d.comb += [
-                    frames.valid.eq(1),
-                    frame.addr.eq(self.mem.addr),
-                    frame.data.eq(self.mem.wdata),
-                    frame.be.eq(self.mem.be),
-                    frame.kind.eq(FrameKind.MEMORY_READ),
-                    self.mem.ready.eq(frames.ready),
-                ]
-                with m.If(self.mem.write):
-                    m.d.comb += frame.kind.eq(FrameKind.MEMORY_WRITE)
+                m.d.comb += [frames.valid.eq(1), frame.eq(access)]
                 with m.If(frames.ready):
-                    m.d.sync += asking.eq(1)
                     m.next = "choose"
         with m.If(self.mem.rvalid):
             m.d.sync += asking.eq(0)

@@ -84,3 +84,35 @@ async def a_packet_goes_to_the_host(dut):
     for _ in range(100):
         await pins.step()
     assert dut.idle.value, "with its work done the NIC comes to rest"
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+@cocotb.parametrize(latency=[1, 100])
+async def a_transfer_cut_off_by_a_reset_leaves_the_next_one_alone(dut, latency):
+    """However late host memory answers."""
+    program = Program().copy("SCRATCH2", "HDMA_HOST").copy("SCRATCH4", "HDMA_LOCAL").store(HDMA_LENGTH=SIZE)
+    program.copy("SCRATCH3", "HDMA_START").wait(Event.HOST_DMA_DONE).store(HOST_SIGNAL=1).wait(Event.DOORBELL)
+    host, memory, _ = await surroundings(dut, program)
+    memory.latency, chance, pins = latency, random.Random(latency), CocotbPins(dut, "pio")
+
+    async def start(address, direction):
+        await host.write_register("CONTROL", Control.RESET)
+        for name, value in (("SCRATCH2", address), ("SCRATCH3", direction), ("SCRATCH4", 0x1000)):
+            await host.write_register(name, value)
+        await host.write_register("CONTROL", Control.RUN)
+
+    async def moved(data):
+        """Down to the NIC and up again, elsewhere."""
+        memory.load(0x9001, data)
+        await start(0x9001, HostDmaStart.TO_SRAM)
+        await signalled(host)
+        await start(0xA002, HostDmaStart.TO_HOST)
+        await signalled(host)
+        return memory.dump(0xA002, SIZE)
+
+    for n in range(30):
+        await start(0x5003, (HostDmaStart.TO_SRAM, HostDmaStart.TO_HOST)[n % 2])
+        for _ in range(chance.randrange(300)):
+            await pins.step()
+        data = chance.randbytes(SIZE)
+        assert await moved(data) == data

@@ -10,7 +10,8 @@ from abc import ABC, abstractmethod
 import pytest
 
 from lanai_hdl.barrier.csr import BARRIER
-from lanai_hdl.machine import REGISTERS_HOST, SRAM_HOST, Control, host_offset
+from lanai_hdl.machine import REGISTERS_HOST, SRAM_HOST, Control, Event, HostDmaStart, host_offset
+from lanai_hdl.program import Program
 from lanai_sim.engines.base import NEVER, Access, Cable, EventKind, Layout
 from lanai_sim.engines.rtl import RtlEngine
 from lanai_sim.kernel.cluster import Cluster
@@ -28,8 +29,54 @@ print(b.raw[1000:1032].decode(), flush=True)
 """
 
 
+SIZE, SRAM = 256, 0x4000  # longer than a burst that the reset waits for
+OLD, NEW, NONE = b"ABCD" * (SIZE // 4), b"WXYZ" * (SIZE // 4), b"...." * (SIZE // 4)
+SLOT = 10**9 // NIC.slot_khz  # picoseconds
+
+
+async def start(bus, memory, direction, data):
+    """What a driver does first, with an image that is there already: reset, parameters, run."""
+    to_sram = direction == HostDmaStart.TO_SRAM
+    await bus.write(host_offset("CONTROL"), int(Control.RESET))
+    memory.view[:SIZE] = data if to_sram else NONE
+    await bus.write_block(SRAM_HOST + SRAM, NONE if to_sram else data)
+    await bus.write(host_offset("SCRATCH2"), memory.bus_address)
+    await bus.write(host_offset("SCRATCH3"), int(direction))
+    await bus.write(host_offset("CONTROL"), int(Control.RUN))
+
+
+async def cut_off(bus, cuts):
+    """Cuts transfers of both directions off, by a RESET some slots after they began. How many bytes they
+    had moved."""
+    transfer = Program().copy("SCRATCH2", "HDMA_HOST").store(HDMA_LOCAL=SRAM, HDMA_LENGTH=SIZE)
+    transfer.copy("SCRATCH3", "HDMA_START").wait(Event.HOST_DMA_DONE).store(SCRATCH0=1).wait(Event.DOORBELL)
+    await bus.write_block(SRAM_HOST, b"".join(word.to_bytes(4, "big") for word in transfer.words))
+    old, new, moved = bus.allocate(4096), bus.allocate(4096), set()
+    both = [HostDmaStart.TO_SRAM, HostDmaStart.TO_HOST]
+    for slots in cuts:
+        direction, after = both[slots % 2], both[slots // 2 % 2]
+        await start(bus, old, direction, OLD)
+        await bus.elapse(slots * SLOT)
+        await bus.write(host_offset("CONTROL"), int(Control.RESET))
+        await bus.read(host_offset("ID"))  # the write is posted
+        left = bytes(old.view)
+        await start(bus, new, after, NEW)
+        while await bus.read(host_offset("SCRATCH0")) != 1:
+            pass
+        assert await bus.read(host_offset("HDMA_ERRORS")) == 0
+        assert await bus.read_block(SRAM_HOST + SRAM, SIZE) == NEW
+        assert bytes(new.view) == NEW + bytes(4096 - SIZE)
+        assert bytes(old.view) == left, "written after the reset"
+        count = left.count(b"ABCD") * 4
+        assert left == OLD[:count] + NONE[count:] + bytes(4096 - SIZE)
+        if direction == HostDmaStart.TO_HOST:
+            moved.add(count)
+    return moved
+
+
 class EngineContract(ABC):
     implementation: type
+    cuts = range(0, 240, 3)  # slots of a transfer before a reset
 
     @abstractmethod
     def make(self, layout):
@@ -134,6 +181,14 @@ class EngineContract(ABC):
         assert task.result == (errors, errors)
         assert cluster.engine.refused(0) == errors * 4  # each word of the burst
         cluster.close()
+
+    def test_a_transfer_cut_off_by_a_reset_leaves_the_next_one_alone(self):
+        """Whenever the reset comes: the next transfer is right, and host memory has whole words only."""
+        cluster = Cluster(PAIR, NIC, self.make)
+        task = cluster.spawn(0, lambda bus: cut_off(bus, self.cuts))
+        cluster.run()
+        cluster.close()
+        assert {0, SIZE} < task.result, "the transfers are cut off in their midst, too"
 
     def test_dma_reaches_another_process(self):
         """The NIC reads from and writes to memory of a child of ours, at its own addresses."""

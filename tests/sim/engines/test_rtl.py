@@ -43,6 +43,7 @@ class TestRtlWithoutSkipping(EngineContract):
 @pytest.mark.bench
 class TestPysim(EngineContract):
     implementation = PysimEngine
+    cuts = (3, 90, 111, 150, 231)
 
     def make(self, layout):
         return PysimEngine(layout)

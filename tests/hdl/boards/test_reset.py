@@ -1,0 +1,90 @@
+"""A board's NIC is reset while its host DMA is on the serial line: the next transfer is right, and
+host memory has whole words only."""
+
+import asyncio
+import dataclasses
+
+import pytest
+
+from lanai_hdl.boards import find
+from lanai_hdl.machine import Control, Event, HostDmaStart, host_offset
+from lanai_hdl.program import Program
+from lanai_hdl.uart.frame import FRAME_BYTES
+from lanai_host.bus.serial import SerialBus
+from lanai_sim.fpga.board_rtl import VerilatedBoard
+
+SRAM, SIZE = 0x4000, 8
+OLD, NEW, NONE = b"AAAABBBB", b"CCCCDDDD", b"\xee" * SIZE
+TO_SRAM, TO_HOST = HostDmaStart.TO_SRAM, HostDmaStart.TO_HOST
+DIVISOR = 8
+BEGIN = 4  # the address of the branch into the stores
+STORE_SLOTS, STORE_BYTES = 4, 8
+STORES = 10 * FRAME_BYTES * DIVISOR // STORE_SLOTS  # they take as long as a frame on the line
+
+
+def program():
+    """The processor writes a register up to STORES times, and begins the transfer that SCRATCH2 and
+    SCRATCH3 name."""
+    made = Program().again()
+    for _ in range(STORES):
+        made.store(SCRATCH1=1)
+    made.copy("SCRATCH2", "HDMA_HOST").store(HDMA_LOCAL=SRAM, HDMA_LENGTH=SIZE).copy("SCRATCH3", "HDMA_START")
+    return made.wait(Event.HOST_DMA_DONE).store(SCRATCH0=1).wait(Event.DOORBELL)
+
+
+async def start(bus, memory, direction, data, stores):
+    """What a driver does first, with an image that is there already: reset, parameters, run."""
+    await bus.write(host_offset("CONTROL"), Control.RESET)
+    memory.view[:SIZE] = data if direction == TO_SRAM else NONE
+    await bus.write_block(SRAM, NONE if direction == TO_SRAM else data)
+    after = Program().again(BEGIN + 8 + STORE_BYTES * (STORES - stores)).words
+    await bus.write(BEGIN, after[1])
+    await bus.write(host_offset("SCRATCH2"), memory.bus_address)
+    await bus.write(host_offset("SCRATCH3"), direction)
+    await bus.write(host_offset("CONTROL"), Control.RUN)
+
+
+async def cut_off(bus, old, new, direction, next_direction, reads, stores):
+    """What the first transfer has written to host memory. It is cut off some frames after its
+    processor was started, which began it after some stores."""
+    await start(bus, old, direction, OLD, stores)
+    for _ in range(reads):
+        await bus.read(host_offset("ID"))
+    await bus.write(host_offset("CONTROL"), Control.RESET)
+    if direction == TO_HOST:
+        await bus.read(host_offset("ID"))  # what the NIC has sent until its answer is served before it
+    left = bytes(old.view)
+    await start(bus, new, next_direction, NEW, 0)
+    while await bus.read(host_offset("SCRATCH0")) != 1:
+        pass
+    assert await bus.read(host_offset("HDMA_ERRORS")) == 0
+    assert await bus.read_block(SRAM, SIZE) == NEW
+    assert bytes(new.view) == NEW + bytes(4096 - SIZE)
+    assert bytes(old.view) == left, "written after the reset"
+    assert left[:4] in (OLD[:4], NONE[:4]), "a torn word"
+    assert left[4:8] in (OLD[4:], NONE[4:]), "a torn word"
+    assert not any(left[SIZE:])
+    return left[:SIZE]
+
+
+async def cut_off_everywhere(line, direction, next_direction):
+    """The RESET comes in any bit of the first frame that the NIC sends, and of those behind it."""
+    bus, left = SerialBus(line), set()
+    old, new = bus.allocate(4096), bus.allocate(4096)
+    for n, word in enumerate(program().words):
+        await bus.write(4 * n, word)
+    for reads in range(3):
+        for stores in range(0, STORES, 2):
+            left.add(await cut_off(bus, old, new, direction, next_direction, reads, stores))
+    return left
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize(("direction", "next_direction"), [(TO_SRAM, TO_SRAM), (TO_SRAM, TO_HOST), (TO_HOST, TO_SRAM)])
+def test_a_transfer_cut_off_by_a_reset_leaves_the_next_one_alone(direction, next_direction):
+    board = find("ulx3s-85f")
+    config = board.config.but(sram_size=32 * 1024)
+    with VerilatedBoard(dataclasses.replace(board, config=config, baud=1000 * config.slot_khz // DIVISOR)) as line:
+        left = asyncio.run(cut_off_everywhere(line, direction, next_direction))
+    if direction == TO_HOST:
+        assert {NONE, OLD[:4] + NONE[4:]} <= left, "cut off before a word, and behind one"

@@ -1,0 +1,118 @@
+"""The NIC is reset while its DMA is on the serial line: no word of the old transfer gets into the next
+one, and the host sees whole frames only."""
+
+import pytest
+from amaranth import Module
+from amaranth.lib import wiring
+
+from lanai_hdl.bfm import Bench, stream_get, stream_put
+from lanai_hdl.config import NicConfig
+from lanai_hdl.control.control import RESET_SLOTS
+from lanai_hdl.host_bus.bus import HostBus
+from lanai_hdl.uart import UartBridge
+from lanai_hdl.uart.frame import FRAME_BYTES, Frame, FrameKind
+
+from .line import Line, clocks
+
+DIVISOR = 4
+BYTE = 10 * DIVISOR  # slots of a byte on the line
+WORDS = 2
+OLD, NEW = 0x1000, 0x2000  # where the transfer that is cut off and the next one are in host memory
+THINKS = 30  # slots that the host takes to answer
+BEAT = 2 * FRAME_BYTES * BYTE + THINKS  # slots of one access of host memory
+
+
+class Board:
+    """The host bus of a NIC at the end of a serial line, and a host that serves its memory there."""
+
+    def __init__(self):
+        self.bus, self.bridge, top = HostBus(NicConfig(sram_size=4096)), UartBridge(DIVISOR), Module()
+        top.submodules.bus, top.submodules.bridge = self.bus, self.bridge
+        wiring.connect(top, self.bridge.pio, self.bus.pio)
+        wiring.connect(top, self.bus.mem, self.bridge.mem)
+        self.bench = Bench(top, 10_000_000)
+        self.line = Line(self.bridge, DIVISOR)
+        self.memory = {}
+
+    async def serve(self, context):
+        while True:
+            frame = await self.line.frame(context)
+            await clocks(context, THINKS)
+            if frame.kind is FrameKind.MEMORY_WRITE:
+                assert frame.be == 0b1111
+                self.memory[frame.addr] = frame.data
+            else:
+                assert frame.kind is FrameKind.MEMORY_READ
+            answer = Frame(FrameKind.MEMORY_ANSWER, data=self.memory.get(frame.addr, 0))
+            await self.line.send(context, answer.to_bytes())
+
+    async def reset(self, context):
+        engine = self.bus.engine
+        for signal in (engine.burst.valid, engine.write.valid, engine.read.ready):
+            context.set(signal, 0)
+        context.set(self.bus.reset, 1)
+        await context.tick().repeat(RESET_SLOTS)
+        context.set(self.bus.reset, 0)
+
+    async def begin(self, context, write, address, words):
+        """Ask for a burst; offer the words, or room for them."""
+        engine = self.bus.engine
+        await stream_put(context, engine.burst, [{"write": write, "word": address // 4, "words": len(words)}])
+        if write:
+            await stream_put(context, engine.write, [{"data": word, "be": 0b1111} for word in words])
+
+    async def transfer(self, context, write, address, words):
+        await self.begin(context, write, address, words)
+        if not write:
+            got = await stream_get(context, self.bus.engine.read, len(words))
+            assert [(word.data, word.error) for word in got] == [(word, 0) for word in words]
+        while not context.get(self.bus.idle):
+            await context.tick()
+
+
+async def cut_off(board, context, phase, writes, writes_next):
+    """One transfer is cut off `phase` slots after it was begun; the next one must be right."""
+    old = [0xA0A1A2A3 + (phase << 8) + n for n in range(WORDS)]
+    new = [0xC0C1C2C3 + (phase << 8) + n for n in range(WORDS)]
+    board.memory.clear()
+    if not writes:
+        board.memory.update({OLD + 4 * n: word for n, word in enumerate(old)})
+    if not writes_next:
+        board.memory.update({NEW + 4 * n: word for n, word in enumerate(new)})
+    await board.begin(context, writes, OLD, old)
+    context.set(board.bus.engine.read.ready, 1)
+    await context.tick().repeat(phase)
+    await board.reset(context)
+    await board.transfer(context, writes_next, NEW, new)
+    whole = {OLD + 4 * n: word for n, word in enumerate(old)} | {NEW + 4 * n: word for n, word in enumerate(new)}
+    assert board.memory.items() <= whole.items(), f"phase {phase}: {board.memory}"
+    assert all(board.memory[NEW + 4 * n] == word for n, word in enumerate(new)), f"phase {phase}: {board.memory}"
+
+
+def play(phases, writes, writes_next):
+    board = Board()
+
+    async def bench(context):
+        for phase in phases:
+            await cut_off(board, context, phase, writes, writes_next)
+
+    board.bench.add_background(board.line.listen)
+    board.bench.add_background(board.serve)
+    board.bench.add(bench)
+    board.bench.run()
+
+
+@pytest.mark.parametrize("writes", [False, True])
+def test_a_transfer_cut_off_leaves_the_next_one_alone(writes):
+    """In the first, a middle and the last byte of a request, and of an answer."""
+    play((BYTE // 2 + BYTE * n for n in (0, 5, 8, 9, 14, 17)), writes, writes_next=not writes)
+    play((BYTE // 2 + BYTE * n for n in (1, 16)), writes, writes_next=writes)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("writes", [False, True])
+@pytest.mark.parametrize("writes_next", [False, True])
+def test_in_whichever_bit(writes, writes_next):
+    """In each bit of the first access, and of the second up to its answer; in any of its slots."""
+    phases = range(1, BEAT + FRAME_BYTES * BYTE, DIVISOR)
+    play((phase + n % DIVISOR for n, phase in enumerate(phases)), writes, writes_next)
