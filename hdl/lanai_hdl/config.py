@@ -49,6 +49,7 @@ class NicConfig:
     pio_write_setup: int = 3  # ... a PIO write's first word of each line
     pio_line: int = 32  # combined writes end at multiples of this (NP-59)
     latency_timer: int = 32  # clocks that a master's burst may run on while PIO waits
+    pio_turn: int = 32  # clocks that a master waits before it goes ahead of PIO
     blocked_slots: int = 0  # a packet waiting this long for a buffer is given up; 0: never
     blocked_action: BlockedAction = BlockedAction.DROP
     blocks: tuple[BlockConfig, ...] = ()  # optional blocks
@@ -74,6 +75,7 @@ class NicConfig:
         for count in ("read_setup", "write_setup", "pio_read_setup", "pio_write_setup"):
             self._within(count, 1, 255)
         self._within("latency_timer", 1, 255)
+        self._within("pio_turn", 1, 255)
         self._within("blocked_slots", 0, 2**31)
         self._check_blocks()
 

@@ -47,6 +47,7 @@ def test_presets_are_the_machines_they_name():
         ({"host_bus_khz": 70_000}, "host_bus_khz=70000 must be a whole number from 1 to 66000"),
         ({"hdma_queue": 0}, "hdma_queue=0 must be"),
         ({"pio_line": 24}, "pio_line=24 must be a power of two"),
+        ({"pio_turn": 0}, "pio_turn=0 must be a whole number from 1 to 255"),
         ({"frobs": 1}, "no parameter 'frobs'"),
         (
             {"blocks": (Remote(), Receiver())},

@@ -18,8 +18,10 @@ from .target import PioTarget, RegisterAccess, window_member
 
 
 class HostBus(NicBlock):
-    """`PioTarget` and `BusMaster` on one bus: one owner at a time, PIO first, for as long as it
-    wants.
+    """`PioTarget` and `BusMaster` on one bus: one owner at a time, PIO first.
+
+    A master that has waited for `pio_turn` bus clocks goes before the next PIO access: it gets the bus
+    when the access under way ends.
 
     Members are theirs: `pio`, `lbus`, `registers`, `window`; `engine`, `mem`; events `read`,
     `wrote`, `begun`, `beat`; `fault`, an event of the slot before; `idle`. `reset` resets the
@@ -74,6 +76,7 @@ class HostBus(NicBlock):
         wiring.connect(m, master.mem, answers.i)
         wiring.connect(m, answers.o, wiring.flipped(self.mem))
         free = Signal()
+        waited = Signal(range(self.config.pio_turn + 1))  # bus clocks, by the master
         m.d.comb += [
             answers.reset.eq(self.reset),
             free.eq(~target.granted & ~master.granted),
@@ -81,6 +84,7 @@ class HostBus(NicBlock):
             target.tick.eq(clock.tick),
             master.tick.eq(clock.tick),
             master.contended.eq(target.want),
+            target.leave.eq(waited == self.config.pio_turn),
             self.read.eq(target.read),
             self.wrote.eq(target.wrote),
             self.fault.eq(target.fault),
@@ -89,10 +93,17 @@ class HostBus(NicBlock):
             self.idle.eq(target.idle & master.idle & free & answers.drained),
         ]
         with m.If(free):
-            m.d.sync += [target.granted.eq(target.want), master.granted.eq(master.want & ~target.want)]
+            m.d.sync += [
+                target.granted.eq(target.want & ~(master.want & target.leave)),
+                master.granted.eq(master.want & (~target.want | target.leave)),
+            ]
         with m.Else():
             m.d.sync += [
                 target.granted.eq(target.granted & target.want),
                 master.granted.eq(master.granted & master.want),
             ]
+        with m.If(~master.want | master.granted):
+            m.d.sync += waited.eq(0)
+        with m.Elif(clock.tick & ~target.leave):
+            m.d.sync += waited.eq(waited + 1)
         return m

@@ -59,7 +59,8 @@ def window_member(config: NicConfig):
 class PioTarget(wiring.Component):
     """Takes the host's accesses, charges them what the bus costs, performs them.
 
-    Members: `pio`; `lbus`; `registers`; `want`, `granted`, `tick` of the host bus. A write costs
+    Members: `pio`; `lbus`; `registers`; `want`, `granted`, `tick` of the host bus; `leave`: give the
+    bus up after the access under way. The next access is charged from the start. A write costs
     `pio_write_setup` clocks and one more; one clock if it follows on the last one while the bus is
     kept, in the same line of `pio_line` bytes (writes combined by the host: NP-59). A read costs
     `pio_read_setup` and one more, and what the NIC takes. Two writes to the SRAM may wait for their
@@ -84,6 +85,7 @@ class PioTarget(wiring.Component):
                 "want": Out(1),
                 "granted": In(1),
                 "tick": In(1),
+                "leave": In(1),
                 "read": Out(1),
                 "wrote": Out(1),
                 "fault": Out(1),
@@ -178,14 +180,17 @@ class PioTarget(wiring.Component):
     def _take(self, m):
         """State IDLE: takes the access that is offered."""
         m.d.comb += self.idle.eq(~self.pio.valid & ~self.behind & (self.linger == 0))
-        m.d.comb += [self.pio.ready.eq(1), self.want.eq(self.linger != 0)]
+        lingers = (self.linger != 0) & ~self.leave
+        m.d.comb += [self.pio.ready.eq(1), self.want.eq(lingers)]
         m.d.sync += [
             self.access.write.eq(self.pio.write),
             self.access.addr.eq(self.pio.addr),
             self.access.wdata.eq(self.pio.wdata),
             self.access.be.eq(self.pio.be),
-            self.charge.eq(self._cost(self.follows, self.linger)),
+            self.charge.eq(self._cost(self.follows, lingers)),
         ]
+        with m.If(self.leave):
+            m.d.sync += self.linger.eq(0)
         with m.If(self.pio.valid):
             m.next = "CHARGE"
 
@@ -262,10 +267,10 @@ class PioTarget(wiring.Component):
         bits = len(self.window.addr)
         return addr[bits:] == self.config.host_window.offset >> bits
 
-    def _cost(self, follows, linger):
+    def _cost(self, follows, lingers):
         """Clocks that the access now offered will be charged."""
         config, pio = self.config, self.pio
-        combined = (linger != 0) & (follows != 0) & (pio.addr[2:] == follows[2:])
+        combined = lingers & (follows != 0) & (pio.addr[2:] == follows[2:])
         write = Mux(combined, 1, config.pio_write_setup + 1)
         return Mux(pio.write, write, config.pio_read_setup + 1)
 

@@ -1,0 +1,127 @@
+"""PIO and the bus master take turns: neither keeps the other off the host bus."""
+
+import pytest
+from amaranth import Module
+from amaranth.asserts import AnySeq
+from amaranth.hdl import Assert, Assume, Signal
+from amaranth.lib import wiring
+
+from lanai_hdl.bfm import Bench, HostMemory, PioHost, PysimPins, SramModel, stream_get, stream_put
+from lanai_hdl.config import NicConfig
+from lanai_hdl.host_bus.bus import HostBus
+
+CONFIG = NicConfig(sram_size=8192)
+CLOCK = CONFIG.slot_khz // CONFIG.host_bus_khz  # slots
+WORDS = 8
+ACCESS = CONFIG.pio_read_setup + 6  # clocks of the longest PIO access, and of the grant behind it
+
+
+class Contended:
+    """A host that accesses the NIC with `gap` slots between, while an engine asks for bursts."""
+
+    def __init__(self, config, access, gap, bursts):
+        self.bus = HostBus(config)
+        self.access, self.gap, self.bursts = access, gap, bursts
+        self.waits, self.done = [], 0  # slots that each burst waited; PIO accesses
+        self.bench = Bench(self.bus, 40_000)
+
+    async def sram(self, context):
+        self.sram = SramModel(PysimPins(context, self.bus.lbus), 8192)
+        await self.sram.serve()
+
+    async def memory(self, context):
+        await HostMemory(PysimPins(context, self.bus.mem)).serve()
+
+    async def host(self, context):
+        host = PioHost(PysimPins(context, self.bus.pio))
+        while True:
+            await self.access(host, self.done)
+            self.done += 1
+            for _ in range(self.gap):
+                await context.tick()
+
+    async def engine(self, context):
+        await context.tick().repeat(50)
+        for _ in range(self.bursts):
+            await stream_put(context, self.bus.engine.burst, [{"write": 0, "word": 0x400, "words": WORDS}])
+            waited = 0
+            while not context.get(self.bus.begun):
+                await context.tick()
+                waited += 1
+            self.waits.append(waited)
+            await stream_get(context, self.bus.engine.read, WORDS)
+
+    def run(self):
+        for server in (self.sram, self.memory, self.host):
+            self.bench.add_background(server)
+        self.bench.add(self.engine)
+        self.bench.run()
+
+
+async def write(host, number):
+    await host.write(4 * (number % 1024), number)
+
+
+async def read(host, number):
+    await host.read(4 * (number % 1024))
+
+
+@pytest.mark.parametrize("access", [write, read])
+@pytest.mark.parametrize("gap", [0, 1, 2, 3, 4, 5, 6, 8])
+def test_a_master_gets_the_bus_however_often_the_host_asks(access, gap):
+    one = Contended(CONFIG, access, gap, bursts=3)
+    one.run()
+    assert max(one.waits) <= CLOCK * (CONFIG.pio_turn + ACCESS), one.waits
+    assert one.done >= 3, "the host goes on"
+    if access is write:
+        for number in range(one.done - 2):
+            assert int.from_bytes(one.sram.data[4 * number : 4 * number + 4], "big") == number
+
+
+@pytest.mark.parametrize("turn", [1, 8, 255])
+def test_how_long_is_a_parameter(turn):
+    one = Contended(CONFIG.but(pio_turn=turn), write, 0, bursts=3)
+    one.run()
+    assert CLOCK * (turn - 1) <= min(one.waits)
+    assert max(one.waits) <= CLOCK * (turn + ACCESS)
+
+
+class TurnSpec(wiring.Component):
+    """Any accesses of the host and any bursts; SRAM and registers grant within MOST_REFUSED slots:
+    a master that wants the bus has it within LONGEST slots."""
+
+    TURN, SETUP, MOST_REFUSED = 2, 1, 1
+    # The turn; an access: its clocks, two writes before it that wait for their grants, its own grant, its answer.
+    LONGEST = TURN + SETUP + 1 + 2 * (MOST_REFUSED + 2) + MOST_REFUSED + 1
+
+    def __init__(self):
+        super().__init__({})
+
+    def elaborate(self, platform):
+        m = Module()
+        clocks = dict.fromkeys(("slot_khz", "host_bus_khz", "link_kbytes"), 33_000)
+        costs = dict.fromkeys(("read_setup", "write_setup", "pio_read_setup", "pio_write_setup"), self.SETUP)
+        config = NicConfig(sram_size=4096, latency_timer=1, pio_turn=self.TURN, pio_line=8, **clocks, **costs)
+        m.submodules.dut = dut = HostBus(config)
+        pio, engine, mem = dut.pio, dut.engine, dut.mem
+        for signal in (pio.valid, pio.write, pio.addr, pio.be, engine.burst.valid, engine.burst.payload.as_value(),
+                       engine.write.valid, engine.read.ready, mem.ready, mem.rvalid):  # fmt: skip
+            m.d.comb += signal.eq(AnySeq(len(signal)))
+        for port in (dut.lbus, dut.registers):
+            m.d.comb += port.grant.eq(AnySeq(1))
+            refused = Signal(range(self.MOST_REFUSED + 2))
+            m.d.sync += refused.eq(0)
+            with m.If(port.request & ~port.grant):
+                m.d.comb += Assume(refused < self.MOST_REFUSED)
+                m.d.sync += refused.eq(refused + 1)
+        waits = Signal(range(self.LONGEST + 2))
+        m.d.sync += waits.eq(0)
+        with m.If(dut.master.want & ~dut.master.granted):
+            m.d.sync += waits.eq(waits + 1)
+        m.d.comb += Assert(waits <= self.LONGEST)
+        return m
+
+
+def test_a_master_has_the_bus_within_a_bound(prove):
+    """Bounded: the longest wait may begin in any of the first slots."""
+    prove(TurnSpec(), mode="bmc", depth=TurnSpec.LONGEST + 10)
