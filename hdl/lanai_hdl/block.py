@@ -35,7 +35,8 @@ class NicBlock(wiring.Component):
 
     A block whose configuration has `first_bytes` receives the packets that begin with one of them. It
     has the members ``packets_in``, ``In(stream.Signature(Part))``, and ``packets_out``,
-    ``Out(stream.Signature(Flit))``, its packets to the wire.
+    ``Out(stream.Signature(Flit))``, its packets to the wire. One whose configuration has `taps_link`
+    has the members ``wire_tx``, ``wire_rx``, ``tx``, ``rx`` of `barrier.tap.LinkTap`.
 
     Attributes
     ----------
@@ -47,16 +48,12 @@ class NicBlock(wiring.Component):
     host_window : true if the block serves the part of the host's window that its configuration
         names; it then has a member ``window``, ``In(RegisterAccess())``, whose address counts from
         the start of that part
-    taps_link : true if the block stands between the link and the parts that send and receive
-        packets; it then has the members ``wire_tx``, ``wire_rx``, ``tx``, ``rx`` of
-        `barrier.tap.LinkTap`. One block of a NIC may
     """
 
     survives_reset = False
     lbus_master = None
     bus_engine = False
     host_window = False
-    taps_link = False
 
     def connect_registers(self, bank) -> Iterable[Any]:
         """Statements that join the block with its registers in `bank`: a `RegisterFile`, which passes

@@ -36,6 +36,8 @@ class BlockConfig(ABC):
         before_synthesis: Yosys's commands for the block of a board's top, once it has been read.
         rests: true if the block has `NicBlock.wakes`.
         first_bytes: of the packets that the block receives. No two blocks of a NIC may have the same.
+        taps_link: true if the block stands between the link and the parts that send and receive
+            packets. One block of a NIC may.
         host_window: the part of the host's PIO window that the block serves, if any. One block of a
             NIC may have one.
     """
@@ -46,6 +48,7 @@ class BlockConfig(ABC):
     before_synthesis: ClassVar[tuple[str, ...]] = ()
     rests: ClassVar[bool] = False
     first_bytes: ClassVar[tuple[int, ...]] = ()
+    taps_link: ClassVar[bool] = False
 
     def check(self, config: NicConfig) -> None:
         """Raise `UserError` if a NIC with the other parameters of `config` cannot have the block."""

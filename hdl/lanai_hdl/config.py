@@ -89,6 +89,9 @@ class NicConfig:
         windows = [block.name for block in self.blocks if block.host_window is not None]
         if len(windows) > 1:
             raise UserError(f"blocks: {' and '.join(windows)} both want a part of the host's window; one may have it")
+        taps = [block.name for block in self.blocks if block.taps_link]
+        if len(taps) > 1:
+            raise UserError(f"blocks: {' and '.join(taps)} both want to stand on the link; one may")
         self._check_first_bytes()
         for block in self.blocks:
             block.check(self)

@@ -242,7 +242,7 @@ class Nic(wiring.Component):
         ]
 
     def _connect_link(self, m):
-        tap = next((block for block in self.blocks.values() if block.taps_link), None)
+        tap = next((self.blocks[one.name] for one in self.config.blocks if one.taps_link), None)
         if tap is None:
             wiring.connect(m, wiring.flipped(self.link_tx), self.transmitter.link)
             wiring.connect(m, wiring.flipped(self.link_rx), self.receiver.link)

@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 
+from lanai_hdl.barrier.config import BarrierTree
 from lanai_hdl.block_config import BlockConfig
 from lanai_hdl.config import PRESETS, NicConfig, lanai41
 from lanai_hdl.csr.declare import RegisterBlock
@@ -64,6 +65,17 @@ def test_bad_parameters_are_quoted(change, message):
     with pytest.raises(UserError) as error:
         lanai41().but(**change)
     assert message in str(error.value)
+
+
+@dataclasses.dataclass(frozen=True)
+class OtherTree(BarrierTree):
+    name = "other"
+    declares = RegisterBlock("Another")
+
+
+def test_two_blocks_on_the_link_are_refused():
+    with pytest.raises(UserError, match="barrier and other both want to stand on the link"):
+        NicConfig(blocks=(BarrierTree(), OtherTree()))
 
 
 def test_a_config_does_not_change():

@@ -18,8 +18,6 @@ class BarrierBlock(NicBlock):
     that another is.
     """
 
-    taps_link = True
-
     def __init__(self, config: NicConfig):
         self.port = BarrierPort(config)
         flags = dict.fromkeys(("changed", "resent", "damaged", "idle"), Out(1))

@@ -16,6 +16,7 @@ class BarrierTree(BlockConfig):
 
     name = "barrier"
     declares = BARRIER
+    taps_link = True
 
     def build(self, config):
         from .block import BarrierBlock

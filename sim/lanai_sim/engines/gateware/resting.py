@@ -43,7 +43,7 @@ class RestingBlock(NicBlock):
     def __init__(self, block: Any, reset: Signal) -> None:  # Amaranth's members are known at run time only
         self.block = block
         self.lbus_master, self.bus_engine = block.lbus_master, block.bus_engine
-        self.host_window, self.taps_link = block.host_window, block.taps_link
+        self.host_window = block.host_window
         self.reset: Value = Const(0) if block.survives_reset else reset
         self.state_clk, self.input_clk, self.awake, self.unsettled = Signal(), Signal(), Signal(), Signal()
         contract: Any = super()
