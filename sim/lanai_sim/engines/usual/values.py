@@ -10,6 +10,7 @@ from ..designs import Design
 from . import rewrite, slot
 
 PATH = Path(__file__).with_name("values.txt")
+LIMITER = "transmitter.limiter.held"  # the tokens of a link at rest, which depend on the NIC's clock
 HEAD = (
     "# Registers of a NIC and their usual values, those that differ most often first.\n"
     "# Written by `lanai replay usual`.\n"
@@ -35,7 +36,9 @@ def written(values: Mapping[str, int]) -> str:
 def of(design: Design) -> Mapping[str, int]:
     """Those that the model of this design is rewritten for. A model of the gateware as it is
     synthesized stays as Verilator makes it."""
-    return known() if isinstance(design.config, NicConfig) and not design.as_synthesized else {}
+    if not isinstance(design.config, NicConfig) or design.as_synthesized:
+        return {}
+    return {**known(), LIMITER: 4 * design.config.slot_khz}
 
 
 def key(usual: Mapping[str, int]) -> tuple[object, ...]:

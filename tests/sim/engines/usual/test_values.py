@@ -1,12 +1,14 @@
 import pytest
 
 from lanai_hdl.config import lanai41
+from lanai_hdl.link.limiter import RateLimiter
 from lanai_hdl.switch_config import SwitchConfig
 from lanai_sim.engines import designs
 from lanai_sim.engines.designs import NIC_TOP, Design
 from lanai_sim.engines.elaboration import elaborate
 from lanai_sim.engines.usual import rewrite, values
 from lanai_sim.engines.verilated import Model, verilate
+from lanai_sim.machine.presets import PRESETS
 from lanai_sim.studies.recordings import RECORDINGS
 
 
@@ -33,6 +35,13 @@ def test_only_models_of_nics_for_the_engine_are_rewritten():
     assert values.of(Design(lanai41())) == values.of(Design(lanai41(), probes=True)) == values.known() != {}
     assert values.of(Design(lanai41(), as_synthesized=True)) == {}
     assert values.of(Design(SwitchConfig(ports=4))) == {}
+
+
+@pytest.mark.parametrize("preset", sorted(PRESETS))
+def test_a_link_at_rest_has_the_tokens_of_its_own_clock(preset):
+    """On every NIC an idle slot is as usual."""
+    nic = PRESETS[preset]()
+    assert values.of(Design(nic)) == {**values.known(), values.LIMITER: RateLimiter(nic).price}
 
 
 def test_a_key_changes_with_the_values():
