@@ -93,8 +93,9 @@ class Lookup(wiring.Component):
             page_write.en.eq(self.page_write),
         ]
         m.submodules.walker = walker = self.walker
+        self._told = Signal()  # the walker, of all writes
         self._connect_walker(m)
-        idle = [walker.idle]
+        idle = [walker.idle, self._told]
         for n in range(self.ports):
             m.submodules[f"answering_{n}"] = answering = self.answering[n]
             wiring.connect(m, wiring.flipped(self.port(n)), answering.port)
@@ -114,11 +115,19 @@ class Lookup(wiring.Component):
         return m
 
     def _connect_walker(self, m):
-        """A question may bring what stood in the tables two slots before."""
+        """A question may bring what stood in the tables two slots before. So the walker is told of a write
+        two slots later."""
         walker = self.walker
-        changed, before = Signal(), Signal(2)
-        m.d.comb += changed.eq(self.exposure_write | self.page_write)
-        m.d.sync += before.eq(Cat(changed, before[0]))
-        m.d.comb += [walker.forget.eq(changed | before.any()), self.missed.eq(walker.missed)]
+        write = Signal(data.StructLayout({"changes": 1, "owner": len(walker.owner)}))
+        before = Signal.like(write)
+        m.d.sync += [write.changes.eq(self.exposure_write | self.page_write), before.eq(write)]
+        with m.If(self.exposure_write | self.page_write):
+            m.d.sync += write.owner.eq(self.owner)
+        m.d.comb += [
+            self._told.eq(~write.changes & ~before.changes),
+            walker.forget.eq(before.changes),
+            walker.owner.eq(before.owner),
+            self.missed.eq(walker.missed),
+        ]
         wiring.connect(m, wiring.flipped(self.engine), walker.engine)
         wiring.connect(m, walker.bus, wiring.flipped(self.bus))

@@ -1,6 +1,6 @@
 """Pages of walked exposures: read from directories in host memory, and kept."""
 
-from amaranth import Array, Cat, Module, Mux, Signal
+from amaranth import Array, Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -37,16 +37,50 @@ class WalkPort(wiring.Signature):
         )
 
 
+class Sweep:
+    """Goes through the lines of a walker's table after each `forget`; one object for each elaboration.
+
+    `at`, the line that the table's read port shows while the walker `looks`; `next`, the line to read
+    while it rests; `named(owner)`, a line of this owner is to be emptied; `ended`.
+    """
+
+    def __init__(self, m, walker, number_bits):
+        swept = Signal(number_bits + 1, name="swept")  # lines
+        shown = Signal(name="shown")  # line `at` was read in the slot before
+        processes = walker.config.processes
+        self.owners = Signal(processes, init=(1 << processes) - 1, name="forgotten")
+        self.looks, self.next = Signal(name="looks"), Signal(number_bits, name="next_swept")
+        self.at, self.ended = swept[:number_bits], swept[number_bits]
+        last = Signal(name="sweeps_last")
+        m.d.comb += [
+            self.looks.eq(shown & ~walker.busy),
+            self.next.eq(self.at + self.looks),
+            last.eq(self.looks & self.at.all()),
+        ]
+        m.d.sync += shown.eq(~walker.busy & ~walker.forget & ~self.ended & ~last)
+        with m.If(walker.forget):
+            owner = walker.owner if processes > 1 else Const(0, 1)
+            m.d.sync += [swept.eq(0), self.owners.bit_select(owner, 1).eq(1)]
+        with m.Elif(self.looks):
+            m.d.sync += swept.eq(swept + 1)
+            with m.If(last):
+                m.d.sync += self.owners.eq(0)
+
+    def named(self, owner):
+        return self.owners.bit_select(owner, 1) if len(owner) else self.owners
+
+
 class Walker(wiring.Component):
     """Answers one question after the other, by a line of its table if that has the page, else by one
     word of host memory.
 
     It reads between bursts of `engine`, on the same port of the bus. What it has read becomes a line.
 
-    Each `forget` makes the walker empty its table, from the first line on, a line in each slot in which
-    it works on no question. Until that is done no line answers a question, but the one that was read
-    for it. So a line that was read before a `forget`, or by a question begun before, is emptied before
-    it could answer.
+    Each `forget` names an owner. The walker then sweeps its table from the first line on: it looks at a
+    line in each slot but the first in which it works on no question, and empties the lines of the owners
+    that were named since the last whole sweep. Until the sweep has ended, a question of such an owner is
+    answered by no line but the one that was read for it. So a line that was read before a `forget`, or
+    by a question begun before, is emptied before it could answer. Lines of other owners stay.
 
     Parameters
     ----------
@@ -57,10 +91,12 @@ class Walker(wiring.Component):
     -------
     port_<n> : ``In(WalkPort())``
     engine : ``In(BurstPort())``; bus : ``Out(BurstPort())``
-    forget : ``In(1)``, lines may be wrong, and so may the directory of a question that asks in this slot
-        or before: no later question is answered by what was read for them
+    forget : ``In(1)``, lines of `owner` may be wrong, and so may the directory of a question of that
+        owner that asks in this slot or before: no later question is answered by what was read for them
     missed : ``Out(1)``, a slot's event: a page is read from host memory
     idle : ``Out(1)``
+
+    After a reset all lines are emptied.
 
     Attributes, for proofs: `busy` with the question of port `chosen`, which is `entry`, `item`,
     `directory`; `outside`, that one may not be read; it `fetches` the word.
@@ -78,6 +114,7 @@ class Walker(wiring.Component):
                 "engine": In(BurstPort()),
                 "bus": Out(BurstPort()),
                 "forget": In(1),
+                "owner": In(range(max(config.processes, 2))),
                 "missed": Out(1),
                 "idle": Out(1),
             }
@@ -93,7 +130,7 @@ class Walker(wiring.Component):
         self._failed = Signal()  # the host refused
         fits, asked = Signal(), Signal()
         self._join(m)
-        page, hit, is_clean = self._line(m, fits)
+        page, hit, is_clean = self._line(m)
         ports = [self.port(n) for n in range(self.ports)]
         m.d.comb += [asked.eq(Cat(port.asks for port in ports).any()), self.busy.eq(1)]
         done = Signal()
@@ -150,34 +187,30 @@ class Walker(wiring.Component):
             self.outside.eq(~Array(port.inside for port in ports)[first]),
         ]
 
-    def _line(self, m, fits):
-        """The question's line: its page; whether that is the answer; whether the table is empty of
-        lines from before the last `forget`."""
+    def _line(self, m):
+        """The question's line: its page; whether that is the answer; whether no line is left from before
+        the last `forget` of its owner, for all lines."""
         number_bits = (self.lines - 1).bit_length()
-        tag = Cat(self.entry, self.item[number_bits:])
+        owner_bits = (self.config.processes - 1).bit_length()
+        tag = Cat(self.item[number_bits:], self.entry)  # the owner's number is on top
         line = data.StructLayout({"page": PAGE_BITS, "valid": 1, "tag": len(tag)})
         m.submodules.table = table = memory.Memory(shape=line, depth=self.lines, init=[])
         read, write = table.read_port(), table.write_port()
         word = data.View(layout(DirectoryWord), self.bus.read.payload.data)
-        emptied = Signal(range(self.lines + 1))  # lines that have been, since the last `forget`
-        is_clean = emptied[number_bits]
         number = self.item[:number_bits]
+        sweep = Sweep(m, self, number_bits)
+        named = sweep.named(read.data.tag[len(tag) - owner_bits :])
         m.d.comb += [
-            read.addr.eq(number),
-            write.en.eq(~self.busy | self._reads),
-            write.addr.eq(Mux(self._reads, number, emptied[:number_bits])),
+            read.addr.eq(Mux(self.busy, number, sweep.next)),
+            write.en.eq(self._reads | (sweep.looks & named)),
+            write.addr.eq(Mux(self._reads, number, sweep.at)),
             write.data.page.eq(word.page),
             write.data.valid.eq(self._reads & word.valid & ~self.bus.read.payload.error),
             write.data.tag.eq(tag),
         ]
-        with m.If(is_clean & ~self._reads):
-            m.d.comb += write.en.eq(0)
-        with m.If(self.forget):
-            m.d.sync += emptied.eq(0)
-        with m.Elif(~self.busy & ~is_clean):
-            m.d.sync += emptied.eq(emptied + 1)
-        hit = read.data.valid & (read.data.tag == tag) & (is_clean | self._fresh)
-        return read.data.page, hit, is_clean
+        usable = ~sweep.named(tag[len(tag) - owner_bits :]) | self._fresh
+        hit = read.data.valid & (read.data.tag == tag) & usable
+        return read.data.page, hit, sweep.ended
 
     def _join(self, m):
         """The bus is the engine's but for one word that is the walker's."""

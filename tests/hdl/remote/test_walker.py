@@ -216,6 +216,25 @@ def test_lines_with_the_same_number_take_turns():
     run(script)
 
 
+def test_a_write_of_one_process_leaves_the_lines_of_the_others():
+    """While the lines of the process are emptied, and behind that."""
+
+    async def script(context, host):
+        await host.empty(context)
+        mine, others = [(0, 1), (0, LINES - 1)], [(1, 0), (1, 3)]
+        for owner, item in mine + others:
+            assert len(await host.check(context, item * PAGE, owner=owner)) == 1
+        await host.set_page(context, 0, 0, 0)
+        for _ in range(2):
+            for owner, item in others:
+                assert await host.check(context, item * PAGE, owner=owner) == []
+            await host.empty(context)
+        for owner, item in mine:
+            assert len(await host.check(context, item * PAGE, owner=owner)) == 1
+
+    run(script)
+
+
 @pytest.mark.parametrize(
     ("bad", "status"), [(entry(0x11000, valid=0), Status.PAGE), (entry(FOREIGN), Status.PAGE), (0, Status.PAGE)]
 )
