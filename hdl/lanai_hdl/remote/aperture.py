@@ -6,12 +6,13 @@ from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..word_layout import layout
+from .cleared import Clearing
 from .packets import Op, Status
 from .parameters import RemoteParameters
 from .sequencer import NewEntry
+from .started import COMMAND_BITS
 from .streams import PLACE_BITS, StorePort, StreamBuffers, stream_bits, word_bits
 from .tables import APERTURE_PAGE_BITS, APERTURE_WORD_BITS, MAP_WORDS, MapPlaceWord, MapWord
-from .window import COMMAND_BITS
 
 
 class Aperture(wiring.Component):
@@ -19,8 +20,9 @@ class Aperture(wiring.Component):
     (SC-02).
 
     Each page of the aperture has a map, which its process writes: it says where at which peer the
-    page lies. An access through a page without one ends as `Status.INVALID`. The peer checks the
-    rest, as of any request. A load that has failed gives all ones.
+    page lies. Reset makes all maps invalid. An access through a page without a map ends as
+    `Status.INVALID`. The peer checks the rest, as of any request. A load that has failed gives all
+    ones.
 
     Members
     -------
@@ -29,6 +31,8 @@ class Aperture(wiring.Component):
     o : ``Out(stream)``, requests; `pending`: one is coming that must go before any command
     free, freed, index, read : of `StreamBuffers`
     answered : ``In(1)``, the load has ended with `status`, and read `word`
+    ready_next : ``Out(1)``, in the next slot no map is left from before the reset. Until that slot
+        there may be no access.
     idle : ``Out(1)``, nothing is stored or loaded that has not been answered
     """
 
@@ -47,6 +51,7 @@ class Aperture(wiring.Component):
                 "answered": In(1),
                 "status": In(Status),
                 "word": In(32),
+                "ready_next": Out(1),
                 "idle": Out(1),
             }
         )
@@ -78,9 +83,6 @@ class Aperture(wiring.Component):
             self.read.eq(buffers.read),
             self.pending.eq(buffers.pending | loads),
             self.idle.eq(buffers.idle & ~host.store & ~host.map & ~host.load),
-            write.addr.eq(host.place[APERTURE_WORD_BITS:]),
-            write.data.eq(host.word.replicate(MAP_WORDS)),
-            write.en.eq(Cat(mapped & ~host.field, mapped & host.field)),
             read.addr.eq(first[APERTURE_WORD_BITS:]),
             self.o.valid.eq(made),
             buffers.o.ready.eq(made & ~loads & self.o.ready),
@@ -90,8 +92,23 @@ class Aperture(wiring.Component):
             m.d.sync += asked.eq(0)
         with m.Elif(made & loads & self.o.ready):
             m.d.sync += asked.eq(1)
+        self._write_maps(m, write, mapped)
         self._request(m, loads, first, closed.words, read.data)
         return m
+
+    def _write_maps(self, m, write, mapped):
+        """The host writes half of a map; before that, each map is made invalid."""
+        m.submodules.clearing = clearing = Clearing(1 << APERTURE_PAGE_BITS)
+        host, ready = self.host, clearing.ready
+        half = Signal(layout(MapWord))
+        m.d.comb += [
+            half.eq(host.word),
+            half.valid.eq(host.word[layout(MapWord)["valid"].offset] & ready),
+            self.ready_next.eq(clearing.ready_next),
+            write.addr.eq(Mux(ready, host.place[APERTURE_WORD_BITS:], clearing.at)),
+            write.data.eq(half.as_value().replicate(MAP_WORDS)),
+            write.en.eq(Cat(~ready | (mapped & ~host.field), mapped & host.field)),
+        ]
 
     def _request(self, m, loads, first, words, mapped):
         """The request of `words` words from word `first` on, or of the load of that word."""

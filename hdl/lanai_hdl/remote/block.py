@@ -143,7 +143,10 @@ class RemoteAdapter(NicBlock):
         parts = [self.host, self.cutter, self.sequencer, self.sender, self.arrivals, self.server, self.lookup]
         if self.aperture is not None:
             parts.append(self.aperture)
-        cleared = Cat(part.ready_next for part in (self.lookup, self.sequencer, self.server))
+        clearing = [self.lookup, self.sequencer, self.server]
+        if self.aperture is not None:
+            clearing.append(self.aperture)
+        cleared = Cat(part.ready_next for part in clearing)
         m.d.sync += self._ready.eq(cleared.all())
         m.d.comb += self.idle.eq(
             Cat(part.idle for part in parts).all() & bursts.idle & (self._replies.level == 0) & self._ready

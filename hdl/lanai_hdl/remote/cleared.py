@@ -1,11 +1,35 @@
-"""A small memory that reset clears."""
+"""Memories that reset clears."""
 
-from amaranth import Module, Mux, Signal
+from amaranth import Module, Mux
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
 # For a small but wide memory, which Yosys would make of LUTs.
 IN_BLOCK_RAM = {"ram_style": "block"}
+
+
+class Clearing(wiring.Component):
+    """Names the entries of a memory of `depth` after a reset, one a slot, so that its owner can clear
+    them.
+
+    Members
+    -------
+    at : ``Out``, the entry to clear in this slot unless `ready`
+    ready : ``Out(1)``, all entries have been named
+    ready_next : ``Out(1)``, `ready` in the next slot
+    """
+
+    def __init__(self, depth):
+        self.depth = depth
+        super().__init__({"at": Out(range(max(depth, 2))), "ready": Out(1), "ready_next": Out(1)})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.d.comb += self.ready_next.eq(self.ready | (self.at == self.depth - 1))
+        m.d.sync += self.ready.eq(self.ready_next)
+        with m.If(~self.ready):
+            m.d.sync += self.at.eq(self.at + 1)
+        return m
 
 
 class ClearedMemory(wiring.Component):
@@ -42,18 +66,16 @@ class ClearedMemory(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.storage = storage = memory.Memory(shape=self.shape, depth=max(self.depth, 2), init=[])
+        m.submodules.clearing = clearing = Clearing(self.depth)
         write = storage.write_port()
-        at = Signal(range(max(self.depth, 2)))
         m.d.comb += [
+            self.ready.eq(clearing.ready),
+            self.ready_next.eq(clearing.ready_next),
             write.en.eq(~self.ready | self.write_en),
-            write.addr.eq(Mux(self.ready, self.write_addr, at)),
-            self.ready_next.eq(self.ready | (at == self.depth - 1)),
+            write.addr.eq(Mux(self.ready, self.write_addr, clearing.at)),
         ]
-        m.d.sync += self.ready.eq(self.ready_next)
         with m.If(self.ready):
             m.d.comb += write.data.eq(self.write_data)
-        with m.Else():
-            m.d.sync += at.eq(at + 1)
         for n in range(self.reads):
             port = storage.read_port(domain="comb")
             address, data = self.read(n)
