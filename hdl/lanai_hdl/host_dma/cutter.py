@@ -15,6 +15,8 @@ class BurstCutter(wiring.Component):
 
     Bursts end at multiples of `max_burst`, so none crosses a page. A burst is ready two slots after
     `load` or after the last was taken.
+
+    Attributes, for proofs: `word`, `left`, words that are in no burst yet.
     """
 
     load: In(1)
@@ -25,12 +27,12 @@ class BurstCutter(wiring.Component):
 
     def __init__(self, config: NicConfig):
         self.longest = config.max_burst // 4
+        self.word, self.left = Signal(30), Signal(LENGTH_BITS)
         super().__init__()
 
     def elaborate(self, platform):
         m = Module()
-        word = Signal(30)
-        left = Signal(LENGTH_BITS)
+        word, left = self.word, self.left
         room = Signal(range(self.longest + 1))  # words up to the boundary
         m.d.comb += room.eq(self.longest - (word % self.longest))
         with m.If(self.load):

@@ -17,9 +17,9 @@ class Making:
     """Registers of `PacketSender`, one object for each elaboration.
 
     `replies`, the packet is `reply`; else it is the request `entry`, number `index`. `op` and
-    `part`, the kind of the packet and of the word to come. `reads`, its data come from host memory,
-    at `address`; `stored_left` words come from a stream buffer. `spoiled`, the host refused a word.
-    `last_was_reply`, for whose turn it is.
+    `part`, the kind of the packet and of the word to come. `reads`, its data come from host memory;
+    `source` are the lower bits of their address. `stored_left` words come from a stream buffer.
+    `spoiled`, the host refused a word. `last_was_reply`, for whose turn it is.
     """
 
     def __init__(self):
@@ -33,7 +33,7 @@ class Making:
         self.reads = Signal()
         self.spoiled = Signal()
         self.stored_left = Signal(LENGTH_BITS - 2)
-        self.address = Signal(32)
+        self.source = Signal(2)
 
     def values(self, m, number, word):
         """The value of each part, by part; `number` is the NIC's, `word` a command's."""
@@ -67,15 +67,13 @@ class Making:
                 lookup.length.eq(entry.length),
             ]
 
-    def load(self, m, aligner, cutter, read):
+    def load(self, m, aligner, read):
         """How the words that are read become the packet's."""
         length = Mux(self.replies, self.reply.length, self.entry.length)
         m.d.comb += [
-            aligner.source.eq(self.address[:2]),
+            aligner.source.eq(self.source),
             aligner.target.eq(Mux(self.replies, self.reply.align, self.entry.offset[:2])),
             aligner.length.eq(length),
-            cutter.addr.eq(self.address),
-            cutter.length.eq(length),
             aligner.i.valid.eq(read.valid),
             aligner.i.payload.eq(read.payload),
             read.ready.eq(aligner.i.ready),

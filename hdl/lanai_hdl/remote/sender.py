@@ -8,13 +8,13 @@ from ..block_ram_queue import BlockRamQueue
 from ..config import NicConfig
 from ..host_bus.ports import BurstPort
 from ..host_dma.aligner import Aligner
-from ..host_dma.cutter import BurstCutter
 from ..link.flit import Flit, Kind
 from .lookup_port import LookupPort
 from .making import Making
 from .packets import Op, Status, appends
 from .parameters import RemoteParameters
 from .parts import Part
+from .reads import AllowedReads
 from .reply import Reply
 from .sequencer import INDEX_BITS, EntryRead
 from .tables import APERTURE_WORD_BITS, COMPARAND, COMPARAND_HIGH, OPERAND, OPERAND_HIGH
@@ -80,8 +80,13 @@ class PacketSender(wiring.Component):
         m.submodules.flits = flits = BlockRamQueue(Flit, depth)
         m.submodules.routes = routes = memory.Memory(shape=32, depth=max(self.config.peers, 2), init=[])
         m.submodules.aligner = aligner = Aligner()
-        m.submodules.cutter = cutter = BurstCutter(self.nic)
-        wiring.connect(m, cutter.o, wiring.flipped(self.bus.burst))
+        m.submodules.reads = self._reads = AllowedReads(self.nic)
+        m.d.comb += [
+            self._reads.allowed.eq(self.lookup.status == Status.OK),
+            self._reads.address.eq(self.lookup.address),
+            self._reads.length.eq(self.lookup.length),
+        ]
+        wiring.connect(m, self._reads.burst, wiring.flipped(self.bus.burst))
         wiring.connect(m, flits.o, wiring.flipped(self.o))
         self._routes(m, routes)
 
@@ -97,7 +102,7 @@ class PacketSender(wiring.Component):
         # HEAD may follow on TAKE at once, so the route is read before `entry` is there.
         route = self._route(m, routes, Mux(making.replies, making.reply.peer, self.sent.entry.peer))
         making.ask(m, self.lookup)
-        making.load(m, aligner, cutter, self.bus.read)
+        making.load(m, aligner, self.bus.read)
         out = Signal(Flit)
         m.d.comb += flits.i.payload.eq(out)
         words = making.values(m, self.number, self.words.data)
@@ -117,7 +122,7 @@ class PacketSender(wiring.Component):
             with m.State("LOOKUP"):
                 self._await_address(m, making)
             with m.State("BURST"):
-                m.d.comb += [aligner.load.eq(1), cutter.load.eq(1)]
+                m.d.comb += [aligner.load.eq(1), self._reads.read.eq(1)]
                 m.next = "WORDS"
             with m.State("WORDS"):
                 m.d.comb += flits.i.valid.eq(1)
@@ -179,7 +184,8 @@ class PacketSender(wiring.Component):
             m.next = "ASK"
 
     def _await_address(self, m, making):
-        m.d.sync += making.address.eq(self.lookup.address)
+        m.d.comb += self._reads.located.eq(self.lookup.done)
+        m.d.sync += making.source.eq(self.lookup.address[:2])
         with m.If(self.lookup.done):
             m.next = "WORDS"
             with m.If(self.lookup.status == Status.OK):
