@@ -6,8 +6,8 @@ from amaranth.lib import enum
 from .fifo import CONTROL_BYTES
 from .lookup_port import Need
 from .packets import WIDE_BYTES, Op
+from .started import COMMAND_BITS
 from .tables import FLAG_AT, FLAG_BYTES, RESULT_AT, WIDE_RESULT_AT
-from .window import COMMAND_BITS
 
 
 class Work(enum.Enum, shape=2):

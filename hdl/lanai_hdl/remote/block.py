@@ -97,7 +97,7 @@ class RemoteAdapter(NicBlock):
 
     def counts(self):
         counters, server, sender = REMOTE.counters, self.server, self.sender
-        yield Counts(counters.REMOTE_COMMANDS, self.cutter.begun)
+        yield Counts(counters.REMOTE_COMMANDS, self.host.begun)
         yield Counts(counters.REMOTE_PACKETS, sender.requested)
         yield Counts(counters.REMOTE_REPLIES, sender.replied)
         yield Counts(counters.REMOTE_SERVED, server.served)
@@ -180,6 +180,8 @@ class RemoteAdapter(NicBlock):
             server.oldest.eq(sequencer.oldest),
             server.oldest_status.eq(sequencer.oldest_status),
             sequencer.retire.eq(server.retire),
+            server.owner.eq(self.cutter.owner),
+            self.cutter.failing.eq(server.failing),
         ]
         for name in ("exposure_write", "page_write", "owner", "index", "field", "wdata"):
             m.d.comb += getattr(self.lookup, name).eq(getattr(host, name))

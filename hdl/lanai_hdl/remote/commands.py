@@ -1,39 +1,57 @@
 """Cuts the host's commands into requests."""
 
-from amaranth import Module, Mux, Signal
+from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..machine import PAGE_SIZE
 from ..word_layout import layout
 from .lookup_port import LENGTH_BITS
-from .packets import ATOMIC_BYTES, WIDE_BYTES, Atomic, Op, Status, appends
+from .packets import ATOMIC_BYTES, WIDE_BYTES, WINDOW, Atomic, Op, Status, appends
 from .parameters import RemoteParameters
 from .sequencer import NewEntry
+from .started import BUFFER_BITS, COMMAND_BITS, StartedPort
 from .tables import COMMAND_FIELDS, FIRST_OF_HEAD, CommandWord
-from .window import BUFFER_BITS, HeadRead
+from .window import PLACES, HeadPort
+
+TURN = WINDOW  # requests of a command behind which others' commands may go on, or more
+assert TURN >= WINDOW
+assert TURN & (TURN - 1) == 0
 
 
 class CommandCutter(wiring.Component):
-    """Runs commands in the order in which they were started.
+    """Cuts the commands of each process in the order in which they were started.
 
     A request's bytes lie in one page at the peer and in one page here, and in one piece of
     `payload` bytes at the side that is written. A command that means nothing ends as
     `Status.INVALID`; one of no bytes, and a NOP, ends well at once, unsent. Each request of an
     APPEND is a record of its own.
 
-    Members: `i`, numbers of command buffers; `head`; `o`; `begun`, `invalid`, events of a slot;
-    `idle`.
+    A turn of a command is `TURN` requests, and more if nothing else is to be done. Then it makes way
+    for commands of other processes, if there are some, and goes on when its process's turn comes
+    again. If a request of the command has been refused by then, the command ends. As no more than
+    `WINDOW` requests are outstanding, at most `WINDOW` + `TURN` - 1 are sent behind one that is
+    refused.
+
+    Members
+    -------
+    i : ``In(StartedPort())``
+    head : ``Out(HeadPort())``
+    failing : ``In(1)``, of the requests of the oldest command of process `owner` one has been refused
+    o : ``Out(stream)``
+    invalid : ``Out(1)``, a slot's event
+    idle : ``Out(1)``
     """
 
     def __init__(self, config: RemoteParameters):
         self.config = config
         super().__init__(
             {
-                "i": In(stream.Signature(BUFFER_BITS)),
-                "head": Out(HeadRead()),
+                "i": In(StartedPort()),
+                "head": Out(HeadPort()),
+                "owner": Out(range(max(config.processes, 2))),
+                "failing": In(1),
                 "o": Out(stream.Signature(NewEntry)),
-                "begun": Out(1),
                 "invalid": Out(1),
                 "idle": Out(1),
             }
@@ -47,14 +65,17 @@ class CommandCutter(wiring.Component):
         kept = {"head": head, "key": key, "offset": offset, "length": left, "local_offset": local_offset}
         length = Signal(LENGTH_BITS)
         status = Signal(Status)
-        m.d.comb += self.head.buffer.eq(buffer)
+        given = Signal(range(TURN + 1))  # requests of this turn, or TURN if there were more
+        turn_over = given[-1]
+        m.d.comb += self.owner.eq(buffer[COMMAND_BITS:])
+        m.d.comb += [self.head.buffer.eq(buffer), self.head.places.eq(Cat(kept[name] for name in PLACES))]
         self._entry(m, buffer, head, key, offset, left, local_offset, length, status)
         with m.FSM():
             with m.State("IDLE"):
-                m.d.comb += [self.i.ready.eq(1), self.idle.eq(~self.i.valid), self.begun.eq(self.i.valid)]
-                m.d.comb += self.head.buffer.eq(self.i.payload)
-                m.d.sync += buffer.eq(self.i.payload)
-                with m.If(self.i.valid):
+                m.d.comb += [self.i.take.eq(self.i.waiting), self.idle.eq(~self.i.waiting)]
+                m.d.comb += self.head.buffer.eq(self.i.buffer)
+                m.d.sync += [buffer.eq(self.i.buffer), given.eq(0)]
+                with m.If(self.i.waiting):
                     m.next = "LOAD"
             with m.State("LOAD"):
                 words = self.head.data
@@ -75,6 +96,14 @@ class CommandCutter(wiring.Component):
             with m.State("CUT"):
                 self._cut(m, head, offset, local_offset, left, length)
                 m.next = "GIVE"
+                with m.If(turn_over & self.failing):
+                    m.d.sync += left.eq(0)
+                with m.Elif(turn_over & self.i.others):
+                    m.next = "SAVE"
+            with m.State("SAVE"):
+                m.d.comb += [self.head.saves.eq(1), self.i.again.eq(self.head.saved)]
+                with m.If(self.head.saved):
+                    m.next = "IDLE"
             with m.State("GIVE"):
                 m.d.comb += self.o.valid.eq(1)
                 with m.If(self.o.ready):
@@ -82,6 +111,7 @@ class CommandCutter(wiring.Component):
                         offset.eq(offset + Mux(appends(head.op), 0, length)),
                         local_offset.eq(local_offset + length),
                         left.eq(left - length),
+                        given.eq(given + ~turn_over),
                     ]
                     m.next = "CUT"
                     with m.If(self.o.payload.entry.last):

@@ -5,8 +5,8 @@ from amaranth.lib import data
 
 from ..word_layout import layout
 from .packets import Op, Status
+from .started import COMMAND_BITS
 from .tables import TAG_BITS, FlagWord
-from .window import COMMAND_BITS
 
 
 class Ending:
@@ -15,9 +15,10 @@ class Ending:
     def _end_command(self, m):
         """The oldest command has ended: its flag is written."""
         with m.State("END"):
-            flag, worst = Signal(layout(FlagWord)), Signal(Status)
+            flag, worst, before = Signal(layout(FlagWord)), Signal(Status), self._worst.read(0)[1]
             m.d.comb += [
-                worst.eq(Mux(self._worst == Status.OK, self.oldest_status, self._worst)),
+                worst.eq(Mux(before == Status.OK, self.oldest_status, before)),
+                self._worst.write_data.eq(worst),
                 flag.status.eq(worst),
                 self.answered_store.eq(self.oldest.stored & (self.oldest.op != Op.READ)),
                 self.answered_load.eq(self.oldest.stored & (self.oldest.op == Op.READ)),
@@ -32,7 +33,7 @@ class Ending:
                 self._turn.eq(0),
             ]
             with m.If(~self.oldest.stored):
-                m.d.sync += self._worst.eq(worst)
+                m.d.comb += self._worst.write_en.eq(1)
             if self.config.streams:
                 self._end_stores(m, worst)
             m.next = "IDLE"

@@ -4,7 +4,7 @@ from amaranth.lib import data
 
 from .lookup_port import LENGTH_BITS
 from .packets import Atomic, Op
-from .window import BUFFER_BITS
+from .started import BUFFER_BITS
 
 
 class Entry(data.Struct):

@@ -116,7 +116,7 @@ class Moving:
                     m.d.comb += self._fifo_words.forget.eq(1)
                 with m.Case(Work.FLAG):
                     m.d.comb += [self.retire.eq(1), self.free.eq(1), self.refused.eq(self._status != Status.OK)]
-                    m.d.sync += self._worst.eq(Status.OK)
+                    m.d.comb += [self._worst.write_en.eq(1), self._worst.write_data.eq(Status.OK)]
 
     def _note_written(self, m):
         """A request has been carried out, or was refused: what of that concerns the control words that

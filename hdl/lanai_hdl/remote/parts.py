@@ -5,7 +5,7 @@ from amaranth.lib import enum
 
 from ..word_layout import layout
 from .packets import MARK, Op, ReplyWord, RequestWord, SizeWord, TargetWord
-from .window import COMMAND_BITS
+from .started import COMMAND_BITS
 
 
 class Part(enum.Enum, shape=4):

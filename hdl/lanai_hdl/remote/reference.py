@@ -200,7 +200,11 @@ def _keep_worst(here: ReferenceNic, process: int, status: Status) -> None:
 
 def run(nics: Mapping[int, ReferenceNic], source: int, process: int, command: ReferenceCommand) -> tuple[Status, int]:
     """Carry out a command of a process of NIC `source`. The status is that of the first packet that
-    failed, of a NOP that of a store that failed; the number is what an ATOMIC that succeeded found."""
+    failed, of a NOP that of a store that failed; the number is what an ATOMIC that succeeded found.
+
+    All packets are carried out, also those behind one that failed. The gateware need not send those
+    behind the first `WINDOW` of a command that has failed.
+    """
     config = nics[source].config
     appends = command.op in APPENDS
     if command.op is Op.NOP and command.peer < config.peers:

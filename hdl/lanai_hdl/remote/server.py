@@ -25,8 +25,9 @@ from .parameters import RemoteParameters
 from .reply import Reply
 from .sequencer import EntryRead
 from .served import MOST_WORDS, ServedPacket
+from .started import BUFFER_BITS, COMMAND_BITS
 from .tables import START
-from .window import BUFFER_BITS, CommandRead
+from .window import CommandRead
 from .written import WrittenWords
 
 EVENTS = ("served", "atomic", "refused", "duplicate", "ahead", "stale", "malformed", "no_room", "signalled")
@@ -46,6 +47,8 @@ class PacketServer(Judging, Moving, Ending, wiring.Component):
     replies : ``Out(stream)``
     answered, resolve, resolution, ended, oldest, oldest_status, retire : of `Sequencer`
     command : ``Out(CommandRead())``; ``free``, ``freed``: the command of this buffer has ended
+    failing : ``Out(1)``, of the requests of the oldest command of process `owner` one has been refused;
+        within the slot
     answered_store : ``Out(1)``, the stores of request `oldest` have ended; answered_load : the load,
         whose word is `loaded`
     enable : ``In(1)``; without it every packet is dropped
@@ -73,6 +76,8 @@ class PacketServer(Judging, Moving, Ending, wiring.Component):
                 "command": Out(CommandRead()),
                 "free": Out(1),
                 "freed": Out(BUFFER_BITS),
+                "owner": In(range(max(self.config.processes, 2))),  # not `process`: a class in SystemVerilog
+                "failing": Out(1),
                 "answered_store": Out(1),
                 "answered_load": Out(1),
                 "loaded": Out(32),
@@ -89,6 +94,7 @@ class PacketServer(Judging, Moving, Ending, wiring.Component):
         m = Module()
         m.submodules.order = self._order = ReceiveOrder(self.config)
         m.submodules.answers = self._answers = ClearedMemory(16, self.config.peers)
+        m.submodules.worst = self._worst = ClearedMemory(Status, self.config.processes, reads=2)
         m.submodules.found = self._found = FoundNumber()
         m.submodules.unit = self._unit = AtomicUnit()
         m.submodules.written = self._written = WrittenWords()
@@ -118,7 +124,6 @@ class PacketServer(Judging, Moving, Ending, wiring.Component):
         self._work = Signal(Work)
         self._step = Signal(Step)
         self._status = Signal(Status)  # of the work under way
-        self._worst = Signal(Status)  # of the command's requests
         self._left = Signal(range(len(CONTROL_FIELDS)))  # words to read behind this one
         self._locating = Signal()  # the answer of the lookup is awaited
         self._tail_follows = Signal()  # on the write under way
@@ -141,7 +146,7 @@ class PacketServer(Judging, Moving, Ending, wiring.Component):
         found, unit, written = self._found, self._unit, self._written
         first = packet.first
         m.d.comb += [
-            self.ready_next.eq(order.ready_next & answers.ready_next),
+            self.ready_next.eq(order.ready_next & answers.ready_next & self._worst.ready_next),
             answers.read(0)[0].eq(first.source),
             answers.write_addr.eq(first.source),
             answers.write_data.eq(first.sequence + 1),
@@ -169,6 +174,10 @@ class PacketServer(Judging, Moving, Ending, wiring.Component):
             written.left.eq(self._run.left),
             self.answered.index.eq(packet.answer.entry),
             self.freed.eq(self.oldest.buffer),
+            self._worst.read(0)[0].eq(self.oldest.buffer[COMMAND_BITS:]),
+            self._worst.write_addr.eq(self.oldest.buffer[COMMAND_BITS:]),
+            self._worst.read(1)[0].eq(self.owner),
+            self.failing.eq(self._worst.read(1)[1] != Status.OK),
             self.command.buffer.eq(self.oldest.buffer),
             self.command.field.eq(START),
             self.index.eq(self._at),

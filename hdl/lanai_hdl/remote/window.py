@@ -1,19 +1,20 @@
 """The adapter's part of the host's window: where processes leave commands, exposures and pages."""
 
 from amaranth import Array, Cat, Const, Module, Mux, Signal
-from amaranth.lib import data, memory, stream, wiring
+from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..host_bus.target import RegisterAccess
-from ..queue import LateEntryQueue
 from ..word_layout import layout
 from .parameters import RemoteParameters
+from .started import BUFFER_BITS, COMMAND_BITS, StartedCommands, StartedPort
 from .streams import StorePort
 from .tables import (
     APERTURE_AT,
     APERTURE_PAGES,
     APERTURE_WORD_BITS,
     BUSY_AT,
+    COMMAND_FIELDS,
     COMMAND_WORDS,
     COMMANDS,
     COMMANDS_AT,
@@ -32,9 +33,8 @@ from .tables import (
 )
 
 FIELD_BITS = (COMMAND_WORDS - 1).bit_length()
-COMMAND_BITS = (COMMANDS - 1).bit_length()
 HEAD_WORDS = LAST_OF_HEAD + 1 - FIRST_OF_HEAD
-BUFFER_BITS = COMMAND_BITS + 3  # a command buffer's number, with its process above
+PLACES = ("offset", "length", "local_offset")  # words of a head that move on as the command does
 
 
 class CommandRead(wiring.Signature):
@@ -44,12 +44,21 @@ class CommandRead(wiring.Signature):
         super().__init__({"buffer": Out(BUFFER_BITS), "field": Out(FIELD_BITS), "data": In(32)})
 
 
-class HeadRead(wiring.Signature):
+class HeadPort(wiring.Signature):
     """Reads the words of command buffer `buffer` from `FIRST_OF_HEAD` to `LAST_OF_HEAD` at once;
-    `data` has them in the next slot."""
+    `data` has them in the next slot. While it `saves`, `places` become the words `PLACES` of the buffer
+    once they are `saved`."""
 
     def __init__(self):
-        super().__init__({"buffer": Out(BUFFER_BITS), "data": In(data.ArrayLayout(32, HEAD_WORDS))})
+        super().__init__(
+            {
+                "buffer": Out(BUFFER_BITS),
+                "data": In(data.ArrayLayout(32, HEAD_WORDS)),
+                "saves": Out(1),
+                "saved": In(1),
+                "places": Out(data.ArrayLayout(32, len(PLACES))),
+            }
+        )
 
 
 class WindowPlace:
@@ -76,8 +85,8 @@ class HostSide(wiring.Component):
     Members
     -------
     window : ``In(RegisterAccess)``
-    started : ``Out(stream)``, numbers of command buffers, in the order in which they were started
-    head : ``In(HeadRead())``
+    started : ``Out(StartedPort())``, the commands that wait; begun : ``Out(1)``, a slot's event: one more
+    head : ``In(HeadPort())``
     read_<n> : ``In(CommandRead())``, n from 0 to 1
     free : ``In(1)``, the command in buffer `freed` has ended
     exposure_write, page_write, owner, index, field, wdata : to `Lookup`
@@ -94,10 +103,11 @@ class HostSide(wiring.Component):
         super().__init__(
             {
                 "window": In(RegisterAccess(config.host_window.size)),
-                "started": Out(stream.Signature(BUFFER_BITS)),
+                "started": Out(StartedPort()),
+                "begun": Out(1),
                 "read_0": In(CommandRead()),
                 "read_1": In(CommandRead()),
-                "head": In(HeadRead()),
+                "head": In(HeadPort()),
                 "free": In(1),
                 "freed": In(BUFFER_BITS),
                 "exposure_write": Out(1),
@@ -150,24 +160,30 @@ class HostSide(wiring.Component):
         store, store_head = words.write_port(), heads.write_port(granularity=32)
         read_head = heads.read_port()
         of_head = ((1 << place.field) >> FIRST_OF_HEAD)[:HEAD_WORDS]
+        saved = self.head.saved
         m.d.comb += [
             read_head.addr.eq(self.head.buffer),
             self.head.data.eq(read_head.data),
+            saved.eq(self.head.saves & ~write),
             store.addr.eq(Cat(place.field, place.buffer)),
             store.data.eq(self.window.wdata),
             store.en.eq(write),
-            store_head.addr.eq(place.buffer),
+            store_head.addr.eq(Mux(saved, self.head.buffer, place.buffer)),
             store_head.data.eq(self.window.wdata.replicate(HEAD_WORDS)),
             store_head.en.eq(write.replicate(HEAD_WORDS) & of_head),
         ]
+        with m.If(saved):
+            for name, value in zip(PLACES, self.head.places, strict=True):
+                at = COMMAND_FIELDS.index(name) - FIRST_OF_HEAD
+                m.d.comb += [store_head.data.word_select(at, 32).eq(value), store_head.en[at].eq(1)]
         for reader in (self.read_0, self.read_1):
             port = words.read_port()
             m.d.comb += [port.addr.eq(Cat(reader.field, reader.buffer)), reader.data.eq(port.data)]
 
     def _begin(self, m, buffer, begins):
-        m.submodules.queue = queue = LateEntryQueue(BUFFER_BITS, self.config.processes * COMMANDS)
-        wiring.connect(m, queue.o, wiring.flipped(self.started))
-        m.d.comb += [queue.i.valid.eq(begins), queue.i.payload.eq(buffer)]
+        m.submodules.commands = commands = StartedCommands(self.config)
+        wiring.connect(m, commands.o, wiring.flipped(self.started))
+        m.d.comb += [commands.put.eq(begins), commands.buffer.eq(buffer), self.begun.eq(commands.begun)]
 
     def _write_tables(self, m, place, written):
         """Exposures and page tables, which `Lookup` has."""

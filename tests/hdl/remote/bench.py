@@ -42,7 +42,8 @@ class Side:
     """One adapter. `pages` is its host's memory, a bytearray a bus page; other pages are refused.
     `sent` has its packets' words, `reads` the bus addresses of the words that it has read.
 
-    Its host has process 0 with `window` 1, page table entries 0 to 3 on pages 0x10000 to 0x10003.
+    Its host has process 0 with bus window 1, page table entries 0 to 3 on pages 0x10000 to 0x10003;
+    process 1 too, after `boot_second`, with window 2 and pages 0x20000 to 0x20003.
     """
 
     def __init__(self, number, *, timeout=2000, retries=3, config=SMALL):
@@ -189,22 +190,35 @@ class Side:
         dut = self.dut
         context.set(dut.control, ENABLE | self.number << NUMBER_SHIFT)
         context.set(dut.timeout, self.timeout | self.retries << 24)
-        context.set(dut.wdata, WINDOW_VALID | 1)
-        context.set(dut.set_window, 1)
-        await context.tick()
-        context.set(dut.set_window, 0)
+        await self._boot_process(context, 0)
         context.set(dut.set_route, 1)
         for peer in range(SMALL.peers):
             context.set(dut.peer, peer)
             context.set(dut.wdata, ROUTE + peer)
             await context.tick()
         context.set(dut.set_route, 0)
-        for index in range(4):
-            await self.write(context, page_at(0, index), 0x10000 + index)
+        await self._write_pages(context, 0)
 
-    async def expose(self, context, number, first, end, key=KEY, *, page=1, walked=0, **rights):
+    async def boot_second(self, context):
+        self.pages.update({0x20000 + n: bytearray(PAGE) for n in range(4)})
+        await self._boot_process(context, 1)
+        await self._write_pages(context, 1)
+
+    async def _boot_process(self, context, process):
+        dut = self.dut
+        context.set(dut.owner, process)
+        context.set(dut.wdata, WINDOW_VALID | process + 1)
+        context.set(dut.set_window, 1)
+        await context.tick()
+        context.set(dut.set_window, 0)
+
+    async def _write_pages(self, context, process):
+        for index in range(4):
+            await self.write(context, page_at(process, index), (process + 1 << 16) + index)
+
+    async def expose(self, context, number, first, end, key=KEY, *, process=0, page=1, walked=0, **rights):
         place = word(PlaceWord, key=key, page=page, walked=walked)
-        await self.write(context, exposure_at(0, number), first, end, place, word(Rights, valid=1, **rights))
+        await self.write(context, exposure_at(process, number), first, end, place, word(Rights, valid=1, **rights))
 
     async def expose_walked(self, context, number, first, end, **rights):
         """The pages behind entries 1 to 3 of the page table, by a directory in page 0x10004, which is
@@ -218,7 +232,7 @@ class Side:
 
     async def start(
         self, context, op, peer, exposure, offset, length, local=0, local_offset=0, *,
-        key=KEY, atomic=Atomic.SWAP, operand=0, comparand=0, wide=0, buffer=0,
+        key=KEY, atomic=Atomic.SWAP, operand=0, comparand=0, wide=0, buffer=0, process=0,
     ):  # fmt: skip
         """Start a command; gives the tag to wait for."""
         self._tag += 1
@@ -226,18 +240,19 @@ class Side:
         if wide:
             length, local_offset = operand >> 32, comparand >> 32
         words = (operand & MASK, comparand & MASK, head, key, offset, length, local_offset, self._tag)
-        await self.write(context, command_at(0, buffer), *words)
+        await self.write(context, command_at(process, buffer), *words)
         return self._tag
 
-    async def end(self, context, tag, buffer=0):
+    async def end(self, context, tag, buffer=0, process=0):
         """Wait for a command's flag; gives its status."""
-        at = FLAG_BYTES * buffer + FLAG_AT
-        while int.from_bytes(self.pages[0x10000][at : at + 3], "big") != tag:
+        at, flags = FLAG_BYTES * buffer + FLAG_AT, self.pages[process + 1 << 16]
+        while int.from_bytes(flags[at : at + 3], "big") != tag:
             await context.tick()
-        return Status(self.pages[0x10000][at + 3])
+        return Status(flags[at + 3])
 
-    async def command(self, context, *args, buffer=0, **options):
-        return await self.end(context, await self.start(context, *args, buffer=buffer, **options), buffer)
+    async def command(self, context, *args, buffer=0, process=0, **options):
+        tag = await self.start(context, *args, buffer=buffer, process=process, **options)
+        return await self.end(context, tag, buffer, process)
 
     def result(self, buffer=0, wide=0):
         """What the last ATOMIC of this buffer found."""

@@ -1,0 +1,102 @@
+"""Commands that the host has started: those of one process in order, processes in turn."""
+
+from amaranth import Cat, Const, Module, Mux, Signal
+from amaranth.lib import data, memory, wiring
+from amaranth.lib.wiring import In, Out
+
+from .parameters import RemoteParameters
+from .tables import COMMANDS
+
+COMMAND_BITS = (COMMANDS - 1).bit_length()
+BUFFER_BITS = COMMAND_BITS + 3  # a command buffer's number, with its process above
+
+
+class StartedPort(wiring.Signature):
+    """The commands that wait, seen from where they are. `buffer` is the next one's if one is `waiting`,
+    and may change until it is taken (`take`). `others`: one of another process than that of the command
+    that was taken last has waited since the slot before. With `again` the command that was taken last is
+    back, before all others of its process. That is allowed while there are `others`, and not in the slot
+    of `take`."""
+
+    def __init__(self):
+        super().__init__(
+            {"waiting": Out(1), "buffer": Out(BUFFER_BITS), "take": In(1), "others": Out(1), "again": In(1)}
+        )
+
+
+class StartedCommands(wiring.Component):
+    """A queue of command buffers for each process. The next command is the first one of the process
+    that comes first behind that of the last command, in cyclic order.
+
+    So between two commands of a process, or two turns of one, each other process has one at most.
+
+    Members
+    -------
+    put, buffer : ``In``, the command in this buffer is started. They are timing-critical, and go to
+        registers. No buffer may be started again before its command has ended.
+    o : ``Out(StartedPort())``, in the slot after `put` if no other one waits
+    begun : ``Out(1)``, a slot's event: a command was started in the slot before
+    """
+
+    put: In(1)
+    buffer: In(BUFFER_BITS)
+    o: Out(StartedPort())
+    begun: Out(1)
+
+    def __init__(self, config: RemoteParameters):
+        self.processes = config.processes
+        super().__init__()
+
+    def elaborate(self, platform):
+        m = Module()
+        owner_bits = (self.processes - 1).bit_length()
+        m.submodules.storage = storage = memory.Memory(shape=COMMAND_BITS, depth=self.processes * COMMANDS, init=[])
+        write, read = storage.write_port(), storage.read_port(domain="comb")
+        count = COMMAND_BITS + 1
+        heads, tails = (Signal(data.ArrayLayout(count, self.processes)) for _ in range(2))  # taken, and put
+        waits, any_waits = Signal(self.processes), Signal()
+        last, last_head = Signal(owner_bits), Signal(count)  # the last command: its process, and its place there
+        new, next_, ready = Signal(BUFFER_BITS), Signal(BUFFER_BITS), Signal()
+        next_head, new_tail = Signal(count), Signal(count)
+        of_new, taken = self._owner(new, owner_bits), self._owner(self.o.buffer, owner_bits)
+        chosen, others = self._choose(m, waits, last)
+        m.d.comb += [
+            waits.eq(Cat(head != tail for head, tail in zip(heads, tails, strict=True))),
+            any_waits.eq(waits.any()),
+            new_tail.eq(tails[of_new]),
+            write.addr.eq(Cat(new_tail[:COMMAND_BITS], of_new)),
+            write.data.eq(new),
+            write.en.eq(self.begun),
+            read.addr.eq(Cat(heads[chosen][:COMMAND_BITS], chosen)),
+            self.o.waiting.eq(ready | (self.begun & ~any_waits)),
+            self.o.buffer.eq(Mux(ready, next_, new)),
+        ]
+        m.d.sync += [
+            self.begun.eq(self.put),
+            new.eq(self.buffer),
+            next_.eq(Mux(any_waits, Cat(read.data, chosen), new)),
+            next_head.eq(Mux(any_waits, heads[chosen], new_tail)),
+            ready.eq((any_waits | self.begun) & ~self.o.take),
+            self.o.others.eq(others),
+        ]
+        with m.If(self.begun):
+            m.d.sync += tails[of_new].eq(new_tail + 1)
+        head = Mux(ready, next_head, new_tail)  # of the command that may be taken
+        with m.If(self.o.take):
+            m.d.sync += [last.eq(taken), last_head.eq(head)]
+        with m.If(self.o.take | self.o.again):
+            m.d.sync += heads[Mux(self.o.take, taken, last)].eq(Mux(self.o.take, head + 1, last_head))
+        return m
+
+    def _owner(self, buffer, bits):
+        return buffer[COMMAND_BITS:][:bits]
+
+    def _choose(self, m, waits, last):
+        """The process whose turn it is, of those that wait; whether one but the last waits."""
+        others, behind, chosen = Signal(self.processes), Signal(self.processes), Signal.like(last)
+        m.d.comb += others.eq(waits & ~(Const(1, self.processes) << last))
+        m.d.comb += behind.eq(waits & (Const(-2, self.processes) << last))
+        for process in reversed(range(self.processes)):
+            with m.If(Mux(behind.any(), behind, waits)[process]):
+                m.d.comb += chosen.eq(process)
+        return chosen, others.any()
