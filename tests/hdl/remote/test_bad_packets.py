@@ -22,8 +22,8 @@ def request(
     return [first, word(TargetWord, key=key, exposure=exposure, entry=3), size, offset, *data]
 
 
-def reply(op, status=Status.OK, *, entry=0, sequence=0, data=()):
-    first = word(RequestWord, mark=MARK, op=op, source=SOURCE, sequence=sequence)
+def reply(op, status=Status.OK, *, entry=0, sequence=0, source=SOURCE, data=()):
+    first = word(RequestWord, mark=MARK, op=op, source=source, sequence=sequence)
     return [first, word(ReplyWord, status=status, entry=entry), *data]
 
 

@@ -90,6 +90,42 @@ def test_answers_are_those_of_the_reference():
     assert seen == {Status.OK, Status.EXPOSURE, Status.KEY, Status.RIGHT, Status.RANGE, Status.PAGE}
 
 
+def test_a_process_without_a_window_gets_no_address():
+    """Its pages are of the number that the window would have."""
+    dut, answers = Lookup(SMALL, 1), []
+
+    async def ask(context):
+        port = dut.port_0
+        while not context.get(dut.ready):
+            await context.tick()
+        for owner in range(2):
+            words = (0, PAGE, word(PlaceWord, key=0, page=0), word(Rights, valid=1, read=1))
+            for field, value in enumerate(words):
+                for signal, content in ((dut.owner, owner), (dut.field, field), (dut.wdata, value)):
+                    context.set(signal, content)
+                context.set(dut.exposure_write, 1)
+                await context.tick()
+            context.set(dut.exposure_write, 0)
+            for signal, content in ((dut.page_write, 1), (dut.wdata, owner + 1 << 16)):
+                context.set(signal, content)
+            await context.tick()
+            context.set(dut.page_write, 0)
+        for valid in (0, 1):
+            context.set(dut.windows, [{"nibble": owner + 1, "valid": valid} for owner in range(2)])
+            for owner, need in ((0, Need.READ), (1, Need.READ), (0, Need.OWN), (1, Need.FLAGS)):
+                for name, value in {"owner": owner, "need": need, "length": 4, "wanted": 1, "start": 1}.items():
+                    context.set(getattr(port, name), value)
+                await context.tick()
+                context.set(port.start, 0)
+                (status,) = await context.tick().sample(port.status).until(port.done)
+                answers.append((valid, status))
+
+    bench = Bench(dut, 1000)
+    bench.add(ask)
+    bench.run()
+    assert answers == [(0, Status.PAGE)] * 4 + [(1, Status.OK)] * 4
+
+
 class Question(wiring.Component):
     """A lookup that is asked anything, while anything is written into its tables. A question stands
     until it is answered, and `enabled` allows one to begin.

@@ -1,0 +1,308 @@
+"""The adapter with one line changed at a time: a check that protects memory, or a rule of order, is left
+out. Each mutant names the cheapest test that must fail for it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import lanai_hdl
+
+SOURCE = Path(lanai_hdl.__file__).parent
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """`old`, which stands in `file` of the adapter once, becomes `new`; then `test` fails."""
+
+    what: str
+    file: str
+    old: str
+    new: str
+    test: str
+
+    def __str__(self):
+        return self.what
+
+    @property
+    def path(self):
+        return SOURCE / "remote" / self.file
+
+    def applied(self):
+        """The file's text with the change."""
+        text = self.path.read_text()
+        if text.count(self.old) != 1:
+            raise ValueError(f"{self.what}: {self.old!r} is {text.count(self.old)} times in {self.file}, not once")
+        return text.replace(self.old, self.new)
+
+
+PROTECTION = [
+    Mutant(
+        "an access may end behind its exposure",
+        "answering.py",
+        "high.eq(last > self.range[32:64])",
+        "high.eq(port.offset > self.range[32:64])",
+        "test_lookup.py::test_answers_are_those_of_the_reference",
+    ),
+    Mutant(
+        "an access may begin before its exposure",
+        "answering.py",
+        "low.eq(port.offset < self.range[0:32])",
+        "low.eq(0)",
+        "test_lookup.py::test_answers_are_those_of_the_reference",
+    ),
+    Mutant(
+        "an access may cross the end of its page",
+        "answering.py",
+        "Mux(outside | crosses, Status.RANGE, Status.OK)",
+        "Mux(outside, Status.RANGE, Status.OK)",
+        "test_lookup.py::test_answers_are_those_of_the_reference",
+    ),
+    Mutant(
+        "any key will do",
+        "answering.py",
+        "Mux(port.key != self._key, Status.KEY, ",
+        "Mux(0, Status.KEY, ",
+        "test_lookup.py::test_answers_are_those_of_the_reference",
+    ),
+    Mutant(
+        "no right is asked for",
+        "answering.py",
+        "Mux(~right, Status.RIGHT, refused)",
+        "refused",
+        "test_lookup.py::test_answers_are_those_of_the_reference",
+    ),
+    Mutant(
+        "a process beyond the last one has the exposures of another",
+        "answering.py",
+        "~rights.valid | (port.owner >= self.config.processes)",
+        "~rights.valid",
+        "test_lookup.py::test_answers_are_those_of_the_reference",
+    ),
+    Mutant(
+        "a process without a bus window has one",
+        "answering.py",
+        "within = self.window.valid & (",
+        "within = (",
+        "test_lookup.py::test_a_process_without_a_window_gets_no_address",
+    ),
+    Mutant(
+        "any directory is read",
+        "walker.py",
+        "self.outside.eq(~Array(port.inside for port in ports)[first])",
+        "self.outside.eq(0)",
+        "test_walker.py::test_a_directory_outside_the_window_is_not_read",
+    ),
+    Mutant(
+        "lines stay when the tables are written",
+        "walker.py",
+        "self.owners.bit_select(owner, 1).eq(1)",
+        "self.owners.bit_select(owner, 1).eq(0)",
+        "test_walker.py::test_no_stale_line_answers_after_a_write_of_the_tables[0.6]",
+    ),
+    Mutant(
+        "the walker forgets what was written in the same slot alone",
+        "lookup.py",
+        "walker.forget.eq(before.changes)",
+        "walker.forget.eq(self.exposure_write | self.page_write)",
+        "test_walker.py",
+    ),
+    Mutant(
+        "a page of one process answers another",
+        "walker.py",
+        "(read.data.tag == tag)",
+        "(read.data.tag[:2] == tag[:2])",
+        "test_walker.py::test_lines_with_the_same_number_take_turns",
+    ),
+    Mutant(
+        "a write goes on while the host still answers the last one",
+        "allowed.py",
+        "(self.read | self.write) & granted & (unanswered == 0)",
+        "(self.read | self.write) & granted",
+        "test_allowed.py::test_no_byte_outside_the_run_is_driven",
+    ),
+    Mutant(
+        "a run that was refused is written",
+        "allowed.py",
+        "granted.eq(self.allowed & at_rest)",
+        "granted.eq(at_rest)",
+        "test_allowed.py::test_writes_are_the_bytes_of_their_runs",
+    ),
+    Mutant(
+        "a READ needs no key and no right",
+        "making.py",
+        "lookup.need.eq(Need.READ)",
+        "lookup.need.eq(Need.OWN)",
+        "test_reads.py::test_what_a_packet_may_not_read_is_refused_and_not_read",
+    ),
+    Mutant(
+        "a WRITE needs no right to write",
+        "access.py",
+        "Mux(packet.first.op == Op.ATOMIC, Need.ATOMIC, Need.WRITE)",
+        "Mux(packet.first.op == Op.ATOMIC, Need.ATOMIC, Need.READ)",
+        "test_bad_packets.py::test_what_is_not_allowed_is_refused_with_its_reason_and_again_if_it_comes_again",
+    ),
+    Mutant(
+        "a process sends memory of another",
+        "making.py",
+        "lookup.owner.eq(entry.buffer >> 3)",
+        "lookup.owner.eq(0)",
+        "test_turns.py::test_each_process_uses_its_own_memory",
+    ),
+    Mutant(
+        "what a process reads goes to another",
+        "access.py",
+        "lookup.owner.eq(entry.buffer >> COMMAND_BITS)",
+        "lookup.owner.eq(0)",
+        "test_turns.py::test_each_process_uses_its_own_memory",
+    ),
+    Mutant(
+        "the end of a command is told to another process",
+        "access.py",
+        "lookup.owner.eq(oldest.buffer >> COMMAND_BITS)",
+        "lookup.owner.eq(0)",
+        "test_turns.py::test_each_process_uses_its_own_memory",
+    ),
+    Mutant(
+        "a packet reads a word more than is allowed",
+        "reads.py",
+        "cutter.length.eq(Cat(Const(0, 2), whole.words))",
+        "cutter.length.eq(Cat(Const(1, 2), whole.words))",
+        "test_reads.py::test_bursts_are_the_words_of_their_runs",
+    ),
+    Mutant(
+        "maps of the aperture survive reset",
+        "aperture.py",
+        'half.valid.eq(host.word[layout(MapWord)["valid"].offset] & ready)',
+        'half.valid.eq(host.word[layout(MapWord)["valid"].offset])',
+        "test_aperture_requests.py::test_reset_makes_all_maps_invalid",
+    ),
+    Mutant(
+        "a packet of a NIC that cannot be is served",
+        "served.py",
+        " & (self.first.source < config.peers)",
+        "",
+        "test_bad_packets.py::test_what_cannot_be_served_is_dropped_and_counted",
+    ),
+    Mutant(
+        "a packet may have more words than it says",
+        "served.py",
+        "with_data = sized & (words == REQUEST_WORDS + data_words)",
+        "with_data = sized & (words >= REQUEST_WORDS + data_words)",
+        "test_bad_packets.py::test_what_cannot_be_served_is_dropped_and_counted",
+    ),
+    Mutant(
+        "a packet that is too long is served",
+        "arrivals.py",
+        "& ~part.truncated & ~long &",
+        "& ~part.truncated &",
+        "test_bad_packets.py::test_what_cannot_be_served_is_dropped_and_counted",
+    ),
+    Mutant(
+        "a FIFO takes a record more than it has room for",
+        "append.py",
+        "~Cat(ring.mask, Const(0, 1))",
+        "~Cat(ring.mask, Const(1, 1))",
+        "test_append.py",
+    ),
+    Mutant(
+        "control words of a FIFO stay when the tables are written",
+        "server.py",
+        "with m.If(self.changed):",
+        "with m.If(0):",
+        "test_fifo_words.py",
+    ),
+    Mutant(
+        "a refused command goes on",
+        "commands.py",
+        "with m.If(turn_over & self.failing):",
+        "with m.If(0):",
+        "test_turns.py::test_a_command_whose_own_memory_is_not_exposed_ends",
+    ),
+    Mutant(
+        "a command does not make way",
+        "commands.py",
+        "with m.Elif(turn_over & self.i.others):",
+        "with m.Elif(0):",
+        "test_turns.py::test_a_huge_command_does_not_hold_the_other_process",
+    ),
+    Mutant(
+        "one process's refusal is told to the other",
+        "server.py",
+        "self._worst.read(0)[0].eq(self.oldest.buffer[COMMAND_BITS:]),",
+        "self._worst.read(0)[0].eq(0),",
+        "test_turns.py::test_a_command_ends_at_its_first_refusal[1]",
+    ),
+]
+
+ORDER = [
+    Mutant(
+        "the last request of the window is not a duplicate",
+        "order.py",
+        "carried_out = (behind <= WINDOW)",
+        "carried_out = (behind < WINDOW)",
+        "test_order.py",
+    ),
+    Mutant(
+        "a relaxed request is carried out twice",
+        "order.py",
+        "| (before & done)",
+        "",
+        "test_order.py",
+    ),
+    Mutant(
+        "requests pass a READ",
+        "sequencer.py",
+        "alone = (before == Op.ATOMIC) | ((before == Op.READ) & (new.entry.op != Op.READ))",
+        "alone = before == Op.ATOMIC",
+        "test_outstanding.py::test_only_reads_are_sent_while_a_read_is_outstanding_and_nothing_while_an_atomic_is",
+    ),
+    Mutant(
+        "requests pass an ATOMIC",
+        "sequencer.py",
+        "alone = (before == Op.ATOMIC) | (",
+        "alone = (",
+        "test_outstanding.py::test_only_reads_are_sent_while_a_read_is_outstanding_and_nothing_while_an_atomic_is",
+    ),
+    Mutant(
+        "requests in order pass relaxed ones",
+        "sequencer.py",
+        "~(alone | other_order)",
+        "~alone",
+        "test_relaxed.py",
+    ),
+    Mutant(
+        "an answer of another peer is taken",
+        "judging.py",
+        "            & (entry.peer == packet.first.source)\n",
+        "",
+        "test_outstanding.py::test_a_late_answer_of_a_relaxed_write_ends_no_other_one",
+    ),
+    Mutant(
+        "an answer of another number is taken",
+        "judging.py",
+        "            & (entry.sequence == packet.first.sequence)\n",
+        "",
+        "test_outstanding.py::test_a_late_answer_of_a_relaxed_write_ends_no_other_one",
+    ),
+    Mutant(
+        "a slow peer is lost",
+        "sequencer.py",
+        "with m.If(progress):\n            m.d.sync += rounds.eq(0)",
+        "with m.If(empty):\n            m.d.sync += rounds.eq(0)",
+        "test_outstanding.py::test_a_slow_peer_that_answers_is_not_lost",
+    ),
+    Mutant(
+        "a command that was put back goes behind others of its process",
+        "started.py",
+        "Mux(self.o.take, head + 1, last_head)",
+        "Mux(self.o.take, head + 1, last_head + 1)",
+        "test_started.py",
+    ),
+    Mutant(
+        "of 64 bits the lower half is compared alone",
+        "atomics.py",
+        "& (~self.wide | (old[32:] == comparand[32:]))",
+        "",
+        "test_adapter.py::test_atomics_of_8_bytes_are_one_number[big]",
+    ),
+]
+MUTANTS = [*PROTECTION, *ORDER]
