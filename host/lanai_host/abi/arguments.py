@@ -113,6 +113,18 @@ _FUNCTIONS = frozenset(
 _OPTIONAL = frozenset({"argc", "argv", "extra_state", "location", "base", "copy_proxy", "delete_proxy"})
 _NULL_HANDLES = frozenset({"MPI_Info"})  # types whose null handle is a value as an input
 
+# Functions that take MPI_DATATYPE_NULL for no elements, or with MPI_PROC_NULL.
+_MODES = ("Send", "Ssend", "Rsend", "Bsend", "Recv")
+NULL_TYPES = frozenset(
+    f"MPI_{name}"
+    for name in (
+        *_MODES,
+        *(f"I{mode.lower()}" for mode in _MODES),
+        *(f"{mode}_init" for mode in _MODES),
+        *("Sendrecv", "Isendrecv", "Sendrecv_replace", "Isendrecv_replace"),
+    )
+)
+
 _Row = dict[Wrong, ErrorClass | None]
 _NONE_REFUSED: _Row = dict.fromkeys(Wrong)
 _NULL_ALLOWED: _Row = {Wrong.NULL: None}

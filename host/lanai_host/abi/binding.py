@@ -17,6 +17,7 @@ from typing import Any
 from ..mpi.constants import UNDEFINED, ThreadLevel
 from ..mpi.errors import unsupported
 from . import checks, places
+from .arguments import NULL_TYPES
 from .context import Phase, abi
 from .failures import elsewhere, failed, outside, tool_failed
 
@@ -130,12 +131,19 @@ def _source(name: str, result: str, parameters: list[Any], found: Binding) -> tu
     inside = checks.lines(name, parameters, found.lenient, null_status, names) if checked else []
     inside += [*handles, *([f"return {call}"] if found.answers else _results(name, call, result, outputs, names))]
     lines = ["    try:", *(f"        {line}" for line in inside)]
-    lines += ["    except Exception as error:", f"        return failed({name!r}, error, find_place, {place})"]
+    lines += ["    except Exception as error:", *(f"        {line}" for line in _nulls(outputs))]
+    lines += [f"        return failed({name!r}, error, find_place, {place})"]
     if of_tools:
         names["tool_failed"] = tool_failed
         lines[-1] = f"        return tool_failed({name!r}, error)"
     entry = [f"def entry({own}):", *before, *lines]
     return "\n".join([f"def body({own}):", *lines, *entry]), names
+
+
+def _nulls(outputs: list[Any]) -> list[str]:
+    """Handles that a failed call did not make."""
+    tables = [(own, abi.table_of(base)) for own, base, *_ in outputs]
+    return [f"if {own}: {own}[0] = {table.null}" for own, table in tables if table is not None]
 
 
 def _is_unread_handle(parameter: list[Any], wanted: Collection[str]) -> bool:
@@ -179,6 +187,9 @@ def _convert(name: str, parameter: list[Any], found: Binding, names: dict[str, A
         if base == "MPI_Datatype" and found.lenient:
             names["any_type"] = abi.any_type
             return f"any_type({own})"
+        if base == "MPI_Datatype" and name.removesuffix("_c") in NULL_TYPES:
+            names["type_or_null"] = abi.type_or_null
+            return f"type_or_null({own})"
         if base == "MPI_Op" and found.lenient:
             names["any_op"] = abi.any_op
             return f"any_op({own})"

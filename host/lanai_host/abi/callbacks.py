@@ -36,19 +36,32 @@ class Reporter:
         self._handle = abi.flavor.handle(f"MPI_{table.kind}")
         self._call = abi.ffi.cast(f"void (*)({self._handle} *, int *)", address)
 
-    def __call__(self, place: Any, code: int) -> None:
-        self._call(*self.arguments(place, code))
+    def __call__(self, place: Any, code: int) -> int:
+        handle, changed = self.arguments(place, code)
+        self._call(handle, changed)
+        return _changed(code, changed)
 
     def arguments(self, place: Any, code: int) -> tuple[Any, Any]:
         """Pointers to the object's handle and to the code."""
         value = self.table.null if isinstance(place, Unborn | NullFile) else self.table.handle_of(place)
         return abi.ffi.new(f"{self._handle} *", value), abi.ffi.new("int *", abi.code_out(code))
 
-    def through_cxx(self, call_function: int) -> Callable[[Any, int], None]:
+    def through_cxx(self, call_function: int) -> Callable[[Any, int], int]:
         """The same for a C++ function, which the C++ bindings' own function calls."""
         through = abi.ffi.cast("void (*)(int, void *, int *, intptr_t)", call_function)
         kind = _CXX_KINDS.index(self.table.kind)
-        return lambda place, code: through(kind, *self.arguments(place, code), self.address)
+
+        def call(place: Any, code: int) -> int:
+            handle, changed = self.arguments(place, code)
+            through(kind, handle, changed, self.address)
+            return _changed(code, changed)
+
+        return call
+
+
+def _changed(code: int, pointer: Any) -> int:
+    """The code that a handler left at `pointer`, where `code` was."""
+    return code if pointer[0] == abi.code_out(code) else abi.code_in(pointer[0])
 
 
 def errhandler(address: int, table: HandleTable) -> Errhandler:

@@ -4,8 +4,7 @@ import enum
 from typing import Any
 
 from ..mpi import ERRORS_ABORT, ERRORS_ARE_FATAL, ERRORS_RETURN, Group, Status
-from ..mpi.constants import ANY_SOURCE
-from ..mpi.datatypes import PREDEFINED, Datatype
+from ..mpi.datatypes import NO_DATATYPE, PREDEFINED, Datatype
 from ..mpi.datatypes.layout import EMPTY
 from ..mpi.datatypes.signature import Signature
 from ..mpi.op import PREDEFINED as OPERATIONS
@@ -20,9 +19,10 @@ from .numbers import Numbers
 LOW = (1 << 32) - 1
 SIGN = 1 << 31
 
-# Stands for MPI_DATATYPE_NULL where a call may not look at the argument: uncommitted, so that using
+
+# Stands for a datatype where a call may not look at the argument. It is not committed, so that using
 # it is an error.
-NO_DATATYPE = Datatype(lambda: (EMPTY, Signature(())), 0, 0, 0, name="MPI_DATATYPE_NULL")
+INSIGNIFICANT = Datatype(lambda: (EMPTY, Signature(())), 0, 0, 0, name="MPI_DATATYPE_NULL")
 
 
 class NoOp(Op):
@@ -165,7 +165,12 @@ class Context:
     def any_type(self, handle: int) -> Datatype:
         """A datatype that may be insignificant: what is no handle becomes one that no buffer may
         have."""
-        found: Datatype = self.types.get(handle, NO_DATATYPE)
+        found: Datatype = self.types.get(handle, INSIGNIFICANT)
+        return found
+
+    def type_or_null(self, handle: int) -> Datatype:
+        """A datatype, or MPI_DATATYPE_NULL where nothing is sent or received."""
+        found: Datatype = NO_DATATYPE if handle == self.types.null else self.types[handle]
         return found
 
     def any_file(self, handle: int) -> Any:
@@ -189,14 +194,14 @@ class Context:
             return
         count = status.count
         low = _signed(count & LOW)
-        high = count >> 32 << 1 | status.cancelled
+        high = _signed(count >> 32 << 1 | status.cancelled)
         if self.numbers:
             pointer.MPI_SOURCE = self.numbers.ranks.outward(status.source)
             pointer.MPI_TAG = self.numbers.tags.outward(status.tag)
             pointer.MPI_internal[0], pointer.MPI_internal[1] = low, high
         else:
             pointer[0] = (low, high, status.source, status.tag)
-        if status.source == ANY_SOURCE:  # the empty status says that all is well, others leave the field
+        if status.sets_error:
             pointer.MPI_ERROR = 0
 
     def get_status(self, pointer: Any) -> Status:
@@ -209,7 +214,7 @@ class Context:
             source, tag = self.numbers.ranks.inward(source), self.numbers.tags.inward(tag)
         else:
             low, high = pointer.count_lo, pointer.count_hi_and_cancelled
-        return Status(source, tag, (high >> 1) << 32 | low & LOW, bool(high & 1))
+        return Status(source, tag, (high & LOW) >> 1 << 32 | low & LOW, bool(high & 1))
 
     def inward(self, prefix: str, choices: type[enum.IntEnum], value: int) -> int:
         """A choice as the library numbers it; what is none of them stays as it is and is refused

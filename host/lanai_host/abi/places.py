@@ -3,8 +3,8 @@ says they are.
 
 The standard names the communicator, window or session that the call was passed, directly or by a
 pointer to its handle; the communicator or window of the request or message; the error handler that
-a call brings along for the object that it makes. All other errors, and those of invalid handles,
-are MPI_COMM_SELF's.
+a call brings along for the object that it makes. `World.report` finds whose all other errors are,
+and those of invalid handles.
 """
 
 from collections.abc import Callable, Collection
@@ -27,8 +27,8 @@ class Unborn:
 
 
 def finder(call: str, parameters: Prototype, inputs: Collection[str]) -> tuple[Find, str]:
-    """(function, its arguments) that give the object whose error handler is called, None for
-    MPI_COMM_SELF. `inputs`: the arguments that the binding reads, so that pointers to handles among
+    """(function, its arguments) that give the object whose error handler is called, None if no
+    argument has one. `inputs`: the arguments that the binding reads, so that pointers to handles among
     them are no outputs."""
     if call.startswith(_OF_FILES):
         return _file_finder(parameters, inputs)

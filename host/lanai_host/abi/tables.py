@@ -169,6 +169,36 @@ class TwoWayTable(HandleTable):
         return self._handles.get(self[handle]) == [handle]
 
 
+class CountedTable(HandleTable):
+    """The same, for objects that keep their handle however often they are handed out. It ends when it
+    was freed as often."""
+
+    def __init__(self, kind: str, error_class: int, null: int, base: int, narrow: bool) -> None:
+        super().__init__(kind, error_class, null, base, narrow)
+        self._handles: dict[Any, int] = {}
+        self._counts: dict[int, int] = {}
+
+    def put(self, value: Any) -> int:
+        handle = self._handles.get(value)
+        if handle is None:
+            return super().put(value)
+        self._counts[handle] += 1
+        return handle
+
+    def new(self, value: Any) -> int:
+        handle = super().new(value)
+        self._handles[value] = handle
+        self._counts[handle] = 1
+        return handle
+
+    def remove(self, handle: int) -> None:
+        value = self[handle]
+        self._counts[handle] -= 1
+        if not self._counts[handle]:
+            super().remove(handle)
+            del self._handles[value], self._counts[handle]
+
+
 # (table, kind in the handle's bits 26..29 as MPICH numbers them, error class)
 _KINDS = {
     "Comm": (0x1, ErrorClass.COMM),
@@ -184,7 +214,7 @@ _KINDS = {
     "Message": (0xB, ErrorClass.REQUEST),
     "Session": (0xE, ErrorClass.SESSION),
 }
-_TWO_WAY = ("Comm", "Datatype")
+_FORMS = {"Comm": TwoWayTable, "Datatype": TwoWayTable, "Errhandler": CountedTable}
 _DIRECT = (0x2 << 30) + 0x1000  # MPICH: made at run time; it keeps the first numbers for predefined pair types
 _FIRST_WIDE = (
     0x10000  # the standard ABI keeps the numbers below for itself; MPI_Comm_toint must fit the rest into an int
@@ -196,5 +226,5 @@ def make(kind: str, null: int, wide: bool) -> HandleTable:
     bits, error_class = _KINDS[kind]
     offset = 1 << 25 if kind == "Message" else 0  # messages share their kind bits with requests
     base = (_FIRST_WIDE if wide else _DIRECT) + (bits << 26) + offset
-    made = TwoWayTable if kind in _TWO_WAY else HandleTable
+    made = _FORMS.get(kind, HandleTable)
     return made(kind, error_class, null, base, narrow=not wide)

@@ -6,7 +6,7 @@ from typing import NoReturn
 from .buffers import check_address
 from .communicator import Communicator
 from .constants import ANY_SOURCE, PROC_NULL
-from .datatypes import Datatype
+from .datatypes import NO_DATATYPE, Datatype
 from .errors import ErrorClass, MpiError
 
 
@@ -32,11 +32,12 @@ def check_tag(comm: Communicator, call: str, tag: int) -> None:
         raise MpiError(ErrorClass.TAG, f"{call}: tag is {tag}; it must be from 0 to {comm.tag_ub}")
 
 
-def check_buffer(call: str, address: int, count: int, datatype: Datatype, name: str = "buf") -> None:
-    """`name` is the argument that gave `address`."""
+def check_buffer(call: str, address: int, count: int, datatype: Datatype, name: str = "buf", used: bool = True) -> None:
+    """`name` is the argument that gave `address`. MPI_DATATYPE_NULL will do without elements, or if the
+    buffer is not `used`."""
     if count < 0:
         raise MpiError(ErrorClass.COUNT, f"{call}: count is {count}; it must not be negative")
-    if not datatype.committed:
+    if not datatype.committed and (datatype is not NO_DATATYPE or (count and used)):
         raise MpiError(ErrorClass.TYPE, f"{call}: the datatype {datatype.name!r} is not committed")
     if address <= 0 and count:
         check_address(call, name, address, count, datatype)
@@ -46,7 +47,7 @@ def check_send(
     comm: Communicator, call: str, address: int, count: int, datatype: Datatype, dest: int, tag: int
 ) -> None:
     """The arguments of a send, which may be to MPI_PROC_NULL."""
-    check_buffer(call, address, count, datatype)
+    check_buffer(call, address, count, datatype, used=dest != PROC_NULL)
     check_tag(comm, call, tag)
     if dest != PROC_NULL:
         check_peer(comm, call, "dest", dest)

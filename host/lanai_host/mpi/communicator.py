@@ -31,6 +31,14 @@ from .send_buffer import SendBuffer
 from .text import byte_length
 from .topology import Topology
 
+# The hints of every communicator: what the program promises.
+HINTS = [
+    ("mpi_assert_no_any_tag", "false"),
+    ("mpi_assert_no_any_source", "false"),
+    ("mpi_assert_exact_length", "false"),
+    ("mpi_assert_allow_overtaking", "false"),
+    ("mpi_assert_strict_persistent_collective_ordering", "false"),
+]
 CALL = HostCost.CALL  # looking a member up in an enum class costs as much as a dictionary of its own
 
 
@@ -93,8 +101,9 @@ class Communicator:
         self.origin = ""  # the call that made it
         self.predefined = False
         self.errhandler: Errhandler = ERRORS_ARE_FATAL
+        self.chose_errhandler = False  # the program has set it
         self.attributes = Attributes()
-        self.info = Info()
+        self.info = Info(HINTS)
         self.topology: Topology | None = None
         self.send_buffer: SendBuffer | None = None
         self.session: Any = None  # that it was made from, directly or not
@@ -151,6 +160,20 @@ def set_name(comm: Communicator, name: str) -> None:
             f"MPI_Comm_set_name: comm_name has {length} bytes; at most {MAX_OBJECT_NAME - 1} fit",
         )
     comm.name = name
+
+
+def set_info(comm: Communicator, info: Info | None) -> None:
+    """MPI_Comm_set_info. Other hints than `HINTS` are not kept."""
+    known = dict(HINTS)
+    for key, value in () if info is None else info.pairs():
+        if key in known and value in ("true", "false"):
+            comm.info.set(key, value)
+
+
+def set_errhandler(comm: Communicator, errhandler: Errhandler) -> None:
+    """MPI_Comm_set_errhandler."""
+    comm.errhandler = errhandler
+    comm.chose_errhandler = True
 
 
 def compare(comm: Communicator, other: Communicator) -> Comparison:

@@ -8,7 +8,7 @@ from .collectives.barrier import barrier
 from .collectives.calls import launch, run
 from .collectives.link import Link
 from .collectives.schedule import Steps
-from .communicator import Communicator
+from .communicator import Communicator, set_info
 from .constants import SPLIT_BY_NEIGHBORHOOD, UNDEFINED, SplitType
 from .errhandler import Errhandler
 from .errors import ErrorClass, MpiError
@@ -23,36 +23,38 @@ from .text import encode
 
 def duplicate(comm: Communicator) -> Communicator:
     """MPI_Comm_dup."""
-    return _duplicate(comm, "MPI_Comm_dup", comm.info.duplicate())
+    return _duplicate(comm, "MPI_Comm_dup", comm.info)
 
 
 def duplicate_with_info(comm: Communicator, info: Info | None) -> Communicator:
     """MPI_Comm_dup_with_info."""
-    return _duplicate(comm, "MPI_Comm_dup_with_info", Info() if info is None else info.duplicate())
+    return _duplicate(comm, "MPI_Comm_dup_with_info", info)
 
 
 def iduplicate(comm: Communicator) -> tuple[Communicator, Request]:
     """MPI_Comm_idup: the communicator may be used once the request is done."""
-    return _iduplicate(comm, "MPI_Comm_idup", comm.info.duplicate())
+    return _iduplicate(comm, "MPI_Comm_idup", comm.info)
 
 
 def iduplicate_with_info(comm: Communicator, info: Info | None) -> tuple[Communicator, Request]:
     """MPI_Comm_idup_with_info."""
-    return _iduplicate(comm, "MPI_Comm_idup_with_info", Info() if info is None else info.duplicate())
+    return _iduplicate(comm, "MPI_Comm_idup_with_info", info)
 
 
-def _duplicate(comm: Communicator, call: str, info: Info) -> Communicator:
+def _duplicate(comm: Communicator, call: str, info: Info | None) -> Communicator:
     made, request = _iduplicate(comm, call, info, background=False)
     request.wait()
     return made
 
 
-def _iduplicate(comm: Communicator, call: str, info: Info, background: bool = True) -> tuple[Communicator, Request]:
+def _iduplicate(
+    comm: Communicator, call: str, info: Info | None, background: bool = True
+) -> tuple[Communicator, Request]:
     attributes = comm.attributes.copy_to(comm)
     made = make(comm, comm.group, comm.remote_group if comm.is_inter else None)
     made.attributes = attributes
     made.topology = comm.topology
-    made.info = info
+    set_info(made, info)
     link = creation_link(comm, call, background)
 
     def steps() -> Steps:
@@ -129,17 +131,19 @@ def create_group(
 
 def create_from_group(
     everybody: Communicator, group: Group, stringtag: str, info: Info | None, errhandler: Errhandler
-) -> Communicator:
-    """MPI_Comm_create_from_group. Calls at the same time are told apart by their `stringtag`.
-    `everybody` is MPI_COMM_WORLD, whose contexts the agreement uses."""
+) -> Communicator | None:
+    """MPI_Comm_create_from_group. None for an empty group. Calls at the same time are told apart by
+    their `stringtag`. `everybody` is MPI_COMM_WORLD, whose contexts the agreement uses."""
     call = "MPI_Comm_create_from_group"
+    if not group.size:
+        return None
     if group.rank == UNDEFINED:
         raise MpiError(ErrorClass.GROUP, f"{call}: this process is not in the group")
     made = create_group(everybody, group, tag_of(everybody, stringtag), call)
     assert made is not None
     made.errhandler = errhandler
     made.session = group.session
-    made.info = Info() if info is None else info.duplicate()
+    set_info(made, info)
     return made
 
 
@@ -154,8 +158,16 @@ def tag_of(comm: Communicator, stringtag: str) -> int:
 def free(comm: Communicator) -> None:
     """MPI_Comm_free: what is under way ends in its time, and keeps the context number until
     then."""
+    call = "MPI_Comm_free"
     if comm.predefined:
-        raise MpiError(ErrorClass.COMM, f"MPI_Comm_free: {comm.name} cannot be freed")
+        raise MpiError(ErrorClass.COMM, f"{call}: {comm.name} cannot be freed")
+    unmatched = sum(message.context == comm.context for message in comm.device.unexpected())
+    if unmatched:
+        raise MpiError(ErrorClass.OTHER, f"{call}: messages on {comm.label} were not received: {unmatched}")
+    _release(comm)
+
+
+def _release(comm: Communicator) -> None:
     comm.attributes.clear(comm)
     comm.freed = True
     if comm in comm.process.connections:
@@ -167,4 +179,4 @@ def disconnect(comm: Communicator) -> None:
     if comm.predefined:
         raise MpiError(ErrorClass.COMM, f"MPI_Comm_disconnect: {comm.name} cannot be freed")
     run(comm, barrier)
-    free(comm)
+    _release(comm)

@@ -5,10 +5,10 @@ from typing import Any
 
 
 class Errhandler:
-    """MPI_Errhandler. A user handler is called with the object and the error code; the predefined
-    ones have none."""
+    """MPI_Errhandler. A user handler is called with the object and the error code, and gives the code
+    that the call returns; the predefined ones have none."""
 
-    def __init__(self, name: str, function: Callable[[Any, int], None] | None = None) -> None:
+    def __init__(self, name: str, function: Callable[[Any, int], int] | None = None) -> None:
         self.name = name
         self.function = function
 

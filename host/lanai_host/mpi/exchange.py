@@ -31,7 +31,7 @@ def isendrecv(
 ) -> Request:
     """MPI_Isendrecv. The receive goes first, so that the device never has to hold the answer."""
     # Nothing may be posted if the send cannot be.
-    check_buffer(call, send_address, send_count, send_type, "sendbuf")
+    check_buffer(call, send_address, send_count, send_type, "sendbuf", used=dest != PROC_NULL)
     if dest != PROC_NULL:
         check_peer(comm, call, "dest", dest)
     check_tag(comm, call, send_tag)
@@ -40,7 +40,7 @@ def isendrecv(
     if keep is not None:
         hold(sending, keep)
     return ExchangeRequest(
-        ReceiveRequest(comm, call, receiving, source), SendRequest(comm, call, sending, dest, send_tag)
+        ReceiveRequest(comm, call, receiving, source, receive_type), SendRequest(comm, call, sending, dest, send_tag)
     )
 
 
@@ -87,7 +87,7 @@ def isendrecv_replace(
 ) -> Request:
     """MPI_Isendrecv_replace. What is sent is copied first: the receive may begin to overwrite it at
     once."""
-    check_buffer(call, address, count, datatype)
+    check_buffer(call, address, count, datatype, used=dest != PROC_NULL or source != PROC_NULL)
     size = count * datatype.size
     copy = Scratch(size)
     gather_bytes(address, count, datatype, copy.address, size)

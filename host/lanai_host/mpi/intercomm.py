@@ -12,7 +12,7 @@ from .collectives.broadcast import binomial
 from .collectives.calls import launch
 from .collectives.link import Link
 from .collectives.schedule import Steps
-from .communicator import Communicator
+from .communicator import Communicator, set_info
 from .constants import UNDEFINED
 from .creation import create_from_group, free, tag_of
 from .errhandler import Errhandler
@@ -116,11 +116,14 @@ def create_intercomm_from_groups(
     stringtag: str,
     info: Info | None,
     errhandler: Errhandler,
-) -> Communicator:
-    """MPI_Intercomm_create_from_groups. The remote group and its leader count at the local leader
-    only. `everybody` is MPI_COMM_WORLD, whose contexts the agreement uses."""
+) -> Communicator | None:
+    """MPI_Intercomm_create_from_groups. None if the local group is empty. The remote group and its
+    leader count at the local leader only. `everybody` is MPI_COMM_WORLD, whose contexts the agreement
+    uses."""
     call = "MPI_Intercomm_create_from_groups"
     local = create_from_group(everybody, local_group, stringtag, info, errhandler)
+    if local is None:
+        return None
     remote = 0
     if local.rank == local_leader:
         if remote_group is None or not 0 <= remote_leader < remote_group.size:
@@ -130,6 +133,6 @@ def create_intercomm_from_groups(
             )
         remote = remote_group.members[remote_leader]
     made = create_intercomm(local, local_leader, everybody, remote, tag_of(everybody, stringtag), call)
-    made.info = Info() if info is None else info.duplicate()
+    set_info(made, info)
     free(local)
     return made

@@ -122,5 +122,7 @@ def reduce_local(incoming: int, inout: int, count: int, datatype: Datatype, op: 
     op.check("MPI_Reduce_local", datatype)
     for name, address in (("inbuf", incoming), ("inoutbuf", inout)):
         check_address("MPI_Reduce_local", name, address, count, datatype)
+    if incoming == inout and count and datatype.size:
+        raise MpiError(ErrorClass.BUFFER, "MPI_Reduce_local: inbuf and inoutbuf are the same")
     if count:
         op.function(incoming, inout, count, datatype)

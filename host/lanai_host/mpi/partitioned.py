@@ -154,6 +154,7 @@ class _PartitionedReceive(Request):
         found = self._announcement
         operation = self._operation or found.operation
         status = Status(found.source, found.tag, operation.length)
+        status.sets_error = True
         if operation.error is not None:
             status.error = device_error(self.call, operation.error, operation.length, found.source)
         return status
@@ -214,7 +215,7 @@ def precv_init(
 
     def begin() -> Request:
         if announcement is None:
-            return ReceiveRequest(comm, call, None, source)
+            return ReceiveRequest(comm, call, None, source, datatype)
         receive = _PartitionedReceive(announcement, body)
         comm.progress.start(receive)
         return receive

@@ -3,6 +3,7 @@
 from ..device import SendMode
 from .arguments import check_buffer, check_send
 from .communicator import Communicator
+from .constants import PROC_NULL
 from .datatypes import Datatype
 from .point_to_point import envelope, irecv, post_send
 from .request import PersistentRequest, Request, SendRequest
@@ -45,6 +46,6 @@ def recv_init(
     comm: Communicator, address: int, count: int, datatype: Datatype, source: int, tag: int
 ) -> PersistentRequest:
     """MPI_Recv_init."""
-    check_buffer("MPI_Recv_init", address, count, datatype)
+    check_buffer("MPI_Recv_init", address, count, datatype, used=source != PROC_NULL)
     envelope(comm, "MPI_Recv_init", source, tag)
     return PersistentRequest(comm, "MPI_Recv_init", lambda: irecv(comm, address, count, datatype, source, tag))

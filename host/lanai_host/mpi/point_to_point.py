@@ -20,7 +20,7 @@ def post_send(
 ) -> Operation | None:
     """Check the arguments and start a send on the device; None to MPI_PROC_NULL."""
     if count < 0 or address <= 0 or not datatype.committed:
-        check_buffer(call, address, count, datatype)
+        check_buffer(call, address, count, datatype, used=dest != PROC_NULL)
     if not 0 <= tag <= comm.tag_ub:
         check_tag(comm, call, tag)
     if not 0 <= dest < comm.remote_size:
@@ -38,7 +38,7 @@ def post_receive(
 ) -> Operation | None:
     """Check the arguments and start a receive on the device; None from MPI_PROC_NULL."""
     if count < 0 or address <= 0 or not datatype.committed:
-        check_buffer(call, address, count, datatype)
+        check_buffer(call, address, count, datatype, used=source != PROC_NULL)
     world_source, device_tag = envelope(comm, call, source, tag)
     if source == PROC_NULL:
         return None
@@ -137,9 +137,9 @@ def recv(comm: Communicator, address: int, count: int, datatype: Datatype, sourc
     if operation is None:
         return Status(PROC_NULL, ANY_TAG)
     if not operation.done:
-        comm.progress.wait_for(operation, ReceiveRequest(comm, "MPI_Recv", operation, source))
-    if operation.error is not None:
-        return ReceiveRequest(comm, "MPI_Recv", operation, source).finish()
+        comm.progress.wait_for(operation, ReceiveRequest(comm, "MPI_Recv", operation, source, datatype))
+    if operation.error is not None or operation.length % (datatype.size or 1):
+        return ReceiveRequest(comm, "MPI_Recv", operation, source, datatype).finish()
     return Status(comm.remote_group.position(operation.source), operation.tag, operation.length)
 
 
@@ -153,7 +153,7 @@ def _receive_on_fast_path(
         return None
 
     def why() -> Wait:
-        return ReceiveRequest(comm, "MPI_Recv", Operation(world_source, device_tag), source).why()
+        return ReceiveRequest(comm, "MPI_Recv", Operation(world_source, device_tag), source, datatype).why()
 
     where, size = address + datatype.true_lb, datatype.size * count
     return comm.fast_path.receive(world_source, device_tag, comm.context, where, size, why)
@@ -162,4 +162,4 @@ def _receive_on_fast_path(
 def irecv(comm: Communicator, address: int, count: int, datatype: Datatype, source: int, tag: int) -> Request:
     """MPI_Irecv."""
     operation = post_receive(comm, "MPI_Irecv", address, count, datatype, source, tag)
-    return ReceiveRequest(comm, "MPI_Irecv", operation, source)
+    return ReceiveRequest(comm, "MPI_Irecv", operation, source, datatype)

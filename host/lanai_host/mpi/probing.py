@@ -35,7 +35,7 @@ class Message:
             operation = communicator.device.receive_taken(arrived, body)
         self.arrived = None
         source = communicator.remote_group.position(arrived.source)
-        request = ReceiveRequest(communicator, call, operation, source)
+        request = ReceiveRequest(communicator, call, operation, source, datatype)
         if arrived.source == communicator.device.rank and not request.done:
             communicator.progress.wait(request)
         return request
@@ -53,7 +53,7 @@ class NoProcMessage(Message):
         super().__init__(communicator, None)
 
     def irecv(self, address: int, count: int, datatype: Datatype, call: str = "MPI_Imrecv") -> ReceiveRequest:
-        return ReceiveRequest(self.communicator, call, None, PROC_NULL)
+        return ReceiveRequest(self.communicator, call, None, PROC_NULL, datatype)
 
 
 class _Arrival:

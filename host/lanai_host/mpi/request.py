@@ -7,6 +7,7 @@ from ..bus.base import Wait
 from ..operation import DeviceError, ErrorKind, Operation
 from .communicator import Communicator
 from .constants import ANY_TAG, PROC_NULL
+from .datatypes import Datatype
 from .errors import ErrorClass, MpiError
 from .progress import Progress
 from .status import Status
@@ -134,6 +135,17 @@ def device_error(call: str, error: DeviceError, length: int, peer: int) -> MpiEr
     return MpiError(ErrorClass.OTHER, f"{call}: {reason} on the way to or from rank {peer} {error.text}".rstrip())
 
 
+def check_elements(call: str, length: int, datatype: Datatype, source: int) -> MpiError | None:
+    """The error of a message whose bytes are not whole elements of the datatype that it is received as."""
+    if not datatype.size or length % datatype.size == 0 or datatype.whole_elements(length) is not None:
+        return None
+    return MpiError(
+        ErrorClass.TYPE,
+        f"{call}: the message from rank {source} has {length} bytes, which are not whole elements of the datatype "
+        f"{datatype.name!r}",
+    )
+
+
 class SendRequest(Request):
     """A send on the device. `operation` None is a send to MPI_PROC_NULL, which is done at once. `tag`
     is the program's, where the operation may not have it."""
@@ -181,7 +193,13 @@ class SendRequest(Request):
 
 
 class ReceiveRequest(SendRequest):
-    """A receive on the device. `operation` None is one from MPI_PROC_NULL."""
+    """A receive on the device of elements of `datatype`. `operation` None is one from MPI_PROC_NULL."""
+
+    def __init__(
+        self, communicator: Communicator, call: str, operation: Operation | None, peer: int, datatype: Datatype
+    ) -> None:
+        super().__init__(communicator, call, operation, peer)
+        self.datatype = datatype
 
     def why(self) -> Wait:
         operation = self.operation
@@ -205,6 +223,8 @@ class ReceiveRequest(SendRequest):
         status = Status(source, operation.tag, operation.length)
         if operation.error is not None:
             status.error = device_error(self.call, operation.error, operation.length, source)
+        else:
+            status.error = check_elements(self.call, operation.length, self.datatype, source)
         return status
 
 

@@ -1,6 +1,7 @@
 """Sessions: another way into MPI, through named sets of processes. All of a process share one
 world."""
 
+from .constants import ThreadLevel
 from .errhandler import Errhandler
 from .errors import ErrorClass, MpiError
 from .group import Group
@@ -17,6 +18,7 @@ class Session:
     def __init__(self, world: World, info: Info | None, errhandler: Errhandler) -> None:
         self._world = world
         self.info = Info() if info is None else info.duplicate()
+        self.info.set("thread_level", f"MPI_THREAD_{ThreadLevel(world.thread_level).name}")
         self.errhandler = errhandler
         # The two sets that MPI names; there are no others here.
         named = {"mpi://WORLD": world.comm_world.group, "mpi://SELF": world.comm_self.group}
@@ -44,9 +46,10 @@ class Session:
         return self._members("MPI_Group_from_session_pset", name)
 
     def _members(self, call: str, name: str) -> Group:
-        if name not in self._sets:
+        found = next((group for known, group in self._sets.items() if known.lower() == name.lower()), None)
+        if found is None:
             raise self._error(f"{call}: pset_name is {name!r}; there are {', '.join(self._sets)}")
-        return self._sets[name]
+        return found
 
     def _error(self, text: str) -> MpiError:
         error = MpiError(ErrorClass.ARG, text)

@@ -3,11 +3,11 @@
 import sys
 import threading
 from collections.abc import Callable
+from ipaddress import IPv4Address
 from typing import Any
 
 from ..device import Device
 from ..manager import Local, Manager, Start
-from . import errhandler as handlers
 from .clock import Clock
 from .collectives.finalizing import finish
 from .collectives.tags import name_of
@@ -25,6 +25,7 @@ from .spawning import Spawner
 from .status import Status
 
 PICOSECONDS = 1e-12
+_FIRST_ADDRESS = IPv4Address("127.0.0.1")
 
 
 class World:
@@ -97,6 +98,7 @@ class World:
         """Connect with the processes that started this one, if some did: the last part of MPI_Init."""
         if self.start.parent is not None:
             self.parent = self.spawner.meet_parent(self.comm_world, self.start.parent)
+            self.parent.name = "MPI_COMM_PARENT"
 
     def is_main_thread(self) -> bool:
         """MPI_Is_thread_main."""
@@ -189,14 +191,19 @@ class World:
         self._end_process(code, text)
 
     def report(self, error: MpiError, place: Any = None) -> int:
-        """Let the error handler of the object where a call failed do its work; the code to
-        return."""
+        """Let the error handler of the object where a call failed do its work. Returns the code of the
+        call.
+
+        Without such an object that is MPI_COMM_SELF, as MPI-4 says. A program that has not set its
+        error handler knows MPI-3, which says MPI_COMM_WORLD."""
         code = self.errors.encode(error)
-        handler: Errhandler = getattr(place, "errhandler", None) or self.comm_self.errhandler
+        name = getattr(place, "label", "") or getattr(place, "name", "")
+        if getattr(place, "errhandler", None) is None:
+            place = self.comm_self if self.comm_self.chose_errhandler else self.comm_world
+        handler: Errhandler = place.errhandler
         if handler.function is not None:
-            handler.function(place if place is not None else self.comm_self, code)
-        elif handler is not handlers.ERRORS_RETURN:
-            name = getattr(place, "label", "") or getattr(place, "name", "")
+            return handler.function(place, code)
+        if handler.ends:
             site = self.call_site()
             where = ", ".join([f"on {name}"] * bool(name) + [f"at {site}"] * bool(site))
             text = f"{self.label}: {error.text}" + (f" ({where})" if where else "")
@@ -219,8 +226,9 @@ class World:
         return self._tick
 
     def processor_name(self) -> str:
-        """MPI_Get_processor_name."""
-        return f"node{self.process.node}"
+        """MPI_Get_processor_name: an address of this computer, a different one for each node, so that
+        programs can look it up and connect to it."""
+        return str(_FIRST_ADDRESS + self.process.node)
 
     # Generalized requests
 

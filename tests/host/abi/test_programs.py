@@ -9,6 +9,7 @@ from pairs import in_turn
 from .jobs import C, alone, mpicc, together
 
 PROGRAMS = [
+    "answers",
     "collectives",
     "communicators",
     "cxx",

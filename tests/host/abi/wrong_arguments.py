@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from lanai_host.abi.arguments import Prototype, Refusal, Wrong, refusals
+from lanai_host.abi.arguments import NULL_TYPES, Prototype, Refusal, Wrong, refusals
 from lanai_host.abi.flavor import INTERFACE, STANDARD, Flavor
 from lanai_host.abi.library import library_directory
 from lanai_host.mpi.errors import ErrorClass
@@ -81,17 +81,19 @@ def cases(functions: dict[str, Prototype], null_ignores: bool) -> list[Case]:
             place = _place(function, parameters, refusal)
             for value in wrong_values(refusal, parameters[index], usual[index]):
                 passed = [*usual[:index], value, *usual[index + 1 :]]
-                for others in _variations(parameters, passed, refusal):
+                for others in _variations(function, parameters, passed, refusal):
                     found.append(Case(function, refusal, value, place, f"{function}({', '.join(others)})"))
     return found
 
 
-def _variations(parameters: Prototype, passed: list[str], refusal: Refusal) -> list[list[str]]:
+def _variations(function: str, parameters: Prototype, passed: list[str], refusal: Refusal) -> list[list[str]]:
     """The arguments, and if a null datatype is among them the same with nothing to send, and with a
-    process to send it to."""
+    process to send it to. Some functions refuse one only if there is something to send."""
     found = [passed]
     if refusal.error is not ErrorClass.TYPE or refusal.wrong is not Wrong.NULL_HANDLE:
         return found
+    if function.removesuffix("_c") in NULL_TYPES:
+        return [["0" if one[0] in _PEERS else value for one, value in zip(parameters, passed, strict=True)]]
     for names, value in ((_ELEMENTS, "0"), (_PEERS, "0")):
         for others in list(found):
             changed = [

@@ -35,12 +35,14 @@ static void meet(MPI_Comm inter, int high, int remote) {
 }
 
 static int child(int argc, char **argv, MPI_Comm parent) {
-    int size, code = failures;
-    char directory[4096];
+    int size, length, code = failures;
+    char directory[4096], name[MPI_MAX_OBJECT_NAME];
     MPI_Comm again;
     MPI_Comm_set_errhandler(parent, MPI_ERRORS_RETURN);
     OK(MPI_Comm_get_parent(&again));
     CHECK(again == parent);
+    OK(MPI_Comm_get_name(parent, name, &length));
+    CHECK(strcmp(name, "MPI_COMM_PARENT") == 0);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     CHECK(environment(MPI_UNIVERSE_SIZE) == 7);
     if (!strcmp(argv[1], "two")) {

@@ -155,6 +155,23 @@ def test_leaks_are_named():
     ranks.run(2, program)
 
 
+def test_a_message_that_can_never_be_received_is_told_when_its_communicator_is_freed(run):
+    def program(world):
+        comm = creation.duplicate(world.comm_world)
+        if comm.rank:
+            p2p.send(comm, *buffer(ints(1)), 0, 6)
+            coll.run(world.comm_world, coll.barrier)
+        else:
+            coll.run(world.comm_world, coll.barrier)
+            communicator.set_name(comm, "mine")
+            with pytest.raises(MpiError, match="MPI_Comm_free: messages on mine were not received: 1"):
+                creation.free(comm)
+            p2p.recv(comm, *buffer(ints(0)), 1, 6)
+        creation.free(comm)
+
+    run(2, program)
+
+
 def test_sessions_and_communicators_from_groups(run):
     def program(world):
         session = Session(world, None, ERRORS_RETURN)
@@ -165,6 +182,7 @@ def test_sessions_and_communicators_from_groups(run):
         assert caught.value.place is session
         everyone = create_from_group(world.comm_world, session.group("mpi://WORLD"), "app", None, ERRORS_RETURN)
         assert heard(everyone) == [0, 1, 2]
+        assert create_from_group(world.comm_world, Group((), world.rank), "app", None, ERRORS_RETURN) is None
         side = min(world.rank, 1)
         groups = [everyone.group.include([0]), everyone.group.include([1, 2])]
         inter = create_intercomm_from_groups(

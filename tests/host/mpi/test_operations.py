@@ -56,7 +56,7 @@ def test_operations_take_the_datatypes_that_mpich_takes(name):
         if op.name in ALLOWED[name]:
             operations.reduce_local(ctypes.addressof(left), ctypes.addressof(right), 1, datatype, op)
             continue
-        with pytest.raises(MpiError, match=f"{op.name} is not defined on the datatype '{name}'") as caught:
+        with pytest.raises(MpiError, match=f"{op.name} is not defined on the datatype '{datatype.name}'") as caught:
             operations.reduce_local(ctypes.addressof(left), ctypes.addressof(right), 1, datatype, op)
         assert caught.value.error_class == ErrorClass.OP
 

@@ -10,6 +10,7 @@ from lanai_host.errors import UserError
 from lanai_host.mpi import ERRORS_RETURN, Errhandler, ErrorClass, ErrorTable, MpiError, exchange, unsupported
 from lanai_host.mpi import collectives as coll
 from lanai_host.mpi import point_to_point as p2p
+from lanai_host.mpi.communicator import set_errhandler
 from lanai_host.mpi.constants import ThreadLevel
 from lanai_host.mpi.datatypes import PREDEFINED
 from lanai_host.mpi.world import World
@@ -71,9 +72,11 @@ def test_error_handlers(capsys):
     world.comm_world.errhandler = ERRORS_RETURN
     assert world.errors.error_class(world.report(error, world.comm_world)) == ErrorClass.RANK
     seen = []
-    world.comm_world.errhandler = Errhandler("mine", lambda place, code: seen.append((place, code)))
-    world.report(error, world.comm_world)
-    assert seen[0][0] is world.comm_world
+    world.comm_world.errhandler = Errhandler("mine", lambda place, code: seen.append(place) or 77)
+    assert world.report(error, world.comm_world) == world.report(error) == 77
+    assert seen == [world.comm_world, world.comm_world]
+    set_errhandler(world.comm_self, ERRORS_RETURN)
+    assert world.errors.error_class(world.report(error)) == ErrorClass.RANK
     assert len(ended) == 1
 
 

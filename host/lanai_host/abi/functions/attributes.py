@@ -145,9 +145,7 @@ def _find(call: str, kind: str, keyval: int) -> Keyval:
 
 def _free(call: str, kind: str, pointer: Any) -> None:
     key = _find(call, kind, pointer[0])
-    if key.freed:
-        raise MpiError(ErrorClass.KEYVAL, f"{call}: the keyval was freed before")
-    key.free()
+    key.free()  # once more if it was freed before and attributes still use it
     pointer[0] = abi.keyvals.null
 
 

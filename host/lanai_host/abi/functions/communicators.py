@@ -7,7 +7,7 @@ from ...mpi.errhandler import Errhandler
 from ...mpi.errors import ErrorClass, MpiError
 from ...mpi.info import Info
 from .. import callbacks
-from ..binding import bind, binding
+from ..binding import always, bind, binding
 from ..context import abi
 
 # Communicators
@@ -43,8 +43,7 @@ def _inter(call: str, comm: Any) -> Any:
 def MPI_Comm_set_info(comm: Any, info: Info | None) -> None:
     if info is None:
         raise MpiError(ErrorClass.INFO, "MPI_Comm_set_info: info is MPI_INFO_NULL")
-    for key, value in info.pairs():
-        comm.info.set(key, value)
+    communicator.set_info(comm, info)
 
 
 @binding
@@ -136,19 +135,15 @@ def MPI_Group_free(group: Any) -> None:
 # Error handlers
 
 
-def _set(comm: Any, errhandler: Errhandler) -> None:
-    comm.errhandler = errhandler
-
-
 for _name in ("MPI_Comm_create_errhandler", "MPI_Errhandler_create"):
     bind(_name, lambda comm_errhandler_fn: callbacks.errhandler(comm_errhandler_fn, abi.comms))
 for _name in ("MPI_Comm_set_errhandler", "MPI_Errhandler_set"):
-    bind(_name, _set)
+    bind(_name, communicator.set_errhandler, "comm errhandler")
 for _name in ("MPI_Comm_get_errhandler", "MPI_Errhandler_get"):
     bind(_name, lambda comm: comm.errhandler)
 
 
-@binding
+@always
 def MPI_Errhandler_free(errhandler: Any) -> None:
     handle = errhandler[0]
     if not abi.errhandlers.is_predefined(abi.errhandlers[handle]):

@@ -76,6 +76,7 @@ def MPI_Session_get_nth_pset(session: Session, n: int, pset_len: Any, pset_name:
 bind(
     "MPI_Session_create_errhandler",
     lambda session_errhandler_fn: callbacks.errhandler(session_errhandler_fn, abi.sessions),
+    always=True,
 )
 
 

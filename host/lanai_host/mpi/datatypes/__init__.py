@@ -8,7 +8,7 @@ attributes envelope`; `body(address, count)`, `pack(address, count, stream, begi
 """
 
 from .arrays import darray, subarray
-from .basic import BYTE, PACKED, PREDEFINED
+from .basic import BYTE, NO_DATATYPE, PACKED, PREDEFINED
 from .combiner import DEFAULT_ARGUMENT, Combiner, Distribution, Order
 from .construct import (
     contiguous,
@@ -28,6 +28,7 @@ from .matching import TypeClass, f90_complex, f90_integer, f90_real, match_size,
 __all__ = [
     "BYTE",
     "DEFAULT_ARGUMENT",
+    "NO_DATATYPE",
     "PACKED",
     "PREDEFINED",
     "Combiner",

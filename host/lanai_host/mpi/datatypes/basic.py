@@ -72,6 +72,9 @@ _PAIRS = {
 
 PREDEFINED: dict[str, Datatype] = {}
 
+# MPI_DATATYPE_NULL, for messages without elements. It is not committed, so that using it is an error.
+NO_DATATYPE = Datatype(lambda: (EMPTY, Signature(())), 0, 0, 0, name="MPI_DATATYPE_NULL")
+
 
 def _add_basic(name: str, kind: str, what: Any) -> None:
     dtype = None if isinstance(what, int) else np.dtype(what)
@@ -125,6 +128,8 @@ def _nothing() -> tuple[Layout, Signature]:
 # Markers of MPI-1: no bytes, but they set the lower or upper bound of a struct.
 PREDEFINED["MPI_LB"] = Datatype(_nothing, 0, 0, 0, markers=(True, False), name="MPI_LB")
 PREDEFINED["MPI_UB"] = Datatype(_nothing, 0, 0, 0, markers=(False, True), name="MPI_UB")
+# The header has a second name for this one, which MPICH says.
+PREDEFINED["MPI_C_FLOAT_COMPLEX"].name = "MPI_C_COMPLEX"
 for _type in PREDEFINED.values():
     _type.predefined = True
     _type.commit()

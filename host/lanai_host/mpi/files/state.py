@@ -60,7 +60,7 @@ def set_view(
     call = "MPI_File_set_view"
     file.check_no_split(call)
     representation = registry.find(call, datarep)
-    check_types(call, etype, filetype)
+    check_types(call, etype, filetype, Mode.RDONLY not in file.mode)
     if disp != DISPLACEMENT_CURRENT and Mode.SEQUENTIAL in file.mode:
         raise MpiError(
             ErrorClass.ARG, f"{call}: disp is {disp}; with MPI_MODE_SEQUENTIAL it must be MPI_DISPLACEMENT_CURRENT"

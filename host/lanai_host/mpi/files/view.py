@@ -98,8 +98,8 @@ def _runs_of_one(datatype: Datatype) -> tuple[Ints, Ints]:
     return datatype.layout.runs_of(0, datatype.size, 1, 0)
 
 
-def check_types(call: str, etype: Datatype, filetype: Datatype) -> None:
-    """What MPI asks of the types of a view."""
+def check_types(call: str, etype: Datatype, filetype: Datatype, writable: bool) -> None:
+    """What MPI asks of the types of a view. Bytes may overlap where nothing can be written."""
     for name, datatype in (("etype", etype), ("filetype", filetype)):
         if not datatype.committed:
             raise MpiError(ErrorClass.TYPE, f"{call}: {name}, the datatype {datatype.name!r}, is not committed")
@@ -113,5 +113,5 @@ def check_types(call: str, etype: Datatype, filetype: Datatype) -> None:
     offsets, lengths = _runs_of_one(filetype)
     if len(offsets) and offsets.min() < 0:
         raise MpiError(ErrorClass.IO, f"{call}: filetype has data at displacement {offsets.min()}, which is negative")
-    if np.any(offsets[1:] < offsets[:-1] + lengths[:-1]):
+    if np.any(offsets[1:] < offsets[:-1] + (lengths[:-1] if writable else 0)):
         raise MpiError(ErrorClass.IO, f"{call}: the displacements of filetype overlap or decrease")
