@@ -63,6 +63,7 @@ class SimulatorClient:
         self.size = size
         self.clock = 0
         self._sock = sock
+        self._number = sock.fileno()
         self._lock = threading.RLock()
         self._waits: defaultdict[Op, SpinWait] = defaultdict(SpinWait)
         self._chunk = Chunk(READ)
@@ -238,6 +239,15 @@ class SimulatorClient:
             self._sock.sendall(frames)
         except (BrokenPipeError, ConnectionResetError):
             self._orphaned()
+        except OSError as error:
+            raise self._cut_off(error) from error
+
+    def _cut_off(self, error: OSError) -> UserError:
+        """The program has done something to the socket."""
+        return UserError(
+            f"this MPI library cannot use its file descriptor {self._number} any more ({error.strerror}): the program "
+            "has closed it; close only descriptors that the program has opened"
+        )
 
     def _answer(self, op: Op) -> tuple[bytes, int]:
         """A whole answer with its header, and its status. The clock is set by it."""
@@ -272,6 +282,8 @@ class SimulatorClient:
             answer = bytes(self._chunk.view[:got])
         except ConnectionResetError:
             answer = b""
+        except OSError as error:
+            raise self._cut_off(error) from error
         if not answer:
             self._orphaned()
         while len(answer) < HEADER.size:

@@ -23,7 +23,7 @@ from .manager import ProcessManager
 from .output import Output
 from .processes import Process
 from .progress import Progress
-from .rank import POLL_SECONDS, Rank
+from .rank import POLL_SECONDS, Rank, Stray
 from .rank_service import Abort, Service
 from .ranks import ASIDE_SECONDS, Ranks
 from .restart.keeper import NoSnapshot
@@ -192,7 +192,7 @@ class Run:
             return self._result(failure.code, str(failure))
         except NoSnapshot as refusal:
             return self._result(Exit.USER_ERROR, str(refusal))
-        except Forbidden as forbidden:
+        except (Forbidden, Stray) as forbidden:
             return self._result(Exit.FORBIDDEN, str(forbidden))
         except Deadlock:
             return self._stuck()

@@ -20,6 +20,18 @@ CHUNK = 1 << 16
 POLL_SECONDS = 0.1  # seconds without a message from any rank after which the processes are checked
 _TIMEVAL = struct.Struct("@ll")
 BLOCKING = Op.POSTED_LAST
+OPS = frozenset(int(op) for op in Op) - {int(Op.POSTED_LAST)}
+
+
+class Stray(Exception):
+    """A rank's process has written to its socket what is not a request. Nothing that follows can be
+    understood."""
+
+    def __init__(self, rank: int, data: bytes) -> None:
+        super().__init__(
+            f"rank {rank}: bytes that are not the MPI library's came on its connection to lanai ({data!r}); the "
+            "program has written to a file descriptor that it did not open"
+        )
 
 
 class Request:
@@ -114,8 +126,9 @@ class Rank:
 
     def final_state(self, give_up: float) -> FinalState | None:
         """The reply; None if there is none by that time."""
-        while not self._requests and not self.gone and time.monotonic() < give_up:
-            self.read(0)
+        with suppress(Stray):
+            while not self._requests and not self.gone and time.monotonic() < give_up:
+                self.read(0)
         replies = self.taken_replies()
         return FinalState.unpack(replies[0].payload) if replies else None
 
@@ -157,8 +170,11 @@ class Rank:
         position, op = 0, 0
         self._wanted = HEADER.size
         while total - position >= HEADER.size:
-            size, op, _, elapsed = HEADER.unpack_from(data, position)
+            size, op, flags, elapsed = HEADER.unpack_from(data, position)
             start = position + HEADER.size
+            if flags or op not in OPS:
+                self.gone = True
+                raise Stray(self.number, data[position:start])
             if start + size > total:
                 self._wanted = start + size - position
                 break

@@ -11,7 +11,7 @@ from lanai_host.device import Envelope
 from lanai_host.simulator.protocol import ABORT_TIMEOUT, FinalState, Op
 
 from ..kernel.kernel import Kernel, Suspension
-from .rank import POLL_SECONDS, Rank, Request
+from .rank import POLL_SECONDS, Rank, Request, Stray
 from .sleepers import PERIOD, Sleepers
 from .system_calls import sleeps_in, waits_in
 
@@ -195,10 +195,11 @@ class Ranks:
         """The run is over: take what ranks say that have begun to wait and could not say so yet."""
         give_up = time.monotonic() + REPLY_SECONDS
         for rank in self.ranks:
-            while rank.running and not rank.gone and waits(rank) and time.monotonic() < give_up:
-                requests = rank.read(0)
-                if requests is not None:
-                    self.finish(rank, requests)
+            with suppress(Stray):
+                while rank.running and not rank.gone and waits(rank) and time.monotonic() < give_up:
+                    requests = rank.read(0)
+                    if requests is not None:
+                        self.finish(rank, requests)
 
     def final_states(self, on_nics: Mapping[int, Sequence[Envelope]]) -> dict[int, FinalState]:
         """The run is over: where the ranks stand that wait, given by rank the messages that lie on

@@ -237,3 +237,12 @@ def test_an_error_that_ends_the_job_names_its_source_line(lines, when, said):
 def test_a_message_that_is_too_long_tells_both_sizes(device):
     done = python(2, "w.Send(np.ones(8), 0) if w.rank else w.Recv(b, 1)", device=device)
     assert "longer than the receive buffer of 32 bytes (it has 64 bytes)\n" in done.stderr
+
+
+@pytest.mark.parametrize("device", first_of("ideal", "mpi-np"))
+def test_a_program_that_closes_descriptors_of_the_library(device):
+    done = python(2, "os.closerange(3, 256)\nw.Barrier()", device=device)
+    assert done.returncode == 1
+    assert "MPI_Finalize: this MPI library cannot use its file descriptor" in done.stderr
+    assert "close only descriptors that the program has opened" in done.stderr
+    assert "internal error" not in done.stderr

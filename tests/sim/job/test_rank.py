@@ -1,0 +1,51 @@
+"""What comes on a rank's socket and is not the library's ends the run in one line."""
+
+import socket
+import sys
+
+import pytest
+from pairs import first_of
+
+from lanai_host.simulator.protocol import HEADER, Op
+from lanai_sim.job.config import Exit
+from lanai_sim.job.rank import Rank, Stray
+from lanai_sim.job.start import start
+
+PRINTF = b"hello world, printed to a wrong descriptor\n"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [PRINTF, HEADER.pack(0, 77, 0, 0), HEADER.pack(0, Op.POSTED_LAST, 0, 0), HEADER.pack(0, Op.SYNC, 1, 0)],
+    ids=["text", "unknown", "none", "flags"],
+)
+def test_bytes_that_are_not_a_request(data):
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        rank = Rank(3, ours)
+        theirs.sendall(HEADER.pack(0, Op.ELAPSE, 0, 5) + data)
+        with pytest.raises(Stray, match="rank 3: bytes that are not the MPI library's") as caught:
+            rank.read()
+        assert repr(data[: HEADER.size]) in str(caught.value)
+        assert rank.gone
+
+
+@pytest.mark.parametrize("device", first_of("ideal", "mpi-np"))
+def test_a_program_that_writes_to_a_wrong_descriptor(device):
+    text = f"""
+import os
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+if world.rank:
+    for file in range(3, 32):
+        try:
+            if os.readlink(f"/proc/self/fd/{{file}}").startswith("socket:"):
+                os.write(file, {PRINTF!r})
+        except OSError:
+            pass
+world.Barrier()
+"""
+    result = start((sys.executable, "-c", text), 2, device, max_wall=60)
+    assert result.code == Exit.FORBIDDEN
+    assert result.report.startswith("rank 1: bytes that are not the MPI library's came on its connection to lanai")
+    assert "\n" not in result.report
