@@ -241,12 +241,17 @@ class Process:
     def end(self, code: int, text: str) -> None:
         """Ends the job with this exit code; never returns."""
         native.leave()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        ctypes.CDLL(None).fflush(None)  # what C has printed so far
+        _flush()
         if self.client is not None and abi.phase is not Phase.AFTER:
             self.client.abort(code)
         os._exit(code & 0xFF or 1)
+
+
+def _flush() -> None:
+    """Of what Python and C have printed nothing is lost."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    ctypes.CDLL(None).fflush(None)
 
 
 def _place(call: str) -> str:
@@ -295,3 +300,5 @@ def close_at_exit() -> None:
                 process.close()
         except Exception as error:
             print(f"lanai: error: MPI_Finalize: {error}", file=sys.stderr)
+            _flush()
+            os._exit(1)  # nobody is left who could get an error code

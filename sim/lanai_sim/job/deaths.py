@@ -8,7 +8,7 @@ from lanai_host.errors import UserError
 
 from ..kernel.kernel import Kernel
 from ..units import format_time
-from .config import Exit, RunConfig
+from .config import RunConfig
 from .output import Output
 from .processes import Process, exit_code
 from .rank import Rank
@@ -16,6 +16,7 @@ from .ranks import Ranks
 from .restart.keeper import Keeper
 from .restart.line import Line
 from .restart.plan import Kill
+from .waiting import ranks_text
 from .world import World
 
 MOST_DEATHS = 20  # that the result tells one by one
@@ -44,6 +45,7 @@ class Deaths:
         self.keepers: dict[int, Keeper] = {}
         self.restarts: list[str] = []
         self.killed: set[Kill] = set()
+        self.unfinished: list[Process] = []  # that ended with code 0, and without MPI_Finalize
 
     def begin(self, ranks: Ranks, pairs: list[tuple[Process, Rank]]) -> None:
         """The ranks are there. Where there are NICs the scheduler's time is that of all ranks; else
@@ -99,10 +101,16 @@ class Deaths:
         elif code:
             raise failed(process, rank)
         elif rank.connected and not rank.finalized:
-            raise RankFailed(
-                Exit.NOT_FINALIZED,
-                f"{process.describe_exit()} without MPI_Finalize; the other ranks cannot go on without it",
-            )
+            rank.clock = self.world.look(rank)[0]
+            self.unfinished.append(process)
+
+    def not_finalized(self) -> str:
+        """Who has ended without MPI_Finalize, while other ranks wait for more than that; empty if
+        nobody has."""
+        if not self.unfinished:
+            return ""
+        first, self.unfinished = self.unfinished[0], []
+        return f"{first.describe_exit()} without MPI_Finalize; the other ranks cannot go on without it"
 
     def restarted(self, process: Process) -> bool:
         """The rank's process was killed after it had left the simulation, and is made anew."""
@@ -113,9 +121,15 @@ class Deaths:
         return True
 
     def notes(self) -> list[str]:
-        """What became of ranks that were killed, what it took to be able to restart them, and kills
-        that did not happen."""
-        return [*self._restarts(), *self._too_late()]
+        """Ranks that did not finalize; what became of those that were killed, what it took to be able
+        to restart them, and kills that did not happen."""
+        return [*self._unfinished(), *self._restarts(), *self._too_late()]
+
+    def _unfinished(self) -> list[str]:
+        if not self.unfinished:
+            return []
+        ranks = ranks_text(sorted(process.rank for process in self.unfinished))
+        return [f"warning: {ranks} ended without MPI_Finalize; MPI demands that each rank calls it"]
 
     def _restarts(self) -> list[str]:
         if not self.keepers:

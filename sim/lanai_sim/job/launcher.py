@@ -184,7 +184,11 @@ class Run:
             self.world.begin()
             self._start()
             self.simulating = True
-            self.kernel.run()
+            try:
+                self.kernel.run()
+            except Deadlock:
+                if not self._ends_without_some():
+                    raise
             code = self._await_exits()
         except Abort as abort:
             return self._result(abort.code & 0xFF or 1, str(abort))
@@ -277,6 +281,17 @@ class Run:
                 raise failed(process, rank)
         return 0
 
+    def _ends_without_some(self) -> bool:
+        """Do all that wait do so in MPI_Finalize, for ranks that ended well and did not call it? These
+        owe nothing, and the others end without them."""
+        waiting = [rank for rank in self.ranks or () if not (rank.finalized or rank.gone)]
+        waits = [unpack_wait(self.world.look(rank)[2]) for rank in waiting]
+        if not self.deaths.unfinished or not all(why is not None and why.call == "MPI_Finalize" for why in waits):
+            return False
+        for rank in waiting:
+            rank.release()
+        return True
+
     def _stuck(self) -> Result:
         """All ranks wait and nothing can happen any more: because some have failed, or it is a
         deadlock."""
@@ -285,6 +300,8 @@ class Run:
         over = departures.failed(self.departures)
         if over:
             return self._result(over[0].code or 1, waits)
+        if missing := self.deaths.not_finalized():
+            return self._result(Exit.NOT_FINALIZED, "\n".join([missing, waits]))
         what = f"deadlock at {format_time(now)}: all ranks wait and nothing can happen any more"
         return self._result(Exit.DEADLOCK, "\n".join([what, waits]))
 
