@@ -27,7 +27,8 @@ class BurstCutter(wiring.Component):
 
     def __init__(self, config: NicConfig):
         self.longest = config.max_burst // 4
-        self.word, self.left = Signal(30), Signal(LENGTH_BITS)
+        self.word = Signal(30)
+        self.left = Signal(LENGTH_BITS)
         super().__init__()
 
     def elaborate(self, platform):
