@@ -21,13 +21,16 @@ VARIABLE = "LANAI_BUILD_NOTES"  # 0: say nothing
 
 class Work:
     """A build of `what`, once for `once`, as a context. `steps`: what each takes about, in seconds on a
-    quiet machine.
+    quiet machine. `doing` and `done` are for what is not a build.
 
     The time that is left follows from how long the steps before have taken here.
     """
 
-    def __init__(self, what: str, once: str, steps: Mapping[str, float]) -> None:
+    def __init__(
+        self, what: str, once: str, steps: Mapping[str, float], doing: str = "building", done: str = "built"
+    ) -> None:
         self.what = what
+        self.doing, self.done = doing, done
         self.once = once
         self.steps = steps
         self.current = ""
@@ -43,7 +46,7 @@ class Work:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         _works.remove(self)
         if self._teller is not None:
-            self._teller.finish(f"built {self.what} in {_seconds(time.monotonic() - self._first)}" if not kind else "")
+            self._teller.finish(f"{self.done} {self.what} in {self.spent}" if not kind else "")
 
     def step(self, name: str) -> None:
         """Begin a step, which must be one of `steps`."""
@@ -58,15 +61,20 @@ class Work:
 
     def line(self) -> str:
         """What is being done, and how long it takes about."""
-        names = list(self.steps)
-        inner = "".join(f": {work.current}" for work in _works[1:] if work.current)
+        names, left = list(self.steps), self.left()
         place = f"step {names.index(self.current) + 1} of {len(names)}, " if len(names) > 1 else ""
-        once = f", once for {self.once}" if self.once else ""
-        times = f"{_seconds(time.monotonic() - self._first)} so far, about {_seconds(self.left())} more"
-        return f"building {self.what}{once}: {place}{self.current}{inner} ({times})"
+        more = f", about {_seconds(left)} more" if left else ""
+        within = [work.current for work in _works if len(work.steps) > 1 and work.current]
+        named = "".join(f": {name}" for name in within)
+        once = f" (once for {self.once})" if self.once else ""
+        return f"{self.doing} {self.what}: {place}{self.spent} so far{more}{named}{once}"
+
+    @property
+    def spent(self) -> str:
+        return _seconds(time.monotonic() - self._first)
 
     def left(self) -> float:
-        """Seconds."""
+        """Seconds; 0 if it takes longer than usual."""
         names = list(self.steps)
         known = sum(self.steps[name] for name in self._spent)
         rate = sum(self._spent.values()) / known if known else 1.0

@@ -164,6 +164,6 @@ def _lock(handle: int) -> None:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        with Work("what another process builds already", "", {WAIT: 30.0}) as wait:
+        with Work("another process, which builds the same", "", {WAIT: 0.0}, "waiting for", "waited for") as wait:
             wait.step(WAIT)
             fcntl.flock(handle, fcntl.LOCK_EX)

@@ -37,11 +37,9 @@ def said_of(capsys, work, *sleeps):
 
 def test_each_step_is_told_with_the_time_that_is_left(capsys):
     said = said_of(capsys, Work("the model", "this configuration", STEPS), 0.1, 0.1, 0.1).splitlines()
-    told = "lanai: building the model, once for this configuration: step"
-    times = r"\(1 s so far, about [1-9] s more\)"
-    assert re.fullmatch(f"{told} 1 of 3, reading {times}", said[0])
-    assert re.fullmatch(f"{told} 2 of 3, compiling {times}", said[1])
-    assert re.fullmatch(f"{told} 3 of 3, linking {times}", said[2])
+    for number, name in enumerate(STEPS, 1):
+        line = rf"lanai: building the model: step {number} of 3, 1 s so far, about [1-9] s more: {name} "
+        assert re.fullmatch(line + r"\(once for this configuration\)", said[number - 1])
     assert said[3:] == ["lanai: built the model in 1 s"]
 
 
@@ -65,12 +63,18 @@ def test_steps_that_are_left_out_say_nothing_of_the_time(capsys):
 def test_a_work_within_another_adds_to_its_line(capsys):
     with Work("the model", "this configuration", STEPS):
         step("compiling")
-        with Work("the firmware", "its sources", {"translating": 1.0}) as inner:
+        with Work("the library", "this Python", {"translating": 1.0, "assembling": 1.0}) as inner:
             inner.step("translating")
             time.sleep(0.1)
     said = capsys.readouterr().err.splitlines()
     assert len(said) == 2
-    assert "step 2 of 3, compiling: translating (" in said[0]
+    assert said[0].startswith("lanai: building the model: step 2 of 3, ")
+    assert said[0].endswith(": compiling: translating (once for this configuration)")
+
+
+def test_what_takes_longer_than_usual_promises_nothing(capsys):
+    said = said_of(capsys, Work("the NICs", "", {"first": 0.0}, "booting", "booted"), 0.1)
+    assert said == "lanai: booting the NICs: 1 s so far\nlanai: booted the NICs in 1 s\n"
 
 
 def test_a_failure_is_not_said_to_be_built(capsys):
@@ -121,4 +125,4 @@ def test_a_process_that_waits_for_another_says_so(monkeypatch, tmp_path, capsys)
     began.wait(10)
     cache.entry("thing", key, None)  # which the other has made by then
     first.join()
-    assert "building what another process builds already: waiting for it (" in capsys.readouterr().err
+    assert "lanai: waiting for another process, which builds the same: 1 s so far\n" in capsys.readouterr().err

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from lanai_firmware.building import Work
 from lanai_firmware.image import Image
 from lanai_hdl.errors import UserError
 from lanai_host.device import Envelope
@@ -31,6 +32,9 @@ from .world import World
 
 if TYPE_CHECKING:
     from ..engines.replay import Inputs
+
+
+BOOT = "running their firmware's first instructions"
 
 
 class NicWorld(World):
@@ -196,7 +200,10 @@ class NicWorld(World):
             for node, bus in enumerate(self.buses)
         ]
         try:
-            self.kernel.run()
+            with Work("the NICs", "", {BOOT: 0.0}, "booting", "booted") as work:
+                if not self.config.progress:
+                    work.step(BOOT)
+                self.kernel.run()
         finally:
             for task in tasks:
                 task.coroutine.close()  # a limit may have ended the run before it began
