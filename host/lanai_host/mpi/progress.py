@@ -126,7 +126,7 @@ class Progress:
         mutex = threading.RLock()
         self.lock: Any = mutex if self.order is None else self.order
         self._changed = threading.Condition(mutex)
-        self._tasks: list[Task] = []
+        self._tasks: dict[Task, None] = {}  # in the order in which they were started
         self._services: list[Service] = []
         self._request: Ends = NEVER  # of all services; each message asks whether it is done
         self._pumping = False
@@ -150,7 +150,7 @@ class Progress:
         """Run a task now as far as it goes, and later whenever anything makes progress."""
         with self.lock:
             if not task.advance():
-                self._tasks.append(task)
+                self._tasks[task] = None
 
     def serve(self, service: Service) -> None:
         """Let a service work from now on, until `stop_services`."""
@@ -226,10 +226,10 @@ class Progress:
             self._advance()
             if target.done:
                 return
-        operations = target.operations()
+        operations = list(target.operations())
         if operations:
             for task in (*self._tasks, *self._services):
-                operations = operations + task.operations()
+                operations.extend(task.operations())
         self.device.wait(operations or None, target.why())
         self._advance()
 
@@ -276,4 +276,4 @@ class Progress:
             # A task that ends may start others through callbacks, so the list is walked as a copy.
             for task in list(self._tasks):
                 if task.advance():
-                    self._tasks.remove(task)
+                    self._tasks.pop(task, None)
