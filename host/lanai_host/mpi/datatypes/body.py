@@ -5,12 +5,10 @@ that a message of a million blocks needs no table of them."""
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from ...body import Body
 from .copying import copy_leaf
 from .layout import Layout
-from .runs import Ints, cut_runs
+from .runs import Ints
 
 
 class TypedBody(Body):
@@ -73,8 +71,4 @@ class TypedBody(Body):
         table = self._layout.table
         if table is None:
             return self._layout.runs_of(begin, end, self._count, self._extent)
-        size = self._layout.size
-        elements = np.arange(begin // size, -(-end // size), dtype=np.int64)
-        offsets = np.add.outer(elements * self._extent, table.offsets).ravel()
-        packed = np.add.outer(elements * size, table.packed).ravel()
-        return cut_runs(offsets, np.tile(table.lengths, len(elements)), packed, begin, end)
+        return table.runs_of(begin, end, self._extent, self._layout.size)

@@ -7,12 +7,17 @@ envelope.
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from ..errors import ErrorClass, MpiError
 from .combiner import Combiner
 from .datatype import Datatype, Envelope
-from .layout import Layout, joined
+from .layout import Layout, joined, listed
+from .runs import Ints
 from .signature import Signature
 
+MANY = 64  # blocks of which arrays are made
+FARTHEST = 1 << 60  # bytes that arrays can hold without care
 Part = tuple[int, int, Datatype]  # displacement in bytes, number of elements, their type
 
 
@@ -22,11 +27,9 @@ def not_negative(call: str, name: str, value: int) -> None:
 
 
 def _lengths(call: str, blocklengths: Sequence[int], *others: Sequence[object]) -> None:
-    for index, length in enumerate(blocklengths):
-        if length < 0:
-            raise MpiError(
-                ErrorClass.COUNT, f"{call}: array_of_blocklengths[{index}] is {length}; it must not be negative"
-            )
+    if min(blocklengths, default=0) < 0:
+        index, length = next((index, length) for index, length in enumerate(blocklengths) if length < 0)
+        raise MpiError(ErrorClass.COUNT, f"{call}: array_of_blocklengths[{index}] is {length}; it must not be negative")
     if any(len(other) != len(blocklengths) for other in others):
         raise MpiError(ErrorClass.ARG, f"{call}: its arrays have different lengths")
 
@@ -62,6 +65,35 @@ def from_parts(parts: Sequence[Part], envelope: Envelope, align: bool = False) -
 
     size = sum(count * old.size for _, count, old in parts)
     return Datatype(describe, size, lb, extent, alignment=alignment, markers=markers, envelope=envelope)
+
+
+def _blocks(
+    old: Datatype, lengths: Sequence[int], displacements: Sequence[int], scale: int, envelope: Envelope
+) -> Datatype:
+    """Blocks of one type at displacements of `scale` bytes."""
+    if len(lengths) >= MANY and old.dense and old.size and max(map(abs, displacements)) * abs(scale) < FARTHEST:
+        many = _many_blocks(old, np.array(lengths), np.array(displacements) * scale, envelope)
+        if many is not None:
+            return many
+    parts = [(shift * scale, length, old) for shift, length in zip(displacements, lengths, strict=True) if length]
+    return from_parts(parts, envelope)
+
+
+def _many_blocks(old: Datatype, lengths: Ints, shifts: Ints, envelope: Envelope) -> Datatype | None:
+    """The same of blocks without gaps, as arrays; None if all are empty."""
+    used = lengths > 0
+    lengths, shifts = lengths[used], shifts[used]
+    elements = int(lengths.sum())
+    if not elements:
+        return None
+    lb = int(shifts.min()) + old.lb
+    extent = int((shifts + (lengths - 1) * old.extent).max()) + old.ub - lb
+
+    def describe() -> tuple[Layout, Signature]:
+        return listed(shifts + old.true_lb, lengths * old.size), old.signature.repeated(elements)
+
+    size = elements * old.size
+    return Datatype(describe, size, lb, extent, alignment=old.alignment, markers=old.markers, envelope=envelope)
 
 
 def _regular(old: Datatype, count: int, blocklength: int, stride: int, envelope: Envelope) -> Datatype:
@@ -111,10 +143,8 @@ def indexed(blocklengths: Sequence[int], displacements: Sequence[int], old: Data
     _lengths("MPI_Type_indexed", blocklengths, displacements)
     arguments = (len(blocklengths), *blocklengths, *displacements)
     integers, counts = ((), arguments) if large else (arguments, ())
-    parts = [
-        (shift * old.extent, length, old) for shift, length in zip(displacements, blocklengths, strict=True) if length
-    ]
-    return from_parts(parts, Envelope(Combiner.INDEXED, integers, (), counts, (old,)))
+    envelope = Envelope(Combiner.INDEXED, integers, (), counts, (old,))
+    return _blocks(old, blocklengths, displacements, old.extent, envelope)
 
 
 def hindexed(blocklengths: Sequence[int], displacements: Sequence[int], old: Datatype, large: bool = False) -> Datatype:
@@ -125,8 +155,7 @@ def hindexed(blocklengths: Sequence[int], displacements: Sequence[int], old: Dat
         envelope = Envelope(Combiner.HINDEXED, (), (), (*lengths, *displacements), (old,))
     else:
         envelope = Envelope(Combiner.HINDEXED, lengths, tuple(displacements), (), (old,))
-    parts = [(shift, length, old) for shift, length in zip(displacements, blocklengths, strict=True) if length]
-    return from_parts(parts, envelope)
+    return _blocks(old, blocklengths, displacements, 1, envelope)
 
 
 def indexed_block(blocklength: int, displacements: Sequence[int], old: Datatype, large: bool = False) -> Datatype:
@@ -134,8 +163,8 @@ def indexed_block(blocklength: int, displacements: Sequence[int], old: Datatype,
     not_negative("MPI_Type_create_indexed_block", "blocklength", blocklength)
     arguments = (len(displacements), blocklength, *displacements)
     integers, counts = ((), arguments) if large else (arguments, ())
-    parts = [(shift * old.extent, blocklength, old) for shift in displacements if blocklength]
-    return from_parts(parts, Envelope(Combiner.INDEXED_BLOCK, integers, (), counts, (old,)))
+    envelope = Envelope(Combiner.INDEXED_BLOCK, integers, (), counts, (old,))
+    return _blocks(old, [blocklength] * len(displacements), displacements, old.extent, envelope)
 
 
 def hindexed_block(blocklength: int, displacements: Sequence[int], old: Datatype, large: bool = False) -> Datatype:
@@ -146,7 +175,7 @@ def hindexed_block(blocklength: int, displacements: Sequence[int], old: Datatype
         envelope = Envelope(Combiner.HINDEXED_BLOCK, (), (), (*shape, *displacements), (old,))
     else:
         envelope = Envelope(Combiner.HINDEXED_BLOCK, shape, tuple(displacements), (), (old,))
-    return from_parts([(shift, blocklength, old) for shift in displacements if blocklength], envelope)
+    return _blocks(old, [blocklength] * len(displacements), displacements, 1, envelope)
 
 
 def struct(

@@ -129,10 +129,10 @@ class Datatype:
         if describe is None:  # it was pending twice
             return
         self.layout, self.signature = describe()
-        self.true_lb, true_ub = _bounds(self.layout)
+        self.true_lb, true_ub = self.layout.bounds
         self.true_extent = true_ub - self.true_lb
-        leaves = self.layout.leaves
-        self.dense = not leaves or (len(leaves) == 1 and not leaves[0].stack and leaves[0].length == self.extent)
+        leaf = self.layout.only_leaf
+        self.dense = not self.layout.size or (leaf is not None and not leaf.stack and leaf.length == self.extent)
 
     def __repr__(self) -> str:
         return f"<Datatype {self.name or self.envelope.combiner.name} size {self.size} extent {self.extent}>"
@@ -166,9 +166,9 @@ class Datatype:
         size = self.size * count
         if self.dense or size == 0:
             return Run(address + self.true_lb, size)
-        leaves = self.layout.leaves
-        if len(leaves) == 1 and count == 1 and not leaves[0].stack:
-            return Run(address + leaves[0].offset, size)
+        leaf = self.layout.only_leaf
+        if leaf is not None and count == 1 and not leaf.stack:
+            return Run(address + leaf.offset, size)
         return TypedBody(self.layout, self.extent, count, address)
 
     def pack(self, address: int, count: int, stream: int, begin: int = 0, end: int | None = None) -> int:
@@ -208,13 +208,3 @@ class Datatype:
         """How many basic elements `size` received bytes are (MPI_Get_elements); None if they end
         inside one."""
         return self.signature.whole_elements(size)
-
-
-def _bounds(layout: Layout) -> tuple[int, int]:
-    """First byte and the one after the last."""
-    low, high = [], []
-    for leaf in layout.leaves:
-        reach = [turn.extent * (turn.count - 1) for turn in leaf.stack]
-        low.append(leaf.offset + sum(step for step in reach if step < 0))
-        high.append(leaf.offset + leaf.length + sum(step for step in reach if step > 0))
-    return (min(low), max(high)) if low else (0, 0)

@@ -8,13 +8,12 @@ bytes still come out in the order of MPI's type map, whatever the type at the ot
 of one leaf are numbered in the order in which they are packed."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from .runs import NO_RUNS, Ints, RunTable, cut_runs
+from .runs import NO_RUNS, Ints, RunTable, cut_runs, merge_runs
 
 TABLE_BLOCKS = 4096  # layouts of so many blocks keep a table of their runs,
 BLOCKS_PER_LEAF = 16  # ... and those of so many for each leaf
@@ -45,6 +44,13 @@ class Leaf(NamedTuple):
         for turn in self.stack:
             total *= turn.count
         return total
+
+    @property
+    def reach(self) -> tuple[int, int]:
+        """Offsets of the first byte in memory, and of the one after the last."""
+        steps = [turn.extent * (turn.count - 1) for turn in self.stack]
+        low, high = sum(step for step in steps if step < 0), sum(step for step in steps if step > 0)
+        return self.offset + low, self.offset + self.length + high
 
     def blocks_before(self, position: int) -> int:
         """How many of the blocks begin before `position` of the packed stream. O(depth), which
@@ -97,17 +103,40 @@ class Leaf(NamedTuple):
                 first += 1
 
 
-@dataclass(frozen=True)
 class Layout:
-    """All leaves of one datatype in packed order, and its size in bytes."""
+    """All leaves of one datatype in packed order, and its size in bytes. Without `leaves` it is a list
+    of runs, and its leaves are made when they are needed."""
 
-    leaves: tuple[Leaf, ...]
-    size: int
+    def __init__(self, leaves: tuple[Leaf, ...] | None, size: int, listed: RunTable | None = None) -> None:
+        self.size = size
+        self._listed = listed
+        if leaves is not None:
+            self.__dict__["leaves"] = leaves
+
+    @cached_property
+    def leaves(self) -> tuple[Leaf, ...]:
+        runs = self._listed
+        assert runs is not None
+        rows = (column.tolist() for column in (runs.lengths, runs.offsets, runs.packed))
+        return tidy(map(Leaf, *rows), self.size).leaves
+
+    @property
+    def only_leaf(self) -> Leaf | None:
+        """The leaf, if there is one only."""
+        return self.leaves[0] if self._listed is None and len(self.leaves) == 1 else None
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """Offsets of the first byte in memory, and of the one after the last."""
+        if self._listed is not None:
+            return int(self._listed.offsets.min()), int((self._listed.offsets + self._listed.lengths).max())
+        reaches = [leaf.reach for leaf in self.leaves]
+        return (min(low for low, _ in reaches), max(high for _, high in reaches)) if reaches else (0, 0)
 
     @cached_property
     def blocks(self) -> int:
         """Number of blocks in all leaves."""
-        return sum(leaf.blocks for leaf in self.leaves)
+        return len(self._listed.lengths) if self._listed is not None else sum(leaf.blocks for leaf in self.leaves)
 
     def repeated(self, count: int, extent: int) -> "Layout":
         """`count` copies, `extent` bytes apart."""
@@ -122,12 +151,16 @@ class Layout:
         """The same, `displacement` bytes higher."""
         if displacement == 0:
             return self
+        if self._listed is not None:
+            return Layout(None, self.size, RunTable(self._listed.offsets + displacement, self._listed.lengths))
         return Layout(tuple(leaf._replace(offset=leaf.offset + displacement) for leaf in self.leaves), self.size)
 
     @cached_property
     def table(self) -> RunTable | None:
         """All maximal runs of one element, kept. None if a copy leaf by leaf is better, because
         leaves repeat often."""
+        if self._listed is not None:
+            return self._listed
         if not 0 < self.blocks <= max(TABLE_BLOCKS, BLOCKS_PER_LEAF * len(self.leaves)):
             return None
         return RunTable(*self.runs_of(0, self.size, 1, 0))
@@ -149,7 +182,8 @@ class Layout:
     def window(self) -> int:
         """Bytes of a part that has WINDOW blocks, or several of each leaf, on average: to list runs
         part by part."""
-        return max(1, self.size * max(WINDOW, BLOCKS_PER_LEAF * len(self.leaves)) // self.blocks)
+        leaves = 0 if self._listed is not None else len(self.leaves)
+        return max(1, self.size * max(WINDOW, BLOCKS_PER_LEAF * leaves) // self.blocks)
 
     @cached_property
     def ends(self) -> tuple[int, int]:
@@ -168,6 +202,8 @@ class Layout:
     def runs_of(self, begin: int, end: int, count: int, extent: int) -> tuple[Ints, Ints]:
         """Offsets and lengths of the runs of bytes begin..end-1 of `count` elements, packed, as
         arrays."""
+        if self._listed is not None:
+            return self._listed.runs_of(begin, end, extent, self.size)
         places: list[tuple[Ints, Ints]] = []
         lengths: list[Ints] = []
         for leaf in self.repeated_leaves(count, extent):
@@ -188,6 +224,21 @@ EMPTY = Layout((), 0)
 def block(length: int) -> Layout:
     """`length` bytes at 0."""
     return Layout((Leaf(length, 0, 0),), length) if length else EMPTY
+
+
+def listed(offsets: Ints, lengths: Ints) -> Layout:
+    """Runs of bytes in the order of the packed stream; none is empty."""
+    offsets, lengths = merge_runs(offsets, lengths)
+    runs = RunTable(offsets, lengths)
+    steps = np.diff(offsets)
+    if len(offsets) > 2 and ((lengths != lengths[0]).any() or (steps != steps[0]).any()):
+        return Layout(None, int(lengths.sum()), runs)
+    rows = (column.tolist() for column in (lengths[:2], offsets[:2], runs.packed[:2]))
+    leaves = list(map(Leaf, *rows))
+    if len(offsets) > 2:
+        leaf = leaves[0]
+        leaves = [leaf._replace(stack=(Turn(len(offsets), int(steps[0]), leaf.length),))]
+    return tidy(leaves, int(lengths.sum()))
 
 
 def joined(parts: Iterable[tuple[int, Layout]]) -> Layout:

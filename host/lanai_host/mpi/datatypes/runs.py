@@ -48,6 +48,14 @@ class RunTable:
         """The run that has byte `position` of the stream."""
         return int(np.searchsorted(self.packed, position, side="right")) - 1 if position else 0
 
+    def runs_of(self, begin: int, end: int, extent: int, size: int) -> tuple[Ints, Ints]:
+        """Offsets and lengths of the runs of bytes begin..end-1 of elements of `size` bytes that lie
+        `extent` bytes apart."""
+        elements = np.arange(begin // size, -(-end // size), dtype=np.int64)
+        offsets = np.add.outer(elements * extent, self.offsets).ravel()
+        packed = np.add.outer(elements * size, self.packed).ravel()
+        return cut_runs(offsets, np.tile(self.lengths, len(elements)), packed, begin, end)
+
     def copy(self, packing: bool, stream: int, memory: int, extent: int, position: int, size: int) -> bool:
         """Copy `size` bytes from byte `position` of the element at `memory` on, and of those that
         follow it `extent` bytes apart, to or from the address `stream`. False if some of the memory

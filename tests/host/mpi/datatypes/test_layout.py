@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lanai_host.body import Runs
 from lanai_host.mpi.datatypes import (
     PREDEFINED,
     Datatype,
@@ -193,3 +194,39 @@ def test_bad_arguments_are_quoted() -> None:
     assert caught.value.error_class == ErrorClass.COUNT
     with pytest.raises(MpiError, match=r"array_of_blocklengths\[1\] is -1"):
         indexed([1, -1], [0, 4], INT)
+
+
+@pytest.mark.parametrize("old", [INT, contiguous(3, CHAR), resized(INT, -2, 4), resized(INT, 0, 6)])
+@pytest.mark.parametrize(
+    ("lengths", "displacements"),
+    [
+        ([1] * 100, list(range(0, 300, 3))),
+        ([1] * 100, list(range(100))),
+        ([2] * 100, list(range(300, 0, -3))),
+        ([index % 3 for index in range(100)], [7 * index % 211 for index in range(100)]),
+        ([0] * 100, list(range(100))),
+        ([0] * 98 + [1, 2], list(range(100))),
+        ([1] * 50 + [2] * 50, [*range(0, 100, 2), *range(200, 350, 3)]),
+    ],
+)
+def test_many_blocks_are_as_the_same_in_two_halves(old, lengths, displacements):
+    """Types of few blocks are made block by block."""
+    extent = old.extent
+    whole = indexed(lengths, displacements, old)
+    few = [indexed(lengths[first : first + 10], displacements[first : first + 10], old) for first in range(0, 100, 10)]
+    same = struct([1] * 10, [0] * 10, few)
+    by_bytes = hindexed(lengths, [extent * one for one in displacements], old)
+    for one in (whole, by_bytes):
+        one.commit()
+        assert (one.size, one.lb, one.true_lb, one.true_extent) == (same.size, same.lb, same.true_lb, same.true_extent)
+        assert one.ub == max((part.ub for part in few if part.size), default=0)
+        for count in (1, 3):
+            step = one.extent
+            expected = Runs([part for turn in range(count) for part in same.body(turn * step, 1).segments()])
+            assert list(one.body(0, count).segments()) == list(expected.segments())
+            assert one.body(0, count).runs == expected.runs
+        assert one.layout.leaves == same.layout.leaves
+        assert one.signature.elements == same.signature.elements
+        assert one.whole_elements(one.size) == same.whole_elements(same.size)
+    nested = contiguous(2, whole)
+    assert list(nested.body(5, 1).segments()) == list(whole.body(5, 2).segments())
