@@ -14,8 +14,12 @@ from typing import Any, Protocol
 _PORT = re.compile(r"lanai-port:(\d+)\.(\d+)")
 
 
+LATER = "LATER"
+
+
 class Refused(Exception):
-    """The manager says no. `kind` names the error class, as MPI_ERR_ does without the prefix."""
+    """The manager says no. `kind` names the error class, as MPI_ERR_ does without the prefix; `LATER`
+    is MPI_ERR_SPAWN where the answer may be another one once a process has left."""
 
     def __init__(self, kind: str, text: str) -> None:
         super().__init__(text)

@@ -6,9 +6,13 @@ from typing import Any
 
 from ..bus.base import Wait
 from ..device import Device
-from ..manager import Question, Refused
+from ..manager import LATER, Question, Refused
 from .client import SimulatorClient
 from .protocol import Op
+
+# Picoseconds that a process waits for others to leave, so that it can start new ones: between two
+# questions, at least and as a share of what it has waited; and in all.
+SHORTEST, SHARE, LONGEST = 1_000_000, 8, 10_000_000_000
 
 
 class RunManager:
@@ -19,14 +23,23 @@ class RunManager:
         self._device = device
 
     def ask(self, call: str, question: Question, *values: Any) -> Any:
-        """The caller holds the lock of the library."""
+        """The caller holds the lock of the library. Asks again where processes may still leave."""
+        client, begun = self._client, self._client.clock
+        while "refused" in (said := self._ask_once(call, question, *values)):
+            kind, text = said["refused"]
+            waited = client.clock - begun
+            if kind != LATER:
+                raise Refused(kind, text)
+            if waited >= LONGEST:
+                raise Refused("SPAWN", f"{text}, and no process has left in {waited / 1e9:.0f} ms")
+            client.charge(max(SHORTEST, waited // SHARE))
+        return said["answer"]
+
+    def _ask_once(self, call: str, question: Question, *values: Any) -> Any:
         self._device.progress()
         if self._client.transport is not None:
             self._client.transport.take_turn(Wait(call, note="for its turn at the process manager"))
-        said = json.loads(self._client.call(Op.MANAGE, pack_question(question, *values)))
-        if "refused" in said:
-            raise Refused(*said["refused"])
-        return said["answer"]
+        return json.loads(self._client.call(Op.MANAGE, pack_question(question, *values)))
 
 
 def pack_question(question: Question, *values: Any) -> bytes:

@@ -49,7 +49,7 @@ class Run:
         self.kernel.limit = config.max_sim_time
         self.world = world(config, self.kernel)
         self.output = Output(config.prefix)
-        self.manager = ProcessManager(config, self.world, self.output, self._join)
+        self.manager = ProcessManager(config, self.world, self.output, self._join, self._takes_part)
         self.processes: list[Process] = []  # also of ranks that others have by now
         self.pairs: list[tuple[Process, Rank]] = []
         self.services: list[Task] = []
@@ -176,6 +176,11 @@ class Run:
             rank.origin = process.origin = f"{process.program}, started by rank {parent.number}"
             self.world.join(rank)
             self.kernel.start(self._service(rank, starts[rank.number]).run(), rank.number)
+
+    def _takes_part(self, number: int) -> bool:
+        assert self.ranks is not None
+        rank = self.ranks.ranks[number]
+        return not (rank.finalized or rank.gone)
 
     def _live(self) -> Result:
         """Boot, start, run until it ends in one way or another."""

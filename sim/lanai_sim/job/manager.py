@@ -11,7 +11,7 @@ from typing import Any
 
 from lanai_host.abi.programs import environment
 from lanai_host.errors import UserError
-from lanai_host.manager import Command, Question, Refused, Registry, Start, answer
+from lanai_host.manager import LATER, Command, Question, Refused, Registry, Start, answer
 from lanai_host.plain import restored
 from lanai_host.simulator.manager import pack_answer, pack_refusal, unpack_question
 
@@ -24,7 +24,8 @@ from .world import World
 
 
 class ProcessManager:
-    """`begin(parent, start, processes)` lets new processes take part, whose start is known by now."""
+    """`begin(parent, start, processes)` lets new processes take part, whose start is known by now;
+    `takes_part(rank)`: its process has not left."""
 
     def __init__(
         self,
@@ -32,12 +33,14 @@ class ProcessManager:
         world: World,
         output: Output,
         begin: Callable[[Rank, dict[int, Start], Sequence[Process]], None],
+        takes_part: Callable[[int], bool],
     ) -> None:
         self.variables: dict[str, str] = {}  # of all processes of the run
         self._config = config
         self._world = world
         self._output = output
         self._begin = begin
+        self._takes_part = takes_part
         self._registry = Registry()
         self._used = config.ranks
 
@@ -76,6 +79,13 @@ class ProcessManager:
         left = [rank for rank in range(self._config.ranks, self._used) if self._world.is_free(rank)]
         return [*range(self._used, self._config.total_ranks), *left]
 
+    def _to_leave(self) -> int:
+        """How many of the ranks that processes were started on may come free."""
+        config = self._config
+        if not config.stack.spares_serve_again or config.trace is not None:
+            return 0
+        return sum(self._takes_part(rank) for rank in range(config.ranks, self._used))
+
     def _start(self, command: Command, ranks: Sequence[int]) -> list[Process]:
         config = self._config
         if command.directory and not Path(command.directory).is_dir():
@@ -96,7 +106,7 @@ class ProcessManager:
         """How many processes to start of each command: as many as there are spares for."""
         least = sum(min(command.counts) for command in commands)
         if least > spare:
-            raise Refused("SPAWN", self._too_few(least, spare))
+            raise Refused(LATER if least <= spare + self._to_leave() else "SPAWN", self._too_few(least, spare))
         found: list[int] = []
         for command in commands:
             least -= min(command.counts)

@@ -52,6 +52,38 @@ def test_a_spare_serves_one_process_after_another(followers, device, options):
     assert first.stdout == second.stdout  # the time too
 
 
+@pytest.mark.parametrize("device", first_of("ideal", "mpi-np"))
+def test_a_process_that_is_about_to_leave_is_waited_for(followers, device):
+    program = [sys.executable, followers, "4", "cleanly"]
+    done = together(1, *program, device=device, options=["--universe", "2"], timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[:-1] == [f"({number}, 5000)" for number in range(4)]
+
+
+def test_a_process_that_stays_is_not_waited_for_without_end():
+    text = """
+import sys
+from mpi4py import MPI
+parent = MPI.Comm.Get_parent()
+if parent != MPI.COMM_NULL:
+    parent.recv(source=0)
+    parent.Disconnect()
+    sys.exit()
+child = MPI.COMM_SELF.Spawn(sys.executable, ["-c", sys.orig_argv[2]])
+try:
+    MPI.COMM_SELF.Spawn(sys.executable, ["-c", sys.orig_argv[2]])
+except MPI.Exception as error:
+    print(error, MPI.Wtime())
+child.send(1, dest=0)
+child.Disconnect()
+"""
+    done = together(1, "python", "-c", text, options=["--universe", "2"])
+    assert done.returncode == 0, done.stderr
+    said, _, time = done.stdout.strip().rpartition(" ")
+    assert said.endswith("0 of its spare ranks are left, and no process has left in 10 ms")
+    assert 0.010 < float(time) < 0.013
+
+
 def test_a_nic_that_keeps_a_message_of_a_process_that_has_left_serves_no_other(followers):
     """On `ideal` such messages go with the process."""
     done = run(followers, 3, "leaves", "mpi-np")
