@@ -5,6 +5,7 @@ import importlib.machinery
 import importlib.util
 import sys
 import sysconfig
+from collections.abc import Sequence
 from enum import IntEnum
 from importlib import resources
 from pathlib import Path
@@ -19,6 +20,8 @@ from .errors import UserError
 
 COMPILE = "compiling it"
 FLAGS = ("-O2", "-w", "-fPIC", "-shared", "-pthread")
+# Of libraries that replace functions of the C library: what they define may not be taken for what it is there.
+PRELOAD_FLAGS = ("-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-fno-builtin", "-pthread")
 
 
 def enums(*kinds: type[IntEnum]) -> str:
@@ -34,8 +37,7 @@ def load(package: str, name: str, declared: str, *parts: tuple[str, str], header
     `parts` names other C files that it uses, each by package and name. `header` is C text before
     them all: what Python declares.
     """
-    sources = [resources.files(folder).joinpath(f"{part}.c").read_text() for folder, part in (*parts, (package, name))]
-    text = header + "".join(sources)
+    text = text_of((*parts, (package, name)), header)
     module = f"_lanai_{name}"
     key = cache.key_of([module, declared, text, sys.version, _cffi_backend.__version__, *FLAGS])
     path = cache.file("native", key, f"{module}.so", lambda made: _build(module, declared, text, made))
@@ -43,6 +45,28 @@ def load(package: str, name: str, declared: str, *parts: tuple[str, str], header
     spec = importlib.util.spec_from_file_location(module, path, loader=loader)
     assert spec is not None
     return importlib.util.module_from_spec(spec)
+
+
+def text_of(parts: Sequence[tuple[str, str]], header: str = "") -> str:
+    """C files, each by package and name, as one text."""
+    return header + "".join(resources.files(folder).joinpath(f"{name}.c").read_text() for folder, name in parts)
+
+
+def preload(name: str, header: str, *parts: tuple[str, str]) -> Path:
+    """A library of these C files that processes load before the C library. `header` is C text before
+    them all."""
+    from .compilers import Language, find
+
+    text = text_of(parts, header)
+    compiler = find(Language.C)
+    key = cache.key_of([text, *compiler.command, compiler.identity, *PRELOAD_FLAGS])
+
+    def build(made: Path) -> None:
+        compiler.run(
+            [*PRELOAD_FLAGS, "-x", "c", "-o", str(made), "-", "-ldl"], f"building the library {name} of ranks", text
+        )
+
+    return cache.file("native", key, f"{name}.so", build)
 
 
 def _build(module: str, declared: str, text: str, path: Path) -> None:

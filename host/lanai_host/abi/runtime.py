@@ -19,6 +19,8 @@ from typing import Any, NoReturn
 
 from .. import call_site
 from ..bus.base import Wait
+from ..clocks import bridge as clocks
+from ..clocks.library import loaded as has_clocks
 from ..connect import device_over, solo_device
 from ..device import Device, Envelope
 from ..errors import UserError
@@ -39,6 +41,7 @@ from .mixture import check_process
 from .native import native
 from .observe import Observer
 from .observed_device import ObservedDevice
+from .simulated_clocks import SimulatedClocks
 from .symbols import names_sessions
 
 DEAD = 2  # the front's state once Python has ended
@@ -124,6 +127,7 @@ class Process:
     client: SimulatorClient | None = None
     observer: Observer | None = None  # in a traced run
     counting: Counting | None = None  # where computing is counted
+    clocks = False  # the clocks of this process are simulated
     _at_exit: Any = None  # what C calls when the process ends
 
     def open(self, required: int) -> ThreadLevel:
@@ -161,6 +165,9 @@ class Process:
         world.meet_parent()
         if self.observer is None and self.counting is None:
             native.begin(world)
+        if client is not None and has_clocks():
+            clocks.begin(SimulatedClocks(world, client, self.observer))
+            self.clocks = True
         return level
 
     def _hint(self) -> None:
@@ -210,6 +217,9 @@ class Process:
     def close(self) -> None:
         """The end of MPI in this process."""
         native.leave()
+        if self.clocks:
+            clocks.end(abi.world.process.device.now())
+            self.clocks = False
         if self.observer is not None and not self.observer.inside:
             self.observer.enter("MPI_Finalize")  # Python ends without the program's call; ends with the rank's part
         end = abi.world.leave if abi.world.finalized else abi.world.finalize

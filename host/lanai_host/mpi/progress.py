@@ -20,6 +20,7 @@ from ..operation import Operation
 from . import threads
 from .constants import ThreadLevel
 from .thread_order import ThreadOrder
+from .timed import Timed, timed_among
 
 SINGLE, MULTIPLE = ThreadLevel.SINGLE, ThreadLevel.MULTIPLE  # asked with every call, and slow to find in their class
 NEVER = Operation()  # is never done
@@ -123,6 +124,7 @@ class Progress:
         self.usual_threads = 1 if foreign_threads else 0
         self.count: Callable[[], int] = threads.count if foreign_threads else _thread._count
         self.order = ThreadOrder(self.contended, f"rank {device.rank}: ") if lockstep else None
+        self.pass_time: Callable[[int], None] | None = None  # lets so many picoseconds pass, for all ranks
         mutex = threading.RLock()
         self.lock: Any = mutex if self.order is None else self.order
         self._changed = threading.Condition(mutex)
@@ -135,6 +137,10 @@ class Progress:
         """More than one thread may run code of the program's. A program that asked for one thread
         is taken at its word."""
         return self.level > SINGLE and self.count() > self.usual_threads
+
+    def has_threads(self) -> bool:
+        """This process has more than one thread, whatever the program asked for."""
+        return self.count() > self.usual_threads
 
     def alone(self) -> bool:
         """No other thread, and no work in the background: `Device.fast_path` may be used."""
@@ -173,6 +179,15 @@ class Progress:
         with self.lock:
             self.device.work(picoseconds)
         return True
+
+    def sleep(self, target: Timed) -> None:
+        """Let time pass until `target.done`, while other threads may wait for messages."""
+        with self.lock:
+            while not target.done:
+                if self.order is not None and self.several_threads():
+                    self._wait_in_order(target, self.order)
+                else:
+                    self._step([target], alone=True)
 
     def poll(self) -> None:
         """Look once, without blocking."""
@@ -237,9 +252,20 @@ class Progress:
         may_block = order.wait(target)
         if target.done:
             return
-        if may_block:
-            self._sleep(_Several([target, *order.targets]))
+        targets = [target, *order.targets]
+        if timed := timed_among(targets):
+            self._step(timed, alone=may_block and len(targets) == 1)
+        elif may_block:
+            self._sleep(_Several(targets))
         else:
+            self.device.progress()
+            self._advance()
+
+    def _step(self, timed: list[Timed], alone: bool) -> None:
+        """Let a part of the time pass that threads wait for, and look for what else is waited for."""
+        assert self.pass_time is not None
+        self.pass_time(min(target.step(alone and len(timed) == 1) for target in timed))
+        if not alone:
             self.device.progress()
             self._advance()
 

@@ -2,17 +2,17 @@
 
 Simulated time may move only while no thread of the process runs code. So a thread that calls the
 library stops until all others have stopped too: at a call, waiting inside the library, blocked
-on a stopped thread (a lock, a condition, a join), or spinning until one changes memory.
-Then one of the threads at a call continues, in
-cyclic order of their kernel numbers. If all wait inside, the first of them lets time move.
+on a stopped thread (a lock, a condition, a join), or spinning until one changes memory. Then one of
+the threads at a call continues, in cyclic order of their kernel numbers. If all wait inside, the
+first of them lets time move.
 """
 
 import sys
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
+from .. import real_time
 from . import spinning, threads
 from .errors import ErrorClass, MpiError
 from .threads import Doing, Spent
@@ -97,6 +97,11 @@ class ThreadOrder:
         else:
             self._stop(threading.get_native_id(), _Stop(None))
 
+    @property
+    def mine(self) -> bool:
+        """Return whether this thread holds it."""
+        return self._holder == threading.get_ident()
+
     def __exit__(self, *exc: object) -> None:
         if self._depth:
             self._depth -= 1
@@ -155,20 +160,20 @@ class ThreadOrder:
 
     def _watch(self, me: int) -> None:
         """Wait until all have stopped; then release the next thread."""
-        begun, pause = time.monotonic(), SHORTEST
+        begun, pause = real_time.monotonic(), SHORTEST
         spent: dict[int, Spent] = {}
         due: dict[int, float] = {}
         while not (still := self._all_stopped()) and not self.unordered:
             for number in threads.others():
                 spent.setdefault(number, threads.spent(number))
-            time.sleep(pause)
+            real_time.sleep(pause)
             pause = min(1.5 * pause, LONGEST)
-            if time.monotonic() - begun >= SUSPECT:
+            if real_time.monotonic() - begun >= SUSPECT:
                 self._look_for_spinners(spent, due)
-            if time.monotonic() - begun >= SLEEPERS:
-                self._stop_waiting_if_stuck(time.monotonic() - begun, spent)
+            if real_time.monotonic() - begun >= SLEEPERS:
+                self._stop_waiting_if_stuck(real_time.monotonic() - begun, spent)
         if not still:
-            time.sleep(SHORTEST)
+            real_time.sleep(SHORTEST)
         with self._mutex:
             self._watcher, self._holder = 0, threading.get_ident()  # to ask what is done may take the library
             waiting = sorted(self._stopped.items())

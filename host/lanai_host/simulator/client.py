@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, NoReturn, Protocol, Self
 
+from ..bus.base import Wait
 from ..device import Envelope
 from ..errors import UserError
 from ..manager import Start
@@ -185,6 +186,24 @@ class SimulatorClient:
             self.clock += CATCH_UP_TIME
             return
         self._quiet_until = QUIET.unpack(self.call(Op.CATCH_UP)).until
+
+    def pass_time(self, picoseconds: int) -> None:
+        """Let so much time pass for this process, and the rest of the world come up to it."""
+        if self.transport is not None:
+            self.charge(picoseconds)
+            self.transport.take_turn(Wait("a sleep"))
+        else:
+            self.charge(max(0, picoseconds - CATCH_UP_TIME))
+            self.catch_up()
+
+    def leave(self) -> None:
+        """Have what was posted done, as this process is about to wait for something else. A thread
+        that is at it already does so."""
+        if self._posts and not self._closed and self._lock.acquire(blocking=False):
+            try:
+                self.catch_up()
+            finally:
+                self._lock.release()
 
     def finalize(self, placement: int = 0, handover: bytes = b"") -> None:
         """Leave the simulation, and tell where buffers lay and what the next process in this place

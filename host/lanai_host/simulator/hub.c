@@ -106,12 +106,6 @@ static long futex(_Atomic uint32_t *word, int what, uint32_t value, const struct
     return syscall(SYS_futex, word, what, value, limit, NULL, 0);
 }
 
-static int64_t nanoseconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000000000ll + t.tv_nsec;
-}
-
 /* A new hub in the empty file `file` of `size` bytes, or with ranks == 0 the existing one. The first `started` ranks
    run from the start, the others once they join. NULL if it cannot be mapped. */
 hub *hub_open(int file, uint64_t size, uint32_t ranks, uint32_t started, uint32_t processors, int64_t latency,

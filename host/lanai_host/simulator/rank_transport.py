@@ -2,10 +2,10 @@
 
 import os
 import struct
-import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from .. import real_time
 from ..body import NOTHING, Body, Run
 from ..bus import reach
 from ..bus.base import Wait
@@ -209,9 +209,9 @@ class RankTransport:
     def await_end(self) -> None:
         """Wait until no other rank can run: those that wait have then been stopped. Give up after
         `ABORT_TIMEOUT` if a rank goes on computing."""
-        give_up = time.monotonic() + ABORT_TIMEOUT
+        give_up = real_time.monotonic() + ABORT_TIMEOUT
         answer = self._lib.hub_wait(self._hub, self._rank, self._client.clock, Awaited.END)
-        while answer == Answer.AGAIN and time.monotonic() < give_up:
+        while answer == Answer.AGAIN and real_time.monotonic() < give_up:
             answer = self._lib.hub_wait_on(self._hub, self._rank)
 
     def close(self) -> None:

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <sched.h>
 #include <sys/socket.h>
-#include <time.h>
 
 static const double SHORT = 200e-6; /* seconds; waits that usually take longer are slept */
 static const double AWAY = 40e-6;   /* seconds between two looks, from which on another process has had the processor */
@@ -13,11 +12,7 @@ typedef struct {
     int alone;    /* one processor: the peer runs only while this process does not */
 } Spin;
 
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
+static double now(void) { return 1e-9 * (double)nanoseconds(); }
 
 /* Bytes received without sleep; 0 if the peer has gone; -EAGAIN if it is time to sleep; else -errno. */
 long spin_look(Spin *spin, int sock, char *into, size_t size) {

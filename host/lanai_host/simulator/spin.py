@@ -26,7 +26,7 @@ ALONE = len(os.sched_getaffinity(0)) < 2  # then the peer runs only while this p
 
 @cache
 def _spin() -> Any:
-    return load(__package__, "spin", DECLARED)
+    return load(__package__, "spin", DECLARED, (__package__, "real_clock"))
 
 
 class Chunk:

@@ -105,7 +105,7 @@ HEADER = enums(State, Awaited, Answer, Unfinished)
 # The C files of the transport, each by package and name, in the order in which they are compiled.
 PARTS = (
     reach.GUARD_SOURCE,
-    *((__package__, name) for name in ("hub", "landing", "releasing", "waiting", "transport", "puts")),
+    *((__package__, name) for name in ("real_clock", "hub", "landing", "releasing", "waiting", "transport", "puts")),
 )
 UNREADABLE = -1  # answer of hub_post and hub_write: the body cannot be read
 LARGEST, SMALLEST = 1 << 38, 1 << 28  # bytes of the shared file; only what datagrams use takes memory

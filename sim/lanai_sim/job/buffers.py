@@ -9,14 +9,10 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
-from lanai_firmware.cache import file, key_of
-from lanai_host.compilers import Language, find
-
-FLAGS = ("-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-fno-builtin")
-PRELOAD = "LD_PRELOAD"
+from lanai_host.clocks.library import PRELOAD
+from lanai_host.native import preload
 
 
 class Buffers(StrEnum):
@@ -29,14 +25,7 @@ class Buffers(StrEnum):
 @cache
 def page_malloc() -> Path:
     """The library that ranks load before the C library: page_malloc.c, compiled once."""
-    source = files(__package__).joinpath("page_malloc.c").read_text()
-    compiler = find(Language.C)
-    key = key_of([source, *compiler.command, compiler.identity, *FLAGS])
-
-    def build(made: Path) -> None:
-        compiler.run([*FLAGS, "-x", "c", "-o", str(made), "-"], "building the heap of ranks", source)
-
-    return file("native", key, "page_malloc.so", build)
+    return preload("page_malloc", "", (__package__, "page_malloc"))
 
 
 def environment(buffers: Buffers, given: Mapping[str, str]) -> dict[str, str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lanai_hdl.config import NicConfig, lanai41
+from lanai_host.clocks.library import Clock
 from lanai_host.config import HostConfig
 from lanai_host.errors import UserError
 from lanai_host.stacks import stack
@@ -85,6 +86,7 @@ class RunConfig:
     survive: bool = False  # a rank that dies is an error for those that talk to it, and the others go on
     prefix: bool = False
     buffers: Buffers = Buffers.ANY
+    clock: Clock | None = None  # what the clocks of ranks show; None: `chosen_clock`
     progress: bool = False
     environment: Mapping[str, str] = field(default_factory=dict)
     programs: tuple[Program, ...] = ()  # by rank, together for all of them; none: all ranks execute `command`
@@ -110,6 +112,15 @@ class RunConfig:
         return self.stack.default_options() if self.options is None else self.options
 
     @property
+    def chosen_clock(self) -> Clock:
+        """What the clocks of ranks show. Unless it was chosen, they are simulated where NICs are, but not
+        where ranks are kept restartable, or pay for measured CPU time."""
+        if self.clock is not None:
+            return self.clock
+        simulated = self.stack.nics and not (self.checkpoint or self.kills or self.host.cpu_scale)
+        return Clock.SIMULATED if simulated else Clock.REAL
+
+    @property
     def engine_kind(self) -> EngineKind:
         return kinds.kind(self.engine)
 
@@ -128,6 +139,7 @@ class RunConfig:
             "--trace": self.trace is not None,
             "--cpu-scale": bool(self.host.cpu_scale),
             "--survive-death": self.survive and self.checkpoint is not None,
+            "--clock simulated": self.clock is Clock.SIMULATED,
         }
         for what, given in others.items():
             if asked and given:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from inspect import CORO_CREATED, getcoroutinestate
 
+from lanai_host.clocks import library as clocks
 from lanai_host.manager import Start
 from lanai_host.simulator.protocol import unpack_wait
 
@@ -123,6 +124,7 @@ class Run:
         config = self.config
         environment = {**config.environment, **self.world.environment()}
         environment |= buffers.environment(config.buffers, {**os.environ, **environment})
+        environment |= clocks.environment(config.chosen_clock, {**os.environ, **environment})
         self.manager.variables = environment
         self._start_programs(environment)
         self.output.start()

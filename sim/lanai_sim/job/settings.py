@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from lanai_hdl.config import NicConfig
+from lanai_host.clocks.library import Clock
 from lanai_host.config import PRESETS as HOST_PRESETS
 from lanai_host.errors import UserError, did_you_mean, unknown
 from lanai_host.stacks import names, stack
@@ -45,6 +46,7 @@ SCALARS: Mapping[str, Any] = {  # each with a value of its type
     "survive": False,
     "prefix": False,
     "buffers": Buffers.ANY,
+    "clock": Clock.REAL,
 }
 LIMITS = ("sim_time", "wall")
 WAVE = ("file", "nodes", "from", "to")

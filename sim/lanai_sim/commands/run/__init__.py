@@ -76,6 +76,7 @@ def document_of(args: argparse.Namespace) -> settings.Document:
         "survive": args.survive_death,
         "prefix": args.prefix,
         "buffers": args.buffers,
+        "clock": args.clock,
         "faults": args.fault or None,
         "checkpoint": args.checkpoint,
         "limits": {"sim_time": args.max_sim_time, "wall": args.max_wall},

@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
+from lanai_host.clocks.library import Clock
 from lanai_host.config import PRESETS as HOST_PRESETS
 from lanai_host.errors import UserError
 from lanai_host.stacks import names as device_names
@@ -119,6 +120,12 @@ def _add_time(add: Add) -> None:
         choices=[one.value for one in Buffers],
         help="page: buffers of ranks cross no more page boundaries than they must; any (the default): as the heap "
         "has it",
+    )
+    add(
+        "--clock",
+        choices=[one.value for one in Clock],
+        help="what clocks, sleeps and time limits of ranks go by, beside MPI_Wtime (default: simulated on NICs, "
+        "real on ideal)",
     )
 
 

@@ -1,0 +1,69 @@
+"""What the clocks of a rank show, and how it sleeps, where these are simulated (`clocks`)."""
+
+import _thread
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from ..clocks.library import Answer
+from ..mpi.constants import ThreadLevel
+from ..mpi.timed import Timed
+from ..mpi.world import World
+from ..simulator.client import SimulatorClient
+from .native import native
+from .observe import Observer
+
+
+class SimulatedClocks:
+    """A rank's time, for `clocks.bridge`. In a traced run `observer` notes sleeps as calls."""
+
+    def __init__(self, world: World, client: SimulatorClient, observer: Observer | None) -> None:
+        self._world, self._client, self._observer = world, client, observer
+        world.process.progress.pass_time = self._pass_time
+
+    def read(self) -> int:
+        native.leave()
+        return self._world.clock.read()
+
+    def now(self) -> int:
+        native.leave()
+        return self._world.process.device.now()
+
+    def wait(self, until: int, ready: Callable[[], bool] | None) -> Answer:
+        native.leave()
+        progress = self._world.process.progress
+        if progress.has_threads() and progress.level < ThreadLevel.MULTIPLE:
+            return Answer.CANNOT  # the others may run code, for which time stands still
+        try:
+            with self._noted("sleep"):
+                return self._wait(until, ready)
+        except KeyboardInterrupt:
+            _thread.interrupt_main()
+            return Answer.INTERRUPTED
+
+    def _wait(self, until: int, ready: Callable[[], bool] | None) -> Answer:
+        progress = self._world.process.progress
+        if progress.order is not None and progress.order.mine:  # a callback of the program's, inside an MPI call
+            self._client.charge(max(0, until - self._client.clock))
+            return Answer.TIME_IS_UP
+        target = Timed(self.now, until, ready)
+        progress.sleep(target)
+        return Answer.IS_READY if target.was_ready else Answer.TIME_IS_UP
+
+    def leave(self) -> None:
+        native.leave()
+        self._client.leave()
+
+    def _pass_time(self, picoseconds: int) -> None:
+        if not self._world.work(picoseconds):
+            self._client.pass_time(picoseconds)
+
+    @contextmanager
+    def _noted(self, name: str) -> Iterator[None]:
+        if self._observer is None or self._observer.inside:
+            yield
+            return
+        call = self._observer.enter(name)
+        try:
+            yield
+        finally:
+            self._observer.leave(call)

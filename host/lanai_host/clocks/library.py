@@ -1,0 +1,52 @@
+"""The library that ranks with simulated clocks load before the C library."""
+
+import ctypes
+from collections.abc import Mapping
+from enum import IntEnum, StrEnum
+from functools import cache
+from pathlib import Path
+
+from ..native import enums, preload
+
+CALLS = (__package__, "calls")
+PARTS = (CALLS, *((__package__, name) for name in ("reading", "sleeping", "polling", "locking")))
+PRELOAD = "LD_PRELOAD"
+SYMBOL = "lanai_clocks_begin"
+ASAN = "ASAN_OPTIONS"  # the address sanitizer refuses to come after a library that is loaded first, unless told not to
+
+
+class Clock(StrEnum):
+    """What the clocks of ranks show."""
+
+    SIMULATED = "simulated"  # the rank's time
+    REAL = "real"  # the computer's
+
+
+class Answer(IntEnum):
+    """How a wait has ended. CANNOT: it was not done, as it cannot be in simulated time."""
+
+    TIME_IS_UP = 0
+    IS_READY = 1
+    CANNOT = 2
+    INTERRUPTED = 3
+
+
+@cache
+def library() -> Path:
+    """The library's file, compiled once."""
+    return preload("clocks", enums(Answer), *PARTS)
+
+
+def environment(clock: Clock, given: Mapping[str, str]) -> dict[str, str]:
+    """What ranks need in their environment, `given` being the rest of it."""
+    if clock is Clock.REAL:
+        return {}
+    return {
+        PRELOAD: f"{library()} {given.get(PRELOAD, '')}".strip(),
+        ASAN: f"verify_asan_link_order=0:{given.get(ASAN, '')}".strip(":"),
+    }
+
+
+def loaded() -> bool:
+    """Return whether this process has the library."""
+    return hasattr(ctypes.CDLL(None), SYMBOL)

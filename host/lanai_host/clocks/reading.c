@@ -1,0 +1,208 @@
+/* Simulated clocks for a rank: loaded before the C library, whose functions that read clocks, or wait until one shows a
+   time, it replaces. Until the rank joins the simulation, and in the code of the MPI library, they are the C library's.
+
+   From then on clocks show a whole second at which they began and the rank's simulated time since. Once the rank has
+   left the simulation, or in a fork of it, they run on from there in real time. */
+#include <errno.h>
+#include <execinfo.h>
+#include <link.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/timerfd.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The C library's own function. */
+#define REAL(name) ((__typeof__(&name))real_function(&real_##name, #name, NULL))
+#define REAL_VERSION(name, version) ((__typeof__(&name))real_function(&real_##name, #name, version))
+#define DECLARE_REAL(name) static void *_Atomic real_##name
+
+static void *real_function(void *_Atomic *place, const char *name, const char *version) {
+    void *found = atomic_load_explicit(place, memory_order_relaxed);
+    if (found) return found;
+    if (version) found = dlvsym(RTLD_NEXT, name, version);
+    if (!found) found = dlsym(RTLD_NEXT, name);
+    if (!found) abort();
+    atomic_store_explicit(place, found, memory_order_relaxed);
+    return found;
+}
+
+DECLARE_REAL(clock_gettime);
+DECLARE_REAL(gettimeofday);
+DECLARE_REAL(time);
+
+static const int64_t SECOND = 1000000000; /* nanoseconds */
+
+static struct {
+    _Atomic int on;             /* the clocks are simulated */
+    _Atomic int ended;          /* they were, and now run on by `shift` */
+    clock_calls call;
+    int64_t base[2];            /* nanoseconds: what clocks of both kinds show at simulated time 0 */
+    int64_t shift[2];           /* nanoseconds to add to the real ones */
+    _Atomic int64_t last;       /* picoseconds: the latest reading */
+    uintptr_t python[2];        /* where the interpreter's code lies, */
+    uintptr_t locking[2][2];    /* and those of its functions that read the clock at each lock */
+    int (*has_lock)(void);      /* whether this thread holds the interpreter's lock */
+} clocks;
+
+static __thread int inside;     /* this thread is in the MPI library on our behalf */
+static __thread int was_free;   /* its latest reading was that of the interpreter, without its lock */
+
+/* Whether these clocks are for the caller. */
+static int simulated(void) { return atomic_load_explicit(&clocks.on, memory_order_acquire) && !inside; }
+
+/* Whether what the C library's clocks show is not for the caller. */
+static int replaced(void) { return !inside && (clocks.on || clocks.ended); }
+
+/* 0 for clocks that count from the start of the machine, 1 for those of the date, -1 for others. */
+static int kind_of(clockid_t clock) {
+    switch (clock) {
+    case CLOCK_MONOTONIC: case CLOCK_MONOTONIC_RAW: case CLOCK_MONOTONIC_COARSE: case CLOCK_BOOTTIME:
+        return 0;
+    case CLOCK_REALTIME: case CLOCK_REALTIME_COARSE: case CLOCK_TAI:
+        return 1;
+    default:
+        return -1;
+    }
+}
+
+static int64_t nanoseconds_of(const struct timespec *time) { return time->tv_sec * SECOND + time->tv_nsec; }
+
+static struct timespec timespec_of(int64_t nanoseconds) {
+    return (struct timespec){nanoseconds / SECOND, nanoseconds % SECOND};
+}
+
+static int64_t real_now(int kind) {
+    struct timespec now;
+    REAL(clock_gettime)(kind ? CLOCK_REALTIME : CLOCK_MONOTONIC, &now);
+    return nanoseconds_of(&now);
+}
+
+static int lies_in(const void *place, const uintptr_t range[2]) {
+    return (uintptr_t)place - range[0] < range[1] - range[0];
+}
+
+/* Whether one of the interpreter's functions that take a lock asks: it may do so though it will not wait. */
+static int is_locking(void) {
+    void *callers[6];
+    int count = backtrace(callers, 6);
+    for (int i = 1; i < count; i++)
+        if (lies_in(callers[i], clocks.locking[0]) || lies_in(callers[i], clocks.locking[1])) return 1;
+    return 0;
+}
+
+/* Whether the interpreter itself asks, not a program in it. If it waits for its own lock it must not be entered. */
+static int is_interpreter(const void *caller) {
+    return lies_in(caller, clocks.python) && (!clocks.has_lock() || is_locking());
+}
+
+/* The rank's time in picoseconds for a caller of ours. */
+static int64_t reading(const void *caller) {
+    was_free = is_interpreter(caller);
+    if (was_free) return atomic_load(&clocks.last);
+    inside = 1;
+    int64_t now = clocks.call.read();
+    inside = 0;
+    atomic_store(&clocks.last, now);
+    return now;
+}
+
+/* What a clock of a kind shows, in nanoseconds. */
+static int64_t shown(int kind, const void *caller) { return clocks.base[kind] + reading(caller) / 1000; }
+
+static int show(clockid_t clock, struct timespec *time, const void *caller) {
+    int kind = kind_of(clock);
+    if (kind < 0 || !replaced()) return REAL(clock_gettime)(clock, time);
+    *time = timespec_of(simulated() ? shown(kind, caller) : real_now(kind) + clocks.shift[kind]);
+    return 0;
+}
+
+int clock_gettime(clockid_t clock, struct timespec *time) { return show(clock, time, __builtin_return_address(0)); }
+
+int gettimeofday(struct timeval *restrict time, void *restrict zone) {
+    struct timespec now;
+    if (!replaced()) return REAL(gettimeofday)(time, zone);
+    show(CLOCK_REALTIME, &now, __builtin_return_address(0));
+    *time = (struct timeval){now.tv_sec, now.tv_nsec / 1000};
+    return 0;
+}
+
+time_t time(time_t *place) {
+    struct timespec now;
+    if (!replaced()) return REAL(time)(place);
+    show(CLOCK_REALTIME, &now, __builtin_return_address(0));
+    if (place) *place = now.tv_sec;
+    return now.tv_sec;
+}
+
+int timespec_get(struct timespec *time, int base) {
+    return base == TIME_UTC && !show(CLOCK_REALTIME, time, __builtin_return_address(0)) ? base : 0;
+}
+
+/* The same for all threads: the clocks run on in real time. */
+static void run_on(void) {
+    if (!atomic_exchange(&clocks.on, 0)) return;
+    for (int kind = 0; kind < 2; kind++)
+        clocks.shift[kind] = clocks.base[kind] + clocks.last / 1000 - real_now(kind);
+    clocks.ended = 1;
+}
+
+static int find_interpreter(struct dl_phdr_info *object, size_t size, void *symbol) {
+    (void)size;
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &object->dlpi_phdr[i];
+        uintptr_t begin = object->dlpi_addr + part->p_vaddr;
+        if (part->p_type != PT_LOAD || (uintptr_t)symbol - begin >= part->p_memsz) continue;
+        clocks.python[0] = begin;
+        clocks.python[1] = begin + part->p_memsz;
+        return 1;
+    }
+    return 0;
+}
+
+static void find_function(const char *name, uintptr_t range[2]) {
+    void *begin = dlsym(RTLD_DEFAULT, name);
+    const ElfW(Sym) *symbol = NULL;
+    Dl_info info;
+    if (!begin || !dladdr1(begin, &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol) return;
+    range[0] = (uintptr_t)begin;
+    range[1] = (uintptr_t)begin + symbol->st_size;
+}
+
+/* The rank has joined the simulation, in which it is `now`. */
+__attribute__((visibility("default"))) void lanai_clocks_begin(const clock_calls *call, int64_t now) {
+    static int forks;
+    void *symbol = dlsym(RTLD_DEFAULT, "PyGILState_Check");
+    clocks.call = *call;
+    clocks.has_lock = (int (*)(void))symbol;
+    if (symbol) dl_iterate_phdr(find_interpreter, symbol);
+    find_function("PyThread_acquire_lock_timed", clocks.locking[0]);
+    find_function("_PyMutex_LockTimed", clocks.locking[1]);
+    is_locking(); /* loads what it needs */
+    if (!forks++) pthread_atfork(NULL, NULL, run_on);
+    for (int kind = 0; kind < 2; kind++) /* differences of floating-point readings are the same in each run */
+        clocks.base[kind] = (real_now(kind) - now / 1000 + SECOND) / SECOND * SECOND;
+    clocks.last = now;
+    clocks.ended = 0;
+    atomic_store_explicit(&clocks.on, 1, memory_order_release);
+}
+
+/* The rank is about to leave the simulation, in which it is `now`. */
+__attribute__((visibility("default"))) void lanai_clocks_end(int64_t now) {
+    atomic_store(&clocks.last, now);
+    run_on();
+}

@@ -1,0 +1,31 @@
+"""The computer's time for the library's own use, whatever the clocks of this process show."""
+
+import ctypes
+from functools import cache
+from typing import Any
+
+LIBRARY = "libc.so.6"
+CLOCK_MONOTONIC = 1
+
+
+class _Timespec(ctypes.Structure):
+    _fields_ = [("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long)]  # ctypes asks for it
+
+
+@cache
+def _libc() -> Any:
+    """The C library's own functions, not those that were loaded before it."""
+    return ctypes.CDLL(LIBRARY, use_errno=True)
+
+
+def monotonic() -> float:
+    """Return seconds since some moment."""
+    time = _Timespec()
+    _libc().clock_gettime(CLOCK_MONOTONIC, ctypes.byref(time))
+    return float(time.seconds + 1e-9 * time.nanoseconds)
+
+
+def sleep(seconds: float) -> None:
+    """Let other threads and processes run for so long."""
+    time = _Timespec(int(seconds), int(1e9 * (seconds % 1)))
+    _libc().nanosleep(ctypes.byref(time), None)

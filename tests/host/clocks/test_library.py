@@ -1,0 +1,54 @@
+"""The library that replaces clocks and waits, in a process that has not joined a simulation."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from lanai_host.clocks.library import ASAN, PRELOAD, Clock, environment, library, loaded
+
+PASSIVE = """
+import os, select, socket, subprocess, sys, threading, time
+begun = time.clock_gettime(time.CLOCK_MONOTONIC_RAW), time.time(), time.perf_counter()
+a, b = socket.socketpair()
+time.sleep(0.01)
+assert not threading.Event().wait(0.01)
+assert select.select([a], [], [], 0.01) == ([], [], [])
+assert select.poll().poll(10) == []
+poll = select.epoll(); poll.register(a, select.EPOLLIN)
+assert poll.poll(0.01) == []
+a.settimeout(0.01)
+try: a.recv(1)
+except TimeoutError: pass
+assert subprocess.run([sys.executable, "-c", "pass"], timeout=60).returncode == 0
+b.send(b"x")
+assert a.recv(1) == b"x"
+ended = time.clock_gettime(time.CLOCK_MONOTONIC_RAW), time.time(), time.perf_counter()
+spent = [after - before for after, before in zip(ended, begun)]
+assert min(spent) > 0.05, spent
+assert max(spent) - min(spent) < 0.05, spent
+"""
+
+
+def test_clocks_that_are_real_need_nothing():
+    assert environment(Clock.REAL, {PRELOAD: "mine.so"}) == {}
+
+
+def test_what_the_user_preloads_and_tells_the_sanitizer_stays():
+    given = environment(Clock.SIMULATED, {PRELOAD: "mine.so", ASAN: "detect_leaks=0"})
+    assert given == {PRELOAD: f"{library()} mine.so", ASAN: "verify_asan_link_order=0:detect_leaks=0"}
+    assert environment(Clock.SIMULATED, {})[PRELOAD] == str(library())
+
+
+@pytest.mark.skipif(loaded(), reason="these tests themselves run with simulated clocks")
+def test_a_process_without_the_library_has_real_clocks():
+    assert not loaded()
+
+
+def test_a_process_that_is_not_a_rank_has_real_clocks():
+    variables = {**os.environ, **environment(Clock.SIMULATED, os.environ)}
+    done = subprocess.run(
+        [sys.executable, "-c", PASSIVE], env=variables, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
