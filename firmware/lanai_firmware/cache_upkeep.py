@@ -17,7 +17,7 @@ from .output_file import replaced
 VARIABLE = "LANAI_CACHE_LIMIT"
 LIMIT = 4 * 10**9  # bytes, unless the variable says otherwise
 UNITS = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
-IN_USE = 2 * 3600.0  # seconds after its last use, known to the hour, in which an entry stays
+IN_USE = 24 * 3600.0  # seconds after its last use in which an entry stays: a run may come back to it
 TIDY_EVERY = 3600.0
 TIDIED = ".tidied"  # its time is that of the last look at the limit
 LEFT_BEHIND = 24 * 3600.0  # seconds after which a directory of a killed process goes

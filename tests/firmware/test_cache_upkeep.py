@@ -10,7 +10,7 @@ from lanai_firmware import cache, cache_upkeep
 from lanai_firmware.cache_upkeep import stored
 from lanai_firmware.errors import UserError
 
-HOUR = 3600.0
+DAY = 24 * 3600.0
 
 
 @pytest.fixture(autouse=True)
@@ -24,10 +24,10 @@ def key(number):
 
 
 def fill(*ages, size=1000):
-    """An entry of about this size for each number of hours since its last use."""
-    for number, hours in enumerate(ages):
+    """An entry of about this size for each number of days since its last use."""
+    for number, days in enumerate(ages):
         path = cache.file("thing", key(number), "file", lambda path: path.write_bytes(bytes(size)))
-        then = time.time() - hours * HOUR
+        then = time.time() - days * DAY
         os.utime(path.parent, (then, then))
 
 
@@ -68,7 +68,7 @@ def test_the_limit_is_kept_when_something_is_built(monkeypatch):
 
 def test_what_was_used_just_now_stays(monkeypatch):
     monkeypatch.setenv(cache_upkeep.VARIABLE, "1")
-    fill(0.5, 1.5, 2.5)
+    fill(0.2, 0.9, 1.1)
     (cache.directory() / cache_upkeep.TIDIED).unlink()
     cache_upkeep.tidy()
     assert numbers() == [0, 1]

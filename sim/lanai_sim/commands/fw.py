@@ -13,6 +13,7 @@ from lanai_firmware.programs import firmware, names
 from lanai_hdl.config import PRESETS, NicConfig
 from lanai_host.errors import UserError
 
+from ..command_line import count
 from ..console import plain
 from ..corebench.firmware_ways import WAYS, run_on
 from ..figures import write_json
@@ -36,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             action.add_argument("-o", "--output", metavar="IMAGE", help="where to write it (default: FILE with .image)")
         if name == "run":
             action.add_argument("--on", choices=list(WAYS), default="iss", help="how (default: %(default)s)")
-            action.add_argument("--cycles", type=int, default=50_000_000, help="give up after as many (iss, rtl)")
+            action.add_argument("--cycles", type=count, default=50_000_000, help="give up after as many (iss, rtl)")
         if name in ("run", "size"):
             action.add_argument("--json", metavar="FILE", help="write the figures to FILE")
 

@@ -7,6 +7,7 @@ from rich.progress import Progress
 
 from lanai_host.errors import UserError
 
+from ..command_line import count
 from ..figures import write_json
 
 NAME = "lockstep"
@@ -15,7 +16,7 @@ HELP = "prove the core against the golden model with random programs"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--instructions", type=int, default=100_000, metavar="N", help="retire at least N (default: %(default)s)"
+        "--instructions", type=count, default=100_000, metavar="N", help="retire at least N (default: %(default)s)"
     )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="first program's seed (default: %(default)s)")
     parser.add_argument("--json", metavar="FILE", help="write the figures to FILE")
