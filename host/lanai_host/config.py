@@ -4,9 +4,10 @@ Costs are simulated time, so that a run depends on these numbers and never on th
 simulates.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from enum import Enum
-from typing import Any, Self
+from enum import Enum, StrEnum
+from typing import Any, ClassVar, Self
 
 from lanai_hdl import ranges
 from lanai_hdl.errors import UserError
@@ -20,7 +21,7 @@ class HostCost(Enum):
     POLL = "poll"  # looking at a word of host memory that the NIC may have written
     COMPLETE = "complete"  # taking one completion: record decoded, operation marked
     COPY = "copy"  # one byte copied by the processor
-    MATCH = "match"  # one envelope compared by the processor, or one look in a hash table of envelopes
+    MATCH = "match"  # one envelope compared by the processor, or one look in a hash table (`HostCosts.queue`)
     PIN = "pin"  # one entry to the kernel that pins or unpins
     PIN_PAGE = "pin_page"  # one page locked and translated
     UNPIN_PAGE = "unpin_page"
@@ -43,6 +44,13 @@ class HostCost(Enum):
     LOG_BYTE = "log_byte"  # one byte sent to a rank, copied to where it can be read again
     RESTART = "restart"  # making a rank anew from its snapshot, beside the work that it does again
     SHORT_BLOCK = "short_block"  # one block of several that is too short for a transaction, stored to remote memory
+
+
+class Queue(StrEnum):
+    """How the host finds a message's receive, or a receive's message."""
+
+    LIST = "list"  # a list in order of age, as MPICH's ADI has it: MATCH for each envelope compared
+    HASH = "hash"  # hash tables: MATCH for each look in one
 
 
 SECOND = 10**12  # picoseconds
@@ -69,6 +77,8 @@ RANGES = {
 class HostCosts:
     """What host work costs on any messaging system: prices in picoseconds for each unit of
     `HostCost`, and bus costs as the processor sees them."""
+
+    RANGES: ClassVar[Mapping[str, ranges.Range]] = COSTS
 
     call: int = 300_000
     post: int = 150_000
@@ -104,9 +114,12 @@ class HostCosts:
         0.0  # measured processor time of the program, times this, is charged too; 0 keeps runs deterministic
     )
     compute: int = 0  # a step of the program's own work, as it is counted; 0: computing takes no time
+    queue: Queue = Queue.LIST  # how messages and receives are found on this host
 
     def __post_init__(self) -> None:
-        ranges.check(self, COSTS)
+        ranges.check(self, self.RANGES)
+        if not isinstance(self.queue, Queue):
+            raise UserError(f"{type(self).__name__}.queue={self.queue!r} must be one of {', '.join(Queue)}")
 
     def price(self, what: HostCost, count: int = 1) -> int:
         """Picoseconds for `count` units of one kind of work."""
@@ -126,6 +139,8 @@ class HostCosts:
 class HostConfig(HostCosts):
     """A host: what its work costs, and how the drivers of NICs choose among ways to move data."""
 
+    RANGES: ClassVar[Mapping[str, ranges.Range]] = RANGES
+
     pio_threshold: int = 1024  # sends up to this many bytes are written to the NIC by the processor (NP-41)
     pinned_cache_pages: int = 4096  # pages that stay pinned after use (PM's idea); 0 unpins after each message (NP-49)
     pages_per_entry: int = 4  # of the page table (NP-45); 1 is the thesis's first version
@@ -134,7 +149,7 @@ class HostConfig(HostCosts):
     host_matching: int = 0  # 1: messages meet their receives on the host, as in the thesis's first version (NP-33)
 
     def __post_init__(self) -> None:
-        ranges.check(self, RANGES)
+        super().__post_init__()
         if self.ask_first not in (0, 1):
             raise UserError(f"HostConfig.ask_first={self.ask_first!r} must be 0 (receives wait) or 1 (receives ask)")
         if self.host_matching not in (0, 1):
@@ -191,7 +206,7 @@ def supersparc_85() -> HostConfig:
 def free() -> HostConfig:
     """A host whose work costs nothing, but for one picosecond to read the clock: what remains is
     the NIC's time."""
-    nothing = {what.value: int(what is HostCost.CLOCK) for what in HostCost}
+    nothing: dict[str, Any] = {what.value: int(what is HostCost.CLOCK) for what in HostCost}
     return HostConfig(**nothing, pio_write=0, pio_read=0)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from .config import HostConfig
 from .device import Device
+from .plain import restored
 from .simulator.client import SimulatorClient
 from .simulator.protocol import ENV_DEVICE
 from .stacks import stack
@@ -51,7 +52,7 @@ def solo_device() -> Device:
 def device_over(client: SimulatorClient) -> Device:
     """The device that the environment names, with what the simulator said of its host and its
     node."""
-    costs = HostConfig(**client.config.get("host", {}))
+    costs = restored(HostConfig, client.config.get("host", {}))
     device = stack(os.environ.get(ENV_DEVICE, "ideal")).open(client, costs)
     device.node = client.config.get("node")
     return device

@@ -141,8 +141,6 @@ class Device(ABC):
     work: Callable[[int], None] | None = None  # lets picoseconds of the program's own work pass, which other
     # ranks may interrupt; None: none can
 
-    _charge_sink: ChargeSink | None = None
-
     @abstractmethod
     def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
         """Start a send; never blocks. The buffer stays untouched until the operation is done."""
@@ -190,10 +188,10 @@ class Device(ABC):
     def charge(self, what: HostCost, count: int = 1) -> None:
         """Let the host pay for work done above the device."""
 
+    @abstractmethod
     def report_charges(self, sink: ChargeSink) -> None:
         """Call `sink` with all host work from now on, the device's own included, before its time
         passes."""
-        self._charge_sink = sink
 
     def multicast(self, dests: Sequence[int], tag: int, context: int, body: Body) -> Operation | None:
         """Start a standard send of one message to several other ranks, each of which receives it as

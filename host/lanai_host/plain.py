@@ -3,6 +3,7 @@ here."""
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from enum import StrEnum
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 KIND = TypeVar("KIND")
@@ -23,6 +24,8 @@ def _value(kind: Any, value: Any) -> Any:
         inner, *rest = get_args(kind)
         assert rest == [...], f"{kind} must have any number of elements"
         return tuple(_value(inner, one) for one in value)
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return kind(value)
     if isinstance(kind, type) and issubclass(kind, tuple):  # a NamedTuple
         return kind(*value)
     return value

@@ -35,7 +35,7 @@ class Shmem:
     """
 
     def __init__(self, client: SimulatorClient, size: int) -> None:
-        costs = HostConfig(**client.config.get("host", {}))
+        costs = restored(HostConfig, client.config.get("host", {}))
         self._client = client
         self._heap = Symmetric(RankBus(client, costs), restored(Attachment, client.config["nic"]), costs, size)
         self.rank, self.count = self._heap.rank, self._heap.count

@@ -22,7 +22,8 @@ from lanai_hdl.remote.tables import (
 )
 
 from ..bus.base import Bus, HostBuffer, Watched
-from ..config import HostCost, HostCosts
+from ..config import HostCost
+from ..host_model.meter import Meter
 from .operation import RemoteOperation
 from .token import Token
 
@@ -88,12 +89,12 @@ class Commands:
             later packets while the wire is busy with the first.
     """
 
-    def __init__(self, bus: Bus, process: int, flags: HostBuffer, costs: HostCosts, payload: int) -> None:
+    def __init__(self, bus: Bus, process: int, flags: HostBuffer, meter: Meter, payload: int) -> None:
         self._bus = bus
         self._payload = payload
         self._process = process
         self._flags = flags
-        self._costs = costs
+        self._meter = meter
         self._running: dict[int, _Running] = {}  # by buffer, oldest first
         self._free = deque(range(COMMANDS))
         self._tag = 0
@@ -138,9 +139,10 @@ class Commands:
         operation = RemoteOperation(what)
         result_at = WIDE_RESULT_AT if command.size == WIDE_BYTES else RESULT_AT
         self._running[buffer] = _Running(operation, self._tag, bytes(self._flag(buffer)), result_at)
-        await self._charge(HostCost.POST)
+        self._meter.charge(HostCost.POST)
         if command.op in SENDS:
-            await self._charge(HostCost.COMMAND_BYTE, min(command.size, self._payload))
+            self._meter.charge(HostCost.COMMAND_BYTE, min(command.size, self._payload))
+        await self._meter.pay()
         first = 0 if command.op is Op.ATOMIC else FIRST_OF_HEAD
         data = b"".join((one & MASK).to_bytes(4, "big") for one in words[first:])
         await self._bus.write_block(command_at(self._process, buffer) + 4 * first, data)
@@ -161,8 +163,9 @@ class Commands:
             flag = FlagWord.from_bits(int.from_bytes(self._flag(buffer), "big"))
             if flag.tag != oldest.tag:
                 break
-            await self._charge(HostCost.POLL)
-            await self._charge(HostCost.ARRIVAL)
+            self._meter.charge(HostCost.POLL)
+            self._meter.charge(HostCost.ARRIVAL)
+            await self._meter.pay()
             del self._running[buffer]
             self._free.append(buffer)
             value = self._flags.view[FLAG_BYTES * buffer + oldest.result_at : FLAG_BYTES * buffer + FLAG_AT]
@@ -170,11 +173,6 @@ class Commands:
             oldest.operation.status = Status(flag.status)
             ended.append(oldest.operation)
         return ended
-
-    async def _charge(self, what: HostCost, count: int = 1) -> None:
-        price = self._costs.price(what, count)
-        if price:
-            await self._bus.elapse(price)
 
     def _flag(self, buffer: int) -> memoryview:
         """The word that the adapter writes when the command in a buffer has ended."""

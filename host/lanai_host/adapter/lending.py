@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from lanai_hdl.errors import UserError
 
 from ..bus.base import PAGE_SIZE, Bus, Pinned
-from ..config import HostCost, HostCosts
+from ..config import HostCost
+from ..host_model.meter import Meter
 from ..remote import Access
 from .exposures import Exposure, Exposures, pages_of
 
@@ -31,10 +32,10 @@ class Lent:
 class Lending:
     """Pins pages and exposes them. They stay lent until others need the room, oldest use first."""
 
-    def __init__(self, bus: Bus, exposures: Exposures, costs: HostCosts) -> None:
+    def __init__(self, bus: Bus, exposures: Exposures, meter: Meter) -> None:
         self._bus = bus
         self._exposures = exposures
-        self._costs = costs
+        self._meter = meter
         self._lent: OrderedDict[int, Lent] = OrderedDict()  # by number of the exposure
         self.evicted = False  # the last pages that were lent took the room of others
 
@@ -102,4 +103,5 @@ class Lending:
         return lent is not None
 
     async def _charge(self, pages: int, each: HostCost) -> None:
-        await self._bus.elapse(self._costs.price(HostCost.PIN) + self._costs.price(each, pages))
+        self._meter.charge(HostCost.PIN)
+        await self._meter.spend(each, pages)

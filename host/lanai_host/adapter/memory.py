@@ -7,6 +7,7 @@ from lanai_hdl.remote.packets import ATOMIC_BYTES, WIDE_BYTES, Atomic, Op
 from ..bus import reach
 from ..bus.base import PAGE_SIZE, Bus, BusError, HostBuffer, Pinned, Wait
 from ..config import HostConfig, free
+from ..host_model.meter import Meter
 from ..remote import Access
 from .aperture import ApertureAccess
 from .commands import Command, Commands
@@ -32,7 +33,7 @@ class RemoteMemory:
     def __init__(self, bus: Bus, config: Remote, node: int, process: int, flags: HostBuffer, costs: HostConfig) -> None:
         self.bus = bus
         self._exposures = Exposures(bus, config, node, process)
-        self._commands = Commands(bus, process, flags, costs, config.payload)
+        self._commands = Commands(bus, process, flags, Meter(costs, bus.elapse), config.payload)
         self._aperture = ApertureAccess(bus, config, process)
         self._own = Token(node, 0, 0, 0, 0)  # of no memory, for a command that needs none
         self._pinned: dict[int, Pinned] = {}  # by number of the exposure

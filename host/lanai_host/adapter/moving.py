@@ -6,7 +6,8 @@ from lanai_hdl.remote.packets import Op, Status
 
 from ..bus import reach
 from ..bus.base import PAGE_SIZE, Bus, BusError, Watched
-from ..config import HostCost, HostCosts
+from ..config import HostCost
+from ..host_model.meter import Meter
 from ..operation import DeviceError, ErrorKind
 from .commands import Command
 from .lending import MOST_PAGES, Lent
@@ -25,12 +26,11 @@ class Moving:
 
     """
 
-    def __init__(self, bus: Bus, adapter: OpenedAdapter, costs: HostCosts) -> None:
-        self._bus = bus
+    def __init__(self, bus: Bus, adapter: OpenedAdapter, meter: Meter) -> None:
         self._adapter = adapter
         self._commands = adapter.share()
         self._lending = adapter.lending
-        self._costs = costs
+        self._meter = meter
         self._queue: deque[Transfer] = deque()  # not all of them begun
         self._pieces: deque[Piece] = deque()  # one for each command under way, oldest first
         self._unfinished: set[Transfer] = set()
@@ -114,8 +114,8 @@ class Moving:
         staging, stage = self._adapter.staging, self._adapter.stage(buffer)
         if transfer.op is Op.WRITE:
             transfer.body.pack(begin, end, stage)
-            await self._charge(HostCost.COPY, end - begin)
-            await self._charge(HostCost.SHORT_BLOCK, short)
+            await self._meter.spend(HostCost.COPY, end - begin)
+            await self._meter.spend(HostCost.SHORT_BLOCK, short)
         command = transfer.piece(end - begin, staging.number, staging.offset(stage))
         await self._start(transfer, command, end, stage=stage)
 
@@ -161,7 +161,7 @@ class Moving:
             reach.write(transfer.result, piece.operation.value.to_bytes(transfer.length, "little"))
         elif transfer.op is Op.READ and piece.lent is None:
             transfer.body.unpack(piece.begin, piece.end, piece.stage)
-            await self._charge(HostCost.COPY, piece.end - piece.begin)
+            await self._meter.spend(HostCost.COPY, piece.end - piece.begin)
 
     async def _finish(self, transfer: Transfer) -> None:
         if not transfer.finished or transfer not in self._unfinished:
@@ -170,7 +170,7 @@ class Moving:
         if transfer.error is not None and transfer.op is not Op.READ and not transfer.own:
             self._failures.setdefault(transfer.rank, transfer.error)
         if not transfer.done:
-            await self._charge(HostCost.COMPLETE)
+            await self._meter.spend(HostCost.COMPLETE)
             transfer.end()
         for barrier in self._barriers:
             barrier.waits_for.discard(transfer)
@@ -183,6 +183,3 @@ class Moving:
             errors = [self._failures.pop(rank) for rank in ranks if rank in self._failures]
             barrier.error = errors[0] if errors else None
             barrier.done = True
-
-    async def _charge(self, what: HostCost, count: int = 1) -> None:
-        await self._bus.elapse(self._costs.price(what, count))

@@ -7,7 +7,7 @@ from lanai_hdl.remote.tables import COMMANDS
 
 from ..bus import reach
 from ..bus.base import PAGE_SIZE, Bus, HostBuffer, Watched, run_now
-from ..config import HostCosts
+from ..host_model.meter import Meter
 from ..remote import Access
 from .attachment import Attachment
 from .commands import Command, Commands
@@ -31,13 +31,13 @@ class OpenedAdapter:
 
     staging: Exposure
 
-    def __init__(self, bus: Bus, attachment: Attachment, costs: HostCosts, packet: int) -> None:
+    def __init__(self, bus: Bus, attachment: Attachment, meter: Meter, packet: int) -> None:
         home = attachment.place
         self._attachment = attachment
         self.exposures = Exposures(bus, attachment.adapter, home.node, home.process)
-        self.lending = Lending(bus, self.exposures, costs)
+        self.lending = Lending(bus, self.exposures, meter)
         self._flags = bus.allocate(OWN_PAGES * PAGE_SIZE)
-        self._commands = Commands(bus, home.process, self._flags, costs, packet)
+        self._commands = Commands(bus, home.process, self._flags, meter, packet)
         self._owners: dict[RemoteOperation, CommandShare] = {}
         self._shares: list[CommandShare] = []
 

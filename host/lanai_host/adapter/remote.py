@@ -11,7 +11,8 @@ from lanai_hdl.remote.packets import Atomic as Kind
 from ..body import Body
 from ..bus import reach as memory
 from ..bus.base import PAGE_SIZE, Bus, BusError, HostBuffer, Pinned, Watched, run_now
-from ..config import HostCost, HostCosts
+from ..config import HostCost
+from ..host_model.meter import Meter
 from ..operation import Operation
 from ..remote import Access, Atomic, Exposure, Reach, Remote, Segment
 from .exposures import Exposure as Exposed
@@ -44,16 +45,16 @@ class AdapterRemote(Remote):
     atomics = frozenset((one, size) for one in Atomic for size in (ATOMIC_BYTES, WIDE_BYTES))
     segment: Segment
 
-    def __init__(self, bus: Bus, adapter: OpenedAdapter, costs: HostCosts) -> None:
+    def __init__(self, bus: Bus, adapter: OpenedAdapter, meter: Meter) -> None:
         self._bus = bus
         self._adapter = adapter
-        self._costs = costs
+        self._meter = meter
         self._exposures = adapter.exposures
         self._allocated: list[Segment] = []
         self._released: list[Segment] = []
         self._watches: list[WordWatch] = []
         self._pinned: dict[int, Pinned] = {}  # by number of the exposure
-        self._moving = Moving(bus, adapter, costs)
+        self._moving = Moving(bus, adapter, meter)
 
     def open(self, size: int) -> Segment:
         """Open the adapter with a segment of `size` bytes, to which ranks of this node may store."""
@@ -194,7 +195,8 @@ class AdapterRemote(Remote):
             await self._bus.unpin(pinned)
 
     async def _pay(self, each: HostCost, pages: int) -> None:
-        await self._bus.elapse(self._costs.price(HostCost.PIN) + self._costs.price(each, pages))
+        self._meter.charge(HostCost.PIN)
+        await self._meter.spend(each, pages)
 
 
 def token_of(reach: Reach) -> Token:

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from typing import Generic
 
 from ..bus.base import Bus, Wait, Watched, run_now
-from ..config import HostConfig, HostCost
-from ..device import Arrived, Device, Envelope, Pending
+from ..config import HostCost
+from ..device import Arrived, ChargeSink, Device, Envelope, Pending
+from ..host_model.matcher import M, Matcher, R
+from ..host_model.meter import Meter
+from ..host_model.operations import Receive
 from ..operation import DeviceError, Operation
-from .host_operations import Receive
 from .lost_ranks import check_probe, fail_probe
-from .matching import M, Matching, R
 
 
 class HostMatchingDevice(Device, Generic[R, M]):
@@ -19,10 +20,12 @@ class HostMatchingDevice(Device, Generic[R, M]):
     Nothing moves on while the program is outside the library, but for what the NIC does by itself.
     """
 
-    def __init__(self, bus: Bus, costs: HostConfig, matching: Matching[R, M]) -> None:
+    def __init__(self, bus: Bus, meter: Meter, matcher: Matcher[R, M], watchdog: int) -> None:
+        """`watchdog`: picoseconds of silence after which it is asked which ranks are lost."""
         self._bus = bus
-        self._costs = costs
-        self._matching = matching
+        self._meter = meter
+        self._matcher = matcher
+        self._watchdog = watchdog
         self._failure: DeviceError | None = None  # nothing comes or goes any more
         self._lost: dict[int, str] = {}  # ranks that can be reached no more, and why
         self._told: set[int] = set()  # those of them that a probe for any source has told of
@@ -45,7 +48,7 @@ class HostMatchingDevice(Device, Generic[R, M]):
 
     async def _sleep_on(self, watched: Sequence[Watched], why: Wait) -> None:
         """Until one of some words changes. If that takes long, ask which ranks are lost."""
-        if await self._bus.wait_any(watched, why, self._costs.watchdog) is None:
+        if await self._bus.wait_any(watched, why, self._watchdog) is None:
             for rank, text in (await self._bus.lost()).items():
                 await self._note_lost(rank, text)
 
@@ -57,14 +60,15 @@ class HostMatchingDevice(Device, Generic[R, M]):
                 await self._lose(rank, text)
 
     def probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
-        message = self._matching.find(source, tag, context)
+        message = self._matcher.find(source, tag, context)
+        run_now(self._meter.pay())
         if message is None:
             if self._failure is not None:
                 fail_probe(self._failure)
             check_probe(source, self._lost, self._told)
             return None
         if take:
-            self._matching.remove(message)
+            self._matcher.remove(message)
         return Arrived(message.source, message.tag, message.length, message.context, message)
 
     def cancel(self, operation: Operation) -> bool:
@@ -72,7 +76,7 @@ class HostMatchingDevice(Device, Generic[R, M]):
         if not isinstance(operation, Receive) or not operation.posted:
             return False
         receive: R = operation  # type: ignore[assignment]  # the device makes no others
-        self._matching.withdraw(receive)
+        self._matcher.withdraw(receive)
         self._forget(receive)
         operation.cancelled = operation.done = True
         return True
@@ -91,19 +95,19 @@ class HostMatchingDevice(Device, Generic[R, M]):
         return self._bus.now
 
     def price(self, what: HostCost) -> int:
-        return self._costs.price(what)
+        return self._meter.costs.price(what)
 
     def charge(self, what: HostCost, count: int = 1) -> None:
-        cost = self._costs.price(what, count)
-        if self._charge_sink is not None:
-            self._charge_sink(what, count, cost)
-        run_now(self._bus.elapse(cost))
+        run_now(self._meter.spend(what, count))
+
+    def report_charges(self, sink: ChargeSink) -> None:
+        self._meter.sink = sink
 
     def unexpected(self) -> list[Envelope]:
-        return self._matching.unexpected()
+        return self._matcher.unexpected()
 
     def pending(self) -> list[Pending]:
-        return [*self._matching.posted(), *self._pending_sends()]
+        return [*self._matcher.posted(), *self._pending_sends()]
 
     def _pending_sends(self) -> list[Pending]:
         """Sends that are not done, of a device that can tell."""

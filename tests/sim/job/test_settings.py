@@ -218,7 +218,7 @@ def test_a_number_out_of_its_range_is_refused_with_the_range(table, name, value,
 
 @pytest.mark.parametrize(("kind", "table"), [(HostConfig, HOST), (McpConfig, FIRMWARE)])
 def test_every_number_has_a_range(kind, table):
-    assert set(table) == {field.name for field in fields(kind)}
+    assert set(table) == {field.name for field in fields(kind) if isinstance(field.default, int | float)}
     for name, (low, high) in table.items():
         for value in (low - 1, high + 1, True, "1"):
             with pytest.raises(UserError, match=f"{kind.__name__}.{name}={value!r} must be"):

@@ -28,7 +28,8 @@ from lanai_firmware.programs.ccu.layout import (
 from lanai_hdl.machine import host_offset
 
 from ...bus.base import Bus, Wait
-from ...config import HostCost, HostCosts
+from ...config import HostCost
+from ...host_model.meter import Meter
 from .attachment import Attachment
 
 DOORBELL = host_offset("DOORBELL")
@@ -51,10 +52,10 @@ class Arrival(NamedTuple):
 class Daemon:
     """`opened` once the daemon has answered."""
 
-    def __init__(self, bus: Bus, attachment: Attachment, costs: HostCosts) -> None:
+    def __init__(self, bus: Bus, attachment: Attachment, meter: Meter) -> None:
         self._bus = bus
         self._attachment = attachment
-        self._costs = costs
+        self._meter = meter
         self.memory = bus.allocate(int(RING_AT) + int(RING) * int(PLACE))
         self._view = self.memory.view
         self._written = 0  # packets given to the daemon
@@ -92,7 +93,7 @@ class Daemon:
         slot = self._written % int(SLOTS)
         entry = self._status("entries", slot)
         place = self._attachment.pool + entry * int(sizeof(Packet)) + int(offset_of(Packet, "tag"))
-        await self._bus.elapse(self._costs.price(HostCost.POST))
+        await self._meter.spend(HostCost.POST)
         await self._bus.write_block(place, HEAD.pack(tag, len(content)) + content)
         self._written += 1
         clients, nodes = self._targets(ranks)

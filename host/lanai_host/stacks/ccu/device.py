@@ -9,9 +9,10 @@ from ...bus.base import Bus, BusError, Wait, Watched, run_now
 from ...choices import Choices
 from ...config import HostConfig, HostCost
 from ...device import Arrived, Pending, SendMode
+from ...host_model.meter import Meter
+from ...host_model.operations import Receive, fail
 from ...operation import DeviceError, ErrorKind, Operation
 from ..host_matching import HostMatchingDevice, is_over
-from ..host_operations import Receive, fail
 from .attachment import Attachment
 from .daemon import Daemon
 from .operations import HEADER, Message, Send
@@ -52,10 +53,11 @@ class Ccu(HostMatchingDevice[Receive, Message]):
             reduce_by_gather=True,
         )
         self._places = attachment.places
-        self._daemon = Daemon(bus, attachment, costs)
+        meter = Meter(costs, bus.elapse)
+        self._daemon = Daemon(bus, attachment, meter)
         self._sending = Sending(self._daemon, self.rank, attachment.packet, attachment.datagram)
-        self._receiving = Receiving(bus, costs, self._answer, self._sending.answered)
-        super().__init__(bus, costs, self._receiving.matching)
+        self._receiving = Receiving(meter, self._answer, self._sending.answered)
+        super().__init__(bus, meter, self._receiving.matcher, costs.watchdog)
         self._own: dict[int, Send] = {}  # synchronous sends to this rank itself, by serial number
         self._seen = 0  # the daemon's `changes` at the last look
         run_now(self._daemon.open())
@@ -145,7 +147,7 @@ class Ccu(HostMatchingDevice[Receive, Message]):
     async def _look(self) -> None:
         """Take what has arrived, and send what waits."""
         self._seen = self._daemon.changes
-        await self._bus.elapse(self._costs.price(HostCost.POLL))
+        await self._meter.spend(HostCost.POLL)
         if self._daemon.silent and self._failure is None:
             lost = [rank for rank, place in enumerate(self._places) if self._daemon.silent >> place.node & 1]
             self._fail(f"no acknowledgement from the node of rank {', '.join(map(str, lost))}")

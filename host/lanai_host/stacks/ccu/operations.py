@@ -4,11 +4,10 @@ import struct
 from dataclasses import dataclass
 from enum import IntEnum
 
-from ...body import NOTHING, Body
-from ...bus.base import BusError
+from ...body import Body
 from ...device import Pending
-from ...operation import DeviceError, ErrorKind, Operation
-from ..host_operations import Receive
+from ...host_model.operations import Receive
+from ...operation import Operation
 
 HEADER = struct.Struct(
     ">BxHiII"
@@ -95,20 +94,3 @@ class Message:
     @property
     def is_whole(self) -> bool:
         return self.came == self.length
-
-
-def write(receive: Receive, at: int, data: bytes | bytearray | memoryview) -> None:
-    """Bytes of the message to where they belong in the program's memory, as far as that goes."""
-    try:
-        receive.length += receive.body.part(at, at + len(data)).write(memoryview(data))
-    except BusError as error:
-        receive.error = DeviceError(ErrorKind.BUS_ERROR, str(error))
-
-
-def finish(receive: Receive, message: Message) -> None:
-    """All bytes have come."""
-    receive.source, receive.tag = message.source, message.tag
-    if receive.error is None and receive.length < message.length:
-        receive.error = DeviceError(ErrorKind.TRUNCATED, f"(it has {message.length} bytes)")
-    receive.body = NOTHING
-    receive.done = True

@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 from lanai_firmware.programs.ccu.layout import MPI_HEAD, MPI_TAIL
 
-from ...bus.base import Bus
-from ...config import HostCost, HostCosts
+from ...config import HostCost
+from ...host_model.matcher import Matcher
+from ...host_model.meter import Meter
+from ...host_model.operations import Receive, fail
 from ...operation import ErrorKind
-from ..host_operations import Receive, fail
-from ..matching import Matching
 from .daemon import Arrival
-from .operations import HEADER, Kind, Message, finish, write
+from .operations import HEADER, Kind, Message
 
 SOURCE = (1 << 16) - 1  # in a packet's tag
 
@@ -23,14 +23,11 @@ class Receiving:
         copied: bytes that went through the local buffer, because no receive was there for them.
     """
 
-    def __init__(
-        self, bus: Bus, costs: HostCosts, taken: Callable[[int, int], None], answered: Callable[[int], None]
-    ) -> None:
-        self._bus = bus
-        self._costs = costs
+    def __init__(self, meter: Meter, taken: Callable[[int, int], None], answered: Callable[[int], None]) -> None:
+        self._meter = meter
         self._taken = taken
         self._answered = answered
-        self.matching: Matching[Receive, Message] = Matching()
+        self.matcher: Matcher[Receive, Message] = Matcher(meter)
         self._coming: dict[int, Message] = {}  # messages that are not whole, by source
         self._waiting: set[Receive] = set()  # receives that are not done
         self.copied = 0
@@ -39,7 +36,7 @@ class Receiving:
         """A packet. Those of one source come in order, a message after the other."""
         source = arrival.tag & SOURCE
         content = arrival.content
-        await self._bus.elapse(self._costs.price(HostCost.COMPLETE))
+        await self._meter.spend(HostCost.COMPLETE)
         if arrival.tag & int(MPI_HEAD):
             kind, context, tag, length, serial = HEADER.unpack_from(content)
             content = content[HEADER.size :]
@@ -62,22 +59,21 @@ class Receiving:
 
     async def _begin(self, message: Message) -> None:
         """A message whose bytes `_add` will bring. Its place among others counts from here on."""
-        await self._bus.elapse(self._costs.price(HostCost.MATCH))
-        receive = self.matching.meet(message.source, message.tag, message.context)
+        receive = self.matcher.arrive(message)
+        await self._meter.pay()
         if receive is None:
             message.data = bytearray()
-            self.matching.keep(message)
         else:
             self._meet(message, receive)
 
     async def _add(self, message: Message, data: memoryview | bytes) -> None:
         """The next bytes: straight to the program's memory if a receive is there, else to the local
         buffer."""
-        await self._bus.elapse(self._costs.price(HostCost.COPY, len(data)))
         if message.receive is not None:
-            write(message.receive, message.came, data)
+            await message.receive.put(self._meter, message.came, memoryview(data))
         else:
             assert message.data is not None
+            await self._meter.spend(HostCost.COPY, len(data))
             message.data += data
             self.copied += len(data)
         message.came += len(data)
@@ -85,21 +81,18 @@ class Receiving:
 
     async def receive(self, receive: Receive) -> None:
         """Take a message that waits, or wait for one."""
-        await self._bus.elapse(self._costs.price(HostCost.MATCH))
-        message = self.matching.find(receive.source, receive.tag, receive.context)
+        message = self.matcher.begin(receive)
+        await self._meter.pay()
         if message is not None:
-            self.matching.remove(message)
             await self.take_kept(message, receive)
             return
-        self.matching.post(receive)
         self._waiting.add(receive)
 
     async def take_kept(self, message: Message, receive: Receive) -> None:
         """A receive takes a message from the local buffer, as much of it as is there. The rest goes
         to it directly."""
         assert message.data is not None
-        await self._bus.elapse(self._costs.price(HostCost.COPY, len(message.data)))
-        write(receive, 0, message.data)
+        await receive.put(self._meter, 0, memoryview(message.data))
         message.data = None
         self._meet(message, receive)
         self._finish_whole(message)
@@ -114,7 +107,7 @@ class Receiving:
     def _finish_whole(self, message: Message) -> None:
         if message.receive is not None and message.is_whole:
             self._waiting.discard(message.receive)
-            finish(message.receive, message)
+            message.receive.finish(message.source, message.tag, message.length)
 
     def forget(self, receive: Receive) -> None:
         """A receive that had met no message has been cancelled."""
@@ -123,6 +116,6 @@ class Receiving:
     def fail_all(self, text: str) -> None:
         for receive in self._waiting:
             if receive.posted:
-                self.matching.withdraw(receive)
+                self.matcher.withdraw(receive)
             fail(receive, ErrorKind.PEER_FAILED, text)
         self._waiting.clear()

@@ -7,8 +7,8 @@ from lanai_firmware.programs.ccu.layout import LAST, MPI_HEAD, MPI_TAIL
 from ...body import NOTHING, Body
 from ...bus.base import BusError
 from ...device import Pending
+from ...host_model.operations import fail
 from ...operation import ErrorKind
-from ..host_operations import fail
 from .daemon import Daemon
 from .operations import HEADER, Kind, Send
 

@@ -12,28 +12,17 @@ from ...body import NOTHING, Body
 from ...bus.base import BusError, Wait
 from ...choices import Choices
 from ...config import HostCost, HostCosts
-from ...device import SERVICE_CONTEXT, Arrived, Device, Envelope, Pending, SendMode
+from ...device import SERVICE_CONTEXT, Arrived, ChargeSink, Device, Envelope, Pending, SendMode
+from ...host_model import operations
+from ...host_model.matcher import Matcher
+from ...host_model.meter import Meter
 from ...operation import DeviceError, ErrorKind, Operation
 from ...remote import Writes
-from ..queues import Posted, Unexpected
 from .datagrams import HEAD, HEADER, MESSAGE, RETRACT, RETRACTED, SYNCHRONOUS, TAKEN, Transport
 
-_CALL, _WAITING = (
-    HostCost.CALL,
-    SendMode.SYNCHRONOUS,
-)  # looking a member up in an enum class costs as much as a dictionary of its own
+_WAITING = SendMode.SYNCHRONOUS  # looking a member up in an enum class costs as much as a dictionary of its own
 
 Collect = Callable[[Wait | None], list[tuple[int, bytes]]]  # as `Transport.collect`
-
-
-class _Receive(Operation):
-    __slots__ = ("body", "context", "order")
-
-    def __init__(self, source: int, tag: int, context: int, body: Body) -> None:
-        super().__init__(source, tag)
-        self.context = context
-        self.body = body
-        self.order = 0
 
 
 class _Send(Operation):
@@ -53,21 +42,24 @@ def _failed(operation: Operation, error: BusError) -> Operation:
     return operation
 
 
-class _Unexpected:
-    __slots__ = ("context", "datagram", "order", "serial", "source", "synchronous", "tag")
+class _Message:
+    """A message that has arrived."""
+
+    __slots__ = ("context", "datagram", "length", "order", "serial", "source", "synchronous", "tag")
 
     def __init__(self, source: int, tag: int, context: int, datagram: bytes, synchronous: bool, serial: int) -> None:
         self.source, self.tag, self.context, self.datagram = source, tag, context, datagram
+        self.length = len(datagram) - HEAD
         self.synchronous, self.serial = synchronous, serial
         self.order = 0
 
 
 class IdealDevice(Device):
-    """Matching in the host, datagrams below. `host` prices the work above the device; the device's
-    own work is free.
+    """Matching in the host, datagrams below. `host` prices the work of MPI and of matching; nothing else
+    that the device does takes time.
 
-    `fast_path` (see `fast_path.IdealFastPath`) looks at its queues and its clock: what is `posted`
-    (how much is `outstanding`), `arrived`, `owed`."""
+    `fast_path` (see `fast_path.IdealFastPath`) looks at its `matcher` and `meter`, and how many receives
+    are `outstanding`."""
 
     copies = True
     # Where both ways to reduce take equally long with the default options.
@@ -78,17 +70,14 @@ class IdealDevice(Device):
         self.size = size
         self._transport = transport
         self._collect: Collect = transport.collect
-        self._costs = host or HostCosts()
-        self._call_price = self._costs.price(HostCost.CALL)
-        self.posted: dict[int, Posted[_Receive]] = {}  # by context
+        self.meter = Meter(host or HostCosts(), self._elapse)
+        self.matcher: Matcher[operations.Receive, _Message] = Matcher(self.meter)
         self.outstanding = 0  # receives posted and not yet matched, but for those of services
-        self.arrived: dict[int, Unexpected[_Unexpected]] = {}  # unexpected ones, by context
-        self._untaken: dict[tuple[int, int], _Unexpected] = {}  # synchronous ones, by source and serial number
+        self._untaken: dict[tuple[int, int], _Message] = {}  # synchronous ones, by source and serial number
         self.sends: dict[int, _Send] = {}  # synchronous ones by serial, until taken
         self._sent = Operation(rank)  # stands for every send that ended at once
         self._sent.done = True
         self._serial = 0
-        self.owed = 0  # picoseconds of host work not yet charged to the transport
 
     def offer(self, writes: Writes, collect: Collect) -> None:
         """Let others write to memory here. `collect` does from now on what that of the transport does."""
@@ -116,26 +105,31 @@ class IdealDevice(Device):
         return synchronous
 
     def receive(self, source: int, tag: int, context: int, body: Body) -> Operation:
-        operation = _Receive(source, tag, context, body)
-        message = self._waiting(source, tag, context)
+        operation = operations.Receive(source, tag, context, body)
+        message = self.matcher.find(source, tag, context)
         if message is None:
-            self._post(operation)
-        else:
-            self._remove(message)
-            self._take(message, operation)
+            return self.post(operation)
+        self._remove(message)
+        self._take(message, operation)
+        return operation
+
+    def post(self, operation: operations.Receive) -> Operation:
+        """A receive waits for its message."""
+        self.matcher.post(operation)
+        self._count(operation, 1)
         return operation
 
     def probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
-        message = self._waiting(source, tag, context)
+        message = self.matcher.find(source, tag, context)
         if message is None:
             return None
         if take:
             self._remove(message)
-        return Arrived(message.source, message.tag, len(message.datagram) - HEAD, context, message)
+        return Arrived(message.source, message.tag, message.length, context, message)
 
     def receive_taken(self, arrived: Arrived, body: Body) -> Operation:
-        operation = _Receive(arrived.source, arrived.tag, arrived.context, body)
-        assert isinstance(arrived.handle, _Unexpected)
+        operation = operations.Receive(arrived.source, arrived.tag, arrived.context, body)
+        assert isinstance(arrived.handle, _Message)
         self._take(arrived.handle, operation)
         return operation
 
@@ -145,8 +139,8 @@ class IdealDevice(Device):
         if isinstance(operation, _Send):
             self._transmit(operation.dest, HEADER.pack(RETRACT, 0, 0, operation.serial))
             return operation.done and operation.cancelled
-        assert isinstance(operation, _Receive)
-        self.posted[operation.context].remove(operation)
+        assert isinstance(operation, operations.Receive)
+        self.matcher.withdraw(operation)
         self._count(operation, -1)
         operation.cancelled = operation.done = True
         return True
@@ -163,87 +157,65 @@ class IdealDevice(Device):
             self._handle(why)
 
     def now(self) -> int:
-        return self._transport.now + self.owed
+        return self._transport.now + self.meter.owed
 
     def price(self, what: HostCost) -> int:
-        return self._costs.price(what)
+        return self.meter.costs.price(what)
 
     def charge(self, what: HostCost, count: int = 1) -> None:
-        # Enum members hash slowly, and this one is charged with every call.
-        cost = self._call_price if what is _CALL else self._costs.price(what, count)
-        if self._charge_sink is not None:
-            self._charge_sink(what, count, cost)
-        self.owed += cost
+        self.meter.charge(what, count)
+
+    def report_charges(self, sink: ChargeSink) -> None:
+        self.meter.sink = sink
 
     def close(self) -> None:
         self.pay()
         self._transport.close()
 
     def unexpected(self) -> list[Envelope]:
-        return [
-            Envelope(message.source, message.tag, message.context, len(message.datagram) - HEAD)
-            for queue in self.arrived.values()
-            for message in queue
-        ]
+        return self.matcher.unexpected()
 
     def pending(self) -> list[Pending]:
-        receives = [
-            Pending(False, one.source, one.tag, one.context, one.body.size)
-            for queue in self.posted.values()
-            for one in queue
-        ]
         sends = [Pending(True, one.dest, one.tag, one.context, one.length) for one in self.sends.values()]
-        return receives + sends
+        return self.matcher.posted() + sends
 
     # Matching and transport
 
-    def _post(self, operation: _Receive) -> None:
-        posted = self.posted.get(operation.context)
-        if posted is None:
-            posted = self.posted[operation.context] = Posted()
-        posted.add(operation)
-        self._count(operation, 1)
-
-    def _count(self, operation: _Receive, change: int) -> None:
+    def _count(self, operation: operations.Receive, change: int) -> None:
         if operation.context < SERVICE_CONTEXT:
             self.outstanding += change
 
-    def _waiting(self, source: int, tag: int, context: int) -> _Unexpected | None:
-        waiting = self.arrived.get(context)
-        return waiting.find(source, tag) if waiting else None
-
-    def _remove(self, message: _Unexpected) -> None:
-        self.arrived[message.context].remove(message)
+    def _remove(self, message: _Message) -> None:
+        self.matcher.remove(message)
         if message.synchronous:
             del self._untaken[message.source, message.serial]
 
     def pay(self) -> None:
         """Pass the host work that is owed to the transport."""
-        if self.owed:
-            owed, self.owed = self.owed, 0
-            self._transport.elapse(owed)
+        if self.meter.owed:
+            self._transport.elapse(self.meter.take())
+
+    async def _elapse(self, picoseconds: int) -> None:
+        self._transport.elapse(picoseconds)
 
     def _transmit(self, dest: int, head: bytes, body: Body = NOTHING) -> None:
         if dest == self.rank:
             self.arrive(dest, head + body.read())
             return
-        if self.owed:
-            self.pay()
+        self.pay()
         self._transport.post(dest, head, body)
 
     def _handle(self, why: Wait | None) -> None:
-        if self.owed:
-            self.pay()
+        self.pay()
         for source, datagram in self._collect(why):
             self.arrive(source, datagram)
 
     def arrive(self, source: int, datagram: bytes) -> None:
         kind, context, tag, serial = HEADER.unpack_from(datagram)
         if kind <= SYNCHRONOUS:
-            posted = self.posted.get(context)
-            operation = posted.take(source, tag) if posted else None
+            operation = self.matcher.meet(source, tag, context)
             if operation is None:
-                self._keep(_Unexpected(source, tag, context, datagram, kind == SYNCHRONOUS, serial))
+                self._keep(_Message(source, tag, context, datagram, kind == SYNCHRONOUS, serial))
                 return
             self._count(operation, -1)
             self._deliver(source, tag, datagram, operation)
@@ -257,11 +229,8 @@ class IdealDevice(Device):
                 send.done = True
                 send.cancelled = kind == RETRACTED
 
-    def _keep(self, message: _Unexpected) -> None:
-        waiting = self.arrived.get(message.context)
-        if waiting is None:
-            waiting = self.arrived[message.context] = Unexpected()
-        waiting.add(message)
+    def _keep(self, message: _Message) -> None:
+        self.matcher.keep(message)
         if message.synchronous:
             self._untaken[message.source, message.serial] = message
 
@@ -271,12 +240,12 @@ class IdealDevice(Device):
             self._remove(message)
             self._transmit(source, HEADER.pack(RETRACTED, 0, 0, serial))
 
-    def _take(self, message: _Unexpected, operation: _Receive) -> None:
+    def _take(self, message: _Message, operation: operations.Receive) -> None:
         self._deliver(message.source, message.tag, message.datagram, operation)
         if message.synchronous:
             self._transmit(message.source, HEADER.pack(TAKEN, 0, 0, message.serial))
 
-    def _deliver(self, source: int, tag: int, datagram: bytes, operation: _Receive) -> None:
+    def _deliver(self, source: int, tag: int, datagram: bytes, operation: operations.Receive) -> None:
         length = len(datagram) - HEAD
         try:
             operation.length = operation.body.write(datagram[HEAD:])

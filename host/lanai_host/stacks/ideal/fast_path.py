@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from ...body import Body, Run
 from ...bus.base import BusError, Wait
 from ...config import HostCost, HostCosts
+from ...host_model.operations import Receive
 from ...operation import ANY_TAG, Operation
 from .datagrams import HEAD, HEADER, MESSAGE, Transport
 from .device import IdealDevice
@@ -44,8 +45,7 @@ class IdealFastPath:
         device, transport = self._device, self._transport
         if dest == device.rank:
             return False
-        transport.elapse(device.owed + self._call)
-        device.owed = 0
+        transport.elapse(device.meter.take() + self._call)
         # Before its next post this process pays for a call, unless an operation under way needs an
         # answer.
         quiet = 0 if device.outstanding or device.sends else self._call
@@ -59,11 +59,11 @@ class IdealFastPath:
         self, source: int, tag: int, context: int, address: int, size: int, why: Callable[[], Wait]
     ) -> Operation:
         device, transport, got = self._device, self._transport, self._got
-        if device.arrived.get(context) or device.posted.get(context):
-            device.owed += self._call
+        if not device.matcher.idle(context):
+            device.meter.owed += self._call
             return device.receive(source, tag, context, Run(address, size))
-        transport.elapse(device.owed + self._call)
-        device.owed = 0
+        device.matcher.charge_idle_look()
+        transport.elapse(device.meter.take() + self._call)
         match = (
             HEADER.pack(MESSAGE, context, tag, 0)
             if tag != ANY_TAG
@@ -72,10 +72,11 @@ class IdealFastPath:
         datagrams = transport.receive(source, match, HEAD, address, size, why)
         delivery = transport.delivery
         if delivery.taken:
+            device.matcher.charge_idle_meeting()
             got.source, got.length = delivery.source, delivery.size
             got.tag = tag if tag != ANY_TAG else HEADER.unpack(transport.head(HEAD))[2]
         else:
-            got = device.receive(source, tag, context, Run(address, size))
+            got = device.post(Receive(source, tag, context, Run(address, size)))
         for sender, datagram in datagrams:
             device.arrive(sender, datagram)
         return got

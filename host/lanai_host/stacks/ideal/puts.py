@@ -73,7 +73,7 @@ class IdealPuts(NativePuts):
             return False
         for index, target in enumerate(targets):
             state.targets[index] = target
-        clock, owed = self._transport.now, self._device.owed
+        clock, owed = self._transport.now, self._device.meter.owed
         self._lib.puts_enter(state, clock, owed, window, len(targets), whole, single)
         self._inside = True
         return True
@@ -82,7 +82,7 @@ class IdealPuts(NativePuts):
         if self._inside:
             self._inside = False
             self._transport.elapse(self._state.clock - self._transport.now)
-            self._device.owed = self._state.owed
+            self._device.meter.owed = self._state.owed
 
     def go_on(self, why: Wait, ranks: Iterable[int]) -> list[Operation]:
         state, writes = self._state, self._writes

@@ -9,8 +9,8 @@ from lanai_hdl.remote.packets import Op, Status
 
 from ...adapter.operation import REASONS
 from ...bus.base import Watched
+from ...host_model.operations import fail
 from ...operation import ErrorKind, Operation
-from ..host_operations import fail
 from .jobs import Job, Jobs
 from .layout import ROOM
 from .queues import Queues

@@ -10,7 +10,7 @@ from lanai_hdl.remote.packets import Op, Status
 from ...adapter.operation import REASONS
 from .jobs import Job, Jobs
 from .layout import SIGNAL, Head, Kind
-from .matching import Matching
+from .matching import Matcher
 from .operations import Send
 from .outbox import Outbox
 from .queues import Queues
@@ -23,10 +23,10 @@ NO_MESSAGE = 0  # instead of a message's serial: only look
 class Cancelling:
     """Both sides: this rank's sends, and peers' messages here."""
 
-    def __init__(self, queues: Queues, jobs: Jobs, matching: Matching, sending: Sending, receiving: Receiving) -> None:
+    def __init__(self, queues: Queues, jobs: Jobs, matcher: Matcher, sending: Sending, receiving: Receiving) -> None:
         self._queues = queues
         self._jobs = jobs
-        self._matching = matching
+        self._matcher = matcher
         self._sending = sending
         self._receiving = receiving
         sending.here = self._ask
@@ -34,9 +34,9 @@ class Cancelling:
     def cancel(self, send: Send) -> bool:
         """Whether a send is cancelled at once. If not, it may end so later."""
         if send.dest == self._queues.rank:
-            message = self._matching.own(send)
+            message = self._matcher.own(send)
             if message is not None:
-                self._matching.remove(message)
+                self._matcher.remove(message)
             return message is not None
         if self._sending.cancel(send):
             return True
@@ -65,9 +65,9 @@ class Cancelling:
 
     def _give_back(self, peer: int, serial: int) -> None:
         """A message goes back, unless it has met a receive, or a probe has told of it."""
-        message = self._matching.waiting(peer, serial)
+        message = self._matcher.waiting(peer, serial)
         if message is not None and not message.told:
-            self._matching.remove(message)
+            self._matcher.remove(message)
             self._sending.tell(peer, Head(Kind.RETURNED, 0, message.context, message.tag, serial, 0, 0))
 
     def _ask(self, send: Send) -> None:

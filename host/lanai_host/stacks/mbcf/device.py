@@ -13,14 +13,15 @@ from ...bus.base import Bus, Wait, Watched, run_now
 from ...choices import Choices
 from ...config import HostConfig
 from ...device import MAX_TAG, Arrived, Pending, SendMode
+from ...host_model.meter import Meter
+from ...host_model.operations import fail, read_all
 from ...operation import ANY_SOURCE, ErrorKind, Operation
 from ..host_matching import HostMatchingDevice, is_over
-from ..host_operations import fail, read_all
 from .barriers import Barriers
 from .cancelling import Cancelling
 from .jobs import Jobs
 from .layout import ROOM, Queue
-from .matching import Matching
+from .matching import Matcher
 from .operations import Message, Receive, Send
 from .options import MbcfOptions
 from .outbox import Outbox
@@ -52,17 +53,18 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         self.choices = Choices(alltoall_under_way=options.alltoall)
         adapter = attachment.adapter
         packet = min(options.record, adapter.payload)
-        self._adapter = opened = OpenedAdapter(bus, attachment, costs, packet)
-        self._jobs = jobs = Jobs(bus, opened, adapter.payload, costs)
-        self.remote: AdapterRemote = AdapterRemote(bus, opened, costs)
+        meter = Meter(costs, bus.elapse)
+        self._adapter = opened = OpenedAdapter(bus, attachment, meter, packet)
+        self._jobs = jobs = Jobs(bus, opened, adapter.payload, meter)
+        self.remote: AdapterRemote = AdapterRemote(bus, opened, meter)
         self._queues = Queues(bus, opened, attachment, options)
-        matching = Matching()
-        super().__init__(bus, costs, matching)
-        self._by_source = matching.by_source
-        self._requesting = Requesting(jobs, opened.lending, matching, options)
-        self._sending = Sending(bus, jobs, opened.lending, options, adapter.payload, costs)
-        self._receiving = Receiving(bus, jobs, matching, self._requesting, self._sending, costs, packet)
-        self._cancelling = Cancelling(self._queues, jobs, matching, self._sending, self._receiving)
+        matcher = Matcher(meter)
+        super().__init__(bus, meter, matcher, costs.watchdog)
+        self._by_source = matcher.by_source
+        self._requesting = Requesting(jobs, opened.lending, matcher, options)
+        self._sending = Sending(meter, jobs, opened.lending, options, adapter.payload)
+        self._receiving = Receiving(meter, jobs, matcher, self._requesting, self._sending, packet)
+        self._cancelling = Cancelling(self._queues, jobs, matcher, self._sending, self._receiving)
         begun = {self.rank, *(self._queues if members is None else members)} if options.barrier else ()
         self._barriers = Barriers(jobs, self._queues, self._sending, begun)
         self.work = self._work
@@ -216,7 +218,7 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
             await self._queues.renew_notices()
             self._requesting.notices = self._queues.notices
         if receive.posted:
-            self._matching.withdraw(receive)
+            self._matcher.withdraw(receive)
             await self._requesting.ask_all()
             await self._move_on()
             return True
@@ -256,7 +258,7 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
                 self._give_up(receive, text)
 
     def _give_up(self, receive: Receive, text: str) -> None:
-        self._matching.withdraw(receive)
+        self._matcher.withdraw(receive)
         fail(receive, ErrorKind.PEER_FAILED, text)
 
     async def _move_on(self) -> None:

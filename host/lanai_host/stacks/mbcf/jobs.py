@@ -13,7 +13,8 @@ from ...adapter.operation import RemoteOperation
 from ...adapter.token import Token
 from ...bus import reach
 from ...bus.base import PAGE_SIZE, Bus, Watched
-from ...config import HostCost, HostCosts
+from ...config import HostCost
+from ...host_model.meter import Meter
 
 Ended = Callable[[Status], None]
 
@@ -59,12 +60,12 @@ class Jobs:
     `payload` is the most bytes that a job with `data` may have.
     """
 
-    def __init__(self, bus: Bus, adapter: OpenedAdapter, payload: int, costs: HostCosts) -> None:
+    def __init__(self, bus: Bus, adapter: OpenedAdapter, payload: int, meter: Meter) -> None:
         assert payload <= PAGE_SIZE, "a job's data fit into a staging page"
         self._bus = bus
         self._adapter = adapter
         self._commands = adapter.share()
-        self._costs = costs
+        self._meter = meter
         self._payload = payload
         self._waiting: deque[Job] = deque()
         self._running: dict[RemoteOperation, Job] = {}
@@ -119,7 +120,7 @@ class Jobs:
         if job.data:
             address, size = self._adapter.stage(buffer), len(job.data)
             reach.write(address, job.data)
-            await self._bus.elapse(self._costs.price(HostCost.COPY, size))
+            await self._meter.spend(HostCost.COPY, size)
         local = self._adapter.exposures.holding(address, size)
         if local is None:  # withdrawn since the job was added
             job.ended(Status.EXPOSURE)

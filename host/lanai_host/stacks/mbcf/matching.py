@@ -3,20 +3,21 @@ the program's order."""
 
 from collections import OrderedDict
 
+from ...host_model import matcher
+from ...host_model.meter import Meter
 from ...operation import ANY_SOURCE
-from .. import matching
 from .operations import Message, Receive, Send
 
 
-class Matching(matching.Matching[Receive, Message]):
+class Matcher(matcher.Matcher[Receive, Message]):
     """Receives and messages that have not met.
 
     `by_source` has the receives that name a source, oldest first. `any_source` has the others:
     those behind one of them must not be asked for (MB-24).
     """
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, meter: Meter) -> None:
+        super().__init__(meter)
         self._numbers = 0
         self.by_source: dict[int, OrderedDict[int, Receive]] = {}
         self.any_source: OrderedDict[int, Receive] = OrderedDict()
@@ -39,13 +40,11 @@ class Matching(matching.Matching[Receive, Message]):
 
     def waiting(self, source: int, serial: int) -> Message | None:
         """The synchronous message with that serial, if it has met no receive."""
-        kept = (one for arrived in self._arrived.values() for one in arrived)
-        return next((one for one in kept if one.source == source and one.synchronous == serial), None)
+        return next((one for one in self.messages if one.source == source and one.synchronous == serial), None)
 
     def own(self, send: Send) -> Message | None:
         """The message to itself that a synchronous send of this rank is, if it has met no receive."""
-        kept = (one for arrived in self._arrived.values() for one in arrived)
-        return next((one for one in kept if one.own_send is send), None)
+        return next((one for one in self.messages if one.own_send is send), None)
 
     def _list(self, receive: Receive) -> OrderedDict[int, Receive]:
         if receive.source == ANY_SOURCE:

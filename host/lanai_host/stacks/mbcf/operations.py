@@ -3,11 +3,7 @@
 import ctypes
 
 from ...body import Body, Run
-from ...bus import reach
-from ...bus.base import Bus, BusError
-from ...config import HostCost, HostCosts
-from ...operation import DeviceError, ErrorKind
-from .. import host_operations
+from ...host_model import operations
 
 
 class Kept(Run):
@@ -18,7 +14,7 @@ class Kept(Run):
         super().__init__(ctypes.addressof(self._memory), len(data))
 
 
-class Send(host_operations.Send):
+class Send(operations.Send):
     """A message to `dest`.
 
     Attributes:
@@ -42,7 +38,7 @@ class Send(host_operations.Send):
         self.recalled = False
 
 
-class Receive(host_operations.Receive):
+class Receive(operations.Receive):
     """`number`: its place in the program's order."""
 
     __slots__ = ("number",)
@@ -83,25 +79,3 @@ class Message:
     @property
     def whole(self) -> bool:
         return self.here == self.length
-
-
-def finish(receive: Receive, source: int, tag: int, length: int) -> None:
-    """All bytes that its memory has room for are there; it may have failed before."""
-    receive.source, receive.tag = source, tag
-    if receive.error is None:
-        receive.length = min(length, receive.body.size)
-        if length > receive.body.size:
-            receive.error = DeviceError(ErrorKind.TRUNCATED, f"(it has {length} bytes)")
-    receive.done = True
-
-
-async def place(bus: Bus, costs: HostCosts, receive: Receive, begin: int, data: memoryview) -> None:
-    """Bytes of a message go to the receive's memory. The processor copies them."""
-    end = min(begin + len(data), receive.body.size)
-    if begin >= end or receive.error is not None:
-        return
-    await bus.elapse(costs.price(HostCost.COPY, end - begin))
-    try:
-        receive.body.unpack(begin, end, reach.address_of(data))
-    except BusError as error:
-        receive.error = DeviceError(ErrorKind.BUS_ERROR, str(error))

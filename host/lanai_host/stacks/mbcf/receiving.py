@@ -8,12 +8,13 @@ from lanai_hdl.remote.packets import Op
 
 from ...adapter.fifo import Fifo
 from ...adapter.token import Token
-from ...bus.base import Bus, Watched
-from ...config import HostCost, HostCosts
+from ...bus.base import Watched
+from ...config import HostCost
+from ...host_model.meter import Meter
 from .jobs import Job, Jobs, ignored
 from .layout import HEAD, ROOM, Head, Kind
-from .matching import Matching
-from .operations import Message, Receive, finish, place
+from .matching import Matcher
+from .operations import Message, Receive
 from .requesting import Requesting
 from .sending import Sending
 
@@ -53,20 +54,18 @@ class Receiving:
 
     def __init__(
         self,
-        bus: Bus,
+        meter: Meter,
         jobs: Jobs,
-        matching: Matching,
+        matcher: Matcher,
         requesting: Requesting,
         sending: Sending,
-        costs: HostCosts,
         payload: int,
     ) -> None:
-        self._bus = bus
+        self._meter = meter
         self._jobs = jobs
-        self._matching = matching
+        self._matcher = matcher
         self._requesting = requesting
         self._sending = sending
-        self._costs = costs
         self.boxes: dict[int, Inbox] = {}
         self._payload = payload
         self.received = 0  # records
@@ -78,23 +77,21 @@ class Receiving:
     async def look(self, enough: Callable[[], bool] = never) -> None:
         """Take what has come, and ask again for what has not (MB-28). Once there is `enough`, other
         messages stay in their FIFOs: if their receives come first, they are copied only once."""
-        await self._pay(HostCost.POLL, len(self.boxes))
-        wild = len(self._matching.any_source)
+        await self._meter.spend(HostCost.POLL, len(self.boxes))
+        wild = len(self._matcher.any_source)
         for box in self.boxes.values():
             if await self._drain(box, enough):
                 await self._requesting.ask(box.peer)
-        if len(self._matching.any_source) < wild:  # what was behind it may be asked for now
+        if len(self._matcher.any_source) < wild:  # what was behind it may be asked for now
             await self._requesting.ask_all()
 
     async def receive(self, receive: Receive) -> None:
         """A receive begins (MB-27)."""
-        message = self._matching.find(receive.source, receive.tag, receive.context)
-        await self._pay(HostCost.MATCH)
+        message = self._matcher.begin(receive)
+        await self._meter.pay()
         if message is not None:
-            self._matching.remove(message)
             await self.take(message, receive)
             return
-        self._matching.post(receive)
         await self.look(lambda: receive.done)
         if receive.posted and receive.source in self._requesting.sources:
             await self._requesting.ask(receive.source)
@@ -110,18 +107,17 @@ class Receiving:
         if message.own_send is not None:
             message.own_send.done = True
         if message.data is not None:
-            await place(self._bus, self._costs, receive, 0, memoryview(message.data)[: message.here])
+            await receive.put(self._meter, 0, memoryview(message.data)[: message.here])
             message.data = None
         if message.whole:
-            finish(receive, message.source, message.tag, message.length)
+            receive.finish(message.source, message.tag, message.length)
 
     async def arrive(self, message: Message) -> None:
         """A message begins to come: it meets its receive, or is kept (MB-15)."""
-        receive = self._matching.meet(message.source, message.tag, message.context)
-        await self._pay(HostCost.MATCH)
+        receive = self._matcher.arrive(message)
+        await self._meter.pay()
         if receive is None:
             message.data = bytearray(message.length) if message.data is None else message.data
-            self._matching.keep(message)
         else:
             await self.take(message, receive)
 
@@ -148,8 +144,9 @@ class Receiving:
     async def _pay_for(self, box: Inbox, record: memoryview) -> None:
         """What taking a record costs. Where packets interrupt the processor, it has worked on the
         earlier ones of a remote write while the wire was busy with the next."""
-        size, costs = len(record), self._costs
-        price = costs.price(HostCost.COMPLETE) + costs.price(HostCost.ARRIVAL)
+        size, charge = len(record), self._meter.charge
+        charge(HostCost.COMPLETE)
+        charge(HostCost.ARRIVAL)
         dequeued, queued = True, False
         if box.message is None:
             head = Head.unpack(record)
@@ -158,22 +155,25 @@ class Receiving:
             if not dequeued:
                 size += min(head.length, self._payload)
             if self.woken:
-                price += costs.price(HostCost.WAKE) + costs.price(HostCost.WAKE_QUEUED, queued)
+                charge(HostCost.WAKE)
+                charge(HostCost.WAKE_QUEUED, queued)
                 self.woken = False
-            price += costs.price(HostCost.TAKE, queued and head.length > 0)
-        price += costs.price(HostCost.ARRIVAL_BYTE, size) + costs.price(HostCost.DEQUEUE, dequeued)
-        await self._bus.elapse(price)
+            charge(HostCost.TAKE, queued and head.length > 0)
+        charge(HostCost.ARRIVAL_BYTE, size)
+        charge(HostCost.DEQUEUE, dequeued)
+        await self._meter.pay()
 
     async def pay_for_writes(self, count: int, size: int) -> None:
         """What remote writes cost, of `size` bytes each, that this rank has seen by itself."""
         if not count:
             return
-        costs = self._costs
-        price = costs.price(HostCost.ARRIVAL, count) + costs.price(HostCost.ARRIVAL_BYTE, count * size)
+        charge = self._meter.charge
+        charge(HostCost.ARRIVAL, count)
+        charge(HostCost.ARRIVAL_BYTE, count * size)
         if self.woken:
-            price += costs.price(HostCost.WAKE)
+            charge(HostCost.WAKE)
             self.woken = False
-        await self._bus.elapse(price)
+        await self._meter.pay()
 
     async def _serve(self, box: Inbox, record: memoryview) -> bool:
         head = Head.unpack(record)
@@ -186,8 +186,8 @@ class Receiving:
         if head.kind == Kind.WRITTEN:
             receive = self._requesting.answered(box.peer, head.request)
             if receive is not None:
-                await place(self._bus, self._costs, receive, 0, record[HEAD.size :])
-                finish(receive, box.peer, head.tag, head.length)
+                await receive.put(self._meter, 0, record[HEAD.size :])
+                receive.finish(box.peer, head.tag, head.length)
             return True
         self._requesting.message(box.peer, head.serial, head.request)
         synchronous = head.serial if head.synchronous else None
@@ -202,12 +202,12 @@ class Receiving:
         receive = message.receive
         if receive is None:
             assert message.data is not None
-            await self._pay(HostCost.COPY, len(data))
+            await self._meter.spend(HostCost.COPY, len(data))
             message.data[begin : message.here] = data
             return
-        await place(self._bus, self._costs, receive, begin, data)
+        await receive.put(self._meter, begin, data)
         if message.whole and not receive.done:
-            finish(receive, message.source, message.tag, message.length)
+            receive.finish(message.source, message.tag, message.length)
 
     def _tell_room(self, box: Inbox) -> None:
         """The FIFO is empty, and has refused records: their sender may try again (MB-07)."""
@@ -218,6 +218,3 @@ class Receiving:
         box.times += 1
         what = f"the news for rank {box.peer} that there is room"
         self._jobs.add(Job(Op.WRITE, box.token, box.room, what, ignored, ROOM.pack(box.times)))
-
-    async def _pay(self, what: HostCost, count: int = 1) -> None:
-        await self._bus.elapse(self._costs.price(what, count))

@@ -23,7 +23,7 @@ from ...bus.base import BusError
 from ...remote import Access
 from .jobs import Job, Jobs
 from .layout import Request
-from .matching import Matching
+from .matching import Matcher
 from .operations import Receive
 from .options import MbcfOptions
 from .serials import ReceiverSerials
@@ -61,10 +61,10 @@ class Source:
 class Requesting:
     """Requests of this rank. `notices` is the exposure with which their senders append notices."""
 
-    def __init__(self, jobs: Jobs, lending: Lending, matching: Matching, options: MbcfOptions) -> None:
+    def __init__(self, jobs: Jobs, lending: Lending, matcher: Matcher, options: MbcfOptions) -> None:
         self._jobs = jobs
         self._lending = lending
-        self._matching = matching
+        self._matcher = matcher
         self._options = options
         self.sources: dict[int, Source] = {}
         self.notices: Exposure | None = None
@@ -75,8 +75,8 @@ class Requesting:
         source = self.sources[peer]
         if source.suspended or self.paused or not self._options.requests:
             return
-        pending: OrderedDict[int, Receive] = self._matching.by_source.get(peer, OrderedDict())
-        barrier = next(iter(self._matching.any_source), None)
+        pending: OrderedDict[int, Receive] = self._matcher.by_source.get(peer, OrderedDict())
+        barrier = next(iter(self._matcher.any_source), None)
         count = len(source.outstanding)
         for receive in self._worth_asking(list(islice(pending.values(), count, self._options.window))):
             if (barrier is not None and receive.number > barrier) or not await self._ask(source, receive):
@@ -99,7 +99,7 @@ class Requesting:
             return None
         answered = source.outstanding.popleft()
         self._release(answered)
-        self._matching.withdraw(answered.receive)
+        self._matcher.withdraw(answered.receive)
         return answered.receive
 
     def message(self, peer: int, serial: int, next_request: int) -> None:

@@ -8,10 +8,11 @@ from lanai_hdl.remote.packets import Status
 
 from ...adapter.lending import Lending
 from ...adapter.operation import REASONS
-from ...bus.base import Bus, BusError
-from ...config import HostCost, HostCosts
+from ...bus.base import BusError
+from ...config import HostCost
+from ...host_model.meter import Meter
+from ...host_model.operations import fail
 from ...operation import ANY_TAG, ErrorKind
-from ..host_operations import fail
 from .jobs import Jobs
 from .layout import Head, Kind, Request
 from .operations import Send
@@ -27,12 +28,9 @@ def ignored(send: Send) -> None:
 class Sending:
     """Sends of this rank that are not done. `payload` is the most bytes of a record."""
 
-    def __init__(
-        self, bus: Bus, jobs: Jobs, lending: Lending, options: MbcfOptions, payload: int, costs: HostCosts
-    ) -> None:
-        self._bus = bus
+    def __init__(self, meter: Meter, jobs: Jobs, lending: Lending, options: MbcfOptions, payload: int) -> None:
+        self._meter = meter
         self._record = min(options.record, payload)
-        self._costs = costs
         self.boxes: dict[int, Outbox] = {}
         self.counts = Counts()
         self._writing = Writing(jobs, lending, options, payload, self.counts, self._appended)
@@ -143,7 +141,7 @@ class Sending:
         while not send.eager and box.requests.look():
             request = Request.unpack(box.requests.record())
             box.requests.drop()
-            await self._bus.elapse(self._costs.price(HostCost.MATCH))
+            await self._meter.spend(HostCost.MATCH)
             if (
                 box.serials.accepts(request.serial, request.accepted)
                 and request.context == send.context

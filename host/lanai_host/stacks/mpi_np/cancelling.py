@@ -33,9 +33,9 @@ class Cancelling:
 
     async def _withdraw(self, receive: Receive) -> bool:
         """A receive that waits here."""
-        if receive not in self.host_queues.receives:
+        if not receive.posted:
             return False
-        self.host_queues.receives.remove(receive)
+        self.host_queues.withdraw(receive)
         if receive.hold is not None:
             await self.share.memory.take_back(receive.hold, 0)
         return True

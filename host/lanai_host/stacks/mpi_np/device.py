@@ -54,7 +54,7 @@ class MpiNp(Device):
         self.size = attachment.ranks
         self.share = share = NicShare(bus, attachment, config, examiner, copyblock)
         self.endpoint = share.endpoint
-        self.host_queues = host_queues = HostQueues()
+        self.host_queues = host_queues = HostQueues(share.meter)
         self.sending = Sending(share)
         self.losing = losing = Losing(share, self.sending, host_queues)
         self.records = records = Records(share, losing, pressure=attachment.messages // 2)
@@ -139,16 +139,16 @@ class MpiNp(Device):
         return bool(self.share.lost)
 
     def now(self) -> int:
-        return self.bus.now + self.endpoint.debt
+        return self.bus.now + self.share.meter.owed
 
     def price(self, what: HostCost) -> int:
         return self.endpoint.config.price(what)
 
     def charge(self, what: HostCost, count: int = 1) -> None:
-        self.endpoint.charge(what, count)
+        self.share.meter.charge(what, count)
 
     def report_charges(self, sink: ChargeSink) -> None:
-        self.endpoint.charge_sink = sink
+        self.share.meter.sink = sink
 
     def counters(self) -> Mapping[str, str]:
         return {counter.name: counter.counts for counter in COUNTERS}
@@ -157,14 +157,14 @@ class MpiNp(Device):
         return self._now(self._count(name))
 
     async def _count(self, name: str) -> int:
-        await self.endpoint.pay()
+        await self.share.meter.pay()
         return await self.bus.read(host_offset(name))
 
     def unexpected(self) -> list[Envelope]:
-        return [Envelope(one.source, one.tag, one.context, one.length) for one in self.host_queues.messages]
+        return self.host_queues.unexpected()
 
     def pending(self) -> list[Pending]:
-        under_way = [*self.share.active.values(), *self.host_queues.receives]
+        under_way = [*self.share.active.values(), *self.host_queues.waiting]
         return [described(one) for one in under_way if isinstance(one, Send | Receive) and not one.done]
 
     def close(self) -> None:
@@ -178,7 +178,7 @@ class MpiNp(Device):
             await self._try(self.taking.drain(int(ANY)))
         await self.share.memory.pins.close()
         self.share.account()
-        await self.endpoint.pay()
+        await self.share.meter.pay()
         if self.hands_over and is_clean(self.share, self.host_queues):
             self.handover = written(self.endpoint)
 

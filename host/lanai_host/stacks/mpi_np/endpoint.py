@@ -17,8 +17,8 @@ from lanai_hdl.machine import host_offset
 
 from ...bus.base import Bus, HostBuffer, Wait
 from ...config import HostConfig, HostCost
-from ...device import ChargeSink
 from ...errors import DeviceLost, UserError
+from ...host_model.meter import Meter
 from .driver import Attachment
 from .health import Examine, examine
 
@@ -82,9 +82,7 @@ class Endpoint:
             )
         self.inline_limit = min(attachment.slot_bytes - REQUEST, config.pio_threshold)
         self.bell = 1 << attachment.local_rank  # what is written to DOORBELL
-        self._prices = {what.value: config.price(what) for what in HostCost}
-        self.debt = 0  # host work done and not yet charged, ps
-        self.charge_sink: ChargeSink | None = None
+        self.meter = Meter(config, bus.elapse)
         self.next = 0
         self.free = deque(range(1, int(SLOTS)))
         self.used: dict[int, int] = {}  # slot -> destination, or -1 for requests that are read at once
@@ -95,20 +93,6 @@ class Endpoint:
         self.broken: DeviceLost | None = None  # what was found wrong with the NIC
         self.stopped = False  # it is lost and was reset: it will not touch the host's memory any more
         self.heard = bus.now  # when it last gave a sign of life
-
-    # Charging.
-
-    def charge(self, what: HostCost, count: int = 1) -> None:
-        cost = self._prices[what._value_] * count  # `value` is a property, and slow
-        if self.charge_sink is not None:
-            self.charge_sink(what, count, cost)
-        self.debt += cost
-
-    async def pay(self) -> None:
-        """Let the time pass that the host's work took."""
-        if self.debt:
-            debt, self.debt = self.debt, 0
-            await self.bus.elapse(debt)
 
     # Requests.
 
@@ -121,7 +105,7 @@ class Endpoint:
         """
         if self.room(dest, inline):
             return True
-        await self.pay()
+        await self.meter.pay()
         freed = await self.bus.read(self.attachment.region + FREED)
         for slot, owner in list(self.used.items()):
             if (freed ^ self.freed) >> slot & 1:
@@ -146,8 +130,8 @@ class Endpoint:
         data = pack(Request, {**fields, "command": op << 24 | self.next << 16 | operation})
         if op == Op.SEND_INLINE:
             data = body + bytes(-len(body) % 4) + data[REQUEST - TAIL :]
-        self.charge(HostCost.POST)
-        await self.pay()
+        self.meter.charge(HostCost.POST)
+        await self.meter.pay()
         await self.bus.write_block(end - len(data), data)
         await self.bus.write(DOORBELL, self.bell)
 
@@ -162,7 +146,7 @@ class Endpoint:
 
     async def alarm(self) -> None:
         """Ask for a ROOM record at the next slot given back."""
-        await self.pay()
+        await self.meter.pay()
         await self.bus.write(self.attachment.region + ALARM, 1)
 
     # Records.
@@ -185,7 +169,7 @@ class Endpoint:
             raise self.lost_by_damaged_record(f"has kind {number} and error {error}, of which one is unknown")
         self.place = (self.place + 1) % self.attachment.records
         self.sequence = (self.sequence + 1) & 0xFFFF
-        self.charge(HostCost.COMPLETE)
+        self.meter.charge(HostCost.COMPLETE)
         self.heard = self.bus.now
         return Notice(kind, error, *rest)
 
@@ -196,7 +180,7 @@ class Endpoint:
         Returns False if the watchdog expired and the NIC turned out healthy. Raises DeviceLost if
         it is not.
         """
-        await self.pay()
+        await self.meter.pay()
         start = self.place * RECORD + SEQUENCE
         seen = int.from_bytes(self.copyblock.view[start : start + 4], "big")
         if seen >> 16 == self.sequence:

@@ -42,7 +42,7 @@ def is_clean(share: NicShare, host_queues: HostQueues) -> bool:
     """Is nothing left on the NIC that a second process would be given? All messages have been taken
     off it. A rank that was lost may be heard of again."""
     busy = share.active or share.lost or share.broken is not None
-    return not (busy or host_queues.messages or host_queues.receives)
+    return not (busy or host_queues.held or host_queues.waiting)
 
 
 def written(endpoint: Endpoint) -> bytes:

@@ -5,6 +5,7 @@ from lanai_firmware.programs.mpi_np.layout import Error
 from ...body import Body
 from ...bus.base import BusError
 from ...device import Pending, SendMode
+from ...host_model import operations
 from ...operation import DeviceError, ErrorKind, Operation
 from .memory import Hold
 
@@ -33,21 +34,18 @@ class Send(Operation):
         self.hold: Hold | None = None
 
 
-class Receive(Operation):
+class Receive(operations.Receive):
     """A receive under way."""
 
-    __slots__ = ("body", "context", "hold", "index", "number", "order", "placed", "wanted_source", "wanted_tag")
+    __slots__ = ("hold", "index", "number", "placed", "wanted_source", "wanted_tag")
 
     def __init__(self, source: int, tag: int, context: int, body: Body) -> None:
-        super().__init__(source, tag)
+        super().__init__(source, tag, context, body)
         self.wanted_source = source
         self.wanted_tag = tag
-        self.context = context
-        self.body = body
         self.placed = False  # on the NIC
         self.index = -1  # of its receive entry there
         self.number = 0  # by which the NIC reports it
-        self.order = 0  # in the host's queue
         self.hold: Hold | None = None
 
 

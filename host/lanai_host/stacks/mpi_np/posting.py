@@ -59,7 +59,7 @@ class Posting:
             except BusError as error:
                 fail(receive, ErrorKind.BUS_ERROR, str(error))
                 return
-            self.share.charge(HostCost.COPY, receive.length)
+            self.share.meter.charge(HostCost.COPY, receive.length)
             if receive.length < held_message.length:
                 receive.error = failure(Error.TRUNCATED, receive)
             finish(receive)

@@ -26,14 +26,14 @@ class Progress:
 
     async def look(self) -> None:
         """Look at what the NIC has written, and use the room that this may have made."""
-        self.share.charge(HostCost.POLL)
+        self.share.meter.charge(HostCost.POLL)
         await self.records.handle_all()
-        await self.share.endpoint.pay()
+        await self.share.meter.pay()
         await self.use_room()
 
     async def use_room(self) -> None:
         """Put on the NIC what waits here and has room there now."""
-        if self.receiving.host_queues.receives:
+        if self.receiving.host_queues.waiting:
             await self.receiving.sort()
         if self.sending.queues:
             await self.sending.flush()
@@ -82,7 +82,7 @@ class Progress:
         """Sleep until the NIC writes a record. If operations wait for a request slot, ask for a
         record when one is free."""
         endpoint = self.share.endpoint
-        if self.sending.queues or self.receiving.host_queues.receives:
+        if self.sending.queues or self.receiving.host_queues.waiting:
             await endpoint.alarm()
             await self.receiving.sort()
             await self.sending.flush()

@@ -85,8 +85,6 @@ class RankMpiNp(MpiNp):
         if hold is None:
             return super().receive(source, tag, context, body)
         share, endpoint = self.share, self.endpoint
-        if looks := self.host_queues.looks():
-            endpoint.charge(HostCost.MATCH, looks)
         endpoint.heard = self._bus.now
         if self.share.memory.owes:
             share.account()
@@ -142,15 +140,15 @@ class RankMpiNp(MpiNp):
     @property
     def _queued(self) -> bool:
         """Do operations wait here for room on the NIC?"""
-        return bool(self.sending.queues or self.host_queues.receives)
+        return bool(self.sending.queues or self.host_queues.waiting)
 
     def _lent(self, source: int, body: Body) -> Hold | None:
         """The memory of a receive that can be put on the NIC at once; None if it cannot be."""
         share, host_queues = self.share, self.host_queues
         if (
             not isinstance(body, Run)
-            or host_queues.receives
-            or host_queues.messages
+            or host_queues.waiting
+            or host_queues.held
             or share.lost
             or self.endpoint.broken is not None
             or share.config.host_matching
@@ -165,21 +163,20 @@ class RankMpiNp(MpiNp):
     def _write(self, end: int, data: bytes) -> None:
         """The rest of `Endpoint.post`, for a slot that ends at this PIO offset."""
         endpoint = self.endpoint
-        endpoint.charge(HostCost.POST)
+        endpoint.meter.charge(HostCost.POST)
         self._pay()
         self._bus.write_then(end - len(data), data, DOORBELL, endpoint.bell)
 
     def _pay(self) -> None:
-        """`Endpoint.pay`."""
-        endpoint = self.endpoint
-        if endpoint.debt:
-            debt, endpoint.debt = endpoint.debt, 0
-            self._bus.charge(debt)
+        """`Meter.pay`."""
+        meter = self.endpoint.meter
+        if meter.owed:
+            self._bus.charge(meter.take())
 
     def _look(self) -> None:
         """`Progress.look`."""
         endpoint = self.endpoint
-        endpoint.charge(HostCost.POLL)
+        endpoint.meter.charge(HostCost.POLL)
         while (notice := endpoint.look()) is not None:
             if not self._received(notice):
                 run_now(self.records.handle(notice))

@@ -2,7 +2,6 @@
 
 from lanai_firmware.programs.mpi_np.layout import ANY
 
-from ...config import HostCost
 from .host_queues import HostQueues
 from .losing import Losing
 from .operations import Receive
@@ -34,12 +33,11 @@ class Receiving:
     async def begin(self, receive: Receive) -> None:
         host_queues = self.host_queues
         held_message = host_queues.find(receive.wanted_source, receive.wanted_tag, receive.context)
-        self.share.charge(HostCost.MATCH, host_queues.looks())
         if held_message is not None:
-            host_queues.messages.remove(held_message)
+            host_queues.remove(held_message)
             await self.posting.open(held_message, receive)
-        elif host_queues.receives or not await self.posting.place(receive):
-            host_queues.receives.add(receive)
+        elif host_queues.waiting or not await self.posting.place(receive):
+            host_queues.post(receive)
             await self.sort()
         if self.share.lost and not receive.done:
             await self.records.hear()
@@ -49,11 +47,11 @@ class Receiving:
     async def sort(self) -> None:
         """Move receives on to the NIC; where some must wait here, the messages that they might take
         must come here too."""
-        waiting = self.host_queues.receives
-        while waiting:
-            receive = waiting.oldest()
+        queues = self.host_queues
+        while queues.waiting:
+            receive = queues.oldest()
             if not await self.posting.place(receive):
                 break
-            waiting.remove(receive)
-        if waiting and not self.records.watching:
+            queues.withdraw(receive)
+        if queues.waiting and not self.records.watching:
             await self.taking.drain(int(ANY))

@@ -4,7 +4,7 @@ operations; and how much of each is free."""
 from collections import deque
 
 from ...bus.base import Bus, BusError, HostBuffer
-from ...config import HostConfig, HostCost
+from ...config import HostConfig
 from ...operation import ANY_SOURCE, DeviceError, ErrorKind, Operation
 from .driver import Attachment
 from .endpoint import Endpoint
@@ -35,6 +35,7 @@ class NicShare:
         self.rank = attachment.rank
         self.size = attachment.ranks
         self.endpoint = Endpoint(bus, attachment, config, copyblock, examiner)
+        self.meter = self.endpoint.meter
         self.memory = Memory(bus, config, attachment.page_entries)
         table = self.endpoint.copyblock.view[attachment.page_table_offset :]
         self.table = PageTable(table, attachment.page_entries, config.pages_per_entry)
@@ -49,13 +50,10 @@ class NicShare:
     def broken(self) -> str | None:
         return None if self.endpoint.broken is None else str(self.endpoint.broken)
 
-    def charge(self, what: HostCost, count: int = 1) -> None:
-        self.endpoint.charge(what, count)
-
     def account(self) -> None:
         """Let the host pay for what lending memory took."""
         for what, count in self.memory.work():
-            self.charge(what, count)
+            self.meter.charge(what, count)
 
     def place(self, receive: Receive) -> None:
         """A receive goes on to the NIC: it gets a number and a receive entry there."""

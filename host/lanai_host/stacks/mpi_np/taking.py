@@ -9,7 +9,6 @@ from lanai_firmware.programs.mpi_np.layout import ANY, NO_TAG, PACKET_BODY, Kind
 
 from ...body import NOTHING, Run
 from ...bus.base import Wait
-from ...config import HostCost
 from ...device import Arrived
 from ...operation import ANY_SOURCE, ANY_TAG
 from .endpoint import Notice
@@ -45,14 +44,14 @@ class Taking:
         """`Device.probe`. While receives wait on the host the NIC is not asked: a message that came
         after the drain may be for one of them, and the next drain will tell."""
         self.records.seen = self.records.news
-        if self.host_queues.receives:
+        if self.host_queues.waiting:
             await self.drain(int(ANY))
         held_message = self.host_queues.find(source, tag, context)
         if held_message is not None:
             if take:
-                self.host_queues.messages.remove(held_message)
+                self.host_queues.remove(held_message)
             return Arrived(held_message.source, held_message.tag, held_message.length, context, held_message)
-        if self.host_queues.receives:
+        if self.host_queues.waiting:
             return None
         peer = int(ANY) if source == ANY_SOURCE else source
         fields = {"peer": peer, "tag": int(NO_TAG) if tag == ANY_TAG else tag, "context": context}
@@ -109,11 +108,8 @@ class Taking:
         else:
             await self._arrival(receive, notice)
             held_message.data = bytes(question.buffer[: notice.length])
-        waiting = self.host_queues.claim(held_message)
-        self.share.charge(HostCost.MATCH, self.host_queues.looks())
-        if waiting is None:
-            self.host_queues.messages.add(held_message)
-        else:
+        waiting = self.host_queues.arrive(held_message)
+        if waiting is not None:
             await self.posting.open(held_message, waiting)
 
     async def _held_message(self, notice: Notice) -> HeldMessage:

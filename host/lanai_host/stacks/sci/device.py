@@ -9,9 +9,10 @@ from ...body import Body
 from ...bus.base import Bus, Wait, Watched, run_now
 from ...config import HostConfig, HostCost
 from ...device import Arrived, Pending, SendMode
+from ...host_model.meter import Meter
+from ...host_model.operations import Send, fail, read_all
 from ...operation import ErrorKind, Operation
 from ..host_matching import HostMatchingDevice, is_over
-from ..host_operations import Send, fail, read_all
 from .layout import Layout
 from .links import Link, PeerSegment, RemoteSegment
 from .local import LocalSegment, is_local
@@ -33,8 +34,9 @@ class Sci(HostMatchingDevice[Receive, Message]):
         self.size = len(attachment.places)
         options = SciOptions(**attachment.options)
         layout = Layout(self.size, options)
-        adapter = OpenedAdapter(bus, attachment, costs, attachment.adapter.payload)
-        self.remote: AdapterRemote = AdapterRemote(bus, adapter, costs)
+        meter = Meter(costs, bus.elapse)
+        adapter = OpenedAdapter(bus, attachment, meter, attachment.adapter.payload)
+        self.remote: AdapterRemote = AdapterRemote(bus, adapter, meter)
         own = self.remote.open(layout.size)
         self._own = buffer_of(own)
         self.remote.private = options.private == "register"
@@ -43,13 +45,13 @@ class Sci(HostMatchingDevice[Receive, Message]):
 
         def segment(rank: int) -> PeerSegment:
             if options.node == "memory" and is_local(attachment, rank):
-                return LocalSegment(bus, attachment, costs, own, rank)
+                return LocalSegment(bus, attachment, meter, own, rank)
             return RemoteSegment(self.remote, rank)
 
         self._links = {rank: Link(rank, segment(rank), self._own, layout, self.rank) for rank in peers}
-        self._sending = Sending(bus, layout, self._links, self.rank, costs)
-        self._receiving = Receiving(bus, layout, self._links, costs)
-        super().__init__(bus, costs, self._receiving.matching)
+        self._sending = Sending(meter, layout, self._links, self.rank)
+        self._receiving = Receiving(meter, layout, self._links)
+        super().__init__(bus, meter, self._receiving.matcher, costs.watchdog)
         self._news = self._seen = 0
 
     def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
@@ -127,7 +129,7 @@ class Sci(HostMatchingDevice[Receive, Message]):
 
     async def _look(self) -> None:
         """Once over all that peers may have written."""
-        await self._bus.elapse(self._costs.price(HostCost.POLL, max(1, len(self._links))))
+        await self._meter.spend(HostCost.POLL, max(1, len(self._links)))
         if self.remote.look():
             self._news += 1
         for link in self._live():

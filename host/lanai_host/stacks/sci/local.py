@@ -8,7 +8,8 @@ from ...adapter.remote import buffer_of
 from ...adapter.transfers import Transfer
 from ...body import Body
 from ...bus.base import Bus, BusError, run_now
-from ...config import HostCost, HostCosts
+from ...config import HostCost
+from ...host_model.meter import Meter
 from ...operation import ErrorKind
 from ...remote import Segment
 
@@ -19,9 +20,9 @@ class LocalSegment:
     """The segment of `rank`, on this rank's node. Each process of a node allocates its segment first,
     so segments lie alike in the bus windows of their processes."""
 
-    def __init__(self, bus: Bus, attachment: Attachment, costs: HostCosts, own: Segment, rank: int) -> None:
+    def __init__(self, bus: Bus, attachment: Attachment, meter: Meter, own: Segment, rank: int) -> None:
         self._bus = bus
-        self._costs = costs
+        self._meter = meter
         self._rank = rank
         self._token = attachment.token(rank, own.size)
         apart = attachment.places[rank].process - attachment.place.process
@@ -42,7 +43,7 @@ class LocalSegment:
         return transfer
 
     async def _store(self, transfer: Transfer, offset: int, data: bytes) -> None:
-        await self._bus.elapse(self._costs.price(HostCost.COPY, len(data)))
+        await self._meter.spend(HostCost.COPY, len(data))
         try:
             await self._bus.store(self._address + offset, data)
         except BusError as error:

@@ -2,14 +2,13 @@
 
 from dataclasses import dataclass
 
-from ...body import NOTHING, Body
-from ...operation import DeviceError, ErrorKind
-from .. import host_operations
-from ..host_operations import Send
+from ...body import Body
+from ...host_model import operations
+from ...host_model.operations import Send
 from .packets import Kind
 
 
-class Receive(host_operations.Receive):
+class Receive(operations.Receive):
     """`wanted_source`: the source that the program asked for."""
 
     __slots__ = ("wanted_source",)
@@ -65,13 +64,3 @@ class Leaving:
     number: int
     wanted: int
     begun: int = 0
-
-
-def end_receive(receive: Receive, message: Message) -> None:
-    """All its bytes are there, as many as fit."""
-    receive.source, receive.tag = message.source, message.tag
-    receive.length = min(message.length, receive.body.size)
-    if receive.error is None and receive.length < message.length:
-        receive.error = DeviceError(ErrorKind.TRUNCATED, f"(it has {message.length} bytes)")
-    receive.body = NOTHING
-    receive.done = True

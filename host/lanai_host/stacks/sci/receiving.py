@@ -3,47 +3,42 @@ to where their datatypes say (SC-10)."""
 
 from collections.abc import Mapping
 
-from ...bus.base import Bus, BusError
-from ...config import HostCost, HostCosts
-from ...operation import ANY_SOURCE, DeviceError, ErrorKind
-from ..host_operations import fail
-from ..matching import Matching
+from ...config import HostCost
+from ...host_model.matcher import Matcher
+from ...host_model.meter import Meter
+from ...host_model.operations import fail
+from ...operation import ANY_SOURCE, ErrorKind
 from .layout import Layout
 from .links import Link
-from .operations import Arriving, Message, Receive, end_receive
+from .operations import Arriving, Message, Receive
 from .packets import Kind, Packet
 
 
 class Receiving:
     """Messages to this rank."""
 
-    def __init__(self, bus: Bus, layout: Layout, links: Mapping[int, Link], costs: HostCosts) -> None:
-        self._bus = bus
+    def __init__(self, meter: Meter, layout: Layout, links: Mapping[int, Link]) -> None:
+        self._meter = meter
         self._layout = layout
         self._links = links
-        self._costs = costs
         self._arriving: dict[int, Arriving] = {}  # by number, which the sender names
         self._number = 0
         self._receives: set[Receive] = set()  # not done
-        self.matching: Matching[Receive, Message] = Matching()
+        self.matcher: Matcher[Receive, Message] = Matcher(meter)
 
     async def receive(self, receive: Receive) -> None:
         """Take a message that waits, or wait for one."""
         self._receives.add(receive)
-        message = self.matching.find(receive.source, receive.tag, receive.context)
-        if message is None:
-            self.matching.post(receive)
-        else:
-            self.matching.remove(message)
+        message = self.matcher.begin(receive)
+        await self._meter.pay()
+        if message is not None:
             await self.take(message, receive)
 
     async def arrive(self, message: Message) -> None:
         """A message meets its receive, or is kept."""
-        await self._charge(HostCost.MATCH)
-        receive = self.matching.meet(message.source, message.tag, message.context)
-        if receive is None:
-            self.matching.keep(message)
-        else:
+        receive = self.matcher.arrive(message)
+        await self._meter.pay()
+        if receive is not None:
             await self.take(message, receive)
 
     async def take(self, message: Message, receive: Receive) -> None:
@@ -62,7 +57,7 @@ class Receiving:
             self._links[message.source].send(Packet(Kind.MATCHED, a=message.number))
         if message.own_send is not None:
             message.own_send.done = True
-        end_receive(receive, message)
+        _finish(receive, message)
         self._receives.discard(receive)
 
     async def chunk(self, link: Link, packet: Packet) -> None:
@@ -79,27 +74,18 @@ class Receiving:
         if arriving.got == arriving.wanted:
             del self._arriving[packet.a]
             if arriving.packed is not None:
-                await self._write(receive, 0, memoryview(arriving.packed))
-            end_receive(receive, arriving.message)
+                await receive.put(self._meter, 0, memoryview(arriving.packed))
+            _finish(receive, arriving.message)
             self._receives.discard(receive)
 
     async def _take_chunk(self, arriving: Arriving, view: memoryview) -> None:
         end = arriving.got + len(view)
         if arriving.packed is None:
-            await self._write(arriving.receive, arriving.got, view)
+            await arriving.receive.put(self._meter, arriving.got, view)
         else:
-            await self._charge(HostCost.COPY, len(view))
+            await self._meter.spend(HostCost.COPY, len(view))
             arriving.packed[arriving.got : end] = view
         arriving.got = end
-
-    async def _write(self, receive: Receive, begin: int, data: memoryview) -> None:
-        """Copy bytes of a message, from `begin` on, to where its receive wants them."""
-        await self._charge(HostCost.COPY, len(data))
-        if receive.error is None:
-            try:
-                receive.body.part(begin, begin + len(data)).write(data)
-            except BusError as error:
-                receive.error = DeviceError(ErrorKind.BUS_ERROR, str(error))
 
     def lose(self, rank: int, text: str) -> None:
         """The peer cannot be reached any more: what only it could end has failed."""
@@ -109,7 +95,7 @@ class Receiving:
                 fail(arriving.receive, ErrorKind.PEER_FAILED, text)
         for receive in self._receives:
             if receive.posted and receive.wanted_source in (rank, ANY_SOURCE):
-                self.matching.withdraw(receive)
+                self.matcher.withdraw(receive)
                 fail(receive, ErrorKind.PEER_FAILED, text)
         self._receives = {receive for receive in self._receives if not receive.done}
 
@@ -126,15 +112,16 @@ class Receiving:
             packed = bytearray(wanted) if self._layout.options.packs(receive.body) else None
             self._arriving[self._number] = Arriving(receive, message, wanted, packed)
         else:
-            end_receive(receive, message)
+            _finish(receive, message)
             self._receives.discard(receive)
 
     async def _copy_out(self, receive: Receive, data: memoryview) -> None:
         data = data[: receive.body.size]
         if self._layout.options.packs(receive.body):
-            await self._charge(HostCost.COPY, len(data))
+            await self._meter.spend(HostCost.COPY, len(data))
             data = memoryview(bytes(data))
-        await self._write(receive, 0, data)
+        await receive.put(self._meter, 0, data)
 
-    async def _charge(self, what: HostCost, count: int = 1) -> None:
-        await self._bus.elapse(self._costs.price(what, count))
+
+def _finish(receive: Receive, message: Message) -> None:
+    receive.finish(message.source, message.tag, message.length)

@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from mmap import mmap
 
 from ...body import Body
-from ...bus.base import Bus, BusError
-from ...config import HostCost, HostCosts
+from ...bus.base import BusError
+from ...config import HostCost
+from ...host_model.meter import Meter
+from ...host_model.operations import Send, fail
 from ...operation import DeviceError, ErrorKind
-from ..host_operations import Send, fail
 from .layout import LINE, Layout
 from .links import Held, Link
 from .operations import Leaving
@@ -20,12 +21,11 @@ LAST = 4096  # bytes of a message's last chunk, if it has several
 class Sending:
     """Sends of this rank that are not done."""
 
-    def __init__(self, bus: Bus, layout: Layout, links: Mapping[int, Link], rank: int, costs: HostCosts) -> None:
-        self._bus = bus
+    def __init__(self, meter: Meter, layout: Layout, links: Mapping[int, Link], rank: int) -> None:
+        self._meter = meter
         self._layout = layout
         self._links = links
         self._rank = rank
-        self._costs = costs
         self._waiting: dict[int, Send] = {}  # for their receivers' answers, by number
         self._number = 0
         self._unfinished: dict[Send, None] = {}  # in the order in which they began
@@ -137,7 +137,7 @@ class Sending:
             return body
         held = Held(memoryview(mmap(-1, body.size)))  # it begins with a page, so bursts of the host bus are whole
         body.pack(0, body.size, held.address)
-        await self._bus.elapse(self._costs.price(HostCost.COPY, body.size))
+        await self._meter.spend(HostCost.COPY, body.size)
         return held
 
     def _wait(self, send: Send) -> int:

@@ -7,8 +7,8 @@ from lanai_firmware.programs.put_barrier.layout import LOST
 from lanai_hdl.barrier.csr import BITS
 
 from ...bus.base import Bus
+from ...host_model.operations import fail
 from ...operation import ErrorKind, Operation
-from ..host_operations import fail
 from .heap import WORD
 from .puts import Puts
 

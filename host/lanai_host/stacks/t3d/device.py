@@ -16,13 +16,15 @@ from ...body import Body
 from ...bus.base import Bus, Wait, Watched, run_now
 from ...config import HostConfig, HostCost
 from ...device import MAX_TAG, Arrived, Pending, SendMode
+from ...host_model.meter import Meter
+from ...host_model.operations import Receive, read_all
 from ...operation import DeviceError, ErrorKind, Operation
 from ..base import PlacedRequest
 from ..host_matching import HostMatchingDevice, is_over
-from ..host_operations import Receive, read_all
 from ..pinning import Pins
 from .barriers import Barriers
 from .heap import WORD, Heap, HeapLayout
+from .matched_flags import MatchedFlags
 from .operations import Message, Send
 from .options import T3dOptions
 from .puts import FIELDS, Puts
@@ -79,12 +81,13 @@ class T3d(HostMatchingDevice[Receive, Message]):
         self._unfinished = attachment.options.unfinished
         self._heap = heap = Heap(layout, bus.allocate(layout.size))
         ways = attachment.routes, attachment.back
-        self._puts = puts = Puts(bus, heap, layout.staging, *ways, attachment.border, costs)
+        meter = Meter(costs, bus.elapse)
+        self._puts = puts = Puts(bus, heap, layout.staging, *ways, attachment.border, meter)
         self._pins = Pins(bus, costs)
-        validation = Validation(bus, costs, attachment.options, self.rank)
-        self._sending = Sending(bus, heap, puts, self._pins, validation, self.rank, costs)
-        self._receiving = Receiving(bus, heap, puts, self._pins, validation, self.rank, costs)
-        super().__init__(bus, costs, self._receiving.matching)
+        validation = Validation(meter, attachment.options, self.rank)
+        self._sending = Sending(meter, heap, puts, self._pins, validation, self.rank, MatchedFlags(bus))
+        self._receiving = Receiving(meter, heap, puts, self._pins, validation, self.rank)
+        super().__init__(bus, meter, self._receiving.matcher, costs.watchdog)
         self._barriers = Barriers(bus, puts, self.rank) if attachment.tree else None
         self._receives: set[Receive] = set()  # not done
         self._seen = 0  # the counters' sum at the last look
@@ -192,10 +195,10 @@ class T3d(HostMatchingDevice[Receive, Message]):
     async def _pay(self) -> None:
         """For pinning, and for lines of the cache that were invalidated one by one."""
         if self._heap.invalidated:
-            await self._bus.elapse(self._costs.price(HostCost.POLL, self._heap.invalidated))
+            await self._meter.spend(HostCost.POLL, self._heap.invalidated)
             self._heap.invalidated = 0
         for what, count in self._pins.work:
-            await self._bus.elapse(self._costs.price(what, count))
+            await self._meter.spend(what, count)
         self._pins.work.clear()
 
     def _counted(self, seen: int) -> Watched:

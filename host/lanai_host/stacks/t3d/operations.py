@@ -2,15 +2,14 @@
 
 from dataclasses import dataclass
 
-from ...body import NOTHING, Body
-from ...bus.base import BusError, Pinned
-from ...operation import DeviceError, ErrorKind
-from .. import host_operations
-from ..host_operations import Receive
+from ...body import Body
+from ...bus.base import Pinned
+from ...host_model import operations
+from ...host_model.operations import Receive
 from .heap import NONE
 
 
-class Send(host_operations.Send):
+class Send(operations.Send):
     """`matched`: the flag that the receiver sets; None for sends that need no answer, or have had
     it."""
 
@@ -71,19 +70,3 @@ class LongSend:
     sent: int = 0  # bytes
     chunks: int = 0  # replies answered
     last: int = 0  # number of the last put
-
-
-def deliver(receive: Receive, message: Message, data: bytes | bytearray | None) -> None:
-    """End a receive. `data` None: its memory has them already."""
-    receive.source, receive.tag = message.source, message.tag
-    receive.length = message.length
-    try:
-        if data is not None:
-            receive.length = receive.body.write(memoryview(data)[: message.length])
-    except BusError as error:
-        receive.error = DeviceError(ErrorKind.BUS_ERROR, str(error))
-    else:
-        if receive.length < message.length:
-            receive.error = DeviceError(ErrorKind.TRUNCATED, f"(it has {message.length} bytes)")
-    receive.body = NOTHING
-    receive.done = True

@@ -22,7 +22,8 @@ from lanai_firmware.programs.put_barrier.layout import BARRIER
 from lanai_hdl.machine import SRAM_HOST, host_offset
 
 from ...bus.base import Bus, HostBuffer
-from ...config import HostCost, HostCosts
+from ...config import HostCost
+from ...host_model.meter import Meter
 from .heap import HeapLayout
 
 DOORBELL = host_offset("DOORBELL")
@@ -89,7 +90,7 @@ class Puts:
         routes: tuple[int, ...],
         back: tuple[int, ...],
         border: int,
-        costs: HostCosts,
+        meter: Meter,
     ) -> None:
         self._bus = bus
         self._heap = heap
@@ -97,7 +98,7 @@ class Puts:
         self._routes = routes
         self._back = back
         self._border = SRAM_HOST + border
-        self._costs = costs
+        self._meter = meter
         self._waiting: deque[Put | Question] = deque()
         self.asked = 0  # puts and questions; one's number is what this is after it
         self._questions = 0
@@ -189,7 +190,7 @@ class Puts:
         rank = one.there.rank
         fields = FIELDS.pack(self._routes[rank], rank, one.there.address, length, source, self._written & 0xFFFF_FFFF)
         end = self._border + (slot + 1) * int(sizeof(Request))
-        await self._bus.elapse(self._costs.price(HostCost.POST))
+        await self._meter.spend(HostCost.POST)
         await self._bus.write_block(end - len(fields) - len(inline), inline + fields)
 
     def _question(self, question: Question) -> tuple[bytes, int, int]:

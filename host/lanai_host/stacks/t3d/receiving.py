@@ -4,14 +4,15 @@ T3-16)."""
 
 from ...body import Body
 from ...bus import reach
-from ...bus.base import PAGE_SIZE, Bus, BusError
-from ...config import HostCost, HostCosts
+from ...bus.base import PAGE_SIZE, BusError
+from ...config import HostCost
+from ...host_model.matcher import Matcher
+from ...host_model.meter import Meter
+from ...host_model.operations import Receive, fail
 from ...operation import ErrorKind
-from ..host_operations import Receive, fail
-from ..matching import Matching
 from ..pinning import Pins, pieces_of
 from .heap import HEADER, LONG, NONE, REPLY, WORD, Heap, unpack_header
-from .operations import Landing, Message, deliver
+from .operations import Landing, Message
 from .puts import Put, Puts, Remote
 from .validation import BASE, Validation
 
@@ -22,18 +23,15 @@ SET = WORD.pack(1)
 class Receiving:
     """Messages to this rank."""
 
-    def __init__(
-        self, bus: Bus, heap: Heap, puts: Puts, pins: Pins, validation: Validation, rank: int, costs: HostCosts
-    ) -> None:
-        self._bus = bus
+    def __init__(self, meter: Meter, heap: Heap, puts: Puts, pins: Pins, validation: Validation, rank: int) -> None:
+        self._meter = meter
         self._heap = heap
         self._puts = puts
         self._pins = pins
         self._validation = validation
         self._rank = rank
-        self._costs = costs
         self._layout = heap.layout
-        self.matching: Matching[Receive, Message] = Matching()
+        self.matcher: Matcher[Receive, Message] = Matcher(meter)
         self._served = 0  # the peer whose slot was served last
         self._landings: list[Landing] = []
         self._free_arrivals = list(range(self._layout.arrivals))
@@ -47,7 +45,7 @@ class Receiving:
                 await self._ask_on(landing)
         ranks = self._layout.ranks
         # T3-G5: each slot costs a look, also of ranks that never send.
-        await self._bus.elapse(self._costs.price(HostCost.POLL, ranks))
+        await self._meter.spend(HostCost.POLL, ranks)
         first = self._served + 1
         for peer in (number % ranks for number in range(first, first + ranks)):
             if self._heap.word(self._layout.header(peer) + self._layout.status):
@@ -56,11 +54,9 @@ class Receiving:
 
     async def receive(self, receive: Receive) -> None:
         """Take a message that waits, or wait for one."""
-        message = self.matching.find(receive.source, receive.tag, receive.context)
-        if message is None:
-            self.matching.post(receive)
-        else:
-            self.matching.remove(message)
+        message = self.matcher.begin(receive)
+        await self._meter.pay()
+        if message is not None:
             await self.take(message, receive)
 
     async def take(self, message: Message, receive: Receive) -> None:
@@ -68,19 +64,16 @@ class Receiving:
         await self._tell_matched(message)
         message.receive = receive
         if message.whole:
-            await self._bus.elapse(self._costs.price(HostCost.COPY, message.length))
-            deliver(receive, message, message.data)
+            await self._deliver(receive, message, message.data)
         else:
             self._waiting.add(receive)
 
     async def arrive(self, message: Message) -> None:
         """A message whose bytes are all there meets its receive, or is kept."""
-        receive = self.matching.meet(message.source, message.tag, message.context)
-        await self._bus.elapse(self._costs.price(HostCost.MATCH))
-        if receive is None:
-            self.matching.keep(message)
-            return
-        await self.take(message, receive)
+        receive = self.matcher.arrive(message)
+        await self._meter.pay()
+        if receive is not None:
+            await self.take(message, receive)
 
     def fail_all(self, receives: list[Receive], kind: ErrorKind, text: str) -> None:
         for receive in [*receives, *self._waiting]:
@@ -99,7 +92,7 @@ class Receiving:
         else:
             start = end - (length + -length % WORD.size)
             message.data = self._heap.read(start, length)
-            await self._bus.elapse(self._costs.price(HostCost.COPY, length))
+            await self._meter.spend(HostCost.COPY, length)
             await self.arrive(message)
         self._heap.set_word(end + self._layout.status, 0)
         self._puts.put(Put(Remote(peer, self._layout.flag(self._rank)), CLEAR))
@@ -107,8 +100,8 @@ class Receiving:
     async def _land(self, message: Message, reply: int) -> None:
         """Ask for a long message: into the receive's memory, or into memory allocated for it
         (T3-11), without a limit (T3-G3)."""
-        receive = self.matching.meet(message.source, message.tag, message.context)
-        await self._bus.elapse(self._costs.price(HostCost.MATCH))
+        receive = self.matcher.arrive(message)
+        await self._meter.pay()
         message.whole = False
         pinned, buffer = None, None
         if receive is not None:
@@ -121,8 +114,6 @@ class Receiving:
                     pinned = await self._pins.pin(address, message.length, writable=True)
                 except BusError as error:
                     fail(receive, ErrorKind.BUS_ERROR, str(error))  # its bytes still come, to memory of ours
-        else:
-            self.matching.keep(message)
         if pinned is None:
             buffer = bytearray(message.length)
             address = reach.address_of(buffer)
@@ -175,9 +166,13 @@ class Receiving:
         self._waiting.discard(receive)
         if receive.done:  # its memory could not be written
             return
-        if landing.buffer is not None:
-            await self._bus.elapse(self._costs.price(HostCost.COPY, message.length))
-        deliver(receive, message, landing.buffer)
+        await self._deliver(receive, message, landing.buffer)
+
+    async def _deliver(self, receive: Receive, message: Message, data: bytes | bytearray | None) -> None:
+        """End a receive. `data` None: its memory has the bytes already."""
+        if data is not None:
+            await receive.put(self._meter, 0, memoryview(data)[: message.length])
+        receive.finish(message.source, message.tag, message.length)
 
     async def _tell_matched(self, message: Message) -> None:
         """Tell a synchronous sender that its message has met a receive (T3-12)."""

@@ -6,10 +6,11 @@ from collections.abc import Collection
 
 from ...body import Body
 from ...bus import reach
-from ...bus.base import PAGE_SIZE, Bus, BusError
-from ...config import HostCost, HostCosts
+from ...bus.base import PAGE_SIZE, BusError
+from ...config import HostCost
+from ...host_model.meter import Meter
+from ...host_model.operations import fail
 from ...operation import ErrorKind, Operation
-from ..host_operations import fail
 from ..pinning import Pins, pieces_of
 from .cache import LINE
 from .heap import LONG, NONE, REPLY, SHORT, WORD, Heap, pack_header
@@ -25,21 +26,20 @@ class Sending:
     """Sends of this rank that are not done."""
 
     def __init__(
-        self, bus: Bus, heap: Heap, puts: Puts, pins: Pins, validation: Validation, rank: int, costs: HostCosts
+        self, meter: Meter, heap: Heap, puts: Puts, pins: Pins, validation: Validation, rank: int, flags: MatchedFlags
     ) -> None:
-        self._bus = bus
+        self._meter = meter
         self._heap = heap
         self._puts = puts
         self._pins = pins
         self._validation = validation
         self._rank = rank
-        self._costs = costs
         self._layout = heap.layout
         self._queues: dict[int, deque[Send]] = {}  # by destination
         self._long: list[LongSend] = []
         self._matched: dict[int, Send] = {}  # synchronous sends whose receivers have not answered, by flag
         self._free_replies = list(range(self._layout.options.long_sends))
-        self._flags = MatchedFlags(bus)
+        self._flags = flags
 
     @property
     def idle(self) -> bool:
@@ -119,7 +119,7 @@ class Sending:
         """The only use of the slot of messages to oneself (T3-21, T3-G4)."""
         place = self._layout.slot(self._rank)
         self._heap.view[place : place + len(data)] = data
-        await self._bus.elapse(self._costs.price(HostCost.COPY, len(data)))
+        await self._meter.spend(HostCost.COPY, len(data))
 
     def _give_up(self, send: Send, error: BusError) -> None:
         """The message's memory cannot be read, so nothing of it leaves."""
@@ -176,7 +176,7 @@ class Sending:
             long.packed = bytearray(body.size)
             long.address = reach.address_of(long.packed)
             body.pack(0, body.size, long.address)
-            await self._bus.elapse(self._costs.price(HostCost.COPY, body.size))
+            await self._meter.spend(HostCost.COPY, body.size)
         long.pinned = await self._pins.pin(long.address, body.size, writable=False)
 
     async def _advance_long(self, long: LongSend) -> None:

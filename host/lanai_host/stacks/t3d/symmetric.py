@@ -11,6 +11,7 @@ from lanai_firmware.programs.put.layout import BODY, COUNTERS, RING, Counter, Ki
 from ...bus.base import PAGE_SIZE, Bus, HostBuffer, Wait
 from ...config import HostCost, HostCosts
 from ...errors import UserError
+from ...host_model.meter import Meter
 from ...operation import DeviceError, ErrorKind
 from .barriers import Barriers
 from .device import Attachment
@@ -61,11 +62,11 @@ class Symmetric:
         self.count = len(attachment.routes)
         self.heap = Memory(bus.allocate(BEGIN + size))
         self._bus = bus
-        self._costs = costs
+        self._meter = meter = Meter(costs, bus.elapse)
         self._adaptive = bool(attachment.options.adaptive)
         ways = attachment.routes, attachment.back
         self._puts = Puts(
-            bus, self.heap, lambda n: STAGING + n % int(RING) * int(BODY), *ways, attachment.border, costs
+            bus, self.heap, lambda n: STAGING + n % int(RING) * int(BODY), *ways, attachment.border, meter
         )
         self._next, self._end = BEGIN, BEGIN + size
         self._put_to: set[int] = set()  # ranks, since the last fence or quiet
@@ -179,7 +180,7 @@ class Symmetric:
         if not 0 <= rank < self.count:
             raise UserError(f"rank {rank} is not there; there are {self.count}, from 0")
         self._check(offset, size)
-        await self._bus.elapse(self._costs.price(HostCost.CALL))
+        await self._meter.spend(HostCost.CALL)
 
     def _check(self, offset: int, size: int) -> None:
         if offset < BEGIN or size < 0 or offset + size > self._end:
@@ -194,7 +195,7 @@ class Symmetric:
                 text = f"the NIC of rank {self.rank} met {faults} packets or accesses that failed"
                 raise SymmetricError(DeviceError(ErrorKind.NIC_LOST, text))
             await self._puts.push()
-            await self._bus.elapse(self._costs.price(HostCost.POLL))
+            await self._meter.spend(HostCost.POLL)
             if self._tree is not None:
                 self._tree.look()
             if done():

@@ -10,8 +10,8 @@ that, one range behind the other, so that addresses depend on the messages alone
 
 from enum import Enum, auto
 
-from ...bus.base import Bus
-from ...config import HostCost, HostCosts
+from ...config import HostCost
+from ...host_model.meter import Meter
 from .options import T3dOptions
 
 BASE = 0x0100_0000
@@ -74,10 +74,9 @@ class AddressSpace:
 class Validation:
     """The checks of one rank, and their prices."""
 
-    def __init__(self, bus: Bus, costs: HostCosts, options: T3dOptions, rank: int) -> None:
+    def __init__(self, meter: Meter, options: T3dOptions, rank: int) -> None:
         self.space = AddressSpace(options.private)
-        self._bus = bus
-        self._costs = costs
+        self._meter = meter
         self._how = options.validation
         self._rank = rank
 
@@ -85,7 +84,7 @@ class Validation:
         """Before a put to private memory of a peer. Raises OperandRangeError."""
         if self._how == "none":
             return
-        await self._bus.elapse(self._costs.price(HostCost.ADDRESS_CHECK))
+        await self._meter.spend(HostCost.ADDRESS_CHECK)
         if self.space.valid(address, size):
             return
         if self._how == "refuse":
@@ -94,4 +93,4 @@ class Validation:
                 f"but its own memory ends at {self.space.break_:#x}; the option validation=extend extends it"
             )
         if self.space.extend(address, size) is Limit.HEAP:
-            await self._bus.elapse(self._costs.price(HostCost.SYSTEM_CALL, 2))  # malloc_brk and sbrk
+            await self._meter.spend(HostCost.SYSTEM_CALL, 2)  # malloc_brk and sbrk

@@ -8,6 +8,7 @@ from lanai_hdl.remote.packets import Op
 from lanai_host.adapter.token import Token
 from lanai_host.bus.base import run_now
 from lanai_host.config import free
+from lanai_host.host_model.meter import Meter
 from lanai_host.stacks.mbcf.jobs import Job, Jobs, ignored
 
 
@@ -19,7 +20,7 @@ def test_a_job_that_will_not_begin_is_told_of_once(begun_before):
         return []
 
     commands = SimpleNamespace(free=0, take_ended=none_ended)
-    jobs = Jobs(None, SimpleNamespace(share=lambda: commands), 100, free())
+    jobs = Jobs(None, SimpleNamespace(share=lambda: commands), 100, Meter(free(), None))
     jobs.add(Job(Op.APPEND, Token(1, 0, 1, 0, 8), 0, "a record", ignored, b"1", begins=lambda: False))
     if begun_before:
         run_now(jobs.begin())

@@ -6,6 +6,7 @@ import pytest
 
 from lanai_host.bus.base import run_now
 from lanai_host.config import HostConfig
+from lanai_host.host_model.meter import Meter
 from lanai_host.stacks.mbcf.receiving import Inbox, Receiving
 
 PEER = 1
@@ -30,7 +31,7 @@ class Fifo:
 @pytest.fixture
 def receiving():
     jobs, matching = Mock(), Mock(any_source=[])
-    made = Receiving(AsyncMock(), jobs, matching, AsyncMock(), Mock(), HostConfig(), 1024)
+    made = Receiving(Meter(HostConfig(), AsyncMock()), jobs, matching, AsyncMock(), Mock(), 1024)
     long = Mock(receive=None, data=bytearray(8), here=0, whole=False)  # of which all records are
     made.boxes[PEER] = Inbox(PEER, Fifo(), Mock(), 64, message=long)
     return made

@@ -71,14 +71,12 @@ def logged(kind):
 
     def make(bus, *arguments):
         device = kind(bus, *arguments)
-        endpoint, charge = device.endpoint, device.endpoint.charge
 
-        def noted(what, count=1):
-            if endpoint.config.price(what, count):
+        def noted(what, count, cost):
+            if cost:
                 bus.note("charge", what, count)
-            charge(what, count)
 
-        endpoint.charge = noted
+        device.report_charges(noted)
         return device
 
     return staticmethod(make)

@@ -6,9 +6,11 @@ from lanai_host.body import Run
 from lanai_host.bus import reach
 from lanai_host.bus.base import HostBuffer, Pinned, run_now
 from lanai_host.config import HostConfig
-from lanai_host.stacks.host_operations import Receive
+from lanai_host.host_model.meter import Meter
+from lanai_host.host_model.operations import Receive
 from lanai_host.stacks.pinning import Pins
 from lanai_host.stacks.t3d.heap import HEADER, LONG, NONE, REPLY, SHORT, WORD, Heap, HeapLayout, pack_header
+from lanai_host.stacks.t3d.matched_flags import MatchedFlags
 from lanai_host.stacks.t3d.operations import Send
 from lanai_host.stacks.t3d.options import T3dOptions
 from lanai_host.stacks.t3d.puts import Put
@@ -69,8 +71,9 @@ class Rank:
         self.layout = HeapLayout(RANKS, chosen)
         self.heap = Heap(self.layout, bus.allocate(self.layout.size))
         self.puts = FakePuts(self.heap)
-        parts = bus, self.heap, self.puts, Pins(bus, costs), Validation(bus, costs, chosen, ME), ME, costs
-        self.sending, self.receiving = Sending(*parts), Receiving(*parts)
+        meter = Meter(costs, bus.elapse)
+        parts = meter, self.heap, self.puts, Pins(bus, costs), Validation(meter, chosen, ME), ME
+        self.sending, self.receiving = Sending(*parts, MatchedFlags(bus)), Receiving(*parts)
         self.kept = []
 
     def body(self, size, off=0):
@@ -123,7 +126,7 @@ def test_the_scan_begins_behind_the_peer_that_was_served_last():
     for peer in (0, 2, 3):
         rank.arrives(peer)
     rank.scan()
-    assert [message.source for message in rank.receiving.matching.unexpected()] == [2, 3, 0, 2]
+    assert [message.source for message in rank.receiving.matcher.unexpected()] == [2, 3, 0, 2]
 
 
 def test_a_slot_that_was_served_is_free_and_its_sender_is_told():

@@ -10,6 +10,7 @@ from lanai_firmware.programs.put.program import FIRMWARE
 from lanai_hdl.config import lanai41
 from lanai_hdl.machine import host_offset
 from lanai_host.config import HostConfig
+from lanai_host.host_model.meter import Meter
 from lanai_host.stacks.loader import load, reset, start
 from lanai_host.stacks.t3d.heap import WORD, Heap, HeapLayout
 from lanai_host.stacks.t3d.options import T3dOptions
@@ -39,7 +40,7 @@ class Host:
         route = self.cluster.fabric.route
         ways = [tuple(route(self.number, n) for n in range(2)), tuple(route(n, self.number) for n in range(2))]
         border = self.image.address(FIRMWARE.symbol("nic")) + int(offset_of(state.Nic, "border"))
-        self.puts = Puts(bus, self.heap, LAYOUT.staging, *ways, border, HostConfig())
+        self.puts = Puts(bus, self.heap, LAYOUT.staging, *ways, border, Meter(HostConfig(), bus.elapse))
         await self.puts.open()
 
     async def until(self, done):

@@ -4,6 +4,7 @@ import pytest
 
 from lanai_host.bus.base import run_now
 from lanai_host.config import HostConfig
+from lanai_host.host_model.meter import Meter
 from lanai_host.stacks.t3d.options import T3dOptions
 from lanai_host.stacks.t3d.validation import (
     BASE,
@@ -30,7 +31,7 @@ class Clock:
 
 def checked(how, *puts):
     clock, costs = Clock(), HostConfig()
-    validation = Validation(clock, costs, T3dOptions(validation=how, private=PRIVATE), rank=3)
+    validation = Validation(Meter(costs, clock.elapse), T3dOptions(validation=how, private=PRIVATE), rank=3)
     for address, size in puts:
         run_now(validation.check(5, address, size))
     return clock.spent, costs, validation.space

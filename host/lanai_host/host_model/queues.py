@@ -2,9 +2,9 @@
 that wait for a receive.
 
 MPI's order counts: of several that match, the oldest is taken. Entries are found by source and tag
-in hash tables, so the cost of one match does not grow with the length of a queue, in whatever order
-a program meets its messages. A match looks once in the table for each way of using wildcards that
-is waited for: four times at most."""
+in hash tables, so the work of the simulation does not grow with the length of a queue. A look in the
+queue looks once in the table for each way of using wildcards that is waited for: four times at most.
+`compared` says what the simulated processor does."""
 
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from ..operation import ANY_SOURCE, ANY_TAG
 
 
 class Entry(Protocol):
-    """What a queue holds. `order` is the queue's to use."""
+    """What a queue holds. `order` grows from entry to entry; its owner sets it."""
 
     source: int
     tag: int
@@ -58,38 +58,31 @@ class Posted(Generic[E]):
 
     def __init__(self) -> None:
         self._table: _Table[E] = _Table()
-        self._order = 0
         self._count: dict[_Wild, int] = {}  # receives by their wildcards
 
     def __len__(self) -> int:
         return sum(self._count.values())
-
-    @property
-    def looks(self) -> int:
-        """How often `take` looks in the table."""
-        return len(self._count)
 
     def __iter__(self) -> Iterator[E]:
         """All receives, the oldest first."""
         return iter(sorted(self._table, key=lambda receive: receive.order))
 
     def add(self, receive: E) -> None:
-        self._order += 1
-        receive.order = self._order
         self._table.add((receive.source, receive.tag), receive)
         wild = _wild(receive.source, receive.tag)
         self._count[wild] = self._count.get(wild, 0) + 1
 
-    def take(self, source: int, tag: int) -> E | None:
-        """Remove and return the oldest receive that a message matches."""
+    def take(self, source: int, tag: int) -> tuple[E | None, int]:
+        """Remove and return the oldest receive that a message matches, and how many looks that took."""
         found: E | None = None
+        looks = len(self._count)
         for wild in self._count:
             other = self._table.oldest(_key(source, tag, wild))
             if other is not None and (found is None or other.order < found.order):
                 found = other
         if found is not None:
             self.remove(found)
-        return found
+        return found, looks
 
     def remove(self, receive: E) -> None:
         self._table.remove((receive.source, receive.tag), receive)
@@ -106,7 +99,6 @@ class Unexpected(Generic[E]):
     def __init__(self) -> None:
         self._all: OrderedDict[int, E] = OrderedDict()
         self._tables: dict[_Wild, _Table[E]] = {}  # by the wildcards of receives
-        self._order = 0
 
     def __len__(self) -> int:
         return len(self._all)
@@ -116,23 +108,21 @@ class Unexpected(Generic[E]):
         return iter(self._all.values())
 
     def add(self, message: E) -> None:
-        self._order += 1
-        message.order = self._order
         self._all[message.order] = message
         for wild, table in self._tables.items():
             table.add(_key(message.source, message.tag, wild), message)
 
-    def find(self, source: int, tag: int) -> E | None:
-        """The oldest message that a receive matches."""
+    def find(self, source: int, tag: int) -> tuple[E | None, int]:
+        """Return the oldest message that a receive matches, and how many looks that took."""
         if not self._all:
-            return None
+            return None, 0
         wild = _wild(source, tag)
         table = self._tables.get(wild)
         if table is None:
             table = self._tables[wild] = _Table()
             for message in self._all.values():
                 table.add(_key(message.source, message.tag, wild), message)
-        return table.oldest((source, tag))
+        return table.oldest((source, tag)), 1
 
     def remove(self, message: E) -> None:
         del self._all[message.order]

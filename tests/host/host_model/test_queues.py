@@ -1,20 +1,21 @@
-"""The queues of the ideal device: MPI's order, and work that does not grow with their length."""
+"""The queues of devices that match on the host: MPI's order, and work that does not grow with their length."""
 
 import random
 
 import pytest
 
+from lanai_host.host_model.queues import Posted, Unexpected
 from lanai_host.operation import ANY_SOURCE, ANY_TAG
-from lanai_host.stacks.queues import Posted, Unexpected
 
 
 class Entry:
     """An entry that counts how often any entry's tag was looked at."""
 
-    looks = 0
+    looks = made = 0
 
     def __init__(self, source, tag):
-        self.source, self._tag, self.order = source, tag, 0
+        Entry.made += 1
+        self.source, self._tag, self.order = source, tag, Entry.made
 
     @property
     def tag(self):
@@ -35,7 +36,7 @@ def test_the_oldest_match_is_taken(seed):
         if rng.random() < 0.5:
             message = Entry(rng.randrange(3), rng.randrange(4))
             expected = next((receive for receive in receives if matches(receive, message)), None)
-            assert posted.take(message.source, message.tag) is expected
+            assert posted.take(message.source, message.tag)[0] is expected
             if expected is None:
                 messages.append(message)
                 unexpected.add(message)
@@ -44,7 +45,7 @@ def test_the_oldest_match_is_taken(seed):
         else:
             receive = Entry(rng.choice([0, 1, 2, ANY_SOURCE]), rng.choice([0, 1, 2, 3, ANY_TAG]))
             expected = next((message for message in messages if matches(receive, message)), None)
-            assert unexpected.find(receive.source, receive.tag) is expected
+            assert unexpected.find(receive.source, receive.tag)[0] is expected
             if expected is None:
                 receives.append(receive)
                 posted.add(receive)
@@ -67,10 +68,11 @@ def looks(meet, count):
 def test_receives_met_in_reverse_order(source):
     def meet(count):
         posted = Posted()
-        for tag in range(count):
-            posted.add(Entry(source, tag))
+        receives = [Entry(source, tag) for tag in range(count)]
+        for receive in receives:
+            posted.add(receive)
         for tag in reversed(range(count)):
-            assert posted.take(0, tag).order == tag + 1
+            assert posted.take(0, tag) == (receives[tag], 1)
 
     assert looks(meet, 4000) == 4 * looks(meet, 1000)
 
@@ -82,7 +84,7 @@ def test_messages_taken_in_reverse_order(source):
         for tag in range(count):
             unexpected.add(Entry(0, tag))
         for tag in reversed(range(count)):
-            unexpected.remove(unexpected.find(source, tag))
+            unexpected.remove(unexpected.find(source, tag)[0])
 
     assert looks(meet, 4000) == 4 * looks(meet, 1000)
 
