@@ -95,7 +95,7 @@ class Side:
         self.device.charge(HostCost.CALL)
         peer = self.peer if dest is None else dest
         operation = await self.device.begin_send(peer, tag, 0, buffer.body, mode)
-        await self.device.endpoint.pay()
+        await self.device.endpoint.meter.pay()
         return operation
 
     async def receive(self, buffer: Buffer, source: int | None = None, tag: int = 1) -> Operation:
@@ -103,14 +103,14 @@ class Side:
         self.device.charge(HostCost.CALL)
         peer = self.peer if source is None else source
         operation = await self.device.begin_receive(peer, tag, 0, buffer.body)
-        await self.device.endpoint.pay()
+        await self.device.endpoint.meter.pay()
         return operation
 
     async def finish(self, *operations: Operation) -> None:
         """Wait until they are done."""
         self.device.charge(HostCost.CALL)
         await self.device.finish(operations, self.why)
-        await self.device.endpoint.pay()
+        await self.device.endpoint.meter.pay()
 
     async def first(self, *operations: Operation) -> None:
         """Wait until one of them is done, without the price of a call."""
