@@ -77,9 +77,10 @@ win.Free()
 
 
 def test_a_window_that_is_not_freed_is_a_leak(script):
-    done = together(2, "python", script(""), options=["--report-leaks"])
+    program = script("")
+    done = together(2, "python", program, options=["--report-leaks"])
     assert sorted(done.stderr.splitlines()) == [
-        f"lanai: leak: rank {rank}: the window table was not freed" for rank in range(2)
+        f"lanai: leak: rank {rank}: the window table, made at {program}:5, was not freed" for rank in range(2)
     ]
 
 

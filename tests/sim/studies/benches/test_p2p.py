@@ -92,7 +92,7 @@ def test_drawing_refuses(tmp_path):
     plot = drawing.Plot("a", "x", "y", {"one": {1: 2.0}})
     with pytest.raises(UserError, match=r"must end in \.svg"):
         drawing.draw(plot, tmp_path / "a.bmp")
-    with pytest.raises(UserError, match="cannot draw to"):
+    with pytest.raises(UserError, match="cannot write the drawing"):
         drawing.draw(plot, tmp_path / "none" / "a.svg")
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="cannot make the directory"):
