@@ -9,6 +9,7 @@ from amaranth.hdl import Assert, Assume
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
+from lanai_hdl.barrier.config import BarrierTree
 from lanai_hdl.config import NicConfig
 from lanai_hdl.host_dma.engine import HostDma
 from lanai_hdl.lbus.lbus import Lbus, SlotArbiter, master_bits
@@ -244,7 +245,7 @@ class SameSlotsSpec(wiring.Component):
 
     def __init__(self, engine, outputs, held):
         config = NicConfig(sram_size=4096, max_burst=8)
-        self._alone, self._early = engine(config), engine(config.but(blocks=(Remote(),)))
+        self._alone, self._early = engine(config), engine(config.but(blocks=(BarrierTree(),)))
         self._outputs = ("lbus.request", "post.ready", "free", "done", "idle", *outputs)
         asks = dict.fromkeys(("lbus.addr", "lbus.write", "lbus.be", "lbus.wdata"), "lbus.request")
         self._held = {**asks, **held}
