@@ -7,7 +7,6 @@ from rich.table import Table
 
 from lanai_hdl import boards
 
-from ..command_line import count
 from ..console import plain
 from ..figures import write_json
 from ..fpga.bitstream import SEEDS, Built, build, synthesize
@@ -38,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=1, help="first seed of place and route (default: %(default)s)")
     parser.add_argument(
         "--seeds",
-        type=count,
+        type=int,
         default=SEEDS,
         metavar="N",
         help="try up to N seeds until one reaches the board's slot clock, else keep the fastest (default: %(default)s)",
