@@ -1,6 +1,7 @@
 """Amaranth's simulator as a bench: pins, streams, a watchdog."""
 
 import random
+import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -10,6 +11,7 @@ from amaranth.sim import Simulator
 from .incremental import IncrementalEngine
 from .pins import Pins
 from .shapes import shapes_kept
+from .waits import waits_of
 
 
 class PysimPins(Pins):
@@ -45,11 +47,19 @@ def simulator(top: Any) -> Simulator:
         return Simulator(top, engine=IncrementalEngine)
 
 
+class Running:
+    """A process of a bench that has not ended: `coroutine` refers to it."""
+
+    def __init__(self) -> None:
+        self.coroutine: Callable[[], Any] = lambda: None
+
+
 class Bench:
     """Runs `dut` with processes `async def process(context)` for at most `slots` slots.
 
     The run ends when all processes added by `add` have ended; those added by `add_background` run
-    until then. A run that reaches the limit raises TimeoutError: nothing in a NIC may hang.
+    until then. A run that reaches the limit raises TimeoutError, which says where each process that
+    has not ended waits: nothing in a NIC may hang.
 
     `ended`: a run has come to its end. `restart` makes the bench ready for another.
     """
@@ -61,13 +71,13 @@ class Bench:
         top.submodules.dut = dut
         self.simulator = simulator(top)
         self.simulator.add_clock(1 / 66e6)
-        self.open = 0
+        self.open: list[Running] = []
         self.ended = False
         self.simulator.add_process(self._watchdog)
 
     def restart(self, slots: int) -> None:
         """As new: without processes, all signals and memories as they are at first."""
-        self.slots, self.open, self.ended = slots, 0, False
+        self.slots, self.open, self.ended = slots, [], False
         self.simulator._engine.forget_testbenches()
         self.simulator.reset()
 
@@ -76,12 +86,16 @@ class Bench:
         self.simulator._engine.load(memory.data, list(words))
 
     def add(self, process: Callable[[Any], Any]) -> None:
-        async def counted(context: Any) -> None:
-            await process(context)
-            self.open -= 1
+        running = Running()
+        self.open.append(running)
 
-        self.open += 1
-        self.simulator.add_testbench(counted)
+        async def noted(context: Any) -> None:
+            coroutine = process(context)
+            running.coroutine = weakref.ref(coroutine)
+            await coroutine
+            self.open.remove(running)
+
+        self.simulator.add_testbench(noted)
 
     def add_background(self, process: Callable[[Any], Any]) -> None:
         self.simulator.add_testbench(process, background=True)
@@ -90,7 +104,8 @@ class Bench:
         for _ in range(self.slots):
             await context.tick()
         if self.open:
-            raise TimeoutError(f"the bench did not end within {self.slots} slots")
+            waits = ["\n  ".join(waits_of(running.coroutine())) for running in self.open]
+            raise TimeoutError("\n".join([f"the bench did not end within {self.slots} slots; it waits in", *waits]))
 
     def run(self, wave: str | None = None) -> None:
         """Run; with `wave`, write a VCD file of that name."""
