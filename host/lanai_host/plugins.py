@@ -1,9 +1,10 @@
 """Folders outside this project whose packages are found like its own: LANAI_PATH, as PATH is
 written.
 
-A directory on LANAI_PATH may have `stacks/`, `engines/`, `fabrics/` and `papers/`. What lies there
-is found, named and loaded like what lies in `lanai_host.stacks`, `lanai_sim.engines.kinds`,
-`lanai_sim.machine.fabrics` and `lanai_sim.studies.papers`.
+A directory on LANAI_PATH may have `stacks/`, `blocks/`, `engines/`, `fabrics/` and `papers/`. What
+lies there is found, named and loaded like what lies in `lanai_host.stacks`,
+`lanai_sim.machine.blocks`, `lanai_sim.engines.kinds`, `lanai_sim.machine.fabrics` and
+`lanai_sim.studies.papers`.
 """
 
 import importlib
@@ -15,7 +16,7 @@ from types import ModuleType
 from .errors import UserError
 
 ENV_PATH = "LANAI_PATH"
-KINDS = ("stacks", "engines", "fabrics", "papers")
+KINDS = ("stacks", "blocks", "engines", "fabrics", "papers")
 
 
 def directories() -> list[str]:

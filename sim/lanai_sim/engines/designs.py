@@ -10,6 +10,7 @@ import hashlib
 import importlib.util
 import os
 import shutil
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -60,13 +61,29 @@ class Design:
 
 def key(designs: Sequence[Design]) -> tuple[object, ...]:
     """Equal for two calls only if elaboration gives the same texts."""
-    return (sources_digest(), tools(), *map(repr, designs))
+    return (sources_digest(), tools(), *map(repr, designs), *_foreign_digests(designs))
 
 
 def sources_digest() -> str:
     """Of the content of every file that decides the Verilog."""
     digest = hashlib.sha256()
     for name, path in [("designs", __file__), *(entry for package in SOURCES for entry in _files(package))]:
+        source_files.add(digest, name, path)
+    return digest.hexdigest()
+
+
+def _foreign_digests(designs: Sequence[Design]) -> list[str]:
+    """Of the sources of each optional block that is none of this project's gateware: all in its folder."""
+    configs = [design.config for design in designs if isinstance(design.config, NicConfig)]
+    modules = {type(block).__module__ for config in configs for block in config.blocks}
+    return [_folder_digest(module) for module in sorted(modules) if not module.startswith(f"{SOURCES[0]}.")]
+
+
+def _folder_digest(module: str) -> str:
+    file = sys.modules[module].__file__
+    assert file is not None
+    digest = hashlib.sha256()
+    for name, path in sorted(source_files.below(os.path.dirname(file), module, SUFFIXES)):
         source_files.add(digest, name, path)
     return digest.hexdigest()
 

@@ -23,6 +23,7 @@ from lanai_host.stacks.base import NicStack, Stack
 from ..engines import kinds
 from ..kernel.kernel import FOREVER
 from ..machine import faults
+from ..machine.blocks import block
 from ..machine.fabrics.cables import parse_cables
 from ..machine.presets import PRESETS as NIC_PRESETS
 from ..units import duration
@@ -166,10 +167,13 @@ def _preset(name: str, values: Any, presets: Mapping[str, Callable[[], Any]]) ->
 
 
 def _nic(values: Any, chosen: Stack) -> NicConfig:
-    """A NIC, and the parameters of its blocks, which are tables by the blocks' names."""
+    """A NIC with the optional blocks that are named in a list, and the parameters of all its blocks,
+    which are tables by the blocks' names."""
     blocks = {name: value for name, value in _table("nic", values).items() if isinstance(value, dict)}
-    rest = {name: value for name, value in values.items() if name not in blocks}
+    rest = {name: value for name, value in values.items() if name not in (*blocks, "blocks")}
     nic: NicConfig = _preset("nic", rest, NIC_PRESETS)
+    if "blocks" in values:
+        nic = _with_blocks(nic, values["blocks"])
     if not blocks or not isinstance(chosen, NicStack):
         return nic
     nic = chosen.equip(nic)
@@ -177,6 +181,12 @@ def _nic(values: Any, chosen: Stack) -> NicConfig:
     return nic.but(
         blocks=tuple(from_table(f"[nic.{block.name}]", block, blocks.get(block.name, {})) for block in nic.blocks)
     )
+
+
+def _with_blocks(nic: NicConfig, added: Any) -> NicConfig:
+    if not isinstance(added, list) or not all(isinstance(name, str) for name in added):
+        raise UserError(f"[nic]: blocks = {added!r} is not understood; write a list such as ['remote']")
+    return nic.but(blocks=(*nic.blocks, *map(block, added)))
 
 
 def _limits(values: Any) -> dict[str, Any]:

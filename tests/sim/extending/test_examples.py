@@ -1,8 +1,10 @@
 """The examples of docs/extending.md: each is one folder on LANAI_PATH, and nothing else in the
 project knows it."""
 
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -26,6 +28,12 @@ for size in (0, 1, 2037, 2038, 2048, 9000):
     MPI.Request.Waitall(sends)
 if world.rank == 0:
     print("done at", MPI.Wtime())
+"""
+SIZES = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+for size in (16, 4000):
+    world.Sendrecv(bytearray(size), 1 - world.rank, 0, bytearray(size), 1 - world.rank, 0)
 """
 
 
@@ -112,6 +120,60 @@ def test_a_paper_is_measured():
     assert "2 of 2 claims answered" in run.stdout
 
 
+@pytest.mark.ci
+def test_a_block_is_in_each_nic_and_what_it_counts_is_told(tmp_path):
+    figures = tmp_path / "figures.json"
+    common = ("run", "-n", "2", "--device", "echo", "--json", figures)
+    run = lanai(*common, "--block", "tally:limit=512", sys.executable, "-c", SIZES)
+    assert run.returncode == 0, run.stderr
+    assert re.search(r"the NICs' block tally: TALLY_SHORT \d+, TALLY_LONG \d+", run.stderr), run.stderr
+    counted = json.loads(figures.read_text())["figures"]
+    assert counted["run.tally_short"] > counted["run.tally_long"] > 0
+    assert lanai(*common, "--block", "tally:limit=0", sys.executable, "-c", SIZES).returncode == 0
+    without_limit = json.loads(figures.read_text())["figures"]
+    assert without_limit["run.tally_short"] + without_limit["run.tally_long"] == (
+        counted["run.tally_short"] + counted["run.tally_long"]
+    )
+    assert without_limit["run.simulated_us"] == counted["run.simulated_us"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("--block", "tali"), "block 'tali' is not known; did you mean 'tally'? choose one of barrier, remote, tally"),
+        (("--block", "tally:limit=-1"), "[nic.tally]: limit=-1 must be a whole number from 0 to 65535"),
+        (("--block", "tally:limits=1"), "[nic.tally] has no key 'limits'; did you mean 'limit'?"),
+        (("--block", "tally:limit"), "--block 'tally.limit' is not understood; write NAME=VALUE"),
+        (("--block", "tally", "--block", "tally"), "blocks has 'tally' 2 times"),
+    ],
+)
+def test_a_block_that_cannot_be_is_refused(arguments, text):
+    run = lanai("run", "-n", "2", "--device", "echo", *arguments, sys.executable, "-c", SIZES)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert text in run.stderr
+
+
+def test_an_edit_of_a_block_lets_its_nic_be_built_anew(tmp_path):
+    """The sources of a block are part of the key of what is made of them."""
+    copy = tmp_path / "blocks" / "tally"
+    shutil.copytree(EXAMPLES / "blocks" / "tally", copy)
+    code = (
+        "from lanai_hdl.config import NicConfig; from lanai_sim.machine.blocks import block;"
+        "from lanai_sim.engines.designs import Design, key;"
+        "print(key([Design(NicConfig(blocks=(block('tally'),)))]))"
+    )
+
+    def key():
+        environment = {**os.environ, "LANAI_PATH": str(tmp_path)}
+        return subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True).stdout
+
+    before = key()
+    assert key() == before
+    with (copy / "block.py").open("a") as file:
+        file.write("# more\n")
+    assert key() != before
+
+
 @pytest.mark.parametrize("kind", ["stacks", "engines", "papers"])
 def test_a_name_that_is_taken_is_refused(kind, tmp_path):
     name = {"stacks": "mpi_np", "engines": "rtl", "papers": "mpi_np"}[kind]
@@ -127,7 +189,10 @@ def test_a_name_that_is_taken_is_refused(kind, tmp_path):
 def test_a_directory_without_any_folder_of_these_is_refused(tmp_path):
     run = lanai("run", "-n", "1", sys.executable, "-c", "", path=tmp_path)
     assert (run.returncode, run.stdout) == (2, "")
-    assert f"LANAI_PATH names {str(tmp_path)!r}, which has none of stacks/, engines/, fabrics/, papers/" in run.stderr
+    assert (
+        f"LANAI_PATH names {str(tmp_path)!r}, which has none of stacks/, blocks/, engines/, fabrics/, papers/"
+        in run.stderr
+    )
 
 
 def test_a_folder_without_its_module_is_named(tmp_path):

@@ -54,6 +54,17 @@ def nested(values: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def nic_of(args: argparse.Namespace) -> dict[str, Any]:
+    """The blocks of each NIC, and parameters of NICs and blocks."""
+    blocks, options = [], []
+    for text in args.block:
+        name, _, parameters = text.partition(":")
+        blocks.append(name)
+        options += [f"{name.replace('-', '_')}.{word}" for word in filter(None, parameters.split(","))]
+    document = nested({**assignments("--block", options), **assignments("--nic-option", args.nic_option)})
+    return {**document, **({"blocks": blocks} if blocks else {})}
+
+
 def document_of(args: argparse.Namespace) -> settings.Document:
     """What the flags say, as a document to be laid over the file's."""
     nodes = None
@@ -80,7 +91,7 @@ def document_of(args: argparse.Namespace) -> settings.Document:
         "faults": args.fault or None,
         "checkpoint": args.checkpoint,
         "limits": {"sim_time": args.max_sim_time, "wall": args.max_wall},
-        "nic": {"preset": args.nic, **nested(assignments("--nic-option", args.nic_option))},
+        "nic": {"preset": args.nic, **nic_of(args)},
         "host": {
             "preset": args.host,
             "cpu_scale": args.cpu_scale,

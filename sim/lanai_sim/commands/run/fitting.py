@@ -14,7 +14,7 @@ from ...job.restart.plan import is_kill
 # Flags that change what NICs do, or what joins them. Flags that say how NICs are evaluated change no
 # result, and are accepted where there are none: one command line serves all devices.
 NIC_FLAGS = (
-    "nic", "nic_option", "fabric", "fault", "survive_death", "wave", "wave_nodes", "wave_from", "wave_to",
+    "nic", "nic_option", "block", "fabric", "fault", "survive_death", "wave", "wave_nodes", "wave_from", "wave_to",
 )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from ...command_line import count
 from ...engines.kinds import names as engine_names
 from ...job.buffers import Buffers
 from ...machine import fabrics
+from ...machine.blocks import names as block_names
 from ...machine.presets import PRESETS as NIC_PRESETS
 from ...units import duration
 
@@ -81,6 +82,12 @@ def _add_machine(add: Add) -> None:
     )
     nics = sorted(NIC_PRESETS)
     add("--nic", choices=nics, metavar="NIC", help=f"what each NIC is built as: {', '.join(nics)} (default: lanai41)")
+    add(
+        "--block",
+        **REPEATED,
+        metavar="BLOCK[:NAME=VALUE,...]",
+        help=f"put an optional block of hardware into each NIC: {', '.join(block_names())}, or one on LANAI_PATH",
+    )
     hosts = sorted(HOST_PRESETS)
     add(
         "--host",
