@@ -55,6 +55,9 @@ def run(args: argparse.Namespace) -> int:
     if messages and len(trace.processor):
         made.append(tables.bodies_table(messages, args.most))
         made.append(tables.firmware_table(messages, args.most))
+    blocks = rows.blocks(trace)
+    if blocks:
+        made.append(tables.blocks_table(blocks))
     for table in made:
         console.print()
         console.print(table)
@@ -62,5 +65,7 @@ def run(args: argparse.Namespace) -> int:
         write_page(args.html, trace, ranks, messages)
         console.print(f"\nwrote {args.html}")
     if args.json:
-        write_json(args.json, figures(trace, ranks, messages), trace.made_by, tables=rows.tables(ranks, messages))
+        write_json(
+            args.json, figures(trace, ranks, messages), trace.made_by, tables=rows.tables(ranks, messages, blocks)
+        )
     return 0

@@ -116,6 +116,7 @@ ROWS = {
         [("master", "u1"), ("write", "u1"), ("address", "<u4"), ("bytes", "<u4"), ("begin", "<i8"), ("end", "<i8")],
         packed=True,
     ),
+    b"BLCK": Shared("BlockRow", [("signal", "u1"), ("slot", "<i8")], packed=True),
 }  # fmt: skip
 
 STRUCTS = (EVENT, PIO, BURST, FAULT, INPUTS, TOUCH_RANGE, *ROWS.values())

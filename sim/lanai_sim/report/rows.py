@@ -3,12 +3,14 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ..trace import Trace
 from .activity import GROUPS, PROCESSOR, STALL
 from .messages import MessageSum, protocol_name
 from .ranks import RankSum, Split, by_group, merged
 
 CallRow = tuple[str, int, Split]  # name, count, time
 SizeRow = tuple[int, str, list[MessageSum]]  # bytes, protocol, messages
+BlockRow = tuple[str, str, int, int, int, int]  # block, signal, NIC, slots, picoseconds of the first and last
 FirmwareRow = tuple[str, int, int]  # function or line, picoseconds at work and stalled
 
 
@@ -42,7 +44,21 @@ def firmware(messages: Sequence[MessageSum]) -> list[FirmwareRow]:
     return sorted(found, key=lambda row: (-row[1] - row[2], row[0]))
 
 
-def tables(ranks: Sequence[RankSum], messages: Sequence[MessageSum]) -> dict[str, list[dict[str, Any]]]:
+def blocks(trace: Trace) -> list[BlockRow]:
+    """What each event and counter of the NICs' optional blocks did since the ranks began."""
+    rows, found = trace.blocks[trace.picoseconds(trace.blocks["slot"]) >= trace.started], []
+    for signal, (block, name, _) in enumerate(trace.block_signals):
+        mine = rows[rows["signal"] == signal]
+        for node in range(len(trace.nodes)):
+            times = trace.picoseconds(mine["slot"][mine["node"] == node]) - trace.started
+            if len(times):
+                found.append((block, name, node, len(times), int(times[0]), int(times[-1])))
+    return found
+
+
+def tables(
+    ranks: Sequence[RankSum], messages: Sequence[MessageSum], blocks: Sequence[BlockRow] = ()
+) -> dict[str, list[dict[str, Any]]]:
     """All rows for JSON, in microseconds. Times of messages and their firmware are means."""
     return {
         "ranks": [{"rank": rank.rank, "total_us": rank.total / 1e6, **_groups(rank.split)} for rank in ranks],
@@ -61,6 +77,13 @@ def tables(ranks: Sequence[RankSum], messages: Sequence[MessageSum]) -> dict[str
         "firmware": [
             {"firmware": name, "worked_us": work / len(messages) / 1e6, "stalled_us": stall / len(messages) / 1e6}
             for name, work, stall in firmware(messages)
+        ],
+        "blocks": [
+            {
+                "block": block, "signal": name, "nic": node, "times": times,
+                "first_us": first / 1e6, "last_us": last / 1e6,
+            }
+            for block, name, node, times, first, last in blocks
         ],
     }  # fmt: skip
 

@@ -123,6 +123,15 @@ def firmware_table(messages: Sequence[MessageSum], most: int) -> Table:
     return made
 
 
+def blocks_table(found: Sequence[rows.BlockRow]) -> Table:
+    """Events and counters of the NICs' optional blocks."""
+    made = table("The NICs' optional blocks (µs since the ranks began)",
+                 ["block", "event or counter", "NIC", "times", "first", "last"], 2)  # fmt: skip
+    for block, name, node, times, first, last in found:
+        made.add_row(block, name, str(node), f"{times:,}", microseconds(first), microseconds(last))
+    return made
+
+
 def message_table(message: MessageSum) -> Table:
     """One message, moment by moment."""
     row = message.row

@@ -25,6 +25,7 @@ def timeline(trace: Trace) -> Timeline:
     for node in range(len(trace.nodes)):
         _processor(made, trace, node)
         _engines(made, trace, node)
+        _blocks(made, trace, node)
     _packets(made, trace)
     _datagrams(made, trace)
     _arrows(made, trace)
@@ -83,6 +84,16 @@ def _engines(made: Timeline, trace: Trace, node: int) -> None:
         for index, row in enumerate(rows):
             args = _message(row) | {"bytes": int(row["bytes"]), "SRAM": f"{row['local']:#x}"}
             made.slice(track, counted(int(row["bytes"]), "byte"), int(begins[index]), int(ends[index]), args)
+
+
+def _blocks(made: Timeline, trace: Trace, node: int) -> None:
+    """A track for each signal of the optional blocks, with a slice for each slot in which it was high."""
+    rows = trace.blocks[trace.blocks["node"] == node]
+    begins, ends = trace.picoseconds(rows["slot"]), trace.picoseconds(rows["slot"] + 1)
+    for index, row in enumerate(rows):
+        block, name, meaning = trace.block_signals[int(row["signal"])]
+        track = made.track(f"NIC {node}", f"{block} {name}")
+        made.slice(track, name, int(begins[index]), int(ends[index]), {"meaning": meaning})
 
 
 def _packets(made: Timeline, trace: Trace) -> None:

@@ -54,6 +54,9 @@ def meta(values: Any) -> str:
     command = values.get("command", [])
     if not isinstance(command, list) or not all(isinstance(word, str) for word in command):
         return f"command is {command!r:.40}"
+    blocks = values.get("blocks", [])
+    if not isinstance(blocks, list) or not all(_like(row, (str, str, str)) for row in blocks):
+        return f"blocks is {blocks!r:.40}"
     if not isinstance(values.get("config", {}), dict):
         return f"config is {values['config']!r:.40}"
     return _firmware(values.get("firmware", {}))
@@ -101,6 +104,8 @@ def rows(tag: bytes, table: Any, about: Mapping[str, Any], calls: int, requests:
     if not len(table):
         return ""
     bounds = {"rank": (0, about["ranks"] - 1), "node": (0, len(about["nodes"]) - 1)}
+    if tag == b"BLCK":
+        bounds["signal"] = (0, len(about.get("blocks", [])) - 1)
     if tag != b"CALL":
         bounds["call"] = (-1, calls - 1)
     if tag == b"CEND":

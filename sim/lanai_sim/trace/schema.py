@@ -19,7 +19,7 @@ from lanai_host.config import HostCost
 from ..engines.declared import ROWS
 
 MAGIC = b"LANAITR\x1a"
-VERSION = 5
+VERSION = 6
 HEAD = struct.Struct("<8sHH")  # MAGIC, VERSION, 0
 CHUNK = struct.Struct("<4sIII")  # tag, rows (a JSON text: 0), stored bytes, CRC-32
 CHECKED = struct.Struct("<4sII")  # of these, and of the stored bytes, the CRC is made
@@ -149,6 +149,7 @@ PROCESSOR = np.dtype([("node", N), ("begin", T), ("end", T), ("pc", "<u4"), ("co
 LBUS = np.dtype([("node", N), ("begin", T), ("slots", N), ("used", N, (5,)), ("waited", N, (5,))])
 HOSTBUS = np.dtype([("node", N), ("master", "u1"), ("write", "u1"), ("address", "<u4"), ("bytes", N), ("begin", T),
                     ("end", T), ("call", N), ("message", N)])  # fmt: skip
+BLOCKS = np.dtype([("node", N), ("signal", N), ("slot", T)])
 
 LBUS_USERS = (
     "host DMA",

@@ -217,6 +217,17 @@ class StoredTrace:
         stored = self.stored(b"LBUS")
         return _widen(stored[np.lexsort((stored["begin"], stored["node"]))], schema.LBUS)
 
+    @cached_property
+    def blocks(self) -> Any:
+        """Slots in which an event of an optional block happened, or one of its counters counted."""
+        stored = self.stored(b"BLCK")
+        return _widen(stored[np.lexsort((stored["slot"], stored["node"]))], schema.BLOCKS)
+
+    @property
+    def block_signals(self) -> list[tuple[str, str, str]]:
+        """Block, name and meaning of each `signal` of `blocks`."""
+        return [(block, name, meaning) for block, name, meaning in self.meta.get("blocks", [])]
+
 
 def _widen(table: Any, dtype: Any) -> Any:
     """The same columns in a wider type, others zero."""

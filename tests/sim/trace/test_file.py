@@ -156,7 +156,7 @@ def test_kinds_of_host_work_belong_to_the_format():
         "COMMAND_BYTE ARRIVAL ARRIVAL_BYTE WAKE WAKE_QUEUED DEQUEUE TAKE CLOCK SYSTEM_CALL ADDRESS_CHECK FILE_OPEN "
         "FILE_CALL FILE_BYTE FILE_SYNC SNAPSHOT LOG_BYTE RESTART SHORT_BLOCK"
     )
-    assert (5, tuple(kinds.split())) == (VERSION, HOST_KINDS)
+    assert (6, tuple(kinds.split())) == (VERSION, HOST_KINDS)
 
 
 def test_every_price_of_a_host_has_its_own_kind():

@@ -11,10 +11,12 @@ from amaranth.lib import data
 from amaranth.lib.wiring import Out
 
 from lanai_hdl.config import NicConfig
+from lanai_hdl.csr.declare import Counter, EventBit
 from lanai_hdl.lbus.masters import CPU, HDMA, PIO, RECV, SEND
 from lanai_hdl.nic import Nic
 from lanai_hdl.receive_dma.engine import END_BITS, VERDICT_BITS
 
+from .block_signals import MOST, block_signals
 from .stepped import SteppedNic
 
 LBUS_USERS = (HDMA, PIO, RECV, SEND, CPU)  # as `lanai_sim.trace.schema.LBUS_USERS` titles them
@@ -29,6 +31,8 @@ PROBES = {
     "send_post": 1, "send_first": 1, "send_last": 1, "send_pointer": 20, "send_length": 21, "send_done": 1,
     "receive_busy": 1, "receive_done": 1, "receive_verdict": VERDICT_BITS, "receive_start": END_BITS,
     "receive_pointer": END_BITS,
+    # The optional blocks: a bit for each of `block_signals`.
+    "blocks": MOST,
 }  # fmt: skip
 Probe = data.StructLayout(PROBES)
 
@@ -75,10 +79,23 @@ class ProbedNic(Nic):
             "receive_verdict": recv.verdict,
             "receive_start": recv.progress.start,
             "receive_pointer": recv.progress.pointer,
+            "blocks": Cat(self._happens(m, one) for _, one in block_signals(nic.config)),
         }
         for name, value in seen.items():
             m.d.comb += getattr(self.probe, name).eq(value)
         return m
+
+    def _happens(self, m: Module, signal: EventBit | Counter) -> Any:
+        """High in a slot in which a counter counts, an event happens, or a level begins."""
+        nic: Any = self
+        if isinstance(signal, Counter):
+            return nic.counters.increment(signal)
+        now = nic.events.input(signal)
+        if not signal.level:
+            return now
+        before = Signal(name=f"{signal.name.lower()}_before")
+        m.d.sync += before.eq(now)
+        return now & ~before
 
 
 class ProbedSteppedNic(SteppedNic):

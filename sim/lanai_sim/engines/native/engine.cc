@@ -118,6 +118,7 @@ EXPORT uint64_t engine_trace_rows(Engine* e, uint32_t nic, uint32_t table, const
         case 4: return give(t.touches);
         case 5: return give(t.lbus);
         case 6: return give(t.host_bus);
+        case 7: return give(t.blocks);
     }
     return 0;
 }
@@ -130,4 +131,5 @@ EXPORT void engine_trace_clear(Engine* e, uint32_t nic) {
     t.touches.clear();
     t.lbus.clear();
     t.host_bus.clear();
+    t.blocks.clear();
 }

@@ -31,13 +31,15 @@ class Tracer {
     std::vector<TouchRow> touches;
     std::vector<LbusRow> lbus;
     std::vector<HostBusRow> host_bus;
+    std::vector<BlockRow> blocks;
     std::vector<TouchRange> ranges;
     std::vector<uint16_t> lines;  // by pc / 4: a number for the source line, so that its instructions become one row
 
     uint64_t bytes() const {
         return packets_out.size() * sizeof(PacketOutRow) + packets_in.size() * sizeof(PacketInRow) +
                dma.size() * sizeof(DmaRow) + processor.size() * sizeof(ProcessorRow) +
-               touches.size() * sizeof(TouchRow) + lbus.size() * sizeof(LbusRow) + host_bus.size() * sizeof(HostBusRow);
+               touches.size() * sizeof(TouchRow) + lbus.size() * sizeof(LbusRow) +
+               host_bus.size() * sizeof(HostBusRow) + blocks.size() * sizeof(BlockRow);
     }
 
     // The link, as seen at this NIC's end.
@@ -102,6 +104,8 @@ class Tracer {
         count_lbus(slot, m.probe_used, m.probe_waited);
         watch_engines(slot, m);
         watch_processor(slot, m);
+        for (uint64_t rest = m.probe_blocks; rest; rest &= rest - 1)
+            blocks.push_back({uint8_t(__builtin_ctzll(rest)), slot});
     }
 
     // All up to `slot` has been told.

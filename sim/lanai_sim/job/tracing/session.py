@@ -9,6 +9,7 @@ from lanai_firmware.programs.vocabulary import Vocabulary
 from lanai_host.simulator.notes import Notebooks
 
 from ...engines.base import Layout
+from ...engines.gateware.block_signals import block_signals, meaning
 from ...trace.writer import Writer
 from ...version import commit, version, versions
 from ..description import described
@@ -29,11 +30,13 @@ class Session:
         self.notebooks = Notebooks(config.total_ranks)
         self.recorder = Recorder(self.writer, self.notebooks, config.host, config.total_ranks, config.ranks_per_node)
         self.engine: TracingEngine | None = None
+        self._blocks: list[list[str]] = []
 
     def make_engine(self, layout: Layout, **options: Any) -> "TracingEngine":
         """The engine whose NICs are watched."""
         from ...trace.engine import TracingEngine
 
+        self._blocks = [[block, one.name, meaning(one)] for block, one in block_signals(layout.nic)]
         self.engine = TracingEngine(layout, self.writer, **options)
         return self.engine
 
@@ -94,5 +97,6 @@ class Session:
             "config": described(config),
             "versions": versions(),
             "commit": commit(),
+            "blocks": self._blocks,
             **more,
         })  # fmt: skip
