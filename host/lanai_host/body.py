@@ -126,9 +126,11 @@ class Run(Body):
         return reach.read(self.start, self.size)
 
     def write(self, data: bytes | memoryview) -> int:
+        if not isinstance(data, bytes):
+            return super().write(data)
         if len(data) > self.size:
             data = data[: self.size]
-        reach.write(self.start, bytes(data))
+        reach.write(self.start, data)
         return len(data)
 
 

@@ -71,6 +71,8 @@ class _Members(NamedTuple):
 
     def intersect(self, value: int, size: int) -> Meeting:
         """The AND of everyone's `value`, which has `size` bytes."""
+        if self.link.size == 1 and self.across is None:
+            return value
         mask = Scratch(size)
         mask.data[:] = np.frombuffer(value.to_bytes(size, "little"), np.uint8)
         yield from allreduce_into(self.link, mask.address, mask.address, size, BYTE, AND)
@@ -174,8 +176,13 @@ def _reserve(numbers: ContextNumbers, members: _Members, number: int) -> Generat
 
 def _lowest_few(bits: int) -> int:
     """The lowest `OFFER` bits that are set, and no more than a quarter of them."""
+    few = min(OFFER, bits.bit_count() // 4)
+    first = bits & -bits
+    block = (first << few) - first
+    if bits & block == block:  # they lie side by side
+        return block
     rest = bits
-    for _ in range(min(OFFER, bits.bit_count() // 4)):
+    for _ in range(few):
         rest &= rest - 1
     return bits ^ rest
 

@@ -32,13 +32,14 @@ from .text import byte_length
 from .topology import Topology
 
 # The hints of every communicator: what the program promises.
-HINTS = [
-    ("mpi_assert_no_any_tag", "false"),
-    ("mpi_assert_no_any_source", "false"),
-    ("mpi_assert_exact_length", "false"),
-    ("mpi_assert_allow_overtaking", "false"),
-    ("mpi_assert_strict_persistent_collective_ordering", "false"),
-]
+HINTS = {
+    "mpi_assert_no_any_tag": "false",
+    "mpi_assert_no_any_source": "false",
+    "mpi_assert_exact_length": "false",
+    "mpi_assert_allow_overtaking": "false",
+    "mpi_assert_strict_persistent_collective_ordering": "false",
+}
+_VALUES = ("true", "false")
 CALL = HostCost.CALL  # looking a member up in an enum class costs as much as a dictionary of its own
 
 
@@ -103,7 +104,7 @@ class Communicator:
         self.errhandler: Errhandler = ERRORS_ARE_FATAL
         self.chose_errhandler = False  # the program has set it
         self.attributes = Attributes()
-        self.info = Info(HINTS)
+        self.info = Info(HINTS.items())
         self.topology: Topology | None = None
         self.send_buffer: SendBuffer | None = None
         self.session: Any = None  # that it was made from, directly or not
@@ -162,11 +163,16 @@ def set_name(comm: Communicator, name: str) -> None:
     comm.name = name
 
 
-def set_info(comm: Communicator, info: Info | None) -> None:
-    """MPI_Comm_set_info. Other hints than `HINTS` are not kept."""
-    known = dict(HINTS)
-    for key, value in () if info is None else info.pairs():
-        if key in known and value in ("true", "false"):
+def hints(info: Info | None) -> Info:
+    """The hints of a new communicator for which the program gives `info`. Others are not kept."""
+    given = () if info is None else info.pairs()
+    return Info({**HINTS, **{key: value for key, value in given if key in HINTS and value in _VALUES}}.items())
+
+
+def set_info(comm: Communicator, info: Info) -> None:
+    """MPI_Comm_set_info."""
+    for key, value in info.pairs():
+        if key in HINTS and value in _VALUES:
             comm.info.set(key, value)
 
 

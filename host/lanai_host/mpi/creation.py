@@ -8,7 +8,7 @@ from .collectives.barrier import barrier
 from .collectives.calls import launch, run
 from .collectives.link import Link
 from .collectives.schedule import Steps
-from .communicator import Communicator, set_info
+from .communicator import Communicator, hints
 from .constants import SPLIT_BY_NEIGHBORHOOD, UNDEFINED, SplitType
 from .errhandler import Errhandler
 from .errors import ErrorClass, MpiError
@@ -23,38 +23,36 @@ from .text import encode
 
 def duplicate(comm: Communicator) -> Communicator:
     """MPI_Comm_dup."""
-    return _duplicate(comm, "MPI_Comm_dup", comm.info)
+    return _duplicate(comm, "MPI_Comm_dup", comm.info.duplicate())
 
 
 def duplicate_with_info(comm: Communicator, info: Info | None) -> Communicator:
     """MPI_Comm_dup_with_info."""
-    return _duplicate(comm, "MPI_Comm_dup_with_info", info)
+    return _duplicate(comm, "MPI_Comm_dup_with_info", hints(info))
 
 
 def iduplicate(comm: Communicator) -> tuple[Communicator, Request]:
     """MPI_Comm_idup: the communicator may be used once the request is done."""
-    return _iduplicate(comm, "MPI_Comm_idup", comm.info)
+    return _iduplicate(comm, "MPI_Comm_idup", comm.info.duplicate())
 
 
 def iduplicate_with_info(comm: Communicator, info: Info | None) -> tuple[Communicator, Request]:
     """MPI_Comm_idup_with_info."""
-    return _iduplicate(comm, "MPI_Comm_idup_with_info", info)
+    return _iduplicate(comm, "MPI_Comm_idup_with_info", hints(info))
 
 
-def _duplicate(comm: Communicator, call: str, info: Info | None) -> Communicator:
+def _duplicate(comm: Communicator, call: str, info: Info) -> Communicator:
     made, request = _iduplicate(comm, call, info, background=False)
     request.wait()
     return made
 
 
-def _iduplicate(
-    comm: Communicator, call: str, info: Info | None, background: bool = True
-) -> tuple[Communicator, Request]:
+def _iduplicate(comm: Communicator, call: str, info: Info, background: bool = True) -> tuple[Communicator, Request]:
     attributes = comm.attributes.copy_to(comm)
     made = make(comm, comm.group, comm.remote_group if comm.is_inter else None)
     made.attributes = attributes
     made.topology = comm.topology
-    set_info(made, info)
+    made.info = info
     link = creation_link(comm, call, background)
 
     def steps() -> Steps:
@@ -143,7 +141,7 @@ def create_from_group(
     assert made is not None
     made.errhandler = errhandler
     made.session = group.session
-    set_info(made, info)
+    made.info = hints(info)
     return made
 
 

@@ -2,6 +2,7 @@
 C binding."""
 
 import enum
+from collections import Counter
 from collections.abc import Sequence
 
 from .constants import MAX_ERROR_STRING
@@ -188,6 +189,7 @@ class ErrorTable:
         self._next_text = 1
         self._added: dict[int, str] = {}  # classes and codes, with their texts
         self._class_of: dict[int, int] = {}  # of the codes among them
+        self._codes_of: Counter[int] = Counter()  # how many codes an added class has
         self._last = LAST_PREDEFINED
 
     def encode(self, error: MpiError) -> int:
@@ -238,11 +240,12 @@ class ErrorTable:
 
     def add_code(self, error_class: int) -> int:
         """MPI_Add_error_code."""
-        known = error_class in set(ErrorClass) or (error_class in self._added and error_class not in self._class_of)
-        if not known:
+        added = error_class in self._added and error_class not in self._class_of
+        if not added and error_class not in MEANINGS:
             raise MpiError(ErrorClass.ARG, f"MPI_Add_error_code: errorclass is {error_class}, which is no error class")
         code = self._add()
         self._class_of[code] = error_class
+        self._codes_of[error_class] += 1
         return code
 
     def add_string(self, code: int, text: str, call: str = "MPI_Add_error_string") -> None:
@@ -256,14 +259,14 @@ class ErrorTable:
 
     def remove_class(self, error_class: int) -> None:
         """MPI_Remove_error_class: its codes and its text must have gone before."""
-        if error_class in self._class_of.values():
+        if self._codes_of[error_class]:
             raise MpiError(ErrorClass.OTHER, f"MPI_Remove_error_class: errorclass {error_class} still has codes")
         self._remove("MPI_Remove_error_class", error_class, error_class in self._class_of)
 
     def remove_code(self, code: int) -> None:
         """MPI_Remove_error_code: its text must have gone before."""
         self._remove("MPI_Remove_error_code", code, code not in self._class_of)
-        del self._class_of[code]
+        self._codes_of[self._class_of.pop(code)] -= 1
 
     def _remove(self, call: str, number: int, wrong_kind: bool) -> None:
         if number not in self._added or wrong_kind:

@@ -12,7 +12,7 @@ from .collectives.broadcast import binomial
 from .collectives.calls import launch
 from .collectives.link import Link
 from .collectives.schedule import Steps
-from .communicator import Communicator, set_info
+from .communicator import Communicator, hints
 from .constants import UNDEFINED
 from .creation import create_from_group, free, tag_of
 from .errhandler import Errhandler
@@ -133,6 +133,6 @@ def create_intercomm_from_groups(
             )
         remote = remote_group.members[remote_leader]
     made = create_intercomm(local, local_leader, everybody, remote, tag_of(everybody, stringtag), call)
-    set_info(made, info)
+    made.info = hints(info)
     free(local)
     return made

@@ -9,6 +9,7 @@ yet taken, by asking the receiver, and receives."""
 from collections.abc import Callable, Sequence
 
 from ...body import NOTHING, Body
+from ...bus import reach
 from ...bus.base import BusError, Wait
 from ...choices import Choices
 from ...config import HostCost, HostCosts
@@ -21,6 +22,8 @@ from ...remote import Writes
 from .datagrams import HEAD, HEADER, MESSAGE, RETRACT, RETRACTED, SYNCHRONOUS, TAKEN, Transport
 
 _WAITING = SendMode.SYNCHRONOUS  # looking a member up in an enum class costs as much as a dictionary of its own
+
+LONG = 1 << 16  # bytes of a body that is not copied more often than it must be
 
 Collect = Callable[[Wait | None], list[tuple[int, bytes]]]  # as `Transport.collect`
 
@@ -35,6 +38,14 @@ class _Send(Operation):
         self.serial = serial
 
 
+def _joined(head: bytes, body: Body) -> bytearray:
+    """A datagram of a long message, whose body is copied once."""
+    datagram = bytearray(len(head) + body.size)
+    datagram[: len(head)] = head
+    body.pack(0, body.size, reach.address_of(datagram) + len(head))
+    return datagram
+
+
 def _failed(operation: Operation, error: BusError) -> Operation:
     """The operation has ended, for the program's memory cannot be reached."""
     operation.error = DeviceError(ErrorKind.BUS_ERROR, str(error))
@@ -47,7 +58,9 @@ class _Message:
 
     __slots__ = ("context", "datagram", "length", "order", "serial", "source", "synchronous", "tag")
 
-    def __init__(self, source: int, tag: int, context: int, datagram: bytes, synchronous: bool, serial: int) -> None:
+    def __init__(
+        self, source: int, tag: int, context: int, datagram: bytes | bytearray, synchronous: bool, serial: int
+    ) -> None:
         self.source, self.tag, self.context, self.datagram = source, tag, context, datagram
         self.length = len(datagram) - HEAD
         self.synchronous, self.serial = synchronous, serial
@@ -200,7 +213,7 @@ class IdealDevice(Device):
 
     def _transmit(self, dest: int, head: bytes, body: Body = NOTHING) -> None:
         if dest == self.rank:
-            self.arrive(dest, head + body.read())
+            self.arrive(dest, head + body.read() if body.size < LONG else _joined(head, body))
             return
         self.pay()
         self._transport.post(dest, head, body)
@@ -210,7 +223,7 @@ class IdealDevice(Device):
         for source, datagram in self._collect(why):
             self.arrive(source, datagram)
 
-    def arrive(self, source: int, datagram: bytes) -> None:
+    def arrive(self, source: int, datagram: bytes | bytearray) -> None:
         kind, context, tag, serial = HEADER.unpack_from(datagram)
         if kind <= SYNCHRONOUS:
             operation = self.matcher.meet(source, tag, context)
@@ -245,10 +258,11 @@ class IdealDevice(Device):
         if message.synchronous:
             self._transmit(message.source, HEADER.pack(TAKEN, 0, 0, message.serial))
 
-    def _deliver(self, source: int, tag: int, datagram: bytes, operation: operations.Receive) -> None:
+    def _deliver(self, source: int, tag: int, datagram: bytes | bytearray, operation: operations.Receive) -> None:
         length = len(datagram) - HEAD
         try:
-            operation.length = operation.body.write(datagram[HEAD:])
+            body = bytes(datagram[HEAD:]) if length < LONG else memoryview(datagram)[HEAD:]
+            operation.length = operation.body.write(body)
         except BusError as error:
             operation.error = DeviceError(ErrorKind.BUS_ERROR, str(error))
         else:
