@@ -49,14 +49,13 @@ def write(frame: Frame, answers: Sequence[Answer], plots: Mapping[str, Plot], fo
 
 def _score(total: Mapping[str, float]) -> str:
     return (
-        f"Of {total['claims']} claims {total['answered']} are answered: {total['compared']} by a number beside "
-        "the published one, of which "
-        f"{total['within_10_percent']} agree within 10 % or keep to the bound that the claim states; "
-        f"{total['shapes']} by "
-        f"something that shows or does "
-        f"not, of which {total['shapes_that_hold']} do show; {total['tested']} are held by tests. A number "
-        "that differs is not a failure: many "
-        f"differ because our firmware is faster than the paper's, or our host model is different."
+        f"Of {total['claims']} claims {total['answered']} are answered: {total['numbers']} by a number, "
+        f"{total['shapes']} by something that shows or does not, {total['tested_alone']} by "
+        f"tests alone. Of the numbers {total['compared']} stand beside a published one, and "
+        f"{total['within_10_percent']} of these agree within 10 % or keep to the bound that the claim states; "
+        "constants and rows that were fitted count among them. Of the others "
+        f"{total['shapes_that_hold']} do show. Tests hold {total['tested']} claims in all. A number that differs "
+        "has its reason beside it."
     )
 
 

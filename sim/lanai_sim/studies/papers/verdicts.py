@@ -125,10 +125,12 @@ def score(found: Sequence[Answer]) -> dict[str, float]:
         "claims": len(found),
         "answered": sum(answer.answered for answer in found),
         "within_10_percent": sum(answer.near is True for answer in found),
+        "numbers": sum(answer.value is not None for answer in found),
         "compared": sum(answer.near is not None for answer in found),
         "shapes_that_hold": sum(answer.holds is True for answer in found),
         "shapes": sum(answer.holds is not None for answer in found),
         "tested": sum(bool(answer.tests) for answer in found),
+        "tested_alone": sum(answer.answered and answer.value is None and answer.holds is None for answer in found),
     }
 
 

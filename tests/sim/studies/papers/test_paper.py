@@ -36,6 +36,7 @@ def test_answers_and_score():
     assert (found[1].holds, found[1].saw) == (True, "from 3 to 1")
     total = verdicts.score(found)
     assert (total["claims"], total["answered"], total["within_10_percent"]) == (4, 3, 1)
+    assert (total["numbers"], total["shapes"], total["tested_alone"]) == (1, 1, 1)
 
 
 @pytest.mark.parametrize(
