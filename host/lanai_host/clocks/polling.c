@@ -67,8 +67,8 @@ static int is_outside(int file) {
     return S_ISCHR(status.st_mode);
 }
 
-/* Waits for a look to succeed, for at most so many nanoseconds. If what it waits for may be outside, simulated time does
-   not run ahead of real time. */
+/* Waits for a look to succeed, for at most so many nanoseconds. If what it waits for may be outside, simulated time
+   does not run ahead of real time. */
 static int wait_until_ready(look *one, int64_t limit, int outside) {
     int64_t slice = outside ? FIRST_SLICE : limit, waited = 0;
     if (is_ready(one)) return answer_of(one);

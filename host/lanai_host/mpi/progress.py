@@ -132,6 +132,7 @@ class Progress:
         self._services: list[Service] = []
         self._request: Ends = NEVER  # of all services; each message asks whether it is done
         self._pumping = False
+        self._begun: dict[int, int] = {}  # by thread: when it began to wait, in picoseconds
 
     def several_threads(self) -> bool:
         """More than one thread may run code of the program's. A program that asked for one thread
@@ -185,9 +186,9 @@ class Progress:
         with self.lock:
             while not target.done:
                 if self.order is not None and self.several_threads():
-                    self._wait_in_order(target, self.order)
+                    self._wait_in_turns(target, self.order)
                 else:
-                    self._step([target], alone=True)
+                    self._pass(target.step(target.begun, alone=True))
 
     def poll(self) -> None:
         """Look once, without blocking."""
@@ -218,7 +219,7 @@ class Progress:
                 if not self.several_threads():
                     self._sleep(target)
                 elif self.order is not None:
-                    self._wait_in_order(target, self.order)
+                    self._wait_in_turns(target, self.order)
                 elif self.level < MULTIPLE:
                     self._sleep(target)
                 elif self._pumping:
@@ -248,26 +249,38 @@ class Progress:
         self.device.wait(operations or None, target.why())
         self._advance()
 
+    def _wait_in_turns(self, target: Waitable, order: ThreadOrder) -> None:
+        me = threading.get_ident()
+        before = self._begun.get(me)  # of a wait in which the program was called back, and waits again
+        self._begun[me] = self.device.now()
+        try:
+            while not target.done and self.several_threads():
+                self._wait_in_order(target, order)
+        finally:
+            del self._begun[me]
+            if before is not None:
+                self._begun[me] = before
+
     def _wait_in_order(self, target: Waitable, order: ThreadOrder) -> None:
         may_block = order.wait(target)
         if target.done:
             return
         targets = [target, *order.targets]
         if timed := timed_among(targets):
-            self._step(timed, alone=may_block and len(targets) == 1)
+            alone, since = may_block and len(targets) == 1, max(self._begun.values())
+            self._pass(min(one.step(since, alone) for one in timed))
+            if len(timed) < len(targets) or not may_block:
+                self.device.progress()
+                self._advance()
         elif may_block:
             self._sleep(_Several(targets))
         else:
             self.device.progress()
             self._advance()
 
-    def _step(self, timed: list[Timed], alone: bool) -> None:
-        """Let a part of the time pass that threads wait for, and look for what else is waited for."""
+    def _pass(self, picoseconds: int) -> None:
         assert self.pass_time is not None
-        self.pass_time(min(target.step(alone and len(timed) == 1) for target in timed))
-        if not alone:
-            self.device.progress()
-            self._advance()
+        self.pass_time(picoseconds)
 
     def _pump(self, target: Waitable) -> None:
         self._pumping = True

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from ..bus.base import Wait
 from ..operation import Operation
 
-SHORTEST = 1_000_000  # picoseconds between two looks at what is waited for ...
+SHORTEST = 500_000  # picoseconds between two looks at what is waited for ...
 SHARE = 8  # ... or this part of the time that has been waited
 
 
@@ -32,13 +32,14 @@ class Timed:
     def why(self) -> Wait:
         return Wait("a sleep")
 
-    def step(self, alone: bool) -> int:
-        """Picoseconds until the next look. `alone`: nothing else is waited for."""
+    def step(self, since: int, alone: bool) -> int:
+        """Return the picoseconds until the next look at what is waited for since `since`. `alone`: no
+        other thread waits."""
         now = self._now()
         left = self.until - now
         if alone and self._ready is None:
             return left
-        return min(left, max(SHORTEST, (now - self.begun) // SHARE))
+        return min(left, max(SHORTEST, (now - since) // SHARE))
 
 
 def timed_among(targets: Sequence[object]) -> list[Timed]:

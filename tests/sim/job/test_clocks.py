@@ -300,3 +300,30 @@ def test_clocks_are_simulated_on_nics_unless_that_is_not_safe():
     assert config("mpi-np", host=HostConfig(cpu_scale=1.0)).chosen_clock is Clock.REAL
     assert config("mpi-np", clock=Clock.REAL).chosen_clock is Clock.REAL
     assert config("ideal", clock=Clock.SIMULATED).chosen_clock is Clock.SIMULATED
+
+
+BESIDE = """\
+import sys, threading, time
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+def tick():
+    while True: time.sleep(0.01)
+if len(sys.argv) > 1: threading.Thread(target=tick, daemon=True).start()
+world.Barrier()
+begun = MPI.Wtime()
+for turn in range(50):
+    if world.rank: world.recv(source=0); world.send(turn, 0)
+    else: world.send(turn, 1); world.recv(source=1)
+if world.rank: print(MPI.Wtime() - begun)
+"""
+
+
+def test_messages_beside_a_thread_that_sleeps_now_and_then_take_hardly_longer(capfd):
+    """They are looked for at short intervals then, which are the same in each run."""
+    times = []
+    for words in ([], ["tick"], ["tick"]):
+        assert python(BESIDE, *words).code == 0
+        printed = capfd.readouterr()
+        assert printed.err == ""
+        times.append(float(printed.out))
+    assert times[0] < times[1] == times[2] < 1.5 * times[0]

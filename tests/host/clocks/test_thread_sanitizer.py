@@ -1,0 +1,43 @@
+"""The library that replaces clocks under a thread sanitizer."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from lanai_host.clocks.library import CALLS, Answer
+from lanai_host.compilers import Language, find
+from lanai_host.native import enums, text_of
+
+pytestmark = pytest.mark.slow
+
+PARTS = (CALLS, ("lanai_host.clocks", "reading"), ("lanai_host.clocks", "sleeping"))  # those that share state
+
+
+def ran(folder, change=lambda text: text):
+    """The program that was built from the library, with `change` made to it, and run."""
+    text = change(text_of(PARTS, enums(Answer))) + Path(__file__).with_name("clock_threads.c").read_text()
+    source, binary = folder / "threads.c", folder / "threads"
+    source.write_text(text)
+    command = [*find(Language.C).command, "-O1", "-g", "-fsanitize=thread", "-pthread", str(source), "-ldl"]
+    done = subprocess.run([*command, "-o", str(binary)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"this compiler has no thread sanitizer: {done.stderr[-300:]}")
+    environment = os.environ | {"TSAN_OPTIONS": "halt_on_error=1 exitcode=66"}
+    return subprocess.run([str(binary)], capture_output=True, text=True, check=False, timeout=300, env=environment)
+
+
+def test_threads_do_not_race(tmp_path):
+    done = ran(tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+
+
+def test_a_race_would_be_seen(tmp_path):
+    """If it were told in a plain variable whether clocks are simulated."""
+
+    def plain(text):
+        assert "_Atomic int on; " in text
+        return text.replace("_Atomic int on; ", "int on; ")
+
+    assert "data race" in ran(tmp_path, plain).stderr
