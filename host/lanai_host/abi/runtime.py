@@ -31,7 +31,7 @@ from ..mpi.world import World
 from ..simulator.client import Released, SimulatorClient
 from ..simulator.manager import RunManager
 from ..simulator.notes import ENV_NOTES, Notebook
-from ..simulator.protocol import ENV_LEAKS, ENV_RACES, FinalState, Op
+from ..simulator.protocol import ENV_LEAKS, ENV_RACES, FinalState, Op, pack_wait
 from ..source_lines import place_of
 from . import binding, failures, functions, leaks, program_end
 from .context import Phase, abi
@@ -119,6 +119,11 @@ def _work(world: World, client: SimulatorClient, picoseconds: int) -> None:
         client.charge(picoseconds)
 
 
+def _polls(client: SimulatorClient, why: Wait | None) -> None:
+    """The program polls in vain, or does not do so any more."""
+    client.notify(Op.POLLS, b"" if why is None else pack_wait(call_site.located(why)))
+
+
 class Process:
     """How this process is part of a run, or alone."""
 
@@ -158,6 +163,7 @@ class Process:
             leaks.watch()
         if client is not None:
             client.on_end = self._final_state
+            world.process.progress.polls.tell = partial(_polls, client)
             if price := int(client.config["host"]["compute"]):
                 self.counting = Counting(partial(_work, world, client), price, self.foreign)
             else:

@@ -45,6 +45,16 @@ class _AnyOf:
         return Wait(self.call, first.peer, first.tag, first.context, note, awaits, every)
 
 
+class _Missing:
+    """What several requests were polled for in vain: `polling.Asks`."""
+
+    def __init__(self, active: list[tuple[int, Request]]) -> None:
+        self._active = active
+
+    def why(self) -> Wait:
+        return next((request for _, request in self._active if not request.done), self._active[0][1]).why()
+
+
 def _first_done(requests: Requests) -> int | None:
     """The index of the first request that is done: nothing behind it is looked at."""
     for index, request in enumerate(requests):
@@ -60,10 +70,14 @@ def _active(requests: Iterable[Request | None]) -> list[tuple[int, Request]]:
 def _poll_until_done(active: list[tuple[int, Request]], everything: bool) -> bool:
     """Whether all (or any) are done, after at most one look at the device."""
     decide = all if everything else any
-    if decide(request.done for _, request in active):
-        return True
-    active[0][1].progress.poll()
-    return decide(request.done for _, request in active)
+    progress = active[0][1].progress
+    if not decide(request.done for _, request in active):
+        progress.poll()
+        if not decide(request.done for _, request in active):
+            progress.polls.missed(_Missing(active))
+            return False
+    progress.polls.found()
+    return True
 
 
 def _take_all(call: str, requests: Requests) -> list[Status]:
@@ -130,7 +144,9 @@ def test_any(requests: Requests) -> tuple[bool, int, Status]:
         active.progress.poll()
         index = _first_done(requests)
         if index is None:
+            active.progress.polls.missed(active)
             return False, UNDEFINED, Status()
+        active.progress.polls.found()
     return True, *_take(requests, index)
 
 

@@ -104,7 +104,9 @@ def _seek(comm: Communicator, call: str, source: int, tag: int, take: bool, bloc
     elif not arrival.done:
         comm.progress.poll()
         if not arrival.done:
+            comm.progress.polls.missed(arrival)
             return None
+    comm.progress.polls.found()
     return arrival.found
 
 

@@ -19,6 +19,7 @@ from ..device import Device
 from ..operation import Operation
 from . import threads
 from .constants import ThreadLevel
+from .polling import Polls
 from .thread_order import ThreadOrder
 from .timed import Timed, timed_among
 
@@ -133,6 +134,7 @@ class Progress:
         self._request: Ends = NEVER  # of all services; each message asks whether it is done
         self._pumping = False
         self._begun: dict[int, int] = {}  # by thread: when it began to wait, in picoseconds
+        self.polls = Polls()
 
     def several_threads(self) -> bool:
         """More than one thread may run code of the program's. A program that asked for one thread
@@ -212,6 +214,7 @@ class Progress:
 
     def wait(self, target: Waitable) -> None:
         """Block until `target.done`."""
+        self.polls.found()
         if target.done:
             return
         with self.lock:

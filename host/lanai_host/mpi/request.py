@@ -82,7 +82,9 @@ class Request(ABC):
         if not self.done:
             self.progress.poll()
             if not self.done:
+                self.progress.polls.missed(self)
                 return None
+        self.progress.polls.found()
         return self.finish()
 
     def get_status(self) -> Status | None:
@@ -91,7 +93,11 @@ class Request(ABC):
             return Status()
         if not self.done:
             self.progress.poll()
-        return self.status() if self.done else None
+        if not self.done:
+            self.progress.polls.missed(self)
+            return None
+        self.progress.polls.found()
+        return self.status()
 
     def cancel(self) -> None:
         """MPI_Cancel."""

@@ -36,6 +36,7 @@ class Op(IntEnum):
     LEAVE = 6  # no more datagrams go to or come from this rank
     NO_SNAPSHOT = 7  # the reply to Status.SNAPSHOT if none could be taken: why
     LEAVES = 8  # a notice: the program ends, and MPI with it -> text: the error that it ends by, if one is known
+    POLLS = 9  # a notice: polls in vain for long -> a wait record; empty when that is over
     POSTED_LAST = 15
     HELLO = 16  # Hello -> JSON configuration
     STOPPED = 17  # Stopped, wait record; no answer: the run ends
@@ -71,7 +72,8 @@ class Status(IntEnum):
     RELEASED = 4
 
 
-NOTICES = frozenset({int(Op.LEAVES)})  # posted; they reach the launcher at once and take no part in simulated time
+# Posted; they reach the launcher at once and take no part in simulated time.
+NOTICES = frozenset({int(Op.LEAVES), int(Op.POLLS)})
 
 
 class FinalState(NamedTuple):

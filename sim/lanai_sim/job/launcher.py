@@ -15,13 +15,13 @@ from lanai_host.simulator.protocol import unpack_wait
 
 from ..kernel.kernel import Deadlock, Interrupted, Kernel, Task, TimeLimit, WallLimit
 from ..units import format_time
-from . import buffers, departures, processes
+from . import buffers, processes
 from .config import Exit, Result, RunConfig
 from .deaths import Deaths, RankFailed, failed
-from .departures import Departure
 from .grant import Forbidden
 from .manager import ProcessManager
 from .output import Output
+from .pollers import Hopeless, Pollers
 from .processes import Process
 from .progress import Progress
 from .rank import POLL_SECONDS, Rank, Stray
@@ -31,10 +31,9 @@ from .restart.keeper import NoSnapshot
 from .restart.service import KeptService
 from .signals import signals_to
 from .sleepers import NOTE
+from .standstill import Standstill
 from .summary import Summary
 from .system_calls import Watch
-from .wait_graph import explain
-from .waiting import Doing, doing
 from .world import World
 
 CHECK_SECONDS = 0.1
@@ -58,8 +57,9 @@ class Run:
         self.started = time.monotonic()
         self.kernel.deadline = self.started + config.max_wall
         self.deaths = Deaths(config, self.kernel, self.world, self.output)
-        self.stopped: tuple[Doing, ...] = ()  # where the ranks stood when the run was stopped
-        self.departures: list[Departure] = []  # of ranks that the others then waited for
+        self.standstill = Standstill(self.kernel, self.world, self.deaths)
+        self.pollers = Pollers(self.kernel, lambda rank: self.world.look(rank)[1], self.standstill.has_failed)
+        self.pollers.on_terminal = config.progress
         self.watch = Watch()
         self.simulating = False
         self.hurried = False  # real time is over, or a user waits for the end: a slow reader is not waited for
@@ -129,7 +129,7 @@ class Run:
         self._start_programs(environment)
         self.output.start()
         socks = [process.sock for process in self.processes]
-        self.ranks = Ranks(self.kernel, socks, self._look_after, self.world.at_once)
+        self.ranks = Ranks(self.kernel, socks, self._look_after, self.world.at_once, self.pollers.heard)
         self.pairs = list(zip(self.processes, self.ranks, strict=True))
         self.deaths.begin(self.ranks, self.pairs)
         numbers = [number for number, program in enumerate(config.all_programs) for _ in range(program.ranks)]
@@ -194,7 +194,7 @@ class Run:
             try:
                 self.kernel.run()
             except Deadlock:
-                if not self._ends_without_some():
+                if not self.standstill.ends_without_some():
                     raise
             code = self._await_exits()
         except Abort as abort:
@@ -206,17 +206,21 @@ class Run:
         except (Forbidden, Stray) as forbidden:
             return self._result(Exit.FORBIDDEN, str(forbidden))
         except Deadlock:
-            return self._stuck()
+            return self._result(*self.standstill.verdict(deadlock=True))
+        except Hopeless:
+            return self._result(*self.standstill.verdict(deadlock=False))
         except TimeLimit:
-            return self._result(Exit.TIME_LIMIT, f"simulated time has reached --max-sim-time\n{self.waits()}")
+            return self._result(
+                Exit.TIME_LIMIT, f"simulated time has reached --max-sim-time\n{self.standstill.report()}"
+            )
         except WallLimit:
             self.hurried = True
             return self._result(
-                Exit.TIME_LIMIT, f"the run has taken --max-wall={self.config.max_wall:g} s\n{self.waits()}"
+                Exit.TIME_LIMIT, f"the run has taken --max-wall={self.config.max_wall:g} s\n{self.standstill.report()}"
             )
         except Interrupted as signal_name:
             self.hurried = True
-            return self._result(Exit.INTERRUPTED, f"interrupted by {signal_name}\n{self.waits()}")
+            return self._result(Exit.INTERRUPTED, f"interrupted by {signal_name}\n{self.standstill.report()}")
         finally:
             self.simulating = False
         return self._result(code, "")
@@ -233,7 +237,7 @@ class Run:
         sim_time, notes = max(self.kernel.now, *clocks, 0), (*self.world.notes(), *self.deaths.notes())
         if self.world.missed or (self.ranks is not None and self.ranks.missed):
             notes = (*notes, NOTE)
-        return Result(int(code), sim_time, report, clocks, notes, ranks=self.stopped)
+        return Result(int(code), sim_time, report, clocks, notes, ranks=self.standstill.ranks)
 
     def _look_after(self) -> None:
         """While waiting for ranks' code: have processes ended?"""
@@ -287,50 +291,6 @@ class Run:
             if process.popen.returncode:
                 raise failed(process, rank)
         return 0
-
-    def _ends_without_some(self) -> bool:
-        """Do all that wait do so in MPI_Finalize, for ranks that ended well and did not call it? These
-        owe nothing, and the others end without them."""
-        waiting = [rank for rank in self.ranks or () if not (rank.finalized or rank.gone)]
-        waits = [unpack_wait(self.world.look(rank)[2]) for rank in waiting]
-        if not self.deaths.unfinished or not all(why is not None and why.call == "MPI_Finalize" for why in waits):
-            return False
-        for rank in waiting:
-            rank.release()
-        return True
-
-    def _stuck(self) -> Result:
-        """All ranks wait and nothing can happen any more: because some have failed, or it is a
-        deadlock."""
-        now = max((self.world.look(rank)[0] for rank in self.ranks or ()), default=self.kernel.now)
-        waits = self.waits(deadlock=True)
-        over = departures.failed(self.departures)
-        if over:
-            return self._result(over[0].code or 1, waits)
-        if missing := self.deaths.not_finalized():
-            return self._result(Exit.NOT_FINALIZED, "\n".join([missing, waits]))
-        what = f"deadlock at {format_time(now)}: all ranks wait and nothing can happen any more"
-        return self._result(Exit.DEADLOCK, "\n".join([what, waits]))
-
-    def waits(self, deadlock: bool = False) -> str:
-        """Which ranks have failed; what each rank waits for and what lies there; why that never ends;
-        and for each NIC, what it does."""
-        world = self.world
-        world.stop()
-        if self.ranks is None:
-            return "\n".join(["no rank has begun: the NICs are booting", *world.describe_nics()])
-        self.ranks.hear_waiting(world.waits)
-        on_nics = world.on_nics()
-        final = self.ranks.final_states(on_nics)
-        ranks = [
-            doing(rank, *world.look(rank), final.get(rank.number), world.something_comes(rank)) for rank in self.ranks
-        ]
-        left = departures.release(self.pairs)
-        self.departures = list(left.values())
-        self.stopped = tuple(departures.departed(one, left.get(one.rank)) for one in ranks)
-        lines = [line for one in self.stopped for line in one.lines()]
-        head = departures.headline(self.departures, ranks)
-        return "\n".join([*filter(None, [head]), *lines, *explain(self.stopped, deadlock), *world.describe_nics()])
 
 
 def print_report(result: Result) -> None:

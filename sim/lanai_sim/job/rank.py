@@ -4,7 +4,7 @@ import json
 import socket
 import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Protocol
 
@@ -66,7 +66,8 @@ class RankLog(Protocol):
 class Rank:
     """One process. `clock` is its host time; `why` what it waits for; `finalized` once it has left
     the simulation; `origin` what it is, if another process started it; `leaves` once its program
-    ends: the error that it ends by, if one is known."""
+    ends: the error that it ends by, if one is known; `polls` what it polls for, if it has done so in
+    vain for long. `heard` is told when one of these changes."""
 
     def __init__(self, number: int, sock: socket.socket) -> None:
         self.number = number
@@ -80,6 +81,8 @@ class Rank:
         self.connected = False  # has said HELLO
         self.finalized = False
         self.leaves: str | None = None
+        self.polls = b""
+        self.heard: Callable[[Rank], None] = lambda rank: None
         self.placement: int | None = None  # what it said of its buffers when it left
         self.gone = False  # nothing will come from it any more
         self.op: int | None = None
@@ -163,6 +166,13 @@ class Rank:
                 requests, self._requests = self._requests, []
                 return requests
 
+    def _notice(self, op: int, payload: bytes) -> None:
+        if op == Op.LEAVES:
+            self.leaves = payload.decode(errors="replace")
+        else:
+            self.polls = payload
+        self.heard(self)
+
     def _parse(self, data: bytes) -> bool:
         """Cut complete frames off what was read, and keep the rest; True if a blocking one is among
         them, which is then the last."""
@@ -180,7 +190,7 @@ class Rank:
                 break
             position = start + size
             if op in NOTICES:
-                self.leaves = data[start:position].decode(errors="replace")
+                self._notice(op, data[start:position])
             else:
                 self._requests.append(Request(op, elapsed, data[start:position]))
         if position < total:

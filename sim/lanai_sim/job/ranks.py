@@ -6,6 +6,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 
 from lanai_host.device import Envelope
 from lanai_host.simulator.protocol import ABORT_TIMEOUT, FinalState, Op
@@ -24,7 +25,7 @@ class Ranks:
     """All ranks of a run, as the scheduler's `Outside`. `on_quiet` is called while nothing comes
     from processes that run code, about ten times a second: the launcher looks after exits there,
     and may raise to end the run. `at_once` says whether a rank's request is served
-    though other ranks run code."""
+    though other ranks run code; `heard` hears of ranks' notices."""
 
     def __init__(
         self,
@@ -32,6 +33,7 @@ class Ranks:
         socks: list[socket.socket],
         on_quiet: Callable[[], None],
         at_once: Callable[[Rank, int], bool] = lambda rank, op: False,
+        heard: "Callable[[Ranks, Rank], None]" = lambda ranks, rank: None,
     ) -> None:
         self.kernel = kernel
         self.ranks: list[Rank] = []
@@ -42,6 +44,7 @@ class Ranks:
         self._looked = 0.0  # when sleepers that are aside were looked at last
         self.on_quiet = on_quiet
         self._at_once = at_once
+        self._heard = heard
         self._active: list[Rank] = []  # those whose code may run: a short list where there are many ranks
         self._selector = selectors.EpollSelector()
         for number, sock in enumerate(socks):
@@ -53,6 +56,7 @@ class Ranks:
     def add(self, sock: socket.socket, number: int) -> Rank:
         """One more: with the next number, or that of a rank whose process has left."""
         rank = Rank(number, sock)
+        rank.heard = partial(self._heard, self)
         self.ranks[number : number + 1] = [rank]
         self._selector.register(sock, selectors.EVENT_READ, rank)
         return rank

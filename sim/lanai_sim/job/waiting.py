@@ -80,6 +80,9 @@ def doing(rank: Rank, clock: int, runs: bool, why: bytes, final: FinalState | No
 def _doing(rank: Rank, clock: int, runs: bool, why: bytes, final: FinalState | None, coming: bool | None) -> Doing:
     if rank.finalized:
         return Doing(rank.number, clock, "has finalized", over=True)
+    if rank.polls and not rank.gone and (polled := unpack_wait(rank.polls)) is not None:
+        place = place_of(rank.pid, polled.site)
+        return Doing(rank.number, clock, describe_wait(polled, place, "polls"), polled, place, coming=True)
     if runs:
         call = (waits_in(rank.pid) or sleeps_in(rank.pid)) if rank.connected else ""
         outside = call and call != SIMULATORS
@@ -133,8 +136,8 @@ def describe_queued(one: Queued) -> str:
     return f"a receive from {peer}, {tag}, up to {size}, on {one.where}"
 
 
-def describe_wait(why: Wait, place: str = "") -> str:
-    parts = [f"waits in {why.call}" + (f" at {place}" if place else "")]
+def describe_wait(why: Wait, place: str = "", verb: str = "waits") -> str:
+    parts = [f"{verb} in {why.call}" + (f" at {place}" if place else "")]
     for name, value in (("peer", why.peer), ("tag", why.tag)):
         if value is not None:
             parts.append(f"{name} {'any' if value == -1 else value}")

@@ -118,6 +118,7 @@ class Kernel:
         self.limit = FOREVER
         self.deadline = math.inf
         self.signal = 0  # one that asks the run to end, told at the next turn, when no task is within a turn
+        self.over: Exception | None = None  # why the run must end, raised at the next turn, as for a signal
         self.clockwork: Clockwork | None = None
         self.outside: Outside | None = None
         self._moments: list[tuple[int, int, int, Callable[[Any], None], Any]] = []
@@ -190,7 +191,9 @@ class Kernel:
         waits.task = task
 
     def check(self) -> None:
-        """Raises WallLimit or Interrupted if the run must end."""
+        """Raises WallLimit, Interrupted or what `over` holds if the run must end."""
+        if self.over is not None:
+            raise self.over
         if self.signal:
             raise Interrupted(signal.Signals(self.signal).name)
         if time.monotonic() > self.deadline:

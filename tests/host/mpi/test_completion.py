@@ -4,6 +4,7 @@ import pytest
 
 from lanai_host.mpi import completion
 from lanai_host.mpi.constants import UNDEFINED
+from lanai_host.mpi.polling import Polls
 from lanai_host.mpi.request import Request
 
 
@@ -15,6 +16,7 @@ class Asked(Request):
     def __init__(self, done):
         self._done = done
         self.progress = self
+        self.polls = Polls()
 
     def poll(self):
         pass

@@ -1,0 +1,50 @@
+"""Polls that find nothing, again and again: after some seconds somebody should be told what is
+polled for."""
+
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from ..bus.base import Wait
+
+SECONDS = 15.0  # of real time without success, after which it is told, and told again
+LOOKS = 256  # polls between two looks at the clock of real time
+
+
+class Asks(Protocol):
+    """What a poll asks for."""
+
+    def why(self) -> Wait:
+        """What a process would wait for, as a report says it."""
+
+
+class Polls:
+    """Polls in a row of one process without success. `tell(why)` hears of a row that lasts, and
+    `tell(None)` of its end. It takes no simulated time."""
+
+    tell: Callable[[Wait | None], None] | None = None
+
+    def __init__(self) -> None:
+        self._row = 0
+        self._since = 0.0
+        self._told = False
+
+    def missed(self, target: Asks) -> None:
+        """A poll did not find what it asked for."""
+        self._row += 1
+        if self._row % LOOKS or self.tell is None:
+            return
+        now = time.monotonic()
+        if self._row == LOOKS:
+            self._since = now
+        elif now - self._since >= SECONDS:
+            self._since = now
+            self._told = True
+            self.tell(target.why())
+
+    def found(self) -> None:
+        """The process has got on."""
+        self._row = 0
+        if self._told and self.tell is not None:
+            self._told = False
+            self.tell(None)

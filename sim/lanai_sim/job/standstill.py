@@ -1,0 +1,69 @@
+"""Where the ranks of a run stand that does not go on, and what that means for its end."""
+
+from lanai_host.simulator.protocol import unpack_wait
+
+from ..kernel.kernel import Kernel
+from ..units import format_time
+from . import departures
+from .config import Exit
+from .deaths import Deaths
+from .rank import Rank
+from .wait_graph import explain
+from .waiting import Doing, doing
+from .world import World
+
+
+class Standstill:
+    """`ranks`: where they stood when `report` was asked for."""
+
+    def __init__(self, kernel: Kernel, world: World, deaths: Deaths) -> None:
+        self._kernel = kernel
+        self._world = world
+        self._deaths = deaths
+        self.ranks: tuple[Doing, ...] = ()
+        self._departures: list[departures.Departure] = []  # of ranks that the others wait for
+
+    def has_failed(self, rank: Rank) -> bool:
+        """Has the rank's program ended by an error that is known, or without MPI_Finalize?"""
+        return bool(rank.leaves) or any(process.rank == rank.number for process in self._deaths.unfinished)
+
+    def ends_without_some(self) -> bool:
+        """Do all that wait do so in MPI_Finalize, for ranks that ended well and did not call it? These
+        owe nothing, and the others end without them."""
+        waiting = [rank for rank in self._deaths.ranks or () if not (rank.finalized or rank.gone)]
+        waits = [unpack_wait(self._world.look(rank)[2]) for rank in waiting]
+        if not self._deaths.unfinished or not all(why is not None and why.call == "MPI_Finalize" for why in waits):
+            return False
+        for rank in waiting:
+            rank.release()
+        return True
+
+    def verdict(self, deadlock: bool) -> tuple[int, str]:
+        """The exit code and the report of a run in which nothing can happen any more: because some
+        ranks have failed, or it is a deadlock."""
+        now = max((self._world.look(rank)[0] for rank in self._deaths.ranks or ()), default=self._kernel.now)
+        report = self.report(deadlock)
+        over = departures.failed(self._departures)
+        if over:
+            return over[0].code or 1, report
+        if missing := self._deaths.not_finalized():
+            return Exit.NOT_FINALIZED, f"{missing}\n{report}"
+        what = f"deadlock at {format_time(now)}: all ranks wait and nothing can happen any more"
+        return Exit.DEADLOCK, f"{what}\n{report}"
+
+    def report(self, deadlock: bool = False) -> str:
+        """Which ranks have failed; what each rank waits for and what lies there; why that never ends;
+        and for each NIC, what it does."""
+        world, ranks = self._world, self._deaths.ranks
+        world.stop()
+        if ranks is None:
+            return "\n".join(["no rank has begun: the NICs are booting", *world.describe_nics()])
+        ranks.hear_waiting(world.waits)
+        final = ranks.final_states(world.on_nics())
+        found = [doing(rank, *world.look(rank), final.get(rank.number), world.something_comes(rank)) for rank in ranks]
+        left = departures.release(self._deaths.pairs)
+        self._departures = list(left.values())
+        self.ranks = tuple(departures.departed(one, left.get(one.rank)) for one in found)
+        lines = [line for one in self.ranks for line in one.lines()]
+        head = departures.headline(self._departures, found)
+        return "\n".join([*filter(None, [head]), *lines, *explain(self.ranks, deadlock), *world.describe_nics()])
