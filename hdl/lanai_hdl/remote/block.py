@@ -15,7 +15,8 @@ from ..queue import Queue
 from .aperture import Aperture
 from .arrivals import Arrivals
 from .commands import CommandCutter
-from .csr import ENABLE, NUMBER_SHIFT, REMOTE
+from .csr import ALONE, ENABLE, NUMBER_SHIFT, REMOTE
+from .links import Links
 from .lookup import Lookup
 from .lookup_port import BusWindow
 from .parameters import RemoteParameters
@@ -30,8 +31,8 @@ SENDER, SERVER = 0, 1  # ports of the lookup, the burst arbiter and the command 
 
 
 class RemoteAdapter(NicBlock):
-    """What `HostSide`, `CommandCutter`, `Sequencer`, `PacketSender`, `Arrivals` and `PacketServer`
-    make together.
+    """What `HostSide`, `CommandCutter`, `Sequencer`, `Links`, `PacketSender`, `Arrivals` and
+    `PacketServer` make together.
 
     Commands: host side -> cutter -> sequencer -> sender -> wire. Packets: wire -> arrivals ->
     server -> host memory, replies back to the sender. Every bus address comes from `Lookup`.
@@ -40,7 +41,7 @@ class RemoteAdapter(NicBlock):
     -------
     window, bus, packets_in, packets_out : as `NicBlock` says
     control, timeout, peer, owner, route, window_word : ``In(32)``, values of the registers;
-        `set_route`, `set_window`: written
+        `set_route`, `set_window`: written; `open`: `wdata` is written to REMOTE_OPEN
     lost : ``Out(32)``, REMOTE_LOST
     idle : ``Out(1)``
     """
@@ -53,6 +54,7 @@ class RemoteAdapter(NicBlock):
         self.config = config
         self.host, self.cutter = HostSide(config), CommandCutter(config)
         self.sequencer, self.sender = Sequencer(config), PacketSender(nic, config)
+        self.links = Links(config)
         self.arrivals, self.server = Arrivals(config), PacketServer(config)
         self.lookup = Lookup(config, 2)
         self.aperture = Aperture(config) if config.streams else None
@@ -69,6 +71,7 @@ class RemoteAdapter(NicBlock):
                 "wdata": In(32),
                 "set_route": In(1),
                 "set_window": In(1),
+                "open": In(1),
                 "lost": Out(32),
                 "idle": Out(1),
             }
@@ -88,6 +91,7 @@ class RemoteAdapter(NicBlock):
             self.wdata.eq(bank.wdata),
             self.set_route.eq(written(registers.REMOTE_ROUTE)),
             self.set_window.eq(written(registers.REMOTE_WINDOW)),
+            self.open.eq(written(registers.REMOTE_OPEN)),
             bank.value(registers.REMOTE_LOST).eq(self.lost),
         ]
 
@@ -123,10 +127,11 @@ class RemoteAdapter(NicBlock):
         yield self.bus.written
         yield self.set_route
         yield self.set_window
+        yield self.open
 
     def elaborate(self, platform):
         m = Module()
-        for name in ("host", "cutter", "sequencer", "sender", "arrivals", "server", "lookup"):
+        for name in ("host", "cutter", "sequencer", "links", "sender", "arrivals", "server", "lookup"):
             m.submodules[name] = getattr(self, name)
         m.submodules.replies = self._replies = Queue(Reply, self.config.answers)
         self._ready = Signal()  # all memories have been cleared since reset
@@ -139,11 +144,13 @@ class RemoteAdapter(NicBlock):
         wiring.connect(m, self.server.lookup, self.lookup.port(SERVER))
         self._connect_commands(m)
         self._connect_packets(m)
+        self._connect_links(m)
         self._connect_settings(m)
-        parts = [self.host, self.cutter, self.sequencer, self.sender, self.arrivals, self.server, self.lookup]
+        parts = [self.host, self.cutter, self.sequencer, self.links, self.sender, self.arrivals, self.server]
+        parts.append(self.lookup)
         if self.aperture is not None:
             parts.append(self.aperture)
-        clearing = [self.lookup, self.sequencer, self.server]
+        clearing = [self.lookup, self.sequencer, self.links, self.server]
         if self.aperture is not None:
             clearing.append(self.aperture)
         cleared = Cat(part.ready_next for part in clearing)
@@ -224,6 +231,27 @@ class RemoteAdapter(NicBlock):
             arrivals.release.eq(server.release),
         ]
 
+    def _connect_links(self, m):
+        links, sequencer, sender, server = self.links, self.sequencer, self.sender, self.server
+        wiring.connect(m, server.links, links.port)
+        m.d.comb += [
+            links.alone.eq((self.control & ALONE) != 0),
+            links.open.eq(self.open & (self.wdata < self.config.peers)),
+            links.open_peer.eq(self.wdata),
+            links.quiet.eq(sequencer.quiet & ~sender.requests & ~server.busy),
+            links.peer.eq(sender.link_peer),
+            sender.link.eq(links.named),
+            sender.own_boot.eq(links.own_boot),
+            server.own_session.eq(links.session),
+            server.own_boot.eq(links.own_boot),
+            sequencer.opening.eq(links.opening),
+            sequencer.opens.eq(links.opens),
+            sequencer.opened_peer.eq(links.opened_peer),
+            sequencer.again.eq(server.links.learn),
+            sequencer.left.eq(server.left),
+            sequencer.left_peer.eq(server.left_peer),
+        ]
+
     def _connect_settings(self, m):
         windows = Signal(data.ArrayLayout(BusWindow, self.config.processes))
         enable = Signal()
@@ -238,7 +266,15 @@ class RemoteAdapter(NicBlock):
             self.sender.route_peer.eq(self.peer),
             self.sender.route.eq(self.wdata),
             self.lookup.windows.eq(windows),
-            self.lost.eq(Cat(self.sequencer.lost_peer, Const(0, 23), self.sequencer.lost)),
+            self.lost.eq(
+                Cat(
+                    self.sequencer.lost_peer,
+                    self.links.session,
+                    Const(0, 18),
+                    self.links.opening,
+                    self.sequencer.lost,
+                )
+            ),
         ]
         with m.If(self.set_window & (self.owner < self.config.processes)):
             m.d.sync += windows[self.owner[:3]].eq(self.wdata[:5])

@@ -3,8 +3,10 @@
 from ..csr.declare import Access, Behavior, Counter, EventBit, Register, RegisterBlock
 
 ENABLE = 1 << 0  # of REMOTE_CONTROL
+ALONE = 1 << 1
 NUMBER_SHIFT = 8  # ... where the NIC's own number begins
 WINDOW_VALID = 1 << 4  # of REMOTE_WINDOW
+OPENING = 1 << 30  # of REMOTE_LOST
 RARE = 16  # bits of the counters of what goes wrong, and of misses
 
 REMOTE = RegisterBlock(
@@ -15,7 +17,8 @@ REMOTE = RegisterBlock(
             0x300,
             Access.BOTH,
             Behavior.STORAGE,
-            "Bit 0 enables the adapter; bits 8 to 15 are this NIC's number.",
+            "Bit 0 enables the adapter. Bit 1: this NIC was reset and its peers were not. Bits 8 to 15 are "
+            "this NIC's number.",
         ),
         Register(
             "REMOTE_TIMEOUT",
@@ -45,7 +48,16 @@ REMOTE = RegisterBlock(
             0x318,
             Access.RO,
             Behavior.VIEW,
-            "The number of the peer that was lost last; bit 31: one was.",
+            "The number of the peer that was lost last; bit 31: one was. Bits 8 to 11: the number of this "
+            "boot's first session. Bit 30: a session that was asked for has not begun.",
+        ),
+        Register(
+            "REMOTE_OPEN",
+            0x31C,
+            Access.BOTH,
+            Behavior.COMMAND,
+            "Begins a new session with the peer of this number, which is lost no more, once all requests "
+            "before have ended.",
         ),
     ),
     events=(

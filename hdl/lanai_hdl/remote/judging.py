@@ -8,7 +8,7 @@ from .packets import Op, Status, relaxed
 
 class Judging:
     """Methods of `PacketServer`. What they use of it: the packet `_packet`, its place `_order`, what
-    was found in memory `_found`, `_answers` that are expected, `_asked`, `_status`, `_result`."""
+    was found in memory `_found`, `links` with the peers, `_asked`, `_leaves`, `_status`, `_result`."""
 
     def _reply(self, m):
         packet, status = self._packet, self._status
@@ -26,19 +26,34 @@ class Judging:
             reply.offset.eq(Mux(packet.first.op == Op.ATOMIC, self._found.value[32:], packet.offset)),
             reply.length.eq(packet.size.length),
             reply.align.eq(packet.size.align),
+            reply.session.eq(packet.target.session),
+            reply.boot.eq(packet.size.boot),
+            reply.kept.eq(self._order.kept),
+            reply.keeps.eq(self._order.keeps),
         ]
 
     def _is_asked(self):
         """An open request of this sender waits for the packet, a reply, and no older one does, or it
         is RELAXED."""
         packet, entry = self._packet, self.answered.entry
-        in_turn = (self._answers.read(0)[1] == packet.first.sequence) | relaxed(entry.op, entry.atomic)
+        in_turn = (self.links.answered == packet.first.sequence) | relaxed(entry.op, entry.atomic)
         return (
             self.answered.open
+            & self._is_of_session()
             & (entry.peer == packet.first.source)
             & (entry.sequence == packet.first.sequence)
             & in_turn
         )
+
+    def _is_of_session(self):
+        """The packet, a reply, answers what this NIC sends in its session with that peer."""
+        answer, named = self._packet.answer, self.links.named
+        return (answer.session == named.session) & (answer.boot == named.boot)
+
+    def _says_other_boot(self):
+        packet = self._packet
+        says = (packet.first.op == Op.ACK) & (packet.answer.status == Status.SESSION)
+        return says & self._is_of_session()
 
     def _judge_reply(self, m):
         """Only what an open request of this sender waits for is taken: an ACK that a READ or ATOMIC
@@ -51,7 +66,11 @@ class Judging:
         wants_data = (entry.op == Op.READ) | (entry.op == Op.ATOMIC)
         refuses = (packet.answer.status != Status.OK) | ~wants_data
         m.d.comb += self.release.eq(1)
-        with m.If(~self._asked):
+        with m.If(self._leaves):
+            # Nothing was carried out of a session whose boot is not known yet: all is sent again.
+            unknown = self.links.named.boot == 0
+            m.d.comb += [self.links.learn.eq(unknown), self.left.eq(~unknown)]
+        with m.Elif(~self._asked):
             m.d.comb += self.stale.eq(1)
         with m.Elif((packet.first.op == Op.ACK) & refuses):
             m.d.comb += [self.resolve.eq(1), self.resolution.eq(packet.answer.status)]
@@ -80,6 +99,16 @@ class Judging:
             m.d.comb += self.no_room.eq(1)
         with m.Elif((self._order.place == Place.AHEAD) | ((self._order.place == Place.EARLY) & ~self._relaxed)):
             m.d.comb += self.ahead.eq(1)
+        with m.Elif(self._order.place == Place.ABROAD):
+            m.d.comb += [
+                self.ahead.eq(1),
+                self.replies.valid.eq(1),
+                self.replies.payload.status.eq(Status.SESSION),
+                self.replies.payload.reads.eq(0),
+                self.replies.payload.returns.eq(0),
+            ]
+        with m.Elif(self._order.place == Place.NEW):
+            m.d.comb += [self._order.renew.eq(1), self.release.eq(0)]
         with m.Elif(self._order.place == Place.DUPLICATE):
             m.d.comb += [
                 self.duplicate.eq(1),

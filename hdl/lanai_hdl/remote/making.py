@@ -3,6 +3,7 @@
 from amaranth import Mux, Signal
 
 from .entry import Entry
+from .links import Named
 from .lookup_port import LENGTH_BITS, Need
 from .packets import WIDE_BYTES, Op
 from .parts import Part, follow, values
@@ -19,7 +20,8 @@ class Making:
     `replies`, the packet is `reply`; else it is the request `entry`, number `index`. `op` and
     `part`, the kind of the packet and of the word to come. `reads`, its data come from host memory;
     `source` are the lower bits of their address. `stored_left` words come from a stream buffer.
-    `spoiled`, the host refused a word. `last_was_reply`, for whose turn it is.
+    `link`, what the request names. `spoiled`, the host refused a word. `last_was_reply`, for whose turn
+    it is.
     """
 
     def __init__(self):
@@ -34,10 +36,16 @@ class Making:
         self.spoiled = Signal()
         self.stored_left = Signal(LENGTH_BITS - 2)
         self.source = Signal(2)
+        self.link = Signal(Named)
 
-    def values(self, m, number, word):
-        """The value of each part, by part; `number` is the NIC's, `word` a command's."""
-        return values(m, number, word, self.entry, self.reply, self.replies, self.op, self.index)
+    def values(self, m, number, own_boot, word):
+        """The value of each part, by part; `number` and `own_boot` are the NIC's, `word` is a command's."""
+        return values(m, number, own_boot, word, self.link, self.entry, self.reply, self.replies, self.op, self.index)
+
+    def take_link(self, m, link):
+        """A packet has one `link` from its first word to its last, though that may change meanwhile."""
+        with m.If(self.part == Part.HEAD):
+            m.d.sync += self.link.eq(link)
 
     def next_part(self, m):
         """The part after this one."""

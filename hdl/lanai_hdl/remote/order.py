@@ -5,7 +5,7 @@ from amaranth.lib import data, enum, memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from .cleared import IN_BLOCK_RAM, ClearedMemory
-from .packets import WINDOW, SizeWord, Status
+from .packets import BOOT_BITS, SESSION_BITS, WINDOW, SizeWord, Status, newer
 from .parameters import RemoteParameters
 
 INDEX_BITS = (WINDOW - 1).bit_length()
@@ -13,13 +13,15 @@ OWNER_BITS = SizeWord.fields["process"].width
 OWNERS = 1 << OWNER_BITS  # processes of a NIC
 
 
-class Place(enum.Enum, shape=2):
+class Place(enum.Enum, shape=3):
     """Where a request stands among those of its sender."""
 
     NEXT = 0
     DUPLICATE = 1  # one of the last WINDOW that were carried out
-    AHEAD = 2  # one before it is missing, or it is older
+    AHEAD = 2  # one before it is missing, or it is older, or of an older session
     EARLY = 3  # one before it is missing; it is within WINDOW of that, and may be carried out if it is RELAXED
+    NEW = 4  # of a session that is not known yet
+    ABROAD = 5  # for another boot of this NIC
 
 
 class Outcome(data.Struct):
@@ -31,8 +33,10 @@ class Outcome(data.Struct):
 class Progress(data.Struct):
     """Of a sender's requests: the first that has not been carried out, and which of the next ones
     have been, a bit for each sequence number modulo `WINDOW`. `marked` has a bit for each of its
-    processes."""
+    processes. All of `session`, unless none is `known`."""
 
+    session: SESSION_BITS
+    known: 1
     expected: 16
     done: WINDOW
     marked: OWNERS
@@ -42,38 +46,57 @@ class ReceiveOrder(wiring.Component):
     """Each request takes effect once, and in its sender's order unless it is RELAXED: the next one, or
     an EARLY one, is carried out and then `accept`ed.
 
+    A request that is NEW is not carried out. `renew` begins its session, and the request is then
+    looked at once more. Requests of the sender's older sessions are AHEAD from then on.
+
     When the one that was missing has been carried out, `expected` moves on over those that have been
     before it, one a slot, while a request of that sender stands at `source`.
 
     Members
     -------
-    source, sequence : ``In``, of a request; `owner`: the process of `source` whose request it is
+    source, session, boot, sequence : ``In``, of a request; `owner`: the process of `source` whose
+        request it is
+    own_session, own_boot : ``In``, of this NIC. A peer of which no session is known is first taken to
+        be in the session of this number.
     catching_up : ``Out(1)``, `expected` of this sender moves on in this slot. Nothing is accepted then.
-    place, status : ``Out``, where it stands; of a DUPLICATE how it ended. In the next slot; of
-        `place` in the slot after one without `catching_up`.
+    place : ``Out``, where it stands, two slots after its number and one without `catching_up`, and in
+        the next slot after its `boot`
+    status : ``Out``, of a DUPLICATE how it ended. In the next slot.
+    keeps, kept : ``Out``, a session of this sender is known, and which. In the next slot.
     value : ``Out``, of a DUPLICATE the result of its sender's last ATOMIC. In the next slot; in the
         slot after `accept` it may be anything.
     marked : ``Out(1)``, `owner` is marked. In the next slot.
     mark, unmark : ``In(1)``, with `accept`: it is from now on, or no more
+    renew : ``In(1)``, the request is NEW: its session begins, with number 0
     accept : ``In(1)``, the request has been carried out and ended with `outcome`; `result` is kept
         with `atomic`
     ready, ready_next : ``Out(1)``, cleared since reset; so in the next slot
+
+    Attribute, for proofs: `now`, what is known of `source`.
     """
 
     def __init__(self, config: RemoteParameters):
         self.config = config
+        self.now = Signal(Progress)
         super().__init__(
             {
                 "source": In(8),
+                "session": In(SESSION_BITS),
+                "boot": In(BOOT_BITS),
+                "own_session": In(SESSION_BITS),
+                "own_boot": In(BOOT_BITS),
                 "sequence": In(16),
                 "owner": In(OWNER_BITS),  # not `process`: a class in SystemVerilog
                 "catching_up": Out(1),
                 "place": Out(Place),
                 "status": Out(Status),
+                "keeps": Out(1),
+                "kept": Out(SESSION_BITS),
                 "value": Out(64),
                 "marked": Out(1),
                 "mark": In(1),
                 "unmark": In(1),
+                "renew": In(1),
                 "accept": In(1),
                 "outcome": In(Status),
                 "atomic": In(1),
@@ -95,6 +118,7 @@ class ReceiveOrder(wiring.Component):
         for one, address in ((progress, self.source), (outcomes, recent)):
             m.d.comb += [one.read(0)[0].eq(address), one.write_addr.eq(address)]
         m.d.comb += [
+            self.now.eq(progress.read(0)[1]),
             self.ready.eq(progress.ready & outcomes.ready),
             self.ready_next.eq(progress.ready_next & outcomes.ready_next),
             result_read.addr.eq(self.source),
@@ -121,16 +145,30 @@ class ReceiveOrder(wiring.Component):
         ]
         carried_out = (behind <= WINDOW) | (before & done)
         missing = Mux(before, Place.EARLY, Place.AHEAD)
-        m.d.sync += self.place.eq(Mux(behind == 0, Place.NEXT, Mux(carried_out, Place.DUPLICATE, missing)))
+        within, same, later = Signal(Place), Signal(), Signal()  # the session that is known; in the next slot
+        known = Mux(now.known, now.session, self.own_session)
+        m.d.sync += [
+            within.eq(Mux(behind == 0, Place.NEXT, Mux(carried_out, Place.DUPLICATE, missing))),
+            same.eq(self.session == known),
+            later.eq(~now.known | newer(self.session, known)),
+            self.keeps.eq(now.known),
+            self.kept.eq(now.session),
+        ]
+        of_sender = Mux(same, within, Mux(later, Place.NEW, Place.AHEAD))
+        m.d.sync += self.place.eq(Mux(self.boot == self.own_boot, of_sender, Place.ABROAD))
 
     def _go_on(self, m, progress):
-        """What is kept of the sender changes: one more has been carried out, or `expected` moves on."""
+        """What is kept of the sender changes: one more has been carried out, `expected` moves on, or a
+        session begins."""
         now, after = progress.read(0)[1], progress.write_data
         first = Signal(WINDOW)
         m.d.comb += [
             first.eq(1 << now.expected[:INDEX_BITS]),
             self.catching_up.eq((now.done & first).any()),
-            progress.write_en.eq(self.accept | self.catching_up),
+            progress.write_en.eq(self.accept | self.renew | self.catching_up),
+            after.session.eq(Mux(self.catching_up, now.session, self.session)),
+            # Not 1: in Verilog, a constant bit of a word whose others are conditional is never driven.
+            after.known.eq(progress.write_en),
             after.expected.eq(now.expected + 1),
             after.done.eq(now.done & ~first),
             after.marked.eq(now.marked),
@@ -142,3 +180,5 @@ class ReceiveOrder(wiring.Component):
                 after.expected.eq(now.expected),
                 after.done.eq(now.done | (1 << self.sequence[:INDEX_BITS])),
             ]
+        with m.If(self.renew):
+            m.d.comb += [after.expected.eq(0), after.done.eq(0), after.marked.eq(0)]

@@ -13,6 +13,8 @@ MARK = 0xE  # upper half of the first byte of every packet; no packet of the fir
 FIRST_BYTES = tuple(range(MARK << 4, (MARK + 1) << 4))
 WINDOW = 16  # requests that may be outstanding, of all peers together
 MOST_PEERS = 256
+SESSION_BITS = 4
+BOOT_BITS = 4  # the lower bits of a boot's number, and a 1 above them; 0: not known
 REQUEST_WORDS = 4
 REPLY_WORDS = 2
 ATOMIC_BYTES, WIDE_BYTES = 4, 8  # what an ATOMIC may change
@@ -76,6 +78,7 @@ class Status(IntEnum):
     INVALID = 9  # a command that means nothing: unknown op, no such peer
     FULL = 10  # the FIFO has no room, or refuses since it had none
     BEFORE = 11  # a BOUND write before a CONDITIONAL record was refused
+    SESSION = 12  # of a packet only: the receiver is not in the boot that the request names
 
 
 class RequestWord(Word):
@@ -89,17 +92,19 @@ class RequestWord(Word):
 
 
 class TargetWord(Word):
-    """Second word of a request."""
+    """Second word of a request. `session` numbers the sessions of the sender."""
 
     key: 16
     exposure: 8  # of the target NIC
-    entry: 8  # of the sender's window; the reply repeats it
+    entry: 4  # of the sender's window; the reply repeats it
+    session: 4  # the reply repeats it
 
 
 class SizeWord(Word):
     """Third word of a request. The fourth is the byte offset in the exposure."""
 
-    length: 16  # bytes; 4 or 8 of an ATOMIC
+    length: 12  # bytes; 4 or 8 of an ATOMIC
+    boot: 4  # of the receiver, as the sender knows it; the reply repeats it
     align: 2  # of a READ: lower bits of the address that the data will be written to
     atomic: Atomic  # of a WRITE: `Order`, of an APPEND: `Condition`
     node: 8  # the NIC and the process whose command the request is part of
@@ -107,11 +112,16 @@ class SizeWord(Word):
 
 
 class ReplyWord(Word):
-    """Second word of a reply."""
+    """Second word of a reply. `own_boot` and below are what a sender learns from `Status.SESSION`."""
 
     status: Status
-    _reserved: 20
-    entry: 8
+    own_boot: 4  # of the NIC that replies
+    kept: 4  # the session of the request's sender that it knows
+    keeps: 1  # it knows one
+    _reserved: 7
+    boot: 4
+    entry: 4
+    session: 4
 
 
 def appends(op):
@@ -132,6 +142,17 @@ def conditional(op, atomic):
 def fails_bound(op, atomic, status):
     """Whether a request that ended so is a BOUND write that was refused, or has failed at its source."""
     return (op <= Op.WRITE) & atomic[1] & ((op == Op.NOP) | (status != Status.OK))
+
+
+def newer(session, other):
+    """Whether a session begins after another one of the same NIC: by at most half of all numbers."""
+    ahead = (session - other)[:SESSION_BITS]
+    return ahead.any() & ~ahead[-1]
+
+
+def boot_code(session: int) -> int:
+    """How packets name the boot whose first session has this number."""
+    return 1 << (BOOT_BITS - 1) | session % (1 << (BOOT_BITS - 1))
 
 
 def words_of(offset: int, length: int) -> int:

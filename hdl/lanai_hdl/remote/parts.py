@@ -27,9 +27,9 @@ class Part(enum.Enum, shape=4):
     TAIL = 12
 
 
-def values(m, number, command_word, entry, reply, replies, op, index):
-    """The value of each word but the data from memory. `number` is this NIC's, `command_word` a word
-    of the command."""
+def values(m, number, own_boot, command_word, link, entry, reply, replies, op, index):
+    """The value of each word but the data from memory. `number` and `own_boot` are this NIC's,
+    `command_word` is a word of the command, `link` what a request carries."""
     first, target, size, answer = (Signal(layout(word)) for word in (RequestWord, TargetWord, SizeWord, ReplyWord))
     m.d.comb += [
         first.mark.eq(MARK),
@@ -39,13 +39,20 @@ def values(m, number, command_word, entry, reply, replies, op, index):
         target.key.eq(entry.key),
         target.exposure.eq(entry.exposure),
         target.entry.eq(index),
+        target.session.eq(link.session),
         size.length.eq(entry.length),
+        size.boot.eq(link.boot),
         size.align.eq(entry.local_offset[:2]),
         size.atomic.eq(entry.atomic),
         size.node.eq(number),
         size.process.eq(entry.buffer >> COMMAND_BITS),
         answer.status.eq(reply.status),
+        answer.own_boot.eq(own_boot),
+        answer.kept.eq(reply.kept),
+        answer.keeps.eq(reply.keeps),
+        answer.boot.eq(reply.boot),
         answer.entry.eq(reply.entry),
+        answer.session.eq(reply.session),
     ]
     return {
         Part.FIRST: first.as_value(),

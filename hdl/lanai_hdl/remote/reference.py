@@ -2,7 +2,8 @@
 parameters and formats.
 
 Wires lose nothing here and nothing takes time: each command is carried out at once. What faults on
-the wire do to the gateware must not show in anything that this model tells.
+the wire do to the gateware must not show in anything that this model tells. Which peers are lost it
+is told.
 """
 
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ from typing import Literal
 from ..machine import PAGE_SIZE
 from .fifo import CONTROL_BYTES, CONTROL_FIELDS, COUNT_BITS, RECORD_HEADER, RingWord, TailWord, after, record_bytes
 from .lookup_port import Need
-from .packets import ATOMIC_BYTES, WIDE_BYTES, Atomic, Condition, Op, Order, SizeWord, Status, word
+from .packets import ATOMIC_BYTES, WIDE_BYTES, Atomic, Condition, Op, Order, SizeWord, Status, boot_code, word
 from .parameters import RemoteParameters
 from .tables import DIRECTORY_PAGES, EXPOSURES, NIBBLE, PAGE_BITS, DirectoryWord
 
@@ -106,6 +107,8 @@ class ReferenceNic:
     stored: dict[int, Status] = field(default_factory=dict)  # a failure since a process's last NOP
     marked: set[tuple[int, int]] = field(default_factory=set)  # NICs and processes of which a BOUND write was refused
     signals: int = 0  # records that interrupt the host
+    lost: set[int] = field(default_factory=set)  # NICs with which no session is open
+    boot: int = boot_code(1)  # as packets to this NIC name it
 
     def lookup(
         self, owner: int, number: int, need: Need, key: int, offset: int, length: int
@@ -187,6 +190,8 @@ def _through(
     if mapped is None or mapped.peer >= here.config.peers:
         return Status.INVALID, here, 0
     there, at = nics[mapped.peer], mapped.page * PAGE_SIZE + offset
+    if mapped.peer in here.lost:
+        return Status.LOST, there, 0
     owner, number = divmod(mapped.exposure, EXPOSURES)
     status, address, _ = there.lookup(owner, number, need, mapped.key, at, length)
     return status, there, address
@@ -213,6 +218,8 @@ def run(nics: Mapping[int, ReferenceNic], source: int, process: int, command: Re
         return Status.INVALID, 0
     if (command.op is Op.ATOMIC and command.offset % atomic_bytes(command)) or (appends and command.offset % 4):
         return Status.ALIGNMENT, 0
+    if command.peer in nics[source].lost and (command.length or command.op is Op.ATOMIC):
+        return Status.LOST, 0
     if command.op is Op.ATOMIC:
         return _atomic(nics[command.peer], command)
     worst = Status.OK
@@ -298,7 +305,15 @@ def _append(there: ReferenceNic, sender: tuple[int, int], command: ReferenceComm
     if status is not Status.OK:
         return status
     node, process = sender
-    size = word(SizeWord, length=len(data), align=local % 4, atomic=command.field, node=node, process=process)
+    size = word(
+        SizeWord,
+        length=len(data),
+        boot=there.boot,
+        align=local % 4,
+        atomic=command.field,
+        node=node,
+        process=process,
+    )
     header = size.to_bytes(4, "big") + command.offset.to_bytes(4, "big")
     if not there.write(address, header + data):
         return Status.BUS

@@ -3,11 +3,12 @@
 from amaranth.lib import data
 
 from .lookup_port import LENGTH_BITS
-from .packets import Status
+from .packets import BOOT_BITS, SESSION_BITS, Status
 
 
 class Reply(data.Struct):
-    """An answer to request `sequence`, entry `entry` of `peer`'s window: `status` alone, or data.
+    """An answer to request `sequence` of `session`, entry `entry` of `peer`'s window: `status` alone, or
+    data. `boot`, `kept` and `keeps` are those of `ReplyWord`.
 
     With `reads` the data are `length` bytes of an exposure. With `returns` they are a number of
     `length` bytes: `value`, and of 64 bits the upper half in `offset`.
@@ -25,3 +26,7 @@ class Reply(data.Struct):
     offset: 32
     length: LENGTH_BITS
     align: 2
+    session: SESSION_BITS
+    boot: BOOT_BITS
+    kept: SESSION_BITS
+    keeps: 1

@@ -9,9 +9,10 @@ from ..config import NicConfig
 from ..host_bus.ports import BurstPort
 from ..host_dma.aligner import Aligner
 from ..link.flit import Flit, Kind
+from .links import Named
 from .lookup_port import LookupPort
 from .making import Making
-from .packets import Op, Status, appends
+from .packets import BOOT_BITS, Op, Status, appends
 from .parameters import RemoteParameters
 from .parts import Part
 from .reads import AllowedReads
@@ -36,10 +37,10 @@ class PacketSender(wiring.Component):
 
     Members: `replies`; `send`, `sent`, `void`, `void_status`, `voided` as `Sequencer` has them;
     `words`, of commands; `stored_word`, word `stored` of the stream buffers, in the next slot;
-    `lookup`; `bus`; `o`; `number`, this NIC's; `enable`; `route_write` of
-    `route` for `route_peer`; events of a slot: `requested`, `replied`, `refused` (a reply that
-    became a refusal), `failed` (a request that became a NOP); `busy` while a packet is made;
-    `idle`.
+    `lookup`; `bus`; `o`; `number` and `own_boot`, this NIC's; `link`, what a request to `link_peer`
+    names; `enable`; `route_write` of `route` for `route_peer`; events of a slot: `requested`,
+    `replied`, `refused` (a reply that became a refusal), `failed` (a request that became a NOP);
+    `busy` while a packet is made, `requests` while that is a request; `idle`.
     """
 
     def __init__(self, nic: NicConfig, config: RemoteParameters):
@@ -60,6 +61,9 @@ class PacketSender(wiring.Component):
                 "bus": Out(BurstPort()),
                 "o": Out(stream.Signature(Flit)),
                 "number": In(8),
+                "own_boot": In(BOOT_BITS),
+                "link_peer": Out(8),
+                "link": In(Named),
                 "enable": In(1),
                 "route_write": In(1),
                 "route_peer": In(8),
@@ -69,6 +73,7 @@ class PacketSender(wiring.Component):
                 "refused": Out(1),
                 "failed": Out(1),
                 "busy": Out(1),
+                "requests": Out(1),
                 "idle": Out(1),
             }
         )
@@ -98,14 +103,17 @@ class PacketSender(wiring.Component):
             self.words.buffer.eq(making.entry.buffer),
             self.void_status.eq(self.lookup.status),
             self.lookup.wanted.eq(1),
+            self.link_peer.eq(making.entry.peer),
+            self.requests.eq(self.busy & ~making.replies),
         ]
+        making.take_link(m, self.link)
         # HEAD may follow on TAKE at once, so the route is read before `entry` is there.
         route = self._route(m, routes, Mux(making.replies, making.reply.peer, self.sent.entry.peer))
         making.ask(m, self.lookup)
         making.load(m, aligner, self.bus.read)
         out = Signal(Flit)
         m.d.comb += flits.i.payload.eq(out)
-        words = making.values(m, self.number, self.words.data)
+        words = making.values(m, self.number, self.own_boot, self.words.data)
         after = making.next_part(m)
         self._ask_for_word(m, making.part)
 

@@ -36,7 +36,8 @@ class Sequencer(wiring.Component):
     Requests to one peer have consecutive sequence numbers. The receiver carries out only the
     request that it expects next, so one that is lost takes those behind it along: after `timeout`
     slots without an answer or a packet, all that are not answered are sent again, oldest first.
-    After `retries` such rounds the oldest one's peer is lost, and all requests to it end so.
+    After `retries` such rounds the oldest one's peer is lost, and all requests to it end so. A peer
+    that has left the session is lost at once. It is lost until a session with it opens.
 
     A receiver answers a repeated READ with what the memory holds by then, and keeps one result of
     an ATOMIC. So nothing but another READ is admitted while a READ is outstanding, and nothing
@@ -58,6 +59,10 @@ class Sequencer(wiring.Component):
     ended, oldest, oldest_status : the oldest request has ended; `retire` removes it
     timeout, retries : ``In``; `expired`, a slot's event
     lost_now, lost_peer, lost : a peer is lost in this slot; the last one lost, and that one was
+    again : ``In(1)``, all that are not answered are sent again now
+    left, left_peer : ``In``, that peer has left the session
+    opening : ``In(1)``, no request is admitted; `quiet`: none is outstanding
+    opens, opened_peer : ``In``, a session with that peer begins; none is outstanding
     ready, ready_next, idle : ``Out(1)``
     """
 
@@ -84,6 +89,13 @@ class Sequencer(wiring.Component):
                 "lost_now": Out(1),
                 "lost_peer": Out(8),
                 "lost": Out(1),
+                "again": In(1),
+                "left": In(1),
+                "left_peer": In(8),
+                "opening": In(1),
+                "quiet": Out(1),
+                "opens": In(1),
+                "opened_peer": In(8),
                 "ready": Out(1),
                 "ready_next": Out(1),
                 "idle": Out(1),
@@ -112,6 +124,7 @@ class Sequencer(wiring.Component):
             empty.eq(head == tail),
             self.ready.eq(sequences.ready),
             self.ready_next.eq(sequences.ready_next),
+            self.quiet.eq(empty),
             self.idle.eq(empty & ~self.i.valid),
         ]
         self._admit(m, writes, sequences, head, done, void, status, room, empty)
@@ -136,6 +149,7 @@ class Sequencer(wiring.Component):
             with m.If(~void.bit_select(self.answered.index, 1)):
                 m.d.sync += status[self.answered.index].eq(self.resolution)
         self._repeat(m, send, tail, gone, empty)
+        self._lose_and_open(m, gone)
         with m.If(self.retire):
             m.d.sync += tail.eq(tail + 1)
             with m.If(send == tail):  # it ended before it was sent
@@ -152,11 +166,11 @@ class Sequencer(wiring.Component):
         takes = self.i.valid & self.i.ready
         m.d.comb += [
             is_relaxed.eq(relaxed(new.entry.op, new.entry.atomic)),
-            self.i.ready.eq(room & self.ready & (empty | ~(alone | other_order))),
+            self.i.ready.eq(room & self.ready & ~self.opening & (empty | ~(alone | other_order))),
             address.eq(new.entry.peer),
-            sequences.write_addr.eq(address),
-            sequences.write_data.eq(sequence + 1),
-            sequences.write_en.eq(takes & ~new.ended),
+            sequences.write_addr.eq(Mux(self.opens, self.opened_peer, address)),
+            sequences.write_data.eq(Mux(self.opens, 0, sequence + 1)),
+            sequences.write_en.eq(self.opens | (takes & ~new.ended)),
         ]
         for write in writes:
             m.d.comb += [
@@ -185,7 +199,7 @@ class Sequencer(wiring.Component):
         m.d.comb += [
             read.addr.eq(at),
             self.oldest.eq(read.data),
-            lost.eq(gone.bit_select(self.oldest.peer[: (self.config.peers - 1).bit_length()], 1)),
+            lost.eq(self._of_peer(gone, self.oldest.peer)),
             self.ended.eq(~empty & (oldest_done | lost)),
             self.oldest_status.eq(Mux(oldest_done, status[at], Status.LOST)),
         ]
@@ -202,7 +216,7 @@ class Sequencer(wiring.Component):
     def _repeat(self, m, send, tail, gone, empty):
         waited, rounds = Signal(24), Signal(8)
         progress = Signal()
-        m.d.comb += progress.eq(self.resolve | self.retire | empty)
+        m.d.comb += progress.eq(self.resolve | self.retire | self.again | empty)
         with m.If(progress):
             m.d.sync += rounds.eq(0)
         with m.If(progress | (self.send.valid & self.send.ready)):
@@ -213,11 +227,21 @@ class Sequencer(wiring.Component):
                 m.d.comb += self.expired.eq(1)
                 m.d.sync += [waited.eq(0), rounds.eq(rounds + 1)]
                 with m.If(rounds == self.retries):
-                    m.d.comb += self.lost_now.eq(1)
-                    m.d.sync += [
-                        gone.bit_select(self.oldest.peer[: (self.config.peers - 1).bit_length()], 1).eq(1),
-                        self.lost_peer.eq(self.oldest.peer),
-                        self.lost.eq(1),
-                    ]
+                    self._lose(m, gone, self.oldest.peer)
                 with m.Else():
                     m.d.sync += send.eq(tail)
+        with m.If(self.again):
+            m.d.sync += send.eq(tail)
+
+    def _lose_and_open(self, m, gone):
+        with m.If(self.left & ~self._of_peer(gone, self.left_peer)):
+            self._lose(m, gone, self.left_peer)
+        with m.If(self.opens):
+            m.d.sync += self._of_peer(gone, self.opened_peer).eq(0)
+
+    def _lose(self, m, gone, peer):
+        m.d.comb += self.lost_now.eq(1)
+        m.d.sync += [self._of_peer(gone, peer).eq(1), self.lost_peer.eq(peer), self.lost.eq(1)]
+
+    def _of_peer(self, bits, peer):
+        return bits.bit_select(peer[: (self.config.peers - 1).bit_length()], 1)

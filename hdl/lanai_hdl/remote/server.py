@@ -17,10 +17,11 @@ from .entry import Entry
 from .fifo import CONTROL_FIELDS
 from .fifo_words import FifoWords
 from .judging import Judging
+from .links import LinkPort
 from .lookup_port import OFFSET_BITS, LookupPort
 from .moving import Moving
 from .order import ReceiveOrder
-from .packets import REQUEST_WORDS, Op, Status, conditional, fails_bound, relaxed
+from .packets import BOOT_BITS, REQUEST_WORDS, SESSION_BITS, Op, Status, conditional, fails_bound, relaxed
 from .parameters import RemoteParameters
 from .reply import Reply
 from .sequencer import EntryRead
@@ -45,7 +46,10 @@ class PacketServer(Judging, Moving, Ending, wiring.Component):
     full, words, arriving, come, release, index, word : of `Arrivals`
     lookup, bus : its ways to host memory
     replies : ``Out(stream)``
-    answered, resolve, resolution, ended, oldest, oldest_status, retire : of `Sequencer`
+    answered, resolve, resolution, ended, oldest, oldest_status, retire, left, left_peer : of
+        `Sequencer`; its `again` is `links.learn`
+    links : of `Links`
+    own_session, own_boot : ``In``, of this NIC
     command : ``Out(CommandRead())``; ``free``, ``freed``: the command of this buffer has ended
     failing : ``Out(1)``, of the requests of the oldest command of process `owner` one has been refused;
         within the slot
@@ -73,6 +77,11 @@ class PacketServer(Judging, Moving, Ending, wiring.Component):
                 "oldest": In(Entry),
                 "oldest_status": In(Status),
                 "retire": Out(1),
+                "left": Out(1),
+                "left_peer": Out(8),
+                "links": Out(LinkPort()),
+                "own_session": In(SESSION_BITS),
+                "own_boot": In(BOOT_BITS),
                 "command": Out(CommandRead()),
                 "free": Out(1),
                 "freed": Out(BUFFER_BITS),
@@ -93,7 +102,6 @@ class PacketServer(Judging, Moving, Ending, wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.order = self._order = ReceiveOrder(self.config)
-        m.submodules.answers = self._answers = ClearedMemory(16, self.config.peers)
         m.submodules.worst = self._worst = ClearedMemory(Status, self.config.processes, reads=2)
         m.submodules.found = self._found = FoundNumber()
         m.submodules.unit = self._unit = AtomicUnit()
@@ -131,6 +139,7 @@ class PacketServer(Judging, Moving, Ending, wiring.Component):
         self._little = Signal()  # of the exposure that an ATOMIC changes
         self._signals = Signal()  # of the exposure that is accessed
         self._asked = Signal()  # an open request waited for the packet, a reply, in the slot before
+        self._leaves = Signal()  # the packet, a reply, says that its sender is not in the session's boot
         self._newest = Signal()  # the packet, a reply, answers no older request than the last one did
         self._relaxed = Signal()  # the packet, a request, may take effect out of turn
         self._catching_up = Signal()  # of the order, in the slot before: the packet's place does not stand yet
@@ -142,16 +151,23 @@ class PacketServer(Judging, Moving, Ending, wiring.Component):
 
     def _connect(self, m):
         """Packet and command to the units that work on them."""
-        packet, order, answers = self._packet, self._order, self._answers
+        packet, order, links = self._packet, self._order, self.links
         found, unit, written = self._found, self._unit, self._written
         first = packet.first
         m.d.comb += [
-            self.ready_next.eq(order.ready_next & answers.ready_next & self._worst.ready_next),
-            answers.read(0)[0].eq(first.source),
-            answers.write_addr.eq(first.source),
-            answers.write_data.eq(first.sequence + 1),
-            answers.write_en.eq(self.resolve & self._newest),
+            self.ready_next.eq(order.ready_next & self._worst.ready_next),
+            links.source.eq(first.source),
+            links.sequence.eq(first.sequence),
+            links.answer.eq(self.resolve & self._newest),
+            links.boot.eq(packet.answer.own_boot),
+            links.kept.eq(packet.answer.kept),
+            links.keeps.eq(packet.answer.keeps),
+            self.left_peer.eq(first.source),
             order.source.eq(first.source),
+            order.session.eq(packet.target.session),
+            order.boot.eq(packet.size.boot),
+            order.own_session.eq(self.own_session),
+            order.own_boot.eq(self.own_boot),
             order.sequence.eq(first.sequence),
             order.owner.eq(packet.size.process),
             order.outcome.eq(self._status),
@@ -245,8 +261,8 @@ class PacketServer(Judging, Moving, Ending, wiring.Component):
             late = packet.appends & (self._step == Step.RECORD) & self._append.full
             m.d.comb += self.lookup.start.eq(packet.accesses(self.config, answers.entry) & ~late)
             m.d.sync += [well_formed.eq(sound & self.enable), looks.eq(self.lookup.start), self._turn.eq(1)]
-            m.d.sync += self._asked.eq(self._is_asked())
-            m.d.sync += self._newest.eq(~(packet.first.sequence - self._answers.read(0)[1])[15])
+            m.d.sync += [self._asked.eq(self._is_asked()), self._leaves.eq(self._says_other_boot())]
+            m.d.sync += self._newest.eq(~(packet.first.sequence - self.links.answered)[15])
             m.d.sync += self._relaxed.eq(relaxed(packet.first.op, packet.size.atomic))
             self._tell_tail(m)
             m.next = "JUDGE"

@@ -1,10 +1,20 @@
 """The driver of the NIC's remote-memory adapter: what a process exposes, and its commands."""
 
-from .boot import boot
+from .boot import boot, reopen
 from .exposures import Exposure
 from .memory import RemoteMemory
 from .operation import RemoteError, RemoteOperation
 from .signals import Signal, SignalQueue
 from .token import Token
 
-__all__ = ["Exposure", "RemoteError", "RemoteMemory", "RemoteOperation", "Signal", "SignalQueue", "Token", "boot"]
+__all__ = [
+    "Exposure",
+    "RemoteError",
+    "RemoteMemory",
+    "RemoteOperation",
+    "Signal",
+    "SignalQueue",
+    "Token",
+    "boot",
+    "reopen",
+]

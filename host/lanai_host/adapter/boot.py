@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from lanai_hdl.errors import UserError
 from lanai_hdl.machine import REGISTERS_HOST
 from lanai_hdl.remote.config import Remote
-from lanai_hdl.remote.csr import ENABLE, NUMBER_SHIFT, REMOTE, WINDOW_VALID
+from lanai_hdl.remote.csr import ALONE, ENABLE, NUMBER_SHIFT, OPENING, REMOTE, WINDOW_VALID
 
 from ..bus.base import Bus
 
@@ -34,6 +34,7 @@ async def boot(
     *,
     timeout: int = TIMEOUT,
     retries: int = RETRIES,
+    alone: bool = False,
 ) -> None:
     """Enable the adapter of a NIC that has been reset, or never used.
 
@@ -42,6 +43,8 @@ async def boot(
         routes: for each NIC that this one may reach, what the head of a packet carries.
         timeout: slots without an answer until requests are sent again.
         retries: how often that is done until the peer is lost.
+        alone: its peers were not reset with it, and may have been reset more often or less often. They
+            lose this NIC until they `reopen`.
 
     Raises:
         UserError: a number that the adapter was not built for.
@@ -60,4 +63,20 @@ async def boot(
         await bus.write(register("REMOTE_PROCESS"), process)
         await bus.write(register("REMOTE_WINDOW"), WINDOW_VALID | (process + 1) * WINDOW >> 28)
     await bus.write(register("REMOTE_TIMEOUT"), timeout | retries << 24)
-    await bus.write(register("REMOTE_CONTROL"), ENABLE | number << NUMBER_SHIFT)
+    await bus.write(register("REMOTE_CONTROL"), ENABLE | alone * ALONE | number << NUMBER_SHIFT)
+
+
+async def reopen(bus: Bus, config: Remote, peer: int) -> None:
+    """Begin a new session with a NIC that was lost: it was reset, or its cable was out.
+
+    Returns once all that was under way has ended, to whatever NIC. What is begun later belongs to the
+    new session. All processes should have seen the ends of what they had begun to that NIC.
+
+    Raises:
+        UserError: a number that the adapter was not built for.
+    """
+    if not 0 <= peer < config.peers:
+        raise UserError(f"NIC {peer!r} must be from 0 to {config.peers - 1} (Remote.peers)")
+    await bus.write(register("REMOTE_OPEN"), peer)
+    while await bus.read(register("REMOTE_LOST")) & OPENING:
+        pass

@@ -22,6 +22,7 @@ from .stored import StoredTrace
 
 AGAIN_WITHIN = 1024  # requests to a node: so much later equal words are those of another request
 Words = Sequence[Sequence[int]]
+Number = tuple[int, int]  # of a request to a NIC: its session and sequence number
 
 
 def attribute(trace: StoredTrace, vocabulary: Commands, messages: Any, packets: Any, headers: Any) -> None:
@@ -53,8 +54,8 @@ def _rank(trace: StoredTrace, node: int, process: int | None) -> int:
     return ranks[process] if process is not None and process < len(ranks) else -1
 
 
-def _requests(packets: Any, words: Words) -> Iterator[tuple[Request, int]]:
-    """Requests that bear on messages, and their sequence numbers."""
+def _requests(packets: Any, words: Words) -> Iterator[tuple[Request, Number]]:
+    """Requests that bear on messages, and their numbers."""
     rows = np.flatnonzero(
         np.isin(packets["kind"], (Op.WRITE, *APPENDS))
         & (packets["from_rank"] >= 0)
@@ -68,42 +69,44 @@ def _requests(packets: Any, words: Words) -> Iterator[tuple[Request, int]]:
         place, length = TargetWord.from_bits(first[1]), int(SizeWord.from_bits(first[2]).length)
         data = tuple(first[REQUEST_WORDS : REQUEST_WORDS + -(-length // 4)])
         where = int(packet["target"]), int(place.exposure), int(place.key), first[3]
-        yield Request(row, int(word.op), pair, *where, length, data), int(word.sequence)
+        yield Request(row, int(word.op), pair, *where, length, data), (int(place.session), int(word.sequence))
 
 
 def _served(packets: Any, words: Words) -> tuple[list[Request], list[tuple[int, int]]]:
     """Each request once. Rows that were sent again, each with that of the first time."""
     replies = _Replies(packets, words)
-    last: dict[tuple[int, int, int], tuple[int, int]] = {}  # row and count, by both nodes and sequence
+    last: dict[tuple[int, int, Number], tuple[int, int]] = {}  # row and count, by both nodes and number
     count: dict[tuple[int, int], int] = defaultdict(int)
     served: list[Request] = []
     again: list[tuple[int, int]] = []
-    for request, sequence in _requests(packets, words):
+    for request, asked in _requests(packets, words):
         packet = packets[request.row]
         nodes = int(packet["source"]), request.node
         count[nodes] += 1
-        row, number = last.get((*nodes, sequence), (-1, 0))
+        row, number = last.get((*nodes, asked), (-1, 0))
         if row >= 0 and words[row] == words[request.row] and count[nodes] - number < AGAIN_WITHIN:
             again.append((request.row, row))
             continue
-        last[*nodes, sequence] = request.row, count[nodes]
-        served.append(request._replace(taken=replies.status(packet, sequence) == Status.OK))
+        last[*nodes, asked] = request.row, count[nodes]
+        served.append(request._replace(taken=replies.status(packet, asked) == Status.OK))
     return served, again
 
 
 class _Replies:
-    """How requests ended, by both nodes and sequence number."""
+    """How requests ended, by both nodes and number."""
 
     def __init__(self, packets: Any, words: Words) -> None:
-        self._found: dict[tuple[int, int, int], deque[tuple[int, int]]] = defaultdict(deque)
+        self._found: dict[tuple[int, int, Number], deque[tuple[int, int]]] = defaultdict(deque)
         for packet, first in zip(packets, words, strict=True):
             if packet["kind"] == Op.ACK and packet["fault"] != Fault.EXTRA:
-                key = int(packet["target"]), int(packet["source"]), int(RequestWord.from_bits(first[0]).sequence)
-                self._found[key].append((int(packet["head"]), int(ReplyWord.from_bits(first[1]).status)))
+                answer = ReplyWord.from_bits(first[1])
+                number = int(answer.session), int(RequestWord.from_bits(first[0]).sequence)
+                found = self._found[int(packet["target"]), int(packet["source"]), number]
+                found.append((int(packet["head"]), int(answer.status)))
 
-    def status(self, packet: Any, sequence: int) -> int:
+    def status(self, packet: Any, number: Number) -> int:
         """Of the request that this packet is; OK if the trace ends before its reply."""
-        replies = self._found[int(packet["source"]), int(packet["target"]), sequence]
+        replies = self._found[int(packet["source"]), int(packet["target"]), number]
         while replies and replies[0][0] <= packet["head"]:
             replies.popleft()
         return replies[0][1] if replies else Status.OK

@@ -3,17 +3,18 @@ packets on the other."""
 
 from collections import deque
 
-from amaranth import Cat, Module, Signal
+from amaranth import Cat, Module, ResetInserter, Signal
 
 from lanai_hdl.bfm import Bench
 from lanai_hdl.bfm.kept import SIMULATIONS
 from lanai_hdl.config import NicConfig
+from lanai_hdl.control.control import RESET_SLOTS
 from lanai_hdl.link.deframer import PartKind
 from lanai_hdl.link.flit import Kind
 from lanai_hdl.remote.block import RemoteAdapter
 from lanai_hdl.remote.config import Remote
-from lanai_hdl.remote.csr import ENABLE, NUMBER_SHIFT, WINDOW_VALID
-from lanai_hdl.remote.packets import Atomic, Op, Status, word
+from lanai_hdl.remote.csr import ALONE, ENABLE, NUMBER_SHIFT, OPENING, WINDOW_VALID
+from lanai_hdl.remote.packets import Atomic, Op, Status, boot_code, word
 from lanai_hdl.remote.tables import (
     FLAG_AT,
     FLAG_BYTES,
@@ -33,6 +34,7 @@ SMALL = Remote(processes=2, peers=4, pages=8, payload=64, answers=2)
 NIC = NicConfig(sram_size=4096, blocks=(SMALL,))
 PAGE = 4096
 KEY = 0x1234
+SESSION, BOOT = 1, boot_code(1)  # of an adapter that was reset once
 ROUTE = 0x82000000  # to peer 0, and one more to each peer after it
 MASK = 0xFFFFFFFF
 ALL = {"read": 1, "write": 1, "atomic": 1}
@@ -53,9 +55,11 @@ class Side:
         self.pages = {0x10000 + n: bytearray(PAGE) for n in range(4)}
         self.sent, self.arriving, self.reads = [], deque(), []
         self.routes = []  # of all packets that were begun
+        self.sent_along = []  # the routes of those in `sent`
         self.counts = dict.fromkeys((one.counter.name for one in self.dut.counts()), 0)
         self.events = []  # as they were raised, each with the host's memory at that time
         self.stop = False
+        self.resets = Signal()  # `play` replaces it too
         self._tag = 0
 
     # The host's memory.
@@ -71,6 +75,8 @@ class Side:
             context.set(bus.burst.ready, 0)
             for address in range(burst.word * 4, (burst.word + burst.words) * 4, 4):
                 await (self._write(context, address) if burst.write else self._read(context, address))
+                if context.get(self.resets):
+                    break
 
     async def _read(self, context, address):
         bus, page = self.dut.bus, self.pages.get(address // PAGE)
@@ -78,7 +84,7 @@ class Side:
         data = 0xDEADDEAD if page is None else int.from_bytes(page[address % PAGE :][:4], "big")
         context.set(bus.read.payload, {"data": data, "error": page is None})
         context.set(bus.read.valid, 1)
-        while not (await context.tick().sample(bus.read.ready))[2]:
+        while not (await context.tick().sample(bus.read.ready))[2] and not context.get(self.resets):
             pass
         context.set(bus.read.valid, 0)
 
@@ -86,9 +92,11 @@ class Side:
         bus, page = self.dut.bus, self.pages.get(address // PAGE)
         context.set(bus.write.ready, 1)
         valid = 0
-        while not valid:
+        while not valid and not context.get(self.resets):
             _, _, valid, word = await context.tick().sample(bus.write.valid, bus.write.payload)
         context.set(bus.write.ready, 0)
+        if not valid:
+            return
         for lane, byte in enumerate(word.data.to_bytes(4, "big")):
             if page is not None and word.be >> (3 - lane) & 1:
                 page[address % PAGE + lane] = byte
@@ -115,7 +123,7 @@ class Side:
         while True:
             context.set(out.ready, not self.stop)
             _, _, valid, ready, flit = await context.tick().sample(out.valid, out.ready, out.payload)
-            if not (valid and ready):
+            if not (valid and ready) or context.get(self.resets):
                 continue
             if flit.kind == Kind.HEAD:
                 words = []
@@ -124,6 +132,7 @@ class Side:
                 words.append(flit.data)
             elif not flit.data & 1:
                 self.sent.append(words)
+                self.sent_along.append(self.routes[-1])
 
     async def receives(self, context):
         """Gives what is in `arriving`: (words, bad_crc, truncated)."""
@@ -137,9 +146,11 @@ class Side:
             for part in (*parts, {"kind": PartKind.END, "bad_crc": bad_crc, "truncated": truncated}):
                 context.set(port.payload, {"data": 0, "bad_crc": 0, "truncated": 0, **part})
                 context.set(port.valid, 1)
-                while not (await context.tick().sample(port.ready))[2]:
+                while not (await context.tick().sample(port.ready))[2] and not context.get(self.resets):
                     pass
                 context.set(port.valid, 0)
+                if context.get(self.resets):  # the rest of the packet is nothing
+                    break
 
     def arrive(self, words, *, bad_crc=0, truncated=0):
         self.arriving.append((words, bad_crc, truncated))
@@ -186,9 +197,29 @@ class Side:
         context.set(window.request, 0)
         return context.get(window.rdata), waited
 
-    async def boot(self, context):
+    async def reset(self, context):
+        """As CONTROL.RESET does it; the registers that boot writes are cleared."""
+        context.set(self.resets, 1)
+        for signal in (self.dut.control, self.dut.window.request):
+            context.set(signal, 0)
+        for _ in range(RESET_SLOTS):
+            await context.tick()
+        context.set(self.resets, 0)
+        await context.tick()  # or the next one would be the same reset
+
+    async def open_session(self, context, peer):
+        """A new session with a peer that was lost, once it has begun."""
+        context.set(self.dut.wdata, peer)
+        context.set(self.dut.open, 1)
+        await context.tick()
+        context.set(self.dut.open, 0)
+        await context.tick()
+        while context.get(self.dut.lost) & OPENING:
+            await context.tick()
+
+    async def boot(self, context, *, alone=False):
         dut = self.dut
-        context.set(dut.control, ENABLE | self.number << NUMBER_SHIFT)
+        context.set(dut.control, ENABLE | alone * ALONE | self.number << NUMBER_SHIFT)
         context.set(dut.timeout, self.timeout | self.retries << 24)
         await self._boot_process(context, 0)
         context.set(dut.set_route, 1)
@@ -276,10 +307,11 @@ class Simulated:
 
     def __init__(self, sides, slots):
         self.duts = [side.dut for side in sides]
+        self.resets = [Signal(name=f"reset_{n}") for n in range(len(sides))]
         self.seen = []
         top = Module()
-        for n, dut in enumerate(self.duts):
-            top.submodules[f"side_{n}"] = dut
+        for n, (dut, reset) in enumerate(zip(self.duts, self.resets, strict=True)):
+            top.submodules[f"side_{n}"] = ResetInserter(reset)(dut)
             events = [Cat(one.signal for one in events) for events in (dut.counts(), dut.raises())]
             self.seen.append([Signal(len(bits), name=f"seen_{n}_{at}") for at, bits in enumerate(events)])
             top.d.comb += [seen.eq(bits) for seen, bits in zip(self.seen[-1], events, strict=True)]
@@ -291,8 +323,8 @@ def play(sides, script, *, slots=30_000, wire=None):
     between them."""
     simulated = SIMULATIONS.take(tuple(side.config for side in sides), slots, lambda: Simulated(sides, slots))
     bench = simulated.bench
-    for side, dut, seen in zip(sides, simulated.duts, simulated.seen, strict=True):
-        side.dut, (side.happened, side.raised) = dut, seen
+    for side, dut, reset, seen in zip(sides, simulated.duts, simulated.resets, simulated.seen, strict=True):
+        side.dut, side.resets, (side.happened, side.raised) = dut, reset, seen
     for side in sides:
         for model in (side.memory, side.transmits, side.receives, side.counting, side.watching):
             bench.add_background(model)
@@ -302,4 +334,4 @@ def play(sides, script, *, slots=30_000, wire=None):
     bench.run()
 
 
-__all__ = ["ALL", "KEY", "NIC", "PAGE", "ROUTE", "SMALL", "Atomic", "Op", "Side", "Status", "play"]
+__all__ = ["ALL", "BOOT", "KEY", "NIC", "PAGE", "ROUTE", "SESSION", "SMALL", "Atomic", "Op", "Side", "Status", "play"]

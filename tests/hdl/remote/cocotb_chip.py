@@ -8,7 +8,7 @@ from lanai_hdl.bfm import HostMemory, LinkSink, LinkSource, PioHost
 from lanai_hdl.bfm.cocotb import CocotbPins, begin, number_slots
 from lanai_hdl.machine import machine_with
 from lanai_hdl.remote.csr import ENABLE, NUMBER_SHIFT, REMOTE, WINDOW_VALID
-from lanai_hdl.remote.packets import MARK, Op, ReplyWord, RequestWord, SizeWord, Status, TargetWord, word
+from lanai_hdl.remote.packets import MARK, Op, ReplyWord, RequestWord, SizeWord, Status, TargetWord, boot_code, word
 from lanai_hdl.remote.tables import (
     PlaceWord,
     Rights,
@@ -56,12 +56,11 @@ async def a_peer_writes_into_the_hosts_memory(dut):
     padded = b"\0" + data + bytes(-(SIZE + 1) % 4)
     words = [int.from_bytes(padded[n : n + 4], "big") for n in range(0, len(padded), 4)]
     head = word(RequestWord, mark=MARK, op=Op.WRITE, source=PEER, sequence=0)
-    target = word(TargetWord, key=KEY, exposure=2, entry=5)
-    await source.send([head, target, word(SizeWord, length=SIZE), 4097, *words])
+    target = word(TargetWord, key=KEY, exposure=2, entry=5, session=1)
+    await source.send([head, target, word(SizeWord, length=SIZE, boot=boot_code(1)), 4097, *words])
     answer = await packet(sink, 0)
     assert answer.route == ROUTE
-    assert answer.words == [
-        word(RequestWord, mark=MARK, op=Op.ACK, source=0, sequence=0),
-        word(ReplyWord, status=Status.OK, entry=5),
-    ]
+    assert answer.words[0] == word(RequestWord, mark=MARK, op=Op.ACK, source=0, sequence=0)
+    found = ReplyWord.from_bits(answer.words[1])
+    assert (found.status, found.entry, found.session, found.boot) == (Status.OK, 5, 1, boot_code(1))
     assert memory.dump(BASE + 4096 + 4096, SIZE + 2) == b"\0" + data + b"\0"

@@ -305,4 +305,56 @@ ORDER = [
         "test_adapter.py::test_atomics_of_8_bytes_are_one_number[big]",
     ),
 ]
-MUTANTS = [*PROTECTION, *ORDER]
+
+SESSIONS = [
+    Mutant(
+        "requests of an old session are taken",
+        "order.py",
+        "same.eq(self.session == known)",
+        "same.eq(1)",
+        "test_session.py::test_packets_of_earlier_sessions_do_nothing",
+    ),
+    Mutant(
+        "an old session is taken for a new one",
+        "order.py",
+        "later.eq(~now.known | newer(self.session, known))",
+        "later.eq(1)",
+        "test_session.py::test_packets_of_earlier_sessions_do_nothing",
+    ),
+    Mutant(
+        "requests for another boot are carried out",
+        "order.py",
+        "Mux(self.boot == self.own_boot, of_sender, Place.ABROAD)",
+        "of_sender",
+        "test_session.py::test_a_nic_that_is_reset_alone_has_nothing_end_well_that_was_not_carried_out[3-False]",
+    ),
+    Mutant(
+        "answers of an old session are taken",
+        "judging.py",
+        "            & self._is_of_session()\n",
+        "",
+        "test_session.py::test_packets_of_earlier_sessions_do_nothing",
+    ),
+    Mutant(
+        "what may have been carried out is sent again to the next boot",
+        "judging.py",
+        "self.links.learn.eq(unknown), self.left.eq(~unknown)",
+        "self.links.learn.eq(1)",
+        "test_session.py::test_what_may_have_been_carried_out_is_not_sent_to_the_next_boot",
+    ),
+    Mutant(
+        "a session's number is one that the peer takes for old",
+        "links.py",
+        "clashes.eq(port.keeps & ~newer(port.named.session, port.kept))",
+        "clashes.eq(0)",
+        "test_session.py::test_however_often_it_was_reset_without_a_word_to_its_peer[16]",
+    ),
+    Mutant(
+        "requests before a new session belong to it",
+        "block.py",
+        "links.quiet.eq(sequencer.quiet & ~sender.requests & ~server.busy)",
+        "links.quiet.eq(1)",
+        "test_session.py::test_what_was_sent_before_a_session_does_not_end_well_in_it",
+    ),
+]
+MUTANTS = [*PROTECTION, *ORDER, *SESSIONS]

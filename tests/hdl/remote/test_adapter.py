@@ -7,7 +7,7 @@ import pytest
 
 from lanai_hdl.remote.reference import compute
 
-from .bench import ALL, ROUTE, Atomic, Op, Side, Status, play
+from .bench import ALL, ROUTE, SESSION, Atomic, Op, Side, Status, play
 
 
 class Link:
@@ -138,7 +138,7 @@ def test_a_dead_peer_is_lost_and_the_host_is_told():
         commands = [await source.start(context, Op.WRITE, 1, 2, 0, 4, 5, 0, buffer=n) for n in range(3)]
         for n, tag in enumerate(commands):
             assert await source.end(context, tag, n) is Status.LOST
-        assert context.get(source.dut.lost) == 1 << 31 | 1
+        assert context.get(source.dut.lost) == 1 << 31 | SESSION << 8 | 1
 
     source, _ = between(script, lambda words: [], timeout=300, retries=2)
     assert source.counts["REMOTE_TIMEOUTS"] == 3

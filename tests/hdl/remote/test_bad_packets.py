@@ -6,25 +6,27 @@ import pytest
 from lanai_hdl.remote.packets import MARK, Order, ReplyWord, RequestWord, SizeWord, TargetWord, word
 from lanai_hdl.remote.tables import COMMANDS, FLAG_BYTES
 
-from .bench import ALL, KEY, Atomic, Op, Side, Status, play
+from .bench import ALL, BOOT, KEY, SESSION, Atomic, Op, Side, Status, play
 
 SOURCE = 1  # who sends them
 
 
 def request(
     op, sequence=0, *, exposure=2, key=KEY, offset=0, length=4, data=(0x11223344,), source=SOURCE, process=0,
-    order=Order.IN_TURN,
+    order=Order.IN_TURN, session=SESSION, boot=BOOT,
 ):  # fmt: skip
     """`order`: of an APPEND, its `Condition`."""
     first = word(RequestWord, mark=MARK, op=op, source=source, sequence=sequence)
     atomic = Atomic.ADD if op is Op.ATOMIC else order
-    size = word(SizeWord, length=length, atomic=atomic, align=0, node=source, process=process)
-    return [first, word(TargetWord, key=key, exposure=exposure, entry=3), size, offset, *data]
+    size = word(SizeWord, length=length, boot=boot, atomic=atomic, align=0, node=source, process=process)
+    return [first, word(TargetWord, key=key, exposure=exposure, entry=3, session=session), size, offset, *data]
 
 
-def reply(op, status=Status.OK, *, entry=0, sequence=0, source=SOURCE, data=()):
+def reply(
+    op, status=Status.OK, *, entry=0, sequence=0, source=SOURCE, data=(), session=SESSION, boot=BOOT, **told
+):  # fmt: skip
     first = word(RequestWord, mark=MARK, op=op, source=source, sequence=sequence)
-    return [first, word(ReplyWord, status=status, entry=entry), *data]
+    return [first, word(ReplyWord, status=status, entry=entry, session=session, boot=boot, **told), *data]
 
 
 DROPPED = {
@@ -116,10 +118,9 @@ def test_what_is_not_allowed_is_refused_with_its_reason_and_again_if_it_comes_ag
                 await side.rest(context)
                 (answer,) = side.sent
                 side.sent.clear()
-                assert answer == [
-                    word(RequestWord, mark=MARK, op=Op.ACK, source=0, sequence=sequence),
-                    word(ReplyWord, status=status, entry=3),
-                ]
+                assert answer[0] == word(RequestWord, mark=MARK, op=Op.ACK, source=0, sequence=sequence)
+                found = ReplyWord.from_bits(answer[1])
+                assert (found.status, found.entry, found.session, found.boot) == (status, 3, SESSION, BOOT)
 
     side = alone(script)
     assert side.counts["REMOTE_REFUSED"] == side.counts["REMOTE_DUPLICATES"] == len(REFUSED) + 1

@@ -38,7 +38,8 @@ class Asker:
             await context.tick()
             slots += 1
         assert slots < WINDOW
-        await context.tick()  # all answers stand in the next slot
+        for _ in range(2):  # the place stands in the slot after the next, all else in the next
+            await context.tick()
         return Place(context.get(dut.place))
 
     async def accept(self, source, number, outcome):
@@ -97,7 +98,7 @@ def test_each_request_is_next_once_and_a_duplicate_for_as_long_as_it_may_come_ag
 
 def test_each_request_within_the_window_is_early_once():
     """Random requests of two senders, carried out at once if they are next or early; some are not."""
-    chance, seen = random.Random(6), dict.fromkeys(Place, 0)
+    chance, seen = random.Random(6), dict.fromkeys(list(Place)[:4], 0)
 
     async def script(context, asker):
         for _ in range(6000):
