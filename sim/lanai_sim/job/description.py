@@ -28,7 +28,7 @@ def described(config: RunConfig) -> dict[str, Any]:
         "options": plain(config.chosen_options),
         "host": plain(config.host),
         "buffers": plain(config.buffers),
-        "clock": plain(config.clock),
+        "clock": plain(config.chosen_clock),
         "kills": [str(kill) for kill in config.kills],
         "checkpoint": plain(config.checkpoint),
         "survive": config.survive,
