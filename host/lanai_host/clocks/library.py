@@ -9,7 +9,7 @@ from pathlib import Path
 from ..native import enums, preload
 
 CALLS = (__package__, "calls")
-PARTS = (CALLS, *((__package__, name) for name in ("reading", "sleeping", "polling", "locking")))
+PARTS = (CALLS, *((__package__, name) for name in ("reading", "sleeping", "polling", "receiving", "locking")))
 PRELOAD = "LD_PRELOAD"
 SYMBOL = "lanai_clocks_begin"
 ASAN = "ASAN_OPTIONS"  # the address sanitizer refuses to come after a library that is loaded first, unless told not to

@@ -6,8 +6,6 @@ DECLARE_REAL(select);
 DECLARE_REAL(pselect);
 DECLARE_REAL(epoll_wait);
 DECLARE_REAL(epoll_pwait);
-DECLARE_REAL(accept);
-DECLARE_REAL(accept4);
 
 static const int64_t FIRST_SLICE = 1000; /* nanoseconds */
 enum { SHARE = 8, FRUITLESS = 8 };
@@ -241,15 +239,4 @@ int epoll_pwait(int file, struct epoll_event *events, int most, int milliseconds
 int epoll_wait(int file, struct epoll_event *events, int most, int milliseconds) {
     if (simulated()) return epoll_pwait(file, events, most, milliseconds, NULL);
     return REAL(epoll_wait)(file, events, most, milliseconds);
-}
-
-/* Waits without a time limit. */
-int accept(int file, struct sockaddr *restrict address, socklen_t *restrict size) {
-    leave();
-    return REAL(accept)(file, address, size);
-}
-
-int accept4(int file, struct sockaddr *restrict address, socklen_t *restrict size, int flags) {
-    leave();
-    return REAL(accept4)(file, address, size, flags);
 }

@@ -221,6 +221,34 @@ def test_what_another_rank_writes_is_seen_at_its_time(device, capfd):
     assert (int(number), float(seen)) == (19, pytest.approx(1, abs=0.01)) or int(number) == 20
 
 
+ACCEPT = """\
+import os, socket, sys
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+if world.rank == 0:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        world.bcast(server.getsockname())
+        if sys.argv[1] == "limit": server.settimeout(1)
+        own = server.accept()[0]
+        world.send(None, 1)
+        assert own.recv(1) == b"x"
+        world.send(None, 1)
+        assert os.read(own.fileno(), 1) == b"y"
+else:
+    address = world.bcast(None)
+    own = socket.create_connection(address)
+    for text in b"x", b"y":
+        world.recv(source=0)
+        own.send(text)
+"""
+
+
+@pytest.mark.parametrize("how", ["limit", "none"])
+def test_what_a_rank_has_sent_leaves_before_it_waits_in_the_kernel(how, capfd):
+    """On NICs a message is handed over in the next request that is waited for."""
+    assert python(ACCEPT, how, device="mpi-np").code == 0, capfd.readouterr().err
+
+
 CHILD = """\
 import subprocess, sys, time
 from mpi4py import MPI

@@ -10,6 +10,7 @@ import time
 import pytest
 from pairs import first_of
 
+from lanai_host.clocks.library import Clock
 from lanai_sim.job import sleepers
 from lanai_sim.job.nic_world import NicWorld
 from lanai_sim.job.sleepers import NOTE, Sleepers
@@ -96,7 +97,7 @@ def test_an_event_loop_with_timers_does_not_stop_simulated_time(device, monkeypa
     program = tmp_path / "loop.py"
     program.write_text(LOOP)
     world = World if device == "ideal" else NicWorld
-    result = start((sys.executable, str(program)), 3, device, world=world, max_wall=30)
+    result = start((sys.executable, str(program)), 3, device, world=world, clock=Clock.REAL, max_wall=30)
     assert result.code == 0, result.report
     assert capfd.readouterr().out == "b'ok'\n"
     assert result.notes.count(NOTE) == 1
