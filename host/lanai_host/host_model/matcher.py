@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Generic, Protocol, TypeVar
 
-from ..config import HostCost
+from ..config import HostCost, Queue
 from ..device import Envelope, Pending
 from .compared import compared
 from .meter import Meter
@@ -34,7 +34,9 @@ class Matcher(Generic[R, M]):
         self._arrived: dict[int, Unexpected[M]] = {}
         self._receives = compared(meter.costs.queue)
         self._messages = compared(meter.costs.queue)
+        self._searches = meter.costs.queue is Queue.LIST
         self.held = 0  # messages that wait
+        self.waiting = 0  # receives that wait
 
     # Receives.
 
@@ -54,6 +56,7 @@ class Matcher(Generic[R, M]):
     def post(self, receive: R) -> None:
         """No message is there for the receive: it waits."""
         receive.order = self._receives.add()
+        self.waiting += 1
         self._posted.setdefault(receive.context, Posted()).add(receive)
         receive.posted = True
 
@@ -69,8 +72,7 @@ class Matcher(Generic[R, M]):
     def withdraw(self, receive: R) -> None:
         """The receive waits no longer."""
         self._posted[receive.context].remove(receive)
-        self._receives.remove(receive.order)
-        receive.posted = False
+        self._gone(receive)
 
     # Messages.
 
@@ -80,8 +82,7 @@ class Matcher(Generic[R, M]):
         receive, looks = posted.take(source, tag) if posted else (None, 0)
         self._charge(self._receives.count(None if receive is None else receive.order, looks))
         if receive is not None:
-            self._receives.remove(receive.order)
-            receive.posted = False
+            self._gone(receive)
         return receive
 
     def keep(self, message: M) -> None:
@@ -101,15 +102,14 @@ class Matcher(Generic[R, M]):
 
     def idle(self, context: int) -> bool:
         """Is nothing of this context in a queue?"""
+        if not self.held and not self.waiting:
+            return True
         return not self._posted.get(context) and not self._arrived.get(context)
 
-    def charge_idle_look(self) -> None:
-        """Charge what `find` would, for an idle context."""
-        self._charge(self._messages.count(None, 0))
-
-    def charge_idle_meeting(self) -> None:
-        """Charge what `meet` would, if the only receive of its context has the message."""
-        self._charge(self._receives.count(None, 0) + 1)
+    def idle_envelopes(self) -> tuple[int, int]:
+        """Return how many envelopes are compared for the first receive of an idle context, and for its
+        message, which comes later."""
+        return (self.held, self.waiting + 1) if self._searches else (0, 1)
 
     @property
     def receives(self) -> Iterator[R]:
@@ -128,6 +128,11 @@ class Matcher(Generic[R, M]):
     def unexpected(self) -> list[Envelope]:
         """Describe the messages that wait."""
         return [Envelope(one.source, one.tag, one.context, one.length) for one in self.messages]
+
+    def _gone(self, receive: R) -> None:
+        self._receives.remove(receive.order)
+        self.waiting -= 1
+        receive.posted = False
 
     def _charge(self, envelopes: int) -> None:
         if envelopes:

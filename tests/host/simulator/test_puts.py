@@ -43,7 +43,7 @@ class Rank:
             self.all.hub._lib.hub_begin_wait(other._hub, rank, 0, 0, FOREVER)
         self.puts.know(BYTE, 1)
         self.puts.know(WORD, 8)
-        self.device.owed = 7
+        self.device.meter.owed = 7
         assert self.puts.enter(WINDOW, self.targets, whole, 0)
         self._lib, self._state = self.puts._lib, self.puts._state
 
@@ -62,7 +62,7 @@ class Rank:
     @property
     def clock(self):
         self.puts.leave()
-        return self.transport.now, self.device.owed
+        return self.transport.now, self.device.meter.owed
 
 
 def test_a_put_and_its_flush_take_the_time_that_they_take_in_python():
@@ -73,11 +73,11 @@ def test_a_put_and_its_flush_take_the_time_that_they_take_in_python():
     native = rank.clock
     python = Rank(byte_time=10)
     python.puts.leave()
-    python.device.owed += COSTS.call
+    python.device.meter.owed += COSTS.call
     python.writes.put(1, python.targets[0].place, body(b"12345678"))
-    python.device.owed += COSTS.call
+    python.device.meter.owed += COSTS.call
     python.device.wait([python.writes.settle(1)], WHY)
-    assert native == (python.transport.now, python.device.owed) == (307 + 80 + 2 * LATENCY, 0)
+    assert native == (python.transport.now, python.device.meter.owed) == (307 + 80 + 2 * LATENCY, 0)
     assert rank.puts.calls == 2
 
 

@@ -37,7 +37,7 @@ class IdealFastPath:
 
     def __init__(self, device: IdealDevice, transport: FastTransport, host: HostCosts) -> None:
         self._device, self._transport = device, transport
-        self._call = host.price(HostCost.CALL)
+        self._call, self._match = host.price(HostCost.CALL), host.price(HostCost.MATCH)
         self._got = Operation()
         self._got.done = True
 
@@ -45,7 +45,9 @@ class IdealFastPath:
         device, transport = self._device, self._transport
         if dest == device.rank:
             return False
-        transport.elapse(device.meter.take() + self._call)
+        meter = device.meter
+        transport.elapse(meter.owed + self._call)
+        meter.owed = 0
         # Before its next post this process pays for a call, unless an operation under way needs an
         # answer.
         quiet = 0 if device.outstanding or device.sends else self._call
@@ -59,11 +61,13 @@ class IdealFastPath:
         self, source: int, tag: int, context: int, address: int, size: int, why: Callable[[], Wait]
     ) -> Operation:
         device, transport, got = self._device, self._transport, self._got
-        if not device.matcher.idle(context):
-            device.meter.owed += self._call
+        meter, matcher = device.meter, device.matcher
+        if not matcher.idle(context):
+            meter.owed += self._call
             return device.receive(source, tag, context, Run(address, size))
-        device.matcher.charge_idle_look()
-        transport.elapse(device.meter.take() + self._call)
+        look, meeting = matcher.idle_envelopes()
+        transport.elapse(meter.owed + self._call + look * self._match)
+        meter.owed = 0
         match = (
             HEADER.pack(MESSAGE, context, tag, 0)
             if tag != ANY_TAG
@@ -72,7 +76,7 @@ class IdealFastPath:
         datagrams = transport.receive(source, match, HEAD, address, size, why)
         delivery = transport.delivery
         if delivery.taken:
-            device.matcher.charge_idle_meeting()
+            meter.owed += meeting * self._match
             got.source, got.length = delivery.source, delivery.size
             got.tag = tag if tag != ANY_TAG else HEADER.unpack(transport.head(HEAD))[2]
         else:

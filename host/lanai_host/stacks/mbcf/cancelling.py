@@ -65,7 +65,7 @@ class Cancelling:
 
     def _give_back(self, peer: int, serial: int) -> None:
         """A message goes back, unless it has met a receive, or a probe has told of it."""
-        message = self._matcher.waiting(peer, serial)
+        message = self._matcher.synchronous(peer, serial)
         if message is not None and not message.told:
             self._matcher.remove(message)
             self._sending.tell(peer, Head(Kind.RETURNED, 0, message.context, message.tag, serial, 0, 0))

@@ -38,7 +38,7 @@ class Matcher(matcher.Matcher[Receive, Message]):
             del self._list(receive)[receive.number]
         return receive
 
-    def waiting(self, source: int, serial: int) -> Message | None:
+    def synchronous(self, source: int, serial: int) -> Message | None:
         """The synchronous message with that serial, if it has met no receive."""
         return next((one for one in self.messages if one.source == source and one.synchronous == serial), None)
 

@@ -164,7 +164,7 @@ class MpiNp(Device):
         return self.host_queues.unexpected()
 
     def pending(self) -> list[Pending]:
-        under_way = [*self.share.active.values(), *self.host_queues.waiting]
+        under_way = [*self.share.active.values(), *self.host_queues.begun]
         return [described(one) for one in under_way if isinstance(one, Send | Receive) and not one.done]
 
     def close(self) -> None:

@@ -28,26 +28,26 @@ class HeldMessage:
 
 
 class HostQueues(Matcher[Receive, HeldMessage]):
-    """Both queues. `waiting` has the receives in the order in which they were begun."""
+    """Both queues. `begun` has the receives that wait, in the order in which they were begun."""
 
     def __init__(self, meter: Meter) -> None:
         super().__init__(meter)
-        self.waiting: OrderedDict[Receive, None] = OrderedDict()
+        self.begun: OrderedDict[Receive, None] = OrderedDict()
 
     def post(self, receive: Receive) -> None:
         super().post(receive)
-        self.waiting[receive] = None
+        self.begun[receive] = None
 
     def withdraw(self, receive: Receive) -> None:
         super().withdraw(receive)
-        del self.waiting[receive]
+        del self.begun[receive]
 
     def meet(self, source: int, tag: int, context: int) -> Receive | None:
         receive = super().meet(source, tag, context)
         if receive is not None:
-            del self.waiting[receive]
+            del self.begun[receive]
         return receive
 
     def oldest(self) -> Receive:
         """Return the receive that was begun first of those that wait."""
-        return next(iter(self.waiting))
+        return next(iter(self.begun))

@@ -58,7 +58,7 @@ class Losing:
     async def fail_waiting(self, rank: int) -> None:
         """Receives that wait here for a lost rank, or for anyone, would wait for ever. Some have
         been lent memory already."""
-        for receive in [r for r in self.host_queues.waiting if r.wanted_source in (rank, ANY_SOURCE)]:
+        for receive in [r for r in self.host_queues.begun if r.wanted_source in (rank, ANY_SOURCE)]:
             self.host_queues.withdraw(receive)
             await self._take_back(receive)
             fail(receive, ErrorKind.PEER_FAILED, self.share.lost[rank])
@@ -69,10 +69,10 @@ class Losing:
         text = self.share.broken
         assert text is not None
         queued = [send for queue in self.sending.queues.values() for send in queue]
-        held = [*self.share.active.values(), *queued, *self.host_queues.waiting]
+        held = [*self.share.active.values(), *queued, *self.host_queues.begun]
         self.share.active.clear()
         self.sending.queues.clear()
-        for receive in list(self.host_queues.waiting):
+        for receive in list(self.host_queues.begun):
             self.host_queues.withdraw(receive)
         for ended in held if operation is None else [*held, operation]:
             if isinstance(ended, Send | Receive) and self.share.endpoint.stopped:
