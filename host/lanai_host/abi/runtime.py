@@ -124,6 +124,12 @@ def _polls(client: SimulatorClient, why: Wait | None) -> None:
     client.notify(Op.POLLS, b"" if why is None else pack_wait(call_site.located(why)))
 
 
+def _pass_time(world: World, client: SimulatorClient, picoseconds: int) -> None:
+    """So much time has passed for this process and for all others."""
+    if not world.work(picoseconds):
+        client.pass_time(picoseconds)
+
+
 class Process:
     """How this process is part of a run, or alone."""
 
@@ -163,6 +169,7 @@ class Process:
             leaks.watch()
         if client is not None:
             client.on_end = self._final_state
+            world.process.progress.pass_time = partial(_pass_time, world, client)
             world.process.progress.polls.tell = partial(_polls, client)
             if price := int(client.config["host"]["compute"]):
                 self.counting = Counting(partial(_work, world, client), price, self.foreign)

@@ -18,7 +18,6 @@ class SimulatedClocks:
 
     def __init__(self, world: World, client: SimulatorClient, observer: Observer | None) -> None:
         self._world, self._client, self._observer = world, client, observer
-        world.process.progress.pass_time = self._pass_time
 
     def read(self) -> int:
         native.leave()
@@ -52,10 +51,6 @@ class SimulatedClocks:
     def leave(self) -> None:
         native.leave()
         self._client.leave()
-
-    def _pass_time(self, picoseconds: int) -> None:
-        if not self._world.work(picoseconds):
-            self._client.pass_time(picoseconds)
 
     @contextmanager
     def _noted(self, name: str) -> Iterator[None]:

@@ -39,7 +39,12 @@ class Timed:
         left = self.until - now
         if alone and self._ready is None:
             return left
-        return min(left, max(SHORTEST, (now - since) // SHARE))
+        return min(left, step_after(now - since))
+
+
+def step_after(waited: int) -> int:
+    """Return the picoseconds until the next look, after a wait of so many."""
+    return max(SHORTEST, waited // SHARE)
 
 
 def timed_among(targets: Sequence[object]) -> list[Timed]:
