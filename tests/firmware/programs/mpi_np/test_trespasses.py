@@ -9,7 +9,7 @@ import pytest
 import lanai_firmware.programs.mpi_np
 from lanai_firmware.programs.mpi_np import layout
 
-from .mutants import mutants
+from .checks import checks
 from .trespasses import ATTEMPTS
 
 BORDER = {"boot", "quick_sends", "requests"}  # boot clears the slots before the host may write to them
@@ -21,7 +21,7 @@ def test_refused(attempt):
     attempt()
 
 
-@pytest.mark.parametrize("mutant", mutants(), ids=str)
+@pytest.mark.parametrize("mutant", checks(), ids=str)
 def test_no_check_is_idle(mutant):
     """With a check removed, an attempt that its function must stop reaches what it is after, or the
     firmware strays."""
@@ -37,7 +37,7 @@ def test_no_check_is_idle(mutant):
 
 
 def test_every_attempt_names_functions_with_checks():
-    places = {mutant.place for mutant in mutants()}
+    places = {mutant.place for mutant in checks()}
     for attempt, stopped_by in ATTEMPTS.items():
         assert set(stopped_by) <= places, attempt.__name__
 

@@ -1,0 +1,97 @@
+"""MPI-NP's firmware with one of its checks removed at a time: every limit that a request, a page entry
+or a packet is held to. test_trespasses has an attempt for each.
+
+A check is found in the source: a call of `allowed`, or a comparison with one of LIMITS. Removed, it
+answers as if all were well.
+"""
+
+import ast
+import importlib
+import pkgutil
+
+from lanai_firmware.programs import mpi_np
+
+from ..mutants import expressions, functions_of, mutant_of, tree_of
+
+MODULES = (
+    "requests",
+    "quick_sends",
+    "sending",
+    "answering",
+    "searching",
+    "probing",
+    "pulling",
+    "claiming",
+    "cursor",
+    "receives",
+    "following",
+    "incoming",
+    "quick_receives",
+    "envelopes",
+)
+LIMITS = {
+    "page_entries",
+    "receives_per_endpoint",
+    "receive_count",
+    "send_count",
+    "inline_limit",
+    "short_limit",
+    "ranks",
+    "channel_count",
+    "messages_per_channel",
+    "left",
+    "whole",
+    "both",
+    "total",
+    "length",  # of a send: what was announced
+}
+PACKET_BYTES = "receive_dma.length()"
+LIMIT_NAMES = {"PAGE", "first", "left", "size"}  # the same where they are no members
+EXEMPT = {
+    ("answering.step", "cursor.left < left"): "the smaller of the two",
+}
+WELL = {ast.Lt: True, ast.LtE: True, ast.Eq: True, ast.Gt: False, ast.GtE: False, ast.NotEq: False}
+
+
+def answer_of(comparison):
+    """What the comparison says if all is well. A limit is an upper one, but what PACKET_BYTES is
+    held to and `first` are lower ones."""
+    lower = PACKET_BYTES in ast.unparse(comparison.left) or ast.unparse(comparison.comparators[0]) == "first"
+    return WELL[type(comparison.ops[0])] is not lower
+
+
+def is_call(node):
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "allowed"
+
+
+def is_comparison(node):
+    """With a limit on the right, in whatever sum it stands; or of `outside` with 0."""
+    if not isinstance(node, ast.Compare):
+        return False
+    if isinstance(node.left, ast.Name) and node.left.id == "outside":
+        return True
+    if isinstance(node.ops[0], ast.Eq | ast.NotEq):
+        return False
+    parts = list(ast.walk(node.comparators[0]))
+    members = {part.attr for part in parts if isinstance(part, ast.Attribute)}
+    names = {part.id for part in parts if isinstance(part, ast.Name)}
+    return bool(members & LIMITS or names & LIMIT_NAMES) or PACKET_BYTES in ast.unparse(node.left)
+
+
+def module_of(name):
+    """A module of the firmware, in whatever folder it lies."""
+    found = [info.name for info in pkgutil.walk_packages(mpi_np.__path__, f"{mpi_np.__name__}.")]
+    (full,) = [one for one in found if one.endswith(f".{name}")]
+    return importlib.import_module(full)
+
+
+def checks():
+    """Every check of MODULES."""
+    found = [
+        mutant_of(function, node, str(is_call(node) or answer_of(node)))
+        for name in MODULES
+        for function in functions_of(module_of(name))
+        for node in expressions(tree_of(function))
+        if is_call(node) or is_comparison(node)
+    ]
+    return [mutant for mutant in found if (mutant.place, mutant.expression) not in EXEMPT]

@@ -1,0 +1,103 @@
+"""What must not happen before something else: an engine of a NIC stands still until the rule would be
+broken."""
+
+from lanai_firmware.lang import offset_of
+from lanai_firmware.programs.mpi_np.layout import Region
+
+from ..holding import go_on
+from .in_order import FULL, body, received, run
+from .rig import Rig
+
+MANY = FULL.but(messages=16, receives=16)
+
+
+def without_copies(rig, number, rounds=100):
+    """The host DMA of a NIC stands. The processor polls while it waits, so this never comes to rest."""
+    for _ in range(rounds):
+        for action in rig.actions():
+            if action[:2] != ("copy", number):
+                rig.act(action)
+
+
+def freed(host):
+    """The word that has a bit for each slot that was given back an odd number of times."""
+    return int.from_bytes(host.nic.pio_read(host.layout.regions[0] + int(offset_of(Region, "freed")), 4), "big")
+
+
+def test_a_slot_is_given_back_when_its_body_has_left():
+    rig = Rig(FULL)
+    sender, receiver = rig.hosts
+    receiver.receive(1, 1)
+    sender.send(1, 1, body(1))
+    go_on(rig, ("send", 0))
+    assert freed(sender) == 0
+    run(rig)
+    assert freed(sender) == 1
+    assert receiver.page(1, 24) == body(1)
+
+
+def test_a_receive_buffer_is_used_again_when_its_body_is_in_memory():
+    """Messages that nobody expects fill the others meanwhile: they need no copy to the host."""
+    rig = Rig(MANY)
+    sender, receiver = rig.hosts
+    receiver.receive(1, 1)
+    go_on(rig)
+    sender.send(1, 1, body(1))
+    for n in range(2, 16):
+        sender.send(n, 9, body(n))
+    without_copies(rig, 1)
+    run(rig)
+    assert receiver.page(1, 24) == body(1)
+
+
+def test_a_kept_body_is_released_when_it_has_been_read():
+    """Room for unexpected messages is not given to another before."""
+    rig = Rig(FULL)
+    sender, receiver = rig.hosts
+    size = FULL.inline_bytes
+    for n in range(1, 5):
+        sender.send(n, n, body(n, size))
+    go_on(rig)
+    for n in range(1, 5):
+        receiver.receive(n, n)
+    without_copies(rig, 1)
+    for n in range(5, 9):
+        sender.send(n, n, body(n, size))
+    without_copies(rig, 1)
+    run(rig)
+    for n in range(5, 9):
+        receiver.receive(n, n)
+    run(rig)
+    assert received(receiver) == list(range(1, 9))
+    for n in range(1, 9):
+        assert receiver.page(n, size) == body(n, size)
+
+
+def test_expected_messages_wait_for_room_in_the_host_dma():
+    rig = Rig(MANY)
+    sender, receiver = rig.hosts
+    for n in range(1, 7):
+        receiver.receive(n, n)
+    go_on(rig)
+    for n in range(1, 7):
+        sender.send(n, n, body(n))
+    without_copies(rig, 1)
+    run(rig)
+    for n in range(1, 7):
+        assert receiver.page(n, 24) == body(n)
+
+
+def test_a_short_message_waits_for_room_at_the_receiver():
+    """For blocks of its memory, as for slots: more than these hold would be written over."""
+    rig = Rig(MANY)
+    sender, receiver = rig.hosts
+    size = FULL.inline_bytes
+    for n in range(1, 12):
+        sender.send(n, n, body(n, size))
+    run(rig)
+    for n in range(1, 12):
+        receiver.receive(n, n)
+    run(rig)
+    assert received(receiver) == list(range(1, 12))
+    for n in range(1, 12):
+        assert receiver.page(n, size) == body(n, size)
