@@ -2,8 +2,9 @@
 (NP-44, NP-48).
 
 Everything that the host wrote is checked where it is used, after the last moment at which the host
-could change it: a piece must lie in the endpoint's window and in one page. A page entry without a
-first piece ends the message early.
+could change it: a piece must lie in the endpoint's window, and be no longer than a page, which is what
+buffers here hold. The driver cuts pieces at pages (NP-51); one that is not cut reaches nothing of others,
+because windows are whole pages. A page entry without a first piece ends the message early.
 """
 
 from lanai_firmware.lang import Ptr, address_of, firmware, inline, null, offset_of, sizeof, u32
@@ -17,7 +18,8 @@ from .hostdma import download, finish, upload
 
 @inline
 def allowed(endpoint: Ptr[Endpoint], address: u32, length: u32) -> bool:
-    """Is this run of host memory one that the endpoint may use?"""
+    """Is this run of host memory one that the endpoint may use? From its first byte to its last it lies in
+    the endpoint's window, and it has at most PAGE bytes."""
     window = endpoint.window
     outside = ((address ^ window) | ((address + length - 1) ^ window)) & endpoint.window_mask
     return outside == 0 and length <= PAGE
