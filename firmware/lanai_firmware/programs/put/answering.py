@@ -6,7 +6,7 @@ from lanai_firmware.lang import Const, Ptr, address_of, firmware, u32
 from ...nic import host_dma
 from ...nic.registers import TO_HOST, TO_SRAM
 from .common import gone, number_packet, room_to_begin
-from .layout import ASKS, BUS, HEADER, KIND_AT, KIND_MASK, LENGTH, NODES, SPOILT, Counter, Kind
+from .layout import ASKS, BODY, BUS, HEADER, KIND_AT, KIND_MASK, LENGTH, NODES, SPOILT, Counter, Kind
 from .state import BUFFERS, Kept, Outgoing, nic
 
 FAULTS: Const[u32] = u32(int(Counter.FAULTS))
@@ -17,13 +17,14 @@ ANSWER: Const[u32] = u32(int(Kind.ANSWER) << int(KIND_AT))
 PLACES: Const[u32] = u32(BUFFERS)
 ALL_NODES: Const[u32] = u32(int(NODES))
 WORD: Const[u32] = u32(4)
+BEHIND: Const[u32] = u32(1 << 15)  # in a difference of two numbers of packets: the first is the lower one
 
 
 @firmware
 def keep(packet: Ptr[u32]) -> None:
-    """Remember a question. A NIC has at most OUTSTANDING of them, so there is room for those of all
-    nodes."""
-    if nic.kept - nic.answered == ASKS:
+    """Remember a question of a node of the job. A NIC has at most OUTSTANDING of them, so there is room
+    for those of all nodes."""
+    if packet[2] >> 16 >= nic.config.nodes or nic.kept - nic.answered == ASKS:
         nic.counters[FAULTS] += 1
         return
     ask = address_of(nic.asks[nic.kept % ASKS])
@@ -32,7 +33,6 @@ def keep(packet: Ptr[u32]) -> None:
     ask.number = packet[2]
     ask.result = packet[3]
     ask.operand = packet[4]
-    ask.route = packet[5]
     nic.kept += 1
 
 
@@ -49,13 +49,22 @@ def answer() -> bool:
         send(ask, 0, SPOILT)
         return True
     if kind == GET:
-        packet = begin_answer(ask, ask.length & LENGTH, 0)
-        host_dma.queue(place(ask), u32(address_of(packet.packet)) + HEADER, ask.length & LENGTH, TO_SRAM)
-        nic.transfers += 1
-        packet.fetch = nic.transfers
-        packet.fetched = nic.transfers
+        get(ask, ask.length & LENGTH)
         return True
     return change(ask)
+
+
+@firmware
+def get(ask: Ptr[Kept], size: u32) -> None:
+    """Answer with bytes from memory. A question for more than a packet holds is refused."""
+    if size > BODY:
+        send(ask, 0, SPOILT)
+        return
+    packet = begin_answer(ask, size, 0)
+    host_dma.queue(place(ask), u32(address_of(packet.packet)) + HEADER, size, TO_SRAM)
+    nic.transfers += 1
+    packet.fetch = nic.transfers
+    packet.fetched = nic.transfers
 
 
 @firmware
@@ -66,9 +75,10 @@ def place(ask: Ptr[Kept]) -> u32:
 
 @firmware
 def answer_fence(ask: Ptr[Kept]) -> bool:
-    """All that the node sent before its fence has been received, and is in memory."""
+    """All that the node sent before its fence has been received. The answer leaves when all of it is in
+    memory, as `send` has it."""
     node = ask.number >> 16 & ALL_NODES - 1
-    if (nic.got_from[node] - ask.number - 1) & 0xFFFF != 0 or not host_dma.reached(nic.stored_by):
+    if nic.got_from[node] - ask.number - 1 & BEHIND != 0:
         return False
     send(ask, 0, 0)
     return True
@@ -101,7 +111,7 @@ def change(ask: Ptr[Kept]) -> bool:
 
 @firmware
 def send(ask: Ptr[Kept], size: u32, flags: u32) -> None:
-    """Answer with no bytes from memory."""
+    """Answer with no bytes from memory. The answer leaves behind all transfers so far."""
     packet = begin_answer(ask, size, flags)
     packet.fetched = nic.transfers
 
@@ -110,11 +120,12 @@ def send(ask: Ptr[Kept], size: u32, flags: u32) -> None:
 def begin_answer(ask: Ptr[Kept], size: u32, flags: u32) -> Ptr[Outgoing]:
     """The question is dealt with: its answer's packet, with all but its bytes."""
     packet = address_of(nic.outgoing[nic.begun % PLACES])
-    packet.route = ask.route
+    node = ask.number >> 16 & ALL_NODES - 1
+    packet.route = nic.config.routes[node]
     packet.size = HEADER + size
     packet.packet[0] = ask.result
     packet.packet[1] = ANSWER | BUS | size | flags
-    packet.packet[2] = number_packet(ask.number >> 16 & ALL_NODES - 1, ALL_NODES)
+    packet.packet[2] = number_packet(node, ALL_NODES)
     packet.fetch = 0
     packet.ends = 0
     nic.begun += 1

@@ -1,14 +1,19 @@
 """What host and NIC agree on: registers, requests, packets, and the words that the NIC writes to
 its host.
 
-The driver writes the number of the NIC's node to SCRATCH1, and to SCRATCH2 whether packets may
-overtake each other, before the processor starts. The rank reaches `Border` in SRAM. It writes the
-bus address of its heap once, and then requests into the ring. It rings DOORBELL after each.
+The driver writes the number of the NIC's node to SCRATCH1, to SCRATCH2 whether packets may overtake
+each other, and `Config` before the processor starts. The rank reaches `Border` in SRAM only. It
+writes the bus address of its heap once, and then requests into the ring. It rings DOORBELL after
+each.
 
 A PUT moves `length` bytes to a place in the memory of another rank. They come from host memory, or
 from the request itself: then they stand at the end of `inline`. A request of another kind is a
 question: an `Ask` stands at the end of `inline`, the remote NIC sends an ANSWER, whose bytes this
 NIC writes to `result`.
+
+A rank may write anything into a request, at any time. So the NIC copies a request before it judges
+it, and knows the routes itself. It sends nothing for a request that asks for what there is not, and
+counts it as done and as a fault.
 
 A packet is a header of three words and at most BODY bytes, padded to whole words. Packets of one
 node to another are numbered, so that one that is lost, doubled or damaged is noticed. There is no
@@ -23,7 +28,7 @@ from enum import IntEnum
 
 from lanai_firmware.lang import Array, Const, Struct, u32
 
-READY = 0x5055_5402  # in SCRATCH0: "PUT", version 2
+READY = 0x5055_5403  # in SCRATCH0: "PUT", version 3
 ADAPTIVE = 1  # in SCRATCH2: packets may overtake each other
 RING: Const[u32] = u32(16)  # requests outstanding
 INLINE_WORDS: Const[u32] = u32(24)
@@ -34,10 +39,12 @@ BUS: Const[u32] = u32(1 << 31)  # in `length`: the address is on the bus of the 
 # In `length`: these bytes tell the remote rank that what came before them is there. The remote NIC
 # writes them when all that came before them is in memory, and not at all if something failed.
 FLAG: Const[u32] = u32(1 << 30)
-SPOILT: Const[u32] = u32(1 << 29)  # in `length` of a packet: its bytes could not be read. It counts as a fault
+# In `length` of a packet: its bytes could not be read, or the question was refused. It counts as a fault.
+SPOILT: Const[u32] = u32(1 << 29)
 LENGTH: Const[u32] = u32((1 << 16) - 1)  # mask: bytes of a request or a packet
 KIND_AT: Const[u32] = u32(26)  # in `length`: the lowest bit of a `Kind`
 KIND_MASK: Const[u32] = u32(7)
+ASKED: Const[u32] = u32(int(LENGTH) | int(BUS) | int(FLAG) | int(KIND_MASK) << int(KIND_AT))  # mask: bits of a request
 OUTSTANDING: Const[u32] = u32(2)  # questions of one NIC without an answer
 ASKS: Const[u32] = u32(512)  # questions that a NIC keeps: those of all nodes
 
@@ -59,7 +66,7 @@ CLOSED: Const[u32] = u32(1)  # in place of the heap's address
 class Counter(IntEnum):
     """Words that the NIC writes to the start of the heap."""
 
-    FAULTS = 0  # packets that were damaged or not the next one, host memory that could not be reached
+    FAULTS = 0  # packets damaged or not the next one, host memory that could not be reached, requests refused
     COMPLETED = 1  # requests whose bytes have been taken: their source may change
     RECEIVED = 2  # packets written to this host's memory
     ANSWERED = 3  # questions answered: the bytes are in this host's memory
@@ -69,11 +76,18 @@ class Counter(IntEnum):
 COUNTERS: Const[u32] = u32(len(Counter))
 
 
+class Config(Struct):
+    """What only the driver writes."""
+
+    nodes: u32  # of the job
+    routes: Array[u32, int(NODES)]  # to each of them
+
+
 class Request(Struct):
     """`number` is written last. It is 1 for the first request, and one more for each."""
 
+    spare: Array[u32, 3]  # for 128 bytes: the processor does not multiply
     inline: Array[u32, 24]
-    route: u32
     node: u32
     address: u32  # there
     length: u32  # with BUS, FLAG and the kind
@@ -102,4 +116,3 @@ class Ask(Struct):
 
     result: u32  # where the answer goes, on the bus of the asker's host
     operand: u32
-    route: u32  # back to the asker

@@ -15,11 +15,11 @@ ANSWERED: Const[u32] = u32(int(Counter.ANSWERED))
 PUT: Const[u32] = u32(int(Kind.PUT))
 ANSWER: Const[u32] = u32(int(Kind.ANSWER))
 ASK: Const[u32] = u32(int(sizeof(Ask)))
-SEQUENCES: Const[u32] = u32(2 * int(NODES))
 NOTHING: Const[u32] = u32(0)
 KEPT: Const[u32] = u32(1)
 DEALT: Const[u32] = u32(2)
 PLACES: Const[u32] = u32(BUFFERS)
+SEQUENCES: Const[u32] = u32(2 * int(NODES))
 WHOLE: Const[u32] = u32(int(HEADER) + int(BODY))
 
 
@@ -51,7 +51,6 @@ def receive() -> u32:
     take(buffer, verdict, receive_dma.length())
     nic.changed = 1
     buffer.stored = nic.transfers
-    nic.stored_by = nic.transfers
     nic.stored += 1
     receive_dma.release()
     return DEALT
@@ -59,12 +58,14 @@ def receive() -> u32:
 
 @firmware
 def take(buffer: Ptr[Incoming], verdict: u32, size: u32) -> None:
-    """Store a packet's bytes, or remember its question. One that is not sound counts as a fault."""
+    """Store a packet's bytes, or remember its question. One that is not sound counts as a fault, and
+    so does an answer that no question waits for."""
     length = buffer.packet[1] & LENGTH
     kind = buffer.packet[1] >> KIND_AT & KIND_MASK
     question = kind != PUT and kind != ANSWER
     whole = HEADER + (ASK if question else length + 3 & ~3)  # packets are whole words
-    if verdict != VALID or not expected(buffer.packet[2]) or size != whole:
+    sound = verdict == VALID and size == whole and kind <= ANSWER
+    if not sound or not expected(buffer.packet[2]) or (kind == ANSWER and nic.asked == nic.counters[ANSWERED]):
         nic.counters[FAULTS] += 1
         return
     if question:
@@ -92,8 +93,8 @@ def store(buffer: Ptr[Incoming], length: u32) -> None:
 
 @firmware
 def expected(number: u32) -> bool:
-    """Whether this is the next packet of its sender. A number that is not, is the last wrong one:
-    the next is told from it.
+    """Whether this is the next packet of its sender. If it is not, the one behind it is the next: each
+    packet that is missing counts once.
 
     Where packets may overtake each other (T3-24), they are counted only.
     """

@@ -2,10 +2,19 @@
 
 from lanai_firmware.lang import Array, Global, Struct, u32
 
-from .layout import ASKS, BODY, COUNTERS, HEADER, NODES, Border
+from .layout import ASKS, BODY, COUNTERS, HEADER, NODES, Border, Config
 
 BUFFERS = 4
 WORDS = (int(HEADER) + int(BODY)) // 4
+
+
+class Taken(Struct):
+    """A request as it was when the NIC looked: the rank may change its own at any time."""
+
+    node: u32
+    address: u32
+    length: u32  # with BUS, FLAG and the kind
+    source: u32
 
 
 class Outgoing(Struct):
@@ -35,11 +44,12 @@ class Kept(Struct):
     number: u32
     result: u32
     operand: u32
-    route: u32
 
 
 class Nic(Struct):
+    config: Config
     transfers: u32  # host DMA transfers queued
+    request: Taken  # the oldest request
     taken: u32  # requests whose packets have all been begun
     offset: u32  # bytes of the next request that are in packets
     asked: u32  # questions begun
@@ -47,7 +57,6 @@ class Nic(Struct):
     begun: u32  # packets whose bytes were asked for
     launched: u32  # packets given to the send DMA
     stored: u32  # packets given to the host DMA
-    stored_by: u32  # host DMA transfers after which all packets received are in memory
     posted: u32  # receive buffers given to the receive DMA
     kept: u32  # questions of others received
     answered: u32  # ... and answered

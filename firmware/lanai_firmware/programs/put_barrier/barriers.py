@@ -8,6 +8,7 @@ from ...nic import host_dma
 from ...nic.registers import TO_HOST
 from ..put.common import gone
 from ..put.layout import INLINE_WORDS, KIND_AT, KIND_MASK, RING, Counter
+from ..put.sending import has_request
 from ..put.state import nic
 from .layout import BARRIER, LOST
 from .state import tree
@@ -18,20 +19,21 @@ EVENT_BARRIER: Const[u32] = u32(1 << DECLARED.events.BARRIER.bit)
 COMPLETED: Const[u32] = u32(int(Counter.COMPLETED))
 RECEIVED: Const[u32] = u32(int(Counter.RECEIVED))
 FAULTS: Const[u32] = u32(int(Counter.FAULTS))
-RESULT: Const[u32] = u32(int(INLINE_WORDS) - 3)  # an Ask ends the inline words
-OPERAND: Const[u32] = u32(int(INLINE_WORDS) - 2)
+RESULT: Const[u32] = u32(int(INLINE_WORDS) - 2)  # an Ask ends the inline words
+OPERAND: Const[u32] = u32(int(INLINE_WORDS) - 1)
 WORD: Const[u32] = u32(4)
 
 
 @firmware
 def arrive() -> bool:
-    """Take the oldest request if it is a barrier. False if it is none, or there is none."""
-    request = address_of(nic.border.requests[nic.taken % RING])
-    if request.number != nic.taken + 1 or request.length >> KIND_AT & KIND_MASK != BARRIER:
+    """Take the oldest request if it is a barrier. False if it is another one, or there is none."""
+    if not has_request() or nic.request.length >> KIND_AT & KIND_MASK != BARRIER:
         return False
-    tree.result = request.inline[RESULT]
-    tree.waiting |= request.inline[OPERAND]
-    tree.bits ^= request.inline[OPERAND]
+    live = address_of(nic.border.requests[nic.taken % RING])
+    inverted = live.inline[OPERAND]
+    tree.result = live.inline[RESULT]
+    tree.waiting |= inverted
+    tree.bits ^= inverted
     BITS.store(tree.bits)
     nic.taken += 1
     nic.counters[COMPLETED] += 1

@@ -9,6 +9,6 @@ is a barrier that is passed. A tree that is lost counts as a fault.
 from lanai_firmware.lang import Const, u32
 from lanai_hdl.barrier.csr import LOST as LOST_BIT
 
-READY = 0x5055_4201  # in SCRATCH0: "PUB", version 1
+READY = 0x5055_4202  # in SCRATCH0: "PUB", version 2
 BARRIER: Const[u32] = u32(6)  # beside `put.layout.Kind`
 LOST: Const[u32] = u32(LOST_BIT)  # in the word at `result`

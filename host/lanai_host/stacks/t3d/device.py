@@ -37,14 +37,11 @@ CONTEXT_AT = MAX_TAG.bit_length()  # in the number of a barrier
 
 @dataclass(frozen=True)
 class Attachment:
-    """What a rank must know of its NIC:
-
-    the routes to all ranks and back, where in SRAM it writes requests, and the options.
-    """
+    """What a rank must know of its NIC: how many ranks there are, where in SRAM it writes requests,
+    and the options."""
 
     rank: int
-    routes: tuple[int, ...]
-    back: tuple[int, ...]
+    ranks: int
     border: int
     options: T3dOptions
     tree: bool = False  # the NICs have the barrier tree, and the firmware for it
@@ -64,7 +61,7 @@ class Attachment:
         place, rest = divmod(end, int(sizeof(Request)))
         if rest or not 0 < place <= int(RING) or len(data) < FIELDS.size:
             return None
-        _, node, _, length, _, number = FIELDS.unpack(data[-FIELDS.size :])
+        node, _, length, _, number = FIELDS.unpack(data[-FIELDS.size :])
         kind = length >> int(KIND_AT) & int(KIND_MASK)
         return PlacedRequest(0, place - 1, kind, number & 0xFFFF, node, tag=-1, context=-1, length=length & int(LENGTH))
 
@@ -76,13 +73,12 @@ class T3d(HostMatchingDevice[Receive, Message]):
 
     def __init__(self, bus: Bus, attachment: Attachment, costs: HostConfig) -> None:
         self.rank = attachment.rank
-        self.size = len(attachment.routes)
+        self.size = attachment.ranks
         layout = HeapLayout(self.size, attachment.options)
         self._unfinished = attachment.options.unfinished
         self._heap = heap = Heap(layout, bus.allocate(layout.size))
-        ways = attachment.routes, attachment.back
         meter = Meter(costs, bus.elapse)
-        self._puts = puts = Puts(bus, heap, layout.staging, *ways, attachment.border, meter)
+        self._puts = puts = Puts(bus, heap, layout.staging, attachment.border, meter)
         self._pins = Pins(bus, costs)
         validation = Validation(meter, attachment.options, self.rank)
         self._sending = Sending(meter, heap, puts, self._pins, validation, self.rank, MatchedFlags(bus))

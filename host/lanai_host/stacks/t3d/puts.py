@@ -27,8 +27,8 @@ from ...host_model.meter import Meter
 from .heap import HeapLayout
 
 DOORBELL = host_offset("DOORBELL")
-FIELDS = struct.Struct(">6I")  # of a request, behind its inline words
-ASK = struct.Struct(">III")  # result, operand, route back
+FIELDS = struct.Struct(">5I")  # of a request, behind its inline words
+ASK = struct.Struct(">II")  # result, operand
 LOOK = 1_000_000  # picoseconds between two looks whether the NIC has let go of the heap
 INLINE = 4 * int(INLINE_WORDS)
 
@@ -79,7 +79,7 @@ class Puts:
     another on its way to the NIC.
 
     `heap` has the NIC's counters at its start. `staging` is memory for a request that is written:
-    its offset there, by number. `back` has a route from each rank to this one.
+    its offset there, by number. The NIC knows the routes.
     """
 
     def __init__(
@@ -87,16 +87,12 @@ class Puts:
         bus: Bus,
         heap: Memory,
         staging: Callable[[int], int],
-        routes: tuple[int, ...],
-        back: tuple[int, ...],
         border: int,
         meter: Meter,
     ) -> None:
         self._bus = bus
         self._heap = heap
         self._staging = staging
-        self._routes = routes
-        self._back = back
         self._border = SRAM_HOST + border
         self._meter = meter
         self._waiting: deque[Put | Question] = deque()
@@ -187,14 +183,13 @@ class Puts:
         self._written += 1
         inline, source, length = self._question(one) if isinstance(one, Question) else self._put(one)
         length |= int(BUS) * one.there.on_bus
-        rank = one.there.rank
-        fields = FIELDS.pack(self._routes[rank], rank, one.there.address, length, source, self._written & 0xFFFF_FFFF)
+        fields = FIELDS.pack(one.there.rank, one.there.address, length, source, self._written & 0xFFFF_FFFF)
         end = self._border + (slot + 1) * int(sizeof(Request))
         await self._meter.spend(HostCost.POST)
         await self._bus.write_block(end - len(fields) - len(inline), inline + fields)
 
     def _question(self, question: Question) -> tuple[bytes, int, int]:
-        inline = ASK.pack(question.result, question.operand & 0xFFFF_FFFF, self._back[question.there.rank])
+        inline = ASK.pack(question.result, question.operand & 0xFFFF_FFFF)
         return inline, 0, question.size | question.kind << int(KIND_AT)
 
     def _put(self, put: Put) -> tuple[bytes, int, int]:

@@ -1,15 +1,16 @@
 """MPICH on the Cray T3D as a messaging system: `lanai run --device t3d`."""
 
+import struct
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lanai_firmware.lang import offset_of
 from lanai_firmware.programs.put import state
-from lanai_firmware.programs.put.layout import ADAPTIVE, NODES
+from lanai_firmware.programs.put.layout import ADAPTIVE, NODES, Config
 from lanai_firmware.programs.put.program import FIRMWARE
 from lanai_firmware.programs.put_barrier.program import FIRMWARE as WITH_TREE
 from lanai_hdl.barrier.config import BarrierTree
-from lanai_hdl.machine import host_offset
+from lanai_hdl.machine import SRAM_HOST, host_offset
 
 from ...bus.base import Bus
 from ...config import HostConfig
@@ -37,6 +38,13 @@ def _has_tree(nic: "NicConfig") -> bool:
 
 def _firmware(nic: "NicConfig") -> "Firmware":
     return WITH_TREE if _has_tree(nic) else FIRMWARE
+
+
+def config_words(routes: Sequence[int]) -> bytes:
+    """The firmware's `Config` for a NIC with these routes, one to each NIC of the job."""
+    words = bytearray(int(offset_of(Config, "routes")))
+    struct.pack_into(">I", words, int(offset_of(Config, "nodes")), len(routes))
+    return bytes(words) + struct.pack(f">{len(routes)}I", *routes)
 
 
 class T3dStack(NicStack):
@@ -72,13 +80,14 @@ class T3dStack(NicStack):
         await check_machine(bus)
         await reset(bus)
         await load(bus, image)
+        nic = image.address(FIRMWARE.symbol("nic"))
+        routes = [placement.route(node, other) for other in range(placement.nodes)]
+        await bus.write_block(SRAM_HOST + nic + int(offset_of(state.Nic, "config")), config_words(routes))
         await bus.write(host_offset("SCRATCH1"), node)
         await bus.write(host_offset("SCRATCH2"), ADAPTIVE * options.adaptive)
         await start(bus, _firmware(placement.nic), options.boot_polls)
-        routes = tuple(placement.route(node, other) for other in range(placement.nodes))
-        back = tuple(placement.route(other, node) for other in range(placement.nodes))
-        border = image.address(FIRMWARE.symbol("nic")) + int(offset_of(state.Nic, "border"))
-        return {node: Attachment(node, routes, back, border, options, _has_tree(placement.nic))}
+        border = nic + int(offset_of(state.Nic, "border"))
+        return {node: Attachment(node, placement.nodes, border, options, _has_tree(placement.nic))}
 
     def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
         from ...bus.rank import RankBus

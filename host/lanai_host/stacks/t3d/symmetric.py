@@ -59,15 +59,12 @@ class Symmetric:
 
     def __init__(self, bus: Bus, attachment: Attachment, costs: HostCosts, size: int) -> None:
         self.rank = attachment.rank
-        self.count = len(attachment.routes)
+        self.count = attachment.ranks
         self.heap = Memory(bus.allocate(BEGIN + size))
         self._bus = bus
         self._meter = meter = Meter(costs, bus.elapse)
         self._adaptive = bool(attachment.options.adaptive)
-        ways = attachment.routes, attachment.back
-        self._puts = Puts(
-            bus, self.heap, lambda n: STAGING + n % int(RING) * int(BODY), *ways, attachment.border, meter
-        )
+        self._puts = Puts(bus, self.heap, lambda n: STAGING + n % int(RING) * int(BODY), attachment.border, meter)
         self._next, self._end = BEGIN, BEGIN + size
         self._put_to: set[int] = set()  # ranks, since the last fence or quiet
         self._barriers = 0

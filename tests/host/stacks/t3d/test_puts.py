@@ -8,13 +8,14 @@ from lanai_firmware.programs.put import state
 from lanai_firmware.programs.put.layout import RING, Counter, Kind
 from lanai_firmware.programs.put.program import FIRMWARE
 from lanai_hdl.config import lanai41
-from lanai_hdl.machine import host_offset
+from lanai_hdl.machine import SRAM_HOST, host_offset
 from lanai_host.config import HostConfig
 from lanai_host.host_model.meter import Meter
 from lanai_host.stacks.loader import load, reset, start
 from lanai_host.stacks.t3d.heap import WORD, Heap, HeapLayout
 from lanai_host.stacks.t3d.options import T3dOptions
 from lanai_host.stacks.t3d.puts import Put, Puts, Question, Remote
+from lanai_host.stacks.t3d.stack import config_words
 from lanai_sim.kernel.cluster import Cluster
 from lanai_sim.machine.fabrics.switch import star
 
@@ -32,15 +33,16 @@ class Host:
     async def up(self, bus):
         await reset(bus)
         await load(bus, self.image)
+        nic = self.image.address(FIRMWARE.symbol("nic"))
+        words = config_words([self.cluster.fabric.route(self.number, n) for n in range(2)])
+        await bus.write_block(SRAM_HOST + nic + int(offset_of(state.Nic, "config")), words)
         await bus.write(host_offset("SCRATCH1"), self.number)
         await bus.write(host_offset("SCRATCH2"), 0)
         await start(bus, FIRMWARE)
         self.bus = bus
         self.heap = Heap(LAYOUT, bus.allocate(LAYOUT.size))
-        route = self.cluster.fabric.route
-        ways = [tuple(route(self.number, n) for n in range(2)), tuple(route(n, self.number) for n in range(2))]
-        border = self.image.address(FIRMWARE.symbol("nic")) + int(offset_of(state.Nic, "border"))
-        self.puts = Puts(bus, self.heap, LAYOUT.staging, *ways, border, Meter(HostConfig(), bus.elapse))
+        border = nic + int(offset_of(state.Nic, "border"))
+        self.puts = Puts(bus, self.heap, LAYOUT.staging, border, Meter(HostConfig(), bus.elapse))
         await self.puts.open()
 
     async def until(self, done):
