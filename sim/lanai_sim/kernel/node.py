@@ -10,12 +10,13 @@ from typing import NamedTuple, Protocol
 from lanai_hdl.errors import UserError
 from lanai_hdl.machine import COUNTER_NAMES, PAGE_SIZE, PIO_WINDOW_SIZE, host_offset
 from lanai_host.bus.base import Bus
+from lanai_host.bus.windows import WINDOW, window_of
 
 from ..engines.base import Access, Burst, Engine
 from .kernel import Kernel, Suspension
 
 STORED = 1  # the value that `Suspension.resume` gets for a change of a word that no NIC made
-WINDOW_PAGES = 1 << 16  # bus pages of one process: 256 MB, as `lanai_host.stacks.mpi_np.driver.WINDOW` has it
+WINDOW_PAGES = WINDOW // PAGE_SIZE  # bus pages of one process: 256 MB
 
 
 class BusPages:
@@ -23,7 +24,7 @@ class BusPages:
     given back longest ago, so that a stale address is refused for as long as can be."""
 
     def __init__(self, local_rank: int) -> None:
-        self._first = (local_rank + 1) * WINDOW_PAGES
+        self._first = window_of(local_rank) // PAGE_SIZE
         self._end = self._first + WINDOW_PAGES
         self.begin()
 

@@ -48,6 +48,6 @@ def clear(index: u32, entry: Ptr[Entry], node: u32) -> None:
 def send_again(index: u32, nodes: u32) -> None:
     """To the nodes that lack it, or to all that it is for (CC-09: the paper does not say)."""
     entry = address_of(daemon.entries[index])
-    if entry.queued == 0 and index != daemon.sending:
+    if entry.queued == 0:
         entry.tries += 1
         enqueue(index, entry.nodes if daemon.config.resend_all != 0 else nodes)

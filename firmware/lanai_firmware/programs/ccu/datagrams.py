@@ -60,12 +60,12 @@ def is_last(index: u32) -> bool:
 
 @firmware
 def is_whole(peer: Ptr[Peer]) -> bool:
-    """All fragments of the datagram that comes from a node are here."""
-    number = peer.expected
-    index = u32(peer.held[number % NUMBERS])
-    while index != NO_ENTRY:
+    """All fragments of the datagram that comes from a node are here. As many as can be held without a
+    last one are none: no sound daemon sends them."""
+    for n in range(NUMBERS):
+        index = u32(peer.held[(peer.expected + n) % NUMBERS])
+        if index == NO_ENTRY:
+            return False
         if is_last(index):
             return True
-        number += 1
-        index = u32(peer.held[number % NUMBERS])
     return False

@@ -1,12 +1,12 @@
 """Packets to the clients that read them (CC-05)."""
 
-from lanai_firmware.lang import Const, address_of, firmware, u32
+from lanai_firmware.lang import Const, Ptr, address_of, firmware, u32
 
 from ...nic import host_dma
 from ...nic.registers import TO_HOST
-from .layout import CLOSED, PLACE, RING, RING_AT, Count
+from .layout import BEGUN, CLOSED, PLACE, RING, RING_AT, Client, Count
 from .pool import is_empty, put, settle, take
-from .state import daemon, shared
+from .state import ClientState, daemon, shared
 
 PRESSURE: Const[u32] = u32(int(Count.PRESSURE))
 READS: Const[u32] = u32(64)
@@ -22,6 +22,16 @@ def deliver(index: u32, clients: u32) -> None:
 
 
 @firmware
+def look_at(client_state: Ptr[ClientState], place: Ptr[Client]) -> u32:
+    """Read the stage of a rank: BEGUN, CLOSED, or it has not begun. One that has ended stays CLOSED."""
+    stage = u32(client_state.stage)
+    if stage != CLOSED:
+        stage = place.stage
+        client_state.stage = stage
+    return stage
+
+
+@firmware
 def read_all() -> None:
     """Copy what waits in the receive queues to the clients' rings."""
     for client in range(daemon.config.clients):
@@ -34,26 +44,24 @@ def read_next(client: u32) -> bool:
     """Begin one copy. False if nothing waits, the ring is full, the rank has not begun, or the host
     DMA's queue is full."""
     client_state = address_of(daemon.client_states[client])
-    place = address_of(shared.border.clients[client])
-    if is_empty(address_of(client_state.queue)) or place.memory == 0:
+    if is_empty(address_of(client_state.queue)):
         return False
-    if place.memory == CLOSED:
+    place = address_of(shared.border.clients[client])
+    stage = look_at(client_state, place)
+    if stage == CLOSED:
         finish(take(address_of(client_state.queue)))
         return True
-    if (
-        client_state.arrived - place.read >= RING
-        or host_dma.free() == 0
-        or daemon.reads_last - daemon.reads_first == READS
-    ):
+    waiting = client_state.arrived - place.read
+    if stage != BEGUN or waiting >= RING or host_dma.free() == 0 or daemon.reads_last - daemon.reads_first == READS:
         return False
     index = take(address_of(client_state.queue))
     entry = address_of(daemon.entries[index])
-    host = place.memory + RING_AT + client_state.arrived % RING * PLACE
+    host = daemon.config.memory[client] + RING_AT + client_state.arrived % RING * PLACE
     host_dma.queue(host, entry.start, entry.size, TO_HOST)
     daemon.transfers += 1
     client_state.arrived += 1
     client_state.changed = 1
-    if client_state.arrived - place.read == RING:
+    if waiting + 1 == RING:
         shared.border.counts[PRESSURE] += 1
     read = address_of(daemon.reads[daemon.reads_last % READS])
     read.entry = index

@@ -5,6 +5,9 @@ The driver writes `Config` before the processor starts. Each rank on the NIC (a 
 `Border` and the entries of the send pool behind it: memory that all ranks of a node share with
 their daemon (CC-02).
 
+The daemon writes to a client's host memory at `Config.memory` and nowhere else: CLIENT_BYTES from
+the address that the driver has given. No rank writes an address.
+
 Sending. A slot of a client's send queue stands for an entry of the send pool; the daemon tells
 which (`Status.entries`). The rank writes a packet from `Packet.tag` on into that entry, then the
 slot, its `number` last, and rings DOORBELL (CC-03). The daemon puts a free entry in the slot's
@@ -28,7 +31,7 @@ from enum import IntEnum
 
 from lanai_firmware.lang import Array, Const, Struct, u8, u32
 
-READY = 0x4343_5503  # in SCRATCH0: "CCU", version 3
+READY = 0x4343_5504  # in SCRATCH0: "CCU", version 4
 NODES: Const[u32] = u32(16)
 CLIENTS: Const[u32] = u32(8)
 SLOTS: Const[u32] = u32(16)  # of a send queue
@@ -40,6 +43,7 @@ HEAD_BYTES: Const[u32] = u32(8)  # `tag` and `length`
 RING: Const[u32] = u32(64)  # packets that a client's host memory holds
 PLACE: Const[u32] = u32(1344)  # bytes of one: HEAD_BYTES and CONTENT, whole words and more
 RING_AT: Const[u32] = u32(4096)  # where its first place is
+CLIENT_BYTES: Const[u32] = u32(int(RING_AT) + int(RING) * int(PLACE))  # of a client's host memory
 DATA: Const[u32] = u32(1)  # kinds of packet
 ACK: Const[u32] = u32(2)
 CAME_AT: Const[u32] = u32(2)  # words of an acknowledgement: its maps
@@ -48,7 +52,8 @@ ACK_WORDS: Const[u32] = u32(6)
 MPI_HEAD: Const[u32] = u32(1 << 31)  # in `tag`: a message begins; it ends. The daemon does not look.
 MPI_TAIL: Const[u32] = u32(1 << 30)
 LAST: Const[u32] = u32(1 << 29)  # in `tag`: of a datagram
-CLOSED: Const[u32] = u32(1)  # in place of the memory's address
+BEGUN: Const[u32] = u32(1)  # in `Client.stage`
+CLOSED: Const[u32] = u32(2)
 
 
 class Count(IntEnum):
@@ -72,6 +77,7 @@ class Config(Struct):
     """Times in processor cycles. `routes` are words for a packet to one node."""
 
     node: u32
+    nodes: u32  # a bit for each node of the job
     clients: u32  # ranks on this node
     window: u32
     ack_every: u32
@@ -86,6 +92,7 @@ class Config(Struct):
     present: u32  # cycles after which other processes get the processor of a workstation with an odd
     away: u32  # number, and for so many; 0: never
     routes: Array[u32, 16]
+    memory: Array[u32, 8]  # bus addresses of the clients' host memory
 
 
 class SendSlot(Struct):
@@ -98,12 +105,12 @@ class SendSlot(Struct):
 
 
 class Client(Struct):
-    """`memory` 0: the rank has not begun, and packets wait. CLOSED: it has ended, and packets are
-    dropped. The daemon sets `released` to 1 when it will not reach the memory of a rank that has
-    ended any more."""
+    """`stage` BEGUN: the rank's memory is there. Before, packets wait. CLOSED: it has ended for good,
+    and packets are dropped. The daemon sets `released` to 1 when it will not reach the memory of a
+    rank that has ended any more."""
 
     slots: Array[SendSlot, 16]
-    memory: u32  # bus address
+    stage: u32
     read: u32  # packets taken out of the ring
     released: u32
 

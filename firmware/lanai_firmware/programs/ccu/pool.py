@@ -3,7 +3,7 @@
 from lanai_firmware.lang import Const, Ptr, address_of, firmware, offset_of, u32
 
 from .layout import ENTRIES, SEND_ENTRIES, SLOTS, Packet
-from .state import NO_ENTRY, Queue, daemon, shared
+from .state import Queue, daemon, shared
 
 TAG_AT: Const[u32] = u32(offset_of(Packet, "tag"))
 LENGTH: Const[u32] = u32(512)  # of a queue's items
@@ -47,7 +47,7 @@ def is_empty(queue: Ptr[Queue]) -> bool:
 def settle(index: u32) -> None:
     """Give an entry back to its pool if no packet needs it any more."""
     entry = address_of(daemon.entries[index])
-    used = entry.outstanding != 0 or entry.readers != 0 or entry.queued != 0 or index == daemon.sending
+    used = entry.outstanding != 0 or entry.readers != 0 or entry.queued != 0
     if used or entry.free != 0:
         return
     entry.free = 1
@@ -60,7 +60,6 @@ def settle(index: u32) -> None:
 @firmware
 def fill_pools() -> None:
     """At the start: all entries are free, then each slot of a send queue gets one."""
-    daemon.sending = NO_ENTRY
     for index in range(1, ENTRIES):
         daemon.entries[index].start = u32(address_of(shared.packets[index])) + TAG_AT
         settle(index)

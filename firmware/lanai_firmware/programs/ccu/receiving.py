@@ -86,6 +86,7 @@ def take_data(index: u32, start: u32, size: u32, node: u32) -> None:
         if target >> 24 == daemon.config.node:
             entry.clients[0] = target >> 16
             admit(address_of(daemon.peers[node]), index, target)
+            return  # an entry is held once
 
 
 @firmware

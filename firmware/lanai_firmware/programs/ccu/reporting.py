@@ -4,7 +4,8 @@ from lanai_firmware.lang import Const, address_of, firmware, sizeof, u32
 
 from ...nic import host_dma
 from ...nic.registers import TO_HOST
-from .layout import CLOSED, SLOTS, Status
+from .dispatch import look_at
+from .layout import BEGUN, CLOSED, SLOTS, Status
 from .state import daemon, shared
 
 BYTES: Const[u32] = u32(sizeof(Status))
@@ -25,9 +26,10 @@ def report(client: u32) -> None:
     """
     client_state = address_of(daemon.client_states[client])
     place = address_of(shared.border.clients[client])
-    if place.memory == CLOSED and place.released == 0 and host_dma.reached(daemon.transfers):
+    stage = look_at(client_state, place)
+    if stage == CLOSED and place.released == 0 and host_dma.reached(daemon.transfers):
         place.released = 1
-    if client_state.changed == 0 or place.memory == 0 or place.memory == CLOSED or host_dma.free() == 0:
+    if client_state.changed == 0 or stage != BEGUN or host_dma.free() == 0:
         return
     if not host_dma.reached(client_state.shown_after):
         return
@@ -37,7 +39,7 @@ def report(client: u32) -> None:
     client_state.shown.arrived = client_state.arrived
     client_state.shown.silent = daemon.silent
     client_state.shown.changes += 1
-    host_dma.queue(place.memory, u32(address_of(client_state.shown)), BYTES, TO_HOST)
+    host_dma.queue(daemon.config.memory[client], u32(address_of(client_state.shown)), BYTES, TO_HOST)
     daemon.transfers += 1
     client_state.shown_after = daemon.transfers
     client_state.changed = 0

@@ -32,7 +32,7 @@ def take_next(client: u32) -> bool:
     slot = address_of(shared.border.clients[client].slots[place])
     if slot.number != client_state.sent + 1 or is_empty(address_of(daemon.free_send)):
         return False
-    nodes = slot.nodes & (u32(1) << NODES) - 1
+    nodes = slot.nodes & daemon.config.nodes
     if is_shut(nodes) if daemon.config.datagrams == 0 else not goes_on(client, nodes):
         return False
     index = client_state.entries[place]
@@ -76,9 +76,13 @@ def keep(index: u32, slot: Ptr[SendSlot], nodes: u32) -> None:
 
 @firmware
 def content_length(index: u32) -> u32:
-    """As the packet says, which a rank wrote."""
-    length = shared.packets[index].length
-    return CONTENT if length > CONTENT else length
+    """As the packet says, which a rank wrote. One that is too long is cut: the receiving daemon would
+    take it for damaged, and this one would give up the node."""
+    length = u32(shared.packets[index].length)
+    if length > CONTENT:
+        length = CONTENT
+        shared.packets[index].length = length
+    return length
 
 
 @firmware

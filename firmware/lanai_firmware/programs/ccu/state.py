@@ -15,7 +15,7 @@ class Entry(Struct):
     readers: u32  # clients that have not read it: the read_outstanding list (CC-05)
     nodes: u32  # all remote nodes that it is for
     pending: u32  # nodes that it is still to be sent to in this round
-    queued: u32  # 1: it waits to be sent, or for the packets before it
+    queued: u32  # 1: it waits to be sent, or it is being sent, or it waits for the packets before it
     sent_at: u32
     tries: u32
     follows: u32  # 1: a fragment of a datagram, and not the first
@@ -50,6 +50,7 @@ class Queue(Struct):
 class ClientState(Struct):
     """The daemon's side of a client."""
 
+    stage: u32  # as the rank's `Client.stage` was when the daemon looked at it last
     queue: Queue  # the receive queue (CC-02)
     entries: Array[u32, 16]  # by slot of the send queue
     sent: u32
@@ -77,7 +78,6 @@ class Daemon(Struct):
     free_receive: Queue
     posted: Queue  # entries that the receive DMA has, in order
     outgoing: Queue  # packets to be sent
-    sending: u32  # the entry that the send DMA reads; NO_ENTRY
     launched: u32  # packets given to the send DMA
     transfers: u32  # host DMA transfers queued
     reads: Array[Read, 64]

@@ -66,7 +66,7 @@ def look_at_packets(now: u32) -> None:
     it is not done for each tick of the acknowledgement timer."""
     for index in range(SEND_ENTRIES):
         entry = address_of(daemon.entries[index])
-        waits = entry.outstanding != 0 and entry.queued == 0 and index != daemon.sending
+        waits = entry.outstanding != 0 and entry.queued == 0
         if waits and now - entry.sent_at >= daemon.config.timeout:
             time_out(index, entry)
 

@@ -19,13 +19,9 @@ ACK_BYTES: Const[u32] = u32(4 * int(ACK_WORDS))
 @firmware
 def transmit() -> bool:
     """Begin the next transmission, acknowledgements first. False if there is none, or one is under
-    way."""
+    way. An entry stays in the queue while it is being sent."""
     if send_dma.done() != daemon.launched:
         return False
-    sent = daemon.sending
-    if sent != NO_ENTRY:
-        daemon.sending = NO_ENTRY
-        settle(sent)
     for node in range(NODES):
         if daemon.peers[node].answer != 0:
             acknowledge(node)
@@ -36,7 +32,7 @@ def transmit() -> bool:
         wanted = entry.nodes & ~daemon.silent if daemon.config.resend_all != 0 else entry.outstanding
         entry.pending &= wanted
         if entry.outstanding != 0 and entry.pending != 0:
-            launch(index, entry)
+            launch(entry)
             return True
         entry.queued = 0
         entry.pending = 0
@@ -46,7 +42,7 @@ def transmit() -> bool:
 
 
 @firmware
-def launch(index: u32, entry: Ptr[Entry]) -> None:
+def launch(entry: Ptr[Entry]) -> None:
     """Send a packet to all nodes that wait for it or, where the fabric does not broadcast, to the
     first of them."""
     nodes = entry.pending
@@ -68,7 +64,6 @@ def launch(index: u32, entry: Ptr[Entry]) -> None:
         shared.border.counts[SENT] += 1
     else:
         shared.border.counts[RESENT] += 1
-    daemon.sending = index
     entry.sent_at = timer.now()
     if entry.follows == 0:
         work()

@@ -19,12 +19,13 @@ class Place(NamedTuple):
 @dataclass(frozen=True)
 class Attachment:
     """`places`: of all ranks. `shared`: where in SRAM the memory begins that ranks share with the
-    daemon. `packet`, `datagram`: as in `CcuOptions`. `multicasts`: the fabric broadcasts, and the
-    options let it."""
+    daemon. `memory`: the bus address at which the rank's first allocation must lie. `packet`,
+    `datagram`: as in `CcuOptions`. `multicasts`: the fabric broadcasts, and the options let it."""
 
     rank: int
     places: tuple[Place, ...]
     shared: int
+    memory: int
     packet: int
     datagram: int
     multicasts: bool

@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 from lanai_firmware.lang import offset_of, sizeof
 from lanai_firmware.programs.ccu.layout import (
+    BEGUN,
+    CLIENT_BYTES,
     CLOSED,
     HEAD_BYTES,
     NODES,
@@ -29,6 +31,7 @@ from lanai_hdl.machine import host_offset
 
 from ...bus.base import Bus, Wait
 from ...config import HostCost
+from ...errors import UserError
 from ...host_model.meter import Meter
 from .attachment import Attachment
 
@@ -56,23 +59,28 @@ class Daemon:
         self._bus = bus
         self._attachment = attachment
         self._meter = meter
-        self.memory = bus.allocate(int(RING_AT) + int(RING) * int(PLACE))
+        self.memory = bus.allocate(int(CLIENT_BYTES))
+        if self.memory.bus_address != attachment.memory:
+            raise UserError(
+                f"the memory for packets came to bus address {self.memory.bus_address:#x}, but the daemon was told "
+                f"{attachment.memory:#x}: it must be the process's first allocation"
+            )
         self._view = self.memory.view
         self._written = 0  # packets given to the daemon
         self._read = 0
         self._told = 0  # of those read
 
     async def open(self) -> None:
-        """Tell the daemon where this rank's memory is, and learn which entries its send queue
+        """Tell the daemon that this rank's memory is there, and learn which entries its send queue
         has."""
-        await self._write("memory", self.memory.bus_address)
+        await self._write("stage", int(BEGUN))
         await self.trigger()
         while not self.changes:
             await self._bus.wait_change(self.memory, self.changes_at, 0, Wait("MPI_Init", note="the daemon answers"))
 
     async def close(self) -> None:
         """Take this rank's memory away from the daemon. What it has still to send it sends."""
-        await self._write("memory", int(CLOSED))
+        await self._write("stage", int(CLOSED))
         await self.trigger()
         released = self._attachment.border + int(offset_of(Client, "released"))
         while not await self._bus.read(released):

@@ -11,6 +11,7 @@ from lanai_firmware.programs.ccu.program import FIRMWARE
 from lanai_hdl.machine import SRAM_HOST, host_offset
 
 from ...bus.base import Bus
+from ...bus.windows import window_of
 from ...config import HostConfig
 from ...device import Device
 from ...errors import UserError
@@ -33,6 +34,7 @@ def config_words(options: CcuOptions, placement: Placement, node: int, slot_khz:
 
     values = {
         "node": node,
+        "nodes": (1 << placement.nodes) - 1,
         "clients": len(placement.ranks_on(node)),
         "window": options.window,
         "ack_every": options.ack_every,
@@ -52,6 +54,8 @@ def config_words(options: CcuOptions, placement: Placement, node: int, slot_khz:
         struct.pack_into(">I", words, int(offset_of(Config, name)), value)
     for other in range(placement.nodes):
         struct.pack_into(">I", words, int(offset_of(Config, "routes")) + 4 * other, placement.route(node, other))
+    for client in range(len(placement.ranks_on(node))):
+        struct.pack_into(">I", words, int(offset_of(Config, "memory")) + 4 * client, window_of(client))
     return bytes(words)
 
 
@@ -90,8 +94,11 @@ class CcuStack(NicStack):
         )
         shared = image.address(FIRMWARE.symbol("shared"))
         multicasts = placement.broadcasts and bool(options.broadcast)
-        same = (places, shared, options.packet, options.datagram, multicasts)
-        return {rank: Attachment(rank, *same) for rank in placement.ranks_on(node)}
+        same = (options.packet, options.datagram, multicasts)
+        return {
+            rank: Attachment(rank, places, shared, window_of(client), *same)
+            for client, rank in enumerate(placement.ranks_on(node))
+        }
 
     def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
         from ...bus.rank import RankBus

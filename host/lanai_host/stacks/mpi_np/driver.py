@@ -24,12 +24,11 @@ from lanai_firmware.programs.mpi_np.sram import ChannelRoute, EndpointSpec, Layo
 from lanai_hdl.machine import SRAM_HOST, host_offset
 
 from ...bus.base import PAGE_SIZE, Bus, HostBuffer
+from ...bus.windows import WINDOW_MASK, window_of
 from ..base import PlacedRequest
 from ..loader import check_machine, load, reset, start
 from .spill_memory import address_of
 
-WINDOW = 1 << 28
-WINDOW_MASK = 0xF000_0000
 RECORDS = 8192
 PAGE_ENTRIES = 16384  # of four pages: 256 MB of messages on the way, above the thesis's 60 MB (NP-G6)
 EPOCH = host_offset("SCRATCH1")  # says which boot this is, until the next reset
@@ -97,12 +96,6 @@ class Attachment:
     def copyblock_bytes(self) -> int:
         size = self.page_table_offset + self.page_entries * int(sizeof(PageEntry))
         return (size + PAGE_SIZE - 1) // PAGE_SIZE * PAGE_SIZE
-
-
-def window_of(local_rank: int) -> int:
-    """First bus address of the host memory of the `local_rank`-th rank on a NIC. Window 0 is
-    no rank's."""
-    return (local_rank + 1) * WINDOW
 
 
 async def boot(

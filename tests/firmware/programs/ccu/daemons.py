@@ -9,9 +9,13 @@ from lanai_firmware.lang.machine import current
 from lanai_firmware.lang.types import annotations_of, resolve
 from lanai_firmware.native import NativeProgram
 from lanai_firmware.nic.model import Fabric
+from lanai_firmware.nic.model import Packet as ModelPacket
 from lanai_firmware.programs.ccu import state
 from lanai_firmware.programs.ccu.layout import (
+    BEGUN,
+    CLIENT_BYTES,
     CLOSED,
+    ENTRIES,
     HEAD_BYTES,
     LAST,
     PLACE,
@@ -28,9 +32,11 @@ from lanai_firmware.programs.ccu.main import turn
 from lanai_firmware.programs.ccu.pool import fill_pools
 from lanai_firmware.programs.ccu.receiving import post_buffers
 from lanai_hdl.link.route import MASK_SHIFT, MULTICAST
+from lanai_hdl.machine import Verdict
 
 MEMORY = 0x1000_0000  # bus address of client 0's memory; each next one has its own a window further
 WINDOW = 0x10_0000
+CRC = int(Verdict.VALID | Verdict.CRC)
 DEFAULTS = {
     "window": 25,
     "ack_every": 25,
@@ -87,33 +93,35 @@ class Host:
         self.at = border + client * int(sizeof(Client))
         self.pool = pool
         self.address = MEMORY + client * WINDOW
-        self.memory = memoryview(bytearray(int(RING_AT) + int(RING) * int(PLACE)))
+        self.memory = memoryview(bytearray(int(CLIENT_BYTES)))
         self.sent = self.read = 0
         self.got = []
         self.reads = True
 
     def begin(self):
         self.nic.memory.add(self.address, self.memory)
-        self._word(Client, "memory", self.address)
+        self.word("stage", int(BEGUN))
 
     def end(self):
-        self._word(Client, "memory", int(CLOSED))
+        self.word("stage", int(CLOSED))
 
-    def _word(self, struct_of, name, value):
-        self.nic.pio_write(self.at + int(offset_of(struct_of, name)), value.to_bytes(4, "big"))
+    def word(self, name, value):
+        """Write one of the rank's words."""
+        self.nic.pio_write(self.at + int(offset_of(Client, name)), value.to_bytes(4, "big"))
         self.nic.ring(1)
 
     def status(self, name, index=0):
         place = int(offset_of(Status, name)) + 4 * index
         return struct.unpack_from(">I", self.memory, place)[0]
 
-    def send(self, data, clients, last=False):
-        """To `clients`: node -> mask. `last`: of a datagram. False if the send queue is full."""
+    def send(self, data, clients, last=False, length=None):
+        """To `clients`: node -> mask. `last`: of a datagram. `length`: what the packet says of its bytes.
+        False if the send queue is full."""
         if self.sent - self.status("sent") >= int(SLOTS):
             return False
         slot = self.sent % int(SLOTS)
         entry = self.pool + self.status("entries", slot) * int(sizeof(Packet))
-        head = struct.pack(">II", self.client | int(LAST) * last, len(data))
+        head = struct.pack(">II", self.client | int(LAST) * last, len(data) if length is None else length)
         self.nic.pio_write(entry + int(offset_of(Packet, "tag")), head + data)
         masks = bytes(clients.get(node, 0) for node in range(16))
         nodes = sum(1 << node for node in clients)
@@ -129,7 +137,7 @@ class Host:
             _, length = struct.unpack_from(">II", self.memory, place)
             self.got.append(bytes(self.memory[place + int(HEAD_BYTES) : place + int(HEAD_BYTES) + length]))
             self.read += 1
-            self._word(Client, "read", self.read)
+            self.word("read", self.read)
 
 
 class Daemons:
@@ -146,8 +154,11 @@ class Daemons:
                     symbol = f"{state.__name__}.{name}"
                     machine.place(symbol, resolve(annotations_of(state)[name].kind, vars(state), symbol))
                 config = state.daemon.config
-                for name, value in {**DEFAULTS, **changes, "node": node, "clients": count}.items():
+                own = {"node": node, "nodes": (1 << len(places)) - 1, "clients": count}
+                for name, value in {**DEFAULTS, **changes, **own}.items():
                     setattr(config, name, value)
+                for client in range(count):
+                    config.memory[client] = MEMORY + client * WINDOW
                 for other in range(len(places)):
                     config.routes[other] = (0x80 | other) << 24
                 fill_pools()
@@ -155,7 +166,7 @@ class Daemons:
                 border = int(state.shared._address)
                 pool = border + int(offset_of(state.Shared, "packets"))
             self.hosts += [Host(nic, border, pool, client) for client in range(count)]
-        assert int(sizeof(Config)) == 4 * 14 + 4 * 16
+        assert int(sizeof(Config)) == 4 * 15 + 4 * 16 + 4 * 8
         for host in self.hosts if begun else ():
             host.begin()
 
@@ -189,6 +200,11 @@ class Daemons:
         """The hosts know their entries."""
         self.wire.run()
 
+    def arrive(self, node, words, data=b"", verdict=int(Verdict.VALID)):
+        """A packet comes to a node, whoever made it."""
+        packet = ModelPacket((0x80 | node) << 24, struct.pack(f">{len(words)}I", *words) + data, verdict)
+        self.wire.wires.setdefault((len(self.wire.nics), node), deque()).append(packet)
+
     def count(self, which):
         """Over all nodes, as the last host of each node sees it."""
         return sum(self.node_count(node, which) for node in range(len(self.wire.nics)))
@@ -206,6 +222,11 @@ class Daemons:
             queues = (state.daemon.free_send, state.daemon.free_receive, state.daemon.posted)
             clients = int(state.daemon.config.clients)
             return sum(int(queue.last - queue.first) for queue in queues) + clients * int(SLOTS)
+
+    @property
+    def settled(self):
+        """Every entry is free again."""
+        return all(self.free(node) == int(ENTRIES) - 1 for node in range(len(self.wire.nics)))
 
 
 def unreliable(rng, drop=0.0, damage=0.0, double=0.0, late=0.0):

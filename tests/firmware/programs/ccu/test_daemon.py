@@ -8,18 +8,13 @@ import pytest
 from pairs import first_of
 
 from lanai_firmware.programs.ccu import state, timing
-from lanai_firmware.programs.ccu.layout import ENTRIES, RING, Count
+from lanai_firmware.programs.ccu.layout import RING, Count
 
 from .daemons import Daemons, unreliable
 
 
 def packets(count, source=0):
     return [f"{source}/{n}".encode() * (1 + n % 9) for n in range(count)]
-
-
-def settled(world):
-    """Every entry is free again."""
-    return all(world.free(node) == int(ENTRIES) - 1 for node in range(len(world.wire.nics)))
 
 
 def test_a_packet_arrives_whole():
@@ -29,7 +24,7 @@ def test_a_packet_arrives_whole():
     assert other.got == [bytes(range(256)) * 5]
     assert world.count(Count.SENT) == 1
     assert world.count(Count.RESENT) == 0
-    assert settled(world)
+    assert world.settled
 
 
 def test_a_free_entry_takes_the_place_of_the_one_that_is_sent():
@@ -42,7 +37,7 @@ def test_a_free_entry_takes_the_place_of_the_one_that_is_sent():
     after = [one.status("entries", slot) for slot in range(2)]
     assert after[0] not in before
     assert after[1] == before[1]
-    assert settled(world)
+    assert world.settled
 
 
 def test_a_multicast_is_one_packet_with_a_number_for_each_target():
@@ -69,7 +64,7 @@ def test_one_buffer_serves_all_readers_of_a_node():
     world.run([(world.hosts[0], b"all", {1: 0b111})])
     assert [host.got for host in world.hosts] == [[], [b"all"], [], [b"all"]]
     assert world.count(Count.SENT) == 1
-    assert settled(world)  # the copy in the ring of the rank that has not looked is its own
+    assert world.settled  # the copy in the ring of the rank that has not looked is its own
 
 
 def test_ranks_of_one_node_exchange_packets_without_the_wire():
@@ -79,7 +74,7 @@ def test_ranks_of_one_node_exchange_packets_without_the_wire():
     assert second.got == [b"to you", b"to me"]
     assert first.got == [b"to me"]
     assert world.count(Count.SENT) == 0
-    assert settled(world)
+    assert world.settled
 
 
 def test_one_trigger_serves_all_send_queues():
@@ -128,7 +123,7 @@ def test_a_daemon_that_is_away_has_as_many_packets_waiting_as_the_system_buffer_
     sent = packets(30)
     world.run([(one, data, {1: 1}) for data in sent])
     assert other.got == sent
-    assert settled(world)
+    assert world.settled
 
 
 def test_a_window_of_63_packets_survives_the_loss_of_many():
@@ -148,7 +143,7 @@ def test_a_window_of_63_packets_survives_the_loss_of_many():
     world.run([(one, data, {1: 1}) for data in sent])
     assert other.got == sent
     assert world.count(Count.RESENT) >= len(lost)
-    assert settled(world)
+    assert world.settled
 
 
 @pytest.mark.parametrize(
@@ -173,7 +168,7 @@ def test_three_reasons_to_acknowledge(fault, reason):
     assert world.node_count(1, reason) >= 1
     others = {Count.ACKS_LOST, Count.ACKS_NTH} - {reason}
     assert not any(world.node_count(1, other) for other in others)
-    assert settled(world)
+    assert world.settled
 
 
 @pytest.mark.parametrize(("timer", "timeouts"), [(0, True), (100, False)])
@@ -187,7 +182,7 @@ def test_the_last_packets_of_few_stall_without_an_acknowledgement_timer(timer, t
     assert other.got == sent
     assert bool(world.node_count(0, Count.TIMEOUTS)) == timeouts
     assert bool(world.node_count(1, Count.ACKS_TIMER)) != timeouts
-    assert settled(world)
+    assert world.settled
 
 
 def test_the_acknowledgement_timer_does_not_look_at_all_packets(monkeypatch):
@@ -207,7 +202,7 @@ def test_the_acknowledgement_timer_does_not_look_at_all_packets(monkeypatch):
     world.run([(world.hosts[0], data, {1: 1}) for data in sent])
     assert world.hosts[1].got == sent
     assert world.node_count(1, Count.ACKS_TIMER) > 0
-    assert settled(world)
+    assert world.settled
     assert {node for node, _ in looks} == {0, 1}
     assert all(later - before >= 1000 for (node, before), (other, later) in pairwise(sorted(looks)) if node == other)
 
@@ -229,7 +224,7 @@ def test_what_is_missing_is_sent_to_those_that_lack_it_or_to_all(resend_all):
     assert [host.got for host in world.hosts[1:]] == [[b"to all"]] * 3
     assert world.count(Count.RESENT) == 1
     assert world.count(Count.DUPLICATES) == (2 if resend_all else 0)
-    assert settled(world)
+    assert world.settled
 
 
 @pytest.mark.parametrize(
@@ -274,7 +269,7 @@ def soak(count, *, seed=1, resend_all=0, native=False, **faults):
         for source in range(4):
             mine = [data for data in host.got if data.startswith(f"{source}/".encode())]
             assert mine == expected.get((source, rank), []), (source, rank)
-    assert settled(world)
+    assert world.settled
     return world
 
 
@@ -293,7 +288,7 @@ def test_a_rank_that_does_not_read_holds_its_packets_and_no_acknowledgement():
     slow.take()
     world.run()
     assert slow.got == sent
-    assert settled(world)
+    assert world.settled
 
 
 def test_packets_for_a_rank_that_has_ended_are_dropped():
@@ -302,7 +297,7 @@ def test_packets_for_a_rank_that_has_ended_are_dropped():
     other.end()
     world.run([(one, b"too late", {1: 1})])
     assert other.got == []
-    assert settled(world)
+    assert world.settled
 
 
 def test_a_node_that_never_answers_is_given_up():
@@ -314,4 +309,4 @@ def test_a_node_that_never_answers_is_given_up():
     assert world.hosts[2].got == [b"x"]
     world.run([(one, b"z", {1: 1, 2: 1})])
     assert world.hosts[2].got == [b"x", b"z"]
-    assert settled(world)
+    assert world.settled

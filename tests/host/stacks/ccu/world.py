@@ -1,7 +1,7 @@
 """Devices of all ranks in this process, over daemons on NICs of the Python model: no gateware, so
 thousands of packets are cheap."""
 
-from tests.firmware.programs.ccu.daemons import MEMORY, WINDOW, Daemons, unreliable
+from tests.firmware.programs.ccu.daemons import Daemons, unreliable
 
 from lanai_hdl.machine import PAGE_SIZE, SRAM_HOST, host_offset
 from lanai_host.body import Run
@@ -81,8 +81,8 @@ class World:
         self.devices = []
         for rank, (place, host) in enumerate(zip(found, self.daemons.hosts, strict=True)):
             shared = self.daemons.hosts[rank - place.client].at  # the first client's part begins it
-            attachment = Attachment(rank, tuple(found), shared, packet, datagram, multicasts)
-            bus = ModelBus(self.daemons.wire, host.nic, MEMORY + place.client * WINDOW)
+            attachment = Attachment(rank, tuple(found), shared, host.address, packet, datagram, multicasts)
+            bus = ModelBus(self.daemons.wire, host.nic, host.address)
             self.devices.append(Ccu(bus, attachment, HostConfig()))
 
     def body(self, data):
