@@ -1,10 +1,10 @@
 """Polls that find nothing, again and again: after some seconds somebody should be told what is
 polled for."""
 
-import time
 from collections.abc import Callable
 from typing import Protocol
 
+from .. import real_time
 from ..bus.base import Wait
 
 SECONDS = 15.0  # of real time without success, after which it is told, and told again
@@ -34,7 +34,7 @@ class Polls:
         self._row += 1
         if self._row % LOOKS or self.tell is None:
             return
-        now = time.monotonic()
+        now = real_time.monotonic()
         if self._row == LOOKS:
             self._since = now
         elif now - self._since >= SECONDS:

@@ -10,10 +10,10 @@ the lock in turns, because another thread's send may be what it waits for.
 
 import _thread
 import threading
-import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from .. import real_time
 from ..bus.base import Wait
 from ..device import Device
 from ..operation import Operation
@@ -298,7 +298,7 @@ class Progress:
                 self._changed.notify_all()
                 self._changed.release()
                 try:
-                    time.sleep(PUMP_PAUSE)
+                    real_time.sleep(PUMP_PAUSE)
                 finally:
                     self._changed.acquire()
                 if target.done:

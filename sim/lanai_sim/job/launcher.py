@@ -21,19 +21,19 @@ from .deaths import Deaths, RankFailed, failed
 from .grant import Forbidden
 from .manager import ProcessManager
 from .output import Output
+from .passing import Passing
 from .pollers import Hopeless, Pollers
 from .processes import Process
 from .progress import Progress
-from .rank import POLL_SECONDS, Rank, Stray
+from .rank import Rank, Stray
 from .rank_service import Abort, Service
-from .ranks import ASIDE_SECONDS, Ranks
+from .ranks import Ranks
 from .restart.keeper import NoSnapshot
 from .restart.service import KeptService
 from .signals import signals_to
 from .sleepers import NOTE
 from .standstill import Standstill
 from .summary import Summary
-from .system_calls import Watch
 from .world import World
 
 CHECK_SECONDS = 0.1
@@ -60,7 +60,7 @@ class Run:
         self.standstill = Standstill(self.kernel, self.world, self.deaths)
         self.pollers = Pollers(self.kernel, lambda rank: self.world.look(rank)[1], self.standstill.has_failed)
         self.pollers.on_terminal = config.progress
-        self.watch = Watch()
+        self.passing: Passing | None = None
         self.simulating = False
         self.hurried = False  # real time is over, or a user waits for the end: a slow reader is not waited for
 
@@ -130,6 +130,7 @@ class Run:
         self.output.start()
         socks = [process.sock for process in self.processes]
         self.ranks = Ranks(self.kernel, socks, self._look_after, self.world.at_once, self.pollers.heard)
+        self.passing = Passing(self.world, self.ranks)
         self.pairs = list(zip(self.processes, self.ranks, strict=True))
         self.deaths.begin(self.ranks, self.pairs)
         numbers = [number for number, program in enumerate(config.all_programs) for _ in range(program.ranks)]
@@ -249,36 +250,8 @@ class Run:
                     self.ranks.finish(rank, requests)
                     continue
                 self.deaths.died(process, rank, rank.clock)
-        self._set_sleepers_aside()
-        self._let_time_pass()
-
-    def _set_sleepers_aside(self) -> None:
-        """Time passes without the ranks that sleep in real time, while they do."""
-        assert self.ranks is not None
-        for rank in self.ranks.active():
-            clock, runs, _ = self.world.look(rank)
-            if not (rank.connected and runs and self.ranks.sleepers.sleeps(rank.pid, clock)):
-                self.world.take_back(rank)
-            elif not self.world.set_aside(rank):
-                self.ranks.set_aside(rank)
-
-    def _let_time_pass(self) -> None:
-        """If all ranks that run code wait in system calls for other processes, perhaps for ranks that
-        wait for simulated time, that goes on without them."""
-        assert self.ranks is not None
-        give_up = time.monotonic() + POLL_SECONDS
-        while time.monotonic() < give_up:
-            # First who runs, then what they do: those that wait by now are not woken in between.
-            running = [rank for rank in self.ranks.active() if self.world.look(rank)[1]]
-            outside = [rank for rank in running if not self.world.is_aside(rank)]
-            waiting = [rank.connected and self.watch.waits(rank.pid) for rank in outside]  # each is looked at
-            if not outside or not all(waiting):
-                return
-            if self.world.let_time_pass(outside) is None:
-                for rank in outside:
-                    self.ranks.set_aside(rank)
-                return
-            time.sleep(ASIDE_SECONDS)
+        if self.passing is not None:
+            self.passing.look()
 
     def _await_exits(self) -> int:
         """All have left the simulation: let their processes end by themselves."""

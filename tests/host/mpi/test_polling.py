@@ -16,7 +16,7 @@ class Target:
 def clock(monkeypatch):
     """What the time is."""
     now = [100.0]
-    monkeypatch.setattr(polling.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(polling.real_time, "monotonic", lambda: now[0])
     return now
 
 
