@@ -28,7 +28,8 @@ class StartedCommands(wiring.Component):
     """A queue of command buffers for each process. The next command is the first one of the process
     that comes first behind that of the last command, in cyclic order.
 
-    So between two commands of a process, or two turns of one, each other process has one at most.
+    So while a command waits that is the first of its process, each other process has one turn at most.
+    A proof holds this (tests/hdl/remote/test_started.py).
 
     Members
     -------
@@ -36,6 +37,10 @@ class StartedCommands(wiring.Component):
         registers. No buffer may be started again before its command has ended.
     o : ``Out(StartedPort())``, in the slot after `put` if no other one waits
     begun : ``Out(1)``, a slot's event: a command was started in the slot before
+
+    Attributes, for proofs: `heads`, `tails`, of each process how many commands were taken and put, modulo
+    twice as many as fit; `last`, the process of the command that was taken last, and `last_head`, how many
+    of that process were taken before; `chosen`, `chosen_head`, the same of the next one, if it is `ready`.
     """
 
     put: In(1)
@@ -45,6 +50,15 @@ class StartedCommands(wiring.Component):
 
     def __init__(self, config: RemoteParameters):
         self.processes = config.processes
+        owner_bits = (self.processes - 1).bit_length()
+        counts = data.ArrayLayout(COMMAND_BITS + 1, self.processes)
+        self.heads = Signal(counts)
+        self.tails = Signal(counts)
+        self.last = Signal(owner_bits)
+        self.last_head = Signal(COMMAND_BITS + 1)
+        self.chosen = Signal(owner_bits)
+        self.chosen_head = Signal(COMMAND_BITS + 1)
+        self.ready = Signal()
         super().__init__()
 
     def elaborate(self, platform):
@@ -52,17 +66,15 @@ class StartedCommands(wiring.Component):
         owner_bits = (self.processes - 1).bit_length()
         m.submodules.storage = storage = memory.Memory(shape=COMMAND_BITS, depth=self.processes * COMMANDS, init=[])
         write, read = storage.write_port(), storage.read_port(domain="comb")
-        count = COMMAND_BITS + 1
-        heads, tails = (Signal(data.ArrayLayout(count, self.processes)) for _ in range(2))  # taken, and put
+        heads, tails, last, ready = self.heads, self.tails, self.last, self.ready
         waits, any_waits = Signal(self.processes), Signal()
-        last, last_head = Signal(owner_bits), Signal(count)  # the last command: its process, and its place there
-        new, next_, ready = Signal(BUFFER_BITS), Signal(BUFFER_BITS), Signal()
-        next_head, new_tail = Signal(count), Signal(count)
+        new, next_, new_tail = Signal(BUFFER_BITS), Signal(BUFFER_BITS), Signal(COMMAND_BITS + 1)
         of_new, taken = self._owner(new, owner_bits), self._owner(self.o.buffer, owner_bits)
         chosen, others = self._choose(m, waits, last)
         m.d.comb += [
             waits.eq(Cat(head != tail for head, tail in zip(heads, tails, strict=True))),
             any_waits.eq(waits.any()),
+            self.chosen.eq(self._owner(next_, owner_bits)),
             new_tail.eq(tails[of_new]),
             write.addr.eq(Cat(new_tail[:COMMAND_BITS], of_new)),
             write.data.eq(new),
@@ -75,17 +87,17 @@ class StartedCommands(wiring.Component):
             self.begun.eq(self.put),
             new.eq(self.buffer),
             next_.eq(Mux(any_waits, Cat(read.data, chosen), new)),
-            next_head.eq(Mux(any_waits, heads[chosen], new_tail)),
+            self.chosen_head.eq(Mux(any_waits, heads[chosen], new_tail)),
             ready.eq((any_waits | self.begun) & ~self.o.take),
-            self.o.others.eq(others),
+            self.o.others.eq(others & ~self.o.take),
         ]
         with m.If(self.begun):
             m.d.sync += tails[of_new].eq(new_tail + 1)
-        head = Mux(ready, next_head, new_tail)  # of the command that may be taken
+        head = Mux(ready, self.chosen_head, new_tail)  # of the command that may be taken
         with m.If(self.o.take):
-            m.d.sync += [last.eq(taken), last_head.eq(head)]
+            m.d.sync += [last.eq(taken), self.last_head.eq(head)]
         with m.If(self.o.take | self.o.again):
-            m.d.sync += heads[Mux(self.o.take, taken, last)].eq(Mux(self.o.take, head + 1, last_head))
+            m.d.sync += heads[Mux(self.o.take, taken, last)].eq(Mux(self.o.take, head + 1, self.last_head))
         return m
 
     def _owner(self, buffer, bits):

@@ -293,8 +293,8 @@ ORDER = [
     Mutant(
         "a command that was put back goes behind others of its process",
         "started.py",
-        "Mux(self.o.take, head + 1, last_head)",
-        "Mux(self.o.take, head + 1, last_head + 1)",
+        "Mux(self.o.take, head + 1, self.last_head)",
+        "Mux(self.o.take, head + 1, self.last_head + 1)",
         "test_started.py",
     ),
     Mutant(

@@ -3,6 +3,10 @@
 import random
 
 import pytest
+from amaranth import Cat, Const, Module, Signal
+from amaranth.asserts import AnyConst, AnySeq
+from amaranth.hdl import Assert, Assume
+from amaranth.lib import wiring
 
 from lanai_hdl.bfm import Bench
 from lanai_hdl.remote.config import Remote
@@ -141,3 +145,78 @@ def test_any_order_of_starts_turns_and_ends(processes):
 
     rig.run(script)
     assert len(rig.taken) > 300
+
+
+class TurnsSpec(wiring.Component):
+    """While a command of one process waits, no other process has two turns.
+
+    By induction, for any two of four processes. Assumed of the host: no more commands of a process are
+    started than it has buffers. Assumed of the cutter: what `StartedPort` says of `take` and `again`.
+    """
+
+    PROCESSES = 4
+
+    def __init__(self):
+        self.dut = StartedCommands(Remote(processes=self.PROCESSES))
+        super().__init__({})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.dut = dut = self.dut
+        port = dut.o
+        for signal in (dut.put, dut.buffer, port.take, port.again):
+            m.d.comb += signal.eq(AnySeq(len(signal)))
+        bits = len(dut.last)
+        waiting, other = AnyConst(bits), AnyConst(bits)
+        of_new, taken = Signal(bits), Signal(bits)
+        levels, waits = self._levels(m)
+        out = Signal()  # the command that was taken last has not been put back
+        m.d.sync += [of_new.eq(dut.buffer[COMMAND_BITS:]), out.eq(port.take | (out & ~port.again))]
+        more = Cat(
+            (level + (dut.begun & (of_new == n)) + (port.again & (dut.last == n))) <= COMMANDS
+            for n, level in enumerate(levels)
+        )
+        m.d.comb += [
+            taken.eq(port.buffer[COMMAND_BITS:]),
+            Assume(waiting != other),
+            Assume(dut.buffer[COMMAND_BITS:] < self.PROCESSES),
+            Assume(more.all()),
+            Assume(~port.take | port.waiting),
+            Assume(~port.again | (port.others & out & ~port.take)),
+        ]
+        seen, had = Signal(), Signal()  # it waited in the slot before; the other one had a turn since
+        m.d.sync += seen.eq(waits.bit_select(waiting, 1) & ~(port.take & (taken == waiting)))
+        with m.If(port.take):
+            with m.If(taken == waiting):
+                m.d.sync += had.eq(0)
+            with m.Elif(seen & (taken == other)):
+                m.d.sync += had.eq(1)
+                m.d.comb += Assert(~had, "a second turn")
+        # How the registers are linked, for the induction: turns go round from the other process.
+        far, gone, goes = Signal(bits), Signal(bits), Signal(bits)  # steps round
+        m.d.comb += [far.eq(waiting - other), gone.eq(dut.last - other), goes.eq(dut.chosen - other)]
+        with m.If(had):
+            m.d.comb += Assert(seen & waits.bit_select(waiting, 1) & (gone < far))
+        with m.If(dut.ready):
+            m.d.comb += Assert((dut.chosen_head == dut.heads[dut.chosen]) & waits.bit_select(dut.chosen, 1))
+            with m.If(had):
+                m.d.comb += Assert((goes > gone) & (goes <= far))
+        with m.If(port.others):
+            m.d.comb += Assert((waits & ~(Const(1, self.PROCESSES) << dut.last)).any())
+        with m.If(out):
+            m.d.comb += Assert((dut.last_head + 1)[:-1] == dut.heads[dut.last])
+        m.d.comb += [Assert(level <= COMMANDS) for level in levels]
+        return m
+
+    def _levels(self, m):
+        """How many commands of each process wait, and whether one does."""
+        levels = [Signal(COMMAND_BITS + 1, name=f"level_{n}") for n in range(self.PROCESSES)]
+        waits = Signal(self.PROCESSES)
+        m.d.comb += waits.eq(Cat(level != 0 for level in levels))
+        for n, level in enumerate(levels):
+            m.d.comb += level.eq(self.dut.tails[n] - self.dut.heads[n])
+        return levels, waits
+
+
+def test_a_command_waits_for_one_turn_of_each_other_process(prove):
+    prove(TurnsSpec(), depth=3)
