@@ -132,25 +132,30 @@ def test_a_failed_collective_leaves_its_memory_to_what_is_under_way():
 
 
 def test_nothing_is_received_for_a_failed_collective(run):
-    """Its other message comes when the program may have freed the buffer."""
+    """Its other messages come when the program may have freed the buffers, one of them through another
+    communicator."""
 
     def program(world):
         comm = world.comm_world
+        other = creation.duplicate(comm)
         if comm.rank == 1:
             p2p.send(comm, *buffer(ints(1)), 0, 0)
             p2p.recv(comm, *buffer(ints(0)), 0, 1)
             p2p.send(comm, *buffer(ints(1)), 0, 0)
+            p2p.send(other, *buffer(ints(1)), 0, 5)
         else:
-            got = np.zeros(3, np.int32)
+            got = np.zeros(4, np.int32)
 
             def steps(link):
                 early = link.receive_bytes(1, got.ctypes.data, 8)
                 link.receive_bytes(1, got.ctypes.data + 8, 4)
+                link.through(other, 5, other.context).receive_bytes(1, got.ctypes.data + 12, 4)
                 yield [early]
 
             _fail(world, steps)
             p2p.send(comm, *buffer(ints(1)), 1, 1)
         plans.run(comm, plans.barrier)
-        assert comm.rank or (list(got[2:]) == [0] and not world.process.device.unexpected())
+        assert comm.rank or (list(got[2:]) == [0, 0] and not world.process.device.unexpected())
+        creation.free(other)
 
     run(2, program)

@@ -43,7 +43,7 @@ class Link:
         self.choices = communicator.device.choices
         self._device = communicator.device
         self._route = communicator.route if group is None else group.members
-        self._expected: list[tuple[Operation, int, int]] = []
+        self._expected: list[tuple[Operation, int, int, Link]] = []  # bytes, from which rank of which link
         # Since the last check, with the rank of the world at the other end.
         self.under_way: list[tuple[Operation, int]] = []
         self.held: list[object] = []  # what lives as long as an operation of this call
@@ -100,7 +100,7 @@ class Link:
     def receive_body(self, rank: int, body: Body) -> Operation:
         operation = self._device.receive(self._route[rank], self.tag, self.context, body)
         hold(operation, self.held)
-        self._expected.append((operation, body.size, rank))
+        self._expected.append((operation, body.size, rank, self))
         self.under_way.append((operation, self._route[rank]))
         return operation
 
@@ -109,7 +109,7 @@ class Link:
         operation = self._device.barrier(self._route, self.context << TAG_BITS | self.tag)
         if operation is not None:
             hold(operation, self.held)
-            self._expected.append((operation, 0, ANY_SOURCE))
+            self._expected.append((operation, 0, ANY_SOURCE, self))
             self.under_way += [(operation, rank) for rank in self._route if rank != self._device.rank]
         return operation
 
@@ -124,7 +124,7 @@ class Link:
         ended = [entry for entry in self._expected if entry[0].done]
         self._expected[:] = [entry for entry in self._expected if not entry[0].done]
         self.under_way[:] = [entry for entry in self.under_way if not entry[0].done]
-        for operation, size, rank in ended:
+        for operation, size, rank, _ in ended:
             error = operation.error
             if error is not None and error.kind is not ErrorKind.TRUNCATED:
                 raise device_error(self.call, error, operation.length, rank)
@@ -158,12 +158,13 @@ class Link:
         """The call has failed: the program may free its buffers. What is still to come goes elsewhere.
         Returns the receives that write to the buffers already."""
         writing = []
-        for operation, size, rank in self._expected:
+        for operation, size, rank, link in self._expected:
             if operation.done or not size:
                 continue
             if self._device.cancel(operation):
                 sink = Scratch(size)
-                hold(self._device.receive(self._route[rank], self.tag, self.context, Run(sink.address, size)), sink)
+                body = Run(sink.address, size)
+                hold(self._device.receive(link._route[rank], link.tag, link.context, body), sink)
             else:
                 writing.append(operation)
         return writing
