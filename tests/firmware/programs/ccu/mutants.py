@@ -16,7 +16,7 @@ outside = partial(test_protection.test_a_packet_outside_the_window_is_not_taken,
 
 CHECKS = {
     Mutant(
-        dispatch.look_at, "client_state.stage != CLOSED", "True"
+        dispatch.look_at, "stage != CLOSED", "True"
     ): test_protection.test_a_rank_that_has_ended_does_not_begin_again,
     Mutant(
         dispatch.read_next, "stage != BEGUN", "False"
