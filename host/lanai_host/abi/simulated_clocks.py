@@ -4,7 +4,7 @@ import _thread
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from ..clocks.library import Answer
+from ..clocks.library import NOT_YOURS, Answer
 from ..mpi.constants import ThreadLevel
 from ..mpi.timed import Timed
 from ..mpi.world import World
@@ -19,7 +19,13 @@ class SimulatedClocks:
     def __init__(self, world: World, client: SimulatorClient, observer: Observer | None) -> None:
         self._world, self._client, self._observer = world, client, observer
 
+    def _is_foreign(self) -> bool:
+        """This thread may not call MPI, so the rank's time is not at its disposal."""
+        return self._world.thread_level < ThreadLevel.MULTIPLE and not self._world.is_main_thread()
+
     def read(self) -> int:
+        if self._is_foreign():
+            return NOT_YOURS
         native.leave()
         return self._world.clock.read()
 
@@ -28,10 +34,9 @@ class SimulatedClocks:
         return self._world.process.device.now()
 
     def wait(self, until: int, ready: Callable[[], bool] | None) -> Answer:
+        if self._is_foreign():
+            return Answer.CANNOT
         native.leave()
-        progress = self._world.process.progress
-        if progress.has_threads() and progress.level < ThreadLevel.MULTIPLE:
-            return Answer.CANNOT  # the others may run code, for which time stands still
         try:
             with self._noted("sleep"):
                 return self._wait(until, ready)

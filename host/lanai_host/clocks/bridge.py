@@ -22,7 +22,7 @@ class Time(Protocol):
     """A rank's time, in picoseconds."""
 
     def read(self) -> int:
-        """The time, after a reading of it, which takes some."""
+        """The time, after a reading of it, which takes some; NOT_YOURS in a thread that may not do so."""
 
     def now(self) -> int: ...
 

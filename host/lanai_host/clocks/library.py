@@ -12,6 +12,7 @@ CALLS = (__package__, "calls")
 PARTS = (CALLS, *((__package__, name) for name in ("reading", "sleeping", "polling", "receiving", "locking")))
 PRELOAD = "LD_PRELOAD"
 SYMBOL = "lanai_clocks_begin"
+NOT_YOURS = -1  # instead of a time: this thread may not read it
 ASAN = "ASAN_OPTIONS"  # the address sanitizer refuses to come after a library that is loaded first, unless told not to
 
 
@@ -23,7 +24,7 @@ class Clock(StrEnum):
 
 
 class Answer(IntEnum):
-    """How a wait has ended. CANNOT: it was not done, as it cannot be in simulated time."""
+    """How a wait has ended. CANNOT: it was not done, as this thread may not let simulated time pass."""
 
     TIME_IS_UP = 0
     IS_READY = 1

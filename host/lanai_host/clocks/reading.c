@@ -52,7 +52,8 @@ static struct {
     _Atomic int ended;          /* they were, and now run on by `shift` */
     clock_calls call;
     int64_t base[2];            /* nanoseconds: what clocks of both kinds show at simulated time 0 */
-    int64_t shift[2];           /* nanoseconds to add to the real ones */
+    int64_t shift[2];           /* nanoseconds to add to the real ones once they have ended, */
+    int64_t foreign_shift[2];   /* and in threads that may not let the rank's time pass */
     _Atomic int64_t last;       /* picoseconds: the latest reading */
     uintptr_t python[2];        /* where the interpreter's code lies, */
     uintptr_t locking[2][2];    /* and those of its functions that read the clock at each lock */
@@ -60,10 +61,13 @@ static struct {
 } clocks;
 
 static __thread int inside;     /* this thread is in the MPI library on our behalf */
+static __thread int foreign;    /* this thread may not let the rank's time pass: it has real time since `base` */
 static __thread int was_free;   /* its latest reading was that of the interpreter, without its lock */
 
-/* Whether these clocks are for the caller. */
-static int simulated(void) { return atomic_load_explicit(&clocks.on, memory_order_acquire) && !inside; }
+/* Whether clocks are simulated for this thread. */
+static int simulated(void) {
+    return atomic_load_explicit(&clocks.on, memory_order_acquire) && !inside && !foreign;
+}
 
 /* Whether what the C library's clocks show is not for the caller. */
 static int replaced(void) { return !inside && (clocks.on || clocks.ended); }
@@ -110,24 +114,28 @@ static int is_interpreter(const void *caller) {
     return lies_in(caller, clocks.python) && (!clocks.has_lock() || is_locking());
 }
 
-/* The rank's time in picoseconds for a caller of ours. */
+/* The rank's time in picoseconds for a caller of ours; less than 0 if this thread may not read it. */
 static int64_t reading(const void *caller) {
     was_free = is_interpreter(caller);
     if (was_free) return atomic_load(&clocks.last);
     inside = 1;
     int64_t now = clocks.call.read();
     inside = 0;
-    atomic_store(&clocks.last, now);
+    if (now < 0)
+        foreign = 1;
+    else
+        atomic_store(&clocks.last, now);
     return now;
 }
 
-/* What a clock of a kind shows, in nanoseconds. */
-static int64_t shown(int kind, const void *caller) { return clocks.base[kind] + reading(caller) / 1000; }
+/* Nanoseconds to add to real clocks where they replace simulated ones. */
+static int64_t shift_of(int kind) { return clocks.on ? clocks.foreign_shift[kind] : clocks.shift[kind]; }
 
 static int show(clockid_t clock, struct timespec *time, const void *caller) {
     int kind = kind_of(clock);
     if (kind < 0 || !replaced()) return REAL(clock_gettime)(clock, time);
-    *time = timespec_of(simulated() ? shown(kind, caller) : real_now(kind) + clocks.shift[kind]);
+    int64_t now = simulated() ? reading(caller) : -1;
+    *time = timespec_of(now < 0 ? real_now(kind) + shift_of(kind) : clocks.base[kind] + now / 1000);
     return 0;
 }
 
@@ -194,8 +202,12 @@ __attribute__((visibility("default"))) void lanai_clocks_begin(const clock_calls
     find_function("_PyMutex_LockTimed", clocks.locking[1]);
     is_locking(); /* loads what it needs */
     if (!forks++) pthread_atfork(NULL, NULL, run_on);
-    for (int kind = 0; kind < 2; kind++) /* differences of floating-point readings are the same in each run */
-        clocks.base[kind] = (real_now(kind) - now / 1000 + SECOND) / SECOND * SECOND;
+    for (int kind = 0; kind < 2; kind++) {
+        int64_t real = real_now(kind);
+        /* Whole seconds: differences of floating-point readings are the same in each run. */
+        clocks.base[kind] = (real - now / 1000 + SECOND) / SECOND * SECOND;
+        clocks.foreign_shift[kind] = clocks.base[kind] + now / 1000 - real;
+    }
     clocks.last = now;
     clocks.ended = 0;
     atomic_store_explicit(&clocks.on, 1, memory_order_release);

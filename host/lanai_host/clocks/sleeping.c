@@ -8,11 +8,11 @@ static const int64_t YIELD = 1000; /* nanoseconds that a sleep of no time takes,
 /* Waits for so many nanoseconds or until `ready`. */
 static int wait_for(int64_t nanoseconds, int (*ready)(void *), void *about) {
     if (nanoseconds > INT64_MAX / 4000) nanoseconds = INT64_MAX / 4000;
-    was_free = 0;
     inside = 1;
     int64_t now = clocks.call.now();
     int answer = clocks.call.wait(now + 1000 * nanoseconds, ready, about);
     inside = 0;
+    if (answer == CANNOT) foreign = 1;
     return answer;
 }
 
@@ -41,8 +41,8 @@ static struct timespec real_deadline(int kind, const struct timespec *deadline) 
     int64_t until = nanoseconds_of(deadline);
     if (simulated())
         until = real_now(kind) + left(kind, deadline);
-    else if (clocks.ended && !inside)
-        until -= clocks.shift[kind];
+    else if (replaced())
+        until -= shift_of(kind);
     return timespec_of(until < 0 ? 0 : until);
 }
 

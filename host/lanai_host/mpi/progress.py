@@ -142,10 +142,6 @@ class Progress:
         is taken at its word."""
         return self.level > SINGLE and self.count() > self.usual_threads
 
-    def has_threads(self) -> bool:
-        """This process has more than one thread, whatever the program asked for."""
-        return self.count() > self.usual_threads
-
     def alone(self) -> bool:
         """No other thread, and no work in the background: `Device.fast_path` may be used."""
         if self._tasks or self._request.done:

@@ -301,6 +301,52 @@ def test_a_run_with_real_clocks_has_them(capfd):
     assert capfd.readouterr().out == "True True\n"
 
 
+HELPER = r"""
+#include <mpi.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec + 1e-9 * t.tv_nsec;
+}
+static void *help(void *since) {
+    struct timespec until;
+    double begun = now();
+    while (now() < begun + 0.02) usleep(1000);
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += 50000000;
+    until = (struct timespec){until.tv_sec + until.tv_nsec / 1000000000, until.tv_nsec % 1000000000};
+    pthread_mutex_lock(&mutex);
+    pthread_cond_timedwait(&condition, &mutex, &until);
+    pthread_mutex_unlock(&mutex);
+    printf("helped %d\n", now() > begun + 0.069 && begun >= *(double *)since);
+    return NULL;
+}
+int main(int count, char **words) {
+    pthread_t thread;
+    MPI_Init(&count, &words);
+    double begun = now();
+    pthread_create(&thread, NULL, help, &begun);
+    sleep(30);
+    printf("slept %.3f\n", now() - begun);
+    pthread_join(thread, NULL);
+    MPI_Finalize();
+}
+"""
+
+
+def test_a_thread_that_may_not_call_mpi_has_real_time(tmp_path, capfd):
+    program = tmp_path / "program"
+    assert compiled(HELPER, program, "-pthread")
+    assert run((str(program),), size=1).code == 0
+    assert sorted(capfd.readouterr().out.splitlines()) == ["helped 1", "slept 30.000"]
+
+
 SLEEPS = """\
 #include <mpi.h>
 #include <unistd.h>
