@@ -13,7 +13,7 @@ from lanai_host.mpi import (
 )
 from lanai_host.mpi import point_to_point as p2p
 from lanai_host.mpi.constants import ANY_SOURCE, ANY_TAG, PROC_NULL
-from lanai_host.mpi.datatypes import PREDEFINED, contiguous
+from lanai_host.mpi.datatypes import PREDEFINED, contiguous, vector
 
 from . import ranks
 from .ranks import buffer, ints
@@ -254,5 +254,35 @@ def test_generalized_requests(run):
         request.complete()
         assert request.wait().count == 12
         assert calls == [False, "query", "free"]
+
+    run(1, program)
+
+
+@pytest.mark.parametrize("posted", [True, False])
+@pytest.mark.parametrize("room", [30_000, 20_000])
+def test_a_long_message_to_oneself(run, posted, room):
+    """Every second element arrives, or what of it finds room."""
+    column = vector(room, 1, 2, INT)
+    column.commit()
+
+    def program(world):
+        comm = world.comm_world
+        sent, got = np.arange(30_000, dtype=np.int32), np.full(2 * room, -1, np.int32)
+
+        def receive():
+            return p2p.irecv(comm, got.ctypes.data, 1, column, 0, 0)
+
+        early = receive() if posted else None
+        send = p2p.isend(comm, *buffer(sent), 0, 0)
+        world.process.progress.poll()
+        request = early or receive()
+        send.wait()
+        if room < sent.size:
+            with pytest.raises(MpiError, match="longer than the receive buffer of 80000 bytes"):
+                request.wait()
+        else:
+            request.wait()
+        assert (got[::2] == sent[:room]).all()
+        assert (got[1::2] == -1).all()
 
     run(1, program)

@@ -230,3 +230,15 @@ def test_many_blocks_are_as_the_same_in_two_halves(old, lengths, displacements):
         assert one.whole_elements(one.size) == same.whole_elements(same.size)
     nested = contiguous(2, whole)
     assert list(nested.body(5, 1).segments()) == list(whole.body(5, 2).segments())
+
+
+def test_copying_many_blocks_needs_no_leaf_for_each():
+    count = 5000
+    shifts = [7 * index + index % 3 for index in range(count)]
+    kind = indexed([1 + index % 2 for index in range(count)], shifts, INT)
+    kind.commit()
+    source, packed = np.arange(7 * count + 9, dtype=np.int32), np.zeros(kind.size // 4, np.int32)
+    kind.pack(source.ctypes.data, 1, packed.ctypes.data)
+    expected = [value for index, shift in enumerate(shifts) for value in range(shift, shift + 1 + index % 2)]
+    assert packed.tolist() == expected
+    assert "leaves" not in vars(kind.layout)
