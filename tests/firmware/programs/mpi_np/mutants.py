@@ -3,8 +3,8 @@
 from functools import partial
 
 from lanai_firmware.programs.mpi_np.memory import hostdma
-from lanai_firmware.programs.mpi_np.protocol import answering, quick_sends
-from lanai_firmware.programs.mpi_np.wire import in_order, outgoing, quick_receives, recovery
+from lanai_firmware.programs.mpi_np.protocol import answering, quick_sends, releasing
+from lanai_firmware.programs.mpi_np.wire import buffers, in_order, outgoing, quick_receives, recovery
 
 from ..mutants import Mutant
 from . import test_buffers, test_matching, test_order, test_pools, test_recovery, test_requests, test_searching
@@ -32,6 +32,15 @@ MUTANTS = {
     Mutant(
         outgoing.retire_stages, "send_dma.reached(stage.done)", "True"
     ): test_order.test_a_slot_is_given_back_when_its_body_has_left,
+    Mutant(
+        buffers.post_buffers, "host_dma.reached(buffer.release)", "True"
+    ): test_order.test_a_receive_buffer_is_used_again_when_its_body_is_in_memory,
+    Mutant(
+        releasing.release_read, "host_dma.reached(message.release)", "True"
+    ): test_order.test_a_kept_body_is_released_when_it_has_been_read,
+    Mutant(
+        quick_sends.send_short, "block_credit < blocks", "False"
+    ): test_order.test_a_short_message_waits_for_room_at_the_receiver,
     Mutant(
         quick_receives.receive_short, "host_dma.free() < 2", "False"
     ): test_order.test_expected_messages_wait_for_room_in_the_host_dma,
