@@ -4,7 +4,6 @@
    It links with no libpython. In a Python process it uses the interpreter that is there, however that was built; in any
    other program it loads the libpython that the library was built for. The generated part follows this text. */
 
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>

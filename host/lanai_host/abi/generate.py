@@ -140,13 +140,14 @@ def front(header: Header, flavor: Flavor, python: str, libpython: str, boot: str
     extra = "" if flavor.wide else resources.files(__package__).joinpath("mpich_data.c").read_text()
     definitions = "\n".join(_definition(function, flavor) for function in header.functions.values())
     parts = [
-        f"#include <stdint.h>\n#include <stddef.h>\n#include <{flavor.header}>\n{hidden}",
+        f"#define _GNU_SOURCE\n#include <stdint.h>\n#include <stddef.h>\n#include <{flavor.header}>\n{hidden}",
         status_struct(header),
         struct,
         "static struct lanai_table lanai_table;",
         f"#define LANAI_PYTHON {_literal(python)}\n#define LANAI_LIBPYTHON {_literal(libpython)}",
         f"#define LANAI_BOOT {_literal(boot)}",
         own,
+        resources.files(__package__).joinpath("crash.c").read_text(),
         extra,
         definitions,
     ]

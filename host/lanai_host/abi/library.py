@@ -48,6 +48,7 @@ def shared_libpython() -> str:
 def _sources() -> list[bytes]:
     names = (
         "building.py",
+        "crash.c",
         "flavor.py",
         "front.c",
         "generate.py",

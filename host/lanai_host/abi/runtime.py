@@ -72,7 +72,8 @@ def attach(
     interface = json.loads((Path(directory) / INTERFACE).read_text())
     abi.attach(bridge.ffi, bridge.lib, FLAVORS[flavor], interface["constants"], unweighted, weights_empty)
     process.foreign = bool(started)
-    call_site.use_native(ctypes.CDLL(str(Path(directory) / FLAVORS[flavor].soname)))
+    process.library = ctypes.CDLL(str(Path(directory) / FLAVORS[flavor].soname))
+    call_site.use_native(process.library)
     for module in pkgutil.iter_modules(functions.__path__):
         importlib.import_module(f"{functions.__name__}.{module.name}")
     for name, prototype in interface["functions"].items():
@@ -134,6 +135,7 @@ class Process:
     """How this process is part of a run, or alone."""
 
     foreign = False
+    library: ctypes.CDLL  # this libmpi
     hide: Callable[[], None] | None = None
     client: SimulatorClient | None = None
     observer: Observer | None = None  # in a traced run
@@ -170,6 +172,7 @@ class Process:
         if client is not None:
             client.on_end = self._final_state
             world.process.progress.pass_time = partial(_pass_time, world, client)
+            client.watch_crashes(self.library)
             world.process.progress.polls.tell = partial(_polls, client)
             if price := int(client.config["host"]["compute"]):
                 self.counting = Counting(partial(_work, world, client), price, self.foreign)

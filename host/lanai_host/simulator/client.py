@@ -179,6 +179,10 @@ class SimulatorClient:
             if not self._closed:
                 self._send(HEADER.pack(len(payload), op, 0, 0) + payload)
 
+    def watch_crashes(self, library: Any) -> None:
+        """Let a libmpi tell the launcher where a signal kills this process."""
+        library.lanai_watch(self._sock.fileno(), int(Op.CRASHED))
+
     def catch_up(self) -> None:
         """Let the rest of the world come up to now. Where it is known that nothing changes until
         then, the simulator is not asked."""

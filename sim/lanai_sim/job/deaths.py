@@ -154,5 +154,5 @@ class Deaths:
 
 def failed(process: Process, rank: Rank) -> RankFailed:
     """That its exit code ends the run."""
-    error = f", by {rank.leaves}" if rank.leaves else ""
-    return RankFailed(exit_code(process.popen.returncode), f"{process.describe_exit()}{error}")
+    how = f" at {rank.crash}" if rank.crash else f", by {rank.leaves}" if rank.leaves else ""
+    return RankFailed(exit_code(process.popen.returncode), f"{process.describe_exit()}{how}")

@@ -15,6 +15,7 @@ from lanai_host.simulator.requests import COLLECT, STOPPED, split_wait_any
 from lanai_host.simulator.spin import Chunk, SpinWait
 
 from ..kernel.kernel import Suspension
+from .crashes import crash_place
 
 CHUNK = 1 << 16
 POLL_SECONDS = 0.1  # seconds without a message from any rank after which the processes are checked
@@ -67,7 +68,7 @@ class Rank:
     """One process. `clock` is its host time; `why` what it waits for; `finalized` once it has left
     the simulation; `origin` what it is, if another process started it; `leaves` once its program
     ends: the error that it ends by, if one is known; `polls` what it polls for, if it has done so in
-    vain for long. `heard` is told when one of these changes."""
+    vain for long; `crash` where a signal killed it. `heard` is told when one of these changes."""
 
     def __init__(self, number: int, sock: socket.socket) -> None:
         self.number = number
@@ -82,6 +83,7 @@ class Rank:
         self.finalized = False
         self.leaves: str | None = None
         self.polls = b""
+        self.crash = ""
         self.heard: Callable[[Rank], None] = lambda rank: None
         self.placement: int | None = None  # what it said of its buffers when it left
         self.gone = False  # nothing will come from it any more
@@ -169,8 +171,12 @@ class Rank:
     def _notice(self, op: int, payload: bytes) -> None:
         if op == Op.LEAVES:
             self.leaves = payload.decode(errors="replace")
-        else:
+        elif op == Op.POLLS:
             self.polls = payload
+        else:
+            self.crash = crash_place(self.pid, payload)
+            with suppress(BrokenPipeError, ConnectionResetError):
+                self.sock.sendall(b"seen")
         self.heard(self)
 
     def _parse(self, data: bytes) -> bool:
