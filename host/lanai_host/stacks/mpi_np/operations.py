@@ -66,6 +66,8 @@ def failure(error: int, operation: Operation) -> DeviceError | None:
         return DeviceError(kind, "its buffer could not be read, or the link damaged the body")
     if kind is ErrorKind.BUS_ERROR:
         return DeviceError(kind, str(unreachable(operation)))
+    if kind is ErrorKind.TRUNCATED:
+        return DeviceError(kind, "(the NIC does not tell how many it has)")
     return DeviceError(kind, f"the NIC reports {Error(error).name}")
 
 

@@ -1,14 +1,14 @@
 """One receive request: for a message to come, for one that was taken off the NIC's lists, for a
 promise of one."""
 
-from lanai_firmware.programs.mpi_np.layout import ANY, NO_TAG, Error, Op
+from lanai_firmware.programs.mpi_np.layout import ANY, NO_TAG, Op
 
 from ...bus.base import BusError
 from ...config import HostCost
-from ...operation import ANY_SOURCE, ANY_TAG, ErrorKind
+from ...operation import ANY_SOURCE, ANY_TAG, DeviceError, ErrorKind
 from .endpoint import Notice
 from .host_queues import HeldMessage
-from .operations import Receive, fail, failure, finish
+from .operations import Receive, fail, finish
 from .records import Records
 from .share import NicShare, inline
 
@@ -61,7 +61,7 @@ class Posting:
                 return
             self.share.meter.charge(HostCost.COPY, receive.length)
             if receive.length < held_message.length:
-                receive.error = failure(Error.TRUNCATED, receive)
+                receive.error = DeviceError(ErrorKind.TRUNCATED, f"(it has {held_message.length} bytes)")
             finish(receive)
             return
         fields = {
