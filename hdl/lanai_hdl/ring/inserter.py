@@ -1,13 +1,13 @@
 """Puts one node's packets on the ring, between those that pass."""
 
 from amaranth.hdl import Module, Mux, Signal
-from amaranth.lib import wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..link.flit import Flit, Kind
+from ..link.flit import Kind
 from ..queue import BypassQueue
 from .config import RingConfig
-from .symbol import GO, Symbol
+from .symbol import GO, PacketFlit, Symbol
 
 
 class Inserter(wiring.Component):
@@ -26,8 +26,7 @@ class Inserter(wiring.Component):
     Members
     -------
     i : ``In(Symbol)``; o : ``Out(Symbol)``, registered
-    ready : ``In(1)``, a packet waits; flit, last : ``In``, its next flit, and that is its TAIL
-    take : ``Out(1)``, the flit leaves
+    own : ``In(stream of PacketFlit)``, this node's packets, each without a pause from HEAD to TAIL
     quiet : ``Out(1)``, nothing changes while idle symbols that say go come
     """
 
@@ -39,10 +38,7 @@ class Inserter(wiring.Component):
             {
                 "i": In(Symbol),
                 "o": Out(Symbol, init=GO),
-                "ready": In(1),
-                "flit": In(Flit),
-                "last": In(1),
-                "take": Out(1),
+                "own": In(stream.Signature(PacketFlit)),
                 "quiet": Out(1),
             }
         )
@@ -50,35 +46,37 @@ class Inserter(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.bypass = bypass = self.bypass
-        i, o, old = self.i, self.o, bypass.o
+        i, o, own, old = self.i, self.o, self.own, bypass.o
         is_idle = i.kind == Kind.IDLE
         behind_tail = Signal()  # the idle symbol of a packet is next
         sends, parts = self.sends, self.parts
         kept = Signal()  # a go
         empty, opening = Signal(), Signal()
-        passes_flit, comes, leaves = Signal(), Signal(), Signal()
+        inserts, passes_flit, comes, leaves = Signal(), Signal(), Signal(), Signal()
         waited, holds = Signal(range(self.config.hold_after + 1)), Signal()  # slots that the FIFO has not been empty
         with m.If(empty):
             m.d.sync += waited.eq(0)
         with m.Elif(~holds):
             m.d.sync += waited.eq(waited + 1)
-        m.d.sync += [behind_tail.eq(i.kind == Kind.TAIL), parts.eq(self.take & self.last)]
+        m.d.sync += [behind_tail.eq(i.kind == Kind.TAIL), parts.eq(inserts & own.payload.last)]
         m.d.comb += [
             opening.eq((o.kind == Kind.IDLE) & o.go),
             empty.eq(bypass.level == 0),
             holds.eq(~empty & (waited == self.config.hold_after)),
-            self.take.eq(sends | (self.ready & empty & opening)),
+            own.ready.eq(sends | (empty & opening)),
+            inserts.eq(own.valid & own.ready),
             bypass.i.valid.eq(~is_idle | behind_tail),
             bypass.i.payload.eq(i),
-            old.ready.eq(~self.take & ~parts),
+            old.ready.eq(~inserts & ~parts),
             passes_flit.eq(old.valid & old.ready & (old.payload.kind != Kind.IDLE)),
             comes.eq(Mux(bypass.i.valid, 0, i.go) | (old.valid & old.ready & ~passes_flit & old.payload.go)),
-            leaves.eq(~self.take & ~passes_flit & ~holds & (comes | kept | opening)),
-            self.quiet.eq(empty & opening & ~self.ready & ~kept & ~behind_tail & ~waited.any()),
+            leaves.eq(~inserts & ~passes_flit & ~holds & (comes | kept | opening)),
+            self.quiet.eq(empty & opening & ~own.valid & ~kept & ~behind_tail & ~waited.any()),
         ]
         m.d.sync += [o.kind.eq(Kind.IDLE), o.data.eq(0), o.go.eq(leaves), kept.eq(~leaves & (kept | comes))]
-        with m.If(self.take):
-            m.d.sync += [o.kind.eq(self.flit.kind), o.data.eq(self.flit.data), sends.eq(~self.last)]
+        with m.If(inserts):
+            flit = own.payload.flit
+            m.d.sync += [o.kind.eq(flit.kind), o.data.eq(flit.data), sends.eq(~own.payload.last)]
         with m.Elif(passes_flit):
             m.d.sync += [o.kind.eq(old.payload.kind), o.data.eq(old.payload.data)]
         return m

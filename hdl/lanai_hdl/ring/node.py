@@ -46,6 +46,7 @@ class RingNode(wiring.Component):
         m.submodules.inserter = inserter = Inserter(self.config)
         m.submodules.packets = packets = Sends(self.config)
         wiring.connect(m, wiring.flipped(self.sends), packets.i)
+        wiring.connect(m, packets.o, inserter.own)
         wire = [Signal(Symbol, init=GO, name=f"wire_{n}") for n in range(self.config.hop - 1)]
         for before, after in zip([self.i, *wire], wire, strict=False):
             m.d.sync += after.eq(before)
@@ -56,12 +57,8 @@ class RingNode(wiring.Component):
             self.delivers.eq(stripper.delivers),
             self.flit.eq(stripper.flit),
             inserter.i.eq(stripper.o),
-            inserter.ready.eq(packets.ready),
-            inserter.flit.eq(packets.flit),
-            inserter.last.eq(packets.last),
             self.o.eq(inserter.o),
             packets.number.eq(self.number),
-            packets.take.eq(inserter.take),
             packets.echoed.eq(stripper.echoed),
             packets.place.eq(stripper.place),
             packets.busy.eq(stripper.busy),

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..link.flit import Flit, Kind
 from .config import RingConfig
-from .symbol import PLACE_BITS, RingHead
+from .symbol import PLACE_BITS, PacketFlit, RingHead
 
 EVENTS = ("bad_route", "stray", "cut", "oversized")
 
@@ -22,9 +22,8 @@ class Sends(wiring.Component):
     -------
     number : ``In``, the node's
     i : ``In(stream of Flit)``, from the NIC
-    ready : ``Out(1)``, a packet waits to be sent; flit, last : ``Out``, its next flit, and that is
-        its TAIL
-    take : ``In(1)``, the flit leaves
+    o : ``Out(stream of PacketFlit)``, to the ring, each packet without a pause. Not as of other streams,
+        another packet may be offered until a HEAD has left: one that is refused goes first
     echoed, place, busy : ``In``, the echo of a packet came
     bad_route, stray, cut, oversized : ``Out(1)``, a slot's events: a packet for no node was dropped, a
         flit outside a packet was, a packet without TAIL was, a packet of too many flits was
@@ -38,10 +37,7 @@ class Sends(wiring.Component):
             {
                 "number": In(range(config.ports)),
                 "i": In(stream.Signature(Flit)),
-                "ready": Out(1),
-                "flit": Out(Flit),
-                "last": Out(1),
-                "take": In(1),
+                "o": Out(stream.Signature(PacketFlit)),
                 "echoed": In(1),
                 "place": In(PLACE_BITS),
                 "busy": In(1),
@@ -59,6 +55,7 @@ class Sends(wiring.Component):
         held, fresh, refused = Signal(count), Signal(count), Signal(count)  # taken; never sent; to be sent again
         waiting = Signal(count)  # refused once, and not taken since
         at = Signal(range(longest))  # of the packet under way
+        last, leaves = Signal(), Signal()  # the flit that is offered is a TAIL; it leaves
         sending, current = Signal(), Signal(range(max(count, 2)))
         fill, send = Signal(range(count)), Signal(range(count))
         self._fill(m, flits, lengths, held, fresh, fill, Mux(sending, current == fill, 0))
@@ -67,14 +64,16 @@ class Sends(wiring.Component):
         read = flits.read_port(domain="comb")
         m.d.comb += [
             read.addr.eq(Cat(at, chosen[: (count - 1).bit_length()])),
-            self.flit.eq(read.data),
-            self.last.eq(at == lengths[chosen] - 1),
+            self.o.payload.flit.eq(read.data),
+            self.o.payload.last.eq(last),
+            last.eq(at == lengths[chosen] - 1),
+            leaves.eq(self.o.valid & self.o.ready),
             self.quiet.eq(~held.any() & ~sending & self._rests),
             self.again.eq(self.echoed & self.busy),
         ]
-        with m.If(self.take):
-            m.d.sync += [at.eq(Mux(self.last, 0, at + 1)), sending.eq(~self.last), current.eq(chosen)]
-        with m.If(self.take & (at == 0)):
+        with m.If(leaves):
+            m.d.sync += [at.eq(Mux(last, 0, at + 1)), sending.eq(~last), current.eq(chosen)]
+        with m.If(leaves & (at == 0)):
             m.d.sync += [fresh.bit_select(chosen, 1).eq(0), refused.bit_select(chosen, 1).eq(0)]
             with m.If(fresh.bit_select(chosen, 1)):
                 m.d.sync += send.eq(send + 1)
@@ -91,11 +90,11 @@ class Sends(wiring.Component):
         count = self.config.sends
         oldest, chosen = Signal(range(max(count, 2))), Signal(range(max(count, 2)))
         with m.If(sending):
-            m.d.comb += [chosen.eq(current), self.ready.eq(1)]
+            m.d.comb += [chosen.eq(current), self.o.valid.eq(1)]
         with m.Elif(refused.any()):
-            m.d.comb += [chosen.eq(oldest), self.ready.eq(1)]
+            m.d.comb += [chosen.eq(oldest), self.o.valid.eq(1)]
         with m.Else():
-            m.d.comb += [chosen.eq(send), self.ready.eq(fresh.bit_select(send, 1) & ~waiting.any())]
+            m.d.comb += [chosen.eq(send), self.o.valid.eq(fresh.bit_select(send, 1) & ~waiting.any())]
         for distance in reversed(range(count)):  # from the one that was sent first on
             place = Signal(range(max(count, 2)), name=f"place_{distance}")
             m.d.comb += place.eq(send + distance)

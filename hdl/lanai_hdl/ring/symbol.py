@@ -2,7 +2,7 @@
 
 from amaranth.lib import data
 
-from ..link.flit import Kind
+from ..link.flit import Flit, Kind
 from .config import MOST_PORTS, MOST_SENDS
 
 NODE_BITS = (MOST_PORTS - 1).bit_length()
@@ -16,6 +16,13 @@ class Symbol(data.Struct):
     data: 32
     kind: Kind
     go: 1
+
+
+class PacketFlit(data.Struct):
+    """A flit of a packet that a node sends; `last`: it is the TAIL."""
+
+    flit: Flit
+    last: 1
 
 
 class RingHead(data.Struct):

@@ -21,12 +21,13 @@ class BypassSpec(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.dut = dut = Inserter(RingConfig(packet=PACKET, hold_after=4))
-        for signal in (dut.i.as_value(), dut.flit.as_value(), dut.ready, dut.last):
+        for signal in (dut.i.as_value(), dut.own.payload.as_value(), dut.own.valid):
             m.d.comb += signal.eq(AnySeq(len(signal)))
+        m.d.comb += Assume(~dut.sends | dut.own.valid)
         own = Signal(range(PACKET + 2))  # symbols of the packet that is sent, in the slots before
         m.d.sync += own.eq(0)
-        with m.If(dut.take):
-            m.d.comb += Assume(dut.last | (own < PACKET - 1))
+        with m.If(dut.own.valid & dut.own.ready):
+            m.d.comb += Assume(dut.own.payload.last | (own < PACKET - 1))
             m.d.sync += own.eq(own + 1)
         bypass = dut.bypass
         m.d.comb += [

@@ -33,8 +33,8 @@ MUTANTS = [  # (part, what is changed, a line of it, the line instead)
     (Stripper, "takes packets without room", "self.room & (~waits", "(~waits"),
     (Stripper, "forgets which was refused first", "with m.If(~waits):", "if True:"),
     (Stripper, "delivers what it refuses", "self.delivers.eq(~echo.busy)", "self.delivers.eq(1)"),
-    (Inserter, "inserts while the bypass FIFO has something", "self.ready & empty & opening", "self.ready & opening"),
-    (Inserter, "what passes leaves in the midst of its own", "old.ready.eq(~self.take & ~parts)", "old.ready.eq(1)"),
+    (Inserter, "inserts while the bypass FIFO has something", "sends | (empty & opening)", "sends | opening"),
+    (Inserter, "what passes leaves in the midst of its own", "old.ready.eq(~inserts & ~parts)", "old.ready.eq(1)"),
 ]  # fmt: skip
 
 
