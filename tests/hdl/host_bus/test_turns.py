@@ -67,7 +67,7 @@ async def read(host, number):
 
 
 @pytest.mark.parametrize("access", [write, read])
-@pytest.mark.parametrize("gap", [0, 1, 2, 3, 4, 5, 6, 8])
+@pytest.mark.parametrize("gap", [0, 2, 5, 6])
 def test_a_master_gets_the_bus_however_often_the_host_asks(access, gap):
     one = Contended(CONFIG, access, gap, bursts=3)
     one.run()
