@@ -4,10 +4,19 @@ from functools import partial
 
 from lanai_firmware.programs.mpi_np.memory import hostdma
 from lanai_firmware.programs.mpi_np.protocol import answering, quick_sends, releasing
-from lanai_firmware.programs.mpi_np.wire import buffers, in_order, outgoing, quick_receives, recovery
+from lanai_firmware.programs.mpi_np.wire import buffers, credit, in_order, outgoing, quick_receives, recovery
 
 from ..mutants import Mutant
-from . import test_buffers, test_matching, test_order, test_pools, test_recovery, test_requests, test_searching
+from . import (
+    test_buffers,
+    test_flow_control,
+    test_matching,
+    test_order,
+    test_pools,
+    test_recovery,
+    test_requests,
+    test_searching,
+)
 
 changed = test_requests.test_what_a_request_becomes_afterwards_does_not_matter
 each_fault = partial(test_recovery.test_each_packet_each_fault, "twins")
@@ -46,6 +55,18 @@ MUTANTS = {
     ): test_order.test_expected_messages_wait_for_room_in_the_host_dma,
     Mutant(in_order.accept_next, "early == 0", "True"): each_fault,
     Mutant(recovery.on_seen, "news > under_way", "False"): each_fault,
+    Mutant(
+        recovery.has_left, "send_dma.reached(entry.done)", "True"
+    ): test_order.test_a_packet_is_not_sent_again_while_it_has_not_left,
+    Mutant(
+        credit.credit_arrived, "(word >> 16) - (seen >> 16) & 65535", "(word >> 16) - (seen >> 16)"
+    ): test_flow_control.test_counts_of_credit_wrap_around,
+    Mutant(
+        credit.credit_arrived, "word - seen & 65535", "word - seen"
+    ): test_flow_control.test_counts_of_credit_wrap_around,
+    Mutant(
+        credit.give_back, "given + blocks & 65535", "given + blocks"
+    ): test_flow_control.test_counts_of_credit_wrap_around,
     Mutant(recovery.two_free, "send_dma.free() >= 2", "True"): each_fault,
     Mutant(hostdma.finish, "host_dma.reached(count)", "True"): test_pools.test_a_taken_message_survives_being_away,
     Mutant(

@@ -107,3 +107,23 @@ def test_an_unpaid_message_is_dropped_once_at_most():
     run(rig)
     assert types(rig, 0) == {"EAGER": 5, "EAGER_UNPAID": 1}
     assert sorted(received(rig.hosts[1])) == [1, 2, 3, 4, 5]
+
+
+def test_counts_of_credit_wrap_around():
+    """Slots in the upper half of a word, blocks in the lower: neither carries into the other."""
+    rig = Rig(FULL)
+    there, here = channel_of(rig, 0), channel_of(rig, 1)
+    sender, receiver = rig.hosts
+    with sender.nic.machine:
+        before = int(there.slot_credit), int(there.block_credit)
+        there.credit_seen = 0xFFFF_FFFF
+    with receiver.nic.machine:
+        here.given = here.told = 0xFFFF_FFFF
+    for n in range(1, 4):
+        sender.send(n, n, body(n))
+        run(rig)
+        receiver.receive(n, n)
+        run(rig)
+    with sender.nic.machine:
+        assert (int(there.slot_credit), int(there.block_credit)) == before
+        assert there.credit_seen == 0x0002_0002

@@ -8,6 +8,7 @@ from lanai_hdl.config import lanai41
 from ..holding import go_on
 from .in_order import FULL, body, channel_of, received, run
 from .rig import Rig
+from .test_recovery import ON
 
 DEEP = lanai41().but(hdma_queue=8)  # so that the firmware goes on while copies wait
 MANY = FULL.but(messages=16, receives=16)
@@ -107,3 +108,20 @@ def test_a_short_message_waits_for_room_at_the_receiver():
         receiver.receive(n, n)
     run(rig)
     assert received(receiver) == [1, 2]
+
+
+def test_a_packet_is_not_sent_again_while_it_has_not_left():
+    """However long the send DMA stands: it would be queued over and over."""
+    rig = Rig(ON)
+    sender, receiver = rig.hosts
+    receiver.receive(1, 1)
+    sender.send(1, 1, body(1))
+    go_on(rig, ("send", 0))
+    queued = len(sender.nic.sends)
+    for _ in range(40):
+        if sender.nic.armed:
+            sender.nic.tick()
+        go_on(rig, ("send", 0))
+    assert len(sender.nic.sends) == queued
+    run(rig)
+    assert receiver.page(1, 24) == body(1)
