@@ -16,6 +16,7 @@ import _cffi_backend  # type: ignore[import-untyped]
 from lanai_firmware import cache
 from lanai_firmware.building import Work
 
+from . import real_time
 from .errors import UserError
 
 COMPILE = "compiling it"
@@ -40,7 +41,8 @@ def load(package: str, name: str, declared: str, *parts: tuple[str, str], header
     text = text_of((*parts, (package, name)), header)
     module = f"_lanai_{name}"
     key = cache.key_of([module, declared, text, sys.version, _cffi_backend.__version__, *FLAGS])
-    path = cache.file("native", key, f"{module}.so", lambda made: _build(module, declared, text, made))
+    with real_time.shown():  # the cache keeps dates
+        path = cache.file("native", key, f"{module}.so", lambda made: _build(module, declared, text, made))
     loader = importlib.machinery.ExtensionFileLoader(module, str(path))
     spec = importlib.util.spec_from_file_location(module, path, loader=loader)
     assert spec is not None

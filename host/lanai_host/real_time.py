@@ -1,6 +1,8 @@
 """The computer's time for the library's own use, whatever the clocks of this process show."""
 
 import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -29,3 +31,19 @@ def sleep(seconds: float) -> None:
     """Let other threads and processes run for so long."""
     time = _Timespec(int(seconds), int(1e9 * (seconds % 1)))
     _libc().nanosleep(ctypes.byref(time), None)
+
+
+@cache
+def _switch() -> Any:
+    """What lets the clocks of this thread be real, if they may be simulated."""
+    return getattr(ctypes.CDLL(None), "lanai_clocks_real", lambda begins: None)
+
+
+@contextmanager
+def shown() -> Iterator[None]:
+    """All clocks show the computer's time meanwhile, for this thread."""
+    _switch()(1)
+    try:
+        yield
+    finally:
+        _switch()(-1)

@@ -6,11 +6,13 @@ from enum import IntEnum, StrEnum
 from functools import cache
 from pathlib import Path
 
+from ..errors import UserError
 from ..native import enums, preload
 
 CALLS = (__package__, "calls")
 PARTS = (CALLS, *((__package__, name) for name in ("reading", "sleeping", "polling", "receiving", "locking")))
 PRELOAD = "LD_PRELOAD"
+SEPARATORS = " :"  # of paths there
 SYMBOL = "lanai_clocks_begin"
 NOT_YOURS = -1  # instead of a time: this thread may not read it
 ASAN = "ASAN_OPTIONS"  # the address sanitizer refuses to come after a library that is loaded first, unless told not to
@@ -38,10 +40,20 @@ def library() -> Path:
     return preload("clocks", enums(Answer), *PARTS)
 
 
+def can_be_loaded() -> bool:
+    """Return whether the variable that names the library can hold its path."""
+    return not set(str(library())) & set(SEPARATORS)
+
+
 def environment(clock: Clock, given: Mapping[str, str]) -> dict[str, str]:
     """What ranks need in their environment, `given` being the rest of it."""
     if clock is Clock.REAL:
         return {}
+    if not can_be_loaded():
+        raise UserError(
+            f"simulated clocks need {library()} in {PRELOAD}, where a path can have neither a space nor a colon; "
+            "have the cache elsewhere (LANAI_CACHE), or run with --clock real"
+        )
     return {
         PRELOAD: f"{library()} {given.get(PRELOAD, '')}".strip(),
         ASAN: f"verify_asan_link_order=0:{given.get(ASAN, '')}".strip(":"),

@@ -101,9 +101,9 @@ static int looked(int result) {
     }
     if (fruitless++ == 0) began = clocks.last;
     if (fruitless % FRUITLESS == 0) {
-        inside = 1;
+        inside++;
         int64_t spent = (clocks.call.now() - began) / 1000;
-        inside = 0;
+        inside--;
         wait_for(spent / SHARE < FIRST_SLICE ? FIRST_SLICE : spent / SHARE, NULL, NULL);
     }
     errno = error;

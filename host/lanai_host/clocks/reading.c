@@ -60,7 +60,7 @@ static struct {
     int (*has_lock)(void);      /* whether this thread holds the interpreter's lock */
 } clocks;
 
-static __thread int inside;     /* this thread is in the MPI library on our behalf */
+static __thread int inside;     /* times that this thread is in the MPI library on our behalf, or its clocks are real */
 static __thread int foreign;    /* this thread may not let the rank's time pass: it has real time since `base` */
 static __thread int was_free;   /* its latest reading was that of the interpreter, without its lock */
 
@@ -118,9 +118,9 @@ static int is_interpreter(const void *caller) {
 static int64_t reading(const void *caller) {
     was_free = is_interpreter(caller);
     if (was_free) return atomic_load(&clocks.last);
-    inside = 1;
+    inside++;
     int64_t now = clocks.call.read();
-    inside = 0;
+    inside--;
     if (now < 0)
         foreign = 1;
     else
@@ -218,3 +218,6 @@ __attribute__((visibility("default"))) void lanai_clocks_end(int64_t now) {
     atomic_store(&clocks.last, now);
     run_on();
 }
+
+/* The clocks of this thread are real until as many calls with -1 as with 1. */
+__attribute__((visibility("default"))) void lanai_clocks_real(int begins) { inside += begins; }

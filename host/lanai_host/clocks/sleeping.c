@@ -8,10 +8,10 @@ static const int64_t YIELD = 1000; /* nanoseconds that a sleep of no time takes,
 /* Waits for so many nanoseconds or until `ready`. */
 static int wait_for(int64_t nanoseconds, int (*ready)(void *), void *about) {
     if (nanoseconds > INT64_MAX / 4000) nanoseconds = INT64_MAX / 4000;
-    inside = 1;
+    inside++;
     int64_t now = clocks.call.now();
     int answer = clocks.call.wait(now + 1000 * nanoseconds, ready, about);
-    inside = 0;
+    inside--;
     if (answer == CANNOT) foreign = 1;
     return answer;
 }
@@ -19,9 +19,9 @@ static int wait_for(int64_t nanoseconds, int (*ready)(void *), void *about) {
 /* Before a wait in the kernel. */
 static void leave(void) {
     if (!simulated()) return;
-    inside = 1;
+    inside++;
     clocks.call.leave();
-    inside = 0;
+    inside--;
 }
 
 /* Nanoseconds until a clock shows `deadline`. The interpreter may have read it without its lock; no time has passed
@@ -29,9 +29,9 @@ static void leave(void) {
 static int64_t left(int kind, const struct timespec *deadline) {
     int64_t now = clocks.last;
     if (!was_free) {
-        inside = 1;
+        inside++;
         now = clocks.call.now();
-        inside = 0;
+        inside--;
     }
     return nanoseconds_of(deadline) - clocks.base[kind] - now / 1000;
 }

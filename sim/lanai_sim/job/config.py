@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lanai_hdl.config import NicConfig, lanai41
-from lanai_host.clocks.library import Clock
+from lanai_host.clocks.library import Clock, can_be_loaded
 from lanai_host.config import HostConfig
 from lanai_host.errors import UserError
 from lanai_host.stacks import stack
@@ -118,7 +118,7 @@ class RunConfig:
         if self.clock is not None:
             return self.clock
         simulated = self.stack.nics and not (self.checkpoint or self.kills or self.host.cpu_scale)
-        return Clock.SIMULATED if simulated else Clock.REAL
+        return Clock.SIMULATED if simulated and can_be_loaded() else Clock.REAL
 
     @property
     def engine_kind(self) -> EngineKind:

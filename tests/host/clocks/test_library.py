@@ -3,10 +3,12 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from lanai_host.clocks.library import ASAN, PRELOAD, Clock, environment, library, loaded
+from lanai_host.clocks.library import ASAN, PRELOAD, Clock, can_be_loaded, environment, library, loaded
+from lanai_host.errors import UserError
 
 PASSIVE = """
 import os, select, socket, subprocess, sys, threading, time
@@ -52,3 +54,10 @@ def test_a_process_that_is_not_a_rank_has_real_clocks():
         [sys.executable, "-c", PASSIVE], env=variables, capture_output=True, text=True, check=False, timeout=60
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_path_that_the_variable_cannot_hold_is_refused(monkeypatch):
+    monkeypatch.setattr("lanai_host.clocks.library.library", lambda: Path("/home/a b/clocks.so"))
+    assert not can_be_loaded()
+    with pytest.raises(UserError, match="neither a space nor a colon"):
+        environment(Clock.SIMULATED, {})

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from pairs import first_of
@@ -219,6 +220,17 @@ def test_what_another_rank_writes_is_seen_at_its_time(device, capfd):
     assert len(times) == 1
     number, seen = times.pop().split()
     assert (int(number), float(seen)) == (19, pytest.approx(1, abs=0.01)) or int(number) == 20
+
+
+EXAMPLE = Path(__file__).parents[3] / "examples/mpi/pingpong.py"
+
+
+@pytest.mark.parametrize("device", first_of("mpi-np", "ideal"))
+def test_simulated_clocks_change_no_cycle_of_a_program_that_reads_none(device):
+    """Neither does what the library reads for itself."""
+    real, simulated = [run((sys.executable, str(EXAMPLE)), device=device, clock=clock) for clock in reversed(Clock)]
+    assert simulated.code == 0
+    assert simulated.clocks == real.clocks
 
 
 ACCEPT = """\
