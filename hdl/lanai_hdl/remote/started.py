@@ -40,7 +40,8 @@ class StartedCommands(wiring.Component):
 
     Attributes, for proofs: `heads`, `tails`, of each process how many commands were taken and put, modulo
     twice as many as fit; `last`, the process of the command that was taken last, and `last_head`, how many
-    of that process were taken before; `chosen`, `chosen_head`, the same of the next one, if it is `ready`.
+    of that process were taken before; `next`, `next_head`, the same of the next one, if it is `ready`;
+    `chosen`, the process that will be the next one's, if one is `found`.
     """
 
     put: In(1)
@@ -56,9 +57,11 @@ class StartedCommands(wiring.Component):
         self.tails = Signal(counts)
         self.last = Signal(owner_bits)
         self.last_head = Signal(COMMAND_BITS + 1)
-        self.chosen = Signal(owner_bits)
-        self.chosen_head = Signal(COMMAND_BITS + 1)
+        self.next = Signal(owner_bits)
+        self.next_head = Signal(COMMAND_BITS + 1)
         self.ready = Signal()
+        self.chosen = Signal(owner_bits)
+        self.found = Signal()
         super().__init__()
 
     def elaborate(self, platform):
@@ -70,11 +73,12 @@ class StartedCommands(wiring.Component):
         waits, any_waits = Signal(self.processes), Signal()
         new, next_, new_tail = Signal(BUFFER_BITS), Signal(BUFFER_BITS), Signal(COMMAND_BITS + 1)
         of_new, taken = self._owner(new, owner_bits), self._owner(self.o.buffer, owner_bits)
-        chosen, others = self._choose(m, waits, last)
+        others = self._choose(m, waits, any_waits)
+        chosen = self.chosen
         m.d.comb += [
             waits.eq(Cat(head != tail for head, tail in zip(heads, tails, strict=True))),
             any_waits.eq(waits.any()),
-            self.chosen.eq(self._owner(next_, owner_bits)),
+            self.next.eq(self._owner(next_, owner_bits)),
             new_tail.eq(tails[of_new]),
             write.addr.eq(Cat(new_tail[:COMMAND_BITS], of_new)),
             write.data.eq(new),
@@ -86,14 +90,16 @@ class StartedCommands(wiring.Component):
         m.d.sync += [
             self.begun.eq(self.put),
             new.eq(self.buffer),
-            next_.eq(Mux(any_waits, Cat(read.data, chosen), new)),
-            self.chosen_head.eq(Mux(any_waits, heads[chosen], new_tail)),
-            ready.eq((any_waits | self.begun) & ~self.o.take),
+            ready.eq((ready | self.found | (self.begun & ~any_waits)) & ~self.o.take),
             self.o.others.eq(others & ~self.o.take),
         ]
+        with m.If(self.found):
+            m.d.sync += [next_.eq(Cat(read.data, chosen)), self.next_head.eq(heads[chosen])]
+        with m.Elif(~ready):
+            m.d.sync += [next_.eq(new), self.next_head.eq(new_tail)]
         with m.If(self.begun):
             m.d.sync += tails[of_new].eq(new_tail + 1)
-        head = Mux(ready, self.chosen_head, new_tail)  # of the command that may be taken
+        head = Mux(ready, self.next_head, new_tail)  # of the command that may be taken
         with m.If(self.o.take):
             m.d.sync += [last.eq(taken), self.last_head.eq(head)]
         with m.If(self.o.take | self.o.again):
@@ -103,12 +109,14 @@ class StartedCommands(wiring.Component):
     def _owner(self, buffer, bits):
         return buffer[COMMAND_BITS:][:bits]
 
-    def _choose(self, m, waits, last):
-        """The process whose turn it is, of those that wait; whether one but the last waits."""
-        others, behind, chosen = Signal(self.processes), Signal(self.processes), Signal.like(last)
-        m.d.comb += others.eq(waits & ~(Const(1, self.processes) << last))
-        m.d.comb += behind.eq(waits & (Const(-2, self.processes) << last))
+    def _choose(self, m, waits, any_waits):
+        """`chosen`: the process whose turn it is, of those that wait. Gives whether one but the last
+        waits."""
+        others, behind, chosen = Signal(self.processes), Signal(self.processes), Signal.like(self.chosen)
+        m.d.comb += others.eq(waits & ~(Const(1, self.processes) << self.last))
+        m.d.comb += behind.eq(waits & (Const(-2, self.processes) << self.last))
         for process in reversed(range(self.processes)):
             with m.If(Mux(behind.any(), behind, waits)[process]):
                 m.d.comb += chosen.eq(process)
-        return chosen, others.any()
+        m.d.sync += [self.chosen.eq(chosen), self.found.eq(any_waits & ~self.o.take)]
+        return others.any()

@@ -184,8 +184,9 @@ class TurnsSpec(wiring.Component):
             Assume(~port.take | port.waiting),
             Assume(~port.again | (port.others & out & ~port.take)),
         ]
-        seen, had = Signal(), Signal()  # it waited in the slot before; the other one had a turn since
-        m.d.sync += seen.eq(waits.bit_select(waiting, 1) & ~(port.take & (taken == waiting)))
+        came, seen, had = Signal(), Signal(), Signal()  # it waited a slot ago, two ago; the other had a turn since
+        stays = waits.bit_select(waiting, 1) & ~(port.take & (taken == waiting))
+        m.d.sync += [came.eq(stays), seen.eq(came & stays)]
         with m.If(port.take):
             with m.If(taken == waiting):
                 m.d.sync += had.eq(0)
@@ -193,14 +194,20 @@ class TurnsSpec(wiring.Component):
                 m.d.sync += had.eq(1)
                 m.d.comb += Assert(~had, "a second turn")
         # How the registers are linked, for the induction: turns go round from the other process.
-        far, gone, goes = Signal(bits), Signal(bits), Signal(bits)  # steps round
-        m.d.comb += [far.eq(waiting - other), gone.eq(dut.last - other), goes.eq(dut.chosen - other)]
+        far, gone = Signal(bits), Signal(bits)  # steps round
+        m.d.comb += [far.eq(waiting - other), gone.eq(dut.last - other)]
+        m.d.comb += Assert(~seen | came)
+        m.d.comb += Assert(~came | waits.bit_select(waiting, 1))
         with m.If(had):
-            m.d.comb += Assert(seen & waits.bit_select(waiting, 1) & (gone < far))
-        with m.If(dut.ready):
-            m.d.comb += Assert((dut.chosen_head == dut.heads[dut.chosen]) & waits.bit_select(dut.chosen, 1))
-            with m.If(had):
-                m.d.comb += Assert((goes > gone) & (goes <= far))
+            m.d.comb += Assert(seen & (gone < far))
+        for holds, owner in ((dut.ready, dut.next), (dut.found, dut.chosen)):
+            goes = Signal(bits)
+            m.d.comb += goes.eq(owner - other)
+            with m.If(holds):
+                m.d.comb += Assert(waits.bit_select(owner, 1))
+                with m.If(had):
+                    m.d.comb += Assert((goes > gone) & (goes <= far))
+        m.d.comb += Assert(~dut.ready | (dut.next_head == dut.heads[dut.next]))
         with m.If(port.others):
             m.d.comb += Assert((waits & ~(Const(1, self.PROCESSES) << dut.last)).any())
         with m.If(out):
