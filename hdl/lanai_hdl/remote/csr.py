@@ -17,8 +17,8 @@ REMOTE = RegisterBlock(
             0x300,
             Access.BOTH,
             Behavior.STORAGE,
-            "Bit 0 enables the adapter. Bit 1: this NIC was reset and its peers were not. Bits 8 to 15 are "
-            "this NIC's number.",
+            "Bit 0 enables the adapter. Bit 1: its peers may have been reset more or less often than this "
+            "NIC. Bits 8 to 15 are this NIC's number.",
         ),
         Register(
             "REMOTE_TIMEOUT",

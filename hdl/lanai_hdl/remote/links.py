@@ -57,7 +57,7 @@ class Links(wiring.Component):
 
     Members
     -------
-    alone : ``In(1)``, this NIC was reset and its peers were not: it knows no boot of theirs
+    alone : ``In(1)``, it knows no boot of its peers; else they have been reset as often as this NIC
     port : ``In(LinkPort())``
     peer, named : what a request to `peer` names, within the slot
     open, open_peer : ``In``, a new session with that peer is wanted. The last one must have opened.

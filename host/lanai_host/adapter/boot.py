@@ -34,7 +34,7 @@ async def boot(
     *,
     timeout: int = TIMEOUT,
     retries: int = RETRIES,
-    alone: bool = False,
+    together: bool = False,
 ) -> None:
     """Enable the adapter of a NIC that has been reset, or never used.
 
@@ -43,8 +43,9 @@ async def boot(
         routes: for each NIC that this one may reach, what the head of a packet carries.
         timeout: slots without an answer until requests are sent again.
         retries: how often that is done until the peer is lost.
-        alone: its peers were not reset with it, and may have been reset more often or less often. They
-            lose this NIC until they `reopen`.
+        together: all NICs were powered up together and are reset and booted together. So each knows the
+            others' boots by its own, and the first request to a peer need not come twice. If that is
+            not so, peers are lost until they are opened with `reopen`.
 
     Raises:
         UserError: a number that the adapter was not built for.
@@ -63,7 +64,7 @@ async def boot(
         await bus.write(register("REMOTE_PROCESS"), process)
         await bus.write(register("REMOTE_WINDOW"), WINDOW_VALID | (process + 1) * WINDOW >> 28)
     await bus.write(register("REMOTE_TIMEOUT"), timeout | retries << 24)
-    await bus.write(register("REMOTE_CONTROL"), ENABLE | alone * ALONE | number << NUMBER_SHIFT)
+    await bus.write(register("REMOTE_CONTROL"), ENABLE | (0 if together else ALONE) | number << NUMBER_SHIFT)
 
 
 async def reopen(bus: Bus, config: Remote, peer: int) -> None:

@@ -59,7 +59,7 @@ class AdapterStack(NicStack):
         await reset(bus)
         routes = {peer: placement.route(node, peer) for peer in range(placement.nodes)}
         timeout = self.timeout(options, placement.nic) or timeout_on(placement.nic, adapter, placement.passage)
-        await boot(bus, adapter, node, routes, timeout=timeout, retries=self.retries(options))
+        await boot(bus, adapter, node, routes, timeout=timeout, retries=self.retries(options), together=True)
         places = places_of(placement)
         return {rank: Attachment(rank, places, adapter, asdict(options)) for rank in placement.ranks_on(node)}
 

@@ -102,7 +102,7 @@ def play(
     def start(node: int, program: Program) -> Callable[[Bus], Coroutine[Any, Any, None]]:
         async def run(bus: Bus) -> None:
             routes = {peer: fabric.route(node, peer) for peer in nodes if peer != node or fabric.switches}
-            await boot(bus, adapter, node, routes, timeout=timeout, retries=retries)
+            await boot(bus, adapter, node, routes, timeout=timeout, retries=retries, together=True)
             remote = await RemoteMemory.open(bus, adapter, node, 0, costs)
             host = RemoteHost(node, bus, remote, size, tokens)
             host.exposure = await remote.expose(host.address, size)

@@ -33,7 +33,7 @@ async def boot_alone(host):
     """Reset this node's NIC, and take up work again."""
     await reset(host.bus)
     fabric = star(2)
-    await boot(host.bus, REMOTE, host.node, {peer: fabric.route(host.node, peer) for peer in range(2)}, alone=True)
+    await boot(host.bus, REMOTE, host.node, {peer: fabric.route(host.node, peer) for peer in range(2)})
     host.remote = await RemoteMemory.open(host.bus, REMOTE, host.node, 0)
     host.exposure = await host.remote.expose(host.address, host.size)
     host.tokens[host.node] = host.exposure.token
