@@ -1,0 +1,97 @@
+"""A receiver carries out each request at most once, by induction."""
+
+from amaranth import Module, Signal
+from amaranth.asserts import AnyConst, AnySeq
+from amaranth.hdl import Assert, Assume
+from amaranth.lib import wiring
+
+from lanai_hdl.remote.config import Remote
+from lanai_hdl.remote.order import Place, ReceiveOrder
+from lanai_hdl.remote.packets import SESSION_BITS
+
+HALF = 1 << 15  # of all sequence numbers
+STANDS = 2  # slots until a place can be relied on
+
+
+class OnceSpec(wiring.Component):
+    """Any requests of one peer, of any sessions, each shown for any time. Whoever serves them accepts one
+    that is NEXT or EARLY, and renews the session of one that is NEW, when its place stands.
+
+    One request, of any number and session, is watched: once accepted, it is not accepted again. This is
+    so as long as numbers do not come round: HALF of all requests behind it in its session, or half of all
+    sessions behind its own.
+    """
+
+    def __init__(self):
+        self.dut = ReceiveOrder(Remote(processes=1, peers=1, pages=2, payload=16))
+        super().__init__({})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.dut = dut = self.dut
+        request = self._request(m)
+        stands, moved = Signal(range(STANDS + 1)), Signal()
+        m.d.comb += moved.eq(dut.accept | dut.renew | dut.catching_up)
+        with m.If(moved | self._changes):
+            m.d.sync += stands.eq(0)
+        with m.Elif(stands != STANDS):
+            m.d.sync += stands.eq(stands + 1)
+        serves = Signal()
+        m.d.comb += [
+            serves.eq(AnySeq(1) & dut.ready & (stands == STANDS) & ~dut.catching_up),
+            dut.accept.eq(serves & ((dut.place == Place.NEXT) | (dut.place == Place.EARLY))),
+            dut.renew.eq(serves & (dut.place == Place.NEW)),
+        ]
+        watched = AnyConst(len(request))
+        taken, accepted = Signal(), Signal()
+        m.d.comb += accepted.eq(dut.accept & (request == watched))
+        with m.If(accepted):
+            m.d.sync += taken.eq(1)
+        m.d.comb += Assert(~(taken & accepted), "carried out twice")
+        self._stays_known(m, taken, watched[:16], watched[16:])
+        return m
+
+    def _request(self, m):
+        """What is shown, and its number and session."""
+        dut = self.dut
+        self._changes = Signal()
+        request, boot = Signal(16 + SESSION_BITS), Signal.like(dut.boot)
+        m.d.comb += [
+            self._changes.eq(AnySeq(1)),
+            dut.source.eq(0),
+            dut.sequence.eq(request[:16]),
+            dut.session.eq(request[16:]),
+            dut.boot.eq(boot),
+            dut.own_session.eq(AnyConst(len(dut.own_session))),
+            dut.own_boot.eq(AnyConst(len(dut.own_boot))),
+        ]
+        for signal in (dut.owner, dut.mark, dut.unmark, dut.outcome, dut.atomic, dut.result):
+            m.d.comb += signal.eq(AnySeq(len(signal)))
+        with m.If(self._changes):
+            m.d.sync += [request.eq(AnySeq(len(request))), boot.eq(AnySeq(len(boot)))]
+        return request
+
+    def _stays_known(self, m, taken, sequence, session):
+        """The induction: the session that is kept is that of the watched request or a newer one. In its
+        own session the request lies behind what is expected, or is marked as done."""
+        dut, now = self.dut, self.dut.now
+        behind, ahead, sessions, next_session = Signal(16), Signal(16), Signal(SESSION_BITS), Signal(SESSION_BITS)
+        m.d.comb += [
+            behind.eq(now.expected - sequence),
+            ahead.eq(sequence - now.expected),
+            sessions.eq(now.session - session),
+            next_session.eq(dut.session - session),
+        ]
+        is_done = (ahead < 16) & now.done.bit_select(sequence[:4], 1)
+        with m.If(taken):
+            m.d.comb += [
+                Assert(dut.ready & now.known),
+                Assert(~sessions[-1]),
+                Assert((sessions != 0) | ((behind != 0) & (behind < HALF)) | is_done),
+                Assume(~dut.renew | ~next_session[-1]),
+                Assume((sessions != 0) | (behind != HALF - 1)),
+            ]
+
+
+def test_a_request_is_accepted_at_most_once(prove):
+    prove(OnceSpec(), depth=6)

@@ -1,0 +1,227 @@
+"""The rules of sessions, without their gateware: all that two nodes may do over any wire, to the end.
+
+A sender has requests, a receiver carries them out. The wire keeps every packet that was ever sent and
+may give any of them at any time, or none. Either node may be reset at any time, and the sender's host may
+open sessions. This is a model of its own, for what takes the gateware too many slots to prove.
+"""
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from lanai_hdl.remote.packets import BOOT_BITS, SESSION_BITS
+
+MODULUS = 1 << SESSION_BITS
+BOOTS = 1 << (BOOT_BITS - 1)  # a packet has a boot's lower bits
+UNKNOWN = -1  # a boot
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How often things may happen. `sessions`: numbers that the sender takes at a reset."""
+
+    requests: int
+    sender_resets: int = 0
+    receiver_resets: int = 0
+    opens: int = 0
+    sessions: int = 1
+
+    def __str__(self):
+        return f"{self.requests}-{self.sender_resets}-{self.receiver_resets}-{self.opens}"
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Of which a test may leave one out."""
+
+    receiver_names_its_boot: bool = True
+    sessions_are_compared: bool = True
+    old_sessions_are_dropped: bool = True
+    answers_name_the_session: bool = True
+    other_boots_end_the_session: bool = True
+    clashes_are_mended: bool = True
+
+
+RULES = Rules()
+
+
+@dataclass(frozen=True)
+class State:
+    """`boot`: the receiver's, as the sender knows it; both begin with boot 1. `outstanding`: (sequence,
+    request) of each, oldest first. `sent` and `answers`: all packets that there ever were. `done`:
+    requests as they were carried out. `well`: those that ended so."""
+
+    # the sender
+    newest: int = 1
+    session: int = 1
+    boot: int = 1
+    sequence: int = 0
+    gone: bool = False
+    outstanding: tuple = ()
+    # the receiver
+    own_boot: int = 1
+    kept: int | None = None
+    expected: int = 0
+    # the wires, and what has happened
+    sent: frozenset = frozenset()
+    answers: frozenset = frozenset()
+    begun: int = 0
+    done: tuple = ()
+    well: frozenset = frozenset()
+    past: tuple = (0, 0, 0)  # resets of the sender, of the receiver, sessions opened
+
+
+def newer(session, other):
+    return 0 < (session - other) % MODULUS < MODULUS // 2
+
+
+def steps(state, limits, rules):
+    yield from sender_steps(state, limits, rules)
+    yield from receiver_steps(state, limits, rules)
+
+
+def sender_steps(state, limits, rules):
+    if state.begun < limits.requests and not state.gone:
+        outstanding = (*state.outstanding, (state.sequence, state.begun))
+        yield replace(state, begun=state.begun + 1, sequence=state.sequence + 1, outstanding=outstanding)
+    for sequence, request in state.outstanding:
+        packet = state.session, state.boot, sequence, request
+        if packet not in state.sent:
+            yield replace(state, sent=state.sent | {packet})
+    if state.outstanding and not state.gone:  # no answer for too long
+        yield replace(state, gone=True)
+    for answer in state.answers:
+        yield from answered(state, answer, rules)
+    sender, receiver, opened = state.past
+    if sender < limits.sender_resets:
+        newest = state.newest + limits.sessions
+        outlives = limits.sessions < MODULUS // 2
+        yield replace(
+            state, sent=state.sent if outlives else frozenset(), answers=state.answers if outlives else frozenset(),
+            newest=newest, session=newest % MODULUS, boot=UNKNOWN, sequence=0, gone=False, outstanding=(),
+            past=(sender + 1, receiver, opened),
+        )  # fmt: skip
+    if state.gone and opened < limits.opens:  # what was outstanding has ended as LOST
+        newest = state.newest + 1
+        yield replace(
+            state, newest=newest, session=newest % MODULUS, boot=UNKNOWN, sequence=0, gone=False, outstanding=(),
+            past=(sender, receiver, opened + 1),
+        )  # fmt: skip
+
+
+def answered(state, answer, rules):
+    """The sender takes an answer."""
+    session, boot, sequence, told = answer
+    if rules.answers_name_the_session and (session, boot) != (state.session, state.boot):
+        return
+    if told is None:
+        if state.outstanding and state.outstanding[0][0] == sequence:
+            request = state.outstanding[0][1]
+            yield replace(state, outstanding=state.outstanding[1:], well=state.well | {request})
+        return
+    own_boot, kept = told
+    if state.boot == UNKNOWN or not rules.other_boots_end_the_session:
+        clashes = kept is not None and not newer(state.session, kept) and rules.clashes_are_mended
+        session = (kept + 1) % MODULUS if clashes else state.session
+        newest = state.newest + (session - state.newest) % MODULUS if clashes else state.newest
+        yield replace(state, boot=own_boot, session=session, newest=newest)
+    elif not state.gone:
+        yield replace(state, gone=True)
+
+
+def receiver_steps(state, limits, rules):
+    for packet in state.sent:
+        yield from received(state, packet, rules)
+    sender, receiver, opened = state.past
+    if receiver < limits.receiver_resets:
+        yield replace(
+            state, own_boot=(state.own_boot + 1) % BOOTS, kept=None, expected=0, past=(sender, receiver + 1, opened)
+        )
+
+
+def received(state, packet, rules):
+    session, boot, sequence, request = packet
+    if rules.receiver_names_its_boot and boot != state.own_boot:
+        told = state.own_boot, state.kept
+        yield replace(state, answers=state.answers | {(session, boot, sequence, told)})
+        return
+    known, expected = state.kept, state.expected
+    if rules.sessions_are_compared and session != known:
+        if known is not None and not newer(session, known) and rules.old_sessions_are_dropped:
+            return
+        known, expected = session, 0
+    if sequence > expected:
+        return
+    answer = session, boot, sequence, None
+    done = (*state.done, request) if sequence == expected else state.done
+    expected += sequence == expected
+    yield replace(state, kept=known, expected=expected, done=done, answers=state.answers | {answer})
+
+
+def check(state):
+    assert len(set(state.done)) == len(state.done), "carried out twice"
+    assert list(state.done) == sorted(state.done), "out of order"
+    assert state.well <= set(state.done), "ended well, and was not carried out"
+
+
+def explore(limits, rules=RULES):
+    """All states that there may be."""
+    seen, waiting = {State()}, [State()]
+    while waiting:
+        for state in steps(waiting.pop(), limits, rules):
+            if state not in seen:
+                check(state)
+                seen.add(state)
+                waiting.append(state)
+    return seen
+
+
+def ends_well_behind(states, limits):
+    """The last request may end well behind all that may happen."""
+    most = limits.sender_resets, limits.receiver_resets, limits.opens
+    return any(state.begun - 1 in state.well and state.past == most for state in states)
+
+
+SMALL = [
+    Limits(requests=3, sender_resets=1),
+    Limits(requests=2, receiver_resets=1, opens=1),
+    Limits(requests=2, sender_resets=1, receiver_resets=1),
+    Limits(requests=2, sender_resets=2, opens=1),
+]
+LARGE = [
+    Limits(requests=3, receiver_resets=1, opens=1),
+    Limits(requests=3, sender_resets=1, receiver_resets=1),
+    Limits(requests=2, sender_resets=1, receiver_resets=1, opens=1),
+    Limits(requests=2, sender_resets=2, receiver_resets=1),
+    Limits(requests=2, sender_resets=1, receiver_resets=2),
+]
+
+
+@pytest.mark.parametrize("limits", [*SMALL, *(pytest.param(one, marks=pytest.mark.ci) for one in LARGE)], ids=str)
+def test_nothing_is_doubled_or_ends_well_that_was_not_carried_out(limits):
+    states = explore(limits)
+    if limits.opens or not limits.receiver_resets:
+        assert ends_well_behind(states, limits)
+
+
+@pytest.mark.parametrize("sessions", [1, 7, 8, 15, 16, 17])
+def test_a_sender_that_was_reset_often_without_a_word_is_heard(sessions):
+    """Packets do not outlive so many resets."""
+    limits = Limits(requests=3, sender_resets=1, sessions=sessions)
+    assert ends_well_behind(explore(limits), limits)
+
+
+NEEDED = {
+    "receiver_names_its_boot": Limits(requests=1, receiver_resets=1),
+    "sessions_are_compared": Limits(requests=2, sender_resets=1),
+    "old_sessions_are_dropped": Limits(requests=2, sender_resets=1),
+    "answers_name_the_session": Limits(requests=2, sender_resets=1),
+    "other_boots_end_the_session": Limits(requests=1, receiver_resets=1),
+    "clashes_are_mended": Limits(requests=2, sender_resets=1, sessions=16),
+}
+
+
+@pytest.mark.parametrize("rule", NEEDED)
+def test_no_rule_is_idle(rule):
+    with pytest.raises(AssertionError, match=r"carried out|out of order"):
+        explore(NEEDED[rule], replace(RULES, **{rule: False}))
