@@ -94,7 +94,7 @@ def test_a_lost_tree_is_a_fault():
     fabric, host = begun()
     invert(host, 1)
     host.nic.see(int(LOST) | 1)
-    fabric.run()
+    fabric.run(limit=1000)
     assert (host.counter(Counter.FAULTS), host.counter(Counter.RECEIVED)) == (1, 0)
     assert host.word(WORD) == int(LOST) | 1
     host.nic.ring(1)
