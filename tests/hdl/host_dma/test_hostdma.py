@@ -7,18 +7,18 @@ import pytest
 from amaranth import Module
 from amaranth.lib import wiring
 
+from lanai_hdl.barrier.config import BarrierTree
 from lanai_hdl.bfm import Bench, HostMemory, PysimPins, SramModel, stream_put
 from lanai_hdl.bfm.kept import SIMULATIONS
 from lanai_hdl.config import NicConfig
 from lanai_hdl.host_bus.bus import HostBus
 from lanai_hdl.host_dma.engine import HostDma
-from lanai_hdl.remote.config import Remote
 
 CONFIG = NicConfig(sram_size=8192, max_burst=64, read_setup=2, write_setup=1)
 DEFAULTS = {"host": 0, "local": 0, "length": 0, "to_host": 0, "feed": 0, "follow": 0, "stop": 0, "refused": 0}
 
 
-@pytest.fixture(autouse=True, params=[(), (Remote(),)], ids=["alone", "with optional blocks"])
+@pytest.fixture(autouse=True, params=[(), (BarrierTree(),)], ids=["alone", "with optional blocks"])
 def blocks(request, monkeypatch):
     """In a NIC with optional blocks the engine asks for the SRAM early in a slot: in the same slots."""
     monkeypatch.setattr(sys.modules[__name__], "CONFIG", CONFIG.but(blocks=request.param))

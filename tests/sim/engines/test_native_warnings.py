@@ -1,6 +1,7 @@
 """Our own C++ compiles without a warning around the Verilated models, of which the same cannot be
 asked."""
 
+import re
 import subprocess
 from importlib import resources
 from pathlib import Path
@@ -13,7 +14,11 @@ from lanai_hdl.boards import find as find_board
 from lanai_hdl.config import lanai41
 from lanai_hdl.switch_config import SwitchConfig
 from lanai_host.bus.reach import GUARD_SOURCE
+from lanai_host.clocks.bridge import DECLARED as BRIDGE
+from lanai_host.clocks.library import CALLS, Answer
+from lanai_host.clocks.library import PARTS as CLOCKS
 from lanai_host.compilers import Language, find
+from lanai_host.native import enums
 from lanai_host.simulator.transport import HEADER, PARTS
 from lanai_sim.corebench import rtl as core
 from lanai_sim.engines import rtl, verilator
@@ -103,18 +108,29 @@ C_MODULES = {
     "guard": (GUARD_SOURCE,),
     "transport": PARTS,
     "snapshot": (("lanai_host.simulator", "snapshot"),),
-    "spin": (("lanai_host.simulator", "spin"),),
+    "spin": (("lanai_host.simulator", "real_clock"), ("lanai_host.simulator", "spin")),
+    "spinning": (("lanai_host.mpi", "spinning"),),
+    "clocks": CLOCKS,
+    "bridge": (CALLS, ("lanai_host.clocks", "bridge")),
 }
+HEADERS = {
+    "transport": HEADER,
+    "clocks": enums(Answer),
+    "bridge": enums(Answer),
+}
+# In place of the glue: a body for each function in Python that the C text calls. Its parameters have no names.
+CALLED = re.findall(r'extern "Python" (.*);', re.sub(r"(_t) \w+(?=[,)])", r"\1", BRIDGE))
+BODIES = {"bridge": "".join(f"static {one} {{ {'' if one.startswith('void') else 'return 0;'} }}\n" for one in CALLED)}
 
 
 @pytest.mark.parametrize("name", C_MODULES)
 def test_c_parts(name, tmp_path):
     """As they are compiled, without the glue that cffi makes; Python's headers define _GNU_SOURCE
     there."""
-    text = HEADER if name == "transport" else ""
+    text = HEADERS.get(name, "")
     text += "".join((resources.files(package) / f"{part}.c").read_text() for package, part in C_MODULES[name])
     source = tmp_path / f"{name}.c"
-    source.write_text(text)
+    source.write_text(text + BODIES.get(name, ""))
     command = [*find(Language.C).command, "-O2", "-pthread", "-D_GNU_SOURCE=1", *WARNINGS, "-c", str(source)]
     run = subprocess.run([*command, "-o", str(tmp_path / "made.o")], capture_output=True, text=True, check=False)
     assert run.stderr == ""
