@@ -202,7 +202,7 @@ def test_the_remote_memory_adapter_rests(streams):
     config = Remote(pages=2, peers=2, processes=1, payload=16, answers=1, streams=streams, stream_bytes=16)
     nic = lanai41().but(blocks=(config,))
     differ, rested = side_by_side(
-        lambda: RemoteAdapter(nic, config), 1200, ADAPTERS_CHANCES, any_if_idle=ADAPTERS_DATA, resets=0.0005
+        lambda: RemoteAdapter(nic, config), 3000, ADAPTERS_CHANCES, any_if_idle=ADAPTERS_DATA, resets=0.0005
     )
     assert not differ
     assert rested > 100

@@ -9,6 +9,7 @@ import pytest
 from pairs import first_of
 
 from lanai_firmware import cache
+from lanai_firmware.cache_entries import digests
 from lanai_firmware.programs.mpi_np.plan import McpConfig
 from lanai_sim.engines.base import Access
 from lanai_sim.job import snapshot
@@ -133,7 +134,7 @@ def another_machine(path):
 def seal(path):
     """A list of digests that says all is well."""
     (path / cache.DIGESTS).unlink()
-    (path / cache.DIGESTS).write_text(cache._digests(path))
+    (path / cache.DIGESTS).write_text(digests(path))
 
 
 @pytest.mark.parametrize(
