@@ -40,7 +40,7 @@ def complain(build, module, monkeypatch, folder):
     """What the compiler says of the wrapper and the units that `build` hands to `module.library`."""
     given = {}
 
-    def library(models, wrapper, *, units=(), trace=False, optimize="", extra=None, tool=None):
+    def library(models, wrapper, *, units=(), trace=False, optimize="", extra=None, tool=None, title=""):
         given.update(models=models, trace=trace)
         given["texts"] = [(wrapper, extra or {}), *((unit.text, unit.headers) for unit in units)]
         raise Captured
