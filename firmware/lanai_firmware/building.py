@@ -17,6 +17,7 @@ PATIENCE = 2.0  # seconds of silence
 PERIOD = 0.5
 REMIND = 30.0  # seconds after which a log is told again
 VARIABLE = "LANAI_BUILD_NOTES"  # 0: say nothing
+RANK = "LANAI_RANK"  # in a rank's environment: its clocks may be simulated, and a thread that waits by them never ends
 
 
 class Work:
@@ -56,7 +57,7 @@ class Work:
             self._spent[self.current] = self._spent.get(self.current, 0.0) + now - self._began
         self.current, self._began = name, now
         self._first = self._first or now
-        if self._teller is None and _works[0] is self and os.environ.get(VARIABLE) != "0":
+        if self._teller is None and _works[0] is self and _may_tell():
             self._teller = _Teller(self)
 
     def line(self) -> str:
@@ -80,6 +81,10 @@ class Work:
         rate = sum(self._spent.values()) / known if known else 1.0
         here = max(0.0, self.steps[self.current] * rate - (time.monotonic() - self._began))
         return here + rate * sum(self.steps[name] for name in names[names.index(self.current) + 1 :])
+
+
+def _may_tell() -> bool:
+    return os.environ.get(VARIABLE) != "0" and RANK not in os.environ
 
 
 _works: list[Work] = []  # of this process, the outermost first

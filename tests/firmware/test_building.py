@@ -126,3 +126,15 @@ def test_a_process_that_waits_for_another_says_so(monkeypatch, tmp_path, capsys)
     cache.entry("thing", key, None)  # which the other has made by then
     first.join()
     assert "lanai: waiting for another process, which builds the same: 1 s so far\n" in capsys.readouterr().err
+
+
+def test_a_rank_has_no_thread_that_tells(capsys, monkeypatch):
+    """It would wait by the rank's simulated clocks, for ever."""
+    monkeypatch.setenv(building.RANK, "0")
+    threads = threading.active_count()
+    work = Work("the model", "this configuration", STEPS)
+    with work:
+        step("reading")
+        assert threading.active_count() == threads
+        time.sleep(0.1)
+    assert capsys.readouterr().err == ""
