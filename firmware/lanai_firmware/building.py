@@ -61,7 +61,7 @@ class Work:
             self._teller = _Teller(self)
 
     def line(self) -> str:
-        """What is being done, and how long it takes about."""
+        """Return what is being done, and how long it takes about."""
         names, left = list(self.steps), self.left()
         place = f"step {names.index(self.current) + 1} of {len(names)}, " if len(names) > 1 else ""
         more = f", about {_seconds(left)} more" if left else ""

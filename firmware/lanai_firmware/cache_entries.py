@@ -51,7 +51,7 @@ def place(kind: str, key: str) -> Path:
 
 
 def damage(path: Path) -> str | None:
-    """What is wrong with an entry: None if nothing is. Raises UserError if it may not be read.
+    """Return what is wrong with an entry: None if nothing is. Raises UserError if it may not be read.
 
     Files that were added later, such as Python's `__pycache__`, do no harm.
     """
@@ -68,7 +68,7 @@ def damage(path: Path) -> str | None:
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
         return f"{Path(error.filename).name} is missing"
     except ValueError:  # no text, or no path
-        return f"{DIGESTS} is no list of files"
+        return f"{DIGESTS} is not a list of files"
     except OSError as error:
         raise UserError(
             f"cannot read the cache {str(error.filename or path)!r}: {error.strerror}; "
