@@ -47,9 +47,11 @@ DECLARE_REAL(time);
 
 static const int64_t SECOND = 1000000000; /* nanoseconds */
 
+/* What clocks show: the computer's time; simulated time; that is about to end; real time from there on, by `shift`. */
+enum { NOT_BEGUN, SIMULATED, ENDS, RUNS_ON };
+
 static struct {
-    _Atomic int on;             /* the clocks are simulated */
-    _Atomic int ended;          /* they were, and now run on by `shift` */
+    _Atomic int state;          /* one of the above */
     clock_calls call;
     int64_t base[2];            /* nanoseconds: what clocks of both kinds show at simulated time 0 */
     int64_t shift[2];           /* nanoseconds to add to the real ones once they have ended, */
@@ -64,13 +66,18 @@ static __thread int inside;     /* times that this thread is in the MPI library 
 static __thread int foreign;    /* this thread may not let the rank's time pass: it has real time since `base` */
 static __thread int was_free;   /* its latest reading was that of the interpreter, without its lock */
 
-/* Whether clocks are simulated for this thread. */
-static int simulated(void) {
-    return atomic_load_explicit(&clocks.on, memory_order_acquire) && !inside && !foreign;
+/* What clocks show, never ENDS: that takes two readings of a clock, in another thread. */
+static int state(void) {
+    int found;
+    while ((found = atomic_load_explicit(&clocks.state, memory_order_acquire)) == ENDS) continue;
+    return found;
 }
 
+/* Whether clocks are simulated for this thread. */
+static int simulated(void) { return !inside && !foreign && state() == SIMULATED; }
+
 /* Whether what the C library's clocks show is not for the caller. */
-static int replaced(void) { return !inside && (clocks.on || clocks.ended); }
+static int replaced(void) { return !inside && state() != NOT_BEGUN; }
 
 /* 0 for clocks that count from the start of the machine, 1 for those of the date, -1 for others. */
 static int kind_of(clockid_t clock) {
@@ -114,22 +121,30 @@ static int is_interpreter(const void *caller) {
     return lies_in(caller, clocks.python) && (!clocks.has_lock() || is_locking());
 }
 
-/* The rank's time in picoseconds for a caller of ours; less than 0 if this thread may not read it. */
+/* Threads end their readings in any order. */
+static void note(int64_t reading) {
+    int64_t last = clocks.last;
+    while (last < reading && !atomic_compare_exchange_weak(&clocks.last, &last, reading)) continue;
+}
+
+/* The rank's time in picoseconds for a caller of ours; less than 0 if this thread may not read it, or if simulated time
+   has ended meanwhile. The state is read after the note: real time runs on from the latest of them. */
 static int64_t reading(const void *caller) {
     was_free = is_interpreter(caller);
     if (was_free) return atomic_load(&clocks.last);
     inside++;
     int64_t now = clocks.call.read();
     inside--;
-    if (now < 0)
+    if (now < 0) {
         foreign = 1;
-    else
-        atomic_store(&clocks.last, now);
-    return now;
+        return now;
+    }
+    note(now);
+    return state() == SIMULATED ? now : -1;
 }
 
 /* Nanoseconds to add to real clocks where they replace simulated ones. */
-static int64_t shift_of(int kind) { return clocks.on ? clocks.foreign_shift[kind] : clocks.shift[kind]; }
+static int64_t shift_of(int kind) { return foreign ? clocks.foreign_shift[kind] : clocks.shift[kind]; }
 
 static int show(clockid_t clock, struct timespec *time, const void *caller) {
     int kind = kind_of(clock);
@@ -161,12 +176,16 @@ int timespec_get(struct timespec *time, int base) {
     return base == TIME_UTC && !show(CLOCK_REALTIME, time, __builtin_return_address(0)) ? base : 0;
 }
 
-/* The same for all threads: the clocks run on in real time. */
+/* The same for all threads: the clocks run on in real time. In a fork, which may have begun while they end, too. */
 static void run_on(void) {
-    if (!atomic_exchange(&clocks.on, 0)) return;
+    int before = clocks.state;
+    if (before != SIMULATED && before != ENDS) return;
+    atomic_store(&clocks.state, ENDS);
+    inside++;
     for (int kind = 0; kind < 2; kind++)
         clocks.shift[kind] = clocks.base[kind] + clocks.last / 1000 - real_now(kind);
-    clocks.ended = 1;
+    inside--;
+    atomic_store(&clocks.state, RUNS_ON);
 }
 
 static int find_interpreter(struct dl_phdr_info *object, size_t size, void *symbol) {
@@ -209,13 +228,12 @@ __attribute__((visibility("default"))) void lanai_clocks_begin(const clock_calls
         clocks.foreign_shift[kind] = clocks.base[kind] + now / 1000 - real;
     }
     clocks.last = now;
-    clocks.ended = 0;
-    atomic_store_explicit(&clocks.on, 1, memory_order_release);
+    atomic_store(&clocks.state, SIMULATED);
 }
 
 /* The rank is about to leave the simulation, in which it is `now`. */
 __attribute__((visibility("default"))) void lanai_clocks_end(int64_t now) {
-    atomic_store(&clocks.last, now);
+    note(now);
     run_on();
 }
 

@@ -1,9 +1,17 @@
 /* Threads that read clocks and sleep while their process joins a simulation and leaves it. Appended to the library. */
 enum { THREADS = 4, TURNS = 500 };
+static const int64_t STEP = 10000001000; /* picoseconds that a reading takes: more than these threads do in real time */
 static _Atomic int64_t time_now;
 static _Atomic int over;
 
-static int64_t read_time(void) { return atomic_fetch_add(&time_now, 100000) + 100000; }
+/* Some readings take long, so that others, and the end of simulated time, overtake them. */
+static int64_t read_time(void) {
+    static const struct timespec pause = {0, 20000};
+    int64_t now = atomic_fetch_add(&time_now, STEP) + STEP;
+    if (now / STEP % 2) REAL(nanosleep)(&pause, NULL);
+    return now;
+}
+
 static int64_t now(void) { return time_now; }
 static void leaves(void) {}
 
@@ -33,7 +41,7 @@ int main(void) {
     lanai_clocks_begin(&calls, 0);
     for (int i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, work, NULL);
     REAL(nanosleep)(&pause, NULL);
-    lanai_clocks_end(time_now);
+    lanai_clocks_end(0); /* earlier than what threads are reading */
     over = 1;
     for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
     puts("done");
