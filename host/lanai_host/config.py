@@ -5,16 +5,20 @@ simulates.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum, StrEnum
+from operator import attrgetter
 from typing import Any, ClassVar, Self
 
 from lanai_hdl import ranges
 from lanai_hdl.errors import UserError
 
+from .kernel_costs import SECOND, KernelCosts
+
 
 class HostCost(Enum):
-    """Kinds of host work. The value names the `HostCosts` field with its price in picoseconds."""
+    """Kinds of host work. The value names the field of `HostCosts` with its price in picoseconds, or the
+    field of a table there."""
 
     CALL = "call"  # entering and leaving one MPI function: arguments checked, handles looked up
     POST = "post"  # composing one request for the NIC
@@ -26,13 +30,13 @@ class HostCost(Enum):
     PIN_PAGE = "pin_page"  # one page locked and translated
     UNPIN_PAGE = "unpin_page"
     REDUCE = "reduce"  # one element combined by the processor
-    COMMAND_BYTE = "command_byte"  # one byte of a command's first packet, where the kernel copies it to the interface
-    ARRIVAL = "arrival"  # one packet, of data or an answer, that interrupts the processor
-    ARRIVAL_BYTE = "arrival_byte"  # one byte of its data that the kernel copies to where it belongs
-    WAKE = "wake"  # going on after a wait for a packet
-    WAKE_QUEUED = "wake_queued"  # the same for a message in a FIFO, beyond WAKE
-    DEQUEUE = "dequeue"  # a record taken out of a FIFO of the kernel's
-    TAKE = "take"  # beyond that, a message's bytes
+    COMMAND_BYTE = "kernel.command_byte"
+    ARRIVAL = "kernel.arrival"
+    ARRIVAL_BYTE = "kernel.arrival_byte"
+    WAKE = "kernel.wake"
+    WAKE_QUEUED = "kernel.wake_queued"
+    DEQUEUE = "kernel.dequeue"
+    TAKE = "kernel.take"
     CLOCK = "clock"  # reading the clock: MPI_Wtime
     SYSTEM_CALL = "system_call"  # an entry to the kernel that has no price of its own
     ADDRESS_CHECK = "address_check"  # comparing an address with the limits of a process's memory
@@ -53,9 +57,10 @@ class Queue(StrEnum):
     HASH = "hash"  # hash tables: MATCH for each look in one
 
 
-SECOND = 10**12  # picoseconds
+PRICES = {what.value: attrgetter(what.value) for what in HostCost}
+OWN_PRICES = tuple(name for name in PRICES if "." not in name)  # fields of `HostCosts` itself
 COSTS = {
-    **dict.fromkeys((what.value for what in HostCost), (0, SECOND)),
+    **dict.fromkeys(OWN_PRICES, (0, SECOND)),
     HostCost.CLOCK.value: (1, SECOND),  # at least 1: a program may wait for a time by reading the clock
     "pio_write": (0, SECOND),
     "pio_read": (0, SECOND),
@@ -90,13 +95,6 @@ class HostCosts:
     pin_page: int = 300_000
     unpin_page: int = 200_000
     reduce: int = 15_000
-    command_byte: int = 0  # this and the next six: an adapter does it; they are of kernels that do its work
-    arrival: int = 0
-    arrival_byte: int = 0
-    wake: int = 0
-    wake_queued: int = 0
-    dequeue: int = 0
-    take: int = 0
     clock: int = 100_000
     system_call: int = 2_000_000
     address_check: int = 50_000
@@ -107,6 +105,7 @@ class HostCosts:
     snapshot: int = 200_000_000  # a fork, and the pages that are copied when they change
     log_byte: int = 5_000
     restart: int = 2_000_000_000
+    kernel: KernelCosts = field(default_factory=KernelCosts)  # an adapter does this work, unless a kernel stands for it
     short_block: int = 0  # an adapter gathers them from a page of this host
     pio_write: int = 30_000  # issuing one posted write; the bus adds what it makes the processor wait
     pio_read: int = 60_000  # issuing one read, beyond the time that the bus takes to answer
@@ -123,7 +122,7 @@ class HostCosts:
 
     def price(self, what: HostCost, count: int = 1) -> int:
         """Picoseconds for `count` units of one kind of work."""
-        cost: int = getattr(self, what._value_)  # `value` is a property, and slow for what each message asks for often
+        cost: int = PRICES[what._value_](self)  # `value` is a property, and slow for what each message asks for often
         return cost * count
 
     def but(self, **changes: Any) -> Self:
@@ -185,17 +184,19 @@ def supersparc_85() -> HostConfig:
     round trips. The rest is part of these.
     """
     return HostConfig(
-        post=7_310_000,  # with `arrival`: mbcf.t2_2.write.4 and write.64
-        command_byte=26_000,
-        copy=26_000,  # the same work, one constant: mbcf.t2_1.fifo.1024
-        arrival=4_200_000,
-        arrival_byte=36_500,  # mbcf.t2_1.write.1024
-        wake=5_490_000,  # mbcf.t2_1.write.4
-        dequeue=5_350_000,  # mbcf.t2_1.fifo.4
+        kernel=KernelCosts(
+            command_byte=26_000,
+            arrival=4_200_000,
+            arrival_byte=36_500,  # mbcf.t2_1.write.1024
+            wake=5_490_000,  # mbcf.t2_1.write.4
+            wake_queued=12_400_000,  # mbcf.t4_1.nsr.0
+            dequeue=5_350_000,  # mbcf.t2_1.fifo.4
+            take=10_200_000,  # mbcf.t4_1.nsr.4, and the stream of mbcf.t4_2.nsrf.4
+        ),
+        post=7_310_000,  # with `kernel.arrival`: mbcf.t2_2.write.4 and write.64
+        copy=26_000,  # the same work as `kernel.command_byte`, one constant: mbcf.t2_1.fifo.1024
         call=5_000_000,  # with `complete`: mbcf.t4_1.sr.0
         complete=1_400_000,
-        take=10_200_000,  # mbcf.t4_1.nsr.4, and the stream of mbcf.t4_2.nsrf.4
-        wake_queued=12_400_000,  # mbcf.t4_1.nsr.0
         match=0,
         poll=0,
         pio_write=0,
@@ -206,7 +207,7 @@ def supersparc_85() -> HostConfig:
 def free() -> HostConfig:
     """A host whose work costs nothing, but for one picosecond to read the clock: what remains is
     the NIC's time."""
-    nothing: dict[str, Any] = {what.value: int(what is HostCost.CLOCK) for what in HostCost}
+    nothing: dict[str, Any] = {name: int(name == HostCost.CLOCK.value) for name in OWN_PRICES}
     return HostConfig(**nothing, pio_write=0, pio_read=0)
 
 
@@ -266,8 +267,7 @@ DRIVER_ONLY = frozenset(
     {
         "post", "complete", "pin", "pin_page", "unpin_page", "pio_write", "pio_read", "pio_threshold",
         "pinned_cache_pages", "pages_per_entry", "watchdog", "ask_first", "host_matching", "system_call",
-        "address_check", "command_byte", "arrival", "arrival_byte", "wake", "wake_queued", "dequeue", "take",
-        "short_block",
+        "address_check", "kernel", "short_block",
     }
 )  # fmt: skip
 

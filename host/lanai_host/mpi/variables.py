@@ -31,9 +31,9 @@ def control(world: World) -> list[Variable]:
     """The prices of host work, which a run chooses with `--host` and `--host-option`."""
     device = world.process.device
     return [
-        Variable(f"host_{what.value}", f"picoseconds that a unit of host work of the kind {what.value!r} takes", read)
+        Variable(f"host_{name}", f"picoseconds that a unit of host work of the kind {name!r} takes", read)
         for what in HostCost
-        for read in [partial(device.price, what)]
+        for name, read in [(what.name.lower(), partial(device.price, what))]
     ]
 
 

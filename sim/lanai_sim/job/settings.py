@@ -8,7 +8,7 @@ here exactly if that class has it.
 
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields, replace
+from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any, TypeVar
@@ -148,10 +148,15 @@ def _check_universe(universe: int, ranks: int) -> None:
 
 def from_table(where: str, base: CONFIG, values: Mapping[str, Any]) -> CONFIG:
     """`base`, a dataclass, with some members changed; each value must be of the type that `base`
-    has there."""
+    has there. A member that is a dataclass is changed by a table."""
     members = {field.name: getattr(base, field.name) for field in fields(base)}  # type: ignore[arg-type]
     _known(where, values, members)
-    changes = {name: _like(f"{where}: {name}", members[name], value) for name, value in values.items()}
+    changes = {
+        name: from_table(f"{where}.{name}", members[name], _table(f"{where}.{name}", value))
+        if is_dataclass(members[name])
+        else _like(f"{where}: {name}", members[name], value)
+        for name, value in values.items()
+    }
     try:
         return replace(base, **changes)  # type: ignore[type-var]
     except UserError as error:

@@ -268,6 +268,18 @@ def test_parameters_of_blocks_are_tables_of_the_nic(file):
         asked("--device", "mpi-np", "--nic-option", "remote.peers=32")
 
 
+def test_prices_of_a_kernel_are_a_table_of_the_host(file):
+    path = str(file("device = 'mbcf'\n[host]\npreset = 'supersparc_85'\n[host.kernel]\nwake = 7"))
+    host = asked("--config", path, "--host-option", "kernel.take=5", "--host-option", "call=6").host
+    assert (host.kernel.wake, host.kernel.take, host.kernel.arrival, host.call) == (7, 5, 4_200_000, 6)
+    with pytest.raises(UserError, match=r"\[host\].kernel has no key 'weak'; did you mean 'wake'"):
+        asked("--device", "mbcf", "--host-option", "kernel.weak=1")
+    with pytest.raises(UserError, match=r"\[host\].kernel = 5 must be a table"):
+        asked("--device", "mbcf", "--host-option", "kernel=5")
+    with pytest.raises(UserError, match=r"--host-option kernel.wake=1 cannot act on the device 'ideal'"):
+        asked("--device", "ideal", "--host-option", "kernel.wake=1")
+
+
 def test_a_file_may_describe_what_another_device_would_use(file):
     assert asked("--config", str(file(WHOLE)), "--device", "ideal", "--host-option", "call=5").device == "ideal"
 

@@ -96,7 +96,7 @@ def document_of(args: argparse.Namespace) -> settings.Document:
             "preset": args.host,
             "cpu_scale": args.cpu_scale,
             "compute": args.compute,
-            **assignments("--host-option", args.host_option),
+            **nested(assignments("--host-option", args.host_option)),
         },
         "firmware": assignments("--firmware", args.firmware),
         "wave": {"file": args.wave, "nodes": nodes, "from": args.wave_from, "to": args.wave_to},

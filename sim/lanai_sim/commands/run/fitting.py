@@ -38,7 +38,8 @@ def check_flags(args: argparse.Namespace, config: RunConfig) -> None:
 
 
 def _name(word: str) -> str:
-    return word.partition("=")[0]
+    """Return the field that a word changes, or a member of."""
+    return word.partition("=")[0].partition(".")[0]
 
 
 def _that_obey(choice: str) -> Iterator[str]:
