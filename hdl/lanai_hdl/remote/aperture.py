@@ -6,11 +6,11 @@ from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..word_layout import layout
-from .cleared import Clearing
+from .cleared_memory import ClearCounter
+from .command_queue import COMMAND_BITS
 from .packets import Op, Status
 from .parameters import RemoteParameters
 from .sequencer import NewEntry
-from .started import COMMAND_BITS
 from .streams import PLACE_BITS, StorePort, StreamBuffers, stream_bits, word_bits
 from .tables import APERTURE_PAGE_BITS, APERTURE_WORD_BITS, MAP_WORDS, MapPlaceWord, MapWord
 
@@ -98,7 +98,7 @@ class Aperture(wiring.Component):
 
     def _write_maps(self, m, write, mapped):
         """The host writes half of a map; before that, each map is made invalid."""
-        m.submodules.clearing = clearing = Clearing(1 << APERTURE_PAGE_BITS)
+        m.submodules.clearing = clearing = ClearCounter(1 << APERTURE_PAGE_BITS)
         host, ready = self.host, clearing.ready
         half = Signal(layout(MapWord))
         m.d.comb += [

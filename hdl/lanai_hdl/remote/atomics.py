@@ -1,4 +1,4 @@
-"""What atomics compute."""
+"""The unit that computes atomics."""
 
 from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import wiring

@@ -13,29 +13,25 @@ from ..link.deframer import Part
 from ..link.flit import Flit
 from ..queue import Queue
 from .aperture import Aperture
-from .arrivals import Arrivals
-from .commands import CommandCutter
+from .command_cutter import CommandCutter
 from .csr import ALONE, ENABLE, NUMBER_SHIFT, REMOTE
+from .host_side import HostSide
 from .links import Links
 from .lookup import Lookup
 from .lookup_port import BusWindow
+from .packet_buffers import PacketBuffers
 from .parameters import RemoteParameters
 from .reply import Reply
 from .sender import PacketSender
 from .sequencer import Sequencer
 from .server import PacketServer
 from .streams import word_bits
-from .window import HostSide
 
 SENDER, SERVER = 0, 1  # ports of the lookup, the burst arbiter and the command words
 
 
 class RemoteAdapter(NicBlock):
-    """What `HostSide`, `CommandCutter`, `Sequencer`, `Links`, `PacketSender`, `Arrivals` and
-    `PacketServer` make together.
-
-    Commands: host side -> cutter -> sequencer -> sender -> wire. Packets: wire -> arrivals ->
-    server -> host memory, replies back to the sender. Every bus address comes from `Lookup`.
+    """The adapter as a block of the NIC. The docstring of this folder shows its parts and their order.
 
     Members
     -------
@@ -55,7 +51,7 @@ class RemoteAdapter(NicBlock):
         self.host, self.cutter = HostSide(config), CommandCutter(config)
         self.sequencer, self.sender = Sequencer(config), PacketSender(nic, config)
         self.links = Links(config)
-        self.arrivals, self.server = Arrivals(config), PacketServer(config)
+        self.arrivals, self.server = PacketBuffers(config), PacketServer(config)
         self.lookup = Lookup(config, 2)
         self.aperture = Aperture(config) if config.streams else None
         super().__init__(

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..machine import PAGE_SIZE
 from ..word_layout import layout
-from .cleared import IN_BLOCK_RAM
+from .cleared_memory import IN_BLOCK_RAM
 from .fifo import CONTROL_FIELDS, RingWord, TailWord
 
 KEPT = 16  # FIFOs

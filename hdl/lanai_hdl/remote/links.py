@@ -1,17 +1,17 @@
-"""What a NIC knows of its peers as the sender of requests: which session it is in with each of them."""
+"""Sessions with peers, as the sender of requests keeps them."""
 
 from amaranth import Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from .cleared import ClearedMemory
+from .cleared_memory import ClearedMemory
 from .packets import BOOT_BITS, SESSION_BITS, newer
 from .parameters import RemoteParameters
 
 
-class Named(data.Struct):
-    """What each request to a peer names: the sender's session, and the boot that it believes the
-    receiver to be in."""
+class SessionName(data.Struct):
+    """Names the sender's session, and the boot that it believes the receiver to be in. Each request to a
+    peer carries it."""
 
     session: SESSION_BITS
     boot: BOOT_BITS
@@ -23,7 +23,7 @@ class Link(data.Struct):
     `named` counts once `opened`: before, the session is the one in which this NIC began.
     """
 
-    named: Named
+    named: SessionName
     opened: 1
     answered: 16
 
@@ -39,7 +39,7 @@ class LinkPort(wiring.Signature):
         super().__init__(
             {
                 "source": Out(8),
-                "named": In(Named),
+                "named": In(SessionName),
                 "answered": In(16),
                 "answer": Out(1),
                 "sequence": Out(16),
@@ -75,7 +75,7 @@ class Links(wiring.Component):
                 "alone": In(1),
                 "port": In(LinkPort()),
                 "peer": In(8),
-                "named": Out(Named),
+                "named": Out(SessionName),
                 "open": In(1),
                 "open_peer": In(8),
                 "opening": Out(1),
@@ -126,7 +126,7 @@ class Links(wiring.Component):
         return newest
 
     def _named(self, m, name, link):
-        named = Signal(Named, name=name)
+        named = Signal(SessionName, name=name)
         m.d.comb += [
             named.session.eq(Mux(link.opened, link.named.session, self.session)),
             named.boot.eq(Mux(link.opened, link.named.boot, Mux(self.alone, 0, self.own_boot))),

@@ -1,4 +1,4 @@
-"""From an exposure and an offset to a bus address: the only source of bus addresses in the adapter.
+"""Translates an exposure and an offset to a bus address: the only source of bus addresses in the adapter.
 
 Members say `owner`, not `process`: that name is a class of SystemVerilog, and Verilator cannot save
 the state of a design with classes.
@@ -10,8 +10,8 @@ from amaranth.lib.wiring import In, Out
 
 from ..host_bus.ports import BurstPort
 from ..word_layout import layout
-from .answering import Answering
-from .cleared import ClearedMemory
+from .access_check import AccessCheck
+from .cleared_memory import ClearedMemory
 from .lookup_port import BusWindow, LookupPort
 from .parameters import RemoteParameters
 from .tables import EXPOSURES, PAGE_BITS, Rights
@@ -19,7 +19,7 @@ from .walker import LINES, Walker
 
 
 class Lookup(wiring.Component):
-    """The exposures and page tables of all processes of a host, with an answering machine for each
+    """The exposures and page tables of all processes of a host, with an `AccessCheck` for each
     of `ports` clients, and the walker for all of them, with a table of `lines`.
 
     A page is used only if it lies in the bus window of the process that owns the exposure: whatever
@@ -38,13 +38,13 @@ class Lookup(wiring.Component):
     missed : ``Out(1)``, a slot's event: a page of a walked exposure is read from host memory
     idle : ``Out(1)``, no question is open, and the walker rests
 
-    Attributes, for proofs: `answering`, `walker`.
+    Attributes, for proofs: `checks`, `walker`.
     """
 
     def __init__(self, config: RemoteParameters, ports: int, lines: int = LINES):
         self.config = config
         self.ports = ports
-        self.answering = [Answering(config) for _ in range(ports)]
+        self.checks = [AccessCheck(config) for _ in range(ports)]
         self.walker = Walker(config, ports, lines)
         super().__init__(
             {
@@ -97,20 +97,20 @@ class Lookup(wiring.Component):
         self._connect_walker(m)
         idle = [walker.idle, self._told]
         for n in range(self.ports):
-            m.submodules[f"answering_{n}"] = answering = self.answering[n]
-            wiring.connect(m, wiring.flipped(self.port(n)), answering.port)
-            wiring.connect(m, answering.walk, walker.port(n))
+            m.submodules[f"check_{n}"] = check = self.checks[n]
+            wiring.connect(m, wiring.flipped(self.port(n)), check.port)
+            wiring.connect(m, check.walk, walker.port(n))
             range_read, (rights_addr, rights_data), page_read = ranges.read_port(), rights.read(n), pages.read_port()
             m.d.comb += [
-                answering.windows.eq(self.windows),
-                range_read.addr.eq(answering.number),
-                rights_addr.eq(answering.number),
-                page_read.addr.eq(answering.entry),
-                answering.range.eq(range_read.data),
-                answering.rights.eq(rights_data),
-                answering.page.eq(page_read.data),
+                check.windows.eq(self.windows),
+                range_read.addr.eq(check.number),
+                rights_addr.eq(check.number),
+                page_read.addr.eq(check.entry),
+                check.range.eq(range_read.data),
+                check.rights.eq(rights_data),
+                check.page.eq(page_read.data),
             ]
-            idle.append(answering.idle)
+            idle.append(check.idle)
         m.d.comb += self.idle.eq(Cat(idle).all())
         return m
 

@@ -1,4 +1,4 @@
-"""What the adapters of two NICs say to each other. Gateware, reference model and tests take the
+"""Formats of the packets between the adapters of two NICs. Gateware, reference model and tests take the
 formats from here.
 
 A request has four words and then its data; a reply has two words and then its data. Data lie in

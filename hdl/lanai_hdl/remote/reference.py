@@ -1,5 +1,5 @@
-"""What the adapters of several NICs do to the memory of their hosts, in plain Python, from the same
-parameters and formats.
+"""A model of the adapters of several NICs and of the memory of their hosts, in plain Python, from the
+same parameters and formats.
 
 Wires lose nothing here and nothing takes time: each command is carried out at once. What faults on
 the wire do to the gateware must not show in anything that this model tells. Which peers are lost it

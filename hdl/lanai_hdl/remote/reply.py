@@ -1,4 +1,4 @@
-"""What a receiver owes a sender."""
+"""The reply that a receiver owes a sender."""
 
 from amaranth.lib import data
 

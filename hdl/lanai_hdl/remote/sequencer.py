@@ -5,10 +5,10 @@ from amaranth import Module, Mux, Signal
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from .cleared import IN_BLOCK_RAM, ClearedMemory
-from .entry import Entry
+from .cleared_memory import IN_BLOCK_RAM, ClearedMemory
 from .packets import WINDOW, Op, Status, relaxed
 from .parameters import RemoteParameters
+from .request_entry import RequestEntry
 
 INDEX_BITS = (WINDOW - 1).bit_length()
 
@@ -17,7 +17,7 @@ class NewEntry(data.Struct):
     """`ended`: the request is not sent; it has ended with `status`. The sequencer fills in
     `entry.sequence`."""
 
-    entry: Entry
+    entry: RequestEntry
     ended: 1
     status: Status
 
@@ -27,7 +27,7 @@ class EntryRead(wiring.Signature):
     slot: it is in use and not answered yet."""
 
     def __init__(self):
-        super().__init__({"index": Out(INDEX_BITS), "entry": In(Entry), "open": In(1)})
+        super().__init__({"index": Out(INDEX_BITS), "entry": In(RequestEntry), "open": In(1)})
 
 
 class Sequencer(wiring.Component):
@@ -80,7 +80,7 @@ class Sequencer(wiring.Component):
                 "void_status": In(Status),
                 "voided": Out(1),
                 "ended": Out(1),
-                "oldest": Out(Entry),
+                "oldest": Out(RequestEntry),
                 "oldest_status": Out(Status),
                 "retire": In(1),
                 "timeout": In(24),
@@ -105,9 +105,9 @@ class Sequencer(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         peers = self.config.peers
-        m.submodules.entries = entries = memory.Memory(shape=Entry, depth=WINDOW, init=[])
+        m.submodules.entries = entries = memory.Memory(shape=RequestEntry, depth=WINDOW, init=[])
         # What is sent is kept apart, in block RAM: who sends needs all of it, but not within the slot.
-        requests = memory.Memory(shape=Entry, depth=WINDOW, init=[], attrs=IN_BLOCK_RAM)
+        requests = memory.Memory(shape=RequestEntry, depth=WINDOW, init=[], attrs=IN_BLOCK_RAM)
         m.submodules.requests = apart = Module()  # a module of its own: see `ANY_ON_COLLISION`
         apart.submodules.storage = requests
         writes = entries.write_port(), requests.write_port()

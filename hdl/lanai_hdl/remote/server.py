@@ -1,40 +1,39 @@
-"""Serves packets as they have come, and ends commands: all that the adapter writes to host memory
-is written here."""
+"""Serves packets and ends commands. All that the adapter writes to host memory is written here."""
 
 from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..host_bus.ports import BurstPort
-from .access import Step, Work, ask
-from .allowed import AllowedRun
-from .append import Append
-from .arrivals import packet_members
 from .atomics import AtomicUnit, FoundNumber
-from .cleared import ClearedMemory
-from .ending import Ending
-from .entry import Entry
+from .bounded_burst import BoundedBurst
+from .cleared_memory import ClearedMemory
+from .command_queue import BUFFER_BITS, COMMAND_BITS
+from .completion import Completion
 from .fifo import CONTROL_FIELDS
+from .fifo_append import FifoAppend
 from .fifo_words import FifoWords
-from .judging import Judging
+from .host_side import CommandRead
 from .links import LinkPort
 from .lookup_port import OFFSET_BITS, LookupPort
-from .moving import Moving
-from .order import ReceiveOrder
+from .memory_mover import MemoryMover
+from .packet_buffers import packet_members
+from .packet_check import PacketCheck
+from .packet_header import MOST_WORDS, PacketHeader
 from .packets import BOOT_BITS, REQUEST_WORDS, SESSION_BITS, Op, Status, conditional, fails_bound, relaxed
 from .parameters import RemoteParameters
+from .receive_order import ReceiveOrder
 from .reply import Reply
+from .request_entry import RequestEntry
 from .sequencer import EntryRead
-from .served import MOST_WORDS, ServedPacket
-from .started import BUFFER_BITS, COMMAND_BITS
+from .server_access import Step, Work, ask
 from .tables import START
-from .window import CommandRead
-from .written import WrittenWords
+from .write_data import WriteData
 
 EVENTS = ("served", "atomic", "refused", "duplicate", "ahead", "stale", "malformed", "no_room", "signalled")
 
 
-class PacketServer(Judging, Moving, Ending, wiring.Component):
+class PacketServer(PacketCheck, MemoryMover, Completion, wiring.Component):
     """One thing at a time: a packet, or the end of a request. It waits for host memory and for
     nothing else.
 
@@ -43,7 +42,7 @@ class PacketServer(Judging, Moving, Ending, wiring.Component):
 
     Members
     -------
-    full, words, arriving, come, release, index, word : of `Arrivals`
+    full, words, arriving, come, release, index, word : of `PacketBuffers`
     lookup, bus : its ways to host memory
     replies : ``Out(stream)``
     answered, resolve, resolution, ended, oldest, oldest_status, retire, left, left_peer : of
@@ -74,7 +73,7 @@ class PacketServer(Judging, Moving, Ending, wiring.Component):
                 "resolve": Out(1),
                 "resolution": Out(Status),
                 "ended": In(1),
-                "oldest": In(Entry),
+                "oldest": In(RequestEntry),
                 "oldest_status": In(Status),
                 "retire": Out(1),
                 "left": Out(1),
@@ -105,17 +104,17 @@ class PacketServer(Judging, Moving, Ending, wiring.Component):
         m.submodules.worst = self._worst = ClearedMemory(Status, self.config.processes, reads=2)
         m.submodules.found = self._found = FoundNumber()
         m.submodules.unit = self._unit = AtomicUnit()
-        m.submodules.written = self._written = WrittenWords()
-        m.submodules.append = self._append = Append(self.config)
+        m.submodules.write_data = self._write_data = WriteData()
+        m.submodules.append = self._append = FifoAppend(self.config)
         m.submodules.fifo_words = self._fifo_words = FifoWords()
-        m.submodules.run = self._run = AllowedRun()
+        m.submodules.run = self._run = BoundedBurst()
         self._registers()
         self._connect(m)
         self._connect_fifo(m)
         self._join(m)
-        self._packet.tell_appends(m)
+        self._packet.register_appends(m)
         entry = self.answered.entry
-        self._packet.tell_answer(m, self.answered.open, entry)
+        self._packet.register_answer(m, self.answered.open, entry)
         ask(m, self.lookup, self._work, self._step, self._packet, self._append, entry, self.oldest)
         self._reply(m)
         m.d.comb += [self.busy.eq(1), self.lookup.wanted.eq(1)]
@@ -128,7 +127,7 @@ class PacketServer(Judging, Moving, Ending, wiring.Component):
         return m
 
     def _registers(self):
-        self._packet = ServedPacket()
+        self._packet = PacketHeader()
         self._work = Signal(Work)
         self._step = Signal(Step)
         self._status = Signal(Status)  # of the work under way
@@ -152,7 +151,7 @@ class PacketServer(Judging, Moving, Ending, wiring.Component):
     def _connect(self, m):
         """Packet and command to the units that work on them."""
         packet, order, links = self._packet, self._order, self.links
-        found, unit, written = self._found, self._unit, self._written
+        found, unit, write_data = self._found, self._unit, self._write_data
         first = packet.first
         m.d.comb += [
             self.ready_next.eq(order.ready_next & self._worst.ready_next),
@@ -183,11 +182,11 @@ class PacketServer(Judging, Moving, Ending, wiring.Component):
             unit.operand.eq(packet.operand),
             unit.comparand.eq(packet.comparand),
             unit.old.eq(found.value),
-            written.number.eq(unit.new),
-            written.wide.eq(packet.wide),
-            written.little.eq(self._little),
-            written.result.eq(self._result),
-            written.left.eq(self._run.left),
+            write_data.number.eq(unit.new),
+            write_data.wide.eq(packet.wide),
+            write_data.little.eq(self._little),
+            write_data.result.eq(self._result),
+            write_data.left.eq(self._run.left),
             self.answered.index.eq(packet.answer.entry),
             self.freed.eq(self.oldest.buffer),
             self._worst.read(0)[0].eq(self.oldest.buffer[COMMAND_BITS:]),
@@ -264,7 +263,7 @@ class PacketServer(Judging, Moving, Ending, wiring.Component):
             m.d.sync += [self._asked.eq(self._is_asked()), self._leaves.eq(self._says_other_boot())]
             m.d.sync += self._newest.eq(~(packet.first.sequence - self.links.answered)[15])
             m.d.sync += self._relaxed.eq(relaxed(packet.first.op, packet.size.atomic))
-            self._tell_tail(m)
+            self._store_tail(m)
             m.next = "JUDGE"
             with m.If(late):
                 m.next = "WORDS"
@@ -304,7 +303,7 @@ class PacketServer(Judging, Moving, Ending, wiring.Component):
             run.written.eq(bus.written),
             run.refused.eq(bus.refused),
             run.words.valid.eq(1),
-            run.words.payload.eq(Mux(self._from_packet, self.word, self._written.word)),
+            run.words.payload.eq(Mux(self._from_packet, self.word, self._write_data.word)),
         ]
         with m.If(run.words.ready & self._from_packet):  # the packet's next word stands on `word` in the next slot
             m.d.comb += self.index.eq(at + 1)

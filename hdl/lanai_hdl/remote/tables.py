@@ -1,4 +1,4 @@
-"""What software writes into the adapter's part of the host's window, and its address map. Plain
+"""The tables that software writes into the adapter's part of the host's window, and their address map. Plain
 declarations.
 
 Each process of the host has one page of the window: command buffers, its exposures, its page table.

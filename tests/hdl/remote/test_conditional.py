@@ -6,8 +6,8 @@ from lanai_hdl.remote.packets import WINDOW, Condition, Op, Order, RequestWord, 
 
 from .bench import ALL, Atomic, Side, Status, play
 from .test_adapter import between
-from .test_append import CONTROL, Reader
 from .test_bad_packets import reply, request
+from .test_fifo_append import CONTROL, Reader
 
 HERE = 4000  # in the source's memory
 GOOD, BAD = {}, {"key": 1}

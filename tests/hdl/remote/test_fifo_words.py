@@ -11,7 +11,7 @@ from lanai_hdl.remote.tables import page_at
 
 from .bench import ALL, PAGE, Op, Status
 from .test_adapter import between
-from .test_append import CONTROL, Reader, append
+from .test_fifo_append import CONTROL, Reader, append
 
 BUS_CONTROL = 0x10001 * PAGE + CONTROL  # of the page behind page table entry 1 and those after it
 

@@ -188,7 +188,7 @@ class WindowSpec(wiring.Component):
         port = dut.port_0
         window = Signal(BusWindow)
         m.d.comb += window.eq(dut.windows[port.owner[0]])
-        machine = dut.answering[0]
+        machine = dut.checks[0]
         m.d.comb += Assert(question.waiting | question.asked | machine.idle)
         self._walks(m, dut, window)
         with m.If(machine.judged):
@@ -203,7 +203,7 @@ class WindowSpec(wiring.Component):
         return m
 
     def _walks(self, m, dut, window):
-        machine, walker, burst = dut.answering[0], dut.walker, dut.bus.burst
+        machine, walker, burst = dut.checks[0], dut.walker, dut.bus.burst
         walk = machine.walk
         with m.If(walk.asks):
             m.d.comb += Assert(machine.allowed == Status.OK)

@@ -7,12 +7,12 @@ from amaranth.asserts import AnySeq
 from amaranth.hdl import Assert
 from amaranth.lib import data, wiring
 
-from lanai_hdl.remote import order, sequencer
-from lanai_hdl.remote.cleared import ClearedMemory
+from lanai_hdl.remote import receive_order, sequencer
+from lanai_hdl.remote.cleared_memory import ClearedMemory
 from lanai_hdl.remote.config import Remote
-from lanai_hdl.remote.links import Links, Named
-from lanai_hdl.remote.order import Place, ReceiveOrder
+from lanai_hdl.remote.links import Links, SessionName
 from lanai_hdl.remote.packets import BOOT_BITS, SESSION_BITS, Op, Status, boot_code
+from lanai_hdl.remote.receive_order import Place, ReceiveOrder
 from lanai_hdl.remote.sequencer import Sequencer
 
 CONFIG = Remote(processes=1, peers=1, pages=2, payload=16)
@@ -25,7 +25,7 @@ class Request(data.Struct):
     """What a request says. `watched`, for the proof: it is that of the command that is watched, or of the
     one behind it."""
 
-    named: Named
+    named: SessionName
     sequence: 16
     entry: INDEX_BITS
     watched: 2
@@ -34,7 +34,7 @@ class Request(data.Struct):
 class Answer(data.Struct):
     """What a reply says."""
 
-    named: Named
+    named: SessionName
     sequence: 16
     entry: INDEX_BITS
     status: Status
@@ -187,7 +187,7 @@ class Sender(wiring.Component):
         return making
 
     def _judge(self, m):
-        """As `Judging` judges replies to requests in order."""
+        """As `PacketCheck` judges replies to requests in order."""
         sequencer, answer, port = self.sequencer, self.answer, self.links.port
         of_session = answer.named.as_value() == port.named.as_value()
         leaves, unknown = (answer.status == Status.SESSION) & of_session, port.named.boot == 0
@@ -280,7 +280,7 @@ class SessionSpec(wiring.Component):
 @pytest.mark.parametrize("alone", [False, True])
 @pytest.mark.parametrize("resets_sender", [True, False])
 def test_what_ends_well_was_carried_out_once_and_in_order(prove, monkeypatch, resets_sender, alone):
-    monkeypatch.setattr(order, "ClearedMemory", ClearFromTheStart)
+    monkeypatch.setattr(receive_order, "ClearedMemory", ClearFromTheStart)
     monkeypatch.setattr(sequencer, "WINDOW", OUTSTANDING)
     monkeypatch.setattr(sequencer, "INDEX_BITS", INDEX_BITS)
     prove(SessionSpec(resets_sender=resets_sender, alone=alone), mode="bmc", depth=DEPTH)

@@ -10,7 +10,7 @@ from lanai_hdl.remote.packets import SizeWord
 
 from .bench import Op, Status
 from .test_adapter import between
-from .test_append import CONTROL, Reader, append
+from .test_fifo_append import CONTROL, Reader, append
 
 SIGNALS = 3  # the target's exposure of the same memory that signals
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from lanai_hdl.remote.commands import TURN
+from lanai_hdl.remote.command_cutter import TURN
 from lanai_hdl.remote.packets import REQUEST_WORDS, WINDOW, RequestWord, SizeWord
 
 from .bench import KEY, PAGE, SMALL, Op, Status

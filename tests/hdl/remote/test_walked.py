@@ -7,7 +7,7 @@ from pairs import some_of
 
 from .bench import ALL, PAGE, Atomic, Op, Side, Status, play
 from .test_adapter import Link
-from .test_append import COUNTS, Reader, append
+from .test_fifo_append import COUNTS, Reader, append
 
 ENDS = [(1, 1), (0, 1), (1, 0)]  # whether the source's and the target's exposures are walked
 

@@ -13,7 +13,7 @@ from amaranth.lib import wiring
 
 from lanai_hdl.bfm import Bench
 from lanai_hdl.machine import PAGE_SIZE
-from lanai_hdl.remote.commands import CommandCutter, least_bytes
+from lanai_hdl.remote.command_cutter import CommandCutter, least_bytes
 from lanai_hdl.remote.config import Remote
 from lanai_hdl.remote.lookup_port import LENGTH_BITS
 from lanai_sim.engines.verilated import verilator_root

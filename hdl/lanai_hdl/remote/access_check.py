@@ -1,4 +1,4 @@
-"""One client's questions to the lookup, answered."""
+"""Checks and translates one client's accesses to exposed memory."""
 
 from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
@@ -13,8 +13,9 @@ from .tables import DIRECTORY_BITS, EXPOSURES, NIBBLE, PAGE_BITS, PlaceWord, Rig
 from .walker import WalkPort
 
 
-class Answering(wiring.Component):
-    """Goes through the tables of `Lookup` for one question after the other, and judges.
+class AccessCheck(wiring.Component):
+    """Goes through the tables of `Lookup` for one access after the other, and gives its bus address or its
+    refusal.
 
     Members
     -------

@@ -10,8 +10,8 @@ from amaranth.lib import wiring
 from lanai_hdl.bfm import Bench
 from lanai_hdl.config import NicConfig
 from lanai_hdl.machine import PAGE_SIZE
+from lanai_hdl.remote.bounded_reads import BoundedReads
 from lanai_hdl.remote.packets import REPLY_WORDS, ReplyWord
-from lanai_hdl.remote.reads import AllowedReads
 from lanai_hdl.remote.tables import page_at
 
 from .bench import KEY, Op, Side, Status, play
@@ -21,7 +21,7 @@ CONFIG = NicConfig(max_burst=32)
 
 
 def test_bursts_are_the_words_of_their_runs():
-    chance, dut, bursts, wanted = random.Random(7), AllowedReads(CONFIG), [], []
+    chance, dut, bursts, wanted = random.Random(7), BoundedReads(CONFIG), [], []
 
     async def run(context):
         for _ in range(100):
@@ -98,7 +98,7 @@ class InsideSpec(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.dut = dut = AllowedReads(CONFIG)
+        m.submodules.dut = dut = BoundedReads(CONFIG)
         for name in ("located", "allowed", "address", "length", "read"):
             m.d.comb += getattr(dut, name).eq(AnySeq(len(getattr(dut, name))))
         m.d.comb += dut.burst.ready.eq(AnySeq(1))

@@ -9,12 +9,12 @@ from amaranth.lib import wiring
 
 from lanai_hdl.bfm import Bench
 from lanai_hdl.machine import PAGE_SIZE
-from lanai_hdl.remote.allowed import AllowedRun
+from lanai_hdl.remote.bounded_burst import BoundedBurst
 from lanai_hdl.remote.lookup_port import LENGTH_BITS
 
 
 def test_writes_are_the_bytes_of_their_runs():
-    chance, dut = random.Random(6), AllowedRun()
+    chance, dut = random.Random(6), BoundedBurst()
     memory, wanted = {}, {}
     runs = []
     for _ in range(150):
@@ -105,7 +105,7 @@ class InsideSpec(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.dut = dut = AllowedRun()
+        m.submodules.dut = dut = BoundedBurst()
         for signal in (dut.located, dut.allowed, dut.address, dut.length, dut.read, dut.write, dut.words.payload):
             m.d.comb += signal.eq(AnySeq(len(signal)))
         for signal in (dut.words.valid, dut.burst.ready, dut.data.ready, dut.written, dut.refused):

@@ -1,20 +1,20 @@
-"""The packet that the sender is making: a request of the sequencer's or a reply of the server's."""
+"""The packet that the sender builds: a request of the sequencer or a reply of the server."""
 
 from amaranth import Mux, Signal
 
-from .entry import Entry
-from .links import Named
+from .links import SessionName
 from .lookup_port import LENGTH_BITS, Need
+from .packet_parts import Part, follow, values
 from .packets import WIDE_BYTES, Op
-from .parts import Part, follow, values
 from .reply import Reply
+from .request_entry import RequestEntry
 from .sequencer import INDEX_BITS
 from .tables import EXPOSURES
 
 EXPOSURE_BITS = (EXPOSURES - 1).bit_length()
 
 
-class Making:
+class PacketBuilder:
     """Registers of `PacketSender`, one object for each elaboration.
 
     `replies`, the packet is `reply`; else it is the request `entry`, number `index`. `op` and
@@ -25,7 +25,7 @@ class Making:
     """
 
     def __init__(self):
-        self.entry = Signal(Entry)
+        self.entry = Signal(RequestEntry)
         self.reply = Signal(Reply)
         self.index = Signal(INDEX_BITS)
         self.replies = Signal()
@@ -36,7 +36,7 @@ class Making:
         self.spoiled = Signal()
         self.stored_left = Signal(LENGTH_BITS - 2)
         self.source = Signal(2)
-        self.link = Signal(Named)
+        self.link = Signal(SessionName)
 
     def values(self, m, number, own_boot, word):
         """The value of each part, by part; `number` and `own_boot` are the NIC's, `word` is a command's."""

@@ -4,8 +4,8 @@ import random
 
 from lanai_hdl.bfm import Bench
 from lanai_hdl.remote.config import Remote
-from lanai_hdl.remote.order import OWNERS, Place, ReceiveOrder
 from lanai_hdl.remote.packets import WINDOW, Status
+from lanai_hdl.remote.receive_order import OWNERS, Place, ReceiveOrder
 
 SMALL = Remote(processes=2, peers=2, pages=4, payload=16)
 NUMBERS = 1 << 16

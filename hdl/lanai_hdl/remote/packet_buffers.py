@@ -1,4 +1,4 @@
-"""Packets as they come in, kept until they have proved sound."""
+"""Buffers for packets, which are kept until they have proved sound."""
 
 from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import memory, stream, wiring
@@ -33,7 +33,7 @@ def packet_members(config: RemoteParameters):
     }
 
 
-class Arrivals(wiring.Component):
+class PacketBuffers(wiring.Component):
     """Two buffers for packets: one arrives while the other is served.
 
     Members

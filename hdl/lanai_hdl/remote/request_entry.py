@@ -2,12 +2,12 @@
 
 from amaranth.lib import data
 
+from .command_queue import BUFFER_BITS
 from .lookup_port import LENGTH_BITS
 from .packets import Atomic, Op
-from .started import BUFFER_BITS
 
 
-class Entry(data.Struct):
+class RequestEntry(data.Struct):
     """A packet of a command. `buffer` is the command's, `last` its last packet; `local` and
     `local_offset` name the sender's memory. With `stored` it is the aperture's, and of `buffer` only
     the process counts: the data of a WRITE stand in a stream buffer, the word of a READ goes to the

@@ -6,8 +6,8 @@ from amaranth.lib.wiring import In, Out
 
 from ..host_bus.target import RegisterAccess
 from ..word_layout import layout
+from .command_queue import BUFFER_BITS, COMMAND_BITS, CommandQueue, CommandQueuePort
 from .parameters import RemoteParameters
-from .started import BUFFER_BITS, COMMAND_BITS, StartedCommands, StartedPort
 from .streams import StorePort
 from .tables import (
     APERTURE_AT,
@@ -85,7 +85,7 @@ class HostSide(wiring.Component):
     Members
     -------
     window : ``In(RegisterAccess)``
-    started : ``Out(StartedPort())``, the commands that wait; begun : ``Out(1)``, a slot's event: one more
+    started : ``Out(CommandQueuePort())``, the commands that wait; begun : ``Out(1)``, a slot's event: one more
     head : ``In(HeadPort())``
     read_<n> : ``In(CommandRead())``, n from 0 to 1
     free : ``In(1)``, the command in buffer `freed` has ended
@@ -103,7 +103,7 @@ class HostSide(wiring.Component):
         super().__init__(
             {
                 "window": In(RegisterAccess(config.host_window.size)),
-                "started": Out(StartedPort()),
+                "started": Out(CommandQueuePort()),
                 "begun": Out(1),
                 "read_0": In(CommandRead()),
                 "read_1": In(CommandRead()),
@@ -181,7 +181,7 @@ class HostSide(wiring.Component):
             m.d.comb += [port.addr.eq(Cat(reader.field, reader.buffer)), reader.data.eq(port.data)]
 
     def _begin(self, m, buffer, begins):
-        m.submodules.commands = commands = StartedCommands(self.config)
+        m.submodules.commands = commands = CommandQueue(self.config)
         wiring.connect(m, commands.o, wiring.flipped(self.started))
         m.d.comb += [commands.put.eq(begins), commands.buffer.eq(buffer), self.begun.eq(commands.begun)]
 

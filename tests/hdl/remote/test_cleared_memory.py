@@ -3,7 +3,7 @@
 import pytest
 from amaranth.sim import Simulator
 
-from lanai_hdl.remote.cleared import ClearedMemory
+from lanai_hdl.remote.cleared_memory import ClearedMemory
 
 
 @pytest.mark.parametrize("depth", [2, 5, 16])

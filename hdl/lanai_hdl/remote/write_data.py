@@ -1,4 +1,4 @@
-"""The words that the packet server writes and that no packet brings."""
+"""Words that the packet server writes to host memory without a packet that brings them."""
 
 from amaranth import Module, Mux, Signal
 from amaranth.lib import wiring
@@ -8,7 +8,7 @@ from ..host_bus.ports import BURST_BITS
 from .atomics import ordered
 
 
-class WrittenWords(wiring.Component):
+class WriteData(wiring.Component):
     """A number that replaces one in memory, or a single word behind the result of an ATOMIC.
 
     Members

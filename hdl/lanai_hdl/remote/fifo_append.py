@@ -1,4 +1,4 @@
-"""What an APPEND does to a FIFO."""
+"""The arithmetic of an APPEND to a FIFO."""
 
 from amaranth import Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
@@ -10,8 +10,8 @@ from .lookup_port import LENGTH_BITS, OFFSET_BITS
 from .parameters import RemoteParameters
 
 
-class Append(wiring.Component):
-    """What becomes of a FIFO when a record of `length` bytes is appended.
+class FifoAppend(wiring.Component):
+    """Computes where a record of `length` bytes goes in a FIFO, and the FIFO's new tail.
 
     The answers stand 2 slots after the control words and 3 after the length have come to rest, for
     as long as those stay: `full`, the record is refused; `offset`, where in the exposure it goes,

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 IN_BLOCK_RAM = {"ram_style": "block"}
 
 
-class Clearing(wiring.Component):
+class ClearCounter(wiring.Component):
     """Names the entries of a memory of `depth` after a reset, one a slot, so that its owner can clear
     them.
 
@@ -66,7 +66,7 @@ class ClearedMemory(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.storage = storage = memory.Memory(shape=self.shape, depth=max(self.depth, 2), init=[])
-        m.submodules.clearing = clearing = Clearing(self.depth)
+        m.submodules.clearing = clearing = ClearCounter(self.depth)
         write = storage.write_port()
         m.d.comb += [
             self.ready.eq(clearing.ready),

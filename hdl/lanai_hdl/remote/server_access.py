@@ -3,10 +3,10 @@
 from amaranth import Mux
 from amaranth.lib import enum
 
+from .command_queue import COMMAND_BITS
 from .fifo import CONTROL_BYTES
 from .lookup_port import Need
 from .packets import WIDE_BYTES, Op
-from .started import COMMAND_BITS
 from .tables import FLAG_AT, FLAG_BYTES, RESULT_AT, WIDE_RESULT_AT
 
 

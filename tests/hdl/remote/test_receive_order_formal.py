@@ -6,8 +6,8 @@ from amaranth.hdl import Assert, Assume
 from amaranth.lib import wiring
 
 from lanai_hdl.remote.config import Remote
-from lanai_hdl.remote.order import Place, ReceiveOrder
 from lanai_hdl.remote.packets import SESSION_BITS
+from lanai_hdl.remote.receive_order import Place, ReceiveOrder
 
 HALF = 1 << 15  # of all sequence numbers
 STANDS = 2  # slots until a place can be relied on

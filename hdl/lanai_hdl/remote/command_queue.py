@@ -11,7 +11,7 @@ COMMAND_BITS = (COMMANDS - 1).bit_length()
 BUFFER_BITS = COMMAND_BITS + 3  # a command buffer's number, with its process above
 
 
-class StartedPort(wiring.Signature):
+class CommandQueuePort(wiring.Signature):
     """The commands that wait, seen from where they are. `buffer` is the next one's if one is `waiting`,
     and may change until it is taken (`take`). `others`: one of another process than that of the command
     that was taken last has waited since the slot before. With `again` the command that was taken last is
@@ -24,18 +24,18 @@ class StartedPort(wiring.Signature):
         )
 
 
-class StartedCommands(wiring.Component):
+class CommandQueue(wiring.Component):
     """A queue of command buffers for each process. The next command is the first one of the process
     that comes first behind that of the last command, in cyclic order.
 
     So while a command waits that is the first of its process, each other process has one turn at most.
-    A proof holds this (tests/hdl/remote/test_started.py).
+    A proof holds this (tests/hdl/remote/test_command_queue.py).
 
     Members
     -------
     put, buffer : ``In``, the command in this buffer is started. They are timing-critical, and go to
         registers. No buffer may be started again before its command has ended.
-    o : ``Out(StartedPort())``, in the slot after `put` if no other one waits
+    o : ``Out(CommandQueuePort())``, in the slot after `put` if no other one waits
     begun : ``Out(1)``, a slot's event: a command was started in the slot before
 
     Attributes, for proofs: `heads`, `tails`, of each process how many commands were taken and put, modulo
@@ -46,7 +46,7 @@ class StartedCommands(wiring.Component):
 
     put: In(1)
     buffer: In(BUFFER_BITS)
-    o: Out(StartedPort())
+    o: Out(CommandQueuePort())
     begun: Out(1)
 
     def __init__(self, config: RemoteParameters):

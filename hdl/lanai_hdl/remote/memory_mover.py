@@ -1,17 +1,17 @@
-"""Host memory that the packet server reads and writes: the part of it that moves the words."""
+"""Moves words between packets and host memory: a part of the packet server."""
 
 from amaranth import Mux
 
-from .access import Step, Work
 from .fifo import CONTROL_FIELDS
 from .packets import REPLY_WORDS, REQUEST_WORDS, Op, Status
+from .server_access import Step, Work
 
 
-class Moving:
-    """Methods of `PacketServer`: where its work takes place, what the memory holds, what is written.
+class MemoryMover:
+    """States of `PacketServer` that look up an access, read memory and write it.
 
-    What they use of it: the packet `_packet`, the run `_run` that a lookup has allowed, `_append`
-    and `_fifo_words` for an APPEND, `_found` and `_written` for numbers; `_work`, `_step`,
+    They use: the packet `_packet`, the run `_run` that a lookup has allowed, `_append`
+    and `_fifo_words` for an APPEND, `_found` and `_write_data` for numbers; `_work`, `_step`,
     `_status`; `_apart`, an APPEND's record and control words lie in different pages."""
 
     def _locate(self, m):
@@ -68,14 +68,14 @@ class Moving:
         with m.State("FIT"):
             m.next = "PLACE"
         with m.State("PLACE"):
-            self._tell_tail(m)
+            self._store_tail(m)
             m.d.sync += self._step.eq(Step.RECORD)
             with m.If(self._append.full):
                 m.d.sync += self._status.eq(Mux(self._append.barred, Status.BEFORE, Status.FULL))
                 m.d.sync += self._step.eq(Step.TAIL)
             m.next = "LOOKUP"
         with m.State("NEW"):
-            m.d.comb += [self._written.store_number.eq(1), self.atomic.eq(1)]
+            m.d.comb += [self._write_data.store_number.eq(1), self.atomic.eq(1)]
             m.next = "WRITE"
 
     def _write(self, m):
@@ -127,9 +127,9 @@ class Moving:
         with m.Elif((self._status == Status.OK) | (self._status == Status.BUS)):
             m.d.comb += words.forget.eq(1)
 
-    def _tell_tail(self, m):
+    def _store_tail(self, m):
         """The tail word of an APPEND is written next, or after its record."""
-        m.d.comb += [self._written.store_word.eq(1), self._written.number.eq(self._append.new_tail)]
+        m.d.comb += [self._write_data.store_word.eq(1), self._write_data.number.eq(self._append.new_tail)]
 
     def _reads_first(self):
         """What the request does depends on what the memory holds."""

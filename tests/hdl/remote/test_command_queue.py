@@ -9,8 +9,8 @@ from amaranth.hdl import Assert, Assume
 from amaranth.lib import wiring
 
 from lanai_hdl.bfm import Bench
+from lanai_hdl.remote.command_queue import COMMAND_BITS, CommandQueue
 from lanai_hdl.remote.config import Remote
-from lanai_hdl.remote.started import COMMAND_BITS, StartedCommands
 from lanai_hdl.remote.tables import COMMANDS
 
 
@@ -20,7 +20,7 @@ class Rig:
 
     def __init__(self, processes, seed=0):
         self.chance = random.Random(seed)
-        self.dut = StartedCommands(Remote(processes=processes))
+        self.dut = CommandQueue(Remote(processes=processes))
         self.waiting = [[] for _ in range(processes)]  # (command's buffer, number)
         self.free = [list(range(COMMANDS)) for _ in range(processes)]
         self.numbers = [0] * processes
@@ -151,13 +151,13 @@ class TurnsSpec(wiring.Component):
     """While a command of one process waits, no other process has two turns.
 
     By induction, for any two of four processes. Assumed of the host: no more commands of a process are
-    started than it has buffers. Assumed of the cutter: what `StartedPort` says of `take` and `again`.
+    started than it has buffers. Assumed of the cutter: what `CommandQueuePort` says of `take` and `again`.
     """
 
     PROCESSES = 4
 
     def __init__(self):
-        self.dut = StartedCommands(Remote(processes=self.PROCESSES))
+        self.dut = CommandQueue(Remote(processes=self.PROCESSES))
         super().__init__({})
 
     def elaborate(self, platform):

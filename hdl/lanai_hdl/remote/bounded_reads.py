@@ -1,4 +1,4 @@
-"""Reads of host memory for packets: bursts over the run that a lookup has allowed."""
+"""Reads of host memory for packets, bounded to the run that a lookup has allowed."""
 
 from amaranth import Cat, Const, Module
 from amaranth.lib import stream, wiring
@@ -7,19 +7,19 @@ from amaranth.lib.wiring import In, Out
 from ..config import NicConfig
 from ..host_bus.ports import Burst
 from ..host_dma.cutter import BurstCutter
-from .allowed import AllowedRun
+from .bounded_burst import BoundedBurst
 from .lookup_port import LENGTH_BITS
 
 
-class AllowedReads(wiring.Component):
+class BoundedReads(wiring.Component):
     """Reads the bytes that the last lookup has allowed, in bursts as `BurstCutter` makes them.
 
     No address comes from anywhere else: the bursts cover exactly the words that the run touches, each
-    once and in order, and nothing is written. A proof holds this (tests/hdl/remote/test_reads.py).
+    once and in order, and nothing is written. A proof holds this (tests/hdl/remote/test_bounded_reads.py).
 
     Members
     -------
-    located, allowed, address, length : as `AllowedRun` has them
+    located, allowed, address, length : as `BoundedBurst` has them
     read : ``In(1)``, begins the bursts over the run, if there is one. There may be no other read, and
         no other run, until all of them have been taken.
     burst : ``Out(stream)``, the first one two slots after `read`
@@ -35,7 +35,7 @@ class AllowedReads(wiring.Component):
     burst: Out(stream.Signature(Burst))
 
     def __init__(self, config: NicConfig):
-        self.run, self.cutter = AllowedRun(), BurstCutter(config)
+        self.run, self.cutter = BoundedBurst(), BurstCutter(config)
         super().__init__()
 
     def elaborate(self, platform):

@@ -1,13 +1,13 @@
-"""What becomes of a packet that has come: the part of the packet server that judges it."""
+"""The checks that decide what is done with a packet: a part of the packet server."""
 
 from amaranth import Mux
 
-from .order import Place
 from .packets import Op, Status, relaxed
+from .receive_order import Place
 
 
-class Judging:
-    """Methods of `PacketServer`. What they use of it: the packet `_packet`, its place `_order`, what
+class PacketCheck:
+    """Methods of `PacketServer`. They use: the packet `_packet`, its place `_order`, what
     was found in memory `_found`, `links` with the peers, `_asked`, `_leaves`, `_status`, `_result`."""
 
     def _reply(self, m):

@@ -7,7 +7,6 @@ import random
 import pytest
 
 from lanai_hdl.bfm import Bench
-from lanai_hdl.remote.append import Append
 from lanai_hdl.remote.fifo import (
     CONTROL_BYTES,
     COUNT_BITS,
@@ -18,6 +17,7 @@ from lanai_hdl.remote.fifo import (
     last_start,
     record_bytes,
 )
+from lanai_hdl.remote.fifo_append import FifoAppend
 from lanai_hdl.remote.packets import SizeWord, word
 
 from .bench import ALL, SMALL, Op, Side, Status, play
@@ -175,7 +175,7 @@ def test_an_append_takes_effect_once_whatever_is_lost_or_doubled():
 
 
 def test_the_unit_computes_what_the_functions_say():
-    chance, dut = random.Random(8), Append(SMALL)
+    chance, dut = random.Random(8), FifoAppend(SMALL)
 
     async def ask(context):
         for _ in range(200):

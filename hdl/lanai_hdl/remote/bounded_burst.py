@@ -1,5 +1,4 @@
-"""The run of host memory that a lookup has allowed: read or written whole, and nothing beside
-it."""
+"""A burst that is bounded to the run of host memory that a lookup has allowed."""
 
 from amaranth import Module, Mux, Signal
 from amaranth.lib import stream, wiring
@@ -9,11 +8,11 @@ from ..host_bus.ports import BURST_BITS, Burst, WriteWord
 from .lookup_port import LENGTH_BITS
 
 
-class AllowedRun(wiring.Component):
+class BoundedBurst(wiring.Component):
     """Makes bursts over the bytes that the last lookup has allowed.
 
     No address comes from anywhere else: a burst covers exactly the words that the run touches, and
-    no byte outside the run is written. A proof holds this (tests/hdl/remote/test_allowed.py).
+    no byte outside the run is written. A proof holds this (tests/hdl/remote/test_bounded_burst.py).
 
     Members
     -------

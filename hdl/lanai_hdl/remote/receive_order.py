@@ -1,10 +1,10 @@
-"""What a receiver knows of each sender: which request comes next, and how the last ones ended."""
+"""The order of requests at their receiver: which one is next of each sender, and how the last ones ended."""
 
 from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import data, enum, memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from .cleared import IN_BLOCK_RAM, ClearedMemory
+from .cleared_memory import IN_BLOCK_RAM, ClearedMemory
 from .packets import BOOT_BITS, SESSION_BITS, WINDOW, SizeWord, Status, newer
 from .parameters import RemoteParameters
 

@@ -1,4 +1,4 @@
-"""The packet that is served: its first words, and what can be told from them."""
+"""The first words of the packet that is served, and checks of them."""
 
 from amaranth import Cat, Mux, Signal
 
@@ -27,9 +27,8 @@ RECORD_AT = REQUEST_WORDS - RECORD_HEADER // 4  # a record is the packet from it
 assert RECORD_AT == REPLY_WORDS  # so that one mux has both
 
 
-class ServedPacket:
-    """Registers for the first words of a packet, whatever it is. Those that it does not have are
-    not used."""
+class PacketHeader:
+    """Registers for the first words of a packet. A packet that is shorter leaves the last ones unused."""
 
     def __init__(self):
         self.first = Signal(layout(RequestWord))
@@ -53,7 +52,7 @@ class ServedPacket:
                 with m.Case(n):
                     m.d.sync += register.eq(word)
 
-    def tell_appends(self, m):
+    def register_appends(self, m):
         m.d.sync += self.appends.eq(appends(self.first.op))
 
     def is_reply(self):
@@ -86,7 +85,7 @@ class ServedPacket:
         atomic = self.first.op == Op.ATOMIC
         return ((atomic | self.appends) & self.offset[:2].any()) | (atomic & self.wide & self.offset[2])
 
-    def tell_answer(self, m, is_open, entry):
+    def register_answer(self, m, is_open, entry):
         """What is told of the answer stands in the slot after `target`: for a packet with more words
         than an ACK, before `well_formed`."""
         align = Mux(entry.op == Op.READ, entry.local_offset[:2], 0)

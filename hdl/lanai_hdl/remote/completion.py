@@ -1,16 +1,16 @@
-"""The ends of commands and of stores: the part of the packet server that tells of them."""
+"""Completion of commands and of stores: the part of the packet server that reports it."""
 
 from amaranth import Mux, Signal
 from amaranth.lib import data
 
 from ..word_layout import layout
+from .command_queue import COMMAND_BITS
 from .packets import Op, Status
-from .started import COMMAND_BITS
 from .tables import TAG_BITS, FlagWord
 
 
-class Ending:
-    """Methods of `PacketServer`: the oldest request has ended."""
+class Completion:
+    """States of `PacketServer` for the end of the oldest request."""
 
     def _end_command(self, m):
         """The oldest command has ended: its flag is written."""
@@ -25,8 +25,8 @@ class Ending:
                 flag.tag.eq(self.command.data[:TAG_BITS]),
                 self.lookup.start.eq(self.oldest.last),
                 self.retire.eq(~self.oldest.last),
-                self._written.store_word.eq(1),
-                self._written.number.eq(flag),
+                self._write_data.store_word.eq(1),
+                self._write_data.number.eq(flag),
             ]
             m.d.sync += [
                 self._status.eq(Status.OK),

@@ -6,13 +6,13 @@ from amaranth.lib.wiring import In, Out
 
 from ..machine import PAGE_SIZE
 from ..word_layout import layout
+from .command_queue import BUFFER_BITS, COMMAND_BITS, CommandQueuePort
+from .host_side import PLACES, HeadPort
 from .lookup_port import LENGTH_BITS
 from .packets import ATOMIC_BYTES, WIDE_BYTES, WINDOW, Atomic, Op, Status, appends
 from .parameters import RemoteParameters
 from .sequencer import NewEntry
-from .started import BUFFER_BITS, COMMAND_BITS, StartedPort
 from .tables import COMMAND_FIELDS, FIRST_OF_HEAD, CommandWord
-from .window import PLACES, HeadPort
 
 TURN = WINDOW  # requests of a command behind which others' commands may go on, or more
 assert TURN >= WINDOW
@@ -35,7 +35,7 @@ class CommandCutter(wiring.Component):
 
     Members
     -------
-    i : ``In(StartedPort())``
+    i : ``In(CommandQueuePort())``
     head : ``Out(HeadPort())``
     failing : ``In(1)``, of the requests of the oldest command of process `owner` one has been refused
     o : ``Out(stream)``
@@ -47,7 +47,7 @@ class CommandCutter(wiring.Component):
         self.config = config
         super().__init__(
             {
-                "i": In(StartedPort()),
+                "i": In(CommandQueuePort()),
                 "head": Out(HeadPort()),
                 "owner": Out(range(max(config.processes, 2))),
                 "failing": In(1),

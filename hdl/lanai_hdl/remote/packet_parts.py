@@ -1,11 +1,11 @@
-"""The parts of a packet, in order, and what stands in them."""
+"""The parts of a packet, in order, and their values."""
 
 from amaranth import Mux, Signal
 from amaranth.lib import enum
 
 from ..word_layout import layout
+from .command_queue import COMMAND_BITS
 from .packets import MARK, Op, ReplyWord, RequestWord, SizeWord, TargetWord
-from .started import COMMAND_BITS
 
 
 class Part(enum.Enum, shape=4):
