@@ -4,10 +4,10 @@ which exit code."""
 import contextlib
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 
-from .processes import Process, exit_code
+from .processes import Process, signal_name
 from .rank import Rank
 from .wait_graph import stuck_behind
 from .waiting import MOST_RANKS, Doing, ranks_text
@@ -17,13 +17,20 @@ SECONDS = 2.0  # of real time in which the processes may end
 
 @dataclass(frozen=True)
 class Departure:
-    """One rank's. `error` is empty if none is known; `code` is None if the process does not end.
+    """How one rank's program ended.
 
-    It has `failed` by its exit code; an error that did not end the program does not count."""
+    It has `failed` by its exit code; an error that did not end the program does not count.
+
+    Members:
+        error: by which the program ended; empty if none is known.
+        code: what its process returned; None if that has not ended.
+        called: it called MPI_Finalize itself, before its end.
+    """
 
     rank: int
     error: str
     code: int | None
+    called: bool = False
 
     @property
     def failed(self) -> bool:
@@ -31,20 +38,33 @@ class Departure:
 
     @property
     def told(self) -> str:
-        """How the rank left."""
-        return f"left by {self.error}" if self.error else f"left with exit code {self.code}"
+        """Return how the rank left."""
+        if self.error:
+            return f"left by {self.error}"
+        if self.code is not None and self.code < 0:
+            return f"was killed by {signal_name(-self.code)}"
+        return f"left with exit code {self.code}"
 
     @property
-    def state(self) -> str:
-        """The same in the rank's line of a report."""
+    def headline(self) -> str:
+        """Return the same with the call of MPI_Finalize, in the order of the two."""
+        return f"finalized and {self.told}" if self.called else f"{self.told} and finalized"
+
+    def state(self, waited: str) -> str:
+        """Return the same for the rank's line of a report, where it `waited` until the end."""
+        if self.called:
+            return f"{waited}, and then {self.told}"
         code = f" with exit code {self.code}" if self.error and self.code else ""
         return f"has {self.told}{code} and waits in MPI_Finalize"
 
 
-def release(pairs: Sequence[tuple[Process, Rank]]) -> dict[int, Departure]:
-    """Let ranks go on whose programs had ended, and see how. The run is over, and they wait."""
+def release(pairs: Sequence[tuple[Process, Rank]], finalizing: Container[int] = ()) -> dict[int, Departure]:
+    """Let ranks go on whose programs had ended, and those that are `finalizing`, and see how they end. The
+    run is over, and they wait."""
     leaving = [
-        (process, rank) for process, rank in pairs if rank.leaves is not None and not (rank.finalized or rank.running)
+        (process, rank)
+        for process, rank in pairs
+        if (rank.leaves is not None or rank.number in finalizing) and not (rank.finalized or rank.running)
     ]
     for _, rank in leaving:
         rank.release()
@@ -53,8 +73,7 @@ def release(pairs: Sequence[tuple[Process, Rank]]) -> dict[int, Departure]:
     for process, rank in leaving:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.popen.wait(max(0.0, give_up - time.monotonic()))
-        code = process.popen.poll()
-        found[rank.number] = Departure(rank.number, rank.leaves or "", None if code is None else exit_code(code))
+        found[rank.number] = Departure(rank.number, rank.leaves or "", process.popen.poll(), rank.leaves is None)
     return found
 
 
@@ -66,14 +85,14 @@ def departed(one: Doing, departure: Departure | None) -> Doing:
     """What a rank is doing, when it is known how it left."""
     if departure is None or not departure.failed:
         return one
-    return replace(one, state=departure.state, wait=None, over=True, failed=True)
+    return replace(one, state=departure.state(one.state), wait=None, over=True, failed=True)
 
 
 def headline(departures: Sequence[Departure], ranks: Sequence[Doing]) -> str:
     """Which ranks failed, and which wait for them; empty if none failed."""
     over = failed(departures)
     behind = sorted(stuck_behind([one.rank for one in over], {one.rank: one for one in ranks}))
-    parts = [f"rank {one.rank} {one.told} and finalized" for one in over[:MOST_RANKS]]
+    parts = [f"rank {one.rank} {one.headline}" for one in over[:MOST_RANKS]]
     if len(over) > MOST_RANKS:
         parts.append(f"so did {len(over) - MOST_RANKS} more")
     if over and behind:

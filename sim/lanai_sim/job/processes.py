@@ -99,12 +99,16 @@ class Process:
         code = self.popen.returncode
         who = f"rank {self.rank} ({self.origin}{', ' if self.origin else ''}pid {self.popen.pid})"
         if code < 0:
-            try:
-                name = signal.Signals(-code).name
-            except ValueError:
-                name = f"signal {-code}"
-            return f"{who} was killed by {name}"
+            return f"{who} was killed by {signal_name(-code)}"
         return f"{who} exited with code {code}"
+
+
+def signal_name(number: int) -> str:
+    """Return "SIGSEGV", or "signal 40" for a number without a name."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def exit_code(code: int) -> int:

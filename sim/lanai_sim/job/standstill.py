@@ -7,6 +7,7 @@ from ..units import format_time
 from . import departures
 from .config import Exit
 from .deaths import Deaths
+from .processes import exit_code
 from .rank import Rank
 from .wait_graph import explain
 from .waiting import Doing, doing
@@ -42,18 +43,19 @@ class Standstill:
         """The exit code and the report of a run in which nothing can happen any more: because some
         ranks have failed, or it is a deadlock."""
         now = max((self._world.look(rank)[0] for rank in self._deaths.ranks or ()), default=self._kernel.now)
-        report = self.report(deadlock)
+        report = self.report(deadlock, go_on=True)
         over = departures.failed(self._departures)
         if over:
-            return over[0].code or 1, report
+            return exit_code(over[0].code or 1), report
         if missing := self._deaths.not_finalized():
             return Exit.NOT_FINALIZED, f"{missing}\n{report}"
         what = f"deadlock at {format_time(now)}: all ranks wait and nothing can happen any more"
         return Exit.DEADLOCK, f"{what}\n{report}"
 
-    def report(self, deadlock: bool = False) -> str:
-        """Which ranks have failed; what each rank waits for and what lies there; why that never ends;
-        and for each NIC, what it does."""
+    def report(self, deadlock: bool = False, go_on: bool = False) -> str:
+        """Say which ranks have failed; what each rank waits for and what lies there; why that never ends;
+        and for each NIC, what it does. With `go_on`, ranks that wait in MPI_Finalize go on to their end, which
+        tells whether they have failed."""
         world, ranks = self._world, self._deaths.ranks
         world.stop()
         if ranks is None:
@@ -61,7 +63,8 @@ class Standstill:
         ranks.hear_waiting(world.waits)
         final = ranks.final_states(world.on_nics())
         found = [doing(rank, *world.look(rank), final.get(rank.number), world.something_comes(rank)) for rank in ranks]
-        left = departures.release(self._deaths.pairs)
+        finalizing = {one.rank for one in found if go_on and one.wait is not None and one.wait.call == "MPI_Finalize"}
+        left = departures.release(self._deaths.pairs, finalizing)
         self._departures = list(left.values())
         self.ranks = tuple(departures.departed(one, left.get(one.rank)) for one in found)
         lines = [line for one in self.ranks for line in one.lines()]

@@ -1,6 +1,8 @@
 """Ranks whose programs end by an error while others need them: the cause is told first, and the
 exit code is theirs."""
 
+import signal
+import subprocess
 import sys
 
 import pytest
@@ -46,6 +48,61 @@ else:
         MPI.Finalize()
         sys.exit(7)
 """
+
+# Rank 1 ends as it is told to, with or without MPI_Finalize; the others wait for a message from it.
+IN_C = """\
+#include <mpi.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+    int rank, x = 0;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 1) {
+        if (argc > 2) MPI_Finalize();
+        if (!strcmp(argv[1], "return")) return 5;
+        if (!strcmp(argv[1], "_exit")) _exit(6);
+        raise(atoi(argv[1]));
+    }
+    MPI_Recv(&x, 1, MPI_INT, 1, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Finalize();
+}
+"""
+IN_PYTHON = """\
+import os, signal, sys
+from mpi4py import MPI
+if MPI.COMM_WORLD.rank == 1:
+    if len(sys.argv) > 2:
+        MPI.Finalize()
+    if sys.argv[1] == "return":
+        sys.exit(5)
+    elif sys.argv[1] == "_exit":
+        os._exit(6)
+    elif sys.argv[1] == "raise":
+        raise ValueError
+    os.kill(os.getpid(), int(sys.argv[1]))
+MPI.COMM_WORLD.Recv(bytearray(1), 1)
+"""
+TERM, SEGV = signal.SIGTERM, signal.SIGSEGV
+LEFT = "left with exit code"
+ENDS = (  # of rank 1: how, its exit code, in words
+    ("return", 5, f"{LEFT} 5"),
+    ("_exit", 6, f"{LEFT} 6"),
+    ("raise", 1, f"{LEFT} 1"),
+    (f"{TERM:d}", 128 + TERM, "was killed by SIGTERM"),
+    (f"{SEGV:d}", 128 + SEGV, "was killed by SIGSEGV"),
+)
+IN_C_ENDS = tuple(end for end in ENDS if end[0] != "raise")
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    path = tmp_path_factory.mktemp("departures") / "ends"
+    path.with_suffix(".c").write_text(IN_C)
+    subprocess.run([sys.executable, "-m", "lanai_sim", "mpicc", "-g", "-o", str(path), f"{path}.c"], check=True)
+    return str(path)
 
 
 def play(tmp_path, text, ranks=2, device="ideal", arguments=(), **options):
@@ -115,3 +172,44 @@ def test_headlines():
     head = departures.headline(many, [Doing(rank, 0, "") for rank in range(10)])
     assert head.startswith("rank 0 left with exit code 5 and finalized; rank 1 left")
     assert head.endswith("; so did 2 more")
+
+
+def check_finalized(result, code, said):
+    assert result.code == code
+    head, _, own, *_ = result.report.splitlines()
+    assert head == f"rank 1 finalized and {said}; ranks 0, 2 wait for it"
+    assert own.startswith("  rank 1 at ")
+    assert ": waits in MPI_Finalize at " in own
+    assert own.endswith(f", and then {said}")
+
+
+@pytest.mark.parametrize("device", first_of("ideal", "mpi-np"))
+@pytest.mark.parametrize(("how", "code", "said"), first_of(*IN_C_ENDS))
+def test_a_compiled_program_that_finalizes_and_fails(compiled, device, how, code, said):
+    check_finalized(start((compiled, how, "finalize"), 3, device, max_wall=60), code, said)
+
+
+@pytest.mark.parametrize(("how", "code", "said"), first_of(*ENDS))
+def test_a_python_program_that_finalizes_and_fails(tmp_path, how, code, said):
+    result, _ = play(tmp_path, IN_PYTHON, 3, arguments=[how, "finalize"], max_wall=60)
+    check_finalized(result, code, said)
+
+
+@pytest.mark.parametrize(("how", "code", "said"), first_of(*IN_C_ENDS))
+def test_a_compiled_program_that_fails(compiled, how, code, said):
+    result = start((compiled, how), 3, max_wall=60)
+    assert result.code == code
+    assert result.report.startswith("rank 1 (pid ")
+    assert said.replace("left with exit", "exited with").replace("was ", "") in result.report
+
+
+@pytest.mark.parametrize(("how", "code", "said"), first_of(*ENDS))
+def test_a_python_program_that_fails(tmp_path, how, code, said):
+    result, _ = play(tmp_path, IN_PYTHON, 3, arguments=[how], max_wall=60)
+    assert result.code == code
+
+
+def test_a_program_that_finalizes_and_ends_well_is_in_a_deadlock(tmp_path):
+    result, _ = play(tmp_path, IN_PYTHON.replace("exit(5)", "exit(0)"), 3, arguments=["return", "finalize"])
+    assert result.code == Exit.DEADLOCK
+    assert "circle of waits" in result.report
