@@ -33,7 +33,6 @@ class BlockConfig(ABC):
         declares: its registers, events and counters.
         lbus_master: its entry in the LBUS's list, if it is a master; it comes after the engines of
             every NIC.
-        before_synthesis: Yosys's commands for the block of a board's top, once it has been read.
         rests: true if the block has `NicBlock.wakes`.
         first_bytes: of the packets that the block receives. No two blocks of a NIC may have the same.
         taps_link: true if the block stands between the link and the parts that send and receive
@@ -45,7 +44,6 @@ class BlockConfig(ABC):
     name: ClassVar[str]
     declares: ClassVar[RegisterBlock]
     lbus_master: ClassVar[Master | None] = None
-    before_synthesis: ClassVar[tuple[str, ...]] = ()
     rests: ClassVar[bool] = False
     first_bytes: ClassVar[tuple[int, ...]] = ()
     taps_link: ClassVar[bool] = False

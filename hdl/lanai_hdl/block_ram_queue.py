@@ -4,6 +4,8 @@ from amaranth import Module, Mux, Signal
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from .memory_attributes import ANY_ON_COLLISION
+
 
 class BlockRamQueue(wiring.Component):
     """First in, first out. An entry put in slot n may be taken from slot n + 2 on, or when those
@@ -32,7 +34,7 @@ class BlockRamQueue(wiring.Component):
         m = Module()
         # The oldest entry stands in `oldest`, those behind it in the storage.
         words = 1 << (self.depth - 2).bit_length() if self.depth > 2 else 2
-        m.submodules.storage = storage = memory.Memory(shape=self.shape, depth=words, init=[])
+        m.submodules.storage = storage = memory.Memory(shape=self.shape, depth=words, init=[], attrs=ANY_ON_COLLISION)
         write, read = storage.write_port(), storage.read_port()
         stored = Signal(range(self.depth))
         head, tail = Signal(range(words)), Signal(range(words))

@@ -4,9 +4,6 @@ from amaranth import Module, Mux
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
-# For a small but wide memory, which Yosys would make of LUTs.
-IN_BLOCK_RAM = {"ram_style": "block"}
-
 
 class ClearCounter(wiring.Component):
     """Names the entries of a memory of `depth` after a reset, one a slot, so that its owner can clear

@@ -5,8 +5,8 @@ from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..machine import PAGE_SIZE
+from ..memory_attributes import ANY_ON_COLLISION, IN_BLOCK_RAM
 from ..word_layout import layout
-from .cleared_memory import IN_BLOCK_RAM
 from .fifo import CONTROL_FIELDS, RingWord, TailWord
 
 KEPT = 16  # FIFOs
@@ -61,10 +61,9 @@ class FifoWords(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        # A module of its own: see `ANY_ON_COLLISION`.
-        m.submodules.entries = entries = memory.Memory(
-            shape=data.ArrayLayout(32, TAG + 1), depth=KEPT, init=[], attrs=IN_BLOCK_RAM
-        )
+        # An entry is not looked at in the slot after it is written.
+        attributes, shape = IN_BLOCK_RAM | ANY_ON_COLLISION, data.ArrayLayout(32, TAG + 1)
+        m.submodules.entries = entries = memory.Memory(shape=shape, depth=KEPT, init=[], attrs=attributes)
         read, write = entries.read_port(), entries.write_port(granularity=1)
         at = Signal(range(KEPT))
         name = Signal(32)

@@ -5,6 +5,7 @@ from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..host_bus.target import RegisterAccess
+from ..memory_attributes import ANY_ON_COLLISION
 from ..word_layout import layout
 from .command_queue import BUFFER_BITS, COMMAND_BITS, CommandQueue, CommandQueuePort
 from .parameters import RemoteParameters
@@ -155,8 +156,13 @@ class HostSide(wiring.Component):
         """Words of commands: one at a time for who sends or ends them, a head at once for the
         cutter."""
         buffers = self.config.processes * COMMANDS
-        m.submodules.words = words = memory.Memory(shape=32, depth=buffers * COMMAND_WORDS, init=[])
-        m.submodules.heads = heads = memory.Memory(shape=32 * HEAD_WORDS, depth=buffers, init=[])
+        # The host may write a command that is read: it spoils its own command, which is checked as any other.
+        m.submodules.words = words = memory.Memory(
+            shape=32, depth=buffers * COMMAND_WORDS, init=[], attrs=ANY_ON_COLLISION
+        )
+        m.submodules.heads = heads = memory.Memory(
+            shape=32 * HEAD_WORDS, depth=buffers, init=[], attrs=ANY_ON_COLLISION
+        )
         store, store_head = words.write_port(), heads.write_port(granularity=32)
         read_head = heads.read_port()
         of_head = ((1 << place.field) >> FIRST_OF_HEAD)[:HEAD_WORDS]

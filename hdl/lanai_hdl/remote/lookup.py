@@ -9,6 +9,7 @@ from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..host_bus.ports import BurstPort
+from ..memory_attributes import ANY_ON_COLLISION
 from ..word_layout import layout
 from .access_check import AccessCheck
 from .cleared_memory import ClearedMemory
@@ -74,9 +75,13 @@ class Lookup(wiring.Component):
         process_bits = (config.processes - 1).bit_length()
         page_bits = (config.pages - 1).bit_length()
         exposures = config.processes * EXPOSURES
-        m.submodules.ranges = ranges = memory.Memory(shape=96, depth=exposures, init=[])
+        # The host may write an exposure or a page that is in use: it spoils its own access, and what comes of
+        # that is checked as any other.
+        m.submodules.ranges = ranges = memory.Memory(shape=96, depth=exposures, init=[], attrs=ANY_ON_COLLISION)
         m.submodules.rights = rights = ClearedMemory(layout(Rights), exposures, reads=self.ports)
-        m.submodules.pages = pages = memory.Memory(shape=PAGE_BITS, depth=config.processes * config.pages, init=[])
+        m.submodules.pages = pages = memory.Memory(
+            shape=PAGE_BITS, depth=config.processes * config.pages, init=[], attrs=ANY_ON_COLLISION
+        )
         number = Cat(self.index[:4], self.owner[:process_bits])
         range_write, page_write = ranges.write_port(granularity=32), pages.write_port()
         m.d.comb += [

@@ -5,6 +5,7 @@ from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..link.deframer import Part, PartKind
+from ..memory_attributes import ANY_ON_COLLISION
 from .packets import REPLY_WORDS, REQUEST_WORDS
 from .parameters import RemoteParameters
 
@@ -61,7 +62,9 @@ class PacketBuffers(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.buffers = buffers = memory.Memory(shape=32, depth=BUFFERS * self.depth, init=[])
+        # A word that is not there yet is read again.
+        words = BUFFERS * self.depth
+        m.submodules.buffers = buffers = memory.Memory(shape=32, depth=words, init=[], attrs=ANY_ON_COLLISION)
         write, read = buffers.write_port(), buffers.read_port()
         part = self.i.payload
         full, sizes = Signal(BUFFERS), [Signal.like(self.words, name=f"size_{n}") for n in range(BUFFERS)]

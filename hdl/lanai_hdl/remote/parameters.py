@@ -15,23 +15,6 @@ from .tables import APERTURE_AT, MOST_PAGES, PROCESS_BYTES, WINDOW_HOST
 if TYPE_CHECKING:
     from ..config import NicConfig
 
-# Parts whose block RAMs may read anything from a word that is written in the same slot, so that no
-# logic need see to that. The host may write a command, an exposure or a page while it is used: it
-# spoils its own access, and what comes of that is checked as any other. Of a packet that arrives,
-# a word that is not there yet is read again. The walker reads a line in no slot in which it writes.
-# Results, control words of FIFOs, and requests to send are
-# not looked at in the slot after they are written, nor are flits: see `BlockRamQueue`.
-ANY_ON_COLLISION = (
-    "host",
-    "lookup",
-    "lookup.walker",
-    "arrivals",
-    "sender.flits",
-    "sequencer.requests",
-    "server.fifo_words",
-    "server.order",
-)
-
 
 @dataclass(frozen=True)
 class RemoteParameters(BlockConfig):
@@ -52,9 +35,6 @@ class RemoteParameters(BlockConfig):
     declares = REMOTE
     rests = True
     first_bytes = FIRST_BYTES
-    before_synthesis = tuple(
-        f"setparam -set COLLISION_X_MASK 1'1 top.top.nic.remote.{part}/t:$memrd_v2" for part in ANY_ON_COLLISION
-    )
 
     processes: int = 8
     peers: int = 16

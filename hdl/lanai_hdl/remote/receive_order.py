@@ -4,7 +4,8 @@ from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import data, enum, memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from .cleared_memory import IN_BLOCK_RAM, ClearedMemory
+from ..memory_attributes import ANY_ON_COLLISION, IN_BLOCK_RAM
+from .cleared_memory import ClearedMemory
 from .packets import BOOT_BITS, SESSION_BITS, WINDOW, SizeWord, Status, newer
 from .parameters import RemoteParameters
 
@@ -112,7 +113,9 @@ class ReceiveOrder(wiring.Component):
         m.submodules.progress = progress = ClearedMemory(Progress, peers)
         m.submodules.outcomes = outcomes = ClearedMemory(Outcome, peers * WINDOW)
         # Not cleared: a request from before this reset, sent again, has lost its result anyhow.
-        m.submodules.results = results = memory.Memory(shape=64, depth=max(peers, 2), init=[], attrs=IN_BLOCK_RAM)
+        # Nor is a result looked at in the slot after it is written.
+        attributes = IN_BLOCK_RAM | ANY_ON_COLLISION
+        m.submodules.results = results = memory.Memory(shape=64, depth=max(peers, 2), init=[], attrs=attributes)
         result_read, result_write = results.read_port(), results.write_port()
         recent = Cat(self.sequence[:INDEX_BITS], self.source)
         for one, address in ((progress, self.source), (outcomes, recent)):

@@ -5,7 +5,8 @@ from amaranth import Module, Mux, Signal
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from .cleared_memory import IN_BLOCK_RAM, ClearedMemory
+from ..memory_attributes import ANY_ON_COLLISION, IN_BLOCK_RAM
+from .cleared_memory import ClearedMemory
 from .packets import WINDOW, Op, Status, relaxed
 from .parameters import RemoteParameters
 from .request_entry import RequestEntry
@@ -107,9 +108,9 @@ class Sequencer(wiring.Component):
         peers = self.config.peers
         m.submodules.entries = entries = memory.Memory(shape=RequestEntry, depth=WINDOW, init=[])
         # What is sent is kept apart, in block RAM: who sends needs all of it, but not within the slot.
-        requests = memory.Memory(shape=RequestEntry, depth=WINDOW, init=[], attrs=IN_BLOCK_RAM)
-        m.submodules.requests = apart = Module()  # a module of its own: see `ANY_ON_COLLISION`
-        apart.submodules.storage = requests
+        # It is not looked at in the slot after it is written.
+        attributes = IN_BLOCK_RAM | ANY_ON_COLLISION
+        m.submodules.requests = requests = memory.Memory(shape=RequestEntry, depth=WINDOW, init=[], attrs=attributes)
         writes = entries.write_port(), requests.write_port()
         m.submodules.sequences = sequences = ClearedMemory(16, peers)
         head, send, tail = (Signal(INDEX_BITS + 1, name=name) for name in ("head", "send_at", "tail"))

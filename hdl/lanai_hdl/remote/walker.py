@@ -5,6 +5,7 @@ from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..host_bus.ports import BurstPort
+from ..memory_attributes import ANY_ON_COLLISION
 from ..word_layout import layout
 from .packets import Status
 from .parameters import RemoteParameters
@@ -194,7 +195,8 @@ class Walker(wiring.Component):
         owner_bits = (self.config.processes - 1).bit_length()
         tag = Cat(self.item[number_bits:], self.entry)  # the owner's number is on top
         line = data.StructLayout({"page": PAGE_BITS, "valid": 1, "tag": len(tag)})
-        m.submodules.table = table = memory.Memory(shape=line, depth=self.lines, init=[])
+        # A line is read in no slot in which one is written.
+        m.submodules.table = table = memory.Memory(shape=line, depth=self.lines, init=[], attrs=ANY_ON_COLLISION)
         read, write = table.read_port(), table.write_port()
         word = data.View(layout(DirectoryWord), self.bus.read.payload.data)
         number = self.item[:number_bits]

