@@ -78,6 +78,12 @@ def serve() -> Callable[[], None]:
     control.set_inheritable(False)
     warm_up(os.environ[ENV_DEVICE])
     control.send(b"ready")
+    return fork_ranks(control)
+
+
+def fork_ranks(control: socket.socket) -> Callable[[], None]:
+    """Fork the ranks that the launcher asks for, and stay until all have ended. Returns in a rank, with
+    what runs its program."""
     count = int(control.recv(16))
     ranks = [_receive(control) for _ in range(count)]
     gc.collect()

@@ -43,20 +43,14 @@ class ForkedProcess:
 
 
 class ForkServer:
-    """The process that forks the ranks of one run. `start` starts a process as ranks are started,
-    and passes it a descriptor."""
+    """The process that forks the ranks of one run. `control` is our end of the socket to it, `end` ends and
+    reaps it; `ready` is false if it could not import what ranks do."""
 
-    def __init__(self, environment: Mapping[str, str], start: Start) -> None:
-        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    def __init__(self, control: socket.socket, end: Callable[[], None], ready: bool = True) -> None:
+        self._control = control
+        self._end = end
+        self.ready = ready
         self.ranks: dict[int, ForkedProcess] = {}
-        with theirs:
-            variables = {**environment, ENV_CONTROL: str(theirs.fileno())}
-            self.popen = start([sys.executable, "-c", BOOT], variables, theirs.fileno())
-        try:
-            self.ready = self._receive() == b"ready"  # or it could not import what ranks do
-        except BaseException:  # a signal
-            self.close()
-            raise
 
     def begin(self, ranks: int) -> None:
         """So many will be asked for."""
@@ -94,12 +88,38 @@ class ForkServer:
     def close(self) -> None:
         """The ranks have ended, or go with it."""
         self._control.close()
-        self.popen.kill()
-        for stream in (self.popen.stdout, self.popen.stderr):
-            with contextlib.suppress(OSError):
-                if stream is not None:
-                    stream.close()
-        self.popen.wait()
+        self._end()
+
+
+def executed(environment: Mapping[str, str], start: Start) -> ForkServer:
+    """A server in a Python of its own, for one run. `start` starts a process as ranks are started, and
+    passes it a descriptor."""
+    control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs:
+        popen = start([sys.executable, "-c", BOOT], {**environment, ENV_CONTROL: str(theirs.fileno())}, theirs.fileno())
+    return ForkServer(control, lambda: reap(popen), _is_ready(control, popen))
+
+
+def _is_ready(control: socket.socket, popen: subprocess.Popen[bytes]) -> bool:
+    """Wait until a server has imported what it is to; False if it could not."""
+    try:
+        return control.recv(MESSAGE) == b"ready"
+    except ConnectionResetError:
+        return False
+    except BaseException:  # a signal
+        control.close()
+        reap(popen)
+        raise
+
+
+def reap(popen: subprocess.Popen[bytes]) -> None:
+    """End a server that was executed."""
+    popen.kill()
+    for stream in (popen.stdout, popen.stderr):
+        with contextlib.suppress(OSError):
+            if stream is not None:
+                stream.close()
+    popen.wait()
 
 
 def pipe() -> tuple[IO[bytes], int]:

@@ -34,21 +34,30 @@ from .signals import signals_to
 from .sleepers import NOTE
 from .standstill import Standstill
 from .summary import Summary
+from .warm import WarmServers
 from .world import World
 
 CHECK_SECONDS = 0.1
 
 
 class Run:
-    """One run, from the start of its processes to the end of the last one."""
+    """One run, from the start of its processes to the end of the last one. `output` takes what ranks print,
+    `servers` give the process that forks them; without them the run has its own."""
 
-    def __init__(self, config: RunConfig, world: Callable[[RunConfig, Kernel], World] = World) -> None:
+    def __init__(
+        self,
+        config: RunConfig,
+        world: Callable[[RunConfig, Kernel], World] = World,
+        output: Output | None = None,
+        servers: WarmServers | None = None,
+    ) -> None:
         config.check_restart()
         self.config = config
         self.kernel = Kernel()
         self.kernel.limit = config.max_sim_time
         self.world = world(config, self.kernel)
-        self.output = Output(config.prefix)
+        self.output = output or Output(config.prefix)
+        self.servers = servers
         self.manager = ProcessManager(config, self.world, self.output, self._join, self._takes_part)
         self.processes: list[Process] = []  # also of ranks that others have by now
         self.pairs: list[tuple[Process, Rank]] = []
@@ -154,6 +163,7 @@ class Run:
                 fork=config.fork and not program.directory,
                 directory=program.directory or None,
                 rank_variables=config.rank_variables,
+                servers=self.servers,
             )
             begin += program.ranks
 

@@ -25,8 +25,9 @@ from lanai_host.simulator.forking import FILES, may_fork
 from lanai_host.simulator.protocol import ENV_DEVICE, ENV_RANK, ENV_SIZE, ENV_SOCKET
 
 from . import bytecode
-from .forked import ForkedProcess, ForkServer, pipe
+from .forked import ForkedProcess, ForkServer, executed, pipe
 from .output import Output
+from .warm import WarmServers
 
 # What would make a rank's heap depend on more than its program: Python's random hashes, and the
 # threads that numpy's libraries start for each processor of the machine. What the user has set goes
@@ -127,13 +128,14 @@ def start(
     fork: bool = True,
     directory: str | None = None,
     rank_variables: Sequence[str] = (),
+    servers: WarmServers | None = None,
 ) -> list[Process]:
     """Start processes of one program, with these ranks of `total`, in a directory if one is given.
     If one cannot be started, those that were are ended. `rank_variables`: more environment variables
     that hold the rank.
 
     Ranks of this Python are forked from one process where they behave as if executed, unless `fork`
-    is false.
+    is false. `servers` gives that process, if there are several runs.
     """
     program = resolve_program(command[0])
     check_program(Path(program))
@@ -141,7 +143,7 @@ def start(
     bytecode.keep(device, variables)
     named = (ENV_RANK, *rank_variables)
     if fork and program == sys.executable and _has_room(len(ranks)) and may_fork(command[1:], variables):
-        forked = _fork(command[1:], ranks, variables, output, named)
+        forked = _fork(command[1:], ranks, variables, output, named, servers)
         if forked is not None:
             return forked
     processes: list[Process] = []
@@ -190,10 +192,12 @@ def _fork(
     variables: Mapping[str, str],
     output: Output,
     named: Sequence[str],
+    servers: WarmServers | None,
 ) -> list[Process] | None:
     """The ranks, forked; None if the process that is to fork them does not come up, so that each
     must be executed."""
-    server = ForkServer(variables, lambda command, env, sock: _spawn(command, env, subprocess.DEVNULL, sock))
+    serve = executed if servers is None else servers.server
+    server = serve(variables, lambda command, env, sock: _spawn(command, env, subprocess.DEVNULL, sock))
     with contextlib.ExitStack() as opened:  # what is ours, until all have begun
         opened.callback(server.close)
         if not server.ready:

@@ -1,0 +1,90 @@
+"""A process that has imported what ranks need, and serves one run after the other: it forks a server of
+ranks (`forking`) for each.
+
+The launcher starts it, and sends it for each run the environment of the ranks, with the server's end of
+its control socket. It ends with the launcher.
+"""
+
+import ctypes
+import importlib
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from importlib.abc import MetaPathFinder
+from types import ModuleType
+
+from .forking import MESSAGE, PR_SET_PDEATHSIG, fork_ranks, warm_up
+from .protocol import ENV_DEVICE
+
+BOOT = "import sys; del sys.path[0]; from lanai_host.simulator.warm import serve; serve()()"
+ENV_RUNS = "LANAI_RUNS_FD"  # its end of the socket to the launcher
+ENV_IMPORTS = "LANAI_IMPORTS"  # modules to import, as a JSON list; and where Python finds them, likewise
+ENV_PATH = "LANAI_IMPORT_PATH"
+USES_MPI = "mpi4py.MPI"  # begins MPI when it is imported: each rank does that by itself
+
+
+def serve() -> Callable[[], None]:
+    """Import, then fork a server for each run. Returns in a rank, with what runs its program."""
+    runs = socket.socket(fileno=int(os.environ.pop(ENV_RUNS)))
+    runs.set_inheritable(False)
+    sys.path[:] = json.loads(os.environ.pop(ENV_PATH))
+    warm_up(os.environ[ENV_DEVICE])
+    import_ahead(json.loads(os.environ.pop(ENV_IMPORTS)))
+    runs.send(b"ready")
+    last = 0
+    while True:
+        message, files, _, _ = socket.recv_fds(runs, MESSAGE, 1)
+        if last:
+            os.waitpid(last, 0)  # before its number may be another's
+        if not message:
+            os._exit(0)
+        last = os.fork()
+        if last == 0:
+            runs.close()
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+            _settle(json.loads(message))
+            return fork_ranks(socket.socket(fileno=files[0]))
+        os.close(files[0])
+        runs.send(str(last).encode())
+
+
+def _settle(variables: dict[str, str]) -> None:
+    """Have this environment and no other."""
+    for name in set(os.environ) - set(variables):
+        del os.environ[name]
+    os.environ.update(variables)
+
+
+class _Refusal(MetaPathFinder):
+    """Refuses the import of one module, and remembers that it was asked for."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.asked = False
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> None:
+        if fullname == self._name:
+            self.asked = True
+            raise ImportError(f"{fullname} is imported by each rank")
+
+
+def import_ahead(names: Sequence[str]) -> None:
+    """Import these modules, but for those that cannot be imported or import MPI, which are forgotten."""
+    refusal = _Refusal(USES_MPI)
+    sys.meta_path.insert(0, refusal)
+    try:
+        for name in names:
+            before = set(sys.modules)
+            refusal.asked = False
+            try:
+                importlib.import_module(name)
+            except Exception:
+                refusal.asked = True
+            if refusal.asked:
+                for new in set(sys.modules) - before:
+                    del sys.modules[new]
+    finally:
+        sys.meta_path.remove(refusal)
