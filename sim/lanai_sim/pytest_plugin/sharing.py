@@ -1,0 +1,19 @@
+"""What the ranks of all tests of a session share, imported once for all of them."""
+
+import sys
+from types import ModuleType
+
+import pytest
+
+
+def installed_plugins(config: pytest.Config) -> list[tuple[str, str]]:
+    """The names and modules of installed plugins, which each rank's session has, too."""
+    manager = config.pluginmanager
+    found = [plugin for plugin, _ in manager.list_plugin_distinfo() if isinstance(plugin, ModuleType)]
+    return [(manager.get_name(plugin) or plugin.__name__, plugin.__name__) for plugin in found]
+
+
+def shared_modules(plugins: list[tuple[str, str]]) -> list[str]:
+    """What a session has imported of Python's own library, of pytest and of installed plugins."""
+    tops = {"_pytest", *sys.stdlib_module_names, *(module.partition(".")[0] for _, module in plugins)}
+    return sorted(name for name in sys.modules if name.partition(".")[0] in tops and name != "__main__")

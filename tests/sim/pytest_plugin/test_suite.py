@@ -1,0 +1,128 @@
+"""What comes of each test of one suite that is run on ranks."""
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from .conftest import session
+from .suite import CONFTEST, SUITE
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("suite")
+    (made / "conftest.py").write_text(CONFTEST)
+    (made / "test_suite.py").write_text(SUITE)
+    return made
+
+
+@pytest.fixture(scope="module")
+def cases(folder):
+    """The cases of the session's report, by name."""
+    done = session(folder, "--lanai", "-q", "--junitxml", "report.xml", "-o", "junit_logging=all")
+    assert done.returncode == 1, done.stdout + done.stderr
+    return {case.get("name"): case for case in ElementTree.parse(folder / "report.xml").iter("testcase")}
+
+
+def outcomes(case):
+    """The outcomes of a case beside passing: `failure`, `error`, `skipped`."""
+    return [child.tag for child in case if child.tag in ("failure", "error", "skipped")]
+
+
+def text(case, tag="failure"):
+    found = case.find(tag)
+    assert found is not None, [child.tag for child in case]
+    return found.text
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "test_passes", "test_bare", "test_counts[ranks=1]", "test_parameters[a::b]", "test_parameters[c[d]]",
+        "test_method", "test_paths", "test_xpass", "test_forks", "test_without_mpi", "test_captured", "test_unmarked",
+    ],
+)  # fmt: skip
+def test_these_pass(cases, name):
+    assert outcomes(cases[name]) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("test_skip_marker", "not today"),
+        ("test_skipped_in_ranks", "two are too few"),
+        ("test_xfail_while_others_wait", "known"),
+        ("test_xfail_hang", "known hang"),
+    ],
+)
+def test_these_are_skipped_or_expected_to_fail(cases, name, reason):
+    assert outcomes(cases[name]) == ["skipped"]
+    assert cases[name].find("skipped").get("message") == reason
+
+
+def test_one_rank_raises_while_the_other_waits(cases):
+    said = text(cases["test_one_rank_raises"])
+    assert " rank 0 of 2 " in said
+    assert '>           raise ValueError("the reason")' in said
+    assert re.search(r"rank 0 left by ValueError at test_suite.py:\d+ and finalized; rank 1 waits for it", said)
+    assert cases["test_one_rank_raises"].find("failure").get("message") == "rank 0: ValueError: the reason"
+
+
+def test_what_ranks_printed_is_there_rank_by_rank(cases):
+    printed = text(cases["test_hangs"], "system-out")
+    assert "before it, rank 0" in printed
+    assert "before it, rank 1" in printed
+    assert "half a line" in text(cases["test_killed"], "system-out")
+
+
+def test_a_deadlock_is_the_failure(cases):
+    assert text(cases["test_hangs"]).count("waits in MPI_Mprobe at test_suite.py") == 2
+    assert cases["test_hangs"].find("failure").get("message").startswith("deadlock at")
+
+
+def test_the_same_failure_is_shown_once_and_assertions_explain_themselves(cases):
+    said = text(cases["test_all_fail_alike"])
+    assert " ranks 0, 1, 2 of 3 " in said
+    assert said.count("E       assert 2 == 3") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("test_counts[ranks=2]", "assert 2 == 1"),
+        ("test_xpass_strict", "[XPASS(strict)] mended"),
+        ("test_killed", "was killed by SIGSEGV"),
+        ("test_exits", "exited with code 0 without MPI_Finalize"),
+        ("test_aborts", "rank 1 aborted with code 7"),
+        ("test_wrong_root", "aborted with code 1"),
+        ("test_binary", "ValueError: 1"),
+        ("test_logs", " rank 1 of 2 "),
+        ("test_computes_forever", "rank 0 at 0 ps: runs code"),
+    ],
+)
+def test_these_fail(cases, name, words):
+    assert outcomes(cases[name]) == ["failure"]
+    assert words in text(cases[name])
+
+
+def test_fixtures_that_fail_are_errors(cases):
+    assert outcomes(cases["test_setup_fails"]) == outcomes(cases["test_teardown_fails"]) == ["error"]
+    assert "no such table" in text(cases["test_setup_fails"], "error")
+    assert "in teardown" in text(cases["test_teardown_fails"], "error")
+
+
+@pytest.mark.ci
+def test_workers_of_xdist_report_the_same(folder, cases):
+    words = ("-n", "2", "--lanai", "-q", "--junitxml", "shared.xml")
+    done = session(folder, *words, "-k", "raises or hangs or paths or xfail or binary or in_ranks")
+    assert done.returncode == 1, done.stdout + done.stderr
+    found = list(ElementTree.parse(folder / "shared.xml").iter("testcase"))
+    assert len(found) > 5
+    assert {case.get("name"): outcomes(case) for case in found} == {
+        case.get("name"): outcomes(cases[case.get("name")]) for case in found
+    }
+    for case in found:
+        if case.find("failure") is not None:
+            name = case.get("name")
+            assert case.find("failure").get("message") == cases[name].find("failure").get("message")
