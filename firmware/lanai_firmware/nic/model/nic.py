@@ -66,6 +66,7 @@ class Nic(RegisterBus):
     doorbell: int = 0
     wait: int = 0
     latch: dict[str, int] = field(default_factory=lambda: dict.fromkeys(NAMES, 0))
+    # the oldest has left the queue: it is under way
     copies: deque[tuple[int, int, int, int]] = field(default_factory=deque)
     copied: int = 0
     sends: deque[tuple[int, int, int, int]] = field(default_factory=deque)
@@ -105,7 +106,7 @@ class Nic(RegisterBus):
         if name == "DOORBELL":
             return self.doorbell
         if name == "HDMA_STATUS":
-            free = self.config.hdma_queue - len(self.copies) + self.stopped
+            free = self.config.hdma_queue - max(len(self.copies) - 1, 0)
             return free | (int(Status.STOPPED) if self.stopped else 0)
         if name == "HDMA_DONE":
             return self.copied
@@ -140,7 +141,7 @@ class Nic(RegisterBus):
         elif name == "WAIT":
             self.wait = value
         elif name == "HDMA_START":
-            assert len(self.copies) < self.config.hdma_queue, "host DMA queue overflow"
+            assert len(self.copies) <= self.config.hdma_queue, "host DMA queue overflow"
             get = self.latch.__getitem__
             self.copies.append((get("HDMA_HOST"), get("HDMA_LOCAL"), get("HDMA_LENGTH"), value))
         elif name == "SEND_START":

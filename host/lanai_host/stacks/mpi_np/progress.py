@@ -80,10 +80,16 @@ class Progress:
 
     async def _sleep(self, why: Wait) -> None:
         """Sleep until the NIC writes a record. If operations wait for a request slot, ask for a
-        record when one is free."""
-        endpoint = self.share.endpoint
-        if self.sending.queues or self.receiving.host_queues.waiting:
-            await endpoint.alarm()
-            await self.receiving.sort()
-            await self.sending.flush()
-        await self.records.sleep(why)
+        record when one is free, and look once more whether they go on: one that is done now may be the
+        one that the caller waits for."""
+        waiting = self._waiting
+        if waiting:
+            await self.share.endpoint.alarm()
+            await self.use_room()
+        if self._waiting == waiting:
+            await self.records.sleep(why)
+
+    @property
+    def _waiting(self) -> int:
+        """Operations that wait here for room on the NIC."""
+        return self.receiving.host_queues.waiting + sum(map(len, self.sending.queues.values()))

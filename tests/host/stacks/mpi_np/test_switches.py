@@ -55,6 +55,21 @@ def test_matching_on_the_host_costs_its_time():
     assert World(2, host=costs.but(host_matching=1)).run(idle)[1] >= 10_000_000
 
 
+@pytest.mark.parametrize("count", [6, 8, 10, 12, 14, 16])
+def test_no_message_is_slept_through(count):
+    """A rank that is about to sleep asks once more for what has come. That may be what it waits for."""
+
+    def program(device):
+        if device.rank == 0:
+            wait(device, *[isend(device, 1, b"x", tag=tag) for tag in range(count)])
+            return
+        for tag in reversed(range(count)):
+            recv(device, 0, 1, tag=tag)
+
+    host = HostConfig(**{**vars(free()), "match": 1_000_000}).but(host_matching=1)
+    World(2, host=host).run(program)
+
+
 @pytest.mark.parametrize(
     ("name", "value"), [("pages_per_entry", 0), ("pages_per_entry", 5), ("host_matching", 2), ("ask_first", 2)]
 )
