@@ -13,7 +13,7 @@ from collections.abc import Callable
 from lanai_host.body import NOTHING, Run
 from lanai_host.bus.base import Wait
 from lanai_host.device import SendMode
-from lanai_host.operation import ANY_SOURCE, ANY_TAG, ErrorKind
+from lanai_host.operation import ANY_SOURCE, ANY_TAG, DeviceError, ErrorKind
 
 CONTEXT = 5
 SIZES = (0, 1, 16, 1025, 5000)
@@ -142,7 +142,7 @@ def a_message_longer_than_its_receive_is_truncated(device):
         sent = send(device, pattern(size), 21)
         operation, memory = receive(device, size - 30, 21)
         finish(device, operation, sent)
-        assert operation.error.kind is ErrorKind.TRUNCATED
+        assert operation.error == DeviceError(ErrorKind.TRUNCATED, f"(it has {size} bytes)")
         assert (operation.length, memory.data) == (size - 30, pattern(size)[: size - 30])
         assert sent.error is None
 

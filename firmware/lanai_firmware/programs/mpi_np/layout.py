@@ -10,7 +10,7 @@ from enum import IntEnum
 
 from lanai_firmware.lang import Array, Const, Struct, sizeof, u8, u16, u32
 
-LAYOUT_VERSION: Const[u32] = u32(8)
+LAYOUT_VERSION: Const[u32] = u32(9)
 LAYOUT_MAGIC: Const[u32] = u32(0x4E500000)  # "NP": upper half of Plan.magic, and of READY in SCRATCH0
 
 PAGE: Const[u32] = u32(4096)
@@ -135,8 +135,10 @@ class Region(Struct):
 
 
 class Record(Struct):
-    """What the NIC tells the host, in a ring in host memory. Only the second half is written, but
-    for answers to probes and RECEIVED_OWN.
+    """A report of the NIC to the host, in a ring in host memory.
+
+    The NIC writes the second half only, except in answers to probes, in RECEIVED_OWN and in the
+    record of a truncated message.
 
     `sequence` counts records from 1, modulo 2**16, and is written last: the record is there once it
     is the expected one.
@@ -146,9 +148,9 @@ class Record(Struct):
     context: u16
     spare: u16
     number: u32  # the NIC's: the host DMA count at which the record is in host memory
-    reserved: u32
+    total: u32  # with TRUNCATED: bytes that the message has
     tag: u32
-    length: u32
+    length: u32  # of what was received; FOUND, FOUND_PULL: of the message
     source: u16
     operation: u16
     sequence: u16

@@ -59,7 +59,7 @@ class Receive(Struct):
     channel: Ptr["Channel"]  # once matched
     next: Ptr["Receive"]  # in the channel's list of pulls
     limit: u32  # bytes of room
-    length: u32  # bytes of the message
+    length: u32  # bytes of the message that it takes
     handle: u32
     number: u32  # index in the NIC's receive table: what an ANSWER calls it
     chained: Ptr[Posted]  # first copy of an ANY_SOURCE receive
@@ -71,7 +71,8 @@ class Receive(Struct):
     cancel: u32  # who wants to cancel it once that is answered: 0x10000 | operation
     record: u32  # of a receive that took its body in parts: host DMA count at which the host knows that it is done
     both: u32  # messages up to this length fit, and go to the first two pieces
-    spare: Array[u32, 9]
+    total: u32  # bytes that the message has, if it is truncated
+    spare: Array[u32, 8]
 
 
 class Send(Struct):

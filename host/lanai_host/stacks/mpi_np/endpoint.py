@@ -35,7 +35,7 @@ INLINE_SHARE = (12, 12)  # of SLOTS: how many must stay free, how many sends to 
 LONG_SHARE = (8, 20)
 KINDS = {int(kind): kind for kind in Kind if kind is not Kind.NONE}
 ERRORS = frozenset(int(error) for error in Error)
-NOTICED = picker(Record, "kind", "error", "operation", "source", "tag", "length", "context", "token")
+NOTICED = picker(Record, "kind", "error", "operation", "source", "tag", "length", "context", "token", "total")
 
 
 class Notice(NamedTuple):
@@ -49,6 +49,7 @@ class Notice(NamedTuple):
     length: int
     context: int
     token: int
+    total: int
 
 
 class Endpoint:

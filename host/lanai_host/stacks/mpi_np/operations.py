@@ -57,8 +57,9 @@ def described(operation: Send | Receive) -> Pending:
     return Pending(False, source, tag, operation.context, operation.body.size)
 
 
-def failure(error: int, operation: Operation) -> DeviceError | None:
-    """A record's error as the device's, for the operation that ends with it."""
+def failure(error: int, operation: Operation, total: int) -> DeviceError | None:
+    """A record's error as the device's, for the operation that ends with it. A truncated message has
+    `total` bytes."""
     if error == NO_ERROR:
         return None
     kind = ERRORS.get(Error(error), ErrorKind.BAD_REQUEST)
@@ -67,7 +68,7 @@ def failure(error: int, operation: Operation) -> DeviceError | None:
     if kind is ErrorKind.BUS_ERROR:
         return DeviceError(kind, str(unreachable(operation)))
     if kind is ErrorKind.TRUNCATED:
-        return DeviceError(kind, "(the NIC does not tell how many it has)")
+        return DeviceError(kind, f"(it has {total} bytes)")
     return DeviceError(kind, f"the NIC reports {Error(error).name}")
 
 

@@ -121,7 +121,7 @@ class Records:
         if operation.done:  # failed while it was on the NIC, which only now gives back what it held
             await self._release(notice.operation, operation, 0)
             return
-        operation.error = failure(notice.error, operation)
+        operation.error = failure(notice.error, operation, notice.total)
         if isinstance(operation, Receive) and notice.kind is Kind.RECEIVED:
             self.check(notice, operation)
             operation.source, operation.tag, operation.length = notice.source, notice.tag, notice.length

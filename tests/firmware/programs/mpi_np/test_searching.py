@@ -113,7 +113,7 @@ def test_a_message_that_is_too_long_is_cut_at_its_sender():
     rig.hosts[1].receive(5, 5, room=10)
     run(rig)
     record = received(rig.hosts[1])[5]
-    assert (record["length"], record["error"]) == (10, Error.TRUNCATED)
+    assert (record["length"], record["total"], record["error"]) == (10, 24, Error.TRUNCATED)
     assert rig.hosts[1].page(5, 24) == body(5)[:10] + bytes(14)
 
 

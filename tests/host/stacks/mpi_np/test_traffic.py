@@ -5,9 +5,9 @@ from pairs import in_turn
 
 from lanai_firmware.programs.mpi_np.plan import McpConfig, paper
 from lanai_host.bus.base import Wait
-from lanai_host.operation import ANY_SOURCE, ANY_TAG, ErrorKind
+from lanai_host.operation import ANY_SOURCE, ANY_TAG, DeviceError, ErrorKind
 
-from .np_calls import SYNCHRONOUS, Buffer, irecv, isend, pattern, recv, send, wait
+from .np_calls import STANDARD, SYNCHRONOUS, Buffer, irecv, isend, pattern, recv, send, wait
 from .np_world import World
 
 SMALL = McpConfig(messages=8, receives=8, any_receives=2, ack_slots=2)
@@ -77,9 +77,46 @@ def test_truncation(size, early):
             wait(device, pair)
             assert pair[0].error is not None
             assert pair[0].error.kind is ErrorKind.TRUNCATED
+            assert pair[0].error.text == f"(it has {size} bytes)"
             assert (pair[0].length, pair[1].data) == (60, pattern(size)[:60])
             operation, data = recv(device, 0, 50)
             assert (operation.error, data) == (None, pattern(50))
+
+    World(2).run(program)
+
+
+@pytest.mark.parametrize("size", [100, 3000, 9000])
+@pytest.mark.parametrize("early", [False, True])
+@pytest.mark.parametrize("mode", [STANDARD, SYNCHRONOUS])
+def test_a_truncated_message_to_oneself(size, early, mode):
+    def program(device):
+        pair = irecv(device, device.rank, 60) if early else None
+        sent = isend(device, device.rank, pattern(size), mode=mode)
+        if not early:
+            for _ in range(50):
+                device.progress()
+            pair = irecv(device, device.rank, 60)
+        wait(device, pair, sent)
+        assert pair[0].error == DeviceError(ErrorKind.TRUNCATED, f"(it has {size} bytes)")
+        assert (pair[0].length, pair[1].data) == (60, pattern(size)[:60])
+        assert sent[0].error is None
+
+    World(1).run(program)
+
+
+@pytest.mark.parametrize("size", [100, 3000, 9000])
+def test_a_truncated_message_that_a_probe_took(size):
+    def program(device):
+        if device.rank == 0:
+            send(device, 1, pattern(size))
+            return
+        while (taken := device.probe(0, ANY_TAG, 0, True)) is None:
+            device.wait(None, Wait("probe"))
+        buffer = Buffer(60)
+        operation = device.receive_taken(taken, buffer.body)
+        wait(device, (operation, buffer))
+        assert operation.error == DeviceError(ErrorKind.TRUNCATED, f"(it has {size} bytes)")
+        assert (operation.length, buffer.data) == (60, pattern(size)[:60])
 
     World(2).run(program)
 

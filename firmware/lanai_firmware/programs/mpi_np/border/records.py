@@ -6,7 +6,7 @@ from ....nic import host_dma
 from ....nic.registers import TO_HOST
 from ..layout import Error, Kind, Record
 from ..memory.hostdma import make_room
-from ..rows import Endpoint
+from ..rows import Channel, Endpoint, Receive
 from ..state import RECORDS, nic, staged_records
 
 SECOND_HALF = offset_of(Record, "tag")
@@ -75,11 +75,42 @@ def report(
     deliver(endpoint, record, SECOND_HALF)
 
 
+@inline
+def report_received(channel: Ptr[Channel], receive: Ptr[Receive], tag: u32, length: u32) -> None:
+    """Tell the host that `length` bytes of a message have been received."""
+    if receive.error == Error.TRUNCATED:
+        report_truncated(channel, receive, tag, length)
+        return
+    report(
+        receive.endpoint,
+        Kind.RECEIVED,
+        error=receive.error,
+        operation=receive.operation,
+        source=channel.rank,
+        tag=tag,
+        length=length,
+    )
+
+
+@firmware(inline=False)
+def report_truncated(channel: Ptr[Channel], receive: Ptr[Receive], tag: u32, length: u32) -> None:
+    """The same for a truncated message. The record has its first half, with the message's length."""
+    record = next_record()
+    record.total = receive.total
+    record.tag = tag
+    record.length = length
+    record.source = channel.rank
+    record.operation = receive.operation
+    record.kind = Kind.RECEIVED
+    record.error = Error.TRUNCATED
+    deliver(receive.endpoint, record, 0)
+
+
 @firmware
 def answer_probe(
     endpoint: Ptr[Endpoint], kind: u32, operation: u32, source: u32, tag: u32, length: u32, context: u32, token: u32
 ) -> None:
-    """Tell the host what a probe found: the only record that needs its first half."""
+    """Tell the host what a probe found."""
     record = next_record()
     record.token = token
     record.context = context

@@ -2,9 +2,9 @@
 
 from lanai_firmware.lang import Ptr, address_of, firmware, null, u32
 
-from ..border.records import report
+from ..border.records import report, report_received
 from ..codes import MESSAGE_PROMISE, RECEIVE_FREE
-from ..layout import Error, Kind
+from ..layout import Kind
 from ..memory.cursor import fetch, open_piece
 from ..memory.heap import block_address, run_length, skip_blocks
 from ..memory.hostdma import upload
@@ -12,16 +12,14 @@ from ..protocol.pulling import deliver_part, pull
 from ..protocol.releasing import leave, release
 from ..rows import Channel, Message, Receive
 from ..state import nic
+from .receives import fit
 
 
 @firmware
 def deliver_eager(channel: Ptr[Channel], receive: Ptr[Receive], tag: u32, length: u32, body: u32) -> None:
     """The body of an expected message lies in the common receive buffer: send it on to the host,
     and say so (NP-25, NP-42)."""
-    receive.error = Error.OK
-    if length > receive.limit:
-        length = receive.limit
-        receive.error = Error.TRUNCATED
+    length = fit(receive, length)
     cursor = address_of(receive.cursor)
     endpoint = receive.endpoint
     if length != 0:
@@ -34,15 +32,7 @@ def deliver_eager(channel: Ptr[Channel], receive: Ptr[Receive], tag: u32, length
             deliver_part(receive, body, length)
             nic.taking = null(Receive)
     receive.state = RECEIVE_FREE
-    report(
-        endpoint,
-        Kind.RECEIVED,
-        error=receive.error,
-        operation=receive.operation,
-        source=channel.rank,
-        tag=tag,
-        length=length,
-    )
+    report_received(channel, receive, tag, length)
 
 
 @firmware
@@ -69,11 +59,7 @@ def claim(channel: Ptr[Channel], receive: Ptr[Receive], message: Ptr[Message]) -
         pull(channel, receive, tag, message.length, message.handle)
         release(channel, message)
         return
-    length = message.length
-    receive.error = Error.OK
-    if length > receive.limit:
-        length = receive.limit
-        receive.error = Error.TRUNCATED
+    length = fit(receive, message.length)
     endpoint = receive.endpoint
     cursor = address_of(receive.cursor)
     fetch(endpoint, cursor, cursor.entries[0].next)
@@ -88,14 +74,6 @@ def claim(channel: Ptr[Channel], receive: Ptr[Receive], message: Ptr[Message]) -
         if left != 0:
             number = skip_blocks(number, part)
     receive.state = RECEIVE_FREE
-    report(
-        endpoint,
-        Kind.RECEIVED,
-        error=receive.error,
-        operation=receive.operation,
-        source=channel.rank,
-        tag=tag,
-        length=length,
-    )
+    report_received(channel, receive, tag, length)
     nic.taking = null(Receive)
     leave(channel, message)

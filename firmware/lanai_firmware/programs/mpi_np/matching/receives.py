@@ -1,10 +1,23 @@
-"""Which messages a receive takes by a shorter way: those that fit into its first piece of host
-memory, or into the first two."""
+"""The room of a receive: how much of a message it takes, and which messages it takes by a shorter
+way. Those fit into its first piece of host memory, or into the first two."""
 
-from lanai_firmware.lang import Ptr, address_of, firmware, inline, minimum
+from lanai_firmware.lang import Ptr, address_of, firmware, inline, minimum, u32
 
+from ..layout import Error
 from ..memory.cursor import allowed
 from ..rows import Receive
+
+
+@inline
+def fit(receive: Ptr[Receive], length: u32) -> u32:
+    """Return how many bytes of a message of `length` the receive takes. Note the error if those are
+    not all."""
+    receive.error = Error.OK
+    if length > receive.limit:
+        receive.total = length
+        receive.error = Error.TRUNCATED
+        return receive.limit
+    return length
 
 
 @inline

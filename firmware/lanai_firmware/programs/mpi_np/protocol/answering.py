@@ -172,6 +172,7 @@ def own_received(channel: Ptr[Channel], receive: Ptr[Receive]) -> bool:
         if job.state == JOB_OWN and job.receive == receive.number:
             record = next_record()
             record.token = job.operation
+            record.total = receive.total
             record.context = job.failed
             record.tag = receive.posted.tag
             record.length = receive.arrived

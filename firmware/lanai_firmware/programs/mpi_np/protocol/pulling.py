@@ -9,9 +9,10 @@ the common receive buffer straight to the host.
 
 from lanai_firmware.lang import Ptr, address_of, firmware, inline, null, u32
 
-from ..border.records import report
+from ..border.records import report, report_received
 from ..codes import PULLS, RECEIVE_FREE, RECEIVE_PULLING
 from ..layout import FLAG_FAILED, FLAG_LAST, NO_BODY, Error, Header, Kind, Type
+from ..matching.receives import fit
 from ..memory.cursor import fetch, next_piece, open_piece, skip, take
 from ..memory.hostdma import upload
 from ..rows import Channel, Receive
@@ -29,11 +30,7 @@ def meet(channel: Ptr[Channel], receive: Ptr[Receive], tag: u32, length: u32) ->
     receive.state = RECEIVE_PULLING
     receive.channel = channel
     receive.posted.tag = tag
-    receive.error = Error.OK
-    if length > receive.limit:
-        length = receive.limit
-        receive.error = Error.TRUNCATED
-    receive.length = length
+    receive.length = fit(receive, length)
     receive.arrived = 0
     endpoint = receive.endpoint
     if nic.recovery != 0 and channel.reliability.dead != 0:
@@ -123,15 +120,7 @@ def on_answer(channel: Ptr[Channel], header: Ptr[Header], body: u32, size: u32) 
         if channel.rank == receive.endpoint.rank and own_received(channel, receive):
             receive.record = nic.hdma
             return True
-        report(
-            receive.endpoint,
-            Kind.RECEIVED,
-            error=receive.error,
-            operation=receive.operation,
-            source=channel.rank,
-            tag=receive.posted.tag,
-            length=receive.arrived,
-        )
+        report_received(channel, receive, receive.posted.tag, receive.arrived)
         receive.record = nic.hdma
     return True
 
