@@ -54,6 +54,7 @@ def take_plan() -> None:
     nic.send_count = plan.endpoints * SLOTS
     nic.channels = at(Ptr[Channel], plan.channel_table)
     nic.channel_count = plan.channels
+    nic.quick_channels = plan.channels if plan.window == 0 else u32(0)
     nic.ranks = plan.ranks
     nic.messages = at(Ptr[Message], plan.message_table)
     nic.messages_per_channel = plan.messages_per_channel

@@ -51,6 +51,7 @@ class Nic(Struct):
     send_count: u32
     channels: Ptr[Channel]
     channel_count: u32
+    quick_channels: u32  # whose packets may take the fast path: none with recovery
     ranks: u32
     messages: Ptr[Message]
     message_count: u32

@@ -38,6 +38,7 @@ LIMITS = {
     "short_limit",
     "ranks",
     "channel_count",
+    "quick_channels",
     "messages_per_channel",
     "left",
     "whole",

@@ -2,13 +2,15 @@
 
 from functools import partial
 
-from lanai_firmware.programs.mpi_np.memory import hostdma
+from lanai_firmware.programs.mpi_np.memory import cursor, hostdma
 from lanai_firmware.programs.mpi_np.protocol import answering, quick_sends, releasing
 from lanai_firmware.programs.mpi_np.wire import buffers, credit, in_order, outgoing, quick_receives, recovery
 
 from ..mutants import Mutant
 from . import (
+    test_accepted,
     test_buffers,
+    test_cut_through,
     test_flow_control,
     test_matching,
     test_order,
@@ -26,7 +28,7 @@ MUTANTS = {
         answering.serve_jobs, "host_dma.reached(job.cursor.fetched)", "True"
     ): test_searching.test_a_message_that_is_too_long_is_cut_at_its_sender,
     Mutant(
-        quick_sends.send_short, "u32(channel.first) | tail ^ nic.stage_launch != 0", "False"
+        quick_sends.send_short, "u32(channel.first) | tail ^ nic.stage_launch | send.state != 0", "False"
     ): test_buffers.test_receive_heap_with_fragments,
     Mutant(quick_sends.send_short, "slot_credit == 0", "False"): partial(
         test_searching.test_an_expected_message_needs_no_credit, {}
@@ -38,6 +40,12 @@ MUTANTS = {
     Mutant(outgoing.launch_stages, "may_chase() or host_dma.reached(stage.ready)", "True"): partial(
         changed, ask=True, script="crossing", config="recovery"
     ),
+    Mutant(
+        outgoing.may_chase, "nic.watermark != 0", "True"
+    ): test_order.test_a_packet_waits_for_its_body_where_it_may_not_chase,
+    Mutant(
+        outgoing.may_chase, "host_dma.reached(nic.follow_until)", "True"
+    ): test_order.test_no_packet_chases_its_body_behind_one_that_is_followed,
     Mutant(
         outgoing.retire_stages, "send_dma.reached(stage.done)", "True"
     ): test_order.test_a_slot_is_given_back_when_its_body_has_left,
@@ -53,6 +61,27 @@ MUTANTS = {
     Mutant(
         quick_receives.receive_short, "host_dma.free() < 2", "False"
     ): test_order.test_expected_messages_wait_for_room_in_the_host_dma,
+    Mutant(
+        quick_receives.receive_part, "host_dma.free() == 0", "False"
+    ): test_order.test_parts_of_a_body_wait_for_room_in_the_host_dma,
+    Mutant(
+        cursor.peek, "not host_dma.reached(cursor.fetched)", "False"
+    ): test_cut_through.test_a_page_entry_that_is_on_its_way_is_not_followed_into,
+    Mutant(
+        cursor.peek, "cursor.more == 0", "False"
+    ): test_cut_through.test_no_page_entry_is_followed_into_where_there_is_none,
+    Mutant(
+        cursor.peek, "number > 3", "False"
+    ): test_cut_through.test_a_packet_is_followed_from_the_last_piece_of_an_entry_into_the_next,
+    Mutant(
+        in_order.accept_next, "header.sequence != reliability.there", "False"
+    ): test_accepted.test_a_packet_for_another_rank_is_dropped,
+    Mutant(
+        in_order.accept_next, "header.flags & FLAG_NUMBERED == 0", "False"
+    ): test_accepted.test_a_packet_without_a_number_is_dropped,
+    Mutant(
+        in_order.accept_next, "reliability.dead != 0", "False"
+    ): test_accepted.test_packets_of_a_peer_that_was_lost_are_dropped,
     Mutant(in_order.accept_next, "early == 0", "True"): each_fault,
     Mutant(recovery.on_seen, "news > under_way", "False"): each_fault,
     Mutant(

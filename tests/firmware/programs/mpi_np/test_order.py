@@ -2,12 +2,14 @@
 broken."""
 
 from lanai_firmware.lang import offset_of
-from lanai_firmware.programs.mpi_np.layout import Region
+from lanai_firmware.programs.mpi_np.codec import pack
+from lanai_firmware.programs.mpi_np.layout import Op, PageEntry, Region
 from lanai_hdl.config import lanai41
 
 from ..holding import go_on
 from .in_order import FULL, body, channel_of, received, run
-from .rig import Rig
+from .rig import BODY, ENTRY, Rig
+from .test_cut_through import arriving
 from .test_recovery import ON
 
 DEEP = lanai41().but(hdma_queue=8)  # so that the firmware goes on while copies wait
@@ -125,3 +127,55 @@ def test_a_packet_is_not_sent_again_while_it_has_not_left():
     assert len(sender.nic.sends) == queued
     run(rig)
     assert receiver.page(1, 24) == body(1)
+
+
+def test_a_packet_waits_for_its_body_where_it_may_not_chase():
+    rig = Rig(FULL.but(cut_through=0))
+    sender, receiver = rig.hosts
+    receiver.receive(1, 1)
+    sender.send(1, 1, body(1), long=True)
+    go_on(rig, ("copy", 0))
+    assert not rig.packets
+    run(rig)
+    assert receiver.page(1, 24) == body(1)
+
+
+def test_no_packet_chases_its_body_behind_one_that_is_followed():
+    """Each of two NICs could else wait for the rest of the other's packet (NP-51)."""
+    rig = Rig(FULL)
+    first, second = rig.hosts
+    second.receive(1, 1)
+    first.receive(2, 2)
+    run(rig)
+    first.send(1, 1, body(1, 3000), long=True)
+    nic = arriving(rig)
+    second.send(2, 2, body(2, 3000), long=True)
+    go_on(rig, ("finish", 1))
+    assert not nic.sends
+    run(rig)
+    assert second.page(1, 3000) == body(1, 3000)
+    assert first.page(2, 3000) == body(2, 3000)
+
+
+def send_in_parts(host, operation, message):
+    """A send of a message that lies in eight pieces, and so goes in eight packets."""
+    place, size = operation * 4096, len(message) // 8
+    host.body[place : place + len(message)] = message
+    for entry, following, first in ((operation, 40, 0), (40, 0, 4)):
+        fields = {"next": following, "total": len(message), "operation": operation, "peer": host.other()}
+        for piece in range(4):
+            fields[f"pieces.{piece}.address"] = host.own(BODY) + place + (first + piece) * size
+            fields[f"pieces.{piece}.length"] = size
+        host.table[entry * ENTRY : (entry + 1) * ENTRY] = pack(PageEntry, fields)
+    host.post(Op.SEND, operation, table=operation, tag=operation, length=len(message), peer=host.other())
+
+
+def test_parts_of_a_body_wait_for_room_in_the_host_dma():
+    rig = Rig(FULL.but(eager_limit=0, cut_through=0))
+    sender, receiver = rig.hosts
+    receiver.receive(1, 1)
+    run(rig)
+    send_in_parts(sender, 1, body(1, 4000))
+    without_copies(rig, 1)
+    run(rig)
+    assert receiver.page(1, 4000) == body(1, 4000)

@@ -37,7 +37,7 @@ def receive_packet() -> bool:
         header = at(Ptr[Header], receive_dma.packet())
         word = at(Ptr[u32], u32(header))[0]
         number = word & 0xFFFF
-        if number < nic.channel_count:
+        if number < nic.quick_channels:
             kind = word >> 16
             if kind == EAGER_WORD and receive_short(nic.channels + number, header):
                 return True
