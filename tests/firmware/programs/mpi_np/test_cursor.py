@@ -17,9 +17,13 @@ SIZE = int(PAGE)
     ("address", "length", "may"),
     [
         (WINDOW, SIZE, True),
-        (WINDOW + 100, SIZE, True),  # not cut at a page
+        (WINDOW + 100, SIZE - 100, True),
+        (WINDOW + 100, SIZE - 99, False),  # not cut at the page
+        (WINDOW + SIZE - 1, 1, True),
+        (WINDOW + SIZE - 1, 2, False),
         (END - SIZE, SIZE, True),
         (END - 1, 1, True),
+        (WINDOW, 0, False),
         (END - 1, 2, False),
         (END - SIZE + 1, SIZE, False),
         (WINDOW - 1, 1, False),
@@ -32,7 +36,7 @@ SIZE = int(PAGE)
         (0xFFFF_FFFF, 1, False),
     ],
 )
-def test_a_run_lies_in_the_window_and_is_no_longer_than_a_page(address, length, may):
+def test_a_run_lies_in_one_page_of_the_window(address, length, may):
     rig = Rig()
     with rig.fabric.nics[0].machine:
         assert bool(allowed(state.nic.endpoints, u32(address), u32(length))) is may

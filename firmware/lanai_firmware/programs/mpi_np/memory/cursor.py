@@ -2,9 +2,8 @@
 (NP-44, NP-48).
 
 Everything that the host wrote is checked where it is used, after the last moment at which the host
-could change it: a piece must lie in the endpoint's window, and be no longer than a page, which is what
-buffers here hold. The driver cuts pieces at pages (NP-51); one that is not cut reaches nothing of others,
-because windows are whole pages. A page entry without a first piece ends the message early.
+could change it: a piece must lie in one page (NP-51) of the endpoint's window. A page entry without a
+first piece ends the message early.
 """
 
 from lanai_firmware.lang import Ptr, address_of, firmware, inline, null, offset_of, sizeof, u32
@@ -18,11 +17,10 @@ from .hostdma import download, finish, upload
 
 @inline
 def allowed(endpoint: Ptr[Endpoint], address: u32, length: u32) -> bool:
-    """Is this run of host memory one that the endpoint may use? From its first byte to its last it lies in
-    the endpoint's window, and it has at most PAGE bytes."""
-    window = endpoint.window
-    outside = ((address ^ window) | ((address + length - 1) ^ window)) & endpoint.window_mask
-    return outside == 0 and length <= PAGE
+    """Is this run of host memory one that the endpoint may use? It has a byte or more, and lies in one page
+    of the endpoint's window. A window is whole pages, so the first byte tells for all."""
+    outside = (address ^ endpoint.window) & endpoint.window_mask
+    return outside == 0 and length - 1 <= (~address & (PAGE - 1))
 
 
 @inline
@@ -58,7 +56,7 @@ def open_piece(endpoint: Ptr[Endpoint], cursor: Ptr[Cursor], piece: u32) -> bool
     cursor.piece = piece
     cursor.address = address
     cursor.left = 0
-    if length == 0 or not allowed(endpoint, address, length):
+    if not allowed(endpoint, address, length):
         cursor.piece = 3  # nothing may follow: it would land in the wrong place
         cursor.more = 0
         return False
@@ -93,7 +91,7 @@ def peek(endpoint: Ptr[Endpoint], cursor: Ptr[Cursor]) -> Ptr[Piece]:
         entry = other(cursor)
         number = u32(0)
     piece = address_of(entry.pieces[number])
-    if piece.length == 0 or not allowed(endpoint, piece.address, piece.length):
+    if not allowed(endpoint, piece.address, piece.length):
         return null(Piece)
     return piece
 

@@ -29,19 +29,20 @@ def send_short(endpoint: Ptr[Endpoint]) -> bool:
     request = live_request(send)
     barrier()
     command = request.command
+    if (command >> 24) != Op.SEND_INLINE:
+        return False  # most requests are receives
+    barrier()  # what follows is read only now
     length = request.length
     peer = u32(request.peer)
-    # What must be zero is or-ed together: on the Lanai a test costs as much as three such
-    # operations.
-    if ((command >> 24) ^ Op.SEND_INLINE) | send.state != 0:
-        return False
     if length > nic.short_limit:
         return False
     if peer >= nic.ranks:
         return False
     channel = endpoint.channels + peer
     tail = nic.stage_tail
-    if u32(channel.first) | (tail ^ nic.stage_launch) != 0:
+    # What must be zero is or-ed together: on the Lanai a test costs as much as three such
+    # operations.
+    if u32(channel.first) | (tail ^ nic.stage_launch) | send.state != 0:
         return False
     blocks = blocks_for(length)
     block_credit = channel.block_credit

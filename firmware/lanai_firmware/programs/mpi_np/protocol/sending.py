@@ -70,7 +70,7 @@ def send_pieces(channel: Ptr[Channel], send: Ptr[Send], stage: Ptr[Stage], lengt
     rest = length - part
     ready = nic.hdma
     if length != 0:
-        if part == 0 or not allowed(endpoint, first, part) or (rest != 0 and send.pieces[1].length < rest):
+        if not allowed(endpoint, first, part) or (rest != 0 and send.pieces[1].length < rest):
             return False
         if rest != 0 and not allowed(endpoint, second, rest):
             return False
