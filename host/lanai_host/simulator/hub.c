@@ -12,6 +12,7 @@
 #define _GNU_SOURCE
 #endif
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
@@ -30,7 +31,7 @@
 #define RELAX() atomic_signal_fence(memory_order_seq_cst)
 #endif
 
-enum { WHY = 1000, SMALLEST = 6, CLASSES = 40, LARGE = 20 };
+enum { WHY = 1000, SMALLEST = 6, CLASSES = 40, LARGE = 20, PATH = 64 };
 #define FOREVER INT64_MAX
 static const struct timespec NAP_TIME = {0, 50 * 1000 * 1000};
 static const int64_t SHORT = 250 * 1000; /* nanoseconds: a rank whose waits are usually shorter spins */
@@ -81,6 +82,7 @@ struct hub {
     int64_t quiet; /* this process has stated that it posts nothing before */
     int64_t link_begin; /* when its last datagram began to leave */
     int64_t link_free; /* when all that this process has posted has left */
+    char path[PATH];   /* of the file, for large bodies; empty if it is not known */
 };
 typedef struct hub hub;
 
@@ -138,6 +140,11 @@ hub *hub_open(int file, uint64_t size, uint32_t ranks, uint32_t started, uint32_
         head->top = ((char *)(o->writes + count) - (char *)memory + 4095) & ~4095ull;
     }
     return o;
+}
+
+/* Other processes may open the file by this path. */
+void hub_set_path(hub *o, const char *path) {
+    if (strlen(path) < PATH) strcpy(o->path, path);
 }
 
 void hub_close(hub *o) {

@@ -13,9 +13,34 @@ from ..call_site import located
 from ..errors import UserError
 from .protocol import ABORT_TIMEOUT, FOREVER, Op, pack_wait
 from .requests import STOPPED, Stopped
-from .transport import LOOK_TIME, UNREADABLE, Answer, Awaited, PostSink, WaitSink, look_at, native, taken_of
+from .transport import (
+    LARGE,
+    LOOK_TIME,
+    UNREADABLE,
+    Answer,
+    Awaited,
+    Datagram,
+    PostSink,
+    WaitSink,
+    look_at,
+    native,
+    taken_of,
+)
 
 PLACE = struct.Struct("=Q")  # the head of a write
+
+
+def _as_run(head: bytes, body: Body) -> tuple[bytes, int, int, bytearray | None]:
+    """Return a head with what is copied to it of a body, then address and size of the rest, and what that
+    rest lies in if it was copied."""
+    if isinstance(body, Run):
+        return head, body.start, body.size, None
+    if body.size < LARGE:
+        return head + body.read(), 0, 0, None
+    packed = bytearray(body.size)
+    address = reach.address_of(packed)
+    body.pack(0, body.size, address)
+    return head, address, body.size, packed
 
 
 class Connection(Protocol):
@@ -58,6 +83,7 @@ class RankTransport:
             os.close(file)
         if not self._hub:
             raise UserError("cannot map the shared memory for messages; raise `ulimit -v`")
+        self._lib.hub_set_path(self._hub, path.encode())
 
     @property
     def now(self) -> int:
@@ -76,11 +102,7 @@ class RankTransport:
         if client.watchful:
             client.check()
         charged = body.size
-        if isinstance(body, Run):
-            address, size = body.start, charged
-        else:
-            head += body.read()
-            address = size = 0
+        head, address, size, _packed = _as_run(head, body)
         now = client.clock
         posted = self._post(self._hub, self._rank, dest, now, now + quiet, head, len(head), address, size, charged)
         if posted == UNREADABLE:
@@ -112,12 +134,7 @@ class RankTransport:
         client = self._client
         if client.watchful:
             client.check()
-        head = PLACE.pack(place)
-        if isinstance(body, Run):
-            address, size = body.start, body.size
-        else:
-            head += body.read()
-            address = size = 0
+        head, address, size, _packed = _as_run(PLACE.pack(place), body)
         settled = self._settled
         written = self._write(self._hub, self._rank, dest, client.clock, head, len(head), address, size, settled)
         if written == UNREADABLE:
@@ -126,7 +143,7 @@ class RankTransport:
             raise UserError(f"no shared memory is left for a write of {body.size} bytes")
         return int(settled[0])
 
-    def collect(self, why: Wait | None, until: int = FOREVER) -> list[tuple[int, bytes]]:
+    def collect(self, why: Wait | None, until: int = FOREVER) -> list[tuple[int, Datagram]]:
         """All datagrams that have arrived. With a reason, waits for one, at most `until`."""
         client = self._client
         before = client.clock
@@ -145,7 +162,7 @@ class RankTransport:
             self.wait_sink(why, before)
         return datagrams
 
-    def go_on(self, now: int, why: Wait | None) -> list[tuple[int, bytes]]:
+    def go_on(self, now: int, why: Wait | None) -> list[tuple[int, Datagram]]:
         """The rest of `collect`, once a wait or look has been begun that has answered `now`."""
         client = self._client
         client.clock = now if now >= 0 else self._wait_on(now, why)
@@ -168,7 +185,7 @@ class RankTransport:
 
     def receive(
         self, source: int, match: bytes, head: int, address: int, room: int, why: Callable[[], Wait]
-    ) -> list[tuple[int, bytes]]:
+    ) -> list[tuple[int, Datagram]]:
         """As `collect` with a reason. But if the first datagram is from `source` (any: -1), begins
         with `match`, and has at most `room` bytes after its `head` bytes, these are copied to
         `address`, and `delivery` describes that datagram, which is not in the list."""
@@ -202,7 +219,7 @@ class RankTransport:
         found: bytes = self._unpack(self.delivery.head, size)
         return found
 
-    def _collected(self) -> list[tuple[int, bytes]]:
+    def _collected(self) -> list[tuple[int, Datagram]]:
         """All datagrams that have arrived."""
         return taken_of(self._ffi, self._lib, self._hub, self._rank)
 

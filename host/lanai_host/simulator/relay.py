@@ -6,6 +6,7 @@ received must be kept by a process that lives on. The simulator serves the same 
 each rank, so times are the same.
 """
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from ..body import NOTHING, Body
@@ -76,7 +77,7 @@ class RelayedTransport:
         return self._client.call(Op.COLLECT, COLLECT.pack(Collect(awaited), why))
 
 
-def pack_relayed(datagrams: list[tuple[int, bytes]]) -> bytes:
+def pack_relayed(datagrams: Sequence[tuple[int, bytes | memoryview]]) -> bytes:
     """The answer to COLLECT."""
     return b"".join([RELAYED.pack(Relayed(source, len(text)), text) for source, text in datagrams])
 

@@ -1,5 +1,26 @@
 /* Datagrams: posted, taken, and received straight into the program's memory. */
 
+/* Copies a large body to the shared memory as a write to its file: the system need not clear the pages before, nor map
+   them one by one. Returns 1, 0 if the body cannot be read, or -1 if the file cannot be written. */
+static int write_body(hub *o, const char *to, uintptr_t body, uint64_t size) {
+    int file = open(o->path, O_RDWR | O_CLOEXEC), answer = file < 0 ? -1 : 1;
+    for (uint64_t done = 0; answer > 0 && done < size;) {
+        ssize_t written = pwrite(file, (const char *)body + done, size - done, to - (char *)o->head + (off_t)done);
+        if (written > 0)
+            done += (uint64_t)written;
+        else if (!written || errno != EINTR)
+            answer = written < 0 && errno == EFAULT ? 0 : -1;
+    }
+    if (file >= 0) close(file);
+    return answer;
+}
+
+/* Copies a body to the shared memory. False if not all of it can be read. */
+static int copy_body(hub *o, char *to, uintptr_t body, uint64_t size) {
+    int written = size >> LARGE && *o->path ? write_body(o, to, body, size) : -1;
+    return written < 0 ? guard_copy((uintptr_t)to, body, size) : written;
+}
+
 /* A datagram of rank `from` leaves at its time `clock`. The rank posts nothing more before `*quiet` (if it does, that
    counts as posted then). NULL if the shared memory is full (`*failed` is 0) or the body cannot be read (-1). */
 static datagram *leave(hub *o, uint32_t from, int64_t *clock, int64_t *quiet, const char *head, uint32_t head_size,
@@ -17,7 +38,7 @@ static datagram *leave(hub *o, uint32_t from, int64_t *clock, int64_t *quiet, co
     *failed = 0;
     if (!l) return NULL;
     memcpy(l->bytes, head, head_size);
-    if (!guard_copy((uintptr_t)l->bytes + head_size, body, body_size)) {
+    if (!copy_body(o, l->bytes + head_size, body, body_size)) {
         take_lock(o);
         free_datagram(o, l);
         drop_lock(o);
@@ -116,6 +137,13 @@ datagram *hub_take(hub *o, uint32_t rank, datagram *done) {
     }
     drop_lock(o);
     return l;
+}
+
+/* Frees a datagram that was taken. */
+void hub_give_back(hub *o, datagram *done) {
+    take_lock(o);
+    free_datagram(o, done);
+    drop_lock(o);
 }
 
 /* As `hub_wait` for a DATAGRAM. If the first datagram is from rank `from` (any: -1), begins with `match`, and has at

@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ typedef struct {
 } put_state;
 hub *hub_open(int file, uint64_t size, uint32_t ranks, uint32_t started, uint32_t processors, int64_t latency,
               int64_t byte_time, int64_t limit);
+void hub_set_path(hub *, const char *path);
 void hub_close(hub *);
 int hub_post(hub *, uint32_t from, uint32_t to, int64_t clock, int64_t quiet, const char *head, uint32_t head_size,
              uintptr_t body, uint64_t body_size, uint64_t charged);
@@ -46,6 +47,7 @@ void hub_unshare(hub *);
 int64_t hub_receive(hub *, uint32_t rank, int64_t clock, int64_t from, const char *match, uint32_t match_size,
                     uint32_t head_size, uintptr_t to, uint64_t room, delivery *result);
 datagram *hub_take(hub *, uint32_t rank, datagram *done);
+void hub_give_back(hub *, datagram *done);
 void hub_join(hub *, uint32_t rank, int64_t clock);
 void hub_leave(hub *, uint32_t rank);
 void hub_stop(hub *);
@@ -111,6 +113,9 @@ UNREADABLE = -1  # answer of hub_post and hub_write: the body cannot be read
 LARGEST, SMALLEST = 1 << 38, 1 << 28  # bytes of the shared file; only what datagrams use takes memory
 LOOK_TIME = 10_000  # picoseconds that a look takes, so that time passes for a free host that only looks
 
+LARGE = 1 << 20  # bytes of a datagram that is not copied more often than it must be
+
+Datagram = bytes | memoryview
 WaitSink = Callable[[Wait | None, int], None]  # why a rank collected datagrams (None: a look), its clock before
 PostSink = Callable[[int, int], None]  # when a datagram began to leave, when it arrives
 
@@ -154,7 +159,7 @@ class ServedRank:
         """The rank's time once its wait is over; else an `Answer`."""
         return int(self._lib.hub_look_at_wait(self._hub, self._rank))
 
-    def take(self) -> list[tuple[int, bytes]]:
+    def take(self) -> list[tuple[int, Datagram]]:
         """(source, datagram) of all that have arrived."""
         return taken_of(self._ffi, self._lib, self._hub, self._rank)
 
@@ -254,15 +259,26 @@ def memory_available() -> int:
     return LARGEST
 
 
-def taken_of(ffi: Any, lib: Any, hub: Any, rank: int) -> list[tuple[int, bytes]]:
-    """(source, datagram) of all that has come to the rank."""
-    take, unpack = lib.hub_take, ffi.unpack
-    datagrams = []
-    datagram = take(hub, rank, ffi.NULL)
+def taken_of(ffi: Any, lib: Any, hub: Any, rank: int) -> list[tuple[int, Datagram]]:
+    """Return (source, datagram) of all that has come to the rank. A large one stays in the shared memory
+    until nothing refers to it any more."""
+    take, unpack, null = lib.hub_take, ffi.unpack, ffi.NULL
+    datagrams: list[tuple[int, Datagram]] = []
+    datagram = take(hub, rank, null)
     while datagram:
-        datagrams.append((datagram.source, unpack(datagram.bytes, datagram.size)))
-        datagram = take(hub, rank, datagram)
+        size = datagram.size
+        if size < LARGE:
+            datagrams.append((datagram.source, unpack(datagram.bytes, size)))
+            datagram = take(hub, rank, datagram)
+        else:
+            held = ffi.gc(ffi.cast("char *", datagram.bytes), partial(_give_back, lib, hub, datagram))
+            datagrams.append((datagram.source, memoryview(ffi.buffer(held, size))))
+            datagram = take(hub, rank, null)
     return datagrams
+
+
+def _give_back(lib: Any, hub: Any, datagram: Any, _: Any) -> None:
+    lib.hub_give_back(hub, datagram)
 
 
 def look_at(ffi: Any, lib: Any, hub: Any, rank: int) -> RankState:

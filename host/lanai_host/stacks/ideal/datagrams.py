@@ -7,6 +7,8 @@ from ...body import Body
 from ...bus.base import Wait
 from ...errors import DeadlockError
 
+Datagram = bytes | memoryview  # a large one stays where it lies until it is taken
+
 
 class Transport(Protocol):
     """How the device's messages travel: in order between two processes, each piece whole."""
@@ -22,7 +24,7 @@ class Transport(Protocol):
         """Send one datagram, copied from where it lies; never blocks. Delivery may wait for the
         next `collect`."""
 
-    def collect(self, why: Wait | None) -> list[tuple[int, bytes]]:
+    def collect(self, why: Wait | None) -> list[tuple[int, Datagram]]:
         """(source, datagram) of all that has arrived; with `why`, blocks until there is at least
         one."""
 
@@ -53,7 +55,7 @@ class Solo:
     def post(self, dest: int, head: bytes, body: Body) -> None:
         raise ValueError(f"process 0 is alone; there is no rank {dest}")
 
-    def collect(self, why: Wait | None) -> list[tuple[int, bytes]]:
+    def collect(self, why: Wait | None) -> list[tuple[int, Datagram]]:
         if why is not None:
             raise DeadlockError(f"deadlock: {why.call} waits for a message that no rank can send ({why.note})")
         return []

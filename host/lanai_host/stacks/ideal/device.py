@@ -19,13 +19,13 @@ from ...host_model.matcher import Matcher
 from ...host_model.meter import Meter
 from ...operation import DeviceError, ErrorKind, Operation
 from ...remote import Writes
-from .datagrams import HEAD, HEADER, MESSAGE, RETRACT, RETRACTED, SYNCHRONOUS, TAKEN, Transport
+from .datagrams import HEAD, HEADER, MESSAGE, RETRACT, RETRACTED, SYNCHRONOUS, TAKEN, Datagram, Transport
 
 _WAITING = SendMode.SYNCHRONOUS  # looking a member up in an enum class costs as much as a dictionary of its own
 
 LONG = 1 << 16  # bytes of a body that is not copied more often than it must be
 
-Collect = Callable[[Wait | None], list[tuple[int, bytes]]]  # as `Transport.collect`
+Collect = Callable[[Wait | None], list[tuple[int, Datagram]]]  # as `Transport.collect`
 
 
 class _Send(Operation):
@@ -59,7 +59,7 @@ class _Message:
     __slots__ = ("context", "datagram", "length", "order", "serial", "source", "synchronous", "tag")
 
     def __init__(
-        self, source: int, tag: int, context: int, datagram: bytes | bytearray, synchronous: bool, serial: int
+        self, source: int, tag: int, context: int, datagram: Datagram | bytearray, synchronous: bool, serial: int
     ) -> None:
         self.source, self.tag, self.context, self.datagram = source, tag, context, datagram
         self.length = len(datagram) - HEAD
@@ -223,7 +223,7 @@ class IdealDevice(Device):
         for source, datagram in self._collect(why):
             self.arrive(source, datagram)
 
-    def arrive(self, source: int, datagram: bytes | bytearray) -> None:
+    def arrive(self, source: int, datagram: Datagram | bytearray) -> None:
         kind, context, tag, serial = HEADER.unpack_from(datagram)
         if kind <= SYNCHRONOUS:
             operation = self.matcher.meet(source, tag, context)
@@ -258,7 +258,7 @@ class IdealDevice(Device):
         if message.synchronous:
             self._transmit(message.source, HEADER.pack(TAKEN, 0, 0, message.serial))
 
-    def _deliver(self, source: int, tag: int, datagram: bytes | bytearray, operation: operations.Receive) -> None:
+    def _deliver(self, source: int, tag: int, datagram: Datagram | bytearray, operation: operations.Receive) -> None:
         length = len(datagram) - HEAD
         try:
             body = bytes(datagram[HEAD:]) if length < LONG else memoryview(datagram)[HEAD:]

@@ -12,7 +12,7 @@ from ...bus.base import BusError, Wait
 from ...config import HostCost, HostCosts
 from ...host_model.operations import Receive
 from ...operation import ANY_TAG, Operation
-from .datagrams import HEAD, HEADER, MESSAGE, Transport
+from .datagrams import HEAD, HEADER, MESSAGE, Datagram, Transport
 from .device import IdealDevice
 
 _KIND_AND_CONTEXT = 3  # bytes of a head
@@ -29,7 +29,7 @@ class FastTransport(Transport, Protocol):
 
     def receive(
         self, source: int, match: bytes, head: int, address: int, room: int, why: Callable[[], Wait]
-    ) -> list[tuple[int, bytes]]: ...
+    ) -> list[tuple[int, Datagram]]: ...
 
 
 class IdealFastPath:

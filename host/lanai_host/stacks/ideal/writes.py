@@ -10,6 +10,7 @@ from ...bus.base import BusError, Wait
 from ...operation import DeviceError, ErrorKind, Operation
 from ...remote import Segment, Writes
 from ...simulator.protocol import FOREVER
+from .datagrams import Datagram
 
 
 class SharedMemory(Protocol):
@@ -24,7 +25,7 @@ class SharedMemory(Protocol):
 
     def write(self, dest: int, place: int, body: Body) -> int: ...
 
-    def collect(self, why: Wait | None, until: int = FOREVER) -> list[tuple[int, bytes]]: ...
+    def collect(self, why: Wait | None, until: int = FOREVER) -> list[tuple[int, Datagram]]: ...
 
 
 class _Settling(Operation):
@@ -89,7 +90,7 @@ class IdealWrites(Writes):
         """Something that `settle` has returned is not done."""
         return bool(self._settling)
 
-    def collect(self, why: Wait | None) -> list[tuple[int, bytes]]:
+    def collect(self, why: Wait | None) -> list[tuple[int, Datagram]]:
         """As the transport has it; but a wait lasts no longer than until something settles."""
         transport, settling = self._transport, self._settling
         if not settling:
