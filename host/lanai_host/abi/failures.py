@@ -17,12 +17,7 @@ from .tables import BadHandle, NullPointer
 
 ENV_TRACEBACK = "LANAI_TRACEBACK"  # set: internal errors come with their Python traceback
 
-EARLY_ERRORS = ErrorTable()  # error classes may be added before MPI_Init
-
-
-def errors() -> ErrorTable:
-    """The table of this process's codes."""
-    return EARLY_ERRORS if abi.phase is Phase.BEFORE else abi.world.errors
+ERRORS = ErrorTable()  # of this process: error classes may be added before MPI_Init
 
 
 def outside(name: str) -> int:
@@ -58,7 +53,7 @@ def failed(name: str, error: Exception, find_place: places.Find | None = None, *
     told = _as_mpi_error(name, error)
     if abi.phase is Phase.BEFORE:
         print(f"lanai: error: {told}", file=sys.stderr, flush=True)
-        return abi.code_out(EARLY_ERRORS.encode(told))
+        return abi.code_out(ERRORS.encode(told))
     place = told.place
     if place is None and find_place is not None:
         place = find_place(*arguments)
@@ -74,7 +69,7 @@ def tool_failed(name: str, error: Exception) -> int:
     if isinstance(error, ToolError):
         code: int = abi.constants[f"MPI_T_ERR_{error.args[0]}"]
         return code
-    return abi.code_out(errors().encode(_as_mpi_error(name, error)))
+    return abi.code_out(ERRORS.encode(_as_mpi_error(name, error)))
 
 
 def _as_mpi_error(name: str, error: Exception) -> MpiError:

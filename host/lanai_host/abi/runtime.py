@@ -161,7 +161,7 @@ class Process:
         manager = None if client is None else RunManager(client, device)
         start = None if client is None else client.start()
         world = World(device, self.end, self.foreign, tick, client is not None, manager, start)
-        world.errors = failures.EARLY_ERRORS
+        world.errors = failures.ERRORS
         if os.environ.get(ENV_RACES):
             world.process.races = Watch(self._report_race, _place)
         world.call_site = _site

@@ -93,7 +93,8 @@ class HandleTable(dict[int, Any]):
     def remove(self, handle: int) -> None:
         """The program has freed the handle."""
         del self[handle]
-        self._sites.pop(handle, None)
+        if self._sites:
+            self._sites.pop(handle, None)
         self._resting.append(handle)
 
     def is_predefined(self, value: Any) -> bool:
@@ -143,17 +144,21 @@ class TwoWayTable(HandleTable):
 
     def new(self, value: Any) -> int:
         handle = super().new(value)
-        self._handles.setdefault(value, []).append(handle)
+        handles = self._handles.get(value)
+        if handles is None:
+            self._handles[value] = [handle]
+        else:
+            handles.append(handle)
         return handle
 
     def remove(self, handle: int) -> None:
         value = self[handle]
         super().remove(handle)
         handles = self._handles.get(value, [])
-        if handle in handles:
+        if handles == [handle]:
+            del self._handles[value]
+        elif handle in handles:
             handles.remove(handle)
-            if not handles:
-                del self._handles[value]
 
     def handle_of(self, value: Any) -> int:
         fixed = self._predefined.get(value)

@@ -132,10 +132,24 @@ def _long(numbers: ContextNumbers, members: _Members) -> Agreement:
         if number is not None and (yield from _reserve(numbers, members, number)):
             return number
         if number is None and quiet:
-            raise MpiError(
-                ErrorClass.OTHER,
-                f"{members.link.call}: all {LIMIT} context numbers are in use; free communicators that are not needed",
-            )
+            raise _none_left(members.link.call)
+
+
+def take_alone(numbers: ContextNumbers, call: str) -> int:
+    """Take a free number for a communicator of this process alone."""
+    number = numbers.lowest()
+    if number is None:
+        gc.collect()  # communicators that were freed may be parts of circles
+        number = numbers.lowest()
+    if number is None:
+        raise _none_left(call)
+    numbers.take(number)
+    return number
+
+
+def _none_left(call: str) -> MpiError:
+    text = f"{call}: all {LIMIT} context numbers are in use; free communicators that are not needed"
+    return MpiError(ErrorClass.OTHER, text)
 
 
 def _propose(

@@ -72,6 +72,47 @@ class Communicator:
     the context of its messages.
     """
 
+    __slots__ = (
+        "__weakref__",
+        "_holds_number",
+        "_kind",
+        "attributes",
+        "background_sequence",
+        "chose_errhandler",
+        "collective_context",
+        "context",
+        "creation_context",
+        "device",
+        "errhandler",
+        "fast_path",
+        "final_context",
+        "freed",
+        "group",
+        "info",
+        "is_inter",
+        "local",
+        "lock",
+        "name",
+        "number",
+        "origin",
+        "partitioned_context",
+        "partitioned_sends",
+        "partitions_context",
+        "predefined",
+        "process",
+        "progress",
+        "rank",
+        "remote_group",
+        "remote_size",
+        "route",
+        "send_buffer",
+        "sequence",
+        "session",
+        "size",
+        "tag_ub",
+        "topology",
+    )
+
     def __init__(
         self,
         process: ProcessState,
@@ -80,6 +121,7 @@ class Communicator:
         remote_group: Group | None = None,
         kind: int = POINT_TO_POINT,
         name: str = "",
+        info: Info | None = None,
     ) -> None:
         self._holds_number = False
         self.process = process
@@ -104,7 +146,7 @@ class Communicator:
         self.errhandler: Errhandler = ERRORS_ARE_FATAL
         self.chose_errhandler = False  # the program has set it
         self.attributes = Attributes()
-        self.info = Info(HINTS.items())
+        self.info = Info(HINTS) if info is None else info
         self.topology: Topology | None = None
         self.send_buffer: SendBuffer | None = None
         self.session: Any = None  # that it was made from, directly or not

@@ -8,6 +8,7 @@ CONTEXTS = 6
 POINT_TO_POINT, COLLECTIVE, CREATION, LOCAL, PARTITIONED, PARTITIONS = range(CONTEXTS)
 FINAL = LOCAL  # MPI_Finalize on an intra-communicator, which has no local group beside its own
 
+WORD = (1 << 64) - 1
 LIMIT = SERVICE_CONTEXT // CONTEXTS  # numbers
 
 # Contexts that belong to no communicator: groups that become connected; the ends of a socket that
@@ -29,7 +30,7 @@ class ContextNumbers:
 
     def take(self, number: int) -> None:
         """A communicator has this number from now on."""
-        self.free &= ~(1 << number)
+        self.free ^= self.free & 1 << number
 
     def release(self, number: int) -> None:
         """The communicator has gone and nothing is under way on it."""
@@ -37,6 +38,12 @@ class ContextNumbers:
 
     def is_free(self, number: int) -> bool:
         return bool(self.free >> number & 1)
+
+    def lowest(self) -> int | None:
+        """Return the lowest free number that is not offered, or None."""
+        free = self.free & ~self.offered if self.offered else self.free
+        first = free & WORD or free  # a short mask, if that is enough
+        return (first & -first).bit_length() - 1 if first else None
 
     def available(self) -> int:
         """The free numbers that are not offered."""

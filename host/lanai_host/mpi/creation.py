@@ -2,13 +2,14 @@
 
 import zlib
 
-from .agreement import agree
+from .agreement import agree, take_alone
 from .arguments import check_tag
 from .collectives.barrier import barrier
 from .collectives.calls import launch, run
 from .collectives.link import Link
 from .collectives.schedule import Steps
-from .communicator import Communicator, hints
+from .collectives.tags import CREATION, next_tag
+from .communicator import CALL, Communicator, hints
 from .constants import SPLIT_BY_NEIGHBORHOOD, UNDEFINED, SplitType
 from .errhandler import Errhandler
 from .errors import ErrorClass, MpiError
@@ -42,17 +43,29 @@ def iduplicate_with_info(comm: Communicator, info: Info | None) -> tuple[Communi
 
 
 def _duplicate(comm: Communicator, call: str, info: Info) -> Communicator:
-    made, request = _iduplicate(comm, call, info, background=False)
-    request.wait()
+    if comm.size > 1 or comm.is_inter:
+        made, request = _iduplicate(comm, call, info, background=False)
+        request.wait()
+        return made
+    made = _copy(comm, info)
+    next_tag(comm, CREATION, background=False)
+    with comm.lock:
+        comm.device.charge(CALL)
+        made.number_agreed(take_alone(comm.process.numbers, call), call)
+    return made
+
+
+def _copy(comm: Communicator, info: Info) -> Communicator:
+    """A duplicate that still needs its context number."""
+    attributes = comm.attributes.copy_to(comm)
+    made = make(comm, comm.group, comm.remote_group if comm.is_inter else None, info)
+    made.attributes = attributes
+    made.topology = comm.topology
     return made
 
 
 def _iduplicate(comm: Communicator, call: str, info: Info, background: bool = True) -> tuple[Communicator, Request]:
-    attributes = comm.attributes.copy_to(comm)
-    made = make(comm, comm.group, comm.remote_group if comm.is_inter else None)
-    made.attributes = attributes
-    made.topology = comm.topology
-    made.info = info
+    made = _copy(comm, info)
     link = creation_link(comm, call, background)
 
     def steps() -> Steps:

@@ -229,29 +229,26 @@ class ErrorTable:
         """The attribute MPI_LASTUSEDCODE."""
         return self._last
 
-    def _add(self) -> int:
-        self._last += 1
-        self._added[self._last] = ""
-        return self._last
-
     def add_class(self) -> int:
         """MPI_Add_error_class."""
-        return self._add()
+        self._last = added = self._last + 1
+        self._added[added] = ""
+        return added
 
     def add_code(self, error_class: int) -> int:
         """MPI_Add_error_code."""
         added = error_class in self._added and error_class not in self._class_of
         if not added and error_class not in MEANINGS:
-            raise MpiError(ErrorClass.ARG, f"MPI_Add_error_code: errorclass is {error_class}, which is no error class")
-        code = self._add()
+            text = f"MPI_Add_error_code: errorclass is {error_class}, which is not an error class"
+            raise MpiError(ErrorClass.ARG, text)
+        code = self.add_class()
         self._class_of[code] = error_class
         self._codes_of[error_class] += 1
         return code
 
     def add_string(self, code: int, text: str, call: str = "MPI_Add_error_string") -> None:
         """MPI_Add_error_string."""
-        length = byte_length(text)
-        if length >= MAX_ERROR_STRING:
+        if 4 * len(text) >= MAX_ERROR_STRING and (length := byte_length(text)) >= MAX_ERROR_STRING:
             raise MpiError(ErrorClass.ARG, f"{call}: string has {length} bytes; at most {MAX_ERROR_STRING - 1} fit")
         if code not in self._added:
             raise MpiError(ErrorClass.ARG, f"{call}: errorcode is {code}, which the program did not add")

@@ -1,6 +1,6 @@
 """Info objects: ordered string pairs that carry hints."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from .constants import MAX_INFO_KEY, MAX_INFO_VALUE
 from .errors import ErrorClass, MpiError
@@ -19,7 +19,7 @@ def _checked_key(call: str, key: str) -> str:
 class Info:
     """MPI_Info. Keys keep the order in which they were set first."""
 
-    def __init__(self, pairs: Iterable[tuple[str, str]] = ()) -> None:
+    def __init__(self, pairs: Mapping[str, str] | Iterable[tuple[str, str]] = ()) -> None:
         self._pairs: dict[str, str] = dict(pairs)
         self._keys: list[str] | None = None  # in order, once they were asked for by number
 
@@ -60,7 +60,7 @@ class Info:
 
     def duplicate(self) -> "Info":
         """MPI_Info_dup."""
-        return Info(self._pairs.items())
+        return Info(self._pairs)
 
     def pairs(self) -> list[tuple[str, str]]:
         """All pairs in order."""

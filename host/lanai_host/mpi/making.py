@@ -17,15 +17,16 @@ from .communicator import Communicator
 from .constants import IN_PLACE, UNDEFINED
 from .datatypes import BYTE
 from .group import Group
+from .info import Info
 
 Found = Generator[Iterable[Operation], None, tuple[Group, Group | None] | None]
 Rows = list[tuple[list[int], int]]  # each member's numbers, with its world rank
 
 
-def make(comm: Communicator, group: Group, remote: Group | None) -> Communicator:
+def make(comm: Communicator, group: Group, remote: Group | None, info: Info | None = None) -> Communicator:
     """A communicator that still needs its context number, and inherits the error handler of
     `comm`."""
-    made = Communicator(comm.process, 0, group, remote)
+    made = Communicator(comm.process, 0, group, remote, info=info)
     made.errhandler = comm.errhandler
     made.session = comm.session
     comm.process.communicators.add(made)

@@ -12,7 +12,7 @@ from ...mpi.info import Info
 from .. import runtime
 from ..binding import always, anywhere, bind, binding
 from ..context import Phase, abi
-from ..failures import errors
+from ..failures import ERRORS
 
 # Beginning and end
 
@@ -215,11 +215,11 @@ bind("MPI_Comm_iflush_buffer", buffered.iflush, "comm")
 # Error classes and codes
 
 
-bind("MPI_Error_class", lambda errorcode: errors().error_class(errorcode), always=True)
-bind("MPI_Error_string", lambda errorcode: errors().text(errorcode), always=True)
-bind("MPI_Add_error_class", lambda: errors().add_class(), always=True)
-bind("MPI_Add_error_code", lambda errorclass: errors().add_code(errorclass), always=True)
-bind("MPI_Add_error_string", lambda errorcode, string: errors().add_string(errorcode, string), always=True)
-bind("MPI_Remove_error_class", lambda errorclass: errors().remove_class(errorclass), always=True)
-bind("MPI_Remove_error_code", lambda errorcode: errors().remove_code(errorcode), always=True)
-bind("MPI_Remove_error_string", lambda errorcode: errors().remove_string(errorcode), always=True)
+bind("MPI_Error_class", ERRORS.error_class, "errorcode", always=True)
+bind("MPI_Error_string", ERRORS.text, "errorcode", always=True)
+bind("MPI_Add_error_class", ERRORS.add_class, always=True)
+bind("MPI_Add_error_code", ERRORS.add_code, "errorclass", always=True)
+bind("MPI_Add_error_string", ERRORS.add_string, "errorcode string", always=True)
+bind("MPI_Remove_error_class", ERRORS.remove_class, "errorclass", always=True)
+bind("MPI_Remove_error_code", ERRORS.remove_code, "errorcode", always=True)
+bind("MPI_Remove_error_string", ERRORS.remove_string, "errorcode", always=True)

@@ -13,7 +13,7 @@ from ...mpi.op import Op
 from .. import callbacks
 from ..binding import bind, binding
 from ..context import abi
-from ..failures import errors
+from ..failures import ERRORS
 from . import attributes
 from .operations import UserFunction, of_cxx
 
@@ -97,6 +97,6 @@ def MPII_Errhandler_set_cxx(errhandler: Errhandler, call_function: int) -> None:
 
 
 # Older names of the calls that remove what the program added.
-bind("MPIX_Delete_error_class", lambda errorclass: errors().remove_class(errorclass), always=True)
-bind("MPIX_Delete_error_code", lambda errorcode: errors().remove_code(errorcode), always=True)
-bind("MPIX_Delete_error_string", lambda errorcode: errors().remove_string(errorcode), always=True)
+bind("MPIX_Delete_error_class", ERRORS.remove_class, "errorclass", always=True)
+bind("MPIX_Delete_error_code", ERRORS.remove_code, "errorcode", always=True)
+bind("MPIX_Delete_error_string", ERRORS.remove_string, "errorcode", always=True)
