@@ -7,13 +7,10 @@ another until `settle`.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum, Flag, auto
-from typing import NamedTuple
 
 from .body import Body
-from .bus.base import Wait
 from .operation import Operation
 
 TOKEN_BYTES = 32  # at most
@@ -140,77 +137,12 @@ class Remote(ABC):
         None. Its error says what did not arrive."""
 
 
-class PutTarget(NamedTuple):
-    """Memory of a rank's that puts need nothing but bytes for.
-
-    Members:
-        rank, world: the rank's number in the window, and in the world.
-        place: see `Writes.place`; of `size` bytes.
-        unit: bytes of a displacement.
-    """
-
-    rank: int
-    world: int
-    place: int
-    size: int
-    unit: int
-
-
-class NativePuts(ABC):
-    """Puts, and flushes of them, by functions that C calls without Python (`puts.c`).
-
-    From `enter` to `leave` these keep the time of this rank, and Python may not use the device. They
-    do what the device would; where something else is to be done they do nothing, and Python has to.
-    """
-
-    most: int  # targets at a time
-
-    @property
-    @abstractmethod
-    def functions(self) -> tuple[int, ...]:
-        """Addresses: the argument that all have first, then the functions for MPI_Put, MPI_Win_flush,
-        MPI_Win_flush_all, MPI_Win_flush_local and MPI_Win_flush_local_all. Their arguments are those
-        of MPI as 64-bit integers. They return whether they have done it."""
-
-    @property
-    @abstractmethod
-    def calls(self) -> int:
-        """How often they have."""
-
-    @property
-    @abstractmethod
-    def unfinished(self) -> bool:
-        """A flush has begun what `go_on` must end, once the puts are left."""
-
-    @abstractmethod
-    def know(self, handle: int, size: int) -> None:
-        """A datatype without gaps may be used."""
-
-    @abstractmethod
-    def enter(self, window: int, targets: Sequence[PutTarget], whole: bool, single: int) -> bool:
-        """Puts to these targets of a window, whose handle it is, need nothing but bytes. `whole`: nothing
-        is under way to other ranks of the window. `single`: the
-        address of a byte that is not 0 while the process has one thread; 0: only this thread makes
-        such calls. False: not now."""
-
-    @abstractmethod
-    def leave(self) -> None:
-        """Python uses the device again."""
-
-    @abstractmethod
-    def go_on(self, why: Wait, ranks: Iterable[int]) -> list[Operation]:
-        """End the wait or the look that a flush of these ranks has begun, and take what has come. What is
-        to be waited for then: of a look nothing."""
-
-
 class Writes(ABC):
     """Memory that other ranks can write to, all of it allocated here. Ranks are world ranks. No method
     blocks, and the owner's processor has no part in what others write.
 
     Writes to one rank, and what this process sends to it later, take effect in their order.
     """
-
-    native: NativePuts | None = None
 
     @abstractmethod
     def allocate(self, size: int) -> Segment | None:
@@ -232,7 +164,3 @@ class Writes(ABC):
     @abstractmethod
     def settle(self, rank: int) -> Operation:
         """Done when all that this process has written to a rank has taken effect."""
-
-    @abstractmethod
-    def settled(self, rank: int) -> bool:
-        """Whether it has."""

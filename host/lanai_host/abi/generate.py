@@ -12,10 +12,6 @@ from importlib import resources
 from .flavor import Flavor
 from .header import Function, Header
 
-# Functions that a device may do for a while without Python (`native.py`), in the order of their table.
-NATIVE = ("MPI_Put", "MPI_Win_flush", "MPI_Win_flush_all", "MPI_Win_flush_local", "MPI_Win_flush_local_all")
-# Functions that need neither the device nor the time, with their large forms: native code goes on.
-LOCAL = re.compile(r"MPI_(Comm_(rank|size)|Get_address|Initialized|Type_(size|get_(true_)?extent))(_c|_x)?")
 # What the front answers once Python has ended, beyond "success" (mpi4py asks from Py_AtExit).
 _WHEN_DEAD = {"MPI_Initialized": "*flag = 1; ", "MPI_Finalized": "*flag = 1; "}
 
@@ -72,33 +68,7 @@ def table(header: Header, flavor: Flavor) -> tuple[str, list[Function]]:
         f"    {flavor.plain_result(f)} (*{f.name})({', '.join(flavor.plain(p) for p in f.parameters) or 'void'});"
         for f in crossing
     )
-    native = _native_struct(header)
-    return f"{native}\nstruct lanai_table {{\n    const struct lanai_native *native;\n{fields}\n}};", crossing
-
-
-def _native_struct(header: Header) -> str:
-    """What does functions without Python: its state, how Python is told that others follow, and the
-    functions, which return whether they have done it."""
-    fields = ["void *state;", "void (*leave)(void);"]
-    for name in NATIVE:
-        parameters = ["void *", *["int64_t"] * len(header.functions[name].parameters)]
-        fields.append(f"int (*{name})({', '.join(parameters)});")
-    return "\n".join(["struct lanai_native {", *(f"    {field}" for field in fields), "};"])
-
-
-def _natively(function: Function) -> str:
-    """C text to stand before a call of Python: while native code has the device, it does the call or
-    leaves."""
-    if LOCAL.fullmatch(function.name):
-        return ""
-    begin = "const struct lanai_native *native = lanai_table.native;\n    "
-    leave = "native->leave();\n    "
-    name = function.name.removesuffix("_c")
-    if name not in NATIVE:
-        return f"{begin}if (__builtin_expect(native != 0, 0)) {leave}"
-    arguments = ["native->state", *(f"(int64_t)(intptr_t){p.name}" for p in function.parameters)]
-    done = f"if (native->{name}({', '.join(arguments)})) return MPI_SUCCESS;"
-    return f"{begin}if (native) {{\n        {done}\n        {leave}}}\n    "
+    return f"struct lanai_table {{\n{fields}\n}};", crossing
 
 
 def status_struct(header: Header) -> str:
@@ -125,7 +95,7 @@ def _definition(function: Function, flavor: Flavor) -> str:
         enter = f"if (__builtin_expect(lanai_state != READY, 0) && !lanai_enter()) {{ {dead} }}"
         body = (
             f"{_with_shortcut(function, flavor)}{enter}\n    lanai_caller = __builtin_return_address(0);\n    "
-            f"{_natively(function)}{_call(function, flavor)}"
+            f"{_call(function, flavor)}"
         )
     alias = re.sub(rf"\b{function.name}\b", f"P{function.name}", function.declaration, count=1)
     return f'{function.declaration} {{\n    {body}\n}}\n{alias} __attribute__((alias("{function.name}")));\n'
@@ -167,7 +137,7 @@ def bridge(header: Header, flavor: Flavor) -> tuple[str, str]:
         f"    {flavor.plain_result(f)} {f.name}({', '.join(flavor.plain(p) for p in f.parameters) or 'void'});"
         for f in crossing
     )
-    declared = f'{status}\nvoid lanai_fill(void *);\nextern "Python" {{\n    void lanai_leave(void);\n{entries}\n}}'
+    declared = f'{status}\nvoid lanai_fill(void *);\nextern "Python" {{\n{entries}\n}}'
     filled = "\n".join(f"    table->{f.name} = {f.name};" for f in crossing)
     text = f"{struct}\nstatic void lanai_fill(void *at) {{\n    struct lanai_table *table = at;\n{filled}\n}}"
     prototypes = "\n".join(

@@ -38,7 +38,6 @@ from .context import Phase, abi
 from .counting import Counting
 from .flavor import BRIDGE, FLAVORS, INTERFACE
 from .mixture import check_process
-from .native import native
 from .observe import Observer
 from .observed_device import ObservedDevice
 from .simulated_clocks import SimulatedClocks
@@ -80,8 +79,6 @@ def attach(
         define = bridge.ffi.def_extern(name=name, onerror=partial(_escaped, name, prototype[0]))
         define(partial(_first_call, name, prototype, define))
     bridge.lib.lanai_fill(bridge.ffi.cast("void *", table))
-    bridge.ffi.def_extern(name="lanai_leave")(native.leave)
-    native.attach(table, int(bridge.ffi.cast("uintptr_t", bridge.lib.lanai_leave)))
     failures.end_process = process.end
     process.hide = hide
     if not started:
@@ -179,8 +176,6 @@ class Process:
             else:
                 world.clock.only_read = self._hint
         world.meet_parent()
-        if self.observer is None and self.counting is None:
-            native.begin(world)
         if client is not None and has_clocks():
             clocks.begin(SimulatedClocks(world, client, self.observer))
             self.clocks = True
@@ -232,7 +227,6 @@ class Process:
 
     def close(self) -> None:
         """The end of MPI in this process."""
-        native.leave()
         if self.clocks:
             clocks.end(abi.world.process.device.now())
             self.clocks = False
@@ -266,7 +260,6 @@ class Process:
 
     def end(self, code: int, text: str) -> None:
         """Ends the job with this exit code; never returns."""
-        native.leave()
         _flush()
         if self.client is not None and abi.phase is not Phase.AFTER:
             self.client.abort(code)

@@ -9,7 +9,6 @@ from ..mpi.constants import ThreadLevel
 from ..mpi.timed import Timed
 from ..mpi.world import World
 from ..simulator.client import SimulatorClient
-from .native import native
 from .observe import Observer
 
 
@@ -26,17 +25,14 @@ class SimulatedClocks:
     def read(self) -> int:
         if self._is_foreign():
             return NOT_YOURS
-        native.leave()
         return self._world.clock.read()
 
     def now(self) -> int:
-        native.leave()
         return self._world.process.device.now()
 
     def wait(self, until: int, ready: Callable[[], bool] | None) -> Answer:
         if self._is_foreign():
             return Answer.CANNOT
-        native.leave()
         try:
             with self._noted("sleep"):
                 return self._wait(until, ready)
@@ -54,7 +50,6 @@ class SimulatedClocks:
         return Answer.IS_READY if target.was_ready else Answer.TIME_IS_UP
 
     def leave(self) -> None:
-        native.leave()
         self._client.leave()
 
     @contextmanager

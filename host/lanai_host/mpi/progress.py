@@ -195,13 +195,6 @@ class Progress:
             self.device.progress()
             self._advance()
 
-    def go_on(self, look: Callable[[], list[Operation]]) -> list[Operation]:
-        """The same by `look`, which takes what has come from the device. Returns what that does."""
-        with self.lock:
-            found = look()
-            self._advance()
-        return found
-
     def notify(self) -> None:
         """Something that a thread may wait for has changed outside the device (a generalized
         request ended)."""

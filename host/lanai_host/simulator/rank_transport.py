@@ -3,7 +3,7 @@
 import os
 import struct
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 from .. import real_time
 from ..body import NOTHING, Body, Run
@@ -157,31 +157,13 @@ class RankTransport:
         else:
             self._lib.hub_begin_wait(self._hub, self._rank, client.clock, Awaited.DATAGRAM, until)
             now = self._lib.hub_wait_on(self._hub, self._rank)
-        datagrams = self.go_on(now, why)
-        if self.wait_sink is not None:
-            self.wait_sink(why, before)
-        return datagrams
-
-    def go_on(self, now: int, why: Wait | None) -> list[tuple[int, Datagram]]:
-        """The rest of `collect`, once a wait or look has been begun that has answered `now`."""
-        client = self._client
         client.clock = now if now >= 0 else self._wait_on(now, why)
         if client.watchful:
             client.count_from_now()
-        return self._collected()
-
-    def open_puts(self, call: int, poll: int) -> tuple[Any, Any, Any]:
-        """The native library, its functions, and this rank's state of `puts.c`, for a host whose calls
-        and polls take so many picoseconds."""
-        state = self._lib.puts_open(self._hub, self._rank, call, poll, LOOK_TIME)
-        if not state:
-            raise MemoryError
-        return self._ffi, self._lib, state
-
-    @property
-    def watched(self) -> bool:
-        """Something must be done before each post, or is told of each wait."""
-        return self._client.watchful or self.wait_sink is not None
+        datagrams = self._collected()
+        if self.wait_sink is not None:
+            self.wait_sink(why, before)
+        return datagrams
 
     def receive(
         self, source: int, match: bytes, head: int, address: int, room: int, why: Callable[[], Wait]

@@ -51,7 +51,7 @@ class RelayedTransport:
         """Only the body takes time on the link. Raises BusError if it cannot be read."""
         self._client.post(Op.DATAGRAM, DATAGRAM.pack(Datagram(dest, body.size), head + body.read()))
 
-    def collect(self, why: Wait | None) -> list[tuple[int, bytes]]:
+    def collect(self, why: Wait | None) -> list[tuple[int, bytes | memoryview]]:
         before = self._client.clock
         if why is None:
             self._client.charge(LOOK_TIME)
@@ -79,12 +79,13 @@ class RelayedTransport:
 
 def pack_relayed(datagrams: Sequence[tuple[int, bytes | memoryview]]) -> bytes:
     """The answer to COLLECT."""
-    return b"".join([RELAYED.pack(Relayed(source, len(text)), text) for source, text in datagrams])
+    parts = [(RELAYED.pack(Relayed(source, len(text))), text) for source, text in datagrams]
+    return b"".join(part for pair in parts for part in pair)
 
 
-def unpack_relayed(payload: bytes) -> list[tuple[int, bytes]]:
+def unpack_relayed(payload: bytes) -> list[tuple[int, bytes | memoryview]]:
     """(source, datagram) of each."""
-    datagrams = []
+    datagrams: list[tuple[int, bytes | memoryview]] = []
     place = 0
     while place < len(payload):
         source, size = RELAYED.struct.unpack_from(payload, place)

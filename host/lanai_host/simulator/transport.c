@@ -115,14 +115,6 @@ int hub_write(hub *o, uint32_t from, uint32_t to, int64_t clock, const char *hea
     return 1;
 }
 
-/* Whether a datagram has arrived at the rank's time. */
-int hub_arrived(hub *o, uint32_t rank) {
-    take_lock(o);
-    int arrived = earliest(o, rank)->arrival <= o->rank_states[rank].clock;
-    drop_lock(o);
-    return arrived;
-}
-
 /* The next datagram that has arrived at the rank's time, or NULL. `done`, if not NULL, is one taken before that may be
    freed. */
 datagram *hub_take(hub *o, uint32_t rank, datagram *done) {

@@ -21,11 +21,6 @@ typedef struct { uint32_t state; int64_t clock, wake; uint32_t why_size; char wh
 typedef struct { uint64_t size; uint32_t source; int32_t taken, more; char head[...]; } delivery;
 typedef struct { ...; } queue;
 typedef ... hub;
-typedef struct { int64_t rank, world; uint64_t place; int64_t size, unit; } put_target;
-typedef struct {
-    int64_t clock, owed; put_target targets[...]; uint64_t calls; int unfinished; int64_t answer; int64_t settled[];
-    ...;
-} put_state;
 hub *hub_open(int file, uint64_t size, uint32_t ranks, uint32_t started, uint32_t processors, int64_t latency,
               int64_t byte_time, int64_t limit);
 void hub_set_path(hub *, const char *path);
@@ -57,16 +52,6 @@ void hub_take_back(hub *, uint32_t rank);
 uint32_t hub_missed(hub *);
 void hub_state(hub *, uint32_t rank, rank_state *copy);
 void hub_set_reason(hub *, uint32_t rank, const char *why, uint32_t size);
-put_state *puts_open(hub *, uint32_t rank, int64_t call, int64_t poll, int64_t look);
-void puts_type(put_state *, int64_t handle, int64_t size);
-void puts_enter(put_state *, int64_t clock, int64_t owed, int64_t window, uint32_t count, int whole,
-                uintptr_t single);
-int puts_put(put_state *, int64_t origin, int64_t count, int64_t type, int64_t rank, int64_t displacement,
-             int64_t target_count, int64_t target_type, int64_t window);
-int puts_flush(put_state *, int64_t rank, int64_t window);
-int puts_flush_all(put_state *, int64_t window);
-int puts_flush_local(put_state *, int64_t rank, int64_t window);
-int puts_flush_local_all(put_state *, int64_t window);
 """
 
 
@@ -95,19 +80,11 @@ class Answer(IntEnum):
     STOP = -2
 
 
-class Unfinished(IntEnum):
-    """What a flush by native code has begun that Python has to end: nothing, a look, a wait."""
-
-    NOTHING = 0
-    LOOKS = 1
-    AWAITS = 2
-
-
-HEADER = enums(State, Awaited, Answer, Unfinished)
+HEADER = enums(State, Awaited, Answer)
 # The C files of the transport, each by package and name, in the order in which they are compiled.
 PARTS = (
     reach.GUARD_SOURCE,
-    *((__package__, name) for name in ("real_clock", "hub", "landing", "releasing", "waiting", "transport", "puts")),
+    *((__package__, name) for name in ("real_clock", "hub", "landing", "releasing", "waiting", "transport")),
 )
 UNREADABLE = -1  # answer of hub_post and hub_write: the body cannot be read
 LARGEST, SMALLEST = 1 << 38, 1 << 28  # bytes of the shared file; only what datagrams use takes memory

@@ -2,17 +2,20 @@
 each on its own thread where one must wait."""
 
 import ctypes
+import gc
+import mmap
 import threading
 import time
 
 import pytest
 
 from lanai_host.body import Run, Runs
-from lanai_host.bus.base import Wait
+from lanai_host.bus import reach
+from lanai_host.bus.base import PAGE_SIZE, BusError, Wait
 from lanai_host.errors import UserError
 from lanai_host.simulator.protocol import FOREVER
 from lanai_host.simulator.rank_transport import RankTransport
-from lanai_host.simulator.transport import LOOK_TIME, State, TransportHub
+from lanai_host.simulator.transport import LARGE, LOOK_TIME, State, TransportHub
 
 LATENCY = 1000
 WHY = Wait("MPI_Recv", 1, 7)
@@ -192,6 +195,52 @@ def test_datagrams_of_any_size_arrive_whole_and_their_memory_is_reused():
         while len(got) < len(sent):
             got += [entry for entry in there.collect(WHY) if entry[1] != b"later"]
         assert got == [(0, datagram) for datagram in sent]
+
+
+def test_a_large_datagram_is_not_copied_and_its_memory_is_given_back():
+    ranks = Ranks(2)
+    here, there = ranks.transports
+    text = bytes(range(256)) * (LARGE // 128)
+    halves = body(text[:LARGE]), body(text[LARGE:])
+
+    def allocated():
+        """Where in this process the next block of that size lies, which is given back."""
+        place = there._lib.hub_allocate(there._hub, len(text))
+        there._lib.hub_free(there._hub, place)
+        return there._lib.hub_address(there._hub, place) & -PAGE_SIZE
+
+    for sent in (body(text), Runs([(one.start, one.size) for one in halves])):
+        here.post(1, b"head", sent)
+        here.elapse(10 * LATENCY)
+        here.post(1, b"later")
+        ((source, datagram),) = [entry for entry in there.collect(WHY) if entry[1] != b"later"]
+        assert source == 0
+        assert isinstance(datagram, memoryview)
+        assert datagram == b"head" + text
+        lies = reach.address_of(datagram) & -PAGE_SIZE
+        assert allocated() != lies + PAGE_SIZE
+        del datagram
+        assert allocated() == lies + PAGE_SIZE
+
+
+@pytest.mark.parametrize("path", [True, False], ids=["written", "copied"])
+def test_a_large_body_that_cannot_be_read_is_an_error(path):
+    ranks = Ranks(2)
+    here, there = ranks.transports
+    if not path:
+        here._lib.hub_set_path(here._hub, b"/nowhere/at all")
+    with mmap.mmap(-1, 2 * LARGE + PAGE_SIZE) as memory:
+        start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+        protect = ctypes.CDLL(None).mprotect
+        assert protect(ctypes.c_void_p(start + 2 * LARGE), ctypes.c_size_t(PAGE_SIZE), 0) == 0
+        with pytest.raises(BusError, match="cannot read the send buffer"):
+            here.post(1, b"", Run(start, 2 * LARGE + 1))
+        memory[:4] = b"text"
+        here.post(1, b"", Run(start, 2 * LARGE))
+        here.elapse(10 * LATENCY)
+        here.post(1, b"")
+        assert there.collect(WHY)[0][1][:5] == b"text\0"
+        gc.collect()
 
 
 def test_a_rank_that_only_looks_waits_until_the_others_have_come_as_far():

@@ -12,7 +12,6 @@ from ...mpi.windows import access, sync
 from .. import callbacks
 from ..binding import bind, binding
 from ..context import abi
-from ..native import native
 
 # Making and freeing
 
@@ -95,10 +94,10 @@ bind("MPI_Win_lock", sync.lock, "win lock_type rank assert_")
 bind("MPI_Win_unlock", sync.unlock, "win rank")
 bind("MPI_Win_lock_all", sync.lock_all, "win assert_")
 bind("MPI_Win_unlock_all", sync.unlock_all, "win")
-bind("MPI_Win_flush", native.flush("MPI_Win_flush", sync.flush), "win rank")
-bind("MPI_Win_flush_all", native.flush_all("MPI_Win_flush_all", sync.flush_all), "win")
-bind("MPI_Win_flush_local", native.flush("MPI_Win_flush_local", sync.flush_local), "win rank")
-bind("MPI_Win_flush_local_all", native.flush_all("MPI_Win_flush_local_all", sync.flush_local_all), "win")
+bind("MPI_Win_flush", sync.flush, "win rank")
+bind("MPI_Win_flush_all", sync.flush_all, "win")
+bind("MPI_Win_flush_local", sync.flush_local, "win rank")
+bind("MPI_Win_flush_local_all", sync.flush_local_all, "win")
 bind("MPI_Win_sync", sync.sync, "win")
 
 # Operations
@@ -114,7 +113,7 @@ for _name, _function, _inputs in (
     ("get_accumulate", access.get_accumulate, f"{_ORIGIN} {_RESULT} {_TARGET} op"),
 ):
     _lenient = _name == "get_accumulate"  # with MPI_NO_OP the origin's datatype means nothing
-    bind(f"MPI_{_name.capitalize()}", native.put if _name == "put" else _function, _inputs, lenient=_lenient)
+    bind(f"MPI_{_name.capitalize()}", _function, _inputs, lenient=_lenient)
     bind(f"MPI_R{_name}", access.requested(f"MPI_R{_name}", _function), _inputs, lenient=_lenient)
 
 _ELEMENT = "datatype target_rank target_disp"

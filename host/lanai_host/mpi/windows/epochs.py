@@ -76,10 +76,6 @@ class Epochs:
         elif self.access.position(world) < 0:
             raise self._error(call, f"target_rank is {target}, which is not in the group of MPI_Win_start")
 
-    def holds(self, target: int) -> bool:
-        """A passive epoch is open, in which operations on `target` need no lock that is not there."""
-        return target in self.locks or (self.all and (not self.checked or target in self.reached))
-
     def request(self, call: str) -> None:
         """Operations that return requests are for passive epochs."""
         if self.passive() is None:

@@ -65,11 +65,6 @@ class Peer:
         self.next_slot = 0
         self.told = 0  # completes counted by MPI_Win_wait
 
-    @property
-    def still(self) -> bool:
-        """Nothing that was sent has to be waited for."""
-        return self.applied and not self.sends and not self.replies
-
 
 class Sender:
     """All methods are called under the lock of `Progress`, and none blocks."""

@@ -4,15 +4,14 @@ need nothing of the target, and all else goes by messages.
 A message that follows a put takes effect after it, so both ways keep one order.
 """
 
-from collections.abc import Container, Iterable, Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from ...body import Run
 from ...bus.base import Wait
 from ...operation import Operation
-from ...remote import NativePuts, PutTarget, Segment, Writes
+from ...remote import Segment, Writes
 from ..collectives import allgather
 from ..collectives.calls import run_for
 from ..collectives.parts import Part
@@ -25,7 +24,6 @@ from .sender import Peer
 from .service import Service
 from .target import Target
 from .way import Buffer, Pending, Place, Transfer
-from .window import Window
 
 MOST_RUNS = 64  # pieces of a target that are put one by one
 PLACE = 8  # bytes
@@ -78,21 +76,6 @@ class Written(Messages):
         else:
             self._progress.poll()  # as the other way does
 
-    def go_on(self, call: str, rank: int | None, native: NativePuts) -> None:
-        """End a flush, of all ranks if it is None, that native code has begun."""
-        why = self._why(call, rank, "operations")
-        peers = self._peers if rank is None else [self._peers[rank]]
-        settling = self._progress.go_on(partial(native.go_on, why, [peer.world for peer in peers]))
-        self._progress.wait(Pending(why, settling))
-
-    def bare(self, rank: int) -> int:
-        """The place of a rank's memory, if puts there need no messages and none are under way; else 0."""
-        return self._places[rank] if rank != self._me and self._peers[rank].still else 0
-
-    def still(self, but: Container[int]) -> bool:
-        """Nothing is under way to other ranks than these, and no messages to them."""
-        return all(peer.still and (peer.rank in but or self._writes.settled(peer.world)) for peer in self._peers)
-
     def _landing(self, peers: Iterable[Peer]) -> list[Operation]:
         with self._progress.lock:
             return [self._writes.settle(peer.world) for peer in peers]
@@ -114,15 +97,3 @@ def connect_writes(
     every = Part(table.__array_interface__["data"][0], PLACE, BYTE)
     run_for(communicator, call, allgather, Part(own.address, PLACE, BYTE), every)
     return Written(communicator, target, service, name, writes, table.tolist())
-
-
-def bare_target(window: Window, rank: int) -> PutTarget | None:
-    """A target, if the device alone can do puts to it and flushes of these in the epoch that is
-    open."""
-    way = window.way
-    if not isinstance(way, Written) or rank < 0 or not window.epochs.holds(rank):
-        return None
-    place = way.bare(rank)
-    if not place:
-        return None
-    return PutTarget(rank, window.communicator.route[rank], place, window.sizes[rank], window.units[rank])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from lanai_hdl import ranges
 from lanai_hdl.config import lanai41
 
-from ...config import SECOND
+from ...kernel_costs import SECOND
 
 BYTE_TIME = SECOND // (1000 * lanai41().link_kbytes)  # of the link of 1999: what its NIC and driver add is then seen
 

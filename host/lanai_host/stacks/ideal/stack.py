@@ -29,7 +29,6 @@ class IdealStack(Stack):
     def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
         from .device import IdealDevice
         from .fast_path import IdealFastPath
-        from .puts import IdealPuts
         from .writes import IdealWrites
 
         if client.transport is None:
@@ -37,9 +36,7 @@ class IdealStack(Stack):
         device = IdealDevice(client.rank, client.size, client.transport, costs)
         if isinstance(client.transport, RankTransport):
             device.fast_path = IdealFastPath(device, client.transport, costs)
-            puts = IdealPuts(device, client.transport, costs)
-            writes = IdealWrites(client.transport, device.pay, puts.settled)
-            puts.serve(writes)
+            writes = IdealWrites(client.transport, device.pay, client.size)
             device.offer(writes, writes.collect)
         return device
 

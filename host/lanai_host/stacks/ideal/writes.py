@@ -2,7 +2,7 @@
 simulated time at which a datagram would."""
 
 from bisect import insort
-from collections.abc import Callable, MutableSequence
+from collections.abc import Callable
 from typing import Protocol
 
 from ...body import Body
@@ -41,13 +41,13 @@ def _time(settling: _Settling) -> int:
 
 
 class IdealWrites(Writes):
-    """`pay` passes the host work that the device owes to the transport. `times`: by rank, when this
-    process may know that all its writes have taken effect."""
+    """The writes of a process among `ranks`. `pay` passes the host work that the device owes to the
+    transport."""
 
-    def __init__(self, transport: SharedMemory, pay: Callable[[], None], times: MutableSequence[int]) -> None:
+    def __init__(self, transport: SharedMemory, pay: Callable[[], None], ranks: int) -> None:
         self._transport = transport
         self._pay = pay
-        self._times = times
+        self._times = [0] * ranks  # when this process may know that all its writes to a rank have taken effect
         self._settling: list[_Settling] = []  # in order of time
         self._done = Operation()  # stands for every write
         self._done.done = True
@@ -74,9 +74,6 @@ class IdealWrites(Writes):
             return failed
         return self._done
 
-    def settled(self, rank: int) -> bool:
-        return self._transport.now >= self._times[rank]
-
     def settle(self, rank: int) -> Operation:
         at = self._times[rank]
         if self._transport.now >= at:
@@ -84,11 +81,6 @@ class IdealWrites(Writes):
         settling = _Settling(at)
         insort(self._settling, settling, key=_time)
         return settling
-
-    @property
-    def settling(self) -> bool:
-        """Something that `settle` has returned is not done."""
-        return bool(self._settling)
 
     def collect(self, why: Wait | None) -> list[tuple[int, Datagram]]:
         """As the transport has it; but a wait lasts no longer than until something settles."""

@@ -1,0 +1,149 @@
+"""Calls that were out of proportion: their CPU time grows with their number and not faster, and beside
+MPICH's it has a limit."""
+
+import subprocess
+
+import pytest
+
+from lanai_sim.studies.benches.mpi import mpich
+
+from .jobs import mpicc, together
+
+PROGRAM = r"""
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+static char *room;
+static int rank;
+static void none(int n) { (void)n; }
+static void duplicate(int n, MPI_Comm of) {
+    MPI_Comm made;
+    for (int i = 0; i < n; i++) MPI_Comm_dup(of, &made), MPI_Comm_free(&made);
+}
+static void alone(int n) { duplicate(n, MPI_COMM_SELF); }
+static void world(int n) { duplicate(n, MPI_COMM_WORLD); }
+static void errors(int n) {
+    int class, code;
+    for (int i = 0; i < n; i++) {
+        MPI_Add_error_class(&class), MPI_Add_error_code(class, &code), MPI_Add_error_string(code, "text");
+        MPI_Remove_error_string(code), MPI_Remove_error_code(code), MPI_Remove_error_class(class);
+    }
+}
+static void allocate(int n) { memset(room = malloc((size_t)n << 20), 1, (size_t)n << 20); }
+static void copy(int n) {
+    MPI_Datatype mebibyte;
+    MPI_Type_contiguous(1 << 20, MPI_BYTE, &mebibyte);
+    MPI_Type_commit(&mebibyte);
+    if (rank) MPI_Recv(room, n, mebibyte, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    else MPI_Send(room, n, mebibyte, 1, 0, MPI_COMM_WORLD);
+    MPI_Type_free(&mebibyte);
+}
+static void unexpected(int n) {
+    if (!rank) copy(n);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank) copy(n);
+}
+static void indexed(int n) {
+    int *lengths = malloc(4 * n), *places = malloc(4 * n);
+    MPI_Datatype made;
+    for (int i = 0; i < n; i++) lengths[i] = 1, places[i] = 2 * i;
+    MPI_Type_indexed(n, lengths, places, MPI_INT, &made);
+    MPI_Type_commit(&made);
+    MPI_Type_free(&made);
+}
+static void barriers(int n) {
+    MPI_Request *all = malloc(n * sizeof *all);
+    for (int i = 0; i < n; i++) MPI_Ibarrier(MPI_COMM_WORLD, all + i);
+    MPI_Waitall(n, all, MPI_STATUSES_IGNORE);
+}
+static void partitions(int n) {
+    MPI_Request request;
+    int here;
+    if (rank) MPI_Precv_init(room, n, 1, MPI_CHAR, 0, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+    else MPI_Psend_init(room, n, 1, MPI_CHAR, 1, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+    MPI_Start(&request);
+    for (int i = 0; i < n && !rank; i++) MPI_Pready(i, request);
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < n && rank; i += here) MPI_Parrived(request, i, &here);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Request_free(&request);
+}
+static struct { const char *name; void (*begin)(int), (*work)(int); } calls[] = {
+    {"alone", none, alone}, {"world", none, world}, {"errors", none, errors}, {"copy", allocate, copy},
+    {"unexpected", allocate, unexpected}, {"indexed", none, indexed}, {"barriers", none, barriers},
+    {"partitions", allocate, partitions}};
+static double now(void) {
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return u.ru_utime.tv_sec + u.ru_stime.tv_sec + 1e-6 * (u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+}
+int main(int argc, char **argv) {
+    int n = atoi(argv[2]);
+    unsigned which = 0;
+    double spent, all;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    while (strcmp(calls[which].name, argv[1])) which++;
+    calls[which].begin(n);
+    MPI_Barrier(MPI_COMM_WORLD);
+    spent = now();
+    calls[which].work(n);
+    spent = now() - spent;
+    MPI_Reduce(&spent, &all, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+    if (!rank) printf("%.9f\n", all);
+    MPI_Finalize();
+}
+"""
+# Name, ranks, how many here and on MPICH, and how often MPICH's time each may take. What MPICH does in a few
+# nanoseconds takes here at least what it costs to enter Python.
+CALLS = (
+    ("alone", 1, 4000, 4000, 20),
+    ("world", 2, 1500, 1500, 20),
+    ("errors", 1, 10_000, 10_000, 60),
+    ("copy", 2, 200, 200, 10),
+    ("unexpected", 2, 200, 200, 10),
+    ("indexed", 1, 1 << 20, 1 << 20, 20),
+    ("barriers", 2, 1000, 1000, 10),
+)
+GROWTH = 2.0  # times as much for each call, if there are four times as many
+TRIES = 3
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    path = tmp_path_factory.mktemp("slow") / "calls"
+    path.with_suffix(".c").write_text(PROGRAM)
+    mpicc("-O1", "-w", "-o", str(path), f"{path}.c")
+    return path
+
+
+def spent(program, call, ranks, count):
+    """CPU seconds of all ranks for one call."""
+    done = together(ranks, str(program), call, str(count))
+    assert done.returncode == 0, done.stderr
+    return float(done.stdout) / count
+
+
+def spent_by_mpich(program, call, ranks, count):
+    starter, libraries = mpich()
+    command = [str(starter), "-n", str(ranks), "-env", "LD_LIBRARY_PATH", str(libraries), str(program), call]
+    done = subprocess.run([*command, str(count)], capture_output=True, text=True, timeout=120, check=True)
+    return float(done.stdout) / count
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("call", "ranks", "count", "theirs", "limit"), CALLS, ids=[call[0] for call in CALLS])
+def test_calls_beside_mpich(program, call, ranks, count, theirs, limit):
+    if mpich() is None:
+        pytest.fail("the mpich wheel is not installed: pip install mpich")
+    pairs = [(spent(program, call, ranks, count), spent_by_mpich(program, call, ranks, theirs)) for _ in range(TRIES)]
+    assert min(own for own, _ in pairs) < limit * min(other for _, other in pairs), pairs
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("call", "ranks", "count"), [(*call[:3],) for call in CALLS] + [("partitions", 2, 4096)])
+def test_four_times_as_many_take_four_times_as_long(program, call, ranks, count):
+    some, many = ([spent(program, call, ranks, size) for _ in range(TRIES)] for size in (count // 4, count))
+    assert min(many) < GROWTH * min(some), (some, many)
