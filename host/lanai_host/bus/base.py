@@ -165,6 +165,10 @@ class Bus(ABC):
         polls memory must call it."""
         await self.elapse(0)
 
+    async def forget_accesses(self) -> None:  # noqa: B027  # nothing to do where no answer is lost
+        """The NIC has just been reset. Answer its accesses of host memory from before, also those whose
+        request or answer was lost on the way: until all have an answer it makes no other."""
+
     async def report_lost(self, rank: int, text: str) -> None:
         """Tell the simulator that `rank`, a rank of this host, can be reached no more;
         without `text`, that it can again."""

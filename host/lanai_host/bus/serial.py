@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from lanai_hdl.machine import host_offset
 from lanai_hdl.uart.frame import FRAME_BYTES, Frame, FrameKind
 
 from ..errors import UserError
@@ -39,7 +40,7 @@ class SerialLine(ABC):
 
 class SerialPort(SerialLine):
     """A serial device of this machine, 8N1, blocking. `silence` seconds without an awaited byte are
-    an error."""
+    an error. What the board sent to a program before this one is thrown away."""
 
     def __init__(self, path: str | Path, baud: int, silence: float = 5.0) -> None:
         speed = getattr(termios, f"B{baud}", None)
@@ -55,6 +56,10 @@ class SerialPort(SerialLine):
         attributes = termios.tcgetattr(self.fd)
         attributes[4] = attributes[5] = speed
         attributes[6][termios.VMIN] = 0
+        attributes[6][termios.VTIME] = 1
+        termios.tcsetattr(self.fd, termios.TCSANOW, attributes)
+        while os.read(self.fd, 4096):
+            pass  # until the line is silent for a tenth of a second
         attributes[6][termios.VTIME] = round(10 * silence)
         termios.tcsetattr(self.fd, termios.TCSANOW, attributes)
         self.silence = silence
@@ -127,6 +132,13 @@ class SerialBus(Bus):
         first = offset - offset % PIECE
         words = [(await self.read(at)).to_bytes(PIECE, "big") for at in range(first, offset + size, PIECE)]
         return b"".join(words)[offset - first : offset - first + size]
+
+    async def forget_accesses(self) -> None:
+        """What the NIC had sent before the reset comes before its answer to a read, and is served. It may
+        wait for one more: its request went to a program that was ended, or was damaged. A NIC that
+        waits for none drops the frame."""
+        await self.read(host_offset("ID"))
+        await self.line.write(Frame(FrameKind.MEMORY_REFUSED).to_bytes())
 
     def allocate(self, size: int, shared: bool = False) -> HostBuffer:
         size = -(-size // PAGE_SIZE) * PAGE_SIZE

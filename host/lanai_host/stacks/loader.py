@@ -33,6 +33,7 @@ async def check_machine(bus: Bus) -> None:
 async def reset(bus: Bus) -> None:
     """Stop the processor and the engines."""
     await bus.write(host_offset("CONTROL"), int(Control.RESET))
+    await bus.forget_accesses()
 
 
 async def load(bus: Bus, image: Image, end: int = 0) -> None:

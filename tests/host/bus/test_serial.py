@@ -2,13 +2,17 @@
 pinned memory."""
 
 import ctypes
+import os
+import tty
 
 import pytest
 
+from lanai_hdl.machine import host_offset
 from lanai_hdl.uart.frame import FRAME_BYTES, Frame, FrameKind
 from lanai_host.bus.base import run_now
 from lanai_host.bus.serial import SerialBus, SerialLine, SerialPort
 from lanai_host.errors import UserError
+from lanai_host.stacks.loader import reset
 
 
 class Nic(SerialLine):
@@ -108,6 +112,27 @@ def test_read_only_memory_is_not_written(nic):
     run_now(bus.read(0))
     assert nic.answers == [(FrameKind.MEMORY_REFUSED, 0)]
     assert store.raw == b"\x55" * 8
+
+
+def test_after_a_reset_no_access_waits_for_an_answer(nic):
+    """One may have gone to a program that is no more."""
+    nic.window = bytearray(host_offset("CONTROL") + 64)
+    nic.access(FrameKind.MEMORY_READ, 0x8000)
+    run_now(reset(SerialBus(nic)))
+    assert nic.answers == [(FrameKind.MEMORY_REFUSED, 0)] * 2
+    assert not nic.to_host
+
+
+def test_a_port_begins_without_the_bytes_of_a_program_before():
+    board, port = os.openpty()
+    tty.setraw(port)
+    os.write(board, b"half a fram")
+    line = SerialPort(os.ttyname(port), 115200)
+    os.write(board, b"fresh")
+    assert run_now(line.read(5)) == b"fresh"
+    line.close()
+    os.close(port)
+    os.close(board)
 
 
 def test_port_that_is_not_there_is_named(tmp_path):
