@@ -7,7 +7,7 @@ project = "openlanai"
 author = "the openlanai authors"
 copyright = "2026, the openlanai authors"
 version = release = distribution_version("openlanai")
-extensions = ["myst_parser", "sphinx_design"]
+extensions = ["myst_parser", "sphinx_design", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 html_theme = "furo"

@@ -4,7 +4,11 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 
-class UserError(Exception):
+class LanaiError(Exception):
+    """The base of all errors that this project raises for its users."""
+
+
+class UserError(LanaiError):
     """Bad input. The text quotes the bad value and says what would be right.
 
     The `lanai` command prints it and exits with 2.

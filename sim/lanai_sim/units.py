@@ -1,8 +1,11 @@
 """Times and counts as people write and read them."""
 
+from decimal import Decimal, InvalidOperation
+
 from lanai_hdl.errors import UserError
 
 UNITS = {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12}
+LONGEST = 10**21  # picoseconds
 
 
 def format_time(picoseconds: int) -> str:
@@ -18,15 +21,21 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
+def exact_time(picoseconds: int) -> str:
+    """12_345_000 -> '12345ns', which `duration` reads again."""
+    unit, size = max((one for one in UNITS.items() if picoseconds % one[1] == 0), key=lambda one: one[1])
+    return f"{picoseconds // size}{unit}"
+
+
 def duration(text: str) -> int:
     """'20ms' -> picoseconds."""
     for unit, size in UNITS.items():  # "s" comes last, so that it does not take the others' end
         number = text.removesuffix(unit)
         if number != text:
             try:
-                value = float(number)
-            except ValueError:
+                value = Decimal(number) * size
+            except InvalidOperation:
                 break
-            if 0 <= value < 1e9:
-                return int(value * size)
+            if value.is_finite() and 0 <= value < LONGEST:
+                return int(value)
     raise UserError(f"{text!r} is not a time; write a number and a unit, such as 500us, 20ms or 1s")

@@ -13,7 +13,7 @@ import time
 import pytest
 
 from lanai_host.errors import UserError
-from lanai_sim.job.config import RunConfig
+from lanai_sim.job.data import JobData
 from lanai_sim.job.launcher import run
 from lanai_sim.job.start import start
 
@@ -214,4 +214,4 @@ def test_a_bad_configuration_is_one_line(tmp_path):
 
 def test_user_errors_can_be_caught():
     with pytest.raises(UserError, match="program 'no-such-program' was not found"):
-        run(RunConfig(("no-such-program",), 1))
+        run(JobData(("no-such-program",), 1))

@@ -10,7 +10,7 @@ import pytest
 from lanai_firmware import cache_upkeep
 from lanai_sim import cli
 from lanai_sim.commands import warm
-from lanai_sim.job.config import Result
+from lanai_sim.job.result import Result
 
 LANAI = [sys.executable, "-m", "lanai_sim"]
 
@@ -26,7 +26,7 @@ def asked(monkeypatch):
 def test_all_devices_that_the_flags_fit(asked, capsys):
     assert cli.main(["warm", "-n", "4", "--fabric", "torus:2x2"]) == 0
     assert [config.device for config in asked] == ["ccu", "mbcf", "mpi-np", "sci", "t3d"]
-    assert {(config.ranks, config.fabric, config.trace) for config in asked} == {(4, "torus:2x2", None)}
+    assert {(config.ranks, config.machine.fabric, config.trace) for config in asked} == {(4, "torus:2x2", None)}
     said = capsys.readouterr().out
     assert "ideal: left out: --fabric cannot act on the device 'ideal'" in said
     assert re.search(r"mpi-np: ready after \d+\.\d s\n", said)

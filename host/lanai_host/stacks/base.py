@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from ..bus.base import Bus
     from ..simulator.client import SimulatorClient
+    from ..simulator.transport import TransportHub
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ class Stack(ABC):
         help: one line for users.
         presets: named choices of its options, a frozen dataclass; the first is the default. Files
             have them as the table `options_table`.
-        nics: its messages pass through NICs, so that it is a `NicStack`.
+        nics: its messages pass through NICs, so that it is a `NicStack`; else `network` carries them.
         spares_serve_again: a process may follow another one that has left, in its place on the NIC
             if there is one.
         host_choices: the fields of `HostConfig` beside its costs that its driver obeys.
@@ -124,6 +125,11 @@ class Stack(ABC):
 
     def default_options(self) -> Any:
         return next(iter(self.presets.values()))()
+
+    def network(self, ranks: int, options: Any, limit: int, started: int | None = None) -> "TransportHub | None":
+        """Return what carries the messages of a run without NICs until `limit` picoseconds, or None for a
+        system on NICs. `started` ranks begin, all unless given."""
+        return None
 
     @abstractmethod
     def open(self, client: "SimulatorClient", costs: HostConfig) -> Device:

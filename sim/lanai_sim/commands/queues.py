@@ -8,10 +8,10 @@ from lanai_host.errors import UserError
 
 from ..figures import write_json
 from ..job import launcher
-from ..job.config import Exit
 from ..job.description import described
+from ..job.result import Exit
 from ..job.start import run_job
-from ..job.waiting import Doing, describe_queued, describe_unreceived
+from ..job.waiting import RankState, describe_queued, describe_unreceived
 from ..units import duration, format_time
 from . import run as run_command
 from .run.flags import FIRST as RUN_FIRST
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     return 0 if result.code == Exit.TIME_LIMIT else result.code
 
 
-def lines(rank: Doing) -> list[str]:
+def lines(rank: RankState) -> list[str]:
     """One rank's queues."""
     queues = {
         "receives posted": [describe_queued(one) for one in rank.queued if not one.sends],
@@ -59,7 +59,7 @@ def lines(rank: Doing) -> list[str]:
     return found
 
 
-def figures(ranks: tuple[Doing, ...]) -> Iterator[tuple[str, float]]:
+def figures(ranks: tuple[RankState, ...]) -> Iterator[tuple[str, float]]:
     """How long each queue is."""
     for rank in ranks:
         yield f"queues.rank{rank.rank}.receives", sum(not one.sends for one in rank.queued)

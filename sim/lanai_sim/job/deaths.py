@@ -8,7 +8,7 @@ from lanai_host.errors import UserError
 
 from ..kernel.kernel import Kernel
 from ..units import format_time
-from .config import RunConfig
+from .data import JobData
 from .output import Output
 from .processes import Process, exit_code
 from .rank import Rank
@@ -34,7 +34,7 @@ class Deaths:
     """`pairs`: each process with its rank, in the order of ranks; `keepers`: of ranks that can be
     made anew; `restarts`: what became of ranks that were killed."""
 
-    def __init__(self, config: RunConfig, kernel: Kernel, world: World, output: Output) -> None:
+    def __init__(self, config: JobData, kernel: Kernel, world: World, output: Output) -> None:
         self.config = config
         self.kernel = kernel
         self.world = world
@@ -65,7 +65,7 @@ class Deaths:
         plan, world = self.config.checkpoint, self.world
         if plan is not None and self.line is not None and self.ranks is not None:
             due = plan.first(world.started, rank.number, self.config.ranks)
-            memory, costs = world.kept_access(rank.number), self.config.host
+            memory, costs = world.kept_access(rank.number), self.config.machine.host
             keeper = self.keepers[rank.number] = Keeper(
                 self.line, plan, self.kernel, self.ranks, rank, process, self.output, memory, costs, due, self.restarts
             )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from .processes import Process, signal_name
 from .rank import Rank
 from .wait_graph import stuck_behind
-from .waiting import MOST_RANKS, Doing, ranks_text
+from .waiting import MOST_RANKS, RankState, ranks_text
 
 SECONDS = 2.0  # of real time in which the processes may end
 
@@ -81,14 +81,14 @@ def failed(departures: Sequence[Departure]) -> list[Departure]:
     return sorted((one for one in departures if one.failed), key=lambda one: one.rank)
 
 
-def departed(one: Doing, departure: Departure | None) -> Doing:
+def departed(one: RankState, departure: Departure | None) -> RankState:
     """What a rank is doing, when it is known how it left."""
     if departure is None or not departure.failed:
         return one
     return replace(one, state=departure.state(one.state), wait=None, over=True, failed=True)
 
 
-def headline(departures: Sequence[Departure], ranks: Sequence[Doing]) -> str:
+def headline(departures: Sequence[Departure], ranks: Sequence[RankState]) -> str:
     """Which ranks failed, and which wait for them; empty if none failed."""
     over = failed(departures)
     behind = sorted(stuck_behind([one.rank for one in over], {one.rank: one for one in ranks}))

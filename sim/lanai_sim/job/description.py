@@ -10,14 +10,14 @@ from lanai_host.stacks.base import NicStack
 from ..kernel.kernel import FOREVER
 from ..machine import fabrics
 from ..machine.fabrics.cables import SUFFIX
-from .config import RunConfig
+from .data import JobData
 
 
-def described(config: RunConfig) -> dict[str, Any]:
+def described(config: JobData) -> dict[str, Any]:
     """What the run is. How it is evaluated (threads, snapshots) changes no result, and is left out."""
     stack = config.stack
     found = {
-        "command": list(config.command),
+        "command": list(config.program),
         "programs": [
             {"command": list(one.command), "ranks": one.ranks, "directory": one.directory} for one in config.programs
         ],
@@ -26,7 +26,7 @@ def described(config: RunConfig) -> dict[str, Any]:
         "universe": config.total_ranks,
         "ranks_per_node": config.ranks_per_node,
         "options": plain(config.chosen_options),
-        "host": plain(config.host),
+        "host": plain(config.machine.host),
         "buffers": plain(config.buffers),
         "clock": plain(config.chosen_clock),
         "kills": [str(kill) for kill in config.kills],
@@ -36,10 +36,10 @@ def described(config: RunConfig) -> dict[str, Any]:
     }
     if isinstance(stack, NicStack):
         found |= {
-            "nic": plain(stack.equip(config.nic)),
+            "nic": plain(stack.equip(config.machine.nic)),
             "fabric": _fabric(config),
             "firmware": None if stack.firmware is None else stack.firmware.name,
-            "faults": plain(config.faults),
+            "faults": plain(config.machine.faults),
             "engine": config.engine,
         }
     return found
@@ -64,11 +64,11 @@ def _limit(value: float) -> float | None:
     return None if value in (FOREVER, float("inf")) else value
 
 
-def _fabric(config: RunConfig) -> Any:
+def _fabric(config: JobData) -> Any:
     """Its name; of one that is described by cables, these."""
-    if isinstance(config.fabric, str) and not config.fabric.endswith(SUFFIX):
-        return config.fabric
-    net = fabrics.describe(config.fabric, -(-config.total_ranks // config.ranks_per_node))
+    if isinstance(config.machine.fabric, str) and not config.machine.fabric.endswith(SUFFIX):
+        return config.machine.fabric
+    net = fabrics.describe(config.machine.fabric, -(-config.total_ranks // config.ranks_per_node))
     ends = [((cable.unit, cable.port), (cable.other_unit, cable.other_port)) for cable in net.cables]
     return {"cables": [[_end(net.name(unit), port) for unit, port in pair] for pair in ends]}
 

@@ -1,12 +1,12 @@
 """A run: ranks as processes, the simulated world between them, and how it all ends."""
 
 import contextlib
-import dataclasses
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
 from inspect import CORO_CREATED, getcoroutinestate
 
 from lanai_host.clocks import library as clocks
@@ -16,7 +16,7 @@ from lanai_host.simulator.protocol import unpack_wait
 from ..kernel.kernel import Deadlock, Interrupted, Kernel, Task, TimeLimit, WallLimit
 from ..units import format_time
 from . import buffers, processes
-from .config import Exit, Result, RunConfig
+from .data import JobData
 from .deaths import Deaths, RankFailed, failed
 from .grant import Forbidden
 from .manager import ProcessManager
@@ -30,6 +30,7 @@ from .rank_service import Abort, Service
 from .ranks import Ranks
 from .restart.keeper import NoSnapshot
 from .restart.service import KeptService
+from .result import Ending, Exit, Result
 from .signals import signals_to
 from .sleepers import NOTE
 from .standstill import Standstill
@@ -46,17 +47,18 @@ class Run:
 
     def __init__(
         self,
-        config: RunConfig,
-        world: Callable[[RunConfig, Kernel], World] = World,
+        config: JobData,
+        world: Callable[[JobData, Kernel], World] = World,
         output: Output | None = None,
         servers: WarmServers | None = None,
     ) -> None:
         config.check_restart()
+        processes.prepare(config.all_programs)
         self.config = config
         self.kernel = Kernel()
         self.kernel.limit = config.max_sim_time
         self.world = world(config, self.kernel)
-        self.output = output or Output(config.prefix)
+        self.output = output or Output(config.prefix, config.capture)
         self.servers = servers
         self.manager = ProcessManager(config, self.world, self.output, self._join, self._takes_part)
         self.processes: list[Process] = []  # also of ranks that others have by now
@@ -90,33 +92,49 @@ class Run:
                     if getcoroutinestate(task.coroutine) == CORO_CREATED:  # the run ended before it began
                         task.coroutine.close()
                 self.output.finish(processes.GRACE if result is None or self.hurried else None)
-                if result is not None and self.output.lost:
-                    result.code = result.code or Exit.OUTPUT_LOST
-                    result.notes = (*result.notes, f"what the ranks printed was lost: {self.output.lost}")
-                self._end_trace(result)
-                if result is not None:
-                    result.summary = self._summary()
+                if result is None:  # the run has broken off
+                    self._end_trace(None)
+                else:
+                    result = self._ended(result)
                 self.world.close()
                 if self.ranks is not None:
                     self.ranks.close()
         return result
+
+    def _ended(self, result: Result) -> Result:
+        """Complete a result, now that all processes have ended."""
+        if self.output.lost:
+            ending = Ending.OUTPUT_LOST if result.ok else result.ending
+            notes = (*result.notes, f"what the ranks printed was lost: {self.output.lost}")
+            result = replace(result, code=result.code or Exit.OUTPUT_LOST, ending=ending, notes=notes)
+        trouble = self._end_trace(result)
+        numbers = range(self.config.total_ranks)
+        exits = {process.rank: process.popen.returncode for process in self.processes}  # of each the last process
+        return replace(
+            result,
+            notes=(*result.notes, trouble) if trouble else result.notes,
+            summary=self._summary(),
+            exits=tuple(exits.get(rank) for rank in numbers),
+            outputs=self.output.captured(numbers),
+            trace_file=self.config.trace,
+        )
 
     def _summary(self) -> Summary:
         """For the short report."""
         ranks = list(self.ranks or ())
         clocks = [max(rank.clock, self.world.look(rank)[0]) for rank in ranks]
         spent = [{"PIO": rank.pio, "waiting": rank.waited} for rank in ranks]
-        return Summary(self.world.started, clocks, spent, self.world.traffic(), self.world.buffers_digest(ranks))
+        traffic = tuple(self.world.traffic())
+        return Summary(self.world.started, tuple(clocks), tuple(spent), traffic, self.world.buffers_digest(ranks))
 
-    def _end_trace(self, result: Result | None) -> None:
+    def _end_trace(self, result: Result | None) -> str:
+        """Return what a user must be told about the trace, or nothing."""
         session = self.world.session
         if session is None:
-            return
+            return ""
         clocks = [max(rank.clock, self.world.look(rank)[0]) for rank in self.ranks or ()]
         clocks += [self.world.started] * (self.config.total_ranks - len(clocks))
-        trouble = session.end(result, clocks, max(self.kernel.now, *clocks, 0))
-        if trouble and result is not None:
-            result.notes = (*result.notes, trouble)
+        return session.end(result, clocks, max(self.kernel.now, *clocks, 0))
 
     def status(self) -> str:
         """One line: simulated time, speed, who waits for what."""
@@ -170,10 +188,10 @@ class Run:
     def _service(self, rank: Rank, start: Start) -> Service:
         """What serves a rank. `start` is what it learns of its beginning."""
         world, keeper = self.world, self.deaths.keepers.get(rank.number)
-        settings = {**world.rank_config(rank.number), "start": dataclasses.asdict(start)}
+        settings = {**world.rank_config(rank.number), "start": asdict(start)}
         if keeper is not None:
             kept = world.kept_access(rank.number)
-            costs = self.config.host
+            costs = self.config.machine.host
             return KeptService(keeper, kept, costs, self.kernel, self.ranks, rank, settings, kept, self.manager.serve)
         access = world.access(rank.number)
         return world.service(self.kernel, self.ranks, rank, settings, access, self.manager.serve)
@@ -209,32 +227,31 @@ class Run:
                     raise
             code = self._await_exits()
         except Abort as abort:
-            return self._result(abort.code & 0xFF or 1, str(abort))
+            return self._result(abort.code & 0xFF or 1, str(abort), Ending.ABORTED)
         except RankFailed as failure:
-            return self._result(failure.code, str(failure))
+            return self._result(failure.code, str(failure), Ending.RANK_FAILED)
         except NoSnapshot as refusal:
-            return self._result(Exit.USER_ERROR, str(refusal))
+            return self._result(Exit.USER_ERROR, str(refusal), Ending.NO_SNAPSHOT)
         except (Forbidden, Stray) as forbidden:
-            return self._result(Exit.FORBIDDEN, str(forbidden))
+            return self._result(Exit.FORBIDDEN, str(forbidden), Ending.FORBIDDEN)
         except Deadlock:
             return self._result(*self.standstill.verdict(deadlock=True))
         except Hopeless:
             return self._result(*self.standstill.verdict(deadlock=False))
         except TimeLimit:
-            return self._result(
-                Exit.TIME_LIMIT, f"simulated time has reached --max-sim-time\n{self.standstill.report()}"
-            )
+            text = f"simulated time has reached --max-sim-time\n{self.standstill.report()}"
+            return self._result(Exit.TIME_LIMIT, text, Ending.SIM_TIME_LIMIT)
         except WallLimit:
             self.hurried = True
-            return self._result(
-                Exit.TIME_LIMIT, f"the run has taken --max-wall={self.config.max_wall:g} s\n{self.standstill.report()}"
-            )
+            text = f"the run has taken --max-wall={self.config.max_wall:g} s\n{self.standstill.report()}"
+            return self._result(Exit.TIME_LIMIT, text, Ending.WALL_LIMIT)
         except Interrupted as signal_name:
             self.hurried = True
-            return self._result(Exit.INTERRUPTED, f"interrupted by {signal_name}\n{self.standstill.report()}")
+            text = f"interrupted by {signal_name}\n{self.standstill.report()}"
+            return self._result(Exit.INTERRUPTED, text, Ending.INTERRUPTED)
         finally:
             self.simulating = False
-        return self._result(code, "")
+        return self._result(code, "", Ending.FINISHED)
 
     def _signal(self, number: int, frame: object) -> None:
         """The scheduler ends the run at its next turn, so that the report finds nothing in the
@@ -243,12 +260,12 @@ class Run:
             raise KeyboardInterrupt
         self.kernel.signal = number
 
-    def _result(self, code: int, report: str) -> Result:
+    def _result(self, code: int, report: str, ending: Ending) -> Result:
         clocks = tuple(rank.clock for rank in self.ranks or ())
         sim_time, notes = max(self.kernel.now, *clocks, 0), (*self.world.notes(), *self.deaths.notes())
         if self.world.missed or (self.ranks is not None and self.ranks.missed):
             notes = (*notes, NOTE)
-        return Result(int(code), sim_time, report, clocks, notes, ranks=self.standstill.ranks)
+        return Result(int(code), sim_time, report, clocks, notes, ranks=self.standstill.ranks, ending=ending)
 
     def _look_after(self) -> None:
         """While waiting for ranks' code: have processes ended?"""
@@ -284,6 +301,6 @@ def print_report(result: Result) -> None:
         print(f"lanai: {note}", file=sys.stderr)
 
 
-def run(config: RunConfig, world: Callable[[RunConfig, Kernel], World] = World) -> Result:
+def run(config: JobData, world: Callable[[JobData, Kernel], World] = World) -> Result:
     """Run a program on simulated ranks."""
     return Run(config, world).execute()

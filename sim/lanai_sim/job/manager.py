@@ -9,14 +9,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from lanai_host.abi.programs import environment
 from lanai_host.errors import UserError
 from lanai_host.manager import LATER, Command, Question, Refused, Registry, Start, answer
 from lanai_host.plain import restored
 from lanai_host.simulator.manager import pack_answer, pack_refusal, unpack_question
 
 from . import processes
-from .config import RunConfig
+from .data import JobData
 from .output import Output
 from .processes import Process
 from .rank import Rank
@@ -29,7 +28,7 @@ class ProcessManager:
 
     def __init__(
         self,
-        config: RunConfig,
+        config: JobData,
         world: World,
         output: Output,
         begin: Callable[[Rank, dict[int, Start], Sequence[Process]], None],
@@ -96,7 +95,7 @@ class ProcessManager:
             ranks,
             config.total_ranks,
             config.device,
-            {**self.variables, **environment(Path(program))},
+            self.variables,
             self._output,
             fork=config.fork and not command.directory,
             directory=command.directory or None,

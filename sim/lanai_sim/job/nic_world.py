@@ -23,7 +23,7 @@ from ..machine import fabrics, faults
 from . import nic_states as postmortem
 from . import snapshot
 from .buffers import digest
-from .config import RunConfig, WaveConfig
+from .data import JobData, WaveConfig
 from .nic_service import RankAccess
 from .rank import Rank
 from .restart.service import KeptAccess
@@ -40,26 +40,26 @@ BOOT = "running their firmware's first instructions"
 class NicWorld(World):
     """Ranks on NICs, wherever `Placement` puts them."""
 
-    def __init__(self, config: RunConfig, kernel: Kernel) -> None:
+    def __init__(self, config: JobData, kernel: Kernel) -> None:
         if not isinstance(config.stack, NicStack):
             raise UserError(f"the device {config.device!r} has no NICs")
         self.stack: NicStack = config.stack
         if config.trace is not None and self.stack.vocabulary is None:  # said before a model is built
             raise UserError(f"--trace cannot show the packets of the device {config.device!r}; run it without")
-        config = replace(config, nic=self.stack.equip(config.nic))
+        config = replace(config, machine=config.machine.but(nic=self.stack.equip(config.machine.nic)))
         super().__init__(config, kernel)
-        net = fabrics.describe(config.fabric, -(-config.total_ranks // config.ranks_per_node))
+        net = fabrics.describe(config.machine.fabric, -(-config.total_ranks // config.ranks_per_node))
         net.check()
         self.placement = Placement(
             config.total_ranks,
             config.ranks_per_node,
             net.route,
-            config.nic,
+            config.machine.nic,
             net.broadcasts,
-            partial(net.passage, config.nic),
+            partial(net.passage, config.machine.nic),
         )
         self.stack.check(config.chosen_options, self.placement)
-        self.planned = faults.plan(config.faults, net, SlotTime(config.nic.slot_khz))
+        self.planned = faults.plan(config.machine.faults, net, SlotTime(config.machine.nic.slot_khz))
         self.recorded: tuple[Callable[[], Inputs], Path] | None = None
         self.waves: list[tuple[Path, str]] = []  # what the engine writes, what becomes of it
         if config.wave is not None:
@@ -68,7 +68,7 @@ class NicWorld(World):
             waves.check_name(config.wave.file)
             if self.session is not None:
                 raise UserError("--wave and --trace need NICs built in two ways; ask for one of them at a time")
-        self.cluster = Cluster(net, config.nic, self._make_engine, kernel)
+        self.cluster = Cluster(net, config.machine.nic, self._make_engine, kernel)
         self.attachments: dict[int, Attachment] = {}
         self.buses: list[ClusterBus] = []  # what they allocated at boot is the NICs' as long as the world lasts
         self.image: Image | None = None
@@ -140,7 +140,9 @@ class NicWorld(World):
         found: dict[int, Sequence[Envelope]] = {}
         for node, bus in enumerate(self.buses):
             memory = postmortem.NicMemory(self.engine, bus)
-            found |= self.stack.unexpected(memory, image, config.nic, config.chosen_options, self.placement, node)
+            found |= self.stack.unexpected(
+                memory, image, config.machine.nic, config.chosen_options, self.placement, node
+            )
         return found
 
     def _end_run(self) -> None:
@@ -181,14 +183,14 @@ class NicWorld(World):
     def boot(self) -> None:
         """Start the firmware of every NIC, all at once, or begin where an earlier run had done
         so."""
-        image = self.image = self.stack.image(self.config.nic)
+        image = self.image = self.stack.image(self.config.machine.nic)
         if self.session is not None:
             self._describe_nics(image)
         self.buses = [self.cluster.bus(node) for node in range(len(self.cluster.nodes))]
         for booted in self._resume(image) or self._boot_all(image):
             for rank, attachment in booted.items():
                 self.attachments[rank] = attachment
-                self.accesses[rank].attach(self.stack, attachment, self.config.host, image)
+                self.accesses[rank].attach(self.stack, attachment, self.config.machine.host, image)
         # Ranks begin together, when the last NIC is up.
         self.started = max(self.cluster.engine.time.picoseconds(slot) for slot in self.cluster.slots())
 
@@ -239,7 +241,7 @@ class NicWorld(World):
             "device": config.device,
             "options": config.chosen_options,
             "layout": self.engine.layout,
-            "fabric": config.fabric,
+            "fabric": config.machine.fabric,
             "placement": (config.total_ranks, config.ranks_per_node),
             "skip": config.skip,
         }
@@ -260,7 +262,7 @@ class NicWorld(World):
         config, nodes, vocabulary = self.config, range(len(self.cluster.nodes)), self.stack.vocabulary
         assert self.session is not None
         assert vocabulary is not None
-        plans = self.stack.plans(image, config.nic, config.chosen_options, self.placement)
+        plans = self.stack.plans(image, config.machine.nic, config.chosen_options, self.placement)
         ranks = [self.placement.ranks_on(node) for node in nodes]
         routes = [[self.cluster.fabric.route(a, b) for b in nodes] for a in nodes]
         self.session.begin_nics(image, vocabulary, plans, ranks, routes)
@@ -271,7 +273,7 @@ class NicWorld(World):
             **super().rank_config(rank),
             "nic": nic,
             "handover": self.accesses[rank].inherited.decode(),
-            "slot_khz": self.config.nic.slot_khz,
+            "slot_khz": self.config.machine.nic.slot_khz,
         }
 
     def close(self) -> None:
@@ -287,4 +289,4 @@ class NicWorld(World):
             from ..waves import record as waves
 
             for raw, name in self.waves:
-                waves.decode(raw, name, nic_verilog(self.config.nic), NIC_TOP, self.stack.vocabulary)
+                waves.decode(raw, name, nic_verilog(self.config.machine.nic), NIC_TOP, self.stack.vocabulary)

@@ -1,12 +1,15 @@
 """What ranks print: whole lines from many pipes to our own streams, optionally with the rank before
-each."""
+each, or to a buffer for each rank."""
 
 import os
 import select
 import selectors
+import sys
 import threading
 from collections.abc import Sequence
 from typing import IO, TextIO
+
+from .result import RankOutput
 
 CHUNK = 1 << 16
 LONGEST_LINE = 1 << 16  # a longer one is passed on in pieces, so that no program can make us hold it all
@@ -14,12 +17,16 @@ LONGEST_LINE = 1 << 16  # a longer one is passed on in pieces, so that no progra
 
 class Output:
     """Gathers pipes in a thread of its own. A reader slower than the ranks makes them wait, as any
-    pipe does."""
+    pipe does. `capture`: keep what the ranks print, and pass it on only with `show`."""
 
-    def __init__(self, prefix: bool) -> None:
+    def __init__(self, prefix: bool, capture: bool = False, show: bool = False) -> None:
         self.prefix = prefix
+        self.capture = capture
+        self._shows = show or not capture
         self._selector = selectors.DefaultSelector()
         self._streams: dict[int, tuple[IO[bytes], bytes, TextIO]] = {}
+        self._kept: dict[tuple[int, str], bytearray] = {}  # by rank and stream, if they are captured
+        self._texts: dict[int, bytearray] = {}  # the same by pipe
         self._partial: dict[int, bytes] = {}
         self._ranks: dict[int, int] = {}  # whose a pipe is
         self._places: dict[int, int] = {}  # bytes that the rank's program has printed, as it counts them
@@ -31,10 +38,13 @@ class Output:
         self._stopping = False
         self.lost = ""  # why output could not be passed on, if so
 
-    def add(self, pipe: IO[bytes], rank: int, target: TextIO) -> None:
-        """Pass what comes from `pipe` to `target`."""
+    def add(self, pipe: IO[bytes], rank: int, stream: str) -> None:
+        """Pass what comes from `pipe` to `stream`, "stdout" or "stderr"."""
         number = pipe.fileno()
         os.set_blocking(number, False)
+        target: TextIO = getattr(sys, stream)
+        if self.capture:
+            self._texts[number] = self._kept.setdefault((rank, stream), bytearray())
         self._streams[number] = (pipe, f"[{rank}] ".encode() if self.prefix else b"", target)
         self._ranks[number] = rank
         self._places[number] = self._passed[number] = 0
@@ -61,6 +71,13 @@ class Output:
         while self._take(number):
             pass
         return self._places[number]
+
+    def captured(self, ranks: Sequence[int]) -> tuple[RankOutput, ...]:
+        """Return what the ranks have printed, if that is kept."""
+        if not self.capture:
+            return ()
+        kept = {key: text.decode(errors="replace") for key, text in self._kept.items()}
+        return tuple(RankOutput(kept.get((rank, "stdout"), ""), kept.get((rank, "stderr"), "")) for rank in ranks)
 
     def start(self) -> None:
         self._thread = threading.Thread(target=self._run, name="lanai output", daemon=True)
@@ -133,6 +150,10 @@ class Output:
 
     def _write(self, number: int, text: bytes) -> None:
         _, prefix, target = self._streams[number]
+        if self.capture:
+            self._texts[number] += text
+        if not self._shows:
+            return
         if prefix:
             text = b"".join(prefix + line for line in text.splitlines(keepends=True))
         try:

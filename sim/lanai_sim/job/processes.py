@@ -19,12 +19,14 @@ from typing import IO, Any, Protocol
 
 from lanai_firmware.cache import file, key_of
 from lanai_host.abi.programs import check_program
+from lanai_host.abi.programs import environment as libmpi
 from lanai_host.compilers import Language, find
 from lanai_host.errors import UserError
 from lanai_host.simulator.forking import FILES, may_fork
 from lanai_host.simulator.protocol import ENV_DEVICE, ENV_RANK, ENV_SIZE, ENV_SOCKET
 
 from . import bytecode
+from .data import Program
 from .forked import ForkedProcess, ForkServer, executed, pipe
 from .output import Output
 from .warm import WarmServers
@@ -112,6 +114,16 @@ def signal_name(number: int) -> str:
         return f"signal {number}"
 
 
+def prepare(programs: Sequence[Program]) -> None:
+    """Refuse programs that cannot be started, and build the library that they need, before a run begins."""
+    for one in programs:
+        if not one.command:
+            raise UserError("no program was named; write, for example: python examples/mpi/ring.py")
+        path = Path(resolve_program(one.command[0]))
+        check_program(path)
+        libmpi(path)
+
+
 def exit_code(code: int) -> int:
     """A process's return code as the shell has it."""
     return 128 - code if code < 0 else code
@@ -130,16 +142,23 @@ def start(
     rank_variables: Sequence[str] = (),
     servers: WarmServers | None = None,
 ) -> list[Process]:
-    """Start processes of one program, with these ranks of `total`, in a directory if one is given.
-    If one cannot be started, those that were are ended. `rank_variables`: more environment variables
-    that hold the rank.
+    """Start processes of one program, which finds our libmpi, with these ranks of `total`, in a
+    directory if one is given. If one cannot be started, those that were are ended. `rank_variables`:
+    more environment variables that hold the rank.
 
     Ranks of this Python are forked from one process where they behave as if executed, unless `fork`
     is false. `servers` gives that process, if there are several runs.
     """
     program = resolve_program(command[0])
     check_program(Path(program))
-    variables = {**SETTLED, **os.environ, **environment, ENV_SIZE: str(total), ENV_DEVICE: device}
+    variables = {
+        **SETTLED,
+        **os.environ,
+        **libmpi(Path(program)),
+        **environment,
+        ENV_SIZE: str(total),
+        ENV_DEVICE: device,
+    }
     bytecode.keep(device, variables)
     named = (ENV_RANK, *rank_variables)
     if fork and program == sys.executable and _has_room(len(ranks)) and may_fork(command[1:], variables):
@@ -170,8 +189,8 @@ def _start_one(
             raise UserError(f"cannot start {command[0]!r}: {error.strerror}") from error
     assert popen.stdout is not None
     assert popen.stderr is not None
-    output.add(popen.stdout, rank, sys.stdout)
-    output.add(popen.stderr, rank, sys.stderr)
+    output.add(popen.stdout, rank, "stdout")
+    output.add(popen.stderr, rank, "stderr")
     return Process(rank, _name_of(command), popen, ours)
 
 
@@ -183,7 +202,7 @@ def _name_of(command: Sequence[str]) -> str:
 
 def _reads(rank: int) -> bool:
     """The rank has our standard input."""
-    return rank == 0 and not sys.stdin.isatty()
+    return rank == 0 and sys.stdin is not None and not sys.stdin.isatty()
 
 
 def _fork(
@@ -208,8 +227,8 @@ def _fork(
         opened.pop_all()
     processes = []
     for rank, pid, (sock, stdout, stderr) in zip(ranks, pids, ends, strict=True):
-        output.add(stdout, rank, sys.stdout)
-        output.add(stderr, rank, sys.stderr)
+        output.add(stdout, rank, "stdout")
+        output.add(stderr, rank, "stderr")
         processes.append(
             Process(rank, _name_of([sys.executable, *arguments]), ForkedProcess(server, pid), sock, server)
         )

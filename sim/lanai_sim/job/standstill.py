@@ -5,12 +5,12 @@ from lanai_host.simulator.protocol import unpack_wait
 from ..kernel.kernel import Kernel
 from ..units import format_time
 from . import departures
-from .config import Exit
 from .deaths import Deaths
 from .processes import exit_code
 from .rank import Rank
+from .result import Ending, Exit
 from .wait_graph import explain
-from .waiting import Doing, doing
+from .waiting import RankState, doing
 from .world import World
 
 
@@ -21,7 +21,7 @@ class Standstill:
         self._kernel = kernel
         self._world = world
         self._deaths = deaths
-        self.ranks: tuple[Doing, ...] = ()
+        self.ranks: tuple[RankState, ...] = ()
         self._departures: list[departures.Departure] = []  # of ranks that the others wait for
 
     def has_failed(self, rank: Rank) -> bool:
@@ -39,18 +39,18 @@ class Standstill:
             rank.release()
         return True
 
-    def verdict(self, deadlock: bool) -> tuple[int, str]:
-        """The exit code and the report of a run in which nothing can happen any more: because some
+    def verdict(self, deadlock: bool) -> tuple[int, str, Ending]:
+        """The exit code and the report of a run in which nothing can happen any more, and why: some
         ranks have failed, or it is a deadlock."""
         now = max((self._world.look(rank)[0] for rank in self._deaths.ranks or ()), default=self._kernel.now)
         report = self.report(deadlock, go_on=True)
         over = departures.failed(self._departures)
         if over:
-            return exit_code(over[0].code or 1), report
+            return exit_code(over[0].code or 1), report, Ending.RANK_FAILED
         if missing := self._deaths.not_finalized():
-            return Exit.NOT_FINALIZED, f"{missing}\n{report}"
+            return Exit.NOT_FINALIZED, f"{missing}\n{report}", Ending.RANK_FAILED
         what = f"deadlock at {format_time(now)}: all ranks wait and nothing can happen any more"
-        return Exit.DEADLOCK, f"{what}\n{report}"
+        return Exit.DEADLOCK, f"{what}\n{report}", Ending.DEADLOCK
 
     def report(self, deadlock: bool = False, go_on: bool = False) -> str:
         """Say which ranks have failed; what each rank waits for and what lies there; why that never ends;

@@ -19,7 +19,7 @@ MORE = (
 )
 
 
-@dataclass
+@dataclass(frozen=True)
 class Traffic:
     """What one NIC counted, from its power-up to the end, in `slots` slots, of which the engine
     evaluated some and skipped the others. `flaw`: why that is not all, if it is not. `blocks`: what
@@ -32,16 +32,16 @@ class Traffic:
     blocks: dict[str, dict[str, int]] = field(default_factory=dict)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Summary:
     """What is known of a run without having traced it. `spent`: picoseconds of each rank by
     `SPENT`; `placement`: of buffers, a digest that runs share whose buffers lay alike in their
     pages."""
 
     started: int = 0
-    ends: Sequence[int] = ()
-    spent: Sequence[dict[str, int]] = ()
-    nics: Sequence[Traffic] = field(default_factory=list)
+    ends: tuple[int, ...] = ()
+    spent: tuple[dict[str, int], ...] = ()
+    nics: tuple[Traffic, ...] = ()
     placement: str = ""
 
     def lines(self) -> list[str]:

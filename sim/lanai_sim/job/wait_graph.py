@@ -4,10 +4,10 @@ circle."""
 from collections.abc import Mapping, Sequence
 
 from ..units import format_time
-from .waiting import Doing, ranks_text
+from .waiting import RankState, ranks_text
 
 
-def explain(ranks: Sequence[Doing], deadlock: bool = True) -> list[str]:
+def explain(ranks: Sequence[RankState], deadlock: bool = True) -> list[str]:
     """Lines on who waits for whom: the circle of waits and which of them came last; or whom the
     ranks wait for in vain.
 
@@ -15,17 +15,20 @@ def explain(ranks: Sequence[Doing], deadlock: bool = True) -> list[str]:
     signal, only waits count that no rank which may still go on could end.
     """
     by_rank = {one.rank: one for one in ranks}
-    stuck = set(by_rank) if deadlock else find_stuck(ranks)
-    circle = find_circle(
-        {one.rank: [rank for rank in one.awaits if rank in stuck] for one in ranks if one.rank in stuck}
-    )
+    circle = circle_of(ranks, deadlock)
     if circle:
         certain = deadlock or all(by_rank[rank].coming is False for rank in circle)
         return _circle([by_rank[rank] for rank in circle], len(stuck_behind(circle, by_rank)), certain)
     return _in_vain(by_rank, deadlock)
 
 
-def find_stuck(ranks: Sequence[Doing]) -> set[int]:
+def circle_of(ranks: Sequence[RankState], deadlock: bool) -> list[int]:
+    """Return ranks of which each waits for the next, as in `explain`; empty if there is no circle."""
+    stuck = {one.rank for one in ranks} if deadlock else find_stuck(ranks)
+    return find_circle({one.rank: [rank for rank in one.awaits if rank in stuck] for one in ranks if one.rank in stuck})
+
+
+def find_stuck(ranks: Sequence[RankState]) -> set[int]:
     """Ranks that wait for what only ranks could do that wait themselves, or are over; unless
     something unknown is on its way."""
     free = {one.rank for one in ranks if one.coming or (one.wait is None and not one.over)}
@@ -36,7 +39,7 @@ def find_stuck(ranks: Sequence[Doing]) -> set[int]:
         free |= more
 
 
-def _may_end(one: Doing, free: set[int]) -> bool:
+def _may_end(one: RankState, free: set[int]) -> bool:
     """Could these ranks end the wait?"""
     assert one.wait is not None
     awaited = set(one.awaits)
@@ -64,7 +67,7 @@ def find_circle(awaits: Mapping[int, Sequence[int]]) -> list[int]:
     return []
 
 
-def stuck_behind(circle: Sequence[int], ranks: Mapping[int, Doing]) -> set[int]:
+def stuck_behind(circle: Sequence[int], ranks: Mapping[int, RankState]) -> set[int]:
     """Ranks outside the circle that wait for it, directly or not."""
     found: set[int] = set()
     while True:
@@ -75,14 +78,14 @@ def stuck_behind(circle: Sequence[int], ranks: Mapping[int, Doing]) -> set[int]:
         found |= more
 
 
-def _edge(one: Doing, target: int) -> str:
+def _edge(one: RankState, target: int) -> str:
     assert one.wait is not None
     place = f" at {one.place}" if one.place else ""
     whom = "itself" if target == one.rank else f"rank {target}"
     return f"rank {one.rank} waits for {whom} in {one.wait.call}{place}"
 
 
-def _circle(circle: Sequence[Doing], behind: int, certain: bool) -> list[str]:
+def _circle(circle: Sequence[RankState], behind: int, certain: bool) -> list[str]:
     edges = [_edge(one, circle[(place + 1) % len(circle)].rank) for place, one in enumerate(circle)]
     last = max(circle, key=lambda one: (one.clock, one.rank))
     heading = "circle of waits" if certain else "circle of waits, unless a message is on its way"
@@ -95,7 +98,7 @@ def _circle(circle: Sequence[Doing], behind: int, certain: bool) -> list[str]:
     return lines
 
 
-def _in_vain(ranks: Mapping[int, Doing], deadlock: bool) -> list[str]:
+def _in_vain(ranks: Mapping[int, RankState], deadlock: bool) -> list[str]:
     lines = []
     for one in ranks.values():
         awaited = [ranks[rank] for rank in one.awaits if rank in ranks]

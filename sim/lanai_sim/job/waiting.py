@@ -19,7 +19,7 @@ MOST_MESSAGES = 8  # lines on those that lie at one rank
 
 
 @dataclass(frozen=True)
-class Doing:
+class RankState:
     """What one rank is doing at `clock`.
 
     Members:
@@ -43,8 +43,8 @@ class Doing:
     over: bool = False
     failed: bool = False
     coming: bool | None = None
-    unreceived: Sequence[Unreceived] = ()
-    queued: Sequence[Queued] = ()
+    unreceived: tuple[Unreceived, ...] = ()
+    queued: tuple[Queued, ...] = ()
     origin: str = ""
     restarts: int = 0
 
@@ -72,31 +72,31 @@ class Doing:
         return [*lines, f"    pending: {more} more"] if more > 0 else lines
 
 
-def doing(rank: Rank, clock: int, runs: bool, why: bytes, final: FinalState | None, coming: bool | None) -> Doing:
+def doing(rank: Rank, clock: int, runs: bool, why: bytes, final: FinalState | None, coming: bool | None) -> RankState:
     """What a rank is doing, from its last word."""
     return replace(_doing(rank, clock, runs, why, final, coming), origin=rank.origin, restarts=rank.restarts)
 
 
-def _doing(rank: Rank, clock: int, runs: bool, why: bytes, final: FinalState | None, coming: bool | None) -> Doing:
+def _doing(rank: Rank, clock: int, runs: bool, why: bytes, final: FinalState | None, coming: bool | None) -> RankState:
     if rank.finalized:
-        return Doing(rank.number, clock, "has finalized", over=True)
+        return RankState(rank.number, clock, "has finalized", over=True)
     if rank.polls and not rank.gone and (polled := unpack_wait(rank.polls)) is not None:
         place = place_of(rank.pid, polled.site)
-        return Doing(rank.number, clock, describe_wait(polled, place, "polls"), polled, place, coming=True)
+        return RankState(rank.number, clock, describe_wait(polled, place, "polls"), polled, place, coming=True)
     if runs:
         call = (waits_in(rank.pid) or sleeps_in(rank.pid)) if rank.connected else ""
         outside = call and call != SIMULATORS
         text = f"waits in the system's {call}()" if outside else "runs code"
-        return Doing(rank.number, clock, text if rank.connected else f"{text} and has not called MPI_Init")
+        return RankState(rank.number, clock, text if rank.connected else f"{text} and has not called MPI_Init")
     if rank.gone:
-        return Doing(rank.number, clock, "has ended", over=True)
+        return RankState(rank.number, clock, "has ended", over=True)
     wait = unpack_wait(why)
-    unreceived, queued = ((), ()) if final is None else (final.unreceived, final.queued)
+    unreceived, queued = ((), ()) if final is None else (tuple(final.unreceived), tuple(final.queued))
     if wait is None:
-        return Doing(rank.number, clock, _describe_call(rank.pid, final), unreceived=unreceived, queued=queued)
+        return RankState(rank.number, clock, _describe_call(rank.pid, final), unreceived=unreceived, queued=queued)
     place = place_of(rank.pid, wait.site)
     state = describe_wait(wait, place)
-    return Doing(rank.number, clock, state, wait, place, coming=coming, unreceived=unreceived, queued=queued)
+    return RankState(rank.number, clock, state, wait, place, coming=coming, unreceived=unreceived, queued=queued)
 
 
 def _describe_call(pid: int, final: FinalState | None) -> str:

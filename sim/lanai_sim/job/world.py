@@ -1,5 +1,5 @@
-"""The part of a run that differs between fabrics: this one has a transport and no NIC; `nic_world`
-has NICs."""
+"""The part of a run that differs between fabrics: this one has the transport that its messaging system
+brings, if any, and no NIC; `nic_world` has NICs."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -10,10 +10,9 @@ from lanai_host.device import Envelope
 from lanai_host.simulator.notes import ENV_NOTES, PATH_ROOM
 from lanai_host.simulator.protocol import Op
 from lanai_host.simulator.transport import State, TransportHub
-from lanai_host.stacks.ideal.stack import IdealStack
 
 from ..kernel.kernel import FOREVER, Kernel
-from .config import RunConfig
+from .data import JobData
 from .rank import Rank
 from .rank_service import NicAccess, Service
 from .restart.relay import Relay, RelayAccess
@@ -28,16 +27,14 @@ class World:
     """The simulated world of a run: the part that differs between fabrics. This one has a
     transport, which passes between the ranks themselves, and no NIC."""
 
-    def __init__(self, config: RunConfig, kernel: Kernel) -> None:
+    def __init__(self, config: JobData, kernel: Kernel) -> None:
         self.config = config
         self.kernel = kernel
         self.started = 0  # picoseconds at which the ranks begin
         self.session = trace_session(config) if config.trace is not None else None
-        self.transport: TransportHub | None = None
-        if isinstance(config.stack, IdealStack):
-            self.transport = config.stack.network(
-                config.total_ranks, config.chosen_options, config.max_sim_time, config.ranks
-            )
+        self.transport: TransportHub | None = config.stack.network(
+            config.total_ranks, config.chosen_options, config.max_sim_time, config.ranks
+        )
         self._aside: set[int] = set()  # ranks that the transport does not wait for
         self.relay: Relay | None = None
         if self.transport is not None and config.relayed:
@@ -115,7 +112,11 @@ class World:
         transport: dict[str, Any] = {} if self.transport is None else {"transport": self.transport.path}
         if self.relay is not None:
             transport = {"relay": True}
-        return {"host": dataclasses.asdict(self.config.host), "node": rank // self.config.ranks_per_node, **transport}
+        return {
+            "host": dataclasses.asdict(self.config.machine.host),
+            "node": rank // self.config.ranks_per_node,
+            **transport,
+        }
 
     def environment(self) -> dict[str, str]:
         """What the ranks' environment must hold beside what the run asks for: of the same size
@@ -200,7 +201,7 @@ class World:
             self.transport.close()
 
 
-def trace_session(config: RunConfig) -> "Session":
+def trace_session(config: JobData) -> "Session":
     from .tracing.session import Session
 
     assert config.trace is not None

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from lanai_hdl.errors import UserError
 
 from ..engines.base import FaultKind, Planned, SlotTime
-from ..units import duration
+from ..units import duration, exact_time
 from .fabric import Fabric
 
 CERTAIN = 1 << 53  # a chance of one
@@ -45,6 +45,19 @@ class Fault:
     begin: int = 0
     end: int = 0
 
+    def __str__(self) -> str:
+        """The fault as `parse` reads it."""
+        if self.kind is FaultKind.DOWN:
+            words = [f"from={exact_time(self.begin)}", f"to={exact_time(self.end)}"]
+        else:
+            words = [f"rate={self.rate!r}"] if self.packet is None else [f"packet={self.packet}"]
+            words += [f"seed={self.seed}"] if self.seed else []
+        if "bit" in KEYS[self.kind]:
+            words.append(f"bit={self.amount}")
+        if "by" in KEYS[self.kind]:
+            words.append(f"by={exact_time(self.amount)}")
+        return " ".join([self.kind.name.lower(), self.where, *words])
+
 
 def parse(text: str) -> Fault:
     """From the command line."""
@@ -71,7 +84,8 @@ def parse(text: str) -> Fault:
         rate = float(given.get("rate", 0))
         if (packet is None) == ("rate" not in given) or not 0 <= rate <= 1 or (packet or 0) < 0:
             raise ValueError
-        amount = int(given.get("bit", 0)) if kind is FaultKind.CORRUPT else duration(given.get("by", "1us"))
+        amount = int(given.get("bit", 0)) if kind is FaultKind.CORRUPT else 0
+        amount = duration(given.get("by", "1us")) if "by" in KEYS[kind] else amount
         return Fault(kind, where, packet, rate, int(given.get("seed", 0)), amount)
     except (KeyError, ValueError):
         raise UserError(f"fault {text!r} needs packet=N or rate=0..1 (down: from=TIME to=TIME, in order)") from None

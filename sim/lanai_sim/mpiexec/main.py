@@ -14,8 +14,8 @@ from lanai_host.errors import UserError
 from lanai_host.simulator.protocol import ENV_DEVICE
 
 from ..commands import run as run_command
-from ..job.config import Program, RunConfig
-from ..job.start import libmpi_environment
+from ..job.data import Program
+from ..job.job import Job
 from ..version import version
 from .arguments import Asked, Part, parse
 from .options import ACTING, IGNORED, Meaning
@@ -41,7 +41,7 @@ def run(words: Sequence[str]) -> int:
     return run_command.finish(run_command.flags_of(["--quiet"]), config)
 
 
-def config_of(asked: Asked) -> RunConfig:
+def config_of(asked: Asked) -> Job:
     """The run. LANAI_DEVICE names the device, LANAI_RUN holds more options of `lanai run`."""
     total = sum(part.ranks for part in asked.parts)
     programs = tuple(_program(part, asked) for part in asked.parts)
@@ -53,7 +53,7 @@ def config_of(asked: Asked) -> RunConfig:
 
 def _program(part: Part, asked: Asked) -> Program:
     command = (_found(part.command[0], part.directory), *part.command[1:])
-    return Program(command, part.ranks, {**libmpi_environment(command[0]), **part.environment}, part.directory)
+    return Program(command, part.ranks, part.environment, part.directory)
 
 
 def _found(program: str, directory: str) -> str:

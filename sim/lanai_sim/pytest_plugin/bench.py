@@ -11,7 +11,7 @@ import pytest
 from lanai_host.errors import UserError
 from lanai_host.stacks import stack
 
-from ..job.config import Exit
+from ..job.result import Exit
 from ..job.warm import WarmServers
 from ..kernel.kernel import FOREVER
 from ..units import duration

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import pytest
 from _pytest._io import TerminalWriter
 
-from ..job.config import Result
+from ..job.result import Result
 from ..job.waiting import ranks_text
 
 When = Literal["setup", "call", "teardown"]

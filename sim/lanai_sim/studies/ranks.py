@@ -11,7 +11,7 @@ from ..job.start import start
 
 
 def measure(program: str, arguments: Sequence[int], device: str, ranks: int = 2, **how: Any) -> dict[str, float]:
-    """What such a program found. `how`: fields of `RunConfig`. RuntimeError if it failed."""
+    """What such a program found. `how`: members of `Job` and `Machine`. RuntimeError if it failed."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "found.json")
         command = (sys.executable, "-c", program, str(file), *map(str, arguments))

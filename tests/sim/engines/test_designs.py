@@ -135,9 +135,10 @@ from lanai_hdl.config import lanai41
 from lanai_host.abi.programs import environment
 from lanai_host.stacks import names, stack
 from lanai_sim.job import settings
+from lanai_sim.job.job import Job
 environment(Path(sys.executable))
 for name in [sys.argv[1]] if len(sys.argv) > 1 else names():
-    settings.run_config({{"device": name}}, ("program",))
+    settings.job_from({{"device": name}}, Job)
     importlib.import_module("lanai_host.stacks." + name.replace("-", "_") + ".device")
     if stack(name).nics:
         stack(name).image(lanai41())

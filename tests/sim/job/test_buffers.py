@@ -13,6 +13,7 @@ import pytest
 from lanai_hdl.errors import UserError
 from lanai_sim.job import settings
 from lanai_sim.job.buffers import Buffers, digest, environment
+from lanai_sim.job.data import JobData
 
 WHERE = """\
 import ctypes, json, numpy
@@ -92,9 +93,9 @@ def test_a_library_that_the_user_preloads_stays():
 
 
 def test_a_file_may_say_so():
-    assert settings.run_config({"buffers": "page"}, ("true",)).buffers is Buffers.PAGE
+    assert settings.job_from({"buffers": "page"}, JobData).buffers is Buffers.PAGE
     with pytest.raises(UserError, match=r"buffers = 'pages' must be one of 'any', 'page'"):
-        settings.run_config({"buffers": "pages"}, ("true",))
+        settings.job_from({"buffers": "pages"}, JobData)
 
 
 ON = (

@@ -10,9 +10,9 @@ from pairs import first_of
 
 from lanai_host.clocks.library import Clock
 from lanai_host.config import HostConfig
-from lanai_sim.job.config import Exit, RunConfig
 from lanai_sim.job.nic_world import NicWorld
-from lanai_sim.job.start import start
+from lanai_sim.job.result import Exit
+from lanai_sim.job.start import job_of, start
 from lanai_sim.job.world import World
 
 PYTHON = """\
@@ -377,7 +377,7 @@ def test_a_program_with_the_address_sanitizer_runs(tmp_path, monkeypatch, capfd)
 
 
 def config(device, **options):
-    return RunConfig(("program",), 2, device, **options)
+    return job_of(("program",), 2, device, **options)
 
 
 def test_clocks_are_simulated_on_nics_unless_that_is_not_safe():

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from lanai_sim.job.config import Exit
+from lanai_sim.job.result import Exit
 from lanai_sim.job.start import start
 
 from .worlds import WORLDS

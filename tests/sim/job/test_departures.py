@@ -9,10 +9,10 @@ import pytest
 from pairs import first_of
 
 from lanai_sim.job import departures
-from lanai_sim.job.config import Exit
 from lanai_sim.job.departures import Departure
+from lanai_sim.job.result import Exit
 from lanai_sim.job.start import start
-from lanai_sim.job.waiting import Doing
+from lanai_sim.job.waiting import RankState
 
 from .worlds import WORLDS
 
@@ -169,7 +169,7 @@ def test_headlines():
     assert departures.headline([], []) == ""
     assert departures.headline([Departure(0, "KeyError at a.py:1", 0)], []) == ""  # it did not end the program
     many = [Departure(rank, "", 5) for rank in range(10)]
-    head = departures.headline(many, [Doing(rank, 0, "") for rank in range(10)])
+    head = departures.headline(many, [RankState(rank, 0, "") for rank in range(10)])
     assert head.startswith("rank 0 left with exit code 5 and finalized; rank 1 left")
     assert head.endswith("; so did 2 more")
 

@@ -11,12 +11,12 @@ from lanai_hdl.config import NicConfig
 from lanai_host.config import HostConfig
 from lanai_sim import version
 from lanai_sim.commands.run import config_of, flags_of
-from lanai_sim.job.config import RunConfig
+from lanai_sim.job.data import JobData
 from lanai_sim.job.description import described
 
 # They change how a run is evaluated, where its files go, or what is printed; none changes its result.
 LEFT_OUT = {
-    "threads", "skip", "snapshot", "fork", "wave", "trace", "inputs", "prefix", "progress", "environment",
+    "threads", "skip", "snapshot", "fork", "wave", "trace", "inputs", "prefix", "capture", "progress", "environment",
     "rank_variables",
     "max_sim_time", "max_wall",  # as "limits"
 }  # fmt: skip
@@ -28,7 +28,8 @@ def of(*words):
 
 def test_every_member_that_decides_a_result_is_there():
     found = of("-n", "4", "--device", "mpi-np")
-    assert {field.name for field in fields(RunConfig)} - LEFT_OUT == {*found} - {"limits", "firmware"}
+    members = {"command", "nic", "fabric", "host", "faults"} | {field.name for field in fields(JobData)}
+    assert members - {"program", "machine"} - LEFT_OUT == {*found} - {"limits", "firmware"}
     assert {*found["host"]} == {field.name for field in fields(HostConfig)}
     assert {*found["nic"]} == {field.name for field in fields(NicConfig)}
     assert found["command"] == ["true", "[x]"]

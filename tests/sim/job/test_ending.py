@@ -17,8 +17,8 @@ from lanai_hdl.machine import SRAM_HOST, Control, host_offset
 from lanai_sim.engines.base import NEVER, Access, Layout
 from lanai_sim.engines.pysim import PysimEngine
 from lanai_sim.engines.rtl import RtlEngine
-from lanai_sim.job.config import Exit
 from lanai_sim.job.nic_world import NicWorld
+from lanai_sim.job.result import Exit
 from lanai_sim.job.start import start
 from lanai_sim.kernel.cluster import Cluster
 from lanai_sim.kernel.kernel import Interrupted, Kernel, WallLimit

@@ -7,8 +7,8 @@ import pytest
 
 from lanai_hdl.machine import PIO_WINDOW_SIZE, host_offset
 from lanai_host.stacks.mpi_np.driver import Attachment
-from lanai_sim.job.config import Exit
 from lanai_sim.job.grant import Forbidden, Grant
+from lanai_sim.job.result import Exit
 from lanai_sim.job.start import start
 
 ATTACHMENT = Attachment(

@@ -5,7 +5,7 @@ import sys
 import pytest
 from pairs import first_of
 
-from lanai_sim.job.config import Exit
+from lanai_sim.job.result import Exit
 from lanai_sim.job.start import start
 
 PROGRAM = """\

@@ -6,8 +6,8 @@ import sys
 import pytest
 from pairs import first_of
 
-from lanai_sim.job.config import Exit
 from lanai_sim.job.nic_service import RankAccess
+from lanai_sim.job.result import Exit
 from lanai_sim.job.start import start
 
 # Rank 0 polls for messages that the others send late, first in silence, then while the others talk;

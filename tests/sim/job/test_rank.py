@@ -7,8 +7,8 @@ import pytest
 from pairs import first_of
 
 from lanai_host.simulator.protocol import HEADER, Op
-from lanai_sim.job.config import Exit
 from lanai_sim.job.rank import Rank, Stray
+from lanai_sim.job.result import Exit
 from lanai_sim.job.start import start
 
 PRINTF = b"hello world, printed to a wrong descriptor\n"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pairs import first_of
 
-from lanai_sim.job.config import WaveConfig
+from lanai_sim.job.data import WaveConfig
 from lanai_sim.job.start import start
 from lanai_sim.kernel.kernel import FOREVER
 

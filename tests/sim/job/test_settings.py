@@ -20,7 +20,8 @@ from lanai_sim.cli import build_parser
 from lanai_sim.commands import run as command
 from lanai_sim.engines.base import FaultKind
 from lanai_sim.job import settings
-from lanai_sim.job.config import RunConfig, WaveConfig
+from lanai_sim.job.data import JobData, WaveConfig
+from lanai_sim.tables import from_table
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "cluster.toml"
 WHOLE = """
@@ -82,23 +83,23 @@ def asked(*words):
 
 
 def test_every_key_arrives(file):
-    config = settings.run_config(settings.read(file(WHOLE)), ("true",))
+    config = settings.job_from(settings.read(file(WHOLE)), JobData)
     assert (config.ranks, config.ranks_per_node, config.device) == (6, 2, "mpi-np")
     assert (config.threads, config.skip, config.prefix) == (2, False, True)
-    assert config.nic == NicConfig(sram_size=131072, link_latency=16, blocked_action=BlockedAction.RESET)
-    assert (config.host.poll, config.host.post, config.host.cpu_scale) == (1, 0, 2.0)
+    assert config.machine.nic == NicConfig(sram_size=131072, link_latency=16, blocked_action=BlockedAction.RESET)
+    assert (config.machine.host.poll, config.machine.host.post, config.machine.host.cpu_scale) == (1, 0, 2.0)
     assert config.options == McpConfig(ack_slots=1, unpaid_limit=129, crc_check=0, messages=64)
-    ideal = settings.run_config({**settings.read(file(WHOLE)), "device": "ideal"}, ("true",))
+    ideal = settings.job_from({**settings.read(file(WHOLE)), "device": "ideal"}, JobData)
     assert ideal.options == IdealOptions(latency=5)
     assert (config.max_sim_time, config.max_wall) == (20 * 10**9, 60.0)
     assert config.wave == WaveConfig("run.vcd", (0, 2), 10**9, 2 * 10**9)
-    assert config.fabric[2] == ((False, 2, 0), (True, 0, 2))
-    (fault,) = config.faults
+    assert config.machine.fabric[2] == ((False, 2, 0), (True, 0, 2))
+    (fault,) = config.machine.faults
     assert (fault.kind, fault.where, fault.packet) == (FaultKind.DROP, "nic0", 3)
 
 
 def test_an_empty_document_is_the_default():
-    assert settings.run_config({}, ("true",)) == RunConfig(("true",), 1)
+    assert settings.job_from({}, JobData) == JobData((), 1)
 
 
 def test_flags_win(file):
@@ -109,12 +110,12 @@ def test_flags_win(file):
         "--fault", "corrupt * rate=0.5", "--wave-to", "3ms", "--fabric", "switch",
     )  # fmt: skip
     assert (config.ranks, config.device, config.ranks_per_node) == (3, "mpi-np", 2)
-    assert config.nic == NicConfig()  # another preset: the file's changes were of its own
-    assert (config.host.poll, config.host.post) == (1, 7)
+    assert config.machine.nic == NicConfig()  # another preset: the file's changes were of its own
+    assert (config.machine.host.poll, config.machine.host.post) == (1, 7)
     assert (config.max_sim_time, config.max_wall) == (20 * 10**9, 5.0)
-    assert [fault.kind for fault in config.faults] == [FaultKind.DROP, FaultKind.CORRUPT]
+    assert [fault.kind for fault in config.machine.faults] == [FaultKind.DROP, FaultKind.CORRUPT]
     assert config.wave == WaveConfig("run.vcd", (0, 2), 10**9, 3 * 10**9)
-    assert config.fabric == "switch"
+    assert config.machine.fabric == "switch"
 
 
 def test_flags_alone():
@@ -130,16 +131,17 @@ def test_flags_alone():
         "--cpu-scale",
         "0.5",
     )
-    assert config.nic == NicConfig(link_latency=9)
+    assert config.machine.nic == NicConfig(link_latency=9)
     assert config.options.ack_slots == 1
-    assert config.host == HostConfig(cpu_scale=0.5)
+    assert config.machine.host == HostConfig(cpu_scale=0.5)
 
 
 def test_the_example_is_right():
-    assert settings.run_config(settings.read(EXAMPLE), ("true",)).ranks_per_node == 2
+    assert settings.job_from(settings.read(EXAMPLE), JobData).ranks_per_node == 2
 
 
 def test_a_fabric_file_lies_beside_the_one_that_names_it(file, tmp_path):
+    (tmp_path / "ring.toml").write_text('cables = [["nic0", "nic1"]]')
     assert settings.read(file('fabric = "ring.toml"'))["fabric"] == str(tmp_path / "ring.toml")
 
 
@@ -213,7 +215,7 @@ def test_bad_flags_are_quoted(words):
 )
 def test_a_number_out_of_its_range_is_refused_with_the_range(table, name, value, complaint):
     with pytest.raises(UserError, match=re.escape(complaint)):
-        settings.run_config({table: {name: value}}, ("true",))
+        settings.job_from({table: {name: value}}, JobData)
 
 
 @pytest.mark.parametrize(("kind", "table"), [(HostConfig, HOST), (McpConfig, FIRMWARE)])
@@ -259,7 +261,7 @@ def test_choices_that_a_driver_does_not_know_are_refused_with_the_devices_that_d
 
 def test_parameters_of_blocks_are_tables_of_the_nic(file):
     path = str(file("device = 'sci'\n[nic]\nlink_latency = 16\n[nic.remote]\npages = 64"))
-    nic = asked("--config", path, "--nic-option", "remote.peers=32").nic
+    nic = asked("--config", path, "--nic-option", "remote.peers=32").machine.nic
     (adapter,) = nic.blocks
     assert (nic.link_latency, adapter.peers, adapter.pages) == (16, 32, 64)
     with pytest.raises(UserError, match=r"\[nic.remote\] has no key 'pears'; did you mean 'peers'"):
@@ -270,7 +272,7 @@ def test_parameters_of_blocks_are_tables_of_the_nic(file):
 
 def test_prices_of_a_kernel_are_a_table_of_the_host(file):
     path = str(file("device = 'mbcf'\n[host]\npreset = 'supersparc_85'\n[host.kernel]\nwake = 7"))
-    host = asked("--config", path, "--host-option", "kernel.take=5", "--host-option", "call=6").host
+    host = asked("--config", path, "--host-option", "kernel.take=5", "--host-option", "call=6").machine.host
     assert (host.kernel.wake, host.kernel.take, host.kernel.arrival, host.call) == (7, 5, 4_200_000, 6)
     with pytest.raises(UserError, match=r"\[host\].kernel has no key 'weak'; did you mean 'wake'"):
         asked("--device", "mbcf", "--host-option", "kernel.weak=1")
@@ -288,7 +290,7 @@ def test_a_file_may_describe_what_another_device_would_use(file):
 def test_devices_that_are_not_there_are_refused_with_those_that_are(name):
     said = f"'{name}' is not known; (did you mean '(mpi-np|t3d)'\\? )?choose one of ideal, .*mpi-np"
     with pytest.raises(UserError, match=f"device {said}"):
-        settings.run_config({"device": name}, ("true",))
+        settings.job_from({"device": name}, JobData)
     with pytest.raises(UserError, match=f"--device {said}"):
         asked("--device", name)
 
@@ -297,7 +299,7 @@ def test_devices_that_are_not_there_are_refused_with_those_that_are(name):
 def test_every_device_that_is_offered_is_there(name):
     found = stack(name)
     assert isinstance(found, NicStack if found.nics else Stack)
-    assert settings.from_table("[x]", found.default_options(), {}) == found.default_options()
+    assert from_table("[x]", found.default_options(), {}) == found.default_options()
 
 
 def test_an_option_goes_to_the_chosen_system():
@@ -309,7 +311,7 @@ def test_an_option_goes_to_the_chosen_system():
 
 def test_an_unknown_engine_is_refused_with_those_that_exist():
     with pytest.raises(UserError, match="engine 'pysi' is not known; did you mean 'pysim'\\? choose one of rtl, pysim"):
-        settings.run_config({"engine": "pysi"}, ())
+        settings.job_from({"engine": "pysi"}, JobData)
 
 
 @pytest.mark.parametrize(
@@ -322,8 +324,8 @@ def test_an_unknown_engine_is_refused_with_those_that_exist():
     ],
 )
 def test_an_engine_is_not_asked_for_what_it_cannot_do(document, text):
-    config = settings.run_config({"engine": "pysim", **document}, ())
+    config = settings.job_from({"engine": "pysim", **document}, JobData)
     with pytest.raises(UserError, match=f"'pysim' cannot serve {text}; leave it out, or take an engine that can: rtl$"):
         config.check_engine()
-    settings.run_config({"engine": "rtl", **document}, ()).check_engine()
-    settings.run_config({"engine": "pysim"}, ()).check_engine()
+    settings.job_from({"engine": "rtl", **document}, JobData).check_engine()
+    settings.job_from({"engine": "pysim"}, JobData).check_engine()

@@ -13,11 +13,11 @@ from lanai_firmware.cache_entries import digests
 from lanai_firmware.programs.mpi_np.plan import McpConfig
 from lanai_sim.engines.base import Access
 from lanai_sim.job import snapshot
-from lanai_sim.job.config import RunConfig, WaveConfig
+from lanai_sim.job.data import JobData, WaveConfig
 from lanai_sim.job.nic_world import NicWorld
-from lanai_sim.job.start import libmpi_environment, run_job
+from lanai_sim.job.start import run_job
 from lanai_sim.kernel.kernel import Kernel, TimeLimit
-from lanai_sim.machine import faults
+from lanai_sim.machine.machine import Machine
 
 EXCHANGE = """
 import mmap
@@ -28,7 +28,7 @@ for peer in range(world.size):
     world.Sendrecv(mine, peer ^ world.rank, 1, other, peer ^ world.rank, 1) if peer ^ world.rank < world.size else None
 world.Barrier()
 """
-PAIR = RunConfig((sys.executable, "-c", EXCHANGE), 2, "mpi-np")
+PAIR = JobData((sys.executable, "-c", EXCHANGE), 2, "mpi-np")
 CONFIGS = {
     "pair": PAIR,
     "every slot": replace(PAIR, skip=False),
@@ -58,7 +58,7 @@ def entries(place):
 
 
 def finish(config):
-    result = run_job(replace(config, environment=libmpi_environment()))
+    result = run_job(config)
     assert (result.code, result.report) == (0, "")
     return result.clocks, result.sim_time, result.summary.figures()
 
@@ -169,7 +169,7 @@ def test_a_snapshot_that_is_not_whole_or_not_ours_is_refused_and_made_again(own_
     "change",
     [
         {"snapshot": False},
-        {"faults": (faults.parse("drop nic0 packet=9"),)},
+        {"machine": Machine(faults=["drop nic0 packet=9"])},
         pytest.param({"wave": WaveConfig("a.vcd")}, marks=pytest.mark.slow),  # a model of its own
         {"inputs": True},
     ],

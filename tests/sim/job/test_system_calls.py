@@ -9,8 +9,8 @@ import pytest
 from pairs import first_of
 
 from lanai_sim.job import system_calls
-from lanai_sim.job.config import Exit
 from lanai_sim.job.nic_world import NicWorld
+from lanai_sim.job.result import Exit
 from lanai_sim.job.start import start
 from lanai_sim.job.world import World
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from lanai_sim.job.config import Exit
+from lanai_sim.job.result import Exit
 from lanai_sim.job.start import start
 
 TWO_THREADS = """

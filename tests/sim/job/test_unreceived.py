@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from lanai_firmware.programs.mpi_np.plan import McpConfig
-from lanai_sim.job.config import Exit
+from lanai_sim.job.result import Exit
 from lanai_sim.job.start import start
 from lanai_sim.job.waiting import MOST_MESSAGES
 

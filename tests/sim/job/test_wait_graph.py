@@ -7,11 +7,11 @@ import pytest
 from lanai_host.bus.base import Wait
 from lanai_host.simulator.protocol import pack_wait, unpack_wait
 from lanai_sim.job.wait_graph import explain, find_circle, find_stuck
-from lanai_sim.job.waiting import Doing, describe_wait
+from lanai_sim.job.waiting import RankState, describe_wait
 
 
 def waiting(rank, *awaits, clock=0, call="MPI_Recv", place="a.py:1"):
-    return Doing(rank, clock, "waits", Wait(call, awaits=awaits), place)
+    return RankState(rank, clock, "waits", Wait(call, awaits=awaits), place)
 
 
 @pytest.mark.parametrize(
@@ -51,14 +51,14 @@ def test_the_wait_that_came_last_closed_the_circle():
 
 
 def test_a_rank_that_has_left_is_waited_for_in_vain():
-    lines = explain([waiting(0, 1), Doing(1, 0, "has finalized")])
+    lines = explain([waiting(0, 1), RankState(1, 0, "has finalized")])
     assert lines == ["  rank 0 waits in vain for rank 1: has finalized"]
 
 
 def test_at_a_limit_only_those_are_stuck_that_no_rank_can_help():
-    runs = Doing(2, 0, "runs code")
-    any_of_two = Doing(0, 0, "waits", Wait("MPI_Recv", awaits=(1, 2), every=False))
-    both = Doing(0, 0, "waits", Wait("MPI_Allreduce", awaits=(1, 2)))
+    runs = RankState(2, 0, "runs code")
+    any_of_two = RankState(0, 0, "waits", Wait("MPI_Recv", awaits=(1, 2), every=False))
+    both = RankState(0, 0, "waits", Wait("MPI_Allreduce", awaits=(1, 2)))
     assert find_stuck([any_of_two, waiting(1, 0), runs]) == set()
     assert find_stuck([both, waiting(1, 0), runs]) == {0, 1}
     assert find_stuck([waiting(0, 1), waiting(1, 0), runs]) == {0, 1}

@@ -8,7 +8,7 @@ import time
 import pytest
 from pairs import first_of
 
-from lanai_sim.job.config import Exit
+from lanai_sim.job.result import Exit
 from lanai_sim.job.start import start
 
 from .worlds import WORLDS

@@ -5,10 +5,10 @@ import sys
 import pytest
 
 from lanai_host.errors import UserError
-from lanai_sim.job.config import RunConfig
+from lanai_sim.job.data import JobData
 from lanai_sim.job.launcher import Run
 from lanai_sim.job.output import Output
-from lanai_sim.job.start import libmpi_environment, world_of
+from lanai_sim.job.start import world_of
 from lanai_sim.job.warm import WarmServers
 
 TELLS = """
@@ -29,7 +29,7 @@ def servers():
 
 def told(servers, capfd, text=TELLS, ranks=2, **variables):
     """What the ranks of a run print, and its exit code."""
-    config = RunConfig((sys.executable, "-c", text), ranks, environment={**libmpi_environment(), **variables})
+    config = JobData((sys.executable, "-c", text), ranks, environment=variables)
     result = Run(config, world_of(config), Output(prefix=False), servers).execute()
     return {line for line in capfd.readouterr().out.splitlines() if line.startswith("warm")}, result.code
 

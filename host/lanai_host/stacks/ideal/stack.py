@@ -22,8 +22,6 @@ class IdealStack(Stack):
     spares_serve_again = True
 
     def network(self, ranks: int, options: IdealOptions, limit: int, started: int | None = None) -> TransportHub:
-        """What carries the messages of a run, until `limit` picoseconds. `started` ranks begin, all
-        unless given."""
         return TransportHub(ranks, options.latency, options.byte_time, limit, started)
 
     def open(self, client: SimulatorClient, costs: HostConfig) -> Device:

@@ -14,9 +14,9 @@ from lanai_host.stacks import stack
 from ...command_line import Parser
 from ...figures import write_json
 from ...job import launcher, settings
-from ...job.config import RunConfig
 from ...job.description import described
-from ...job.start import libmpi_environment, run_job
+from ...job.job import Job
+from ...tables import Document
 from .fitting import check_flags
 from .flags import FIRST, add_arguments
 
@@ -65,7 +65,7 @@ def nic_of(args: argparse.Namespace) -> dict[str, Any]:
     return {**document, **({"blocks": blocks} if blocks else {})}
 
 
-def document_of(args: argparse.Namespace) -> settings.Document:
+def document_of(args: argparse.Namespace) -> Document:
     """What the flags say, as a document to be laid over the file's."""
     nodes = None
     if args.wave_nodes is not None:
@@ -73,7 +73,7 @@ def document_of(args: argparse.Namespace) -> settings.Document:
         if not all(word.isdecimal() for word in words):
             raise UserError(f"--wave-nodes {args.wave_nodes!r} is not understood; write node numbers, such as 0,1")
         nodes = [int(word) for word in words]
-    document: settings.Document = {
+    document: Document = {
         "ranks": args.ranks,
         "universe": args.universe,
         "device": args.device,
@@ -88,6 +88,7 @@ def document_of(args: argparse.Namespace) -> settings.Document:
         "prefix": args.prefix,
         "buffers": args.buffers,
         "clock": args.clock,
+        "trace": args.trace,
         "faults": args.fault or None,
         "checkpoint": args.checkpoint,
         "limits": {"sim_time": args.max_sim_time, "wall": args.max_wall},
@@ -109,27 +110,24 @@ def _given(table: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in table.items() if value is not None}
 
 
-def config_of(args: argparse.Namespace) -> RunConfig:
-    """The run that the command line asks for."""
-    command = tuple(args.program[1:] if args.program[:1] == ["--"] else args.program)
-    if not command:
-        raise UserError("no program was named; write, for example: lanai run -n 2 python examples/mpi/ring.py")
+def config_of(args: argparse.Namespace) -> Job:
+    """Return the job that the command line asks for."""
+    command = args.program[1:] if args.program[:1] == ["--"] else args.program
     document = settings.read(Path(args.config)) if args.config is not None else {}
     document = settings.overlay(document, document_of(args))
+    document["program"] = command or document.get("program")
+    if not document["program"]:
+        raise UserError("no program was named; write, for example: lanai run -n 2 python examples/mpi/ring.py")
     if options := assignments("--option", args.option):
         table = stack(document.get("device", "ideal")).options_table
         document = settings.overlay(document, {table: options})
-    environment = libmpi_environment(command[0])
-    if args.report_leaks:
-        environment[ENV_LEAKS] = "1"
-    if args.report_races:
-        environment[ENV_RACES] = "1"
-    if args.trace is not None and "wave" in document:
+    reports = {ENV_LEAKS: args.report_leaks, ENV_RACES: args.report_races}
+    document = settings.overlay(document, {"environment": {name: "1" for name, asked in reports.items() if asked}})
+    if "trace" in document and "wave" in document:
         raise UserError("--trace and waveforms need the NICs built in different ways; run twice, the runs are the same")
-    tty = sys.stderr.isatty()
-    config = settings.run_config(document, command, progress=tty, environment=environment, trace=args.trace)
-    check_flags(args, config)
-    return config
+    job = settings.job_from(document, Job, progress=sys.stderr.isatty())
+    check_flags(args, job)
+    return job
 
 
 def flags_of(words: Sequence[str]) -> argparse.Namespace:
@@ -143,21 +141,21 @@ def run(args: argparse.Namespace) -> int:
     return finish(args, config_of(args))
 
 
-def finish(args: argparse.Namespace, config: RunConfig) -> int:
-    """Run the job, and report as the flags say. The program's exit code."""
-    if config.host.cpu_scale:
+def finish(args: argparse.Namespace, job: Job) -> int:
+    """Run the job, and report as the flags say. Return the program's exit code."""
+    if job.machine.host.cpu_scale:
         print("lanai: note: cpu_scale makes this run depend on the machine and its load", file=sys.stderr)
-    if config.device == "ideal" and (config.faults or config.wave is not None):
+    if not job.stack.nics and (job.machine.faults or job.wave is not None):
         print(
-            "lanai: note: the device ideal has no NICs and no wires: no faults happen, no waveform is written",
+            f"lanai: note: the device {job.device} has no NICs and no wires: no faults happen, no waveform is written",
             file=sys.stderr,
         )
-    result = run_job(config)
+    result = job.run()
     launcher.print_report(result)
     if not args.quiet:
         sys.stdout.flush()
         for line in result.summary.lines():
             print(f"lanai: {line}", file=sys.stderr)
     if args.json is not None:
-        write_json(args.json, result.summary.figures(), {**described(config), "code": result.code})
+        write_json(args.json, result.figures, {**described(job), "code": result.code})
     return result.code

@@ -8,7 +8,7 @@ from lanai_host.errors import UserError
 from lanai_host.stacks import names, stack
 from lanai_host.stacks.base import Stack
 
-from ...job.config import RunConfig
+from ...job.data import JobData
 from ...job.restart.plan import is_kill
 
 # Flags that change what NICs do, or what joins them. Flags that say how NICs are evaluated change no
@@ -18,7 +18,7 @@ NIC_FLAGS = (
 )  # fmt: skip
 
 
-def check_flags(args: argparse.Namespace, config: RunConfig) -> None:
+def check_flags(args: argparse.Namespace, config: JobData) -> None:
     """Raise UserError for flags that cannot act. A file's tables may describe what another device
     would use."""
     chosen = config.stack
@@ -47,7 +47,7 @@ def _that_obey(choice: str) -> Iterator[str]:
     return (one.name for one in stacks if choice in one.host_choices)
 
 
-def _refuse(given: list[str], config: RunConfig, why: str, able: Iterable[str]) -> None:
+def _refuse(given: list[str], config: JobData, why: str, able: Iterable[str]) -> None:
     if given:
         raise UserError(
             f"{', '.join(given)} cannot act on the device {config.device!r}, {why}; leave it out, or choose a device "

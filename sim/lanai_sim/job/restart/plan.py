@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from lanai_host.errors import UserError
 
-from ...units import duration, format_time
+from ...units import duration, exact_time, format_time
 
 VERB = "kill"
 RANK = "rank"
@@ -23,7 +23,12 @@ class Kill:
     at: int
 
     def __str__(self) -> str:
-        return f"kill rank{self.rank} at {format_time(self.at)}"
+        return f"{VERB} {RANK}{self.rank} at {format_time(self.at)}"
+
+    @property
+    def text(self) -> str:
+        """The kill as `parse_kill` reads it."""
+        return f"{VERB} {RANK}{self.rank} at={exact_time(self.at)}"
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,11 @@ class Checkpoint:
     """`every`: picoseconds from one snapshot of a rank to its next."""
 
     every: int
+
+    @property
+    def text(self) -> str:
+        """The same as `parse_checkpoint` reads it."""
+        return f"every={exact_time(self.every)}"
 
     def first(self, started: int, rank: int, ranks: int) -> int:
         """When a rank's first snapshot after that of its start is due. No two ranks' are due

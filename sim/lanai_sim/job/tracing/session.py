@@ -17,18 +17,21 @@ from .recorder import Recorder
 
 if TYPE_CHECKING:
     from ...trace.engine import TracingEngine
-    from ..config import Result, RunConfig
+    from ..data import JobData
+from ..result import Result
 
 
 class Session:
     """What `lanai run --trace FILE` adds to a run. Raises UserError at once if the file cannot be
     written."""
 
-    def __init__(self, config: "RunConfig", path: str) -> None:
+    def __init__(self, config: "JobData", path: str) -> None:
         self.config = config
         self.writer = Writer(path)
         self.notebooks = Notebooks(config.total_ranks)
-        self.recorder = Recorder(self.writer, self.notebooks, config.host, config.total_ranks, config.ranks_per_node)
+        self.recorder = Recorder(
+            self.writer, self.notebooks, config.machine.host, config.total_ranks, config.ranks_per_node
+        )
         self.engine: TracingEngine | None = None
         self._blocks: list[list[str]] = []
 
@@ -89,11 +92,11 @@ class Session:
         config = self.config
         self.writer.meta({
             "version": version(),
-            "command": list(config.command),
+            "command": list(config.program),
             "device": config.device,
             "ranks": config.total_ranks,
             "ranks_per_node": config.ranks_per_node,
-            "slot_khz": config.nic.slot_khz,
+            "slot_khz": config.machine.nic.slot_khz,
             "config": described(config),
             "versions": versions(),
             "commit": commit(),

@@ -53,8 +53,13 @@ def from_cables(kind: str, nics: int, ends: Ends) -> Fabric:
     return Fabric(kind, nics, switches, ports, cables)
 
 
-def from_file(path: str, nics: int) -> Fabric:
-    """The fabric of a TOML file with cables = [["nic0", "switch0.0"], ...]."""
+def ends_text(ends: Ends) -> list[list[str]]:
+    """Return the cables as `parse_cables` takes them."""
+    return [[f"switch{number}.{port}" if switch else f"nic{number}" for switch, number, port in pair] for pair in ends]
+
+
+def read(path: str) -> Ends:
+    """Return the cables of a TOML file with cables = [["nic0", "switch0.0"], ...]."""
     try:
         values = tomllib.loads(Path(path).read_text())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -62,4 +67,9 @@ def from_file(path: str, nics: int) -> Fabric:
     unknown = sorted(set(values) - {"cables"})
     if unknown:
         raise UserError(f"fabric {path!r} has unknown keys {', '.join(unknown)}; it may have: cables")
-    return from_cables(path, nics, parse_cables(path, values.get("cables", [])))
+    return parse_cables(path, values.get("cables", []))
+
+
+def from_file(path: str, nics: int) -> Fabric:
+    """Return the fabric of a TOML file."""
+    return from_cables(path, nics, read(path))

@@ -17,10 +17,9 @@ from lanai_host.errors import UserError
 
 from ...engines.base import Engine, Event, Layout
 from ...engines.rtl import RtlEngine
-from ...job.config import RunConfig
+from ...job.data import JobData
 from ...job.launcher import run as launch
 from ...job.nic_world import NicWorld
-from ...job.start import libmpi_environment
 from ...kernel.kernel import Kernel
 
 NAME = "message"
@@ -133,7 +132,7 @@ class TimedEngine(RtlEngine):
 class TimedWorld(NicWorld):
     """NICs whose engine has a meter."""
 
-    def __init__(self, config: RunConfig, kernel: Kernel, *, meter: Meter) -> None:
+    def __init__(self, config: JobData, kernel: Kernel, *, meter: Meter) -> None:
         self._meter = meter
         super().__init__(config, kernel)
 
@@ -152,7 +151,7 @@ def blocks(messages: int, size: int) -> list[Cost]:
         meter = Meter(memoryview(mmap.mmap(file.fileno(), 0)).cast("d"))
         numbers = (count * BLOCK, BLOCK, MARK, size)
         command = (sys.executable, "-c", PROGRAM, file.name, *map(str, numbers))
-        config = RunConfig(command, RANKS, "mpi-np", environment=libmpi_environment())
+        config = JobData(command, RANKS, "mpi-np")
         result = launch(config, partial(TimedWorld, meter=meter))
     if result.code:
         raise UserError(f"the run of {messages} messages ended with code {result.code}: {result.report}")

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ...job.config import Result
+from ...job.result import Result
 from ...job.start import start
 from ...trace import Trace
 from ...trace.schema import State

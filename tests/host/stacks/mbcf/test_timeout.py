@@ -11,7 +11,7 @@ from lanai_host.stacks.base import Placement
 from lanai_host.stacks.mbcf.options import MbcfOptions
 from lanai_host.stacks.mbcf.stack import STACK
 from lanai_host.stacks.on_adapter import adapter_in, timeout_on
-from lanai_sim.job.config import RunConfig
+from lanai_sim.job.data import JobData
 from lanai_sim.job.nic_world import NicWorld
 from lanai_sim.kernel.kernel import Kernel
 from lanai_sim.kernel.remote_hosts import idle, play
@@ -59,7 +59,7 @@ def test_a_packet_may_wait_for_one_of_each_other_nic():
 
 
 def test_a_run_asks_its_fabric():
-    world = NicWorld(RunConfig(("true",), 4, "mbcf"), Kernel())
+    world = NicWorld(JobData(("true",), 4, "mbcf"), Kernel())
     assert world.placement.passage(1000) == fabrics.describe("switch", 4).passage(world.config.nic, 1000) > 0
 
 

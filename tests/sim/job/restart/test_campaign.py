@@ -11,10 +11,9 @@ import threading
 import pytest
 
 from lanai_host.config import HostConfig
-from lanai_sim.job.config import RunConfig
 from lanai_sim.job.launcher import Run
 from lanai_sim.job.restart.plan import Checkpoint, Kill
-from lanai_sim.job.start import libmpi_environment, run_job, world_of
+from lanai_sim.job.start import job_of, run_job, world_of
 
 PROGRAM = """
 import sys
@@ -61,7 +60,7 @@ FREE = HostConfig().but(snapshot=0, log_byte=0, restart=0)
 def config_of(device, program=PROGRAM, **options):
     command = (sys.executable, "-c", program.replace("ROUNDS", str(ROUNDS)))
     options = {"host": FREE, **options}
-    return RunConfig(command, RANKS, device=device, environment=libmpi_environment(), prefix=True, **options)
+    return job_of(command, RANKS, device=device, prefix=True, **options)
 
 
 def printed(capfd):

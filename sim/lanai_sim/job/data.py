@@ -1,0 +1,208 @@
+"""What a job is: a program of ranks on a messaging system, on a machine."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Self
+
+from lanai_host.clocks.library import Clock, can_be_loaded
+from lanai_host.errors import UserError, unknown
+from lanai_host.stacks import names, stack
+from lanai_host.stacks.base import Stack
+
+from ..engines import kinds
+from ..engines.kinds.base import Capability, EngineKind
+from ..kernel.kernel import FOREVER
+from ..machine.machine import Machine
+from ..tables import from_preset, known, like
+from ..units import duration
+from .buffers import Buffers
+from .restart.plan import Checkpoint, Kill, check_kills, parse_checkpoint, parse_kill
+
+NO_LIMIT = float("inf")  # seconds
+
+
+@dataclass(frozen=True)
+class WaveConfig:
+    """Waveforms to write: of some nodes, for a window of simulated time in picoseconds."""
+
+    file: str
+    nodes: tuple[int, ...] = (0,)
+    begin: int = 0
+    end: int = FOREVER
+
+
+@dataclass(frozen=True)
+class Program:
+    """What some of a job's ranks execute. `environment` is laid over that of the job."""
+
+    command: tuple[str, ...]
+    ranks: int
+    environment: Mapping[str, str] = field(default_factory=dict)
+    directory: str = ""  # where they run; empty: where the job was started
+
+
+@dataclass(frozen=True)
+class JobData:
+    """What to run and on what. `Job` adds how to run it.
+
+    A member may be given as a user writes it: `program` and `Kill`s as texts, times as "20ms", `options` as a table
+    or the name of a preset, an enum by its value.
+    """
+
+    program: Sequence[str] = ()  # what each rank executes, with its arguments; `python` is this interpreter
+    ranks: int = 1
+    device: str = "ideal"
+    machine: Machine = field(default_factory=Machine)
+    options: Any = None  # of the messaging system, as its `Stack` has them; None: its default
+    universe: int = 0  # ranks and spares, which ranks may start processes on; 0: no spares
+    ranks_per_node: int = 1
+    engine: str = kinds.DEFAULT
+    threads: int = 1  # that evaluate NICs
+    skip: bool = True  # idle NICs are not evaluated
+    snapshot: bool = True  # begin with NICs as an earlier run's boot left them
+    kills: tuple[Kill, ...] = ()
+    checkpoint: Checkpoint | None = None
+    wave: WaveConfig | None = None
+    trace: str | None = None  # file to write the event stream to
+    inputs: tuple[int, Path] | None = None  # a node whose NIC's inputs are kept, and their file; for `lanai replay`
+    max_sim_time: int = FOREVER  # picoseconds
+    max_wall: float = NO_LIMIT  # seconds
+    fork: bool = True  # ranks of this Python from one process that has imported what they need
+    survive: bool = False  # a rank that dies is an error for those that talk to it, and the others go on
+    prefix: bool = False  # put [rank] before each line that a rank prints
+    capture: bool = False  # keep what the ranks print (`Result.outputs`) instead of printing it
+    buffers: Buffers = Buffers.ANY
+    clock: Clock | None = None  # what the clocks of ranks show; None: `chosen_clock`
+    progress: bool = False  # show on the terminal how it gets on
+    environment: Mapping[str, str] = field(default_factory=dict)  # laid over this process's
+    programs: tuple[Program, ...] = ()  # by rank, together for all of them; none: all ranks execute `program`
+    rank_variables: tuple[str, ...] = ()  # more environment variables that hold a rank's number
+
+    def __post_init__(self) -> None:
+        self._set("program", shlex.split(self.program) if isinstance(self.program, str) else self.program, tuple)
+        for name, pattern in SCALARS.items():
+            if getattr(self, name) is not None:
+                self._set(name, like(name, pattern, getattr(self, name)))
+        for name in ("ranks", "ranks_per_node", "threads"):
+            if getattr(self, name) < 1:
+                raise UserError(f"{name} = {getattr(self, name)} is not a count; write a whole number from 1")
+        self._check_universe()
+        if self.device not in names():
+            raise unknown("device", self.device, names())
+        if self.engine != kinds.DEFAULT:
+            kinds.kind(self.engine)
+        self._read_texts()
+
+    def _read_texts(self) -> None:
+        """Turn what may be written as text, or as a table, into what it stands for."""
+        if isinstance(self.options, str | Mapping):
+            table = {"preset": self.options} if isinstance(self.options, str) else dict(self.options)
+            self._set("options", from_preset(self.stack.options_table, table, self.stack.presets))
+        self._set("kills", [parse_kill(one) if isinstance(one, str) else one for one in self.kills], tuple)
+        if isinstance(self.checkpoint, str):
+            self._set("checkpoint", parse_checkpoint(self.checkpoint))
+        if isinstance(self.max_sim_time, str):
+            self._set("max_sim_time", duration(self.max_sim_time))
+        if isinstance(self.trace, Path):
+            self._set("trace", str(self.trace))
+        if isinstance(self.wave, str):
+            self._set("wave", WaveConfig(self.wave))
+        if not self.max_wall > 0:
+            raise UserError(f"max_wall = {self.max_wall!r} must be a positive number of seconds")
+
+    def _check_universe(self) -> None:
+        if self.universe and self.universe < self.ranks:
+            raise UserError(
+                f"universe = {self.universe} is less than the {self.ranks} ranks that begin; it counts them and the "
+                "spares"
+            )
+
+    def _set(self, name: str, value: Any, kind: Any = None) -> None:
+        object.__setattr__(self, name, value if kind is None else kind(value))
+
+    def but(self, **changes: Any) -> Self:
+        """Return the same job with some members changed."""
+        known("Job", changes, [field.name for field in fields(self)])
+        return replace(self, **changes)
+
+    @property
+    def total_ranks(self) -> int:
+        """Ranks that the run has room for: those that begin, and spares."""
+        return max(self.ranks, self.universe)
+
+    @property
+    def all_programs(self) -> tuple[Program, ...]:
+        """What the ranks execute."""
+        return self.programs or (Program(tuple(self.program), self.ranks),)
+
+    @property
+    def stack(self) -> Stack:
+        return stack(self.device)
+
+    @property
+    def chosen_options(self) -> Any:
+        """The messaging system's options, its default ones if none were given."""
+        return self.stack.default_options() if self.options is None else self.options
+
+    @property
+    def chosen_clock(self) -> Clock:
+        """What the clocks of ranks show. Unless it was chosen, they are simulated where NICs are, but not
+        where ranks are kept restartable, or pay for measured CPU time."""
+        if self.clock is not None:
+            return self.clock
+        simulated = self.stack.nics and not (self.checkpoint or self.kills or self.machine.host.cpu_scale)
+        return Clock.SIMULATED if simulated and can_be_loaded() else Clock.REAL
+
+    @property
+    def engine_kind(self) -> EngineKind:
+        return kinds.kind(self.engine)
+
+    @property
+    def relayed(self) -> bool:
+        """Ranks without NICs reach each other through the simulator, as one may be killed."""
+        return not self.stack.nics and bool(self.kills or self.checkpoint)
+
+    def check_restart(self) -> None:
+        """Raise UserError for kills that cannot be, and for what cannot be combined with
+        restarts."""
+        check_kills(self.kills, self.ranks, self.max_sim_time)
+        asked = "--checkpoint" if self.checkpoint else "--fault kill" if self.relayed else ""
+        others = {
+            "--universe": bool(self.universe),
+            "--trace": self.trace is not None,
+            "--cpu-scale": bool(self.machine.host.cpu_scale),
+            "--survive-death": self.survive and self.checkpoint is not None,
+            "--clock simulated": self.clock is Clock.SIMULATED,
+        }
+        for what, given in others.items():
+            if asked and given:
+                raise UserError(f"{asked} cannot be combined with {what}; run without one of them")
+
+    def check_engine(self) -> None:
+        """Raise UserError if the run needs what its engine cannot do."""
+        needs = {
+            "ranks in processes of their own": (Capability.RANKS, True),
+            f"threads = {self.threads}": (Capability.THREADS, self.threads != 1),
+            "skip = false": (Capability.SKIP, not self.skip),
+            "faults": (Capability.FAULTS, bool(self.machine.faults)),
+            "waveforms": (Capability.WAVES, self.wave is not None),
+            "a trace": (Capability.TRACE, self.trace is not None),
+            "a recording": (Capability.RECORD, self.inputs is not None),
+        }
+        for what, (capability, asked) in needs.items():
+            if asked and capability not in self.engine_kind.capabilities:
+                able = [name for name in kinds.names() if capability in kinds.kind(name).capabilities]
+                raise UserError(
+                    f"the engine {self.engine!r} cannot serve {what}; leave it out, or take an engine that "
+                    f"can: {', '.join(able)}"
+                )
+
+
+# Members of plain values, each with one of its type.
+SCALARS: Mapping[str, Any] = {
+    one.name: one.default
+    for one in fields(JobData)
+    if one.default is not MISSING and isinstance(one.default, bool | int | str) and one.name != "max_sim_time"
+} | {"clock": Clock.REAL}

@@ -1,0 +1,41 @@
+"""The job of the public API: data that can be run, and written as JSON."""
+
+from pathlib import Path
+from typing import Self
+
+from .data import JobData
+from .document import to_json
+from .result import Result
+from .settings import from_json
+from .start import run_asked
+
+
+class Job(JobData):
+    """A program of ranks on a messaging system, on a machine. It is data: frozen, comparable, written as JSON.
+
+    A member may be given as a user writes it: `program` and each of `kills` as a text, times as "20ms",
+    `options` as a table or the name of a preset, an enum by its value.
+    """
+
+    def run(self, *, capture: bool | None = None, trace: bool | str | Path | None = None) -> Result:
+        """Run the job to its end, whatever that is: a run that fails has a result too.
+
+        Args:
+            capture: instead of the job's own.
+            trace: a file, instead of the job's own; True: keep the events as `Result.trace` and in no file.
+
+        Raises:
+            UserError: it cannot be started as it is described.
+        """
+        return run_asked(self if capture is None else self.but(capture=capture), trace)
+
+    def to_json(self) -> str:
+        """Return the job as JSON, which `from_json` reads, on another computer too. It is what a
+        configuration file may hold, and the program."""
+        return to_json(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Return the job that `to_json` wrote, or that a configuration file describes. Raises
+        UserError for what it cannot be."""
+        return from_json(text, cls)

@@ -1,0 +1,110 @@
+"""What a job runs on: NICs, what joins them, their hosts, and what goes wrong."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self, TypeVar
+
+from lanai_hdl.config import NicConfig
+from lanai_host.config import PRESETS as HOST_PRESETS
+from lanai_host.config import HostConfig
+
+from ..tables import Document, chosen, from_preset, known, read_json, texts, to_table
+from .document import Equip, fabric_from, fabric_table, nic_from, nic_table
+from .fabrics.cables import SUFFIX, Ends, parse_cables, read
+from .faults import Fault, parse
+from .presets import PRESETS as NIC_PRESETS
+
+PART = TypeVar("PART")
+Cables = Sequence[Sequence[str]]  # pairs of ends such as ("nic0", "switch0.3")
+
+
+@dataclass(frozen=True, init=False)
+class Machine:
+    """The machine of a job. All its nodes are alike. How many there are follows from the job's ranks.
+
+    Each part may be given as a user writes it: a NIC or a host by the name of a preset or as a table
+    with a preset and parameters, a fabric by its name, its file or its cables, a fault by its text.
+
+    Attributes:
+        nic: each NIC, of the messaging systems that have NICs.
+        fabric: its name, or its cables.
+        host: what the host's own work costs.
+        faults: of the fabric. Faults of ranks are `Job.kills`.
+    """
+
+    nic: NicConfig
+    fabric: str | Ends
+    host: HostConfig
+    faults: tuple[Fault, ...]
+
+    def __init__(
+        self,
+        nic: NicConfig | str | Mapping[str, Any] = "lanai41",
+        fabric: str | Ends | Cables = "switch",
+        host: HostConfig | str | Mapping[str, Any] = "pentium2_266",
+        faults: Sequence[Fault | str] = (),
+    ) -> None:
+        parts = {
+            "nic": _part("nic", nic, NIC_PRESETS, nic_from),
+            "fabric": _fabric(fabric),
+            "host": _part("host", host, HOST_PRESETS, lambda values: from_preset("host", values, HOST_PRESETS)),
+            "faults": tuple(one if isinstance(one, Fault) else parse(one) for one in faults),
+        }
+        for name, value in parts.items():
+            object.__setattr__(self, name, value)
+
+    def but(self, **changes: Any) -> Self:
+        """Return the same machine with some parts changed."""
+        known("Machine", changes, [field.name for field in fields(self)])
+        return replace(self, **changes)
+
+    def document(self) -> Document:
+        """Return the machine as a table of plain values: keys of a job's configuration file."""
+        return {
+            "nic": nic_table(self.nic),
+            "fabric": fabric_table(self.fabric),
+            "host": to_table(self.host),
+            "faults": [str(fault) for fault in self.faults],
+        }
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any], equip: Equip | None = None) -> Self:
+        """Return the machine that such a table describes; a part that it lacks is the default one. `equip`: see
+        `nic_from`."""
+        known("the machine", document, [field.name for field in fields(cls)])
+        found: dict[str, Any] = {}
+        if "nic" in document:
+            found["nic"] = nic_from(document["nic"], equip)
+        if "fabric" in document:
+            found["fabric"] = fabric_from(document["fabric"])
+        if "host" in document:
+            found["host"] = from_preset("host", document["host"], HOST_PRESETS)
+        if "faults" in document:
+            found["faults"] = texts("faults", document["faults"], "['drop nic0 packet=3']")
+        return cls(**found)
+
+    def to_json(self) -> str:
+        """Return the machine as JSON, which `from_json` reads, on another computer too."""
+        return json.dumps(self.document(), indent=2)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Return the machine that `to_json` wrote. Raises UserError for what it cannot be."""
+        return cls.from_document(read_json("the machine", text), equip=lambda nic: nic)
+
+
+def _part(what: str, given: Any, presets: Mapping[str, Callable[[], PART]], from_values: Callable[[Any], PART]) -> PART:
+    if isinstance(given, str):
+        part: PART = chosen(what, given, presets)
+        return part
+    return from_values(dict(given)) if isinstance(given, Mapping) else given
+
+
+def _fabric(given: str | Ends | Cables) -> str | Ends:
+    """A file's cables instead of its name: the machine is to be the same on another computer."""
+    if isinstance(given, str):
+        return read(given) if given.endswith(SUFFIX) else given
+    if all(isinstance(end, str) for pair in given for end in pair):
+        return parse_cables("the machine's fabric", [list(pair) for pair in given])
+    return tuple(given)  # type: ignore[arg-type]  # ends that have been read

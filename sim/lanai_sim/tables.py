@@ -1,0 +1,105 @@
+"""Frozen dataclasses as tables of plain values, which a TOML or JSON file holds, and back: each key is a member
+of the class, each value of the type that the member has."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, is_dataclass, replace
+from enum import Enum
+from typing import Any, TypeVar
+
+from lanai_hdl.errors import UserError, did_you_mean, unknown
+
+Document = dict[str, Any]
+CONFIG = TypeVar("CONFIG")
+KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+
+
+def from_table(where: str, base: CONFIG, values: Mapping[str, Any]) -> CONFIG:
+    """Return `base`, a dataclass, with some members changed; each value must be of the type that `base`
+    has there. A member that is a dataclass is changed by a table."""
+    members = {field.name: getattr(base, field.name) for field in fields(base)}  # type: ignore[arg-type]
+    known(where, values, members)
+    changes = {
+        name: from_table(f"{where}.{name}", members[name], table(f"{where}.{name}", value))
+        if is_dataclass(members[name])
+        else like(f"{where}: {name}", members[name], value)
+        for name, value in values.items()
+    }
+    try:
+        return replace(base, **changes)  # type: ignore[type-var]
+    except UserError as error:
+        raise UserError(f"{where}: {error}") from error
+
+
+def to_table(config: Any) -> Document:
+    """Return all members of a dataclass of plain values, as `from_table` takes them."""
+    return {field.name: plain(getattr(config, field.name)) for field in fields(config)}
+
+
+def from_preset(name: str, values: Any, presets: Mapping[str, Callable[[], Any]]) -> Any:
+    """Return what the table `name` describes: the preset that it names, or else the first, with members changed."""
+    rest = dict(table(name, values))
+    preset = rest.pop("preset", next(iter(presets)))
+    return from_table(f"[{name}]", chosen(f"[{name}]: preset =", preset, presets), rest)
+
+
+def chosen(what: str, name: str, presets: Mapping[str, Callable[[], Any]]) -> Any:
+    """Return the preset of that name."""
+    if name not in presets:
+        raise unknown(what, name, presets)
+    return presets[name]()
+
+
+def plain(value: Any) -> Any:
+    """Return a member's value as a file has it: an enum by its value, a dataclass as a table."""
+    if is_dataclass(value):
+        return to_table(value)
+    return value.value if isinstance(value, Enum) else value
+
+
+def like(where: str, pattern: Any, value: Any) -> Any:
+    """Return `value`, if it is of the type of `pattern`. Enums are written as their values."""
+    kind = type(pattern)
+    if issubclass(kind, Enum) and not isinstance(pattern, int):
+        try:
+            return kind(value)
+        except ValueError:
+            raise UserError(
+                f"{where} = {value!r} must be one of {', '.join(repr(one.value) for one in kind)}"
+            ) from None
+    if kind is float and type(value) is int:
+        return float(value)
+    if type(value) is not kind:
+        raise UserError(f"{where} = {value!r} must be {KINDS.get(kind, kind.__name__)}")
+    return value
+
+
+def texts(where: str, values: Any, example: str) -> list[str]:
+    """Return `values`, if they are a list of texts."""
+    if not isinstance(values, list) or not all(isinstance(text, str) for text in values):
+        raise UserError(f"{where} = {values!r} is not understood; write a list such as {example}")
+    return values
+
+
+def table(name: str, values: Any) -> Mapping[str, Any]:
+    """Return `values`, if they are a table."""
+    if not isinstance(values, dict):
+        raise UserError(f"{name} = {values!r} must be a table; write [{name}] and its keys below")
+    return values
+
+
+def read_json(what: str, text: str) -> Document:
+    """Return the table of plain values in a JSON text."""
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise UserError(f"{what} cannot be read from JSON: {error}") from error
+    return dict(table(what, found))
+
+
+def known(where: str, values: Iterable[str], keys: Iterable[str]) -> None:
+    """Refuse keys that are not among the known ones."""
+    keys = list(keys)
+    for key in values:
+        if key not in keys:
+            raise UserError(f"{where} has no key {key!r}; {did_you_mean(key, keys)}it may have: {', '.join(keys)}")

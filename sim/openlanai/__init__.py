@@ -1,0 +1,40 @@
+"""Run MPI programs on simulated machines, from Python.
+
+    import openlanai
+
+    result = openlanai.Job("python ring.py", ranks=4, device="mpi-np").run()
+    result.check().figures["run.simulated_us"]
+
+`docs/api.md` describes it with examples.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from lanai_hdl.config import NicConfig
+from lanai_hdl.errors import LanaiError, UserError
+from lanai_host.config import HostConfig
+from lanai_sim.job.data import Program, WaveConfig
+from lanai_sim.job.function import run
+from lanai_sim.job.job import Job
+from lanai_sim.job.result import Deadlock, Ending, RankError, RankOutput, Result, RunFailed
+from lanai_sim.job.summary import Summary
+from lanai_sim.job.waiting import RankState
+from lanai_sim.machine.faults import Fault
+from lanai_sim.machine.machine import Machine
+
+if TYPE_CHECKING:
+    from lanai_sim.trace import Trace
+
+__all__ = [
+    "Deadlock", "Ending", "Fault", "HostConfig", "Job", "LanaiError", "Machine", "NicConfig", "Program", "RankError",
+    "RankOutput", "RankState", "Result", "RunFailed", "Summary", "Trace", "UserError", "WaveConfig", "run",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Load `Trace` when it is first asked for: it brings numpy and the firmware's vocabularies along."""
+    if name != "Trace":
+        raise AttributeError(f"module 'openlanai' has no attribute {name!r}")
+    from lanai_sim.trace import Trace
+
+    return Trace

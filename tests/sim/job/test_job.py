@@ -1,0 +1,117 @@
+"""A job is data: each member comes back from JSON, and what cannot be is refused with what would be right."""
+
+import json
+import pickle
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from lanai_host.clocks.library import Clock
+from lanai_host.errors import UserError
+from lanai_host.stacks import names, stack
+from lanai_sim.job.buffers import Buffers
+from lanai_sim.job.data import Program, WaveConfig
+from lanai_sim.job.job import Job
+from lanai_sim.job.restart.plan import Checkpoint, Kill
+from lanai_sim.machine.machine import Machine
+
+DEFAULT = Job(("true",))
+CHANGED = {
+    "program": ("python", "-c", "print('a b')"),
+    "ranks": 3,
+    "device": "sci",
+    "machine": Machine("t3d", "torus:2x2", "free", ["drop nic0 packet=3"]),
+    "options": stack("ideal").presets["unlimited"](),
+    "universe": 4,
+    "ranks_per_node": 2,
+    "engine": "pysim",
+    "threads": 2,
+    "skip": False,
+    "snapshot": False,
+    "kills": (Kill(0, 1_234_567),),
+    "checkpoint": Checkpoint(2_000_000_001),
+    "wave": WaveConfig("run.vcd", (0, 1), 5, 7_000),
+    "trace": "run.trace",
+    "inputs": (1, Path("inputs.bin")),
+    "max_sim_time": 123_456_789_012_345,
+    "max_wall": 2.5,
+    "fork": False,
+    "survive": True,
+    "prefix": True,
+    "capture": True,
+    "buffers": next(one for one in Buffers if one is not DEFAULT.buffers),
+    "clock": Clock.REAL,
+    "progress": True,
+    "environment": {"A": "b"},
+    "programs": (Program(("true",), 1), Program(("false", "x"), 2, {"C": "d"}, "/tmp")),
+    "rank_variables": ("PMI_RANK",),
+}
+
+
+def test_a_change_of_every_member_is_tried():
+    assert [*CHANGED] == [field.name for field in fields(Job)]
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_json_brings_every_member_back(name):
+    job = DEFAULT.but(**{name: CHANGED[name]})
+    assert job != DEFAULT
+    assert Job.from_json(job.to_json()) == job
+    assert pickle.loads(pickle.dumps(job)) == job
+
+
+@pytest.mark.parametrize("device", names())
+def test_json_brings_the_options_of_every_preset_back(device):
+    for preset, make in stack(device).presets.items():
+        job = Job("true", 2, device, options=preset)
+        assert job.options == make()
+        assert Job.from_json(job.to_json()) == job
+
+
+def test_a_member_may_be_written_as_users_write_it():
+    job = Job(
+        "python 'my ring.py' 5", 4, "ideal",
+        options={"latency": 5}, kills=["kill rank2 at=3ms"], checkpoint="every=2ms",
+        max_sim_time="20ms", buffers="page", clock="real", wave="run.vcd", trace=Path("run.trace"),
+    )  # fmt: skip
+    assert job.program == ("python", "my ring.py", "5")
+    assert (job.options.latency, job.kills, job.checkpoint) == (5, (Kill(2, 3 * 10**9),), Checkpoint(2 * 10**9))
+    assert (job.max_sim_time, job.buffers, job.clock) == (20 * 10**9, Buffers.PAGE, Clock.REAL)
+    assert (job.wave, job.trace) == (WaveConfig("run.vcd"), "run.trace")
+
+
+@pytest.mark.parametrize(
+    ("members", "complaint"),
+    [
+        ({"ranks": 0}, "ranks = 0 is not a count"),
+        ({"ranks": "4"}, "ranks = '4' must be a whole number"),
+        ({"device": "mpinp"}, r"device 'mpinp' is not known; did you mean 'mpi-np'\?"),
+        ({"engine": "rlt"}, r"engine 'rlt' is not known; did you mean 'rtl'\?"),
+        ({"buffers": "pages"}, "buffers = 'pages' must be one of 'any', 'page'"),
+        ({"options": {"latncy": 5}}, r"no key 'latncy'; did you mean 'latency'\?"),
+        ({"options": "unlimted"}, r"did you mean 'unlimited'\?"),
+        ({"ranks": 4, "universe": 2}, "universe = 2 is less than the 4 ranks"),
+        ({"max_wall": 0}, "max_wall = 0 must be a positive number"),
+        ({"max_sim_time": "20"}, "'20' is not a time"),
+    ],
+)
+def test_what_cannot_be_is_refused(members, complaint):
+    with pytest.raises(UserError, match=complaint):
+        Job("true", **members)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "complaint"),
+    [
+        ("rank", 4, r"no key 'rank'; did you mean 'ranks'\?"),
+        ("program", "true", "program = 'true' is not understood; write a list"),
+        ("environment", {"A": 5}, "environment: A = 5 must be a text"),
+        ("programs", [{"comand": ["true"]}], r"no key 'comand'; did you mean 'command'\?"),
+        ("inputs", {"node": 0}, r"\[inputs\]: file = None must be a text"),
+        ("wave", {"file": "x", "form": "1us"}, r"no key 'form'; did you mean 'from'\?"),
+    ],
+)
+def test_json_that_is_no_job_is_refused(key, value, complaint):
+    with pytest.raises(UserError, match=complaint):
+        Job.from_json(json.dumps({**json.loads(DEFAULT.to_json()), key: value}))
