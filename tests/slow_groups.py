@@ -70,6 +70,10 @@ GROUPS = {
         "mpi4py's own test suite, on `ideal` and chapter by chapter on the gateware",
         ("sim/studies/conform/test_conform.py",),
     ),
+    "slow_check": Group(
+        "`lanai check` on its corpus of right and wrong programs: what it finds, and that it blames no right one",
+        ("sim/check",),
+    ),
     "slow_studies": Group(
         "benches, sweeps and the paper's figures are those on record; traces of long runs; the report in a browser",
         ("sim", "sim/job/tracing"),

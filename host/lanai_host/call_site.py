@@ -58,6 +58,17 @@ def here() -> str:
     return located(Wait("")).site
 
 
+def caller(frame: FrameType | None) -> str:
+    """Return the place of the program's call that leads to `frame`, as `Wait.site` has it; empty if it
+    is not known."""
+    while frame is not None:
+        if _calls[frame.f_code.co_filename] == _OUTSIDE:
+            return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        frame = frame.f_back
+    address = _native() if _native is not None else 0
+    return f"@{address:#x}" if address else ""
+
+
 def is_program(file: str) -> bool:
     """Python code of this file is the program's, and not this library's."""
     return _calls[file] == _OUTSIDE

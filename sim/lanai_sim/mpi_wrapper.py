@@ -43,6 +43,7 @@ Every argument goes to the compiler ({compiler}), but for these:
     {choice:<20}use this compiler
     -profile=NAME       link the library NAME before the MPI library
     --count             let the program count its basic blocks, for `lanai run --compute counted`
+    --check             let the program tell its loads and stores to `lanai check`
     -mpi-abi            make a program of the standard ABI (libmpi_abi.so.1), not MPICH's
     -echo               print the command, then run it
     -help               print this
@@ -62,6 +63,7 @@ class Request:
     profile: list[str] = field(default_factory=list)
     standard: bool = False
     counts: bool = False
+    checked: bool = False
     echo: bool = False
     help: bool = False
 
@@ -92,7 +94,15 @@ def run(name: str, arguments: Sequence[str]) -> int:
     if asked.help or not arguments:
         print(_help(wrapper), end="", file=sys.stdout if asked.help else sys.stderr)
         return 0 if asked.help else 1
-    made = line(wrapper, asked.arguments, asked.chosen, standard=asked.standard, links=asked.links, counts=asked.counts)
+    made = line(
+        wrapper,
+        asked.arguments,
+        asked.chosen,
+        standard=asked.standard,
+        links=asked.links,
+        counts=asked.counts,
+        checked=asked.checked,
+    )
     if asked.profile and asked.links:
         made.link_flags[:0] = [f"-l{name}" for name in asked.profile]
     if asked.show:
@@ -125,6 +135,8 @@ def parse(wrapper: Wrapper, arguments: Sequence[str]) -> Request:
             asked.standard = True
         elif word == "--count":
             asked.counts = True
+        elif word == "--check":
+            asked.checked = True
         elif word == "-echo":
             asked.echo = True
         elif word == "-help":

@@ -10,6 +10,7 @@ from ..errors import DeadlockError, UserError
 from ..mpi.constants import ThreadLevel
 from ..mpi.errors import ErrorClass, ErrorTable, MpiError
 from ..mpi.thread_order import TwoThreads
+from ..simulator.protocol import ENV_CHECK, ENV_RANK
 from ..source_lines import place_of
 from . import places
 from .context import Phase, abi
@@ -26,6 +27,11 @@ def outside(name: str) -> int:
     site = place_of(os.getpid(), call_site.here())
     text = f"{name}: called {Phase.AFTER.value if abi.finalized else abi.phase.value}" + (f" at {site}" if site else "")
     print(f"lanai: error: {text}", file=sys.stderr, flush=True)
+    if directory := os.environ.get(ENV_CHECK):
+        from .checking.journal import Journal
+
+        journal = Journal(directory, int(os.environ.get(ENV_RANK, "0")))
+        journal.put("error", 0, c=name, s=site, **{"class": "OUTSIDE"}, text=text, fatal=True)
     end_process(1, text)
     return abi.code_out(ErrorClass.OTHER)
 

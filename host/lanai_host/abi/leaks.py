@@ -1,14 +1,22 @@
 """What a program has left behind when it ends MPI, by handle table, with the place where it was made:
 for `lanai run --report-leaks`."""
 
+import contextlib
 import os
+import struct
 from collections import Counter
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import call_site
+from ..bus import reach
+from ..bus.base import BusError
+from ..mpi.attributes import Keyval
+from ..mpi.communicator import Communicator
 from ..mpi.datatypes import Datatype
 from ..source_lines import place_of
 from .context import abi
+
+KEPT = 32  # bytes of what an attribute points to, in which a library keeps handles
 
 
 def watch() -> None:
@@ -23,6 +31,7 @@ def watch() -> None:
         abi.ops,
         abi.files,
         abi.infos,
+        abi.keyvals,
     ):
         table.here = call_site.here
     abi.world.made_at = lambda made: made_at(abi.comms.site_of(made))
@@ -33,25 +42,71 @@ def made_at(site: str) -> str:
     return f", made at {place}," if place else ""
 
 
+class Left(NamedTuple):
+    """Equal objects that were made and not freed: their kind, as `_KINDS` has it, what they are, where they
+    were made, and how many."""
+
+    kind: str
+    text: str
+    place: str
+    times: int
+
+
+def left() -> list[Left]:
+    """Return all that the program has not freed."""
+    found: list[Left] = []
+    kept = _kept()
+    for kind, table, describe in (
+        ("request", abi.requests, _request),
+        ("message", abi.messages, _message),
+        ("communicator", abi.comms, lambda comm: comm.label),
+        ("datatype", abi.types, _datatype),
+        ("window", abi.wins, lambda window: f"the window {window.name}" if window.name else "a window"),
+        ("group", abi.groups, lambda group: f"a group of {group.size} processes"),
+        ("operation", abi.ops, lambda op: f"the reduction operation {op.name or 'of MPI_Op_create'}"),
+        ("file", abi.files, lambda file: f"the file {file.name!r}"),
+        ("info", abi.infos, lambda info: f"an info object with {info.nkeys()} keys"),
+        ("keyval", abi.keyvals, lambda keyval: "an attribute key"),
+    ):
+        counted = Counter((describe(value), site) for value, site in table.made() if _is_programs(value, kept))
+        found += [
+            Left(kind, text, place_of(os.getpid(), site) if site else "", times)
+            for (text, site), times in counted.items()
+        ]
+    return found
+
+
+def _is_programs(value: Any, kept: set[int]) -> bool:
+    """The program made the object, has not freed it, and a library does not keep it until MPI ends."""
+    if value is abi.world.parent or getattr(value, "freed", False):
+        return False
+    if isinstance(value, Keyval):
+        return not value.uses
+    return not (isinstance(value, Communicator) and abi.comms.handle_of(value) in kept)
+
+
+def _kept() -> set[int]:
+    """Return the numbers at the beginning of what attributes of communicators point to. Libraries, mpi4py
+    among them, keep a duplicate of a communicator there."""
+    found: set[int] = set()
+    for comm in abi.world.communicators():
+        for pointer in comm.attributes.values():
+            with contextlib.suppress(BusError, OverflowError, TypeError, ValueError):
+                data = reach.read(int(pointer), KEPT)
+                found.update(struct.unpack(f"<{KEPT // 4}i", data))
+                found.update(struct.unpack(f"<{KEPT // 8}q", data))
+    return found
+
+
 def found() -> list[str]:
     """One line for each kind of object that was made and not freed, with how many of it there
-    are."""
-    lines: list[str] = []
-    for table, describe in (
-        (abi.requests, _request),
-        (abi.messages, _message),
-        (abi.types, _datatype),
-        (abi.wins, lambda window: f"the window {window.name}" if window.name else "a window"),
-        (abi.groups, lambda group: f"a group of {group.size} processes"),
-        (abi.ops, lambda op: f"the reduction operation {op.name or 'of MPI_Op_create'}"),
-        (abi.files, lambda file: f"the file {file.name!r}"),
-        (abi.infos, lambda info: f"an info object with {info.nkeys()} keys"),
-    ):
-        counted = Counter(f"{describe(value)}{made_at(site)}" for value, site in table.made())
-        lines += [
-            f"{text} was not freed" + (f" ({count} times)" if count > 1 else "") for text, count in counted.items()
-        ]
-    return lines
+    are. Communicators are told by the world."""
+    return [
+        f"{one.text}{f', made at {one.place},' if one.place else ''} was not freed"
+        + (f" ({one.times} times)" if one.times > 1 else "")
+        for one in left()
+        if one.kind not in ("communicator", "keyval")
+    ]
 
 
 def _request(request: Any) -> str:

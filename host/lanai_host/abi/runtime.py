@@ -25,13 +25,14 @@ from ..connect import device_over, solo_device
 from ..device import Device, Envelope
 from ..errors import UserError
 from ..mpi.constants import ThreadLevel
+from ..mpi.errors import ErrorClass, MpiError
 from ..mpi.unreceived import queued, unreceived
 from ..mpi.windows.races import Watch
 from ..mpi.world import World
 from ..simulator.client import Released, SimulatorClient
 from ..simulator.manager import RunManager
 from ..simulator.notes import ENV_NOTES, Notebook
-from ..simulator.protocol import ENV_LEAKS, ENV_RACES, FinalState, Op, pack_wait
+from ..simulator.protocol import ENV_CHECK, ENV_LEAKS, ENV_RACES, ENV_SYNCHRONOUS, FinalState, Op, pack_wait
 from ..source_lines import place_of
 from . import binding, failures, functions, leaks, program_end
 from .context import Phase, abi
@@ -100,6 +101,8 @@ def _first_call(name: str, prototype: list[Any], define: Callable[[Any], Any], *
 
 def _made(name: str, prototype: list[Any]) -> Callable[..., Any]:
     made = binding.make(name, prototype)
+    if process.recorder is not None:
+        made = process.recorder.call(name, prototype, made)
     return made if process.observer is None else process.observer.call(name, prototype, made)
 
 
@@ -136,6 +139,7 @@ class Process:
     hide: Callable[[], None] | None = None
     client: SimulatorClient | None = None
     observer: Observer | None = None  # in a traced run
+    recorder: Any = None  # of `checking.recorder`, in a run of `lanai check`
     counting: Counting | None = None  # where computing is counted
     clocks = False  # the clocks of this process are simulated
     _at_exit: Any = None  # what C calls when the process ends
@@ -164,8 +168,15 @@ class Process:
         world.call_site = _site
         level = world.init(required)
         abi.open(world)
-        if os.environ.get(ENV_LEAKS):
+        if os.environ.get(ENV_LEAKS) or os.environ.get(ENV_CHECK):
             leaks.watch()
+        if directory := os.environ.get(ENV_CHECK):
+            from .checking.recorder import Recorder  # no other run needs it
+
+            self.recorder = Recorder(directory, device.rank)
+            world.on_error = self.recorder.error
+        if os.environ.get(ENV_SYNCHRONOUS):
+            world.send_synchronously()
         if client is not None:
             client.on_end = self._final_state
             world.process.progress.pass_time = partial(_pass_time, world, client)
@@ -233,8 +244,10 @@ class Process:
         if self.observer is not None and not self.observer.inside:
             self.observer.enter("MPI_Finalize")  # Python ends without the program's call; ends with the rank's part
         end = abi.world.leave if abi.world.finalized else abi.world.finalize
-        for wrong in end(self._report_leaks if os.environ.get(ENV_LEAKS) else None):
+        for wrong in end(self._report_leaks if os.environ.get(ENV_LEAKS) or self.recorder else None):
             text = f"{abi.world.label}: MPI_Finalize: {wrong}"
+            if self.recorder is not None:
+                self.recorder.error(MpiError(ErrorClass.OTHER, f"MPI_Finalize: {wrong}"), fatal=True)
             print(text, file=sys.stderr)
             self.end(1, text)  # whatever the program's error handlers are: it is not the program that was meant
         if self.client is not None:
@@ -252,6 +265,10 @@ class Process:
             ctypes.CDLL(None)["__cxa_atexit"](self._at_exit, None, None)
 
     def _report_leaks(self, found: list[str]) -> None:
+        if self.recorder is not None:
+            self.recorder.over(leaks.left())
+        if not os.environ.get(ENV_LEAKS):
+            return
         for line in [*found, *leaks.found()]:
             print(f"lanai: leak: {abi.world.label}: {line}", file=sys.stderr)
 

@@ -69,18 +69,24 @@ def line(
     standard: bool = False,
     links: bool = True,
     counts: bool = False,
+    checked: bool = False,
 ) -> Line:
     """The command line of a wrapper for a compiler's `arguments`.
 
     `chosen` is the compiler's command, if not that of the environment; `standard` asks for the
     standard ABI; without `links` the command compiles alone and needs no library. With `counts` the
-    program counts its basic blocks.
+    program counts its basic blocks; `checked`: it tells its loads and stores to `lanai check`.
     """
     compiler = find(wrapper.language, chosen)
+    if checked:
+        made = line(wrapper, arguments, chosen, standard=standard, links=links, counts=counts)
+        made.compile_flags += ["-fsanitize=thread", "-g"]
+        made.link_flags += [str(_touches()), *_CHECKED, *_RUN_TIME[wrapper.language]] if links else []
+        return made
     if counts:
         made = line(wrapper, arguments, chosen, standard=standard, links=links)
         made.compile_flags.append(COUNT)
-        made.link_flags[:0] = [str(_counter()), "-rdynamic"] if links else []
+        made.link_flags[:0] = [str(_object("counter", "the counter of basic blocks")), "-rdynamic"] if links else []
         return made
     if wrapper.language is Language.FORTRAN:
         if standard:
@@ -97,16 +103,30 @@ def line(
     return Line(compiler, [*defines, f"-I{include_directory()}"], list(arguments), _link(flavor) if links else [])
 
 
-def _counter() -> Path:
-    """The object with the counter of basic blocks, compiled once. It is not counted itself."""
-    source = resources.files(__package__).joinpath("counter.c").read_text()
+# Not the run-time library of the compiler's sanitizer, which looks for races of threads.
+_CHECKED = ("-rdynamic", "-Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset", "-nodefaultlibs")
+_RUN_TIME = {
+    Language.C: ("-lc", "-lgcc", "-lgcc_s"),
+    Language.CXX: ("-lstdc++", "-lm", "-lgcc_s", "-lc", "-lgcc"),
+    Language.FORTRAN: ("-lgfortran", "-lquadmath", "-lm", "-lc", "-lgcc", "-lgcc_s"),
+}
+
+
+def _touches() -> Path:
+    return _object("touches", "the checks of loads and stores")
+
+
+def _object(name: str, what: str) -> Path:
+    """Return the object of one of our C files, compiled once. It is itself neither counted nor checked."""
+    source = resources.files(__package__).joinpath(f"{name}.c").read_text()
     compiler = find(Language.C)
     arguments = ["-O2", "-fPIC", "-x", "c", "-c", "-"]
 
     def build(made: Path) -> None:
-        compiler.run([*arguments, "-o", str(made)], "building the counter of basic blocks", source)
+        compiler.run([*arguments, "-o", str(made)], f"building {what}", source)
 
-    return file("native", key_of([source, *compiler.command, compiler.identity, *arguments]), "counter.o", build)
+    key = key_of([source, *compiler.command, compiler.identity, *arguments])
+    return file("native", key, f"{name}.o", build)
 
 
 def _link(flavor: Flavor = MPICH) -> list[str]:

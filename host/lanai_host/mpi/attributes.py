@@ -70,6 +70,9 @@ class Attributes:
             return True, self._values[keyval]
         return False, None
 
+    def values(self) -> list[Any]:
+        return list(self._values.values())
+
     def delete(self, owner: Any, keyval: Keyval, call: str = "MPI_Comm_delete_attr") -> None:
         """Delete `keyval`, which must be set."""
         if keyval not in self._values:

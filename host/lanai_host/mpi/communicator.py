@@ -58,6 +58,7 @@ class ProcessState:
         self.send_buffer: SendBuffer | None = None
         self.communicators: WeakSet[Communicator] = WeakSet()  # those that the program made
         self.connections: list[Communicator] = []  # with processes that were not of this world, and not ended yet
+        self.synchronous = False  # standard sends wait for their receives
         self.one_sided: object = None  # the service of windows (`windows.service`), once there is one
         self.races: object = None  # how races are reported (`windows.races`), where they are
 

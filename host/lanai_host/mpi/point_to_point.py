@@ -28,6 +28,8 @@ def post_send(
             return None
         check_peer(comm, call, "dest", dest)
     body = datatype.body(address, count)
+    if mode is STANDARD and comm.process.synchronous:
+        mode = SYNCHRONOUS
     with comm.lock:
         comm.device.charge(CALL)
         return comm.device.send(comm.route[dest], tag, comm.context, body, mode)

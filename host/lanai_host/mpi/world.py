@@ -65,6 +65,7 @@ class World:
         self.info_env = Info([("maxprocs", str(self.size)), ("thread_level", "MPI_THREAD_MULTIPLE")])
         self.call_site: Callable[[], str] = str  # where the program called, for errors
         self.made_at: Callable[[object], str] = lambda made: ""  # where it made an object, for leaks
+        self.on_error: Callable[[MpiError, bool], None] | None = None  # hears of errors, and if they end the program
         self._end_process = end_process
         self._tick = tick
         self.main_thread = 0
@@ -93,6 +94,13 @@ class World:
         self.main_thread = threading.get_ident()
         self.initialized = True
         return self.thread_level
+
+    def send_synchronously(self) -> None:
+        """Standard sends of the program are synchronous from now on, as MPI allows a library to do."""
+        self.process.synchronous = True
+        self.process.device.fast_path = None
+        for comm in self.communicators():
+            comm.fast_path = None
 
     def meet_parent(self) -> None:
         """Connect with the processes that started this one, if some did: the last part of MPI_Init."""
@@ -201,6 +209,8 @@ class World:
         if getattr(place, "errhandler", None) is None:
             place = self.comm_self if self.comm_self.chose_errhandler else self.comm_world
         handler: Errhandler = place.errhandler
+        if self.on_error is not None:
+            self.on_error(error, handler.function is None and handler.ends)
         if handler.function is not None:
             return handler.function(place, code)
         if handler.ends:

@@ -22,6 +22,8 @@ ENV_SIZE = "LANAI_SIZE"
 ENV_DEVICE = "LANAI_DEVICE"
 ENV_RACES = "LANAI_RACES"  # if not empty: tell which one-sided operations race
 ENV_LEAKS = "LANAI_LEAKS"  # if not empty: tell at MPI_Finalize what was left behind
+ENV_CHECK = "LANAI_CHECK"  # the directory in which each rank records its calls for `lanai check`, if not empty
+ENV_SYNCHRONOUS = "LANAI_SYNCHRONOUS"  # if not empty: standard sends are done when a receive has taken them
 
 
 class Op(IntEnum):

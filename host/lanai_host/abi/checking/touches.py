@@ -1,0 +1,77 @@
+"""Loads and stores of a program that `lanai mpicc --check` made, of the memory that is watched: what
+`touches.c` keeps between two MPI calls."""
+
+import ctypes
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from .places import place_at
+
+MOST_RANGES, MOST_TOUCHES = 512, 4096
+
+
+class _Range(ctypes.Structure):
+    _fields_ = (("begin", ctypes.c_size_t), ("end", ctypes.c_size_t))
+
+
+class _Touch(ctypes.Structure):
+    _fields_ = (*_Range._fields_, ("caller", ctypes.c_size_t), ("writes", ctypes.c_uint64))
+
+
+class _Watch(ctypes.Structure):
+    _fields_ = (
+        ("low", ctypes.c_size_t),
+        ("high", ctypes.c_size_t),
+        ("ranges", ctypes.c_uint64),
+        ("touches", ctypes.c_uint64),
+        ("lost", ctypes.c_uint64),
+        ("range", _Range * MOST_RANGES),
+        ("touch", _Touch * MOST_TOUCHES),
+    )
+
+
+class Touch(NamedTuple):
+    """An access of the program's own code to addresses from `begin` to before `end`."""
+
+    begin: int
+    end: int
+    writes: bool
+    place: str
+
+
+class Touches:
+    """`seen` is false for a program that was compiled without `--check`."""
+
+    def __init__(self) -> None:
+        try:
+            self._watch: _Watch | None = _Watch.in_dll(ctypes.CDLL(None), "lanai_watch")
+        except ValueError:
+            self._watch = None
+
+    @property
+    def seen(self) -> bool:
+        return self._watch is not None
+
+    def watch(self, regions: Iterable[tuple[int, int]]) -> None:
+        """From now on keep accesses to these regions, as many as there is room for."""
+        watch = self._watch
+        if watch is None:
+            return
+        chosen = list(regions)[:MOST_RANGES]
+        for index, (begin, end) in enumerate(chosen):
+            watch.range[index].begin, watch.range[index].end = begin, end
+        watch.ranges = len(chosen)
+        watch.low = min((begin for begin, _ in chosen), default=0)
+        watch.high = max((end for _, end in chosen), default=0)
+
+    def take(self) -> list[Touch]:
+        """Return what was kept, and keep nothing until `watch`."""
+        watch = self._watch
+        if watch is None:
+            return []
+        watch.low = watch.high = 0
+        found = [
+            Touch(one.begin, one.end, bool(one.writes), place_at(one.caller)) for one in watch.touch[: watch.touches]
+        ]
+        watch.touches = 0
+        return found

@@ -1,0 +1,149 @@
+/* Linked into programs that `lanai mpicc --check` makes. The compiler calls these functions, those of its
+ * thread sanitizer, at each load and store that other code could see. Those of memory that `lanai check`
+ * watches are kept until the rank's next MPI call. */
+#include <stddef.h>
+#include <stdint.h>
+
+enum { MOST_RANGES = 512, MOST_TOUCHES = 4096, LOOKED_BACK = 16 };
+
+struct range {
+    uintptr_t begin, end;
+};
+
+struct touch {
+    uintptr_t begin, end, caller;
+    uint64_t writes;
+};
+
+/* As `checking.touches` has it. No access outside of [low, high) is of interest. */
+struct lanai_watch {
+    uintptr_t low, high;
+    uint64_t ranges, touches, lost;
+    struct range range[MOST_RANGES];
+    struct touch touch[MOST_TOUCHES];
+} lanai_watch;
+
+static void keep(uintptr_t begin, uintptr_t end, uint64_t writes, uintptr_t caller) {
+    struct lanai_watch *w = &lanai_watch;
+    uint64_t oldest = w->touches > LOOKED_BACK ? w->touches - LOOKED_BACK : 0;
+    for (uint64_t i = w->touches; i > oldest; i--) {
+        struct touch *t = &w->touch[i - 1];
+        if (t->caller == caller && t->writes == writes && begin <= t->end && end >= t->begin) {
+            if (begin < t->begin) t->begin = begin;
+            if (end > t->end) t->end = end;
+            return;
+        }
+    }
+    if (w->touches == MOST_TOUCHES) {
+        w->lost++;
+        return;
+    }
+    w->touch[w->touches++] = (struct touch){begin, end, caller, writes};
+}
+
+static void find(uintptr_t begin, uintptr_t end, uint64_t writes, uintptr_t caller) {
+    for (uint64_t i = 0; i < lanai_watch.ranges; i++) {
+        struct range *r = &lanai_watch.range[i];
+        if (begin < r->end && end > r->begin)
+            keep(begin > r->begin ? begin : r->begin, end < r->end ? end : r->end, writes, caller);
+    }
+}
+
+#define LOOK(address, size, writes)                                                                   \
+    do {                                                                                              \
+        uintptr_t begin_ = (uintptr_t)(address), end_ = begin_ + (size);                              \
+        if (begin_ < lanai_watch.high && end_ > lanai_watch.low)                                      \
+            find(begin_, end_, writes, (uintptr_t)__builtin_return_address(0));                       \
+    } while (0)
+
+void __tsan_init(void);
+void __tsan_init(void) {}
+void __tsan_func_entry(void *caller);
+void __tsan_func_entry(void *caller) { (void)caller; }
+void __tsan_func_exit(void);
+void __tsan_func_exit(void) {}
+void __tsan_vptr_read(void *at);
+void __tsan_vptr_read(void *at) { LOOK(at, sizeof(void *), 0); }
+void __tsan_vptr_update(void *at, void *value);
+void __tsan_vptr_update(void *at, void *value) { (void)value; LOOK(at, sizeof(void *), 1); }
+void __tsan_read_range(void *at, size_t size);
+void __tsan_read_range(void *at, size_t size) { LOOK(at, size, 0); }
+void __tsan_write_range(void *at, size_t size);
+void __tsan_write_range(void *at, size_t size) { LOOK(at, size, 1); }
+
+#define ACCESSES(name, size, writes)                                                                  \
+    void __tsan_##name(void *at);                                                                     \
+    void __tsan_##name(void *at) { LOOK(at, size, writes); }
+#define SIZES(prefix)                                                                                 \
+    ACCESSES(prefix##read1, 1, 0) ACCESSES(prefix##read2, 2, 0) ACCESSES(prefix##read4, 4, 0)         \
+    ACCESSES(prefix##read8, 8, 0) ACCESSES(prefix##read16, 16, 0) ACCESSES(prefix##write1, 1, 1)      \
+    ACCESSES(prefix##write2, 2, 1) ACCESSES(prefix##write4, 4, 1) ACCESSES(prefix##write8, 8, 1)      \
+    ACCESSES(prefix##write16, 16, 1)
+SIZES()
+SIZES(unaligned_)
+SIZES(volatile_)
+SIZES(unaligned_volatile_)
+
+/* Atomic operations are done, and not looked at. */
+#define ATOMICS(bits, type)                                                                           \
+    type __tsan_atomic##bits##_load(const volatile type *at, int order);                              \
+    type __tsan_atomic##bits##_load(const volatile type *at, int order) {                             \
+        (void)order;                                                                                  \
+        return __atomic_load_n(at, __ATOMIC_SEQ_CST);                                                 \
+    }                                                                                                 \
+    void __tsan_atomic##bits##_store(volatile type *at, type value, int order);                       \
+    void __tsan_atomic##bits##_store(volatile type *at, type value, int order) {                      \
+        (void)order;                                                                                  \
+        __atomic_store_n(at, value, __ATOMIC_SEQ_CST);                                                \
+    }                                                                                                 \
+    FETCH(bits, type, exchange, exchange_n)                                                           \
+    FETCH(bits, type, fetch_add, fetch_add)                                                           \
+    FETCH(bits, type, fetch_sub, fetch_sub)                                                           \
+    FETCH(bits, type, fetch_and, fetch_and)                                                           \
+    FETCH(bits, type, fetch_or, fetch_or)                                                             \
+    FETCH(bits, type, fetch_xor, fetch_xor)                                                           \
+    FETCH(bits, type, fetch_nand, fetch_nand)                                                         \
+    COMPARE(bits, type, strong)                                                                       \
+    COMPARE(bits, type, weak)
+#define FETCH(bits, type, name, builtin)                                                              \
+    type __tsan_atomic##bits##_##name(volatile type *at, type value, int order);                      \
+    type __tsan_atomic##bits##_##name(volatile type *at, type value, int order) {                     \
+        (void)order;                                                                                  \
+        return __atomic_##builtin(at, value, __ATOMIC_SEQ_CST);                                       \
+    }
+#define COMPARE(bits, type, how)                                                                      \
+    int __tsan_atomic##bits##_compare_exchange_##how(volatile type *at, type *old, type value, int order, int failed); \
+    int __tsan_atomic##bits##_compare_exchange_##how(volatile type *at, type *old, type value, int order, int failed) { \
+        (void)order, (void)failed;                                                                    \
+        return __atomic_compare_exchange_n(at, old, value, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);    \
+    }
+ATOMICS(8, uint8_t)
+ATOMICS(16, uint16_t)
+ATOMICS(32, uint32_t)
+ATOMICS(64, uint64_t)
+void __tsan_atomic_thread_fence(int order);
+void __tsan_atomic_thread_fence(int order) { (void)order; __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+void __tsan_atomic_signal_fence(int order);
+void __tsan_atomic_signal_fence(int order) { (void)order; __atomic_signal_fence(__ATOMIC_SEQ_CST); }
+
+/* The linker sends the program's own calls of these here. */
+void *__real_memcpy(void *to, const void *from, size_t size);
+void *__wrap_memcpy(void *to, const void *from, size_t size);
+void *__wrap_memcpy(void *to, const void *from, size_t size) {
+    LOOK(from, size, 0);
+    LOOK(to, size, 1);
+    return __real_memcpy(to, from, size);
+}
+void *__real_memmove(void *to, const void *from, size_t size);
+void *__wrap_memmove(void *to, const void *from, size_t size);
+void *__wrap_memmove(void *to, const void *from, size_t size) {
+    LOOK(from, size, 0);
+    LOOK(to, size, 1);
+    return __real_memmove(to, from, size);
+}
+void *__real_memset(void *to, int value, size_t size);
+void *__wrap_memset(void *to, int value, size_t size);
+void *__wrap_memset(void *to, int value, size_t size) {
+    LOOK(to, size, 1);
+    return __real_memset(to, value, size);
+}

@@ -1,0 +1,94 @@
+"""A finding, and the classes of findings."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class Kind(StrEnum):
+    """The classes. Their values are part of the formats that are written."""
+
+    DEADLOCK = "deadlock"
+    BUFFERING = "relies-on-buffering"
+    DATATYPE = "datatype-mismatch"
+    TRUNCATION = "truncation"
+    NOT_RECEIVED = "message-not-received"
+    READY = "ready-send"
+    ORDER = "collective-mismatch"
+    ROOT = "collective-root"
+    OPERATION = "collective-operation"
+    SIGNATURE = "collective-signature"
+    ARGUMENT = "invalid-argument"
+    CALL = "invalid-call"
+    EPOCH = "epoch"
+    RACE = "one-sided-race"
+    MODIFIED = "buffer-modified"
+    READ = "buffer-read"
+    IN_USE = "buffer-in-use"
+    ALIASING = "buffer-aliasing"
+    OVERLAP = "buffer-overlap"
+    REQUEST = "request-leak"
+    LEAK = "leak"
+    NOT_FINALIZED = "not-finalized"
+    ERROR = "mpi-error"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong.
+
+    Members:
+        ranks: the processes of it, by world rank; `calls` and `lines` are in the same order where a
+            finding is about a call of each of them.
+        lines: "file:line" of each call, "" where it is not known.
+        text: what is wrong, as a sentence without its full stop.
+        hint: what to do.
+        note: it may be right; it does not count.
+    """
+
+    kind: Kind
+    ranks: tuple[int, ...]
+    calls: tuple[str, ...]
+    lines: tuple[str, ...]
+    text: str
+    hint: str
+    note: bool = False
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Findings of one key are told once."""
+        return (
+            self.kind,
+            tuple(sorted(zip(self.calls, self.lines, strict=False))),
+            self.text if not any(self.lines) else "",
+        )
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "class": str(self.kind),
+            "ranks": list(self.ranks),
+            "calls": list(self.calls),
+            "lines": list(self.lines),
+            "text": self.text,
+            "hint": self.hint,
+        }
+
+
+def finding(kind: Kind, sides: Sequence[tuple[int, str, str]], text: str, hint: str, *, note: bool = False) -> Finding:
+    """Return a finding about calls: (rank, call, line) of each."""
+    ranks, calls, lines = zip(*sides, strict=True) if sides else ((), (), ())
+    return Finding(kind, tuple(ranks), tuple(calls), tuple(lines), text, hint, note)
+
+
+def told_once(found: Iterable[Finding]) -> list[Finding]:
+    """Return the findings without those that say the same of other ranks, whose ranks are added."""
+    kept: dict[tuple[object, ...], Finding] = {}
+    for one in found:
+        kept.setdefault((*one.key, one.note), one)
+    return list(kept.values())
+
+
+def at(call: str, line: str) -> str:
+    """Return a call with its place, for a sentence."""
+    return f"{call} at {line}" if line else call

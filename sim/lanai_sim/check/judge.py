@@ -1,0 +1,88 @@
+"""All rules on one run: the findings, without those that only follow from others."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ..job.result import Ending, Result
+from . import collectives, edges, messages, outcome, windows
+from .finding import Finding, Kind, told_once
+from .order import Order
+from .records import Rank
+
+FOUND = 10  # the exit code of a check that has findings
+_COLLECTIVE = (Kind.ORDER, Kind.ROOT, Kind.OPERATION, Kind.SIGNATURE)
+
+
+@dataclass
+class Verdict:
+    """What a check has found. `unseen`: what it has not looked at, in sentences."""
+
+    findings: list[Finding]
+    notes: list[Finding]
+    unseen: list[str] = field(default_factory=list)
+    code: int = 0  # the program's own exit code
+
+    @property
+    def wrong(self) -> bool:
+        return bool(self.findings)
+
+    @property
+    def exit_code(self) -> int:
+        return FOUND if self.wrong else self.code
+
+    def document(self) -> dict[str, object]:
+        return {
+            "verdict": "wrong" if self.wrong else "ok",
+            "findings": [one.document() for one in self.findings],
+            "notes": [one.document() for one in self.notes],
+            "not_looked_at": self.unseen,
+            "code": self.code,
+        }
+
+
+def judge(ranks: Sequence[Rank], result: Result) -> Verdict:
+    """Apply every rule to what the ranks have recorded."""
+    paired = messages.Messages(ranks)
+    lines = collectives.lines(ranks)
+    order = Order(
+        ranks, [*edges.of_messages(paired.pairs), *edges.of_collectives(lines, ranks), *edges.of_windows(ranks)]
+    )
+    found = [*collectives.mismatches(lines), *messages.mismatches(paired), *outcome.of_ranks(ranks)]
+    threads = any(rank.threads for rank in ranks)
+    if order.complete and not threads:
+        found += [*messages.ready(paired, order), *windows.races(ranks, order)]
+    ended = bool(ranks) and all(rank.over for rank in ranks)
+    if ended and result.ending is not Ending.DEADLOCK:
+        found += collectives.missing(lines)
+    found += _consequences(found, [*outcome.deadlock(result), *outcome.errors(ranks, result.code)])
+    found += outcome.not_finalized(result)
+    if ended and result.code == 0:
+        found += [*messages.not_received(paired), *outcome.leaks(ranks)]
+    found = told_once(found)
+    sure = [one for one in found if not one.note]
+    return Verdict(sure, [one for one in found if one.note], _unseen(ranks, order, threads), result.code)
+
+
+def _consequences(causes: Sequence[Finding], found: Sequence[Finding]) -> list[Finding]:
+    """Leave out deadlocks and errors in calls that do not fit together anyway."""
+    wrong = {line for one in causes if one.kind in _COLLECTIVE and not one.note for line in one.lines}
+    collective = any(one.kind in _COLLECTIVE and not one.note for one in causes)
+    left = []
+    for one in found:
+        follows = collective and one.kind in (Kind.DEADLOCK, Kind.ERROR, Kind.TRUNCATION)
+        if not (follows and (wrong & set(one.lines) or "MPI_Finalize" in one.calls or one.kind is Kind.DEADLOCK)):
+            left.append(one)
+    return left
+
+
+def _unseen(ranks: Sequence[Rank], order: Order, threads: bool) -> list[str]:
+    found = []
+    if threads:
+        found.append("buffers, ready sends and one-sided races: several threads call MPI")
+    if not order.complete:
+        found.append("ready sends and one-sided races: the run makes too many calls")
+    if any(rank.full for rank in ranks):
+        found.append("the end of the run: its records are too long")
+    if any(record["k"] == "win" and record.get("shared") for rank in ranks for record in rank.others):
+        found.append("loads and stores of memory that MPI_Win_allocate_shared shares")
+    return found

@@ -1,0 +1,87 @@
+"""Rules on how the run has ended: deadlocks, MPI errors, what was left behind."""
+
+from collections.abc import Iterator, Sequence
+
+from ..job.result import Ending, Result
+from .finding import Finding, Kind, at, finding
+from .records import Rank, Record
+
+_ARGUMENTS = frozenset(  # error classes that blame an argument
+    {
+        "BUFFER", "COUNT", "TYPE", "TAG", "COMM", "RANK", "ROOT", "GROUP", "OP", "TOPOLOGY", "DIMS", "ARG",
+        "REQUEST", "KEYVAL", "SIZE", "DISP", "BASE", "LOCKTYPE", "ASSERT", "WIN", "RMA_RANGE", "RMA_ATTACH",
+        "RMA_SHARED", "RMA_FLAVOR", "INFO", "INFO_KEY", "INFO_VALUE", "INFO_NOKEY", "ERRHANDLER", "SESSION",
+        "AMODE", "FILE", "VALUE_TOO_LARGE",
+    }
+)  # fmt: skip
+_KINDS = {
+    "TRUNCATE": (Kind.TRUNCATION, "receive into a buffer that has room for the message"),
+    "RMA_SYNC": (Kind.EPOCH, "open an access epoch for the target before, and an exposure epoch at the target"),
+    "RMA_CONFLICT": (Kind.EPOCH, "let operations that conflict be in different epochs"),
+    "OUTSIDE": (Kind.CALL, "call it between MPI_Init and MPI_Finalize"),
+    "OTHER": (Kind.ERROR, "see what the message says"),
+}
+
+
+def deadlock(result: Result) -> Iterator[Finding]:
+    """The ranks wait, and nothing can happen any more."""
+    if result.ending is not Ending.DEADLOCK:
+        return
+    waiting = [one for one in result.ranks if one.wait is not None]
+    sides = [(one.rank, one.wait.call, one.place) for one in waiting if one.wait is not None]
+    told = [f"rank {rank} waits in {at(call, line)}" for rank, call, line in sides]
+    circle = [text.strip() for text in result.report.splitlines() if " waits for " in text and "closed" not in text]
+    text = "deadlock: " + "; ".join(circle or told)
+    yield finding(Kind.DEADLOCK, sides, text, "let one of these calls come after what the others wait for")
+
+
+def errors(ranks: Sequence[Rank], code: int) -> Iterator[Finding]:
+    """Errors that have ended the program. One that the program has handled is a note."""
+    for rank in ranks:
+        last = max(rank.calls, default=0)
+        for record in rank.of("error"):
+            ends = record["fatal"] or (code != 0 and _is_last(rank, record, last))
+            known = _KINDS.get(record["class"])
+            kind, hint = known or (Kind.ARGUMENT, "pass what the call allows")
+            own = known is None and record["class"] not in _ARGUMENTS
+            text = f"{record['text']}" + (f" (at {record['s']})" if record["s"] else "")
+            yield finding(
+                Kind.ERROR if own else kind, [(rank.rank, record["c"], record["s"])], text, hint, note=own or not ends
+            )
+
+
+def _is_last(rank: Rank, record: Record, last: int) -> bool:
+    """The program has called nothing but MPI_Finalize since."""
+    return all(rank.calls[n].name == "MPI_Finalize" for n in range(record["n"] + 1, last + 1) if n in rank.calls)
+
+
+def not_finalized(result: Result) -> Iterator[Finding]:
+    told = [text for text in (*result.notes, *result.report.splitlines()) if "without MPI_Finalize" in text]
+    if told:
+        text = told[0].removeprefix("warning: ").partition(";")[0]
+        yield finding(Kind.NOT_FINALIZED, [], text, "let each rank call MPI_Finalize before it ends")
+
+
+def leaks(ranks: Sequence[Rank]) -> Iterator[Finding]:
+    """Objects that were not freed, and requests that were not completed."""
+    for rank in ranks:
+        for record in rank.of("leak"):
+            request = record["class"] in ("request", "message")
+            kind = Kind.REQUEST if request else Kind.LEAK
+            does = "completed" if request else "freed"
+            made = f", made at {record['s']}," if record["s"] else ""
+            times = f" ({record['times']} times)" if record["times"] > 1 else ""
+            text = f"{record['text']}{made} was not {does}{times}"
+            hint = "wait for it, or test it until it is done" if request else f"free the {record['class']}"
+            yield finding(kind, [(rank.rank, "MPI_Finalize", record["s"])], text, hint)
+
+
+def of_ranks(ranks: Sequence[Rank]) -> Iterator[Finding]:
+    """What ranks have found by themselves."""
+    for rank in ranks:
+        for record in rank.of("found"):
+            sides = [(rank.rank, call, line) for call, line in zip(record["calls"], record["lines"], strict=True)]
+            where = " and ".join(at(call, line) for _, call, line in sides)
+            before = "noticed before the second" if record.get("before") else ""
+            text = f"rank {rank.rank}: {record['text']} ({where}{', ' + before if before else ''})"
+            yield finding(Kind(record["class"]), sides, text, record["hint"])

@@ -1,0 +1,62 @@
+"""Do two type signatures fit?"""
+
+from typing import Any
+
+Runs = list[list[Any]]
+_NAMES = {
+    "i1": "char", "u1": "unsigned char", "i2": "short", "i4": "int", "i8": "long", "u4": "unsigned", "f4": "float",
+    "u8": "unsigned long", "f8": "double", "f16": "long double", "c8": "complex", "c16": "double complex",
+}  # fmt: skip
+
+
+def words(runs: Runs) -> str:
+    """Return a signature in words: "3 int, 1 double"."""
+    if not runs:
+        return "nothing"
+    shown = [f"{count} {'elements' if name.startswith('#') else _NAMES.get(name, name)}" for name, count in runs[:4]]
+    return ", ".join(shown) + (", ..." if len(runs) > 4 else "")
+
+
+def fits(sent: Runs, received: Runs, *, whole: bool = False) -> bool | None:
+    """Return if the sent elements are the first of the received ones, or with `whole` all of them; None if
+    that cannot be told."""
+    if any(name == "PACKED" for name, _ in (*sent, *received)):
+        return None
+    if _bytes_only(sent) != _bytes_only(received):
+        other = received if _bytes_only(sent) else sent
+        return None if all(_small(name) for name, _ in other) else False
+    if any(name.startswith("#") for name, _ in (*sent, *received)):
+        if sum(run[1] for run in sent) == sum(run[1] for run in received):
+            return sent == received or None if _mixed(sent, received) else sent == received
+        return False if whole and not _mixed(sent, received) else None
+    return _prefix(sent, received, whole)
+
+
+def _mixed(sent: Runs, received: Runs) -> bool:
+    """Only one of them is a digest."""
+    return sent[:1][0][0].startswith("#") != received[:1][0][0].startswith("#") if sent and received else True
+
+
+def _bytes_only(runs: Runs) -> bool:
+    return bool(runs) and all(name == "BYTE" for name, _ in runs)
+
+
+def _small(name: str) -> bool:
+    """A type of one byte, which programs take for MPI_BYTE."""
+    return name in ("i1", "u1", "BYTE", "CHAR", "CHARACTER", "C_BOOL", "CXX_BOOL")
+
+
+def _prefix(sent: Runs, received: Runs, whole: bool) -> bool:
+    left = [list(run) for run in received]
+    for name, count in sent:
+        while count:
+            if not left:
+                return not whole  # longer than the receive: a truncation, which is another class
+            if left[0][0] != name:
+                return False
+            taken = min(count, left[0][1])
+            count -= taken
+            left[0][1] -= taken
+            if not left[0][1]:
+                left.pop(0)
+    return not whole or not left
