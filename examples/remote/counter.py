@@ -8,7 +8,7 @@ from itertools import chain
 from lanai_hdl.config import lanai41
 from lanai_hdl.remote.config import Remote
 from lanai_hdl.remote.packets import Atomic
-from lanai_sim.kernel.remote_hosts import play
+from lanai_sim.studies.remote_hosts import play
 
 HOSTS, DRAWS = 2, 6
 

@@ -6,7 +6,7 @@ Run: python examples/remote/interrupt.py
 from lanai_hdl.config import lanai41
 from lanai_hdl.remote.config import Remote
 from lanai_host.config import pentium2_266
-from lanai_sim.kernel.remote_hosts import play
+from lanai_sim.studies.remote_hosts import play
 
 US = 1_000_000  # picoseconds
 given = []

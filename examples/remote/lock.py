@@ -6,7 +6,7 @@ Run: python examples/remote/lock.py
 from lanai_hdl.config import lanai41
 from lanai_hdl.remote.config import Remote
 from lanai_hdl.remote.packets import Atomic
-from lanai_sim.kernel.remote_hosts import play
+from lanai_sim.studies.remote_hosts import play
 
 HOSTS, ROUNDS = 2, 4
 LOCK, SUM = 0, 64  # offsets in host 0's memory; a free lock is 0

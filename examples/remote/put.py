@@ -5,7 +5,7 @@ Run: python examples/remote/put.py
 
 from lanai_hdl.config import lanai41
 from lanai_hdl.remote.config import Remote
-from lanai_sim.kernel.remote_hosts import idle, play
+from lanai_sim.studies.remote_hosts import idle, play
 
 MESSAGE = b"written by another host, without a processor on the way"
 

@@ -7,7 +7,7 @@ from lanai_hdl.remote.config import Remote
 from lanai_hdl.remote.packets import Status
 from lanai_host.adapter.fifo import Fifo
 from lanai_host.remote import Access
-from lanai_sim.kernel.remote_hosts import play
+from lanai_sim.studies.remote_hosts import play
 
 REMOTE = Remote()
 NIC = lanai41().but(blocks=(REMOTE,))

@@ -10,7 +10,7 @@ from lanai_hdl.remote.config import Remote
 from lanai_hdl.remote.packets import Atomic, Status
 from lanai_host.adapter import RemoteError, Token
 from lanai_host.remote import Access
-from lanai_sim.kernel.remote_hosts import idle, play
+from lanai_sim.studies.remote_hosts import idle, play
 
 NIC = lanai41().but(blocks=(Remote(),))
 QUIET = ("REMOTE_TIMEOUTS", "REMOTE_INVALID", "REMOTE_FAILED", "REMOTE_STALE", "REMOTE_FAULTS")

@@ -33,7 +33,7 @@ from lanai_hdl.remote.tables import (
     exposure_at,
     page_at,
 )
-from lanai_sim.kernel.remote_hosts import idle, play
+from lanai_sim.studies.remote_hosts import idle, play
 
 REMOTE = Remote()
 NIC = lanai41().but(blocks=(REMOTE,))

@@ -4,7 +4,7 @@ import pytest
 
 from lanai_hdl.config import lanai41
 from lanai_hdl.remote.config import Remote
-from lanai_sim.kernel.remote_hosts import play
+from lanai_sim.studies.remote_hosts import play
 
 NIC = lanai41().but(blocks=(Remote(streams=4),))
 SIZE = 8 * 4096

@@ -13,7 +13,7 @@ from lanai_hdl.remote.packets import Status, word
 from lanai_host.adapter import RemoteError
 from lanai_host.config import pentium2_266
 from lanai_host.remote import Access
-from lanai_sim.kernel.remote_hosts import play
+from lanai_sim.studies.remote_hosts import play
 
 NIC = lanai41().but(blocks=(Remote(),))
 US = 1_000_000  # picoseconds

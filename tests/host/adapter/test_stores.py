@@ -22,7 +22,7 @@ from lanai_hdl.remote.reference import (
 from lanai_hdl.remote.tables import APERTURE_PAGES
 from lanai_host.adapter import RemoteError, Token
 from lanai_host.adapter.aperture import ApertureAccess
-from lanai_sim.kernel.remote_hosts import idle, play
+from lanai_sim.studies.remote_hosts import idle, play
 
 REMOTE = Remote(streams=4)
 NIC = lanai41().but(blocks=(REMOTE,))

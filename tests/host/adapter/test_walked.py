@@ -11,7 +11,7 @@ from lanai_hdl.remote.config import Remote
 from lanai_hdl.remote.packets import Atomic
 from lanai_host.adapter import RemoteError
 from lanai_host.bus.base import BusError
-from lanai_sim.kernel.remote_hosts import play
+from lanai_sim.studies.remote_hosts import play
 
 NIC = lanai41().but(blocks=(Remote(),))
 PAGE = 4096

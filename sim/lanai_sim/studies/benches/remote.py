@@ -14,10 +14,10 @@ from lanai_host.bus.base import PAGE_SIZE
 from lanai_host.config import HostConfig, free, pentium2_266, supersparc_85
 from lanai_host.remote import Access
 
-from ...kernel.remote_hosts import RemoteHost, idle, play
 from ...machine.presets import mbcf_100baset, sci_d330
 from ..papers.mbcf import primitives
 from ..papers.sci import ringlet, stores
+from ..remote_hosts import RemoteHost, idle, play
 
 NAME = "remote"
 HELP = "remote memory: put, get, load, fetch-and-add, bandwidth"

@@ -14,9 +14,9 @@ from lanai_host.stacks.on_adapter import adapter_in, timeout_on
 from lanai_sim.job.data import JobData
 from lanai_sim.job.nic_world import NicWorld
 from lanai_sim.kernel.kernel import Kernel
-from lanai_sim.kernel.remote_hosts import idle, play
 from lanai_sim.machine import fabrics
 from lanai_sim.machine.presets import mbcf_100baset
+from lanai_sim.studies.remote_hosts import idle, play
 
 NIC = mbcf_100baset()
 

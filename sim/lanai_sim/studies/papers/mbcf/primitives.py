@@ -15,8 +15,8 @@ from lanai_host.config import HostConfig, HostCost
 from lanai_host.remote import Access
 from lanai_host.stacks.on_adapter import timeout_on
 
-from ....kernel.remote_hosts import MEETING, RemoteHost, adapter_of, play
 from ....machine import fabrics
+from ...remote_hosts import MEETING, RemoteHost, adapter_of, play
 
 LATENCY_SIZES = (4, 16, 64, 256, 1024)
 STREAM_SIZES = (4, 16, 64, 256, 1024, 1408)

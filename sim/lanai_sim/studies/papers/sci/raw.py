@@ -2,9 +2,9 @@
 
 from lanai_host.config import pentium3_800
 
-from ....kernel.remote_hosts import RemoteHost, idle, play
 from ....machine.presets import sci_d330
 from ...benches import remote
+from ...remote_hosts import RemoteHost, idle, play
 from ..measuring import Figures
 from .constants import KIB, MIB
 

@@ -5,9 +5,9 @@ last link is longer, and carries no less."""
 
 from lanai_hdl.config import NicConfig
 
-from ....kernel.remote_hosts import RemoteHost, play
 from ....machine.fabrics.ring import ringlet
 from ....machine.presets import sci_d330, sci_d330_200
+from ...remote_hosts import RemoteHost, play
 from ..measuring import Figures
 from .constants import KIB, MIB
 

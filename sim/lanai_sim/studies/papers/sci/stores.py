@@ -8,7 +8,7 @@ from lanai_hdl.machine import PAGE_SIZE
 from lanai_hdl.remote.tables import APERTURE_PAGES
 from lanai_host.config import pentium3_800
 
-from ....kernel.remote_hosts import RemoteHost, idle, play
+from ...remote_hosts import RemoteHost, idle, play
 from ..measuring import Figures
 from .constants import KIB, MIB
 

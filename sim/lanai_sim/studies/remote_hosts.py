@@ -1,4 +1,4 @@
-"""Hosts whose NICs have remote-memory adapters, a program on each: for examples, benches and tests.
+"""Hosts whose NICs have remote-memory adapters, a program on each, for examples, benches and tests.
 
 async def program(host):
     await host.remote.put(host.tokens[1], 0, host.address, 8)
@@ -19,10 +19,10 @@ from lanai_host.adapter.boot import RETRIES, TIMEOUT, counter
 from lanai_host.bus.base import Bus
 from lanai_host.config import HostConfig, free
 
+from ..kernel.cluster import Cluster, MakeEngine, rtl_engine
 from ..machine.fabric import Fabric
 from ..machine.fabrics.switch import star
 from ..machine.faults import parse, plan
-from .cluster import Cluster, MakeEngine, rtl_engine
 
 MEETING = 1_000_000  # picoseconds between looks at who else has come
 
