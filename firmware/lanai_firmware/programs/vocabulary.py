@@ -12,7 +12,7 @@ from ..lang.types import layout, sizeof
 
 
 class Role(IntEnum):
-    """What a packet says of a message. Handles and receive entries are numbers that the header
+    """The part that a packet has in a message. Handles and receive entries are numbers that the header
     carries.
     """
 
@@ -30,8 +30,7 @@ ENVELOPES = (Role.EAGER, Role.UNPAID, Role.PROMISE, Role.ACCEPT)
 
 
 class Touch(IntEnum):
-    """What the firmware began to deal with: the first word that it read of another thing of
-    these."""
+    """The thing that the firmware began to deal with: it read the first word of another one."""
 
     TURN = 0  # a new turn of the scheduler: nothing yet
     SLOT = 1  # a request slot; `index` counts them over all endpoints
@@ -109,11 +108,11 @@ class Vocabulary(ABC):
         return int.from_bytes(raw[one.offset : one.offset + int(sizeof(one.kind))], "big")
 
     def is_whole(self, words: Sequence[int]) -> bool:
-        """Whether these are all words of a header."""
+        """Are these all words of a header?"""
         return 4 * len(words) >= layout(self.header).size
 
     def type_name(self, number: int) -> str:
-        """Of a packet type, or its number if no type has it."""
+        """Return the name of a packet type, or its number if no type has it."""
         try:
             return self.types(number).name
         except ValueError:
@@ -144,7 +143,7 @@ class Channels(Vocabulary):
 
 
 class Part(IntEnum):
-    """What a put says of a message of its source or, of REPLY and FREED, of its target."""
+    """The part that a put has in a message of its source or, of REPLY and FREED, of its target."""
 
     SHORT = 1  # a header and the bytes of the message: the next one of its pair
     LONG = 2  # a header, which REPLY answers: the next one of its pair
@@ -202,7 +201,7 @@ class SeenCommand(NamedTuple):
 
 
 class RecordPart(IntEnum):
-    """What a record in a FIFO says of a message."""
+    """The part that a record in a FIFO has in a message."""
 
     BEGINS = 1  # its first bytes are in the record, the others in the next ones
     WRITTEN = 2  # its bytes have been written to where a request said, or are all in the record
@@ -250,7 +249,7 @@ class Records:
 
 
 class ControlPart(IntEnum):
-    """What a write to another rank's segment says of a message."""
+    """The part that a write to another rank's segment has in a message."""
 
     INSIDE = 1  # all its bytes are in it
     WRITTEN = 2  # all its bytes have been written before

@@ -10,8 +10,8 @@ from .state import NO_ENTRY, Entry, Peer, daemon
 
 @firmware
 def take_ack(node: u32, words: Ptr[u32]) -> None:
-    """What is before the first map has come, and what the first map has. What the second has is
-    sent again."""
+    """Take an acknowledgement. Packets before the first map have come, and so have those in the first
+    map. Those in the second are sent again."""
     peer = address_of(daemon.peers[node])
     if (words[1] - peer.acked & 0xFFFF) > peer.next - peer.acked:
         return  # an older one that was overtaken, or from another run

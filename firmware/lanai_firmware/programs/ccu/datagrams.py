@@ -9,8 +9,8 @@ from .words import word_at
 
 @firmware
 def goes_on(client: u32, nodes: u32) -> bool:
-    """Whether the oldest packet of a send queue may be taken: it is in the midst of a datagram, or
-    begins one that is whole, and no other is under way to these nodes."""
+    """May the oldest packet of a send queue be taken? It must be in the midst of a datagram, or begin
+    one that is whole, and no other may be under way to these nodes."""
     client_state = address_of(daemon.client_states[client])
     follows = client_state.fragments != 0
     if not follows:

@@ -1,4 +1,4 @@
-"""What host and daemon agree on: configuration, send queues, packets, and the words that the daemon
+"""The interface of host and daemon: configuration, send queues, packets, and the words that the daemon
 writes to its hosts.
 
 The driver writes `Config` before the processor starts. Each rank on the NIC (a *client*) reaches
@@ -57,7 +57,7 @@ CLOSED: Const[u32] = u32(2)
 
 
 class Count(IntEnum):
-    """What the daemon counts in `Border.counts`."""
+    """The counters in `Border.counts`."""
 
     SENT = 0  # data packets, by first transmission; a broadcast is one
     RESENT = 1
@@ -116,7 +116,7 @@ class Client(Struct):
 
 
 class Border(Struct):
-    """What ranks write, but for `counts`, which they read: `Count` says what each is."""
+    """Words that ranks write, and `counts`, which they read: `Count` names each."""
 
     clients: Array[Client, 8]
     counts: Array[u32, len(Count)]

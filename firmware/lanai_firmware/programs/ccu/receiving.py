@@ -39,8 +39,8 @@ def post_buffers() -> None:
 
 @firmware
 def has_buffer() -> bool:
-    """Whether the kernel's buffer takes a packet more (CC-12). Packets that the daemon has not read
-    fill it; those that find none are lost on the wire."""
+    """Does the kernel's buffer take another packet (CC-12)? It is filled by packets that the daemon has
+    not read. One that finds no room is lost on the wire."""
     return daemon.config.buffers == 0 or daemon.posted.last - daemon.posted.first < daemon.config.buffers
 
 

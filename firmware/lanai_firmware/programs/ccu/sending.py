@@ -49,7 +49,7 @@ def take_next(client: u32) -> bool:
 
 @firmware
 def is_shut(nodes: u32) -> bool:
-    """Whether the window to one of the nodes is full (CC-12)."""
+    """Is the window to one of the nodes full (CC-12)?"""
     for node in range(NODES):
         peer = address_of(daemon.peers[node])
         if nodes >> node & 1 != 0 and peer.next - peer.acked >= daemon.config.window:
@@ -76,8 +76,8 @@ def keep(index: u32, slot: Ptr[SendSlot], nodes: u32) -> None:
 
 @firmware
 def content_length(index: u32) -> u32:
-    """As the packet says, which a rank wrote. One that is too long is cut: the receiving daemon would
-    take it for damaged, and this one would give up the node."""
+    """Return the length that the packet says, which a rank wrote. One that is too long is cut: the
+    receiving daemon would take it for damaged, and this one would give up the node."""
     length = u32(shared.packets[index].length)
     if length > CONTENT:
         length = CONTENT

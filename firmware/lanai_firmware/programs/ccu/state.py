@@ -8,7 +8,7 @@ NO_ENTRY: Const[u32] = u32(0)  # entry 0 is in no pool
 
 
 class Entry(Struct):
-    """What the daemon knows of an entry of a pool."""
+    """The daemon's state of a pool entry."""
 
     outstanding: u32  # nodes that have not acknowledged: the ack_outstanding list (CC-09)
     free: u32  # 1: it is in its pool
@@ -91,7 +91,7 @@ class Daemon(Struct):
 
 
 class Shared(Struct):
-    """What the ranks of this node reach, the send pool included, and the receive pool behind it."""
+    """The memory that the ranks of this node reach: the send pool, and the receive pool behind it."""
 
     border: Border
     packets: Array[Packet, 320]

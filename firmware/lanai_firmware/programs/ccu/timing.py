@@ -38,7 +38,7 @@ def arm() -> None:
 
 @firmware
 def owes() -> bool:
-    """Whether packets have come from some node that were not acknowledged."""
+    """Has any node sent packets that are not acknowledged?"""
     owed = u32(0)
     for node in range(NODES):
         owed += daemon.peers[node].unacked

@@ -17,7 +17,7 @@ AROUND = ("memory", "turn_of", "config", "machine")  # of a NIC: what is not its
 
 @dataclass(frozen=True)
 class _Booted:
-    """What a boot left."""
+    """The state that a boot left."""
 
     sram: bytes  # without the zeros at its end
     state: dict[str, Any]
@@ -29,8 +29,8 @@ _booted: dict[tuple[object, ...], _Booted] = {}
 
 
 def boot_once(nic: Nic, boot: Callable[[], bool]) -> bool:
-    """What `boot()` gives, and all it does to the NIC, whose machine has been entered. The firmware
-    runs only if it has not booted such a NIC yet, or not with the code that it has now."""
+    """Do to the NIC, whose machine has been entered, all that `boot()` does, and return its answer. The
+    firmware runs only if it has not booted such a NIC yet, or not with the code that it has now."""
     key = (boot, nic.config, _digest(nic), _code(boot))
     known = _booted.pop(key, None)
     if known is None:
@@ -50,7 +50,7 @@ def _state(nic: Nic) -> dict[str, Any]:
 
 
 def _digest(nic: Nic) -> bytes:
-    """Of all that the firmware can see."""
+    """Return the hash of all that the firmware can see."""
     machine = nic.machine
     seen = (sorted(machine.placed.items()), machine.heap, machine.stack, machine.limit, machine.fixed, _state(nic))
     return sha256(repr(seen).encode() + machine.sram).digest()

@@ -1,4 +1,4 @@
-"""What the fields `state` and `control` of the tables hold."""
+"""Values of the fields `state` and `control` of the tables."""
 
 from lanai_firmware.lang import Const, u32
 

@@ -1,4 +1,4 @@
-"""What crosses the border between host, NIC and wire: requests, page entries, records, packets, the
+"""Structures that cross the border between host, NIC and wire: requests, page entries, records, packets, the
 boot plan.
 
 Declared once. The firmware uses these structs in place, the driver packs and unpacks through them,
@@ -46,7 +46,7 @@ class Op(IntEnum):
 
 
 class Kind(IntEnum):
-    """Record.kind: what happened."""
+    """Record.kind: the thing that happened."""
 
     NONE = 0
     SENT = 1  # the send's buffer is the program's again
@@ -208,7 +208,7 @@ FLAG_NUMBERED: Const[u32] = u32(0x80)  # `number` and `seen` count
 
 
 class Plan(Struct):
-    """What the driver tells the firmware before it runs: where everything lies. Addresses are the
+    """The driver's plan for the firmware, before it runs: where everything lies. Addresses are the
     processor's."""
 
     magic: u32  # LAYOUT_MAGIC | LAYOUT_VERSION

@@ -1,4 +1,4 @@
-"""What a user chooses of the firmware, and the queue depths of the NIC it runs on. Plain Python, not
+"""The firmware's configuration, which a user chooses, and the queue depths of the NIC it runs on. Plain Python, not
 firmware."""
 
 from dataclasses import dataclass, fields, replace
@@ -134,7 +134,7 @@ class QueueDepths:
 
     @classmethod
     def of(cls, word: int) -> Self:
-        """What QUEUE_DEPTHS reads: a byte each from the top."""
+        """Return the depths that a word of QUEUE_DEPTHS holds: a byte each from the top."""
         hdma, send, recv, _ = word.to_bytes(4, "big")
         return cls(hdma, send, recv)
 

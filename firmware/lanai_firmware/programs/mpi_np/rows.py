@@ -172,7 +172,7 @@ class Unacked(Struct):
 
 
 class Reliability(Struct):
-    """What recovery knows of a channel. Numbers count modulo 2**16: base <= acked <= again <=
+    """Recovery's state of a channel. Numbers count modulo 2**16: base <= acked <= again <=
     next."""
 
     unacked: Ptr[Unacked]  # ring of a window of packets, by number

@@ -171,7 +171,7 @@ def _checked_pools(config: McpConfig, endpoints: int, ranks: int) -> int:
 
 
 def _place_state(tables: Tables, config: McpConfig, endpoints: int, channels: int, pools: int) -> None:
-    """What is zero when the firmware starts."""
+    """Place the tables that are zero when the firmware starts."""
     shares = pools or channels
     tables.add("endpoint_table", endpoints * sizeof(rows.Endpoint))
     tables.add("send_table", endpoints * int(SLOTS) * sizeof(rows.Send))
@@ -249,8 +249,8 @@ def words_of(kind: type, values: dict[str, int]) -> bytes:
 
 
 def boot_words(layout: Layout, endpoints: Sequence[EndpointSpec]) -> dict[str, bytes]:
-    """What the driver writes before it starts the processor: the bytes of the globals `plan` and
-    `endpoint_plans`."""
+    """Return the bytes of the globals `plan` and `endpoint_plans`, which the driver writes before it
+    starts the processor."""
     endpoint_words = [
         words_of(EndpointPlan, {"region": region, **{f.name: getattr(spec, f.name) for f in fields(spec)}})
         for spec, region in zip(endpoints, layout.regions, strict=True)
@@ -259,7 +259,7 @@ def boot_words(layout: Layout, endpoints: Sequence[EndpointSpec]) -> dict[str, b
 
 
 def channel_words(routes: Sequence[ChannelRoute]) -> bytes:
-    """What the driver writes to `Plan.channel_plan_table`."""
+    """Return the bytes that the driver writes to `Plan.channel_plan_table`."""
     return b"".join(
         words_of(ChannelPlan, {"route": route.route, "peer_channel": route.peer_channel}) for route in routes
     )

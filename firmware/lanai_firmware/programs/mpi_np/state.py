@@ -1,4 +1,4 @@
-"""What the firmware keeps in SRAM once: packets on their way out, receive buffers, and `nic`, which
+"""State that the firmware keeps in SRAM once: packets on their way out, receive buffers, and `nic`, which
 points at the tables.
 
 The host cannot reach anything here or in `rows`, so none of it need be checked again. What the

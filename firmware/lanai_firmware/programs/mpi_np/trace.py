@@ -22,8 +22,8 @@ ROLES = {
 
 
 def tables(plan: Mapping[str, Any]) -> list[Table]:
-    """Of a receive only what lies behind its envelope counts: the envelope is also read by searches
-    for another.
+    """Return where the tables lie. Of a receive only the part behind its envelope counts: searches for
+    another receive read the envelope too.
     """
     buffer = int(PACKET_BODY) + int(sizeof(Header))
     receive, stage, channel = int(sizeof(rows.Receive)), int(sizeof(state.Stage)), int(sizeof(rows.Channel))
@@ -53,7 +53,7 @@ def bodies(plan: Mapping[str, Any]) -> range:
 
 
 def spilled(plan: Mapping[str, Any]) -> range:
-    """What channels that share memory leave in host memory."""
+    """Return the host memory in which channels that share memory leave their messages."""
     first = plan.get("spill_memory", 0)
     return range(first, first + (plan.get("spill_bytes", 0) * plan.get("channels", 0) if first else 0))
 

@@ -1,4 +1,4 @@
-"""What several steps of a turn ask."""
+"""Questions that several steps of a turn ask."""
 
 from lanai_firmware.lang import Const, firmware, u32
 
@@ -12,13 +12,13 @@ PLACES: Const[u32] = u32(BUFFERS)
 
 @firmware
 def gone() -> bool:
-    """Whether the rank has ended, or its process has died. Its memory is not to be reached."""
+    """Has the rank ended, or its process died? Its memory may not be reached then."""
     return nic.border.heap == CLOSED or nic.unreachable != 0
 
 
 @firmware
 def room_to_begin() -> bool:
-    """Whether another packet can be begun."""
+    """Can another packet be begun?"""
     return nic.begun - send_dma.done() != PLACES and host_dma.free() != 0
 
 

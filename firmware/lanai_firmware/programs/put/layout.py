@@ -1,4 +1,4 @@
-"""What host and NIC agree on: registers, requests, packets, and the words that the NIC writes to
+"""The interface of host and NIC: registers, requests, packets, and the words that the NIC writes to
 its host.
 
 The driver writes the number of the NIC's node to SCRATCH1, to SCRATCH2 whether packets may overtake
@@ -50,7 +50,7 @@ ASKS: Const[u32] = u32(512)  # questions that a NIC keeps: those of all nodes
 
 
 class Kind(IntEnum):
-    """What a request or a packet is."""
+    """The kind of a request or a packet."""
 
     PUT = 0
     GET = 1  # answered by `length` bytes, at most BODY
@@ -77,7 +77,7 @@ COUNTERS: Const[u32] = u32(len(Counter))
 
 
 class Config(Struct):
-    """What only the driver writes."""
+    """Parameters that only the driver writes."""
 
     nodes: u32  # of the job
     routes: Array[u32, int(NODES)]  # to each of them
@@ -96,7 +96,7 @@ class Request(Struct):
 
 
 class Border(Struct):
-    """What the rank may write. `heap` 0: the rank has not begun, and packets wait. CLOSED: it has
+    """Words that the rank may write. `heap` 0: the rank has not begun, and packets wait. CLOSED: it has
     ended, and packets are dropped. The NIC sets `released` to 1 when it will not reach the memory
     of a rank that has ended any more."""
 
@@ -112,7 +112,7 @@ class Header(Struct):
 
 
 class Ask(Struct):
-    """What a question holds behind the header."""
+    """The body of a question, behind the header."""
 
     result: u32  # where the answer goes, on the bus of the asker's host
     operand: u32

@@ -93,10 +93,10 @@ def store(buffer: Ptr[Incoming], length: u32) -> None:
 
 @firmware
 def expected(number: u32) -> bool:
-    """Whether this is the next packet of its sender. If it is not, the one behind it is the next: each
-    packet that is missing counts once.
+    """Is this the next packet of its sender? If it is not, the one behind it is the next, so that each
+    missing packet counts once.
 
-    Where packets may overtake each other (T3-24), they are counted only.
+    Where packets may overtake each other (T3-24), they are only counted.
     """
     sequence = number >> 16
     if sequence >= SEQUENCES:

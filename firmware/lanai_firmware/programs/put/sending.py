@@ -38,7 +38,7 @@ PLACES: Const[u32] = u32(BUFFERS)
 
 @firmware
 def has_request() -> bool:
-    """Whether there is a request. It is copied at each look until its first packet is begun."""
+    """Is there a request? It is copied at each look until its first packet is begun."""
     live = address_of(nic.border.requests[nic.taken % RING])
     if live.number != nic.taken + 1:
         return False
@@ -86,8 +86,8 @@ def begin() -> bool:
 
 @firmware
 def is_sound(request: Ptr[Taken], kind: u32) -> bool:
-    """Whether it asks for what there is: a node of the job, a kind that hosts may ask for, and no
-    more bytes than there is room for, in the request or in the answer's packet."""
+    """Does it name a node of the job, a kind that hosts may ask for, and no more bytes than the request
+    or the answer's packet holds?"""
     if request.node >= nic.config.nodes or request.length & ~ASKED != 0:
         return False
     size = request.length & LENGTH

@@ -1,4 +1,4 @@
-"""What host and NIC agree on beside what the put firmware has.
+"""The interface of host and NIC beyond that of the put firmware.
 
 A request of kind BARRIER, an `Ask` as a question has, inverts the NIC's barrier bits that `operand`
 names. No rank answers. When the switch's bits have changed, the NIC writes what it said last to

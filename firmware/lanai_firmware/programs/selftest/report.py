@@ -1,5 +1,5 @@
-"""What the self-test tells, and where: one truth for the firmware that writes it and the host that
-reads it."""
+"""The report of the self-test: its bits and registers, for the firmware that writes it and the host
+that reads it."""
 
 from enum import IntEnum
 

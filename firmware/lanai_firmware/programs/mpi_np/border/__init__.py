@@ -1,1 +1,1 @@
-"""What the host writes and reads: requests copied once, records, slots."""
+"""The border with the host: requests copied once, records, slots."""

@@ -15,7 +15,7 @@ from ..state import nic
 
 @inline
 def key_of(context: u32, tag: u32) -> u32:
-    """What is compared first."""
+    """Return the word that is compared first."""
     return (context << 16) | (tag & 0xFFFF)
 
 

@@ -86,7 +86,7 @@ def is_meant(channel: Ptr[Channel], send: Ptr[Send], header: Ptr[Header]) -> boo
 def send_accept(channel: Ptr[Channel], send: Ptr[Send], header: Ptr[Header]) -> bool:
     """Turn the question into the SEND_REQ that it stands for, and send the envelope, which takes no
     message slot, before the body. False, with nothing changed, if there is no room for the body's
-    job, or the host's request is no sound one."""
+    job, or the host's request is not sound."""
     following = send.next
     length = send.length
     number = header.handle & LOW

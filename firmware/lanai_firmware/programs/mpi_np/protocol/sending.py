@@ -37,7 +37,7 @@ def slot_body(send: Ptr[Send], length: u32) -> u32:
 
 @inline
 def slot_number(send: Ptr[Send]) -> u32:
-    """What the other end calls a body that lies in a request slot, with IN_SLOT."""
+    """Return the other end's name, without IN_SLOT, for a body that lies in a request slot."""
     return (u32(send) - u32(nic.sends_table)) // sizeof(Send)
 
 
