@@ -78,7 +78,7 @@ def damage(path: Path) -> str | None:
 
 
 def _digest(path: Path) -> str:
-    """Of a file's content; of a link, where it leads."""
+    """Return the hash of a file's content; of a link, that of the place where it leads."""
     if path.is_symlink():
         return f"link:{os.readlink(path)}"
     digest = hashlib.new(DIGEST)

@@ -1,4 +1,4 @@
-"""What the cache holds: sizes, a limit, and entries that are handed on to another machine."""
+"""The contents of the cache: sizes, a limit, and entries that are handed on to another machine."""
 
 import os
 import re

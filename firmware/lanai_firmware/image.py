@@ -141,12 +141,12 @@ class Image:
         return sorted((s for s in self.symbols.values() if s.kind == "code"), key=lambda symbol: symbol.address)
 
     def trap_text(self, site: int) -> str:
-        """What the number in `__trap_site` says."""
+        """Return the text of a number in `__trap_site`."""
         return str(self.sites[site]) if 0 < site < len(self.sites) else f"unknown trap site {site}"
 
     @cached_property
     def digest(self) -> bytes:
-        """Of all that is on disk."""
+        """Return the hash of all that is on disk."""
         return hashlib.sha256(self._rest()).digest()
 
     def to_bytes(self) -> bytes:
@@ -160,9 +160,11 @@ class Image:
 
     @classmethod
     def from_bytes(cls, data: bytes, name: str = "image") -> Self:
-        """Raises `UserError` naming `name` if the bytes are no image or are damaged."""
+        """Raises `UserError` naming `name` if the bytes are not an image or are damaged."""
         if data[: len(MAGIC)] != MAGIC:
-            raise UserError(f"{name} is no firmware image: it starts with {data[:8]!r}; make one with `lanai fw build`")
+            raise UserError(
+                f"{name} is not a firmware image: it starts with {data[:8]!r}; make one with `lanai fw build`"
+            )
         rest = data[len(MAGIC) + DIGEST_SIZE :]
         digest = hashlib.sha256(rest).digest()
         recorded = data[len(MAGIC) : len(MAGIC) + DIGEST_SIZE]

@@ -224,7 +224,7 @@ def block_helper(name: str, parameters: int) -> Callable[..., Value]:
         for index, value in enumerate(given):
             if index < parameters:
                 if not (isinstance(value, Value) and isinstance(value.kind, PtrType)):
-                    scope.fail(node, f"{name}: {describe(value)} is no pointer; write address_of(x)")
+                    scope.fail(node, f"{name}: {describe(value)} is not a pointer; write address_of(x)")
                 values.append(value)
             else:
                 values.append(operators.accept(scope, node, u32, value, f"{name}'s argument {index + 1}"))

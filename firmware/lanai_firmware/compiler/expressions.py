@@ -35,7 +35,7 @@ def value(scope: Scope, node: ast.expr) -> Value:
     """An expression that must be a value: no struct, type or module."""
     result = expression(scope, node)
     if not isinstance(result, Value) or result.kind is None:
-        scope.fail(node, f"{describe(result)} is no value here; use one of its members, or address_of(x)")
+        scope.fail(node, f"{describe(result)} is not a value here; use one of its members, or address_of(x)")
     return result
 
 
@@ -67,7 +67,7 @@ def name(scope: Scope, node: ast.Name) -> Any:
 
 
 def python_object(scope: Scope, node: ast.expr, thing: Any, what: str) -> Any:
-    """What a Python object of the surrounding modules is to firmware."""
+    """Return what a Python object of the surrounding modules is to firmware."""
     if isinstance(thing, int):
         return constant(thing)
     if isinstance(thing, float):
@@ -148,7 +148,7 @@ def table_entry(scope: Scope, node: ast.Subscript, table: Any) -> Any:
             written = compile(ast.Expression(node), scope.source.file, "eval")
             return Entity(eval(written, scope.namespace))
         except Exception as error:
-            scope.fail(node, f"{ast.unparse(node)} is no type: {error}")
+            scope.fail(node, f"{ast.unparse(node)} is not a type: {error}")
     scope.fail(node, f"{type(table).__name__} is not indexed in firmware; use Global[Array[T, n]]")
 
 
@@ -169,7 +169,7 @@ def element_place(scope: Scope, node: ast.Subscript, owner: Any) -> tuple[Any, V
 
 
 def load(kind: Any, address: Value) -> Value | View:
-    """What lies at `address`. u8 and u16 arrive as u32, as in a register."""
+    """Return the value at `address`. u8 and u16 arrive as u32, as in a register."""
     if is_struct(kind) or isinstance(kind, ArrayType):
         return View(kind, address)
     return tree.Load(kind if isinstance(kind, PtrType) else kind.wide, address, kind)

@@ -52,11 +52,11 @@ def operand(scope: Scope, node: ast.AST, value: Any, what: str) -> Any:
             return int(value.python)
         if is_word(value.kind):
             return value.kind
-    scope.fail(node, f"`{what}` of {describe(value)}, which is no integer; convert it: u32(x)")
+    scope.fail(node, f"`{what}` of {describe(value)}, which is not an integer; convert it: u32(x)")
 
 
 def ruled(scope: Scope, node: ast.AST, rule: Callable[..., Any], *given: Any) -> Any:
-    """What a rule of the language gives; its refusal is an error at `node`."""
+    """Return what a rule of the language gives; its refusal is an error at `node`."""
     try:
         return rule(*given)
     except rules.FirmwareError as error:
@@ -102,7 +102,7 @@ def index_of(scope: Scope, node: ast.AST, value: Any) -> Any:
             return int(value.python)
         if is_word(value.kind):
             return value
-    scope.fail(node, f"{describe(value)} is no index; use u32 or i32")
+    scope.fail(node, f"{describe(value)} is not an index; use u32 or i32")
 
 
 def divide(scope: Scope, node: ast.AST, symbol: str, kind: Any, left: Value, right: Value) -> Value:
@@ -157,7 +157,7 @@ def unary(scope: Scope, node: ast.AST, operation: ast.unaryop, value: Value) -> 
 
 
 def truth(scope: Scope, node: ast.AST, value: Any) -> Value:
-    """Whether `value` counts as true in a condition."""
+    """Return the test that `value` counts as true in a condition."""
     if isinstance(value, Value) and (
         value.kind in (bool, int) or is_word(value.kind) or isinstance(value.kind, PtrType)
     ):

@@ -106,7 +106,7 @@ def eval_annotation(scope: Scope, node: ast.AnnAssign) -> Any:
     try:
         return eval(ast.unparse(node.annotation), scope.namespace)
     except Exception as error:
-        scope.fail(node, f"{ast.unparse(node.annotation)} is no type: {error}")
+        scope.fail(node, f"{ast.unparse(node.annotation)} is not a type: {error}")
 
 
 def augmented(scope: Scope, node: ast.AugAssign) -> statement_tree.Statement:

@@ -51,7 +51,7 @@ class Frame(Protocol):
 
 
 class Target(ABC):
-    """What the compiler asks of a machine. `b` is an IRBuilder at the place of the operation."""
+    """The operations that the compiler asks of a machine. `b` is an IRBuilder at the place of the operation."""
 
     pointer_type: Any
     name: str

@@ -52,7 +52,7 @@ def constant(python: Any) -> Constant:
 
 @dataclass(frozen=True, eq=False)
 class Variable(Value):
-    """What a variable holds; of a Reference, the address."""
+    """The value that a variable holds; of a Reference, the address."""
 
     name: str
 
@@ -117,7 +117,7 @@ class Widen(Value):
 
 @dataclass(frozen=True, eq=False)
 class Truth(Value):
-    """Whether a value counts as true."""
+    """The test that a value counts as true."""
 
     operand: Value
 
@@ -164,7 +164,7 @@ class Index(Value):
 
 @dataclass(frozen=True, eq=False)
 class Load(Value):
-    """What lies at `address`, in memory of the kind `stored`."""
+    """The value at `address`, in memory of the kind `stored`."""
 
     address: Value
     stored: Any

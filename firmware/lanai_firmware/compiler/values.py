@@ -1,4 +1,4 @@
-"""What an expression is to the front end: a value of the typed tree, a view of memory, or a Python
+"""Results of expressions in the front end: a value of the typed tree, a view of memory, or a Python
 object.
 """
 

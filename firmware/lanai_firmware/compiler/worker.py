@@ -78,7 +78,7 @@ class Backend:
         return {**reply, "objects": [rest, apart], "unreduced": blamed}
 
     def blame(self, module: Any, functions: list[str]) -> list[str]:
-        """Those of `functions` that LLVM aborts on, by halving."""
+        """Return those of `functions` that LLVM aborts on, by halving."""
         if self.emit(module, set(functions)) is not None:
             return []
         if len(functions) == 1:

@@ -15,7 +15,7 @@ MASK = 0xFFFFFFFF
 
 @dataclass(frozen=True)
 class Targets:
-    """What may be touched: bytes [low, high) of SRAM, and on-chip registers by offset."""
+    """The places that may be touched: bytes [low, high) of SRAM, and on-chip registers by offset."""
 
     low: int
     high: int

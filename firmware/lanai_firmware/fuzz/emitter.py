@@ -16,7 +16,7 @@ CORNERS = (0, 1, 4, 31, 32, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFF
 
 
 class Emitter:
-    """Words of a block that starts at `start`. `locked` registers are no destination;
+    """Words of a block that starts at `start`. `locked` registers are not destinations;
     `flags_locked` forbids flag setters."""
 
     def __init__(self, rng: random.Random, start: int) -> None:

@@ -17,7 +17,7 @@ Address = Callable[[], int]
 
 
 class Host(Protocol):
-    """What loads and stores need of the processor."""
+    """The part of the processor that loads and stores need."""
 
     r: list[int]
     f: list[int]

@@ -1,4 +1,4 @@
-"""What an instruction cache would save: a model beside the golden model, for sweeps. It changes no
+"""A model of an instruction cache, which counts what one would save, beside the golden model, for sweeps. It changes no
 result.
 
 The NIC has no cache by default: each instruction costs one LBUS slot to fetch. A hit costs none; a

@@ -81,7 +81,7 @@ class Processor:
         self.forget(address, len(data))
 
     def forget(self, address: int, length: int) -> None:
-        """What is decoded of these bytes is out of date."""
+        """Forget the decoded instructions of these bytes."""
         for index in range(address >> 2, (address + length + 3) >> 2):
             self.code[index] = self.miss
 

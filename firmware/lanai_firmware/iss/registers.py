@@ -1,4 +1,4 @@
-"""What the golden model asks of the on-chip registers, and the simplest thing that answers."""
+"""The on-chip registers as the golden model accesses them, and the simplest implementation."""
 
 from typing import Protocol
 

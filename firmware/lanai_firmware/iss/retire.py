@@ -34,7 +34,7 @@ class Retire(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """What there is to look at around one instruction."""
+    """The parts of the state to look at around one instruction."""
 
     rd: int  # NOTHING if none can change
     holds: compute.Test | None  # for what happens under a condition only
@@ -50,7 +50,7 @@ _COMPUTES = ("RI", "RR", "SPECIAL", "SCC", "SLI")
 
 
 def plan_of(processor: Processor, i: Decoded) -> Plan:
-    """What to record of an instruction."""
+    """Return what to record of an instruction."""
     r, f, name = processor.r, processor.f, i.format.name
     if name in ("BR", "BRR"):
         return Plan(Reg.PC, compute.condition(f, i["cond"]), NOTHING, None, 0, False, 0)

@@ -45,7 +45,7 @@ class Function:
 
     @functools.cached_property
     def defaults(self) -> dict[str, Any]:
-        """What parameters get that a call leaves out: constants that these hold."""
+        """Return the default values of parameters that a call may leave out."""
         kinds, _ = self.signature
         values = self.python.__defaults__ or ()
         found = dict(zip(list(kinds)[len(kinds) - len(values) :], values, strict=True))
@@ -57,7 +57,7 @@ class Function:
         return found
 
     def bind(self, given: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
-        """What each parameter gets in a call with these arguments."""
+        """Return the value of each parameter in a call with these arguments."""
         return rules.bind_arguments(self.python.__name__, list(self.signature[0]), self.defaults, given, named)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
@@ -88,7 +88,7 @@ class Function:
 
 
 def value_kind(annotation: Any, namespace: dict[str, Any], where: str) -> Any:
-    """What a parameter or result may be: a scalar kind, bool, or None for no result."""
+    """Return the kind of a parameter or result: a scalar kind, bool, or None for no result."""
     if annotation in (None, type(None), "None"):
         return None
     if annotation in (bool, "bool"):

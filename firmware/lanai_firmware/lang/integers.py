@@ -60,7 +60,7 @@ def operand(value: Any, what: str) -> Any:
     if isinstance(value, Word):
         return type(value)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise FirmwareError(f"`{what}` of {value!r}, which is no integer; convert it: u32(x)")
+        raise FirmwareError(f"`{what}` of {value!r}, which is not an integer; convert it: u32(x)")
     return int(value)
 
 

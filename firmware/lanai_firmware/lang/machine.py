@@ -14,12 +14,12 @@ from .rules import FirmwareError
 from .types import align_up, alignof, is_integer, sizeof
 
 DATA_BASE = (
-    0x1000  # where globals start when no image places them; page 0 stays empty so that null is no variable's address
+    0x1000  # where globals start when no image places them; page 0 stays empty so that null is not a variable's address
 )
 
 
 class RegisterBus(Protocol):
-    """What answers register accesses. `address` is the processor's, in [REGISTERS_LOCAL,
+    """The registers behind a machine's accesses. `address` is the processor's, in [REGISTERS_LOCAL,
     +REGISTERS_SIZE)."""
 
     def read(self, address: int) -> int: ...

@@ -114,8 +114,8 @@ def check_place(kind: Any, given: Operand, what: str) -> None:
 def bind_arguments(
     name: str, parameters: Sequence[str], defaults: Mapping[str, Any], given: Sequence[Any], named: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What each parameter of the function `name` gets, in the order of the parameters; a default
-    where a call gives nothing."""
+    """Return the value of each parameter of the function `name`, in the order of the parameters; a
+    default where a call gives nothing."""
     if len(given) > len(parameters):
         raise FirmwareError(f"{name} takes {len(parameters)} arguments, not {len(given) + len(named)}")
     bound = dict(zip(parameters, given, strict=False))

@@ -120,7 +120,7 @@ def resolve(kind: Any, namespace: dict[str, Any], where: str) -> Any:
     if is_integer(kind) or is_struct(kind):
         return kind
     raise FirmwareError(
-        f"{where}: {name_of(kind)} is no firmware type; use u8, u16, u32, i32, a Struct, Ptr[T] or Array[T, n]"
+        f"{where}: {name_of(kind)} is not a firmware type; use u8, u16, u32, i32, a Struct, Ptr[T] or Array[T, n]"
     )
 
 

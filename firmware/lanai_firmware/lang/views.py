@@ -271,7 +271,7 @@ def at(kind: Any, address: int) -> Pointer:
 def cast(kind: Any, pointer: Pointer) -> Pointer:
     """The same address as a pointer of type `kind` (`Ptr[T]`, or T for short)."""
     if not isinstance(pointer, Pointer):
-        raise FirmwareError(f"cast of {pointer!r}, which is no pointer; write at(Ptr[T], address)")
+        raise FirmwareError(f"cast of {pointer!r}, which is not a pointer; write at(Ptr[T], address)")
     return at(kind, pointer._address)
 
 

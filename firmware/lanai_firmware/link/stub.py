@@ -1,4 +1,4 @@
-"""The few words that are no firmware: reset, the end, and the place where traps happen.
+"""The few words that are not firmware: reset, the end, and the place where traps happen.
 
 reset:  sp and fp at the top of the stack; call main; its result to `__result`; 1 to `__done`
 halt:   a branch to itself

@@ -70,8 +70,8 @@ class NativeTarget(Target):
         return b.gep(b.load(self.sram, typ=POINTER), [b.zext(pointer, LONG)], source_etype=BYTE)
 
     def plain(self, b: ir.IRBuilder, pointer: Any, size: int) -> Any:
-        """Whether an access is an aligned one to SRAM below the registers. All others are
-        `lang.Machine`'s to answer."""
+        """Is an access an aligned one to SRAM below the registers? `lang.Machine` answers all
+        others."""
         low = b.icmp_unsigned("<", pointer, word_constant(REGISTERS_LOCAL))
         if size == 1:
             return low

@@ -37,7 +37,7 @@ def free() -> u32:
 
 @inline
 def verdict() -> u32:
-    """What the hardware says of the oldest packet: VALID, and its flaws. 0 if there is none."""
+    """Return the hardware's verdict of the oldest packet: VALID, and its flaws. 0 if there is none."""
     return RECV_VERDICT.load()
 
 

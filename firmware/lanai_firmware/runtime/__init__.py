@@ -1,4 +1,4 @@
-"""What compiled firmware calls without writing it: division, block copy and fill, and LLVM's
+"""Functions that compiled firmware calls without naming them: division, block copy and fill, and LLVM's
 library functions.
 
 All of it is firmware itself, in the same language.

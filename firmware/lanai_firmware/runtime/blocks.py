@@ -28,7 +28,7 @@ def copy_words(target: Ptr[u32], source: Ptr[u32], count: u32) -> None:
 
 @firmware
 def copy_bytes(target: Ptr[u8], source: Ptr[u8], size: u32) -> None:
-    """As if all bytes were read before any is written: backwards if the target begins within the
+    """Copy as if all bytes were read before any is written: backwards if the target begins within the
     source."""
     ahead = u32(target) - u32(source)  # wraps to a large number if the target is below
     if ahead < size:

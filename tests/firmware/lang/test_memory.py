@@ -122,7 +122,7 @@ def test_globals_that_do_not_fit(module):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("class A(Struct):\n    a: float\n", "float is no firmware type"),
+        ("class A(Struct):\n    a: float\n", "float is not a firmware type"),
         ("class A(Struct):\n    a: 'Missing'\n", "type 'Missing' is not known here"),
         ("class A(Struct):\n    a: u32 = 5\n", "members of a struct have types only"),
         ("class A(Struct):\n    pass\n", "has no members"),

@@ -135,7 +135,7 @@ def test_damaged_file(module, tmp_path, position):
     with pytest.raises(UserError, match=r"x.image' is corrupted: .* delete it and build again"):
         Image.load(path)
     path.write_bytes(b"something else")
-    with pytest.raises(UserError, match="is no firmware image: it starts with b'somethin'"):
+    with pytest.raises(UserError, match="is not a firmware image: it starts with b'somethin'"):
         Image.load(path)
 
 

@@ -70,7 +70,7 @@ class Emitter:
         self.mark(source.tree.lineno)
 
     def mark(self, line: int) -> None:
-        """What is emitted from here on belongs to this line."""
+        """Let everything that is emitted from here on belong to this line."""
         self.builder.debug_metadata = self.module.debug.location(self.scope, line)
         self.entry.debug_metadata = self.module.debug.location(self.scope, self.source.first_line)
 

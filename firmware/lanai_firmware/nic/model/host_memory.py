@@ -1,4 +1,4 @@
-"""What the model's host DMA reads and writes."""
+"""Host memory as the model's host DMA reads and writes it."""
 
 
 class HostMemory:
