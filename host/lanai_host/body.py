@@ -8,7 +8,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
-from .bus import reach
+from . import process_memory
 from .bus.base import BusError
 
 
@@ -62,7 +62,7 @@ class Body(ABC):
         """All bytes. Raises BusError."""
         copied = bytearray(self.size)
         if self.size:
-            self.pack(0, self.size, reach.address_of(copied))
+            self.pack(0, self.size, process_memory.address_of(copied))
         return bytes(copied)
 
     def write(self, data: bytes | memoryview) -> int:
@@ -70,16 +70,16 @@ class Body(ABC):
         BusError."""
         size = min(len(data), self.size)
         if size:
-            self.unpack(0, size, reach.address_of(data))
+            self.unpack(0, size, process_memory.address_of(data))
         return size
 
     def unreadable(self) -> BusError:
         """The error for a body that cannot be read."""
-        return reach.unreadable(self.address, self.size)
+        return process_memory.unreadable(self.address, self.size)
 
     def unwritable(self) -> BusError:
         """The error for a body that cannot be written."""
-        return reach.unwritable(self.address, self.size)
+        return process_memory.unwritable(self.address, self.size)
 
 
 class Run(Body):
@@ -115,22 +115,22 @@ class Run(Body):
         return Run(self.start + begin, end - begin)
 
     def pack(self, begin: int, end: int, stream: int) -> None:
-        if not reach.copy(stream, self.start + begin, end - begin):
+        if not process_memory.copy(stream, self.start + begin, end - begin):
             raise self.unreadable()
 
     def unpack(self, begin: int, end: int, stream: int) -> None:
-        if not reach.copy(self.start + begin, stream, end - begin):
+        if not process_memory.copy(self.start + begin, stream, end - begin):
             raise self.unwritable()
 
     def read(self) -> bytes:
-        return reach.read(self.start, self.size)
+        return process_memory.read(self.start, self.size)
 
     def write(self, data: bytes | memoryview) -> int:
         if not isinstance(data, bytes):
             return super().write(data)
         if len(data) > self.size:
             data = data[: self.size]
-        reach.write(self.start, data)
+        process_memory.write(self.start, data)
         return len(data)
 
 
@@ -167,13 +167,13 @@ class Runs(Body):
 
     def pack(self, begin: int, end: int, stream: int) -> None:
         for address, size in self.segments(begin, end):
-            if not reach.copy(stream, address, size):
+            if not process_memory.copy(stream, address, size):
                 raise self.unreadable()
             stream += size
 
     def unpack(self, begin: int, end: int, stream: int) -> None:
         for address, size in self.segments(begin, end):
-            if not reach.copy(address, stream, size):
+            if not process_memory.copy(address, stream, size):
                 raise self.unwritable()
             stream += size
 

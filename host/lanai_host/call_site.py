@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from types import FrameType
 
-from .bus.base import Wait
+from .wait import Wait
 
 BINDING = "<binding of "  # begins the file name of the Python text that C calls for an MPI function
 _OWN = os.path.dirname(__file__) + os.sep

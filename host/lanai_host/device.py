@@ -12,11 +12,11 @@ from enum import Enum, auto
 from typing import NamedTuple, Protocol
 
 from .body import Body
-from .bus.base import Wait
 from .choices import Choices
 from .config import HostCost
 from .operation import Operation
 from .remote import Remote, Writes
+from .wait import Wait
 
 MAX_TAG = 2**31 - 1
 MAX_CONTEXT = 2**16 - 1

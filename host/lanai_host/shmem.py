@@ -15,12 +15,12 @@ from types import TracebackType
 from typing import Self
 
 from .bus.base import run_now
-from .bus.rank import RankBus
 from .config import HostConfig
 from .errors import UserError
 from .plain import restored
 from .simulator.client import SimulatorClient
 from .simulator.protocol import ENV_DEVICE
+from .simulator.rank_bus import RankBus
 from .stacks.t3d.device import Attachment
 from .stacks.t3d.symmetric import Symmetric, SymmetricError
 

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from typing import Any
 
 from ..body import NOTHING, Body
-from ..bus.base import Wait
 from ..config import HostCost
 from ..device import Device
 from ..operation import Operation
 from ..simulator.client import SimulatorClient
 from ..simulator.notes import CANCELLED, NOT_SAID, OUTSIDE, Note, Notebook
 from ..simulator.protocol import Op
+from ..wait import Wait
 from .context import abi
 
 KINDS = {cost: number for number, cost in enumerate(HostCost)}  # traces add how many kinds go before

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 from ..body import Body
-from ..bus.base import Wait
 from ..config import HostCost
 from ..device import Arrived, ChargeSink, Device, Envelope, Pending, SendMode
 from ..operation import Operation
+from ..wait import Wait
 from .observe import Observer
 
 MODES = {mode: number for number, mode in enumerate(SendMode)}

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from .. import call_site
-from ..bus.base import Wait
 from ..clocks import bridge as clocks
 from ..clocks.library import loaded as has_clocks
 from ..connect import device_over, solo_device
@@ -30,10 +29,11 @@ from ..mpi.unreceived import queued, unreceived
 from ..mpi.windows.races import Watch
 from ..mpi.world import World
 from ..simulator.client import Released, SimulatorClient
-from ..simulator.manager import RunManager
+from ..simulator.manager_client import RunManager
 from ..simulator.notes import ENV_NOTES, Notebook
 from ..simulator.protocol import ENV_CHECK, ENV_LEAKS, ENV_RACES, ENV_SYNCHRONOUS, FinalState, Op, pack_wait
 from ..source_lines import place_of
+from ..wait import Wait
 from . import binding, failures, functions, leaks, program_end
 from .context import Phase, abi
 from .counting import Counting

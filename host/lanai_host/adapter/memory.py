@@ -4,11 +4,12 @@ from lanai_hdl.errors import UserError
 from lanai_hdl.remote.config import Remote
 from lanai_hdl.remote.packets import ATOMIC_BYTES, WIDE_BYTES, Atomic, Op
 
-from ..bus import reach
-from ..bus.base import PAGE_SIZE, Bus, BusError, HostBuffer, Pinned, Wait
+from .. import process_memory
+from ..bus.base import PAGE_SIZE, Bus, BusError, HostBuffer, Pinned
 from ..config import HostConfig, free
 from ..host_model.meter import Meter
 from ..remote import Access
+from ..wait import Wait
 from .aperture import ApertureAccess
 from .commands import Command, Commands
 from .exposures import Exposure, Exposures
@@ -80,7 +81,7 @@ class RemoteMemory:
         FIFOs."""
         memory = self.bus.allocate(pages * PAGE_SIZE)
         buses = [memory.bus_address + at for at in range(0, memory.size, PAGE_SIZE)]
-        exposure = await self._exposures.add(reach.address_of(memory.view), memory.size, buses, access)
+        exposure = await self._exposures.add(process_memory.address_of(memory.view), memory.size, buses, access)
         return memory, exposure
 
     async def conceal(self, exposure: Exposure) -> None:

@@ -4,7 +4,7 @@ from collections import deque
 
 from lanai_hdl.remote.packets import Op, Status
 
-from ..bus import reach
+from .. import process_memory
 from ..bus.base import PAGE_SIZE, Bus, BusError, Watched
 from ..config import HostCost
 from ..host_model.meter import Meter
@@ -158,7 +158,7 @@ class Moving:
         """Copy what was fetched to where it belongs. Raises BusError."""
         transfer = piece.transfer
         if isinstance(transfer, AtomicTransfer):
-            reach.write(transfer.result, piece.operation.value.to_bytes(transfer.length, "little"))
+            process_memory.write(transfer.result, piece.operation.value.to_bytes(transfer.length, "little"))
         elif transfer.op is Op.READ and piece.lent is None:
             transfer.body.unpack(piece.begin, piece.end, piece.stage)
             await self._meter.spend(HostCost.COPY, piece.end - piece.begin)

@@ -5,7 +5,7 @@ from collections import deque
 
 from lanai_hdl.remote.tables import COMMANDS
 
-from ..bus import reach
+from .. import process_memory
 from ..bus.base import PAGE_SIZE, Bus, HostBuffer, Watched, run_now
 from ..host_model.meter import Meter
 from ..remote import Access
@@ -67,11 +67,11 @@ class OpenedAdapter:
 
     async def _open(self, memory: HostBuffer, size: int, access: Access) -> Exposure:
         await self.exposures.map_flags(self._flags.bus_address)
-        address = reach.address_of(memory.view)
+        address = process_memory.address_of(memory.view)
         pages = [memory.bus_address + PAGE_SIZE * page for page in range(pages_of(address, size))]
         first = await self.exposures.add(address, size, pages, access, key=self._attachment.place.key)
         pages = [self._flags.bus_address + PAGE_SIZE * page for page in range(1, OWN_PAGES)]
-        address = reach.address_of(self._flags.view) + PAGE_SIZE
+        address = process_memory.address_of(self._flags.view) + PAGE_SIZE
         self.staging = await self.exposures.add(address, len(pages) * PAGE_SIZE, pages, Access(0))
         return first
 

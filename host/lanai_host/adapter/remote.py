@@ -8,8 +8,8 @@ from lanai_hdl.errors import UserError
 from lanai_hdl.remote.packets import ATOMIC_BYTES, WIDE_BYTES, Op
 from lanai_hdl.remote.packets import Atomic as Kind
 
+from .. import process_memory as memory
 from ..body import Body
-from ..bus import reach as memory
 from ..bus.base import PAGE_SIZE, Bus, BusError, HostBuffer, Pinned, Watched, run_now
 from ..config import HostCost
 from ..host_model.meter import Meter

@@ -9,9 +9,10 @@ import struct
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
-from ..bus import reach
-from ..bus.base import PAGE_SIZE, Bus, HostBuffer, Wait
+from .. import process_memory
+from ..bus.base import PAGE_SIZE, Bus, HostBuffer
 from ..config import HostCost, HostCosts
+from ..wait import Wait
 from .exposures import Exposure
 from .fifo import Fifo
 
@@ -40,7 +41,7 @@ class SignalQueue:
 
     def __init__(self, memory: HostBuffer, exposure: Exposure, payload: int) -> None:
         assert memory.size == QUEUE_PAGES * PAGE_SIZE
-        assert exposure.address == reach.address_of(memory.view)
+        assert exposure.address == process_memory.address_of(memory.view)
         self.fifo = Fifo(memory, CONTROL, 1, 1, payload)
         self.token = exposure.token
 

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from lanai_hdl.bfm import HostMemory, PioHost
 from lanai_hdl.bfm.pins import Pins
 
-from .base import PAGE_SIZE, Bus, HostBuffer, Pinned, Wait, Watched, changed, words_of
+from ..wait import Wait
+from .base import PAGE_SIZE, Bus, HostBuffer, Pinned, Watched, changed, words_of
 
 
 class BusMemory(HostMemory):

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Protocol
 
-from ..native import load
+from ..c_module import load
 from .library import CALLS, Answer
 
 DECLARED = """

@@ -6,8 +6,8 @@ from enum import IntEnum, StrEnum
 from functools import cache
 from pathlib import Path
 
+from ..c_module import enums, preload
 from ..errors import UserError
-from ..native import enums, preload
 
 CALLS = (__package__, "calls")
 PARTS = (CALLS, *((__package__, name) for name in ("reading", "sleeping", "polling", "receiving", "locking")))

@@ -1,7 +1,7 @@
 """Sends and receives of devices that match messages on the host."""
 
+from .. import process_memory
 from ..body import NOTHING, Body
-from ..bus import reach
 from ..bus.base import BusError
 from ..config import HostCost
 from ..operation import DeviceError, ErrorKind, Operation
@@ -42,7 +42,7 @@ class Receive(Operation):
             return
         await meter.spend(HostCost.COPY, end - begin)
         try:
-            self.body.unpack(begin, end, reach.address_of(data))
+            self.body.unpack(begin, end, process_memory.address_of(data))
         except BusError as error:
             self.error = DeviceError(ErrorKind.BUS_ERROR, str(error))
 

@@ -7,8 +7,8 @@ them.
 
 from collections.abc import Iterable, Sequence
 
-from ..bus.base import Wait
 from ..operation import Operation
+from ..wait import Wait
 from .constants import UNDEFINED
 from .errors import ErrorClass, MpiError
 from .request import Request

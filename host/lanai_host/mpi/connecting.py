@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..body import Run
-from ..manager import Manager, Question, Refused
 from ..operation import Operation
+from ..process_manager import Manager, Question, Refused
 from .arguments import check_intra
 from .collectives.broadcast import binomial
 from .collectives.calls import launch

@@ -1,7 +1,7 @@
 """Exchanges: a send and a receive in one call, which complete together."""
 
-from ..bus.base import Wait
 from ..operation import Operation
+from ..wait import Wait
 from .arguments import check_buffer, check_peer, check_tag
 from .buffers import gather_bytes
 from .communicator import Communicator

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from ..body import Body, Run
-from ..bus.base import Wait
 from ..device import SendMode
 from ..operation import Operation
+from ..wait import Wait
 from .arguments import check_buffer, check_peer, check_source, check_tag
 from .communicator import CALL, Communicator
 from .constants import ANY_SOURCE, PROC_NULL

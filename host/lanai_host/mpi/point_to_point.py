@@ -1,10 +1,10 @@
 """Point-to-point communication: blocking and non-blocking, in all send modes."""
 
-from ..bus.base import Wait
 from ..device import SendMode
 from ..operation import ANY_SOURCE as DEVICE_ANY_SOURCE
 from ..operation import ANY_TAG as DEVICE_ANY_TAG
 from ..operation import Operation
+from ..wait import Wait
 from .arguments import check_buffer, check_peer, check_source, check_tag
 from .communicator import CALL, Communicator
 from .constants import ANY_TAG, PROC_NULL

@@ -14,8 +14,8 @@ import numpy as np
 
 from ..body import NOTHING, Body
 from ..device import SendMode
-from ..manager import Manager, Question, owner_of
 from ..operation import ANY_SOURCE, Operation
+from ..process_manager import Manager, Question, owner_of
 from .collectives.calls import launch
 from .collectives.link import Link
 from .collectives.schedule import Steps

@@ -1,9 +1,9 @@
 """Probe, matched probe, and the messages that a matched probe takes out of the queues."""
 
-from ..bus.base import Wait
 from ..device import Arrived
 from ..errors import DeviceLost, PeerLost
 from ..operation import DeviceError, ErrorKind, Operation
+from ..wait import Wait
 from .arguments import check_buffer
 from .communicator import CALL, Communicator
 from .constants import ANY_TAG, PROC_NULL

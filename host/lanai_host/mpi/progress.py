@@ -14,9 +14,9 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from .. import real_time
-from ..bus.base import Wait
 from ..device import Device
 from ..operation import Operation
+from ..wait import Wait
 from . import threads
 from .constants import ThreadLevel
 from .polling import Polls

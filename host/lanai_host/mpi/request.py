@@ -3,8 +3,8 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
-from ..bus.base import Wait
 from ..operation import DeviceError, ErrorKind, Operation
+from ..wait import Wait
 from .communicator import Communicator
 from .constants import ANY_TAG, PROC_NULL
 from .datatypes import Datatype

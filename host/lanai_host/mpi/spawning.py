@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import NamedTuple
 
-from ..manager import Command, Manager, Question
+from ..process_manager import Command, Manager, Question
 from .collectives.link import Link
 from .communicator import Communicator
 from .connecting import Connected, Finding, NotConnected, Other, ask, at_once, connect_groups

@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Any
 
-from ..native import load
+from ..c_module import load
 
 DECLARED = "int spinning_look(int thread);"
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from ..bus.base import Wait
 from ..operation import Operation
+from ..wait import Wait
 
 SHORTEST = 500_000  # picoseconds between two looks at what is waited for ...
 SHARE = 8  # ... or this part of the time that has been waited

@@ -7,7 +7,7 @@ from ipaddress import IPv4Address
 from typing import Any
 
 from ..device import Device
-from ..manager import Local, Manager, Start
+from ..process_manager import Local, Manager, Start
 from .clock import Clock
 from .collectives.finalizing import finish
 from .collectives.tags import name_of

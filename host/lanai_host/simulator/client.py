@@ -14,10 +14,10 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, NoReturn, Protocol, Self
 
-from ..bus.base import Wait
 from ..device import Envelope
 from ..errors import UserError
-from ..manager import Start
+from ..process_manager import Start
+from ..wait import Wait
 from . import snapshot
 from .protocol import CATCH_UP_TIME, ENV_RANK, ENV_SIZE, ENV_SOCKET, HEADER, VERSION, FinalState, Op, Status
 from .rank_transport import RankTransport

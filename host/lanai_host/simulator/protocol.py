@@ -12,8 +12,8 @@ from enum import IntEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from ..bus.base import Wait
 from ..device import Queued, Unreceived
+from ..wait import Wait
 
 VERSION = 12
 ENV_SOCKET = "LANAI_SIMULATOR_FD"

@@ -5,12 +5,11 @@ import struct
 from collections.abc import Callable
 from typing import Protocol
 
-from .. import real_time
+from .. import process_memory, real_time
 from ..body import NOTHING, Body, Run
-from ..bus import reach
-from ..bus.base import Wait
 from ..call_site import located
 from ..errors import UserError
+from ..wait import Wait
 from .protocol import ABORT_TIMEOUT, FOREVER, Op, pack_wait
 from .requests import STOPPED, Stopped
 from .transport import (
@@ -38,7 +37,7 @@ def _as_run(head: bytes, body: Body) -> tuple[bytes, int, int, bytearray | None]
     if body.size < LARGE:
         return head + body.read(), 0, 0, None
     packed = bytearray(body.size)
-    address = reach.address_of(packed)
+    address = process_memory.address_of(packed)
     body.pack(0, body.size, address)
     return head, address, body.size, packed
 
@@ -106,7 +105,7 @@ class RankTransport:
         now = client.clock
         posted = self._post(self._hub, self._rank, dest, now, now + quiet, head, len(head), address, size, charged)
         if posted == UNREADABLE:
-            raise reach.unreadable(address, size)
+            raise process_memory.unreadable(address, size)
         if not posted:
             raise UserError(f"no shared memory is left for a datagram of {len(head) + size} bytes")
         if self.post_sink is not None:
@@ -138,7 +137,7 @@ class RankTransport:
         settled = self._settled
         written = self._write(self._hub, self._rank, dest, client.clock, head, len(head), address, size, settled)
         if written == UNREADABLE:
-            raise reach.unreadable(address, size)
+            raise process_memory.unreadable(address, size)
         if not written:
             raise UserError(f"no shared memory is left for a write of {body.size} bytes")
         return int(settled[0])

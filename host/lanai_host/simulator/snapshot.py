@@ -8,7 +8,7 @@ to allocate, so that its buffers lie at the same addresses.
 from functools import cache
 from typing import Any
 
-from ..native import load
+from ..c_module import load
 
 DECLARED = "int snapshot_take(int sock, const char *line, uint32_t size, uint32_t rank, uint32_t serial);"
 

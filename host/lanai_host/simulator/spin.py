@@ -14,7 +14,7 @@ import socket
 from functools import cache
 from typing import Any
 
-from ..native import load
+from ..c_module import load
 
 DECLARED = """
 typedef struct { double usual; int alone; } Spin;

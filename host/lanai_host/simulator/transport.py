@@ -9,10 +9,10 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from ..bus import reach
-from ..bus.base import Wait
+from .. import process_memory
+from ..c_module import enums, load
 from ..errors import UserError
-from ..native import enums, load
+from ..wait import Wait
 from .protocol import FOREVER
 
 DECLARED = """
@@ -83,7 +83,7 @@ class Answer(IntEnum):
 HEADER = enums(State, Awaited, Answer)
 # The C files of the transport, each by package and name, in the order in which they are compiled.
 PARTS = (
-    reach.GUARD_SOURCE,
+    process_memory.GUARD_SOURCE,
     *((__package__, name) for name in ("real_clock", "hub", "landing", "releasing", "waiting", "transport")),
 )
 UNREADABLE = -1  # answer of hub_post and hub_write: the body cannot be read

@@ -4,13 +4,14 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Generic
 
-from ..bus.base import Bus, Wait, Watched, run_now
+from ..bus.base import Bus, Watched, run_now
 from ..config import HostCost
 from ..device import Arrived, ChargeSink, Device, Envelope, Pending
 from ..host_model.matcher import M, Matcher, R
 from ..host_model.meter import Meter
 from ..host_model.operations import Receive
 from ..operation import DeviceError, Operation
+from ..wait import Wait
 from .lost_ranks import check_probe, fail_probe
 
 

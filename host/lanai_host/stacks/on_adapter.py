@@ -89,7 +89,7 @@ class AdapterStack(NicStack):
         return adapter
 
     def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
-        from ..bus.rank import RankBus
+        from ..simulator.rank_bus import RankBus
 
         attachment = restored(Attachment, client.config["nic"])
         return self.device(RankBus(client, costs), attachment, costs, client.start().members)

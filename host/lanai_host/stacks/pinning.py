@@ -3,7 +3,7 @@ NP-49)."""
 
 from collections import OrderedDict
 
-from ..bus import reach
+from .. import process_memory
 from ..bus.base import PAGE_SIZE, Bus, BusError, Pinned
 from ..config import HostConfig, HostCost
 
@@ -40,7 +40,7 @@ class Pins:
                 return await self.bus.pin(first * PAGE_SIZE, count * PAGE_SIZE, attempt)
             except BusError:
                 pass
-        raise reach.unwritable(address, size) if writable else reach.unreadable(address, size)
+        raise process_memory.unwritable(address, size) if writable else process_memory.unreadable(address, size)
 
     def take_kept(self, address: int, size: int, writable: bool) -> Pinned | None:
         """`pin` of a range that is in the cache; None if it is not."""

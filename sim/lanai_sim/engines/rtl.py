@@ -110,7 +110,7 @@ def switch_header(switch: SwitchConfig | SegmentConfig | RingConfig, as_synthesi
 
 def unit(file: str, top: str = "", model: str = "") -> Unit:
     """One of the files in native/, with its headers; `model`: that of the model `top`."""
-    native = files(__package__).joinpath("native")
+    native = files(__package__).joinpath("cxx")
     headers = {name: native.joinpath(name).read_text() for name in HEADERS[file]} | {"declared.h": header()}
     if model:
         headers[f"{file.removesuffix('.cc')}_model.h"] = model

@@ -11,8 +11,8 @@ from enum import StrEnum
 from functools import cache
 from pathlib import Path
 
+from lanai_host.c_module import preload
 from lanai_host.clocks.library import PRELOAD
-from lanai_host.native import preload
 
 
 class Buffers(StrEnum):

@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from inspect import CORO_CREATED, getcoroutinestate
 
 from lanai_host.clocks import library as clocks
-from lanai_host.manager import Start
+from lanai_host.process_manager import Start
 from lanai_host.simulator.protocol import unpack_wait
 
 from ..kernel.kernel import Deadlock, Interrupted, Kernel, Task, TimeLimit, WallLimit
@@ -19,7 +19,7 @@ from . import buffers, processes
 from .data import JobData
 from .deaths import Deaths, RankFailed, failed
 from .grant import Forbidden
-from .manager import ProcessManager
+from .manager_service import ProcessManager
 from .output import Output
 from .passing import Passing
 from .pollers import Hopeless, Pollers

@@ -18,8 +18,9 @@ from typing import Any
 from lanai_hdl.config import NicConfig, lanai41
 from lanai_hdl.errors import UserError
 from lanai_hdl.machine import PAGE_SIZE
-from lanai_host.bus.base import Bus, BusError, HostBuffer, Pinned, Wait, Watched, changed, words_of
+from lanai_host.bus.base import Bus, BusError, HostBuffer, Pinned, Watched, changed, words_of
 from lanai_host.config import HostConfig, free
+from lanai_host.wait import Wait
 
 from ..engines.base import NEVER, Engine, Event, EventKind, Layout
 from ..machine.fabric import Fabric

@@ -15,11 +15,11 @@ from lanai_hdl.nic import Nic
 from lanai_hdl.sram.memory import MemorySram
 from lanai_host.bus.base import PAGE_SIZE, Bus, run_now
 from lanai_host.bus.bench import BenchBus
-from lanai_host.bus.rank import RankBus
 from lanai_host.bus.serial import SerialBus
 from lanai_host.bus.windows import window_of
 from lanai_host.config import free
 from lanai_host.simulator.client import SimulatorClient
+from lanai_host.simulator.rank_bus import RankBus
 from lanai_sim.engines.pysim import PysimEngine
 from lanai_sim.fpga.board_rtl import VerilatedBoard
 from lanai_sim.job.grant import Grant

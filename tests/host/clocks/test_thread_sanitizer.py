@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from lanai_host.c_module import enums, text_of
 from lanai_host.clocks.library import CALLS, Answer
 from lanai_host.compilers import Language, find
-from lanai_host.native import enums, text_of
 
 pytestmark = pytest.mark.slow
 

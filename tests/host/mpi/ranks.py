@@ -8,10 +8,10 @@ import threading
 import numpy as np
 
 from lanai_host.config import HostConfig
-from lanai_host.manager import Local, Registry
 from lanai_host.mpi.datatypes import PREDEFINED
 from lanai_host.mpi.world import World
 from lanai_host.operation import Operation
+from lanai_host.process_manager import Local, Registry
 from lanai_host.stacks.ideal.device import IdealDevice
 
 LATENCY = 1_000_000  # picoseconds

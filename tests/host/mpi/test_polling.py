@@ -2,9 +2,9 @@
 
 import pytest
 
-from lanai_host.bus.base import Wait
 from lanai_host.mpi import polling
 from lanai_host.mpi.polling import LOOKS, SECONDS, Polls
+from lanai_host.wait import Wait
 
 
 class Target:

@@ -9,13 +9,14 @@ import time
 
 import pytest
 
+from lanai_host import process_memory
 from lanai_host.body import Run, Runs
-from lanai_host.bus import reach
-from lanai_host.bus.base import PAGE_SIZE, BusError, Wait
+from lanai_host.bus.base import PAGE_SIZE, BusError
 from lanai_host.errors import UserError
 from lanai_host.simulator.protocol import FOREVER
 from lanai_host.simulator.rank_transport import RankTransport
 from lanai_host.simulator.transport import LARGE, LOOK_TIME, State, TransportHub
+from lanai_host.wait import Wait
 
 LATENCY = 1000
 WHY = Wait("MPI_Recv", 1, 7)
@@ -217,7 +218,7 @@ def test_a_large_datagram_is_not_copied_and_its_memory_is_given_back():
         assert source == 0
         assert isinstance(datagram, memoryview)
         assert datagram == b"head" + text
-        lies = reach.address_of(datagram) & -PAGE_SIZE
+        lies = process_memory.address_of(datagram) & -PAGE_SIZE
         assert allocated() != lies + PAGE_SIZE
         del datagram
         assert allocated() == lies + PAGE_SIZE

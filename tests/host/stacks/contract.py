@@ -11,9 +11,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from lanai_host.body import NOTHING, Run
-from lanai_host.bus.base import Wait
 from lanai_host.device import SendMode
 from lanai_host.operation import ANY_SOURCE, ANY_TAG, DeviceError, ErrorKind
+from lanai_host.wait import Wait
 
 CONTEXT = 5
 SIZES = (0, 1, 16, 1025, 5000)

@@ -6,12 +6,13 @@ import ctypes
 from lanai_firmware.programs.mpi_np.plan import McpConfig
 from lanai_hdl.config import lanai41
 from lanai_host.body import Run
-from lanai_host.bus.base import PAGE_SIZE, Wait
+from lanai_host.bus.base import PAGE_SIZE
 from lanai_host.config import free
 from lanai_host.device import SendMode
 from lanai_host.stacks.base import Placement
 from lanai_host.stacks.mpi_np.device import MpiNp
 from lanai_host.stacks.mpi_np.stack import STACK
+from lanai_host.wait import Wait
 
 CONFIG = lanai41()
 QUICK = CONFIG.but(host_bus_khz=CONFIG.slot_khz)  # the firmware is loaded in fewer slots

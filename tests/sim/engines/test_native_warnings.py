@@ -13,12 +13,12 @@ import lanai_host
 from lanai_hdl.boards import find as find_board
 from lanai_hdl.config import lanai41
 from lanai_hdl.switch_config import SwitchConfig
-from lanai_host.bus.reach import GUARD_SOURCE
+from lanai_host.c_module import enums
 from lanai_host.clocks.bridge import DECLARED as BRIDGE
 from lanai_host.clocks.library import CALLS, Answer
 from lanai_host.clocks.library import PARTS as CLOCKS
 from lanai_host.compilers import Language, find
-from lanai_host.native import enums
+from lanai_host.process_memory import GUARD_SOURCE
 from lanai_host.simulator.transport import HEADER, PARTS
 from lanai_sim.corebench import rtl as core
 from lanai_sim.engines import rtl, verilator

@@ -19,7 +19,7 @@ from lanai_sim.job.start import job_of
 
 PRELUDE = """
 import os, sys
-from lanai_host.bus.base import Wait
+from lanai_host.wait import Wait
 from lanai_host.simulator.client import SimulatorClient
 client = SimulatorClient.from_environment()
 rank, size, transport = client.rank, client.size, client.transport

@@ -149,8 +149,8 @@ def chosen(tmp_path, plan, first, count):
     kinds."""
     program = tmp_path / "faults"
     if not program.exists():
-        native = files("lanai_sim.engines").joinpath("native")
-        source = Path(__file__).parents[1] / "engines" / "native" / "faults.cc"
+        native = files("lanai_sim.engines").joinpath("cxx")
+        source = Path(__file__).parents[1] / "engines" / "cxx" / "faults.cc"
         (tmp_path / "declared.h").write_text(header())
         command = [*find(Language.CXX).command, "-std=gnu++17", "-O2", "-Wall", "-Wextra", "-Werror"]
         subprocess.run([*command, f"-I{native}", f"-I{tmp_path}", "-o", str(program), str(source)], check=True)

@@ -56,7 +56,7 @@ class EchoStack(NicStack):
         return {node: Attachment(node, there, back)}
 
     def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
-        from ...bus.rank import RankBus
+        from ...simulator.rank_bus import RankBus
         from ..ideal.device import IdealDevice
 
         attachment = restored(Attachment, client.config["nic"])

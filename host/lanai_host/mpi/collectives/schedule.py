@@ -8,8 +8,8 @@ one. A schedule runs in `Progress`: whenever anything makes progress, it goes on
 from collections.abc import Callable, Generator, Iterable
 from typing import Any, Concatenate, Generic, ParamSpec
 
-from ...bus.base import Wait
 from ...operation import Operation
+from ...wait import Wait
 from ..errors import MpiError
 from ..request import Request
 from ..status import Status

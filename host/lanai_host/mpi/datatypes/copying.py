@@ -4,7 +4,7 @@ What of a leaf lies in the wanted part of the stream is found by arithmetic. The
 part may cut are copied by themselves, the rest in strided boxes. Each function answers False if
 some of the memory cannot be reached."""
 
-from ...bus import reach
+from ... import process_memory
 from .layout import Leaf, Turn
 
 
@@ -29,10 +29,10 @@ def _copy_piece(packing: bool, leaf: Leaf, block: int, address: int, origin: int
     start, stop = max(begin, packed), min(end, packed + leaf.length)
     if start >= stop:
         return True
-    return reach.copy_blocks(packing, origin + start, address + offset + start - packed, stop - start, ())
+    return process_memory.copy_blocks(packing, origin + start, address + offset + start - packed, stop - start, ())
 
 
 def _copy_box(packing: bool, leaf: Leaf, first: int, turns: tuple[Turn, ...], address: int, origin: int) -> bool:
     """Copy a regular box of whole blocks."""
     offset, packed = leaf.place(first)
-    return reach.copy_blocks(packing, origin + packed, address + offset, leaf.length, turns)
+    return process_memory.copy_blocks(packing, origin + packed, address + offset, leaf.length, turns)

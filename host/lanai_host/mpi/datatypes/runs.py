@@ -4,7 +4,7 @@ stream."""
 import numpy as np
 import numpy.typing as npt
 
-from ...bus import reach
+from ... import process_memory
 
 Ints = npt.NDArray[np.int64]
 NO_RUNS: tuple[Ints, Ints] = (np.empty(0, np.int64), np.empty(0, np.int64))
@@ -62,7 +62,7 @@ class RunTable:
         cannot be reached."""
         run = self.run_of(position)
         skip = position - int(self.packed[run])
-        return reach.copy_runs(packing, stream, memory, extent, self._native, run, skip, size)
+        return process_memory.copy_runs(packing, stream, memory, extent, self._native, run, skip, size)
 
 
 def _address(array: Ints) -> int:

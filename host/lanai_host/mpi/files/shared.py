@@ -12,9 +12,9 @@ from collections.abc import Generator, Iterable
 import numpy as np
 
 from ...body import Run
-from ...bus.base import Wait
 from ...device import SendMode
 from ...operation import ANY_SOURCE, Operation
+from ...wait import Wait
 from ..collectives.link import Link
 from ..communicator import Communicator
 from ..memory import Scratch

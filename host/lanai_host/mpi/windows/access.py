@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from ...bus.base import Wait
 from ...operation import Operation
+from ...wait import Wait
 from ..buffers import check_address
 from ..communicator import CALL
 from ..constants import LockType

@@ -12,8 +12,8 @@ from ..collectives.parts import Part
 from ..communicator import Communicator
 from ..datatypes import BYTE
 from ..memory import Scratch
+from .by_device import ByDevice
 from .memory import Memory
-from .native import Native
 from .service import Service
 from .target import Target
 
@@ -32,25 +32,25 @@ def connect(
     remote: Remote,
     *,
     allocated: bool,
-) -> Native | None:
-    """The native way of a new window. All processes of the window call it.
+) -> ByDevice | None:
+    """The way of a new window by the device. All processes of the window call it.
 
     None if one of them has no room for the words that the others write. `allocated`: the memory is
     the library's own.
     """
-    native = Native(communicator, target, service, name, remote)
+    way = ByDevice(communicator, target, service, name, remote)
     with communicator.progress.lock:
-        locks = _exposed(native.words.expose)
+        locks = _exposed(way.words.expose)
         wanted = memory.size and locks and (allocated or remote.private)
         data = _exposed(lambda: remote.expose(memory.base, memory.size, ALL)) if wanted else None
     exposures = [exposure for exposure in (data, locks) if exposure is not None]
     rows = _exchange(communicator, call, [b"" if one is None else one.token for one in (data, locks)])
-    native.connect(exposures, [], [])
+    way.connect(exposures, [], [])
     if not all(token for _, token in rows):
-        native.withdraw()
+        way.withdraw()
         return None
-    native.connect(exposures, *_reaches(communicator, remote, rows))
-    return native
+    way.connect(exposures, *_reaches(communicator, remote, rows))
+    return way
 
 
 def _exposed(expose: Callable[[], Exposure]) -> Exposure | None:

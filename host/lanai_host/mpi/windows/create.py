@@ -133,9 +133,9 @@ def _make(
     remote = window.device.remote
     if remote is not None and watch is None and flavor in (WindowFlavor.CREATE, WindowFlavor.ALLOCATE):
         allocated = flavor is WindowFlavor.ALLOCATE
-        native = connect(own, call, target, memory, service, window.label, remote, allocated=allocated)
-        window.way = native or window.way
-        reached = native.reached if native is not None else frozenset()
+        by_device = connect(own, call, target, memory, service, window.label, remote, allocated=allocated)
+        window.way = by_device or window.way
+        reached = by_device.reached if by_device is not None else frozenset()
         missing = [rank for rank, size in enumerate(window.sizes) if size and rank not in reached]
         window.info.set(BY_MESSAGES, str(len(missing)))
     elif window.device.writes is not None and watch is None and flavor is WindowFlavor.ALLOCATE:

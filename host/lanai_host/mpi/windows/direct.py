@@ -1,10 +1,10 @@
-"""What the native way waits for: transfers by the device, and counters that peers write."""
+"""What the way by the device waits for: transfers by the device, and counters that peers write."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
 from ...body import Body
-from ...bus.base import Wait
 from ...operation import Operation
+from ...wait import Wait
 from ..errors import MpiError
 from ..memory import Scratch
 from ..request import device_error

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from functools import partial
 
 from ...body import Runs
-from ...bus.base import Wait
 from ...operation import Operation
+from ...wait import Wait
 from ..communicator import Communicator
 from ..constants import LockType
 from ..context_numbers import ONE_SIDED

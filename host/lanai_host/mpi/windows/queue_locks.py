@@ -7,8 +7,8 @@ held. A shared one leaves the queue at once, and is counted. So locks are grante
 which they were asked for.
 """
 
-from ...bus.base import Wait
 from ...remote import Atomic
+from ...wait import Wait
 from ..constants import LockType
 from .words import GRANTED, NEXT, STATE, TAIL, TURN, Words
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterable
 
-from ...bus.base import Wait
 from ...operation import Operation
+from ...wait import Wait
 from ..errors import MpiError
 from ..request import device_error
 from .sender import Reply

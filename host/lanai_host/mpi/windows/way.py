@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ...body import Body
-from ...bus.base import Wait
 from ...operation import Operation
+from ...wait import Wait
 from ..constants import LockType
 from ..datatypes import Datatype
 from ..errors import MpiError

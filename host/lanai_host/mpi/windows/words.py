@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ...body import Run
-from ...bus.base import Wait
 from ...operation import DeviceError, Operation
 from ...remote import Access, Atomic, Exposure, Reach, Remote
+from ...wait import Wait
 from ..communicator import Communicator
 from ..memory import Scratch, array_at
 from .way import Pending

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from ...body import Run
-from ...bus.base import Wait
 from ...operation import Operation
 from ...remote import Segment, Writes
+from ...wait import Wait
 from ..collectives import allgather
 from ..collectives.calls import run_for
 from ..collectives.parts import Part

@@ -29,10 +29,11 @@ from lanai_firmware.programs.ccu.layout import (
 )
 from lanai_hdl.machine import host_offset
 
-from ...bus.base import Bus, Wait
+from ...bus.base import Bus
 from ...config import HostCost
 from ...errors import UserError
 from ...host_model.meter import Meter
+from ...wait import Wait
 from .attachment import Attachment
 
 DOORBELL = host_offset("DOORBELL")

@@ -5,13 +5,14 @@ from collections.abc import Mapping, Sequence
 from lanai_firmware.programs.ccu.layout import Count
 
 from ...body import Body
-from ...bus.base import Bus, BusError, Wait, Watched, run_now
+from ...bus.base import Bus, BusError, Watched, run_now
 from ...choices import Choices
 from ...config import HostConfig, HostCost
 from ...device import Arrived, Pending, SendMode
 from ...host_model.meter import Meter
 from ...host_model.operations import Receive, fail
 from ...operation import DeviceError, ErrorKind, Operation
+from ...wait import Wait
 from ..host_matching import HostMatchingDevice, is_over
 from .attachment import Attachment
 from .daemon import Daemon

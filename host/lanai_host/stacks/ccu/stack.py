@@ -101,7 +101,7 @@ class CcuStack(NicStack):
         }
 
     def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
-        from ...bus.rank import RankBus
+        from ...simulator.rank_bus import RankBus
         from .device import Ccu
 
         return Ccu(RankBus(client, costs), restored(Attachment, client.config["nic"]), costs)

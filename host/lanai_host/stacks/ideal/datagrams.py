@@ -4,8 +4,8 @@ import struct
 from typing import Protocol
 
 from ...body import Body
-from ...bus.base import Wait
 from ...errors import DeadlockError
+from ...wait import Wait
 
 Datagram = bytes | memoryview  # a large one stays where it lies until it is taken
 

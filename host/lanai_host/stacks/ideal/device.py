@@ -8,9 +8,9 @@ yet taken, by asking the receiver, and receives."""
 
 from collections.abc import Callable, Sequence
 
+from ... import process_memory
 from ...body import NOTHING, Body
-from ...bus import reach
-from ...bus.base import BusError, Wait
+from ...bus.base import BusError
 from ...choices import Choices
 from ...config import HostCost, HostCosts
 from ...device import SERVICE_CONTEXT, Arrived, ChargeSink, Device, Envelope, Pending, SendMode
@@ -19,6 +19,7 @@ from ...host_model.matcher import Matcher
 from ...host_model.meter import Meter
 from ...operation import DeviceError, ErrorKind, Operation
 from ...remote import Writes
+from ...wait import Wait
 from .datagrams import HEAD, HEADER, MESSAGE, RETRACT, RETRACTED, SYNCHRONOUS, TAKEN, Datagram, Transport
 
 _WAITING = SendMode.SYNCHRONOUS  # looking a member up in an enum class costs as much as a dictionary of its own
@@ -42,7 +43,7 @@ def _joined(head: bytes, body: Body) -> bytearray:
     """A datagram of a long message, whose body is copied once."""
     datagram = bytearray(len(head) + body.size)
     datagram[: len(head)] = head
-    body.pack(0, body.size, reach.address_of(datagram) + len(head))
+    body.pack(0, body.size, process_memory.address_of(datagram) + len(head))
     return datagram
 
 

@@ -8,10 +8,11 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from ...body import Body, Run
-from ...bus.base import BusError, Wait
+from ...bus.base import BusError
 from ...config import HostCost, HostCosts
 from ...host_model.operations import Receive
 from ...operation import ANY_TAG, Operation
+from ...wait import Wait
 from .datagrams import HEAD, HEADER, MESSAGE, Datagram, Transport
 from .device import IdealDevice
 

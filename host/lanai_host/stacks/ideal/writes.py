@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Protocol
 
 from ...body import Body
-from ...bus.base import BusError, Wait
+from ...bus.base import BusError
 from ...operation import DeviceError, ErrorKind, Operation
 from ...remote import Segment, Writes
 from ...simulator.protocol import FOREVER
+from ...wait import Wait
 from .datagrams import Datagram
 
 

@@ -9,13 +9,14 @@ from ...adapter.opened import OpenedAdapter
 from ...adapter.remote import AdapterRemote
 from ...adapter.signals import interrupt_price, work
 from ...body import Body
-from ...bus.base import Bus, Wait, Watched, run_now
+from ...bus.base import Bus, Watched, run_now
 from ...choices import Choices
 from ...config import HostConfig
 from ...device import MAX_TAG, Arrived, Pending, SendMode
 from ...host_model.meter import Meter
 from ...host_model.operations import fail, read_all
 from ...operation import ANY_SOURCE, ErrorKind, Operation
+from ...wait import Wait
 from ..host_matching import HostMatchingDevice, is_over
 from .barriers import Barriers
 from .cancelling import Cancelling

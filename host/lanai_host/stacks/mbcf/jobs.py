@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from lanai_hdl.remote.packets import Op, Status
 
+from ... import process_memory
 from ...adapter.commands import Command
 from ...adapter.opened import OpenedAdapter
 from ...adapter.operation import RemoteOperation
 from ...adapter.token import Token
-from ...bus import reach
 from ...bus.base import PAGE_SIZE, Bus, Watched
 from ...config import HostCost
 from ...host_model.meter import Meter
@@ -119,7 +119,7 @@ class Jobs:
         address, size = job.address, job.size
         if job.data:
             address, size = self._adapter.stage(buffer), len(job.data)
-            reach.write(address, job.data)
+            process_memory.write(address, job.data)
             await self._meter.spend(HostCost.COPY, size)
         local = self._adapter.exposures.holding(address, size)
         if local is None:  # withdrawn since the job was added

@@ -7,11 +7,12 @@ from lanai_firmware.programs.mpi_np.layout import ANY
 from lanai_hdl.machine import COUNTERS, host_offset
 
 from ...body import Body
-from ...bus.base import ANSWER, Bus, HostBuffer, Wait, run_now
+from ...bus.base import ANSWER, Bus, HostBuffer, run_now
 from ...config import HostConfig, HostCost
 from ...device import Arrived, ChargeSink, Device, Envelope, Pending, SendMode
 from ...errors import DeviceLost
 from ...operation import Operation
+from ...wait import Wait
 from ..lost_ranks import check_probe
 from .cancelling import Cancelling
 from .driver import Attachment

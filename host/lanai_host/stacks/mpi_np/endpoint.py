@@ -15,10 +15,11 @@ from lanai_firmware.programs.mpi_np.codec import pack, picker
 from lanai_firmware.programs.mpi_np.layout import REQUEST_TAIL, SLOTS, Error, Kind, Op, Record, Region, Request
 from lanai_hdl.machine import host_offset
 
-from ...bus.base import Bus, HostBuffer, Wait
+from ...bus.base import Bus, HostBuffer
 from ...config import HostConfig, HostCost
 from ...errors import DeviceLost, UserError
 from ...host_model.meter import Meter
+from ...wait import Wait
 from .driver import Attachment
 from .health import Examine, examine
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from ...bus.base import Wait
 from ...config import HostCost
 from ...operation import Operation
+from ...wait import Wait
 from .receiving import Receiving
 from .records import Records
 from .sending import Sending

@@ -11,11 +11,12 @@ from lanai_firmware.programs.mpi_np.codec import packer
 from lanai_firmware.programs.mpi_np.layout import ANY, NO_TAG, Kind, Op, Request
 
 from ...body import Body, Run
-from ...bus.base import BlockingBus, BusError, HostBuffer, Wait, run_now
+from ...bus.base import BlockingBus, BusError, HostBuffer, run_now
 from ...config import HostConfig, HostCost
 from ...device import SendMode
 from ...errors import DeviceLost
 from ...operation import ANY_SOURCE, ANY_TAG, ErrorKind, Operation
+from ...wait import Wait
 from .device import MpiNp
 from .driver import Attachment
 from .endpoint import DOORBELL, RECORD, REQUEST, SEQUENCE, TAIL, Notice

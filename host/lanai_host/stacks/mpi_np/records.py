@@ -5,8 +5,8 @@ from typing import Any
 
 from lanai_firmware.programs.mpi_np.layout import Kind, Op
 
-from ...bus.base import Wait
 from ...operation import Operation
+from ...wait import Wait
 from .endpoint import Notice
 from .losing import Losing
 from .operations import NO_ERROR, Receive, Send, failure, finish

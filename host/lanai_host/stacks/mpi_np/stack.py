@@ -84,7 +84,7 @@ class MpiNpStack(NicStack):
         )
 
     def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
-        from ...bus.rank import RankBus
+        from ...simulator.rank_bus import RankBus
         from .rank_device import RankMpiNp
 
         bus = RankBus(client, costs)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from lanai_firmware.programs.mpi_np.layout import ANY, NO_TAG, PACKET_BODY, Kind, Op
 
 from ...body import NOTHING, Run
-from ...bus.base import Wait
 from ...device import Arrived
 from ...operation import ANY_SOURCE, ANY_TAG
+from ...wait import Wait
 from .endpoint import Notice
 from .host_queues import HeldMessage, HostQueues
 from .operations import Receive

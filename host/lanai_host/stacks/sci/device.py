@@ -6,12 +6,13 @@ from ...adapter.attachment import Attachment
 from ...adapter.opened import OpenedAdapter
 from ...adapter.remote import AdapterRemote, buffer_of
 from ...body import Body
-from ...bus.base import Bus, Wait, Watched, run_now
+from ...bus.base import Bus, Watched, run_now
 from ...config import HostConfig, HostCost
 from ...device import Arrived, Pending, SendMode
 from ...host_model.meter import Meter
 from ...host_model.operations import Send, fail, read_all
 from ...operation import ErrorKind, Operation
+from ...wait import Wait
 from ..host_matching import HostMatchingDevice, is_over
 from .layout import Layout
 from .links import Link, PeerSegment, RemoteSegment

@@ -5,10 +5,10 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol
 
+from ... import process_memory
 from ...adapter.remote import AdapterRemote
 from ...adapter.transfers import Transfer
 from ...body import Body, Run
-from ...bus import reach
 from ...bus.base import HostBuffer, Watched
 from ...operation import DeviceError, ErrorKind
 from .layout import CHUNKS, Layout, State
@@ -217,4 +217,4 @@ class Held(Run):
 
     def __init__(self, data: bytes | memoryview) -> None:
         self._data = data
-        super().__init__(reach.address_of(data), len(data))
+        super().__init__(process_memory.address_of(data), len(data))

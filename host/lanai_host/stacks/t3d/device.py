@@ -13,12 +13,13 @@ from lanai_hdl.barrier.csr import BITS
 from lanai_hdl.machine import SRAM_HOST
 
 from ...body import Body
-from ...bus.base import Bus, Wait, Watched, run_now
+from ...bus.base import Bus, Watched, run_now
 from ...config import HostConfig, HostCost
 from ...device import MAX_TAG, Arrived, Pending, SendMode
 from ...host_model.meter import Meter
 from ...host_model.operations import Receive, read_all
 from ...operation import DeviceError, ErrorKind, Operation
+from ...wait import Wait
 from ..base import PlacedRequest
 from ..host_matching import HostMatchingDevice, is_over
 from ..pinning import Pins

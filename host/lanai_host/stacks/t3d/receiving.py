@@ -2,8 +2,8 @@
 asked for at once (T3-10, T3-11). Matching is that of all devices whose host matches (T3-03, T3-14,
 T3-16)."""
 
+from ... import process_memory
 from ...body import Body
-from ...bus import reach
 from ...bus.base import PAGE_SIZE, BusError
 from ...config import HostCost
 from ...host_model.matcher import Matcher
@@ -116,7 +116,7 @@ class Receiving:
                     fail(receive, ErrorKind.BUS_ERROR, str(error))  # its bytes still come, to memory of ours
         if pinned is None:
             buffer = bytearray(message.length)
-            address = reach.address_of(buffer)
+            address = process_memory.address_of(buffer)
             pinned = await self._pins.pin(address, message.length, writable=True)
         number = self._free_arrivals.pop()
         self._heap.set_word(self._layout.arrival(number), 0)

@@ -4,8 +4,8 @@
 from collections import deque
 from collections.abc import Collection
 
+from ... import process_memory
 from ...body import Body
-from ...bus import reach
 from ...bus.base import PAGE_SIZE, BusError
 from ...config import HostCost
 from ...host_model.meter import Meter
@@ -174,7 +174,7 @@ class Sending:
         long.address = body.address
         if body.runs > 1 or body.address % self._layout.options.alignment:
             long.packed = bytearray(body.size)
-            long.address = reach.address_of(long.packed)
+            long.address = process_memory.address_of(long.packed)
             body.pack(0, body.size, long.address)
             await self._meter.spend(HostCost.COPY, body.size)
         long.pinned = await self._pins.pin(long.address, body.size, writable=False)

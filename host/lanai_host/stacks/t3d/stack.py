@@ -90,7 +90,7 @@ class T3dStack(NicStack):
         return {node: Attachment(node, placement.nodes, border, options, _has_tree(placement.nic))}
 
     def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
-        from ...bus.rank import RankBus
+        from ...simulator.rank_bus import RankBus
         from .device import T3d
 
         return T3d(RankBus(client, costs), restored(Attachment, client.config["nic"]), costs)

@@ -8,11 +8,12 @@ from collections.abc import Callable
 
 from lanai_firmware.programs.put.layout import BODY, COUNTERS, RING, Counter, Kind
 
-from ...bus.base import PAGE_SIZE, Bus, HostBuffer, Wait
+from ...bus.base import PAGE_SIZE, Bus, HostBuffer
 from ...config import HostCost, HostCosts
 from ...errors import UserError
 from ...host_model.meter import Meter
 from ...operation import DeviceError, ErrorKind
+from ...wait import Wait
 from .barriers import Barriers
 from .device import Attachment
 from .heap import WORD

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from lanai_host.bus.base import Wait
 from lanai_host.config import HostConfig
 from lanai_host.simulator.notes import OUTSIDE, Fields, Note, Notebooks
 from lanai_host.simulator.protocol import Op, unpack_wait
 from lanai_host.simulator.requests import PIO_READ, PIO_WRITE, split_wait_any
 from lanai_host.stacks.base import PlacedRequest
+from lanai_host.wait import Wait
 
 from ...trace.schema import HostKind, kind_of_work
 from ...trace.writer import Writer

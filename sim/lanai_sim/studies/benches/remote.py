@@ -9,7 +9,7 @@ from functools import partial
 from lanai_hdl.config import lanai41
 from lanai_hdl.remote.config import Remote
 from lanai_hdl.remote.packets import Atomic
-from lanai_host.bus import reach
+from lanai_host import process_memory
 from lanai_host.bus.base import PAGE_SIZE
 from lanai_host.config import HostConfig, free, pentium2_266, supersparc_85
 from lanai_host.remote import Access
@@ -131,7 +131,7 @@ def measure(costs: HostConfig, stream: int) -> dict[str, float]:
         await host.bus.elapse(EMPTIED)
         memory, _ = await host.remote.own(1, Access(0))
         await host.bus.elapse(EMPTIED)
-        address = reach.address_of(memory.view)
+        address = process_memory.address_of(memory.view)
         miss = await latency_at(host, address, [PAGE_SIZE * page for page in range(ROUNDS)])
         hit = await latency_at(host, address, [0] * ROUNDS)
         return {"put_8_walked_hit_us": hit, "put_8_walked_miss_us": miss}

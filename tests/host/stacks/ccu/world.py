@@ -4,13 +4,14 @@ thousands of packets are cheap."""
 from tests.firmware.programs.ccu.daemons import Daemons, unreliable
 
 from lanai_hdl.machine import PAGE_SIZE, SRAM_HOST, host_offset
+from lanai_host import process_memory
 from lanai_host.body import Run
-from lanai_host.bus import reach
-from lanai_host.bus.base import Bus, HostBuffer, Wait, changed
+from lanai_host.bus.base import Bus, HostBuffer, changed
 from lanai_host.config import HostConfig
 from lanai_host.device import SendMode
 from lanai_host.stacks.ccu.attachment import Attachment, Place
 from lanai_host.stacks.ccu.device import Ccu
+from lanai_host.wait import Wait
 
 WHY = Wait("a test")
 
@@ -89,7 +90,7 @@ class World:
         """Memory of the program with these bytes, or so many zeros."""
         buffer = bytearray(data)
         self.memory.append(buffer)
-        return buffer, Run(reach.address_of(buffer), len(buffer)) if buffer else Run(0, 0)
+        return buffer, Run(process_memory.address_of(buffer), len(buffer)) if buffer else Run(0, 0)
 
     def send(self, source, dest, data, tag=1, context=5, mode=SendMode.STANDARD):
         return self.devices[source].send(dest, tag, context, self.body(data)[1], mode)

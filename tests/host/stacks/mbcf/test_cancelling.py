@@ -4,8 +4,8 @@ never neither, also while the receiver only computes."""
 import pytest
 
 from lanai_host.body import Run
-from lanai_host.bus.base import Wait
 from lanai_host.device import SendMode
+from lanai_host.wait import Wait
 
 from .adapters import World, memory
 

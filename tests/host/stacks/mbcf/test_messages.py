@@ -7,9 +7,9 @@ import pytest
 from pairs import first_of
 
 from lanai_host.body import Run, Runs
-from lanai_host.bus.base import Wait
 from lanai_host.device import SendMode
 from lanai_host.operation import ANY_SOURCE, ANY_TAG
+from lanai_host.wait import Wait
 
 from .adapters import World, memory
 

@@ -3,8 +3,8 @@
 import ctypes
 
 from lanai_host.body import Run
-from lanai_host.bus.base import Wait
 from lanai_host.device import SendMode
+from lanai_host.wait import Wait
 
 STANDARD, SYNCHRONOUS, READY = SendMode.STANDARD, SendMode.SYNCHRONOUS, SendMode.READY
 

@@ -12,12 +12,12 @@ from lanai_firmware.programs.mpi_np.codec import pack, packer, picker, unpack
 from lanai_firmware.programs.mpi_np.layout import Record, Request
 from lanai_firmware.programs.mpi_np.plan import McpConfig
 from lanai_host.body import Run
-from lanai_host.bus.base import Wait
 from lanai_host.config import HostConfig
 from lanai_host.device import SendMode
 from lanai_host.operation import ANY_SOURCE, ANY_TAG
 from lanai_host.stacks.mpi_np.device import MpiNp
 from lanai_host.stacks.mpi_np.rank_device import RankMpiNp
+from lanai_host.wait import Wait
 
 from .np_world import ModelBus, World
 

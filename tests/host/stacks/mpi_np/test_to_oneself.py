@@ -3,10 +3,10 @@
 import pytest
 
 from lanai_host.config import HostConfig
-from lanai_host.manager import Local, Registry
 from lanai_host.mpi import point_to_point, probing
 from lanai_host.mpi.datatypes import PREDEFINED
 from lanai_host.mpi.world import World as Mpi
+from lanai_host.process_manager import Local, Registry
 
 from .np_calls import Buffer, pattern
 from .np_world import World

@@ -4,8 +4,8 @@ import pytest
 from pairs import in_turn
 
 from lanai_firmware.programs.mpi_np.plan import McpConfig, paper
-from lanai_host.bus.base import Wait
 from lanai_host.operation import ANY_SOURCE, ANY_TAG, DeviceError, ErrorKind
+from lanai_host.wait import Wait
 
 from .np_calls import STANDARD, SYNCHRONOUS, Buffer, irecv, isend, pattern, recv, send, wait
 from .np_world import World

@@ -2,8 +2,8 @@
 
 import pytest
 
+from lanai_host import process_memory
 from lanai_host.body import Run
-from lanai_host.bus import reach
 from lanai_host.bus.base import HostBuffer, Pinned, run_now
 from lanai_host.config import HostConfig
 from lanai_host.host_model.meter import Meter
@@ -78,7 +78,7 @@ class Rank:
 
     def body(self, size, off=0):
         self.kept.append(bytearray(size + off))
-        return Run(reach.address_of(self.kept[-1]) + off, size) if size else Run(0, 0)
+        return Run(process_memory.address_of(self.kept[-1]) + off, size) if size else Run(0, 0)
 
     def send(self, dest, size, synchronous=False, off=0):
         send = Send(ME, dest, TAG, CONTEXT, self.body(size, off), synchronous)

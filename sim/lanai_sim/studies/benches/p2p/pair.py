@@ -11,7 +11,6 @@ from lanai_firmware.programs.mpi_np.plan import McpConfig
 from lanai_firmware.programs.mpi_np.program import FIRMWARE
 from lanai_hdl.config import NicConfig, lanai41
 from lanai_host.body import Body, Run
-from lanai_host.bus.base import Wait
 from lanai_host.config import HostConfig, HostCost, pentium2_266
 from lanai_host.device import SendMode
 from lanai_host.operation import Operation
@@ -19,6 +18,7 @@ from lanai_host.stacks.base import Placement
 from lanai_host.stacks.mpi_np.device import MpiNp
 from lanai_host.stacks.mpi_np.driver import Attachment
 from lanai_host.stacks.mpi_np.stack import STACK
+from lanai_host.wait import Wait
 
 from ....engines.base import Engine, Layout
 from ....kernel.cluster import Cluster, ClusterBus

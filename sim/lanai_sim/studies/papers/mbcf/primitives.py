@@ -10,10 +10,11 @@ from lanai_hdl.config import NicConfig
 from lanai_host.adapter.exposures import Exposure
 from lanai_host.adapter.fifo import Fifo
 from lanai_host.adapter.token import Token
-from lanai_host.bus.base import PAGE_SIZE, HostBuffer, Wait, Watched
+from lanai_host.bus.base import PAGE_SIZE, HostBuffer, Watched
 from lanai_host.config import HostConfig, HostCost
 from lanai_host.remote import Access
 from lanai_host.stacks.on_adapter import timeout_on
+from lanai_host.wait import Wait
 
 from ....machine import fabrics
 from ...remote_hosts import MEETING, RemoteHost, adapter_of, play

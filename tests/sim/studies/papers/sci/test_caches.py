@@ -2,7 +2,7 @@
 
 import pytest
 
-from lanai_host.bus import reach
+from lanai_host import process_memory
 from lanai_host.mpi.datatypes.body import TypedBody
 from lanai_sim.studies.papers.sci import caches
 
@@ -23,7 +23,7 @@ def test_blocks_are_visited_in_the_order_in_which_the_library_copies_them(monkey
         copied.extend((at, to, length) for at, to in spots)
         return True
 
-    monkeypatch.setattr(reach, "copy_blocks", copy_blocks)
+    monkeypatch.setattr(process_memory, "copy_blocks", copy_blocks)
     assert layout.table is None, "a layout with a table is copied in another order"
     TypedBody(layout, caches.EXTENT, 1, MEMORY).unpack(*part, STREAM)
     assert sum(length for *_, length in copied) == part[1] - part[0]

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ...bus.base import Wait
 from ...operation import DeviceError
 from ...remote import Atomic, Exposure, Reach, Remote
+from ...wait import Wait
 from ..communicator import Communicator
 from ..constants import LockType
 from ..memory import Scratch
@@ -42,7 +42,7 @@ OPERATIONS = {
 }
 
 
-class Native(Messages):
+class ByDevice(Messages):
     """Use `connect` once the tokens of all processes are known.
 
     Args:

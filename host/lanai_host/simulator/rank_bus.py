@@ -6,11 +6,14 @@ import mmap
 import os
 from collections.abc import Mapping, Sequence
 
+from .. import process_memory
+from ..bus.base import PAGE_SIZE, BlockingBus, BusError, HostBuffer, Pinned, Watched, changed, words_of
 from ..call_site import located
 from ..config import HostCosts
-from ..simulator.client import SimulatorClient, SimulatorError
-from ..simulator.protocol import Op, pack_wait
-from ..simulator.requests import (
+from ..wait import Wait
+from .client import SimulatorClient, SimulatorError
+from .protocol import Op, pack_wait
+from .requests import (
     ALLOCATE,
     BUS_ADDRESS,
     PIN,
@@ -27,8 +30,6 @@ from ..simulator.requests import (
     pack_wait_any,
     pack_wait_word,
 )
-from . import reach
-from .base import PAGE_SIZE, BlockingBus, BusError, HostBuffer, Pinned, Wait, Watched, changed, words_of
 
 
 class RankBus(BlockingBus):
@@ -86,7 +87,7 @@ class RankBus(BlockingBus):
         return HostBuffer(first, memoryview(memory))
 
     async def pin(self, address: int, size: int, writable: bool) -> Pinned:
-        if not reach.claim(address, size, writable):
+        if not process_memory.claim(address, size, writable):
             raise BusError(f"cannot pin {size} bytes at {address:#x}: not all {'writable' if writable else 'readable'}")
         head, pages = PINNED.split(self._call(Op.PIN, PIN.pack(Pin(address, size, writable))))
         addresses = tuple(page for (page,) in BUS_ADDRESS.struct.iter_unpack(pages))

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from ..native import load
-from .base import PAGE_SIZE, BusError
+from .bus.base import PAGE_SIZE, BusError
+from .c_module import load
 
 GUARD_SOURCE = (__package__, "guard")  # its file, for other C parts that use it
 GUARD = """

@@ -13,7 +13,7 @@ from lanai_sim.engines.verilated import verilator_root
 def test_host_memory(tmp_path):
     program = tmp_path / "memory"
     source = Path(__file__).with_name("memory.cc")
-    native = files("lanai_sim.engines").joinpath("native")
+    native = files("lanai_sim.engines").joinpath("cxx")
     runtime = verilator_root() / "include"  # what saves and restores state
     (tmp_path / "declared.h").write_text(header())
     flags = ["-std=gnu++17", "-Wall", "-Wextra", "-Werror", f"-I{native}", f"-I{tmp_path}", "-isystem", str(runtime)]

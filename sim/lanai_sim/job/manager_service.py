@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from lanai_host.errors import UserError
-from lanai_host.manager import LATER, Command, Question, Refused, Registry, Start, answer
 from lanai_host.plain import restored
-from lanai_host.simulator.manager import pack_answer, pack_refusal, unpack_question
+from lanai_host.process_manager import LATER, Command, Question, Refused, Registry, Start, answer
+from lanai_host.simulator.manager_client import pack_answer, pack_refusal, unpack_question
 
 from . import processes
 from .data import JobData

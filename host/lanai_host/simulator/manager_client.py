@@ -4,9 +4,9 @@ time, so that the answers are the same in every run."""
 import json
 from typing import Any
 
-from ..bus.base import Wait
 from ..device import Device
-from ..manager import LATER, Question, Refused
+from ..process_manager import LATER, Question, Refused
+from ..wait import Wait
 from .client import SimulatorClient
 from .protocol import Op
 
