@@ -51,6 +51,17 @@ def test_remote_memory_example(example):
     assert REMOTE_EXAMPLES[example] in run.stdout
 
 
+def test_the_example_of_the_api():
+    run = subprocess.run(
+        [sys.executable, "examples/api/compare.py"], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    rows = [line.split() for line in run.stdout.splitlines()]
+    assert [row[0] for row in rows] == ["ideal", "mpi-np", "sci"]
+    assert all(0 < float(row[3]) < float(row[7]) for row in rows)
+
+
 def test_every_example_is_run_here():
+    assert {path.name for path in (ROOT / "examples" / "api").glob("*.py")} == {"compare.py"}
     assert {path.name for path in (ROOT / "examples" / "remote").glob("*.py")} == set(REMOTE_EXAMPLES)
     assert {path.name for path in (ROOT / "examples" / "mpi").glob("*.py")} == set(EXAMPLES)
