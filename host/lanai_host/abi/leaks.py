@@ -7,8 +7,7 @@ import struct
 from collections import Counter
 from typing import Any, NamedTuple
 
-from .. import call_site
-from ..bus import reach
+from .. import call_site, process_memory
 from ..bus.base import BusError
 from ..mpi.attributes import Keyval
 from ..mpi.communicator import Communicator
@@ -92,7 +91,7 @@ def _kept() -> set[int]:
     for comm in abi.world.communicators():
         for pointer in comm.attributes.values():
             with contextlib.suppress(BusError, OverflowError, TypeError, ValueError):
-                data = reach.read(int(pointer), KEPT)
+                data = process_memory.read(int(pointer), KEPT)
                 found.update(struct.unpack(f"<{KEPT // 4}i", data))
                 found.update(struct.unpack(f"<{KEPT // 8}q", data))
     return found

@@ -3,7 +3,7 @@
 import hashlib
 import itertools
 
-from ...bus import reach
+from ... import process_memory
 from ...bus.base import BusError
 from ...mpi.datatypes import Datatype
 
@@ -51,7 +51,7 @@ def digest(regions: Regions) -> bytes | None:
     found = hashlib.blake2b(digest_size=8)
     try:
         for begin, end in regions:
-            found.update(reach.read(begin, end - begin))
+            found.update(process_memory.read(begin, end - begin))
     except BusError:
         return None
     return found.digest()
