@@ -34,6 +34,9 @@ class BlockConfig(ABC):
         lbus_master: its entry in the LBUS's list, if it is a master; it comes after the engines of
             every NIC.
         rests: true if the block has `NicBlock.wakes`.
+        takes_numbers: true if the block's gateware takes the numbers of `NicConfig` that only scale
+            time from `lanai_hdl.run_time.numbers`, or none of them. Otherwise each value of them
+            needs a model of its own.
         first_bytes: of the packets that the block receives. No two blocks of a NIC may have the same.
         taps_link: true if the block stands between the link and the parts that send and receive
             packets. One block of a NIC may.
@@ -45,6 +48,7 @@ class BlockConfig(ABC):
     declares: ClassVar[RegisterBlock]
     lbus_master: ClassVar[Master | None] = None
     rests: ClassVar[bool] = False
+    takes_numbers: ClassVar[bool] = False
     first_bytes: ClassVar[tuple[int, ...]] = ()
     taps_link: ClassVar[bool] = False
 

@@ -1,6 +1,7 @@
 """What one NIC is built as: everything that a study would vary, in one validated, hashable
 object."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from enum import Enum
 from typing import Any, Self
@@ -9,9 +10,27 @@ from .block_config import BlockConfig, HostWindow
 from .csr.machine import Machine
 from .errors import UserError
 from .machine import machine_with
+from .numbers import Scaled
 
 KIB = 1024
 MIB = 1024 * KIB
+SLACK, ROOM = 4, 8  # flits of the receive FIFO: for the link's registers; before STOP
+# Numbers that only scale time (`Scaled`), with their ranges. Others may bound them further.
+SETUP = (1, 255)
+RANGES = {
+    "slot_khz": (1, 4_000_000),
+    "link_kbytes": (1, 4 * 4_000_000),
+    "link_latency": (1, 512),
+    "host_bus_khz": (1, 4_000_000),
+    "max_burst": (4, 4 * KIB),
+    "pio_line": (4, 4 * KIB),
+    "read_setup": SETUP,
+    "write_setup": SETUP,
+    "pio_read_setup": SETUP,
+    "pio_write_setup": SETUP,
+    "latency_timer": SETUP,
+    "pio_turn": SETUP,
+}
 
 
 class BlockedAction(Enum):
@@ -22,7 +41,7 @@ class BlockedAction(Enum):
 
 
 @dataclass(frozen=True)
-class NicConfig:
+class NicConfig(Scaled):
     """Parameters of one NIC.
 
     Clocks are in kHz, rates in kB/s, latencies in slots, sizes in bytes unless a name says
@@ -55,27 +74,25 @@ class NicConfig:
     blocks: tuple[BlockConfig, ...] = ()  # optional blocks
 
     def __post_init__(self) -> None:
-        self._within("slot_khz", 1, 4_000_000)
+        self._within("slot_khz", *RANGES["slot_khz"])
         self._power_of_two("sram_size", 4 * KIB, MIB)
         self._within("link_kbytes", 1, 4 * self.slot_khz)
-        self._within("link_latency", 1, 512)
+        self._within("link_latency", *RANGES["link_latency"])
         self._power_of_two("rx_fifo", 16, 4096)
-        if self.rx_fifo < self.rx_slack + 8:
+        if self.rx_fifo < self.rx_slack + ROOM:
             raise UserError(
                 f"rx_fifo={self.rx_fifo} cannot hold what is in flight at link_latency={self.link_latency}; "
-                f"take at least {self.rx_slack + 8}"
+                f"take at least {self.rx_slack + ROOM}"
             )
         for queue in ("hdma_queue", "send_queue", "recv_queue", "completions"):
             self._within(queue, 1, 64)
         self._within("host_bus_khz", 1, self.slot_khz)
         if self.host_bus_bits != 32:
             raise UserError(f"host_bus_bits={self.host_bus_bits} is not offered; take 32 and a faster host_bus_khz")
-        self._power_of_two("max_burst", 4, 4 * KIB)
-        self._power_of_two("pio_line", 4, 4 * KIB)
-        for count in ("read_setup", "write_setup", "pio_read_setup", "pio_write_setup"):
-            self._within(count, 1, 255)
-        self._within("latency_timer", 1, 255)
-        self._within("pio_turn", 1, 255)
+        for size in ("max_burst", "pio_line"):
+            self._power_of_two(size, *RANGES[size])
+        for count in ("read_setup", "write_setup", "pio_read_setup", "pio_write_setup", "latency_timer", "pio_turn"):
+            self._within(count, *RANGES[count])
         self._within("blocked_slots", 0, 2**31)
         self._check_blocks()
 
@@ -113,6 +130,23 @@ class NicConfig:
                     )
 
     @property
+    def fixed(self) -> bool:
+        """An optional block may have been built for the present numbers."""
+        return not all(block.takes_numbers for block in self.blocks)
+
+    def greatest(self) -> Mapping[str, int]:
+        most = (self.rx_fifo - SLACK - ROOM) // 2  # slots of latency, for this FIFO
+        return {name: min(high, most) if name == "link_latency" else high for name, (_, high) in RANGES.items()}
+
+    def derived(self) -> Mapping[str, int]:
+        return {"flit_slots": 4 * RANGES["slot_khz"][1]}
+
+    @property
+    def flit_slots(self) -> int:
+        """Slots from one flit of a busy link to the next, if that is the same for all."""
+        return -(-4 * self.slot_khz // self.link_kbytes)
+
+    @property
     def machine(self) -> Machine:
         """The registers, events and counters of this NIC, those of its optional blocks included."""
         return machine_with(*(block.all_declared for block in self.blocks))
@@ -126,7 +160,7 @@ class NicConfig:
     def rx_slack(self) -> int:
         """Flits that may still come after STOP was raised: both ways of the link and its registers,
         a flit a slot."""
-        return 2 * self.link_latency + 4
+        return 2 * self.link_latency + SLACK
 
     @property
     def host_bus_bytes_per_second(self) -> int:

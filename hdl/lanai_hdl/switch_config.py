@@ -4,10 +4,11 @@ from dataclasses import dataclass, field
 
 from .config import BlockedAction, NicConfig, lanai41
 from .errors import UserError
+from .numbers import Scaled
 
 
 @dataclass(frozen=True)
-class SwitchConfig:
+class SwitchConfig(Scaled):
     """Parameters of one switch.
 
     `nic` tells what is plugged in: its link rate, latency and FIFO depth are the switch's own. A

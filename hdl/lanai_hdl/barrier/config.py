@@ -17,6 +17,7 @@ class BarrierTree(BlockConfig):
     name = "barrier"
     declares = BARRIER
     taps_link = True
+    takes_numbers = True
 
     def build(self, config):
         from .block import BarrierBlock

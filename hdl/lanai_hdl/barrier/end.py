@@ -5,6 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..config import NicConfig
+from ..run_time import up_to
 from .csr import BITS
 from .flit import BarrierKind, BarrierState, ControlFlit, ControlPort, check_of
 
@@ -14,7 +15,7 @@ TRIES = 15  # times that a state is sent again
 def timeout(config: NicConfig) -> int:
     """Slots without an acknowledgement until a state is sent again: more than both ways of the link
     take, and the flits before it."""
-    return 4 * config.link_latency + 64 + 8 * -(-4 * config.slot_khz // config.link_kbytes)
+    return 4 * config.link_latency + 64 + 8 * config.flit_slots
 
 
 class BarrierEnd(wiring.Component):
@@ -133,7 +134,7 @@ class BarrierEnd(wiring.Component):
         return acknowledged
 
     def _repeat(self, m, starts, waiting, pending, acknowledged):
-        waited, tries = Signal(range(self._timeout)), Signal(range(self._tries + 1))
+        waited, tries = Signal(up_to(self._timeout - 1)), Signal(range(self._tries + 1))
         expired = Signal()
         m.d.comb += [
             expired.eq(waiting & ~pending & ~acknowledged & (waited == self._timeout - 1)),

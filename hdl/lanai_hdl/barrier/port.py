@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..config import NicConfig
 from ..link.flit import LinkPort
+from ..run_time import numbers
 from .csr import BITS
 from .end import BarrierEnd, timeout
 from .tap import LinkTap
@@ -24,7 +25,7 @@ class BarrierPort(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.tap = tap = LinkTap(self._config)
-        m.submodules.end = end = BarrierEnd(timeout(self._config))
+        m.submodules.end = end = BarrierEnd(timeout(numbers(self._config, platform)))
         for name in LINKS:
             wiring.connect(m, wiring.flipped(getattr(self, name)), getattr(tap, name))
         wiring.connect(m, end.o, tap.i)

@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..config import NicConfig
 from ..link.flit import Kind, LinkPort
+from ..run_time import numbers, up_to
 from .flit import BarrierKind, ControlFlit, ControlPort
 
 
@@ -33,12 +34,12 @@ class LinkTap(wiring.Component):
     idle: Out(1)
 
     def __init__(self, config: NicConfig):
-        self.spacing = -(-4 * config.slot_khz // config.link_kbytes)  # slots from one flit to the next
+        self._config = config
         super().__init__()
 
     def elaborate(self, platform):
         m = Module()
-        self._send(m)
+        self._send(m, numbers(self._config, platform).flit_slots)
         kind = self.wire_rx.kind.as_value()
         m.d.comb += [
             self.received.valid.eq((kind == BarrierKind.STATE) | (kind == BarrierKind.ACK)),
@@ -51,17 +52,18 @@ class LinkTap(wiring.Component):
         ]
         return m
 
-    def _send(self, m):
+    def _send(self, m, spacing):
+        """`spacing`: slots from one flit to the next."""
         flit, stands = Signal(ControlFlit), Signal()  # on the wire in this slot
-        rest = Signal(range(self.spacing + 1))  # slots in which nothing more may be put on the wire
+        rest = Signal(up_to(spacing))  # slots in which nothing more may be put on the wire
         left = Signal.like(rest)
         used = Signal()
         ours = Signal()  # the last flit was a control flit; packets have a limiter of their own
         m.d.comb += [
             used.eq(stands | (self.tx.kind != Kind.IDLE)),
-            left.eq(Mux(used, self.spacing - 1, rest)),
+            left.eq(Mux(used, spacing - 1, rest)),
             self.i.ready.eq(left == 0),
-            self.tx.stop.eq(self.wire_tx.stop | self.i.valid | (stands & (self.spacing > 1)) | (ours & (rest != 0))),
+            self.tx.stop.eq(self.wire_tx.stop | self.i.valid | (stands & (spacing > 1)) | (ours & (rest != 0))),
             self.wire_tx.kind.eq(Mux(stands, flit.kind, self.tx.kind)),
             self.wire_tx.data.eq(Mux(stands, flit.data, self.tx.data)),
             self.idle.eq(~stands & (rest == 0)),

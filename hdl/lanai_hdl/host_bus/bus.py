@@ -9,6 +9,7 @@ from ..config import NicConfig
 from ..control.csr import CONTROL
 from ..lbus.lbus import LbusMaster
 from ..lbus.masters import PIO
+from ..run_time import numbers
 from .answers import AnswerGuard
 from .clock import HostClock
 from .csr import HOST_BUS
@@ -84,7 +85,7 @@ class HostBus(NicBlock):
             target.tick.eq(clock.tick),
             master.tick.eq(clock.tick),
             master.contended.eq(target.want),
-            target.leave.eq(waited == self.config.pio_turn),
+            target.leave.eq(waited == numbers(self.config, platform).pio_turn),
             self.read.eq(target.read),
             self.wrote.eq(target.wrote),
             self.fault.eq(target.fault),

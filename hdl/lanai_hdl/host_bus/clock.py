@@ -5,6 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from ..config import NicConfig
+from ..run_time import numbers
 
 
 class HostClock(wiring.Component):
@@ -20,13 +21,14 @@ class HostClock(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        slot, clock = self.config.slot_khz, self.config.host_bus_khz
-        phase = Signal(range(slot))
-        m.d.comb += self.tick.eq(self.run & (phase >= slot - clock))
+        known = numbers(self.config, platform)
+        clock, rest = known.host_bus_khz, known.slot_khz - known.host_bus_khz
+        phase = Signal(range(self.config.slot_khz))
+        m.d.comb += self.tick.eq(self.run & (phase >= rest))
         with m.If(~self.run):
             m.d.sync += phase.eq(0)
         with m.Elif(self.tick):
-            m.d.sync += phase.eq(phase - (slot - clock))
+            m.d.sync += phase.eq(phase - rest)
         with m.Else():
             m.d.sync += phase.eq(phase + clock)
         return m

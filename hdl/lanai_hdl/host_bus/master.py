@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..config import NicConfig
 from ..queue import Queue
+from ..run_time import numbers
 from .ports import Burst, BurstPort, HostMemoryPort, ReadWord, WriteWord
 
 READ_AHEAD = 16  # words on their way from the host or not yet taken: covers the host's answer and a contended LBUS
@@ -38,7 +39,7 @@ class BusMaster(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        config = self.config
+        config, known = self.config, numbers(self.config, platform)
         m.submodules.writes = writes = Queue(WriteWord, 4)
         m.submodules.reads = reads = Queue(ReadWord, READ_AHEAD)
         wiring.connect(m, wiring.flipped(self.engine.write), writes.i)
@@ -54,7 +55,7 @@ class BusMaster(wiring.Component):
         leave = Signal()
         m.d.comb += [
             possible.eq(Mux(burst.write, writes.o.valid, owed != READ_AHEAD) & (unanswered != READ_AHEAD)),
-            leave.eq((self.contended & (clocks == config.latency_timer)) | (idle_clocks == MOST_STALLED)),
+            leave.eq((self.contended & (clocks == known.latency_timer)) | (idle_clocks == MOST_STALLED)),
         ]
         self._answers(m, burst, reads, unanswered, owed)
         with m.If(self.mem.ready):
@@ -69,7 +70,7 @@ class BusMaster(wiring.Component):
                     m.next = "CLAIM"
             with m.State("CLAIM"):
                 m.d.sync += [
-                    setup.eq(Mux(burst.write, config.write_setup, config.read_setup)),
+                    setup.eq(Mux(burst.write, known.write_setup, known.read_setup)),
                     clocks.eq(0),
                     idle_clocks.eq(0),
                 ]
@@ -78,7 +79,7 @@ class BusMaster(wiring.Component):
                 self._set_up(m, setup)
             with m.State("DATA"):
                 m.d.comb += self.want.eq(~leave)
-                with m.If(self.tick & (clocks != config.latency_timer)):
+                with m.If(self.tick & (clocks != known.latency_timer)):
                     m.d.sync += clocks.eq(clocks + 1)
                 self._move(m, burst, writes, possible, leave, idle_clocks)
         return m

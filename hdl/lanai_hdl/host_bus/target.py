@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 from ..config import NicConfig
 from ..lbus.lbus import LbusMaster
 from ..machine import REGISTERS_HOST, REGISTERS_SIZE, SRAM_HOST
+from ..run_time import numbers
 from .ports import PIO_ADDRESS_BITS, PioPort
 
 LINGER = 2  # clocks that the bus is kept for the next word of a combined write
@@ -97,6 +98,7 @@ class PioTarget(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         config = self.config
+        self.known = numbers(config, platform)
         self.access = Signal(Access)
         self.region = Signal(Region)
         self.follows = Signal(PIO_ADDRESS_BITS)  # the address that would go on with the last write; 0 is never
@@ -197,16 +199,16 @@ class PioTarget(wiring.Component):
     def _let_others_go_first(self, m, granted):
         """Off the bus, and charged anew, while the block does not grant the access before. No other
         grant can come then."""
-        config = self.config
+        known = self.known
         with m.If(self._to_block & ~self.window.grant & ~granted):
             m.d.comb += self.want.eq(0)
-            m.d.sync += self.charge.eq(Mux(self.access.write, config.pio_write_setup, config.pio_read_setup) + 1)
+            m.d.sync += self.charge.eq(Mux(self.access.write, known.pio_write_setup, known.pio_read_setup) + 1)
 
     def _leave_while_it_waits(self, m, granted):
         """State READ: off the bus while the block does not grant; then the host asks once more."""
         with m.If(self._to_block & ~self.window.grant & ~granted):
             m.d.comb += self.want.eq(0)
-            m.d.sync += self.charge.eq(self.config.pio_read_setup + 1)
+            m.d.sync += self.charge.eq(self.known.pio_read_setup + 1)
         with m.If(granted & (self.charge != 0)):
             m.d.sync += self.pio.rvalid.eq(0)
             m.next = "AGAIN"
@@ -254,8 +256,8 @@ class PioTarget(wiring.Component):
                         m.next = "READ"
 
     def _ends_line(self, addr):
-        line_bits = (self.config.pio_line - 1).bit_length()
-        return addr[2:line_bits].all() if line_bits > 2 else 1
+        last = (self.known.pio_line >> 2) - 1  # word of a line; the size is a power of two
+        return (addr[2:] & last) == last
 
     def _region(self, addr):
         sram = (addr >= SRAM_HOST) & (addr < SRAM_HOST + self.config.sram_size)
@@ -269,10 +271,10 @@ class PioTarget(wiring.Component):
 
     def _cost(self, follows, lingers):
         """Clocks that the access now offered will be charged."""
-        config, pio = self.config, self.pio
+        known, pio = self.known, self.pio
         combined = lingers & (follows != 0) & (pio.addr[2:] == follows[2:])
-        write = Mux(combined, 1, config.pio_write_setup + 1)
-        return Mux(pio.write, write, config.pio_read_setup + 1)
+        write = Mux(combined, 1, known.pio_write_setup + 1)
+        return Mux(pio.write, write, known.pio_read_setup + 1)
 
     def _perform(self, m):
         access, registers = self.access, self.region == Region.REGISTERS

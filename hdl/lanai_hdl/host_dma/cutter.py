@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..config import NicConfig
 from ..host_bus.ports import Burst
+from ..run_time import numbers
 from ..send_dma.engine import LENGTH_BITS
 
 
@@ -26,7 +27,7 @@ class BurstCutter(wiring.Component):
     o: Out(stream.Signature(Burst))
 
     def __init__(self, config: NicConfig):
-        self.longest = config.max_burst // 4
+        self.config = config
         self.word = Signal(30)
         self.left = Signal(LENGTH_BITS)
         super().__init__()
@@ -34,8 +35,9 @@ class BurstCutter(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         word, left = self.word, self.left
-        room = Signal(range(self.longest + 1))  # words up to the boundary
-        m.d.comb += room.eq(self.longest - (word % self.longest))
+        longest = numbers(self.config, platform).max_burst >> 2  # words, a power of two
+        room = Signal(range(self.config.max_burst // 4 + 1))  # words up to the boundary
+        m.d.comb += room.eq(longest - (word & (longest - 1)))
         with m.If(self.load):
             m.d.sync += [
                 word.eq(self.addr[2:]),

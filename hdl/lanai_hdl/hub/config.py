@@ -1,15 +1,17 @@
 """What a hub is built as."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..errors import UserError
+from ..numbers import Scaled
 from ..switch_config import SwitchConfig
 
 MOST_SLOTS = 2**20
 
 
 @dataclass(frozen=True)
-class FrameTimes:
+class FrameTimes(Scaled):
     """What a packet takes on a wire beside its flits, in slots.
 
     Attributes:
@@ -22,8 +24,11 @@ class FrameTimes:
     least: int = 0
     gap: int = 0
 
+    def greatest(self) -> Mapping[str, int]:
+        return dict.fromkeys(("lead", "least", "gap"), MOST_SLOTS)
+
     def __post_init__(self) -> None:
-        for name in ("lead", "least", "gap"):
+        for name in self.greatest():
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST_SLOTS:
                 raise UserError(f"{name}={value!r} must be a whole number of slots from 0 to {MOST_SLOTS}")

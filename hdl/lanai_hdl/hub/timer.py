@@ -4,6 +4,7 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from ..run_time import numbers
 from .config import FrameTimes
 
 
@@ -32,10 +33,10 @@ class FrameTimer(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        times = self.times
-        longest = max(times.lead, times.least)
+        times = numbers(self.times, platform)
+        longest = max(self.times.lead, self.times.least)
         age = Signal(range(longest + 1))  # slots since the lead began, as far as they matter
-        within, gap = Signal(), Signal(range(times.gap + 1))
+        within, gap = Signal(), Signal(range(self.times.gap + 1))
         m.d.comb += [
             self.may_head.eq(~gap.any() & (age >= times.lead)),
             self.may_tail.eq(age >= times.least),

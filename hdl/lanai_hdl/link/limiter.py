@@ -5,6 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from ..config import NicConfig
+from ..run_time import numbers
 
 
 class RateLimiter(wiring.Component):
@@ -20,25 +21,26 @@ class RateLimiter(wiring.Component):
     full: Out(1)
 
     def __init__(self, config: NicConfig):
-        self.income = config.link_kbytes
-        self.price = 4 * config.slot_khz
+        self.config = config
         super().__init__()
 
     def elaborate(self, platform):
         m = Module()
-        # What was held beyond the price carries over a take; only a link with nothing to send loses
-        # income. `ready` is kept beside `held` so that nothing is compared on the way to it.
-        held = Signal(range(self.price + self.income), init=self.price)
-        rest = Signal(range(self.price + self.income))
+        known = numbers(self.config, platform)
+        income, price = known.link_kbytes, 4 * known.slot_khz
+        # What is missing for the next flit, so that a link at rest has 0 at any rate. Less than 0: more
+        # than the price was held. That carries over a take; only a link with nothing to send loses
+        # income. `ready` is kept beside `debt` so that nothing is compared on the way to it.
+        debt = Signal(range(1 - self.config.link_kbytes, 4 * self.config.slot_khz + 1))
+        owed = Signal.like(debt)  # one slot after a take
         m.d.comb += [
-            self.full.eq(self.ready & (held == self.price)),
-            rest.eq(held - self.price),
+            self.full.eq(self.ready & (debt == 0)),
+            owed.eq(debt + (price - income)),
         ]
-        enough = self.price - self.income
         with m.If(self.take):
-            m.d.sync += [held.eq(rest + self.income), self.ready.eq(rest >= enough)]
+            m.d.sync += [debt.eq(owed), self.ready.eq(owed <= 0)]
         with m.Elif(~self.ready):
-            m.d.sync += [held.eq(held + self.income), self.ready.eq(held >= enough)]
+            m.d.sync += [debt.eq(debt - income), self.ready.eq(debt <= income)]
         with m.Else():
-            m.d.sync += held.eq(self.price)
+            m.d.sync += debt.eq(0)
         return m

@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 from ..block import Counts, NicBlock, Raises
 from ..config import NicConfig
 from ..queue import Queue
+from ..run_time import numbers
 from .csr import LINK
 from .flit import Flit, Kind, LinkPort
 
@@ -51,11 +52,12 @@ class LinkReceiver(NicBlock):
         m.submodules.fifo = fifo = self.fifo
         wiring.connect(m, fifo.o, wiring.flipped(self.o))
         kind, data = self.kind, Signal(32)
+        full = fifo.free <= numbers(self.config, platform).rx_slack
         m.d.sync += [
             kind.eq(self.link.kind),
             data.eq(self.link.data),
             self.up.eq(kind != Kind.DOWN),
-            self.link.stop.eq(fifo.free <= self.config.rx_slack),
+            self.link.stop.eq(full),
         ]
         m.d.comb += [
             self.received.eq((kind != Kind.IDLE) & (kind != Kind.DOWN)),
@@ -63,7 +65,7 @@ class LinkReceiver(NicBlock):
             fifo.i.payload.kind.eq(kind),
             fifo.i.payload.data.eq(data),
             self.overflow.eq(self.received & ~fifo.i.ready),
-            self.raised.eq((fifo.free <= self.config.rx_slack) & ~self.link.stop),
+            self.raised.eq(full & ~self.link.stop),
             self.fell.eq(self.up & (kind == Kind.DOWN)),
             self.idle.eq((kind == Kind.IDLE) & (fifo.level == 0) & self.up & ~self.link.stop),
         ]

@@ -4,13 +4,14 @@ from dataclasses import dataclass, field
 
 from ..config import NicConfig, lanai41
 from ..errors import UserError
+from ..numbers import Scaled
 
 MOST_PORTS = 16
 MOST_SENDS = 8
 
 
 @dataclass(frozen=True)
-class RingConfig:
+class RingConfig(Scaled):
     """Parameters of a ring.
 
     Attributes:

@@ -1,15 +1,17 @@
 """What a segment is built as."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..config import NicConfig, lanai41
 from ..errors import UserError
 from ..hub.config import MOST_SLOTS, FrameTimes
 from ..link.route import MOST_PORTS
+from ..numbers import Scaled
 
 
 @dataclass(frozen=True)
-class Backoff:
+class Backoff(Scaled):
     """Times of a wire on which NICs collide, in slots.
 
     Attributes:
@@ -26,6 +28,9 @@ class Backoff:
             if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST_SLOTS:
                 raise UserError(f"{name}={value!r} must be a whole number of slots from 1 to {MOST_SLOTS}")
 
+    def greatest(self) -> Mapping[str, int]:
+        return dict.fromkeys(("slot", "collision"), MOST_SLOTS)
+
     @property
     def longest(self) -> int:
         """Slots of the longest wait of a NIC after a collision."""
@@ -33,7 +38,7 @@ class Backoff:
 
 
 @dataclass(frozen=True)
-class SegmentConfig:
+class SegmentConfig(Scaled):
     """Parameters of a segment.
 
     Attributes:

@@ -4,6 +4,7 @@ from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from ..run_time import numbers
 from .config import Backoff
 
 GROWS = 10  # collisions in a row up to which the range of the back-off doubles (IEEE 802.3)
@@ -43,8 +44,8 @@ class Contention(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        count, times = self._requesters, self._times
-        begin, jam = Signal(count), Signal(range(times.collision + 1))
+        count, times = self._requesters, numbers(self._times, platform)
+        begin, jam = Signal(count), Signal(range(self._times.collision + 1))
         free, several = Signal(), Signal()
         m.d.comb += [
             free.eq(~(self.grant & self.request).any() & ~jam.any() & self.silent),
@@ -55,13 +56,12 @@ class Contention(wiring.Component):
         with m.If(~(self.grant & self.request).any()):
             m.d.sync += self.grant.eq(Mux(free & ~several, begin, 0))
         for n in range(count):
-            m.d.comb += begin[n].eq(self._station(m, n, free))
+            m.d.comb += begin[n].eq(self._station(m, n, free, times))
         return m
 
-    def _station(self, m, n, free):
+    def _station(self, m, n, free, times):
         """High if station n begins once the wire is free."""
-        times = self._times
-        collisions, wait = Signal(range(GROWS + 1)), Signal(range(times.longest + 1))
+        collisions, wait = Signal(range(GROWS + 1)), Signal(range(self._times.longest + 1))
         random = Signal(16, init=SEED * (2 * n + 1) & 0xFFFF)
         ranges = Array(Const((1 << n) - 1, GROWS) for n in range(GROWS + 1))
         begins, after = Signal(), Signal(range(GROWS + 1))

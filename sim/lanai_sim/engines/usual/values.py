@@ -10,7 +10,6 @@ from ..designs import Design
 from . import rewrite, slot
 
 PATH = Path(__file__).with_name("values.txt")
-LIMITER = "transmitter.limiter.held"  # the tokens of a link at rest, which depend on the NIC's clock
 HEAD = (
     "# Registers of a NIC and their usual values, those that differ most often first.\n"
     "# Written by `lanai replay usual`.\n"
@@ -38,7 +37,7 @@ def of(design: Design) -> Mapping[str, int]:
     synthesized stays as Verilator makes it."""
     if not isinstance(design.config, NicConfig) or design.as_synthesized:
         return {}
-    return {**known(), LIMITER: 4 * design.config.slot_khz}
+    return known()
 
 
 def key(usual: Mapping[str, int]) -> tuple[object, ...]:
