@@ -12,11 +12,11 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from lanai_hdl import source_files
+from lanai_hdl import numbers, source_files
 from lanai_hdl.config import NicConfig
 from lanai_hdl.errors import UserError
 from lanai_hdl.ring.config import RingConfig
@@ -43,6 +43,17 @@ class Design:
     as_synthesized: bool = False
 
     @property
+    def general(self) -> "Design":
+        """The design that is elaborated: the same for all configurations that differ only in numbers
+        that a model takes when it runs. A design as it is synthesized has its numbers built in."""
+        return self if self.as_synthesized else replace(self, config=numbers.widest(self.config))
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """The numbers that a model of the design takes when it runs, in order."""
+        return {} if self.as_synthesized else numbers.values(self.config)
+
+    @property
     def top(self) -> str:
         return NIC_TOP if isinstance(self.config, NicConfig) else SWITCH_TOP
 
@@ -61,7 +72,7 @@ class Design:
 
 def key(designs: Sequence[Design]) -> tuple[object, ...]:
     """Equal for two calls only if elaboration gives the same texts."""
-    return (sources_digest(), tools(), *map(repr, designs), *_foreign_digests(designs))
+    return (sources_digest(), tools(), *(repr(design.general) for design in designs), *_foreign_digests(designs))
 
 
 def sources_digest() -> str:

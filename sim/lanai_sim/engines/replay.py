@@ -20,7 +20,7 @@ from lanai_hdl.errors import UserError
 
 from . import declared
 from .base import Engine
-from .rtl import native
+from .rtl import native, number_words
 
 MAGIC = b"lanai inputs 1\n"
 SUFFIX = ".inputs"
@@ -91,4 +91,5 @@ def record(engine: Engine, nic: int) -> Callable[[], Inputs]:
 def digest(nic: NicConfig, slots: NDArray[np.void], *, probes: bool = False, as_synthesized: bool = False) -> str:
     """Of all outputs of all slots, from a model built in one of its ways."""
     library = native(nic, None, probes=probes, as_synthesized=as_synthesized)
-    return f"{library.engine_replay(np.ascontiguousarray(slots).tobytes(), len(slots)):016x}"
+    numbers = number_words(nic, as_synthesized)
+    return f"{library.engine_replay(np.ascontiguousarray(slots).tobytes(), len(slots), numbers):016x}"

@@ -2,6 +2,7 @@
 generates what depends on ports."""
 
 import ctypes
+import json
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
@@ -28,14 +29,14 @@ from .verilator import Source, library
 COMMON = ("engine.h", "faults.h", "memory.h", "state.h", "trace.h", "units.h")  # headers of all that is compiled
 HEADERS = {  # and of what one file is made of
     "engine.cc": (*COMMON, "stepping.h"),
-    "nic.cc": (*COMMON, "nic.h", "nic_unit.h", "pio.h", "replay.h", "resting.h", "tick.h", "wave.h"),
-    "switch.cc": (*COMMON, "switch_unit.h", "tick.h"),
+    "nic.cc": (*COMMON, "nic.h", "nic_unit.h", "numbers.h", "pio.h", "replay.h", "resting.h", "tick.h", "wave.h"),
+    "switch.cc": (*COMMON, "numbers.h", "switch_unit.h", "tick.h"),
 }
 SAVABLE = ("--savable",)  # to Verilator: state can be read and set; what evaluates a slot is the same text
 STILL, CUT = int(Ending.STILL), int(Ending.CUT)  # asked with every call
 U32, U64, POINTER = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p
 FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
-    "new": (POINTER, (U32, U32, U64, U64)),
+    "new": (POINTER, (U32, U32, U64, U64, POINTER, POINTER)),
     "delete": (None, (POINTER,)),
     "wire": (None, (POINTER, U32, U32, U32, U32)),
     "barrier": (None, (POINTER, U32, U32, U32)),
@@ -60,7 +61,7 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "fault_count": (U64, (POINTER, U32, U32)),
     "record": (None, (POINTER, U32)),
     "recorded": (U64, (POINTER, U32, POINTER)),
-    "replay": (U64, (ctypes.c_char_p, U64)),
+    "replay": (U64, (ctypes.c_char_p, U64, POINTER)),
     "bare": (None, (POINTER, U32, U64)),
 }
 TRACE_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {  # of a library with probes
@@ -75,12 +76,13 @@ TRACE_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {  # of a library with
 def nic_header(nic: NicConfig, probes: bool = False, as_synthesized: bool = False, twice: bool = False) -> str:
     """The C++ that knows the NIC's Verilated class and its blocks that rest. `twice`: a slot is
     there in two versions."""
-    resting = Design(nic, probes, as_synthesized).resting
+    design = Design(nic, probes, as_synthesized)
+    resting = design.resting
     lines = [
         "#pragma once",
         *(["#define LANAI_TRACED"] if probes else []),
         *(["#define LANAI_AS_SYNTHESIZED"] if as_synthesized else []),
-        *_model(NIC_TOP, twice),
+        *_model(design, twice),
         f"using NicModel = V{NIC_TOP};",
         *([f"#define RESTING(X) {' '.join(f'X({name})' for name in resting)}"] if resting else []),
     ]
@@ -95,7 +97,7 @@ def switch_header(switch: SwitchConfig | SegmentConfig | RingConfig, as_synthesi
     lines = [
         "#pragma once",
         *(["#define LANAI_AS_SYNTHESIZED"] if as_synthesized else []),
-        *_model(SWITCH_TOP, False),
+        *_model(Design(switch, as_synthesized=as_synthesized), False),
         f"using SwitchModel = V{SWITCH_TOP};",
         f"#define SWITCH_PORTS {switch.ports}",
         *(["#define SWITCH_CASCADED"] if isinstance(switch, SwitchConfig) and switch.cascaded else []),
@@ -108,6 +110,12 @@ def switch_header(switch: SwitchConfig | SegmentConfig | RingConfig, as_synthesi
     return "\n".join([*lines, "  }", "};"]) + "\n"
 
 
+def number_words(config: NicConfig | SwitchConfig | SegmentConfig | RingConfig | None, as_synthesized: bool) -> Any:
+    """What `set_numbers` takes of a model's configuration."""
+    found = {} if config is None else Design(config, as_synthesized=as_synthesized).numbers
+    return (U32 * len(found))(*found.values())
+
+
 def unit(file: str, top: str = "", model: str = "") -> Unit:
     """One of the files in native/, with its headers; `model`: that of the model `top`."""
     native = files(__package__).joinpath("cxx")
@@ -117,10 +125,12 @@ def unit(file: str, top: str = "", model: str = "") -> Unit:
     return Unit(top, native.joinpath(file).read_text(), headers)
 
 
-def _model(top: str, twice: bool) -> list[str]:
+def _model(design: Design, twice: bool) -> list[str]:
     """C++ that knows one Verilated class. `evaluate` is `eval` without what that does for waves,
     messages and models that are deleted, a twentieth of a slot's time. `usual` does all of a slot
-    that is as usual, if only the model's own clock rises, and otherwise nothing."""
+    that is as usual, if only the model's own clock rises, and otherwise nothing. `set_numbers` takes the
+    design's numbers in order."""
+    top = design.top
     root = f"V{top}___024root"
     second = rewrite.function(root)
     if twice:
@@ -128,6 +138,7 @@ def _model(top: str, twice: bool) -> list[str]:
     else:
         usual = [f"inline bool usual(V{top}&) {{ return false; }}"]
     return [
+        '#include "numbers.h"',
         f'#include "V{top}.h"',
         f'#include "{root}.h"',
         f"void {root}___eval({root}*);",
@@ -139,6 +150,9 @@ def _model(top: str, twice: bool) -> list[str]:
         "#endif",
         "}",
         *usual,
+        f"inline void set_numbers(V{top}& model, const uint32_t* numbers) {{",
+        f"  give_numbers(*model.contextp(), {{{', '.join(map(json.dumps, design.numbers))}}}, numbers);",
+        "}",
     ]
 
 
@@ -215,7 +229,8 @@ class RtlEngine(Engine):
         self.library = build(layout.nic, switch, trace=trace, probes=probes, as_synthesized=as_synthesized)
         self.state_key = self.library.parent.name  # the cache's digest of it
         self._native = _load(self.library)
-        self._engine = self._native.engine_new(layout.nics, layout.switches, layout.latency, self.time.khz)
+        numbers = [number_words(config, as_synthesized) for config in (layout.nic, switch)]
+        self._engine = self._native.engine_new(layout.nics, layout.switches, layout.latency, self.time.khz, *numbers)
         for cable in layout.cables:
             self._native.engine_wire(self._engine, *cable)
             self._native.engine_wire(self._engine, cable.other_unit, cable.other_port, cable.unit, cable.port)

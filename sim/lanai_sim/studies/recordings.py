@@ -1,5 +1,5 @@
 """The runs whose NICs' inputs are on record: point to point, neighbours, collectives, faults on the
-wire, and commands of the remote-memory adapter."""
+wire, commands of the remote-memory adapter, and NICs with other numbers that only scale time."""
 
 import sys
 from dataclasses import dataclass, field
@@ -49,6 +49,17 @@ for turn in range(2):
     world.Allreduce(mine, sums)
     world.Alltoall([mine, 10, MPI.DOUBLE], [sums, 10, MPI.DOUBLE])
 """
+# Each number of a NIC that only scales time, on either side of its usual value.
+LOW = {
+    "slot_khz": 50_021, "link_kbytes": 23_003, "link_latency": 21, "host_bus_khz": 9_973, "max_burst": 128,
+    "pio_line": 16, "read_setup": 3, "write_setup": 1, "pio_read_setup": 2, "pio_write_setup": 1,
+    "latency_timer": 5, "pio_turn": 3,
+}  # fmt: skip
+HIGH = {
+    "slot_khz": 200_000, "link_kbytes": 800_000, "link_latency": 26, "host_bus_khz": 200_000, "max_burst": 4096,
+    "pio_line": 128, "read_setup": 90, "write_setup": 40, "pio_read_setup": 30, "pio_write_setup": 20,
+    "latency_timer": 200, "pio_turn": 100,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -76,6 +87,12 @@ RECORDINGS = {
         PING_PONG, 2, 0, device="mbcf", nic=lanai41().but(blocks=(Remote(),)),
         faults=("drop nic0 packet=5", "corrupt nic1 packet=9", "duplicate nic0 packet=12"),
     ),
+    "low": Recording(PING_PONG, 2, 0, nic=lanai41().but(**LOW)),
+    "high": Recording(HALO, 4, 1, nic=lanai41().but(**HIGH)),
+    "adapter_low": Recording(
+        PING_PONG, 2, 0, device="mbcf", nic=lanai41().but(**LOW | {"max_burst": 2048}, blocks=(Remote(),))
+    ),
+    "adapter_high": Recording(PING_PONG, 2, 1, device="mbcf", nic=lanai41().but(**HIGH, blocks=(Remote(),))),
 }  # fmt: skip
 
 
@@ -91,7 +108,7 @@ def record(name: str, folder: Path) -> Path:
     options: dict[str, Any] = {"options": McpConfig(recovery=int(what.recovery))} if what.device == "mpi-np" else {}
     result = start(
         (sys.executable, "-c", what.program), what.ranks, what.device,
-        faults=tuple(map(faults.parse, what.faults)), inputs=(what.node, path), **options,
+        nic=what.nic, faults=tuple(map(faults.parse, what.faults)), inputs=(what.node, path), **options,
     )  # fmt: skip
     if result.code:
         raise UserError(f"the run {name!r} to record ended with code {result.code}: {result.report}")

@@ -74,8 +74,12 @@ inline void Vlanai_switch___024root___eval(Vlanai_switch___024root* root) {
 template <class Root>
 struct StandIn : Root {
     Root* rootp = this;
-    explicit StandIn(VerilatedContext*) {}
+    explicit StandIn(VerilatedContext* context) : context_(context) {}
+    VerilatedContext* contextp() const { return context_; }
     void eval() {}
+
+  private:
+    VerilatedContext* context_;
 };
 template <class Root>
 VerilatedSerialize& operator<<(VerilatedSerialize& to, StandIn<Root>& model) {

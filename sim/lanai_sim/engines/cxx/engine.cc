@@ -1,12 +1,14 @@
 // What Python calls. `FUNCTIONS` in rtl.py lists it.
 #include "stepping.h"
 
-__attribute__((weak)) Switch* new_switch() { return nullptr; }  // where no model of one is linked
+__attribute__((weak)) Switch* new_switch(const uint32_t*) { return nullptr; }  // where no model of one is linked
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
-EXPORT Engine* engine_new(uint32_t nics, uint32_t switches, uint64_t latency, uint64_t slot_khz) {
-    return new Engine(nics, switches, latency, slot_khz);
+// `of_nic`, `of_switch`: the numbers that their models take.
+EXPORT Engine* engine_new(uint32_t nics, uint32_t switches, uint64_t latency, uint64_t slot_khz, const uint32_t* of_nic,
+                          const uint32_t* of_switch) {
+    return new Engine(nics, switches, latency, slot_khz, of_nic, of_switch);
 }
 EXPORT void engine_delete(Engine* e) { delete e; }
 
@@ -86,7 +88,9 @@ EXPORT uint64_t engine_recorded(Engine* e, uint32_t nic, const NicInputs** input
     *inputs = recorded->data();
     return recorded->size();
 }
-EXPORT uint64_t engine_replay(const NicInputs* inputs, uint64_t slots) { return replay(inputs, slots); }
+EXPORT uint64_t engine_replay(const NicInputs* inputs, uint64_t slots, const uint32_t* numbers) {
+    return replay(inputs, slots, numbers);
+}
 // A bare evaluation loop of the same model, for comparison: what Verilator alone can give.
 EXPORT void engine_bare(Engine* e, uint32_t nic, uint64_t slots) { e->nics[nic]->bare(slots); }
 

@@ -21,8 +21,10 @@ constexpr NicInputs NO_INPUTS{0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0};
 // can be read.
 class NicGates {
   public:
-    NicGates() : context_(new VerilatedContext), model_(new NicModel(context_.get())) {
+    explicit NicGates(const uint32_t* numbers)
+        : context_(new VerilatedContext), model_(new NicModel(context_.get())) {
         NicModel& m = *model_;
+        set_numbers(m, numbers);
 #ifdef LANAI_AS_SYNTHESIZED
         m.rst = 1;
 #endif

@@ -45,7 +45,8 @@ class alignas(64) NicUnit final : public Nic {
 
   public:
 
-    NicUnit(uint32_t number, uint64_t slot_khz) : processors_(slot_khz), number_(number) {}
+    NicUnit(uint32_t number, uint64_t slot_khz, const uint32_t* numbers)
+        : gates_(numbers), processors_(slot_khz), number_(number) {}
     ~NicUnit() {
         if (ended_with_next_ != NONE && wave.within(ended_with_next_)) begin(NO_INPUTS);
         wave.close();

@@ -23,8 +23,8 @@ class OutputDigest {
     }
 };
 
-inline uint64_t replayed(const NicInputs* inputs, uint64_t slots) {
-    NicGates gates;
+inline uint64_t replayed(const NicInputs* inputs, uint64_t slots, const uint32_t* numbers) {
+    NicGates gates(numbers);
     OutputDigest digest;
     for (uint64_t slot = 0; slot < slots; slot++) {
         gates.begin(inputs[slot]);

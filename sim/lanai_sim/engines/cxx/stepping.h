@@ -25,13 +25,15 @@ class Engine {
     unsigned threads = 1;
     uint64_t entries = 0;
 
-    Engine(uint32_t nic_count, uint32_t switch_count, uint64_t latency, uint64_t slot_khz) : latency(latency) {
+    Engine(uint32_t nic_count, uint32_t switch_count, uint64_t latency, uint64_t slot_khz, const uint32_t* of_nic,
+           const uint32_t* of_switch)
+        : latency(latency) {
         for (uint32_t i = 0; i < nic_count; i++) {
-            nics.emplace_back(new_nic(i, slot_khz));
+            nics.emplace_back(new_nic(i, slot_khz, of_nic));
             units.push_back(nics.back().get());
         }
         for (uint32_t i = 0; i < switch_count; i++) {
-            switches.emplace_back(new_switch());
+            switches.emplace_back(new_switch(of_switch));
             units.push_back(switches.back().get());
         }
     }

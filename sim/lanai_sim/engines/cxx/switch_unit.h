@@ -11,7 +11,9 @@ class SwitchUnit final : public Switch {
     Wire *tx[SWITCH_PORTS] = {}, *rx[SWITCH_PORTS] = {};
 
   public:
-    SwitchUnit() : context_(new VerilatedContext), model_(new SwitchModel(context_.get())), ports_(*model_) {
+    explicit SwitchUnit(const uint32_t* numbers)
+        : context_(new VerilatedContext), model_(new SwitchModel(context_.get())), ports_(*model_) {
+        set_numbers(*model_, numbers);
 #ifdef LANAI_AS_SYNTHESIZED
         model_->rst = 1;
         model_->clk = 0;

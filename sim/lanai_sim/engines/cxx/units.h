@@ -28,6 +28,7 @@ class Switch : public Unit {
     virtual void barrier(uint32_t members, uint32_t parent) = 0;  // its part in a tree of several switches
 };
 
-Nic* new_nic(uint32_t number, uint64_t slot_khz);
-Switch* new_switch();
-uint64_t replay(const NicInputs* inputs, uint64_t slots);
+// `numbers`: those that the model takes, in order.
+Nic* new_nic(uint32_t number, uint64_t slot_khz, const uint32_t* numbers);
+Switch* new_switch(const uint32_t* numbers);
+uint64_t replay(const NicInputs* inputs, uint64_t slots, const uint32_t* numbers);

@@ -13,6 +13,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Member, Out
 
 from lanai_hdl.nic import Nic
+from lanai_hdl.run_time import add_numbers
 
 from .resting import RestingBlock
 
@@ -48,6 +49,7 @@ class SteppedNic(wiring.Component):
     def elaborate(self, platform):  # type: ignore[no-untyped-def]  # Amaranth's own signature
         m = Module()
         m.submodules.nic = self.nic
+        add_numbers(m, platform)
         if self.as_synthesized:
             now, left_out = Signal(33), self.left_out
         else:
@@ -78,6 +80,7 @@ class SteppedSwitch(wiring.Component):
         m = Module()
         m.domains.sync = resetless(self.clk)
         m.submodules.switch = self.switch
+        add_numbers(m, platform)
         for name, member in self.switch.signature.members.items():
             join(m, member, getattr(self, name), getattr(self.switch, name), registered=False)
         return m

@@ -8,18 +8,19 @@ import gc
 import pickle
 import re
 import sys
+from collections.abc import Mapping
 from functools import cache
 
 from amaranth.back import verilog
+from amaranth.lib import wiring
 
+from lanai_hdl import numbers
 from lanai_hdl.config import NicConfig
 from lanai_hdl.nic import Nic
-from lanai_hdl.ring.config import RingConfig
-from lanai_hdl.segment.config import SegmentConfig
+from lanai_hdl.run_time import MODULE, RunTimeNumbers
 from lanai_hdl.sram.memory import VERILOG as SRAM
-from lanai_hdl.switch_config import SwitchConfig
 
-from ..designs import NIC_TOP, SWITCH_TOP, Design
+from ..designs import Design
 from .probe import ProbedNic, ProbedSteppedNic
 from .stepped import SteppedNic, SteppedSwitch
 from .units import unit
@@ -30,25 +31,40 @@ NEXT = re.compile(r"always @\(posedge [^)]*\)\s+(\S+)\s+<= (\\\$\d+ );")
 @cache
 def nic_verilog(config: NicConfig, probes: bool = False, as_synthesized: bool = False) -> str:
     """The NIC as the engine steps it; with `probes`, as a traced run needs it."""
-    if probes:
-        nic: SteppedNic = ProbedSteppedNic(ProbedNic(config), as_synthesized=as_synthesized)
-    else:
-        nic = SteppedNic(Nic(config), as_synthesized=as_synthesized)
-    return _stable(verilog.convert(nic, name=NIC_TOP))
-
-
-@cache
-def switch_verilog(config: SwitchConfig | SegmentConfig | RingConfig, as_synthesized: bool = False) -> str:
-    """The switch, or what takes its place, as the engine steps it."""
-    switch = unit(config)
-    return _stable(verilog.convert(switch if as_synthesized else SteppedSwitch(switch), name=SWITCH_TOP))
+    return _verilog(Design(config, probes, as_synthesized).general)
 
 
 def files_of(design: Design) -> dict[str, str]:
     """The texts that Verilator needs, by file name."""
+    design = design.general
+    most = {} if design.as_synthesized else numbers.greatest(design.config)
+    known = {f"{design.top}_numbers.v": _numbers_verilog(most)} if most else {}
     if isinstance(design.config, NicConfig):
-        return {"nic.v": nic_verilog(design.config, design.probes, design.as_synthesized), SRAM.name: SRAM.read_text()}
-    return {"switch.v": switch_verilog(design.config, design.as_synthesized)}
+        return {"nic.v": _verilog(design), SRAM.name: SRAM.read_text(), **known}
+    return {"switch.v": _verilog(design), **known}
+
+
+def _verilog(design: Design) -> str:
+    platform = None if design.as_synthesized else RunTimeNumbers(design.config)
+    return _stable(verilog.convert(_top(design), name=design.top, platform=platform))
+
+
+def _top(design: Design) -> wiring.Component:
+    config, as_synthesized = design.config, design.as_synthesized
+    if not isinstance(config, NicConfig):
+        return unit(config) if as_synthesized else SteppedSwitch(unit(config))
+    if design.probes:
+        return ProbedSteppedNic(ProbedNic(config), as_synthesized=as_synthesized)
+    return SteppedNic(Nic(config), as_synthesized=as_synthesized)
+
+
+def _numbers_verilog(greatest: Mapping[str, int]) -> str:
+    """The module with the numbers. It reads them when the model begins, from the model's command line.
+    What follows from them alone is then worked out once, and not in each slot, as what follows from
+    inputs is."""
+    outputs = ",\n".join(f"  output reg [{value.bit_length() - 1}:0] {name}" for name, value in greatest.items())
+    reads = "\n".join(f'    if (!$value$plusargs("{name}=%d", {name})) $stop;' for name in greatest)
+    return f"module {MODULE} (\n{outputs}\n);\n  initial begin\n{reads}\n  end\nendmodule\n"
 
 
 def _stable(text: str) -> str:

@@ -23,7 +23,7 @@ from .. import designs
 from ..designs import NIC_TOP, Design
 from ..elaboration import elaborate
 from ..replay import Inputs
-from ..rtl import SAVABLE, nic_header, unit
+from ..rtl import SAVABLE, nic_header, number_words, unit
 from ..verilated import Model, verilate
 from ..verilator import library
 from .rewrite import members, plain, read
@@ -99,7 +99,8 @@ def sampled(inputs: Inputs, nic: NicConfig | None = None) -> Samples:
     rows = np.zeros((-(-len(inputs.slots) // STEP), len(sizes)), np.uint64)
     loaded.usual_sample(
         np.ascontiguousarray(inputs.slots).ctypes.data_as(ctypes.c_void_p),
-        ctypes.c_uint64(len(inputs.slots)), ctypes.c_uint64(STEP), rows.ctypes.data_as(ctypes.c_void_p),
+        ctypes.c_uint64(len(inputs.slots)), ctypes.c_uint64(STEP), number_words(nic, False),
+        rows.ctypes.data_as(ctypes.c_void_p),
     )  # fmt: skip
     names = tuple(map(plain, sizes))
     counters = {

@@ -12,8 +12,9 @@ static const Member MEMBERS[] = {
 
 // Every `step`th slot, one row of `out` each.
 extern "C" __attribute__((visibility("default"))) void usual_sample(const NicInputs* inputs, uint64_t slots,
-                                                                    uint64_t step, uint64_t* out) {
-    NicGates gates;
+                                                                    uint64_t step, const uint32_t* numbers,
+                                                                    uint64_t* out) {
+    NicGates gates(numbers);
     for (uint64_t slot = 0; slot < slots; slot++) {
         gates.begin(inputs[slot]);
         if (slot % step) continue;

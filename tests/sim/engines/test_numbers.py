@@ -1,0 +1,118 @@
+"""Numbers of a NIC that only scale time are given to a model when it runs: one model serves all."""
+
+import sys
+from dataclasses import dataclass, fields, replace
+
+import pytest
+
+from lanai_hdl.barrier.config import BarrierTree
+from lanai_hdl.block_config import BlockConfig
+from lanai_hdl.config import RANGES, NicConfig, lanai41
+from lanai_hdl.control.csr import IDENTITY
+from lanai_hdl.csr.declare import RegisterBlock
+from lanai_hdl.machine import host_offset
+from lanai_hdl.remote.config import Remote
+from lanai_sim.engines import designs, rtl
+from lanai_sim.engines.base import NEVER, Access, Layout
+from lanai_sim.engines.designs import Design
+from lanai_sim.engines.rtl import RtlEngine
+from lanai_sim.job.start import start
+from lanai_sim.machine.fabrics import describe
+from lanai_sim.studies.recordings import COLLECTIVES, HIGH, LOW
+
+from .play import NIC, PAIR, play
+
+STRUCTURE = {name for name in (field.name for field in fields(NicConfig)) if name not in RANGES}
+SHARED = ("switch", "switches:2", "segment", "hub", "csma", "switching-hub", "ring")
+
+
+@dataclass(frozen=True)
+class Foreign(BlockConfig):
+    """A block that may take the numbers of its NIC as plain integers."""
+
+    name = "foreign"
+    declares = RegisterBlock("Foreign")
+
+    def build(self, config):
+        raise AssertionError("a key elaborates nothing")
+
+
+class FixedTree(BarrierTree):
+    takes_numbers = False
+
+
+def keys(nic, fabric="switch"):
+    layout = describe(fabric, 4).layout(nic)
+    return [designs.key([Design(one)]) for one in (nic, layout.switch)]
+
+
+@pytest.mark.parametrize("blocks", [(), (Remote(),), (BarrierTree(),)], ids=["plain", "adapter", "barrier"])
+@pytest.mark.parametrize("name", RANGES)
+def test_each_number_leaves_the_model_as_it_is(name, blocks):
+    nic = NicConfig(blocks=blocks)
+    for value in {LOW[name], HIGH[name]} - ({LOW[name]} if name == "max_burst" and blocks else set()):
+        fast = nic.but(slot_khz=200_000)  # at which all other values are possible
+        assert keys(fast.but(**{name: value})) == keys(nic)
+
+
+@pytest.mark.parametrize("fabric", SHARED)
+def test_nor_does_a_fabric_need_another(fabric):
+    assert keys(NIC, fabric) == keys(NIC.but(**LOW), fabric) == keys(NIC.but(**HIGH), fabric)
+
+
+def test_what_is_structure_needs_another():
+    other = {"sram_size": 4096, "rx_fifo": 128, "hdma_queue": 2, "send_queue": 2, "recv_queue": 2, "completions": 2}
+    other |= {"blocked_slots": 1000, "blocks": (Remote(),)}
+    assert set(other) | {"host_bus_bits", "blocked_action"} == STRUCTURE  # which have one value, or act with another
+    made = {designs.key([Design(NIC.but(**{name: value}))]) for name, value in other.items()}
+    assert len(made | {designs.key([Design(NIC)])}) == len(other) + 1
+
+
+def test_a_block_that_does_not_say_so_gets_its_numbers_built_in():
+    nic = NIC.but(blocks=(Foreign(),))
+    assert Design(nic).numbers == {}
+    assert designs.key([Design(nic)]) != designs.key([Design(nic.but(link_kbytes=100_000))])
+
+
+def test_so_does_the_gateware_as_it_is_synthesized():
+    made = [designs.key([Design(nic, as_synthesized=True)]) for nic in (NIC, NIC.but(link_kbytes=100_000))]
+    assert made[0] != made[1]
+
+
+def test_a_change_of_numbers_builds_nothing(monkeypatch):
+    switch = describe("switch", 2).layout(NIC).switch
+    library = rtl.build(NIC, switch)
+    monkeypatch.setattr("lanai_sim.engines.verilator._objects", None)
+    assert rtl.build(NIC.but(**LOW), replace(switch, nic=NIC.but(**LOW))) == library
+
+
+def test_the_nic_tells_its_own_numbers():
+    """In an engine beside one with other numbers, of the same library."""
+    engines = [RtlEngine(Layout(nic, 2, PAIR.cables)) for nic in (NIC.but(**LOW), NIC.but(**HIGH))]
+    for engine in engines:
+        for register in IDENTITY.all_registers:
+            engine.pio(0, [Access(0, False, host_offset(register.name), tag=1)])
+            _, (event,) = engine.run(NEVER)
+            told = getattr(engine.layout.nic, register.name.lower(), event.value)
+            assert event.value == told, register.name
+        engine.close()
+
+
+@pytest.mark.ci  # builds the gateware with its reset
+@pytest.mark.parametrize("fabric", ["switch", "csma", "switching-hub", "ring"])
+@pytest.mark.parametrize("numbers", [LOW, HIGH], ids=["low", "high"])
+def test_fabrics_do_what_they_do_with_numbers_built_in(fabric, numbers):
+    nic, net = lanai41().but(**numbers), describe(fabric, 4)
+    built_in = play(lambda layout: RtlEngine(layout, as_synthesized=True, skip=False), net, 2, nic)
+    assert play(RtlEngine, net, 2, nic) == built_in
+
+
+@pytest.mark.ci  # builds another NIC and switch
+def test_so_does_the_barrier_tree():
+    """Its timeouts follow from a quotient of rates. It begins a slot sooner than as it is synthesized."""
+    one, other = (
+        start((sys.executable, "-c", COLLECTIVES), 2, "t3d", nic=NIC.but(**LOW, blocks=(tree,)))
+        for tree in (BarrierTree(), FixedTree())
+    )
+    assert one.code == other.code == 0
+    assert (one.sim_time, one.clocks) == (other.sim_time, other.clocks)
