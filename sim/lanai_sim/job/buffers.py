@@ -1,7 +1,7 @@
 """Where the buffers of ranks lie: `--buffers`, and a digest of it by which two runs can be
 compared.
 
-A buffer that crosses a page boundary reaches the NIC in two pieces, which costs time. Where the
+A buffer that crosses a page boundary reaches the NIC in two pieces, which costs time. Where the C library's
 heap puts a buffer depends on all that the process has allocated before, and so on its environment.
 """
 
@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from lanai_host.c_module import preload
-from lanai_host.clocks.library import PRELOAD
+from lanai_host.clocks.library import ASAN, PRELOAD
 
 
 class Buffers(StrEnum):
@@ -34,7 +34,11 @@ def environment(buffers: Buffers, given: Mapping[str, str]) -> dict[str, str]:
     if buffers is Buffers.ANY:
         return {}
     before = given.get(PRELOAD, "")
-    return {PRELOAD: f"{page_malloc()} {before}".strip(), "PYTHONMALLOC": "malloc"}
+    return {
+        PRELOAD: f"{page_malloc()} {before}".strip(),
+        ASAN: f"verify_asan_link_order=0:{given.get(ASAN, '')}".strip(":"),  # its heap is the sanitizer's own
+        "PYTHONMALLOC": "malloc",
+    }
 
 
 def digest(placements: Sequence[int | None]) -> str:

@@ -73,7 +73,7 @@ class JobData:
     survive: bool = False  # a rank that dies is an error for those that talk to it, and the others go on
     prefix: bool = False  # put [rank] before each line that a rank prints
     capture: bool = False  # keep what the ranks print (`Result.outputs`) instead of printing it
-    buffers: Buffers = Buffers.ANY
+    buffers: Buffers | None = None  # where the ranks' buffers may begin; None: `chosen_buffers`
     clock: Clock | None = None  # what the clocks of ranks show; None: `chosen_clock`
     progress: bool = False  # show on the terminal how it gets on
     environment: Mapping[str, str] = field(default_factory=dict)  # laid over this process's
@@ -156,6 +156,14 @@ class JobData:
         return Clock.SIMULATED if simulated and can_be_loaded() else Clock.REAL
 
     @property
+    def chosen_buffers(self) -> Buffers:
+        """Where the ranks' buffers may begin. Unless it was chosen, they cross no more pages than they must
+        where NICs are: without NICs, pages cost nothing."""
+        if self.buffers is not None:
+            return self.buffers
+        return Buffers.PAGE if self.stack.nics and can_be_loaded() else Buffers.ANY
+
+    @property
     def engine_kind(self) -> EngineKind:
         return kinds.kind(self.engine)
 
@@ -205,4 +213,4 @@ SCALARS: Mapping[str, Any] = {
     one.name: one.default
     for one in fields(JobData)
     if one.default is not MISSING and isinstance(one.default, bool | int | str) and one.name != "max_sim_time"
-} | {"clock": Clock.REAL}
+} | {"buffers": Buffers.ANY, "clock": Clock.REAL}

@@ -27,7 +27,7 @@ def described(config: JobData) -> dict[str, Any]:
         "ranks_per_node": config.ranks_per_node,
         "options": plain(config.chosen_options),
         "host": plain(config.machine.host),
-        "buffers": plain(config.buffers),
+        "buffers": plain(config.chosen_buffers),
         "clock": plain(config.chosen_clock),
         "kills": [str(kill) for kill in config.kills],
         "checkpoint": plain(config.checkpoint),

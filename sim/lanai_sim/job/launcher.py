@@ -150,7 +150,7 @@ class Run:
     def _start(self) -> None:
         config = self.config
         environment = {**config.environment, **self.world.environment()}
-        environment |= buffers.environment(config.buffers, {**os.environ, **environment})
+        environment |= buffers.environment(config.chosen_buffers, {**os.environ, **environment})
         environment |= clocks.environment(config.chosen_clock, {**os.environ, **environment})
         self.manager.variables = environment
         self._start_programs(environment)

@@ -252,7 +252,7 @@ class NicWorld(World):
 
     def buffers_digest(self, ranks: Sequence[Rank]) -> str:
         found = digest([rank.placement for rank in ranks])
-        return f"{found} (--buffers {self.config.buffers})" if found else ""
+        return f"{found} (--buffers {self.config.chosen_buffers})" if found else ""
 
     def begin(self) -> None:
         if self.session is not None:

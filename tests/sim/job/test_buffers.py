@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from lanai_hdl.errors import UserError
+from lanai_host import compilers, stacks
 from lanai_sim.job import settings
 from lanai_sim.job.buffers import Buffers, digest, environment
 from lanai_sim.job.data import JobData
@@ -73,12 +74,18 @@ def test_buffers_cross_no_more_pages_than_they_must():
     assert which == "page"
     assert {kind for kind, _, _ in found} == {"bytearray", "zeros", "empty", "grown"}
     assert needlessly_crossed(found) == []
-    anywhere, other, which = lanai()
+    anywhere, other, which = lanai("--buffers", "any")
     assert which == "any"
     assert needlessly_crossed(anywhere)
     assert other != first
-    assert lanai("--buffers", "page")[1] == first
-    assert lanai("--buffers", "page", size=5001)[1] != first
+    assert lanai()[1:] == (first, "page")  # the default
+    assert lanai(size=5001)[1] != first
+
+
+def test_pages_count_where_nics_are():
+    assert JobData(("program",), 2, "mpi-np").chosen_buffers is Buffers.PAGE
+    assert JobData(("program",), 2, "ideal").chosen_buffers is Buffers.ANY
+    assert JobData(("program",), 2, "mpi-np", buffers=Buffers.ANY).chosen_buffers is Buffers.ANY
 
 
 def test_the_digest_is_of_all_ranks():
@@ -119,3 +126,129 @@ def test_buffers_lie_alike_on_one_processor_and_on_several(fork):
         assert done.returncode == 0, done.stderr
         lay |= set(re.findall(r"(took .*) of simulated|buffers lay as (\w+)", done.stderr))
     assert len(lay) == 2, lay  # one time, one digest
+
+
+HEAP = """\
+#include <malloc.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/wait.h>
+enum { PAGE = 4096, KEPT = 64 };
+static void check(int good) { if (!good) abort(); }
+static size_t pages(const void *block, size_t size) {
+    return ((uintptr_t)block + size - 1) / PAGE - (uintptr_t)block / PAGE + 1;
+}
+static void *turn(void *seed) {
+    unsigned number = (unsigned)(uintptr_t)seed;
+    unsigned char *kept[KEPT] = {0}, mark[KEPT] = {0};
+    size_t sizes[KEPT] = {0};
+    for (int round = 0; round < 20000; round++) {
+        number = number * 1103515245 + 12345;
+        int at = number >> 16 & (KEPT - 1);
+        size_t size = 1 + (number >> 8) % (round % 50 ? 3000 : 30000);
+        for (size_t byte = 0; byte < sizes[at]; byte += 97) check(kept[at][byte] == mark[at]);
+        if (round % 3 == 0 || !kept[at]) {
+            free(kept[at]);
+            kept[at] = round % 2 ? calloc(1, size) : malloc(size);
+            if (round % 2) for (size_t byte = 0; byte < size; byte++) check(!kept[at][byte]);
+        } else {
+            kept[at] = realloc(kept[at], size);
+            for (size_t byte = 0; byte < (size < sizes[at] ? size : sizes[at]); byte += 97)
+                check(kept[at][byte] == mark[at]);
+        }
+        check(kept[at] && pages(kept[at], size) == (size + PAGE - 1) / PAGE);
+        check(malloc_usable_size(kept[at]) >= size);
+        memset(kept[at], mark[at] = (unsigned char)round, sizes[at] = size);
+    }
+    for (int at = 0; at < KEPT; at++) free(kept[at]);
+    return NULL;
+}
+int main(void) {
+    pthread_t threads[3];
+    void *aligned = NULL;
+    turn((void *)1);
+    for (uintptr_t number = 0; number < 3; number++) pthread_create(threads + number, NULL, turn, (void *)(number + 2));
+    for (int number = 0; number < 20; number++) {
+        pid_t child = fork();
+        if (!child) _exit(!malloc(100));
+        int status;
+        check(waitpid(child, &status, 0) == child && !status);
+    }
+    for (int number = 0; number < 3; number++) pthread_join(threads[number], NULL);
+    check(!posix_memalign(&aligned, 16384, 100) && !((uintptr_t)aligned % 16384));
+    free(aligned);
+    check(!calloc((size_t)-1, 2));
+    free(malloc(0));
+}
+"""
+
+
+def test_the_heap_holds_what_is_written_to_it_also_with_threads_and_children(tmp_path):
+    program = tmp_path / "program"
+    assert compiled(HEAP, program, "-pthread")
+    assert paged(program).returncode == 0
+
+
+def test_the_address_sanitizer_sees_the_heap(tmp_path):
+    program = tmp_path / "program"
+    wrong = (
+        "#include <stdlib.h>\nint main(int count, char **words) { char *made = malloc(10); return made[9 + count]; }"
+    )
+    if not compiled(wrong, program, "-fsanitize=address"):
+        pytest.skip("this compiler has no address sanitizer")
+    assert "heap-buffer-overflow" in paged(program).stderr
+
+
+def compiled(text, program, *flags):
+    command = [
+        *compilers.find(compilers.Language.C).command,
+        "-x",
+        "c",
+        "-fno-builtin",
+        *flags,
+        "-",
+        "-o",
+        str(program),
+    ]
+    return subprocess.run(command, input=text, text=True, capture_output=True, check=False).returncode == 0
+
+
+def paged(program):
+    made = {**os.environ, **environment(Buffers.PAGE, {})}
+    return subprocess.run([str(program)], env=made, timeout=100, capture_output=True, text=True, check=False)
+
+
+KEPT = """\
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+right, left = (world.rank + 1) % world.size, (world.rank - 1) % world.size
+buffers = [(bytearray(size), bytearray(size), bytearray(size)) for size in (4, 4096, 20000, 70000)]
+for mine, first, second in buffers:
+    for _ in range(2):
+        world.Sendrecv(mine, right, 0, first, left, 0)
+        MPI.Request.Waitall([world.Isend(mine, right, 1), world.Irecv(second, left, 1)])
+        world.Barrier()
+        world.Bcast(mine)
+"""
+TIME = re.compile(r"took (\S+ \S+) of simulated time")
+
+
+@pytest.mark.slow
+@pytest.mark.ci
+@pytest.mark.parametrize("device", stacks.names())
+def test_traces_and_processes_of_their_own_change_no_time(device, tmp_path):
+    """Of a program that keeps its buffers."""
+    program = tmp_path / "program.py"
+    program.write_text(KEPT)
+    times = []
+    for more in ((), ("--no-fork",), ("--trace", str(tmp_path / "trace"))):
+        if more[:1] == ("--trace",) and device == "ccu":
+            continue  # its packets cannot be shown
+        command = [sys.executable, "-m", "lanai_sim", "run", "-n", "3", "--device", device, *more, sys.executable]
+        done = subprocess.run([*command, str(program)], capture_output=True, text=True, timeout=200, check=False)
+        assert done.returncode == 0, done.stderr
+        times.append(TIME.search(done.stderr)[1])
+    assert len(set(times)) == 1, times

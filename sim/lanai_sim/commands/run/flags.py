@@ -125,8 +125,8 @@ def _add_time(add: Add) -> None:
     add(
         "--buffers",
         choices=[one.value for one in Buffers],
-        help="page: buffers of ranks cross no more page boundaries than they must; any (the default): as the heap "
-        "has it",
+        help="page (the default on NICs): buffers of ranks cross no more page boundaries than they must; any: as the "
+        "heap has it",
     )
     add(
         "--clock",
