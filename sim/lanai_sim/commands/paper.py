@@ -2,8 +2,9 @@
 redrawn, and a score."""
 
 import argparse
-import json
 import sys
+import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.table import Table
@@ -12,9 +13,8 @@ from lanai_firmware import output_file
 from lanai_host.errors import UserError
 
 from ..console import plain
-from ..figures import write_json
 from ..studies import drawing
-from ..studies.papers import page, studies, verdicts
+from ..studies.papers import page, records, studies, verdicts
 
 NAME = "paper"
 HELP = "run a paper's experiments and write published beside ours"
@@ -49,40 +49,48 @@ def run(args: argparse.Namespace) -> int:
     if args.jobs < 0:
         raise UserError(f"--jobs must be at least 1 (0: one a core), got {args.jobs}")
     folder = output_folder(args.output, args.quick, study.checkout)
-    found = stored(args.source, args.paper) if args.source else measured(study, args)
+    record = records.read(args.source, args.paper) if args.source else measured(study, args)
+    found = dict(record.figures)
     answers = study.answer(found)
     show(answers)
     if folder is not None:
-        plots = study.draw(found)
-        drawn = drawing.folder(folder / "figures")
-        for name, plot in plots.items():
-            drawing.draw(plot, drawn / f"{args.paper}-{name}.svg")
-        named = {f"{args.paper}-{name}": plot for name, plot in plots.items()}
-        write_page(folder / f"{args.paper}.md", page.write(study.frame, answers, named, "figures"))
+        records.write(folder / f"{args.paper}.json", args.paper, record, answers)
+        write_page(folder, study, record)
     if args.json:
-        total = {f"paper.{args.paper}.{name}": value for name, value in verdicts.score(answers).items()}
-        figures = {f"paper.{args.paper}.figure.{name}": value for name, value in found.items()}
-        write_json(args.json, total | figures, {"paper": args.paper, "quick": args.quick})
+        records.write(args.json, args.paper, record, answers)
     return 0
 
 
-def stored(file: str, paper: str) -> dict[str, float]:
-    """The experiments' figures from a file that --json wrote."""
-    prefix = f"paper.{paper}.figure."
-    try:
-        figures = json.loads(Path(file).read_text())["figures"]
-        return {name.removeprefix(prefix): float(value) for name, value in figures.items() if name.startswith(prefix)}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UserError(f"{file!r} holds no figures of this paper ({error}); name a file that --json wrote") from error
+def write_page(folder: Path, study: studies.Study, record: records.Record) -> None:
+    """Write the page and the plots that a record gives."""
+    drawn = drawing.folder(folder / "figures")
+    for name, plot in study.plots(record).items():
+        drawing.draw(plot, drawn / f"{name}.svg")
+    path = folder / f"{study.paper}.md"
+    output_file.write(path, study.page(record), "the page")
+    print(f"lanai: wrote {path.name} into {path.parent.name}/", file=sys.stderr)
 
 
-def measured(study: studies.Study, args: argparse.Namespace) -> dict[str, float]:
+def measured(study: studies.Study, args: argparse.Namespace) -> records.Record:
     """The experiments' figures from runs made now, or kept in the table."""
     table = Path(args.table) if args.table else None
     given = {"npb": args.npb} if args.npb is not None else {}
-    return study.figures(
+    print(f"lanai: {expected(study, args.quick)}", file=sys.stderr)
+    begin = time.monotonic()
+    figures = study.figures(
         args.quick, args.jobs, table, lambda name: print(f"lanai: {name}: done", file=sys.stderr), given
     )
+    minutes = (time.monotonic() - begin) / 60
+    return records.now_at(figures, datetime.now(UTC).date().isoformat(), args.quick, minutes)
+
+
+def expected(study: studies.Study, quick: bool) -> str:
+    """How long the run is going to take, by the record of the last one."""
+    path = study.record
+    kept = records.read(path, study.paper) if path.is_file() else None
+    if kept is None or kept.quick != quick:
+        return f"{study.paper}: minutes with --quick, up to hours without; no {path.name} says how long exactly"
+    return f"{study.paper}: the last such run took {kept.took} ({path.name})"
 
 
 def output_folder(named: str | None, quick: bool, checkout: Path) -> Path | None:
@@ -96,30 +104,20 @@ def output_folder(named: str | None, quick: bool, checkout: Path) -> Path | None
     return drawing.folder(named)
 
 
-def write_page(path: Path, text: str) -> None:
-    output_file.write(path, text, "the page")
-    print(f"lanai: wrote {path.name} into {path.parent.name}/", file=sys.stderr)
-
-
 def show(answers: list[verdicts.Answer]) -> None:
     """The tables on the terminal, and the score."""
     console = plain()
-    table = Table("claim", "published", "here", "defaults", "ratio")
+    table = Table("claim", "kind", "published", "here", "defaults", "ratio")
     for one in answers:
         if one.value is not None:
             ratio = "" if one.ratio is None else f"{one.ratio:.2f}"
             short = one.claim.id.split(".", 1)[1]
-            table.add_row(short, one.claim.published or "0", page.number(one.value), page.number(one.default), ratio)
+            kind, published = one.claim.kind.value, one.claim.published or "0"
+            table.add_row(short, kind, published, page.number(one.value), page.number(one.default), ratio)
     console.print(table)
     table = Table("claim", "here it", "seen")
     for one in answers:
         if one.holds is not None:
             table.add_row(one.claim.id.split(".", 1)[1], "shows" if one.holds else "does not", one.saw)
     console.print(table)
-    total = verdicts.score(answers)
-    console.print(
-        f"{total['answered']} of {total['claims']} claims answered; {total['within_10_percent']} of "
-        f"{total['compared']} numbers within 10 % or "
-        f"their bound; {total['shapes_that_hold']} of {total['shapes']} shapes show; {total['tested']} claims "
-        "held by tests"
-    )
+    console.print(verdicts.words(verdicts.score(answers)))

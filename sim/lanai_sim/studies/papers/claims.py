@@ -15,9 +15,10 @@ from .. import papers
 
 
 class Kind(Enum):
-    MEASURED = "measured"  # by the authors, on their own system
-    DESIGN = "design"  # a rule or constant of theirs
-    BEHAVIOUR = "behaviour"  # testable, with no measurement of theirs behind it
+    CONSTANT = "constant"  # a number of theirs that ours is built with, and so has: agreement says nothing
+    FITTED = "fitted"  # a number behind ours was chosen so that this, or another row, comes out
+    PREDICTED = "predicted"  # a number that nothing of ours was chosen for
+    SHAPE = "shape"  # something that shows or does not, or a rule
     CONTEXT = "context"  # about other systems or the state of the art
 
 
@@ -41,6 +42,7 @@ class Claim:
         says: what it is; the number, if there is one, is `value` (several: `values`; a range: `low`
             and `high`) in `unit`.
         where: section or figure of the paper.
+        rows: of kind FITTED, the claims that a number behind ours was fitted on: their ids.
         subject: whom a claim of kind CONTEXT is about, when it names someone.
         derived: computed from the paper's own numbers by its readers.
     """
@@ -55,6 +57,7 @@ class Claim:
     high: float | None = None
     unit: str = ""
     bound: Bound = Bound.EQ
+    rows: tuple[str, ...] = ()
     subject: str = ""
     derived: bool = False
 
@@ -114,6 +117,9 @@ def parse(text: str, paper: str, name: str) -> list[Claim]:
         if claim.id in seen:
             raise UserError(f"{name}: claim {claim.id!r} is there twice; ids are unique")
         seen.add(claim.id)
+    for claim in claims:
+        if missing := sorted({*claim.rows} - seen):
+            raise UserError(f"{name}: claim {claim.id!r} has rows {', '.join(missing)}, which are no claims here")
     return claims
 
 
@@ -135,5 +141,8 @@ def _claim(row: Mapping[str, Any], paper: str, name: str) -> Claim:
                     f"{name}: claim {which!r} has {key} {row[key]!r}; it must be one of "
                     f"{', '.join(k.value for k in kind)}"
                 ) from error
-    values["values"] = tuple(values.get("values", ()))
+    for key in ("values", "rows"):
+        values[key] = tuple(values.get(key, ()))
+    if (values["kind"] is Kind.FITTED) != bool(values["rows"]):
+        raise UserError(f"{name}: claim {which!r} must have rows if it is fitted, and only then")
     return Claim(**values)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from ..drawing import Plot
 from .claims import Kind
 from .measuring import Experiment
-from .verdicts import Answer, score
+from .records import Record
+from .verdicts import Answer, score, words
 
 
 @dataclass(frozen=True)
@@ -27,14 +28,13 @@ class Frame:
     experiments: Sequence[Experiment]
 
 
-def write(frame: Frame, answers: Sequence[Answer], plots: Mapping[str, Plot], folder: str) -> str:
-    """The page; plots are referred to as folder/name.svg."""
-    total = score(answers)
+def write(frame: Frame, answers: Sequence[Answer], plots: Mapping[str, Plot], folder: str, record: Record) -> str:
+    """The page that a record gives; plots are referred to as folder/name.svg."""
     numbers = [answer for answer in answers if answer.value is not None]
     shapes = [answer for answer in answers if answer.holds is not None]
     tested = [answer for answer in answers if answer.tests]
     open_ = [answer for answer in answers if not answer.answered]
-    parts = [f"# {frame.title}", frame.intro, "## Score", _score(total), "## Figures"]
+    parts = [f"# {frame.title}", record.words, frame.intro, "## Score", words(score(answers)), "## Figures"]
     parts += [f"![{plot.title}]({folder}/{name}.svg)" for name, plot in sorted(plots.items())]
     parts += ["## Numbers", *_numbers(frame, numbers), "## What shows and what does not", *_shapes(shapes)]
     if tested:
@@ -47,22 +47,11 @@ def write(frame: Frame, answers: Sequence[Answer], plots: Mapping[str, Plot], fo
     return "\n\n".join(parts) + "\n"
 
 
-def _score(total: Mapping[str, float]) -> str:
-    return (
-        f"Of {total['claims']} claims {total['answered']} are answered: {total['numbers']} by a number, "
-        f"{total['shapes']} by something that shows or does not, {total['tested_alone']} by "
-        f"tests alone. Of the numbers {total['compared']} stand beside a published one, and "
-        f"{total['within_10_percent']} of these agree within 10 % or keep to the bound that the claim states; "
-        "constants and rows that were fitted count among them. Of the others "
-        f"{total['shapes_that_hold']} do show. Tests hold {total['tested']} claims in all. A number that differs "
-        "has its reason beside it."
-    )
-
-
 def _numbers(frame: Frame, answers: Sequence[Answer]) -> Iterable[str]:
     for heading, kinds in (
-        ("### Measured by the paper", (Kind.MEASURED, Kind.BEHAVIOUR)),
-        ("### Constants of its design", (Kind.DESIGN, Kind.CONTEXT)),
+        ("### Predicted", (Kind.PREDICTED, Kind.SHAPE, Kind.CONTEXT)),
+        ("### Fitted on rows of the paper", (Kind.FITTED,)),
+        ("### Constants of its design", (Kind.CONSTANT,)),
     ):
         chosen = [answer for answer in answers if answer.claim.kind in kinds]
         if chosen:

@@ -10,10 +10,11 @@ from lanai_host.errors import UserError
 
 from .. import papers
 from ..drawing import Plot
-from . import claims, measuring, verdicts
+from . import claims, measuring, page, verdicts
 from .claims import Claim
 from .measuring import Figures
 from .page import Frame
+from .records import Record
 from .verdicts import Answer, Way
 
 CHECKOUT = Path(__file__).parents[4]
@@ -70,6 +71,20 @@ class Study:
             self.inputs[name](value)
         kept = measuring.table(self.paper, self.revision, table)
         return measuring.figures(self.experiments.__name__, kept, quick, jobs, tell, given)
+
+    @property
+    def record(self) -> Path:
+        """The file with the record of the page."""
+        return self.checkout / "docs" / "papers" / f"{self.paper}.json"
+
+    def plots(self, record: Record) -> dict[str, Plot]:
+        """By file name."""
+        return {f"{self.paper}-{name}": plot for name, plot in self.draw(dict(record.figures)).items()}
+
+    def page(self, record: Record) -> str:
+        """The page that a record gives."""
+        answers = self.answer(dict(record.figures))
+        return page.write(self.frame, answers, self.plots(record), "figures", record)
 
     def answer(self, found: Figures) -> list[Answer]:
         """Every claim's answer, with the reason where there is none."""

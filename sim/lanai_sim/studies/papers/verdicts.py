@@ -14,6 +14,7 @@ from .claims import Bound, Claim, Kind, load
 Figures = Mapping[str, float]
 NOT_YET = "No experiment or test yet."
 NEAR = 0.1  # "within 10 percent"
+FAIR = 0.25
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,10 @@ class Answer:
     def near(self) -> bool | None:
         """Is the number within 10 % of the published one, or on the side that the claim says? None
         where there is nothing to compare."""
+        return self.within(NEAR)
+
+    def within(self, part: float) -> bool | None:
+        """Is the number that near to the published one? The rest is as in `near`."""
         published = self.claim.value
         if self.value is None or published is None:
             return None
@@ -93,7 +98,7 @@ class Answer:
             return self.value >= published
         if self.claim.bound in (Bound.MAX, Bound.LT):
             return self.value <= published
-        return abs(self.value - published) <= NEAR * abs(published)
+        return abs(self.value - published) <= part * abs(published)
 
 
 def answers(
@@ -121,17 +126,42 @@ def _answer(claim: Claim, way: Way | None, test: Held, figures: Figures) -> Answ
 
 
 def score(found: Sequence[Answer]) -> dict[str, float]:
+    """Counts. Only predicted numbers say how good ours are: constants agree by themselves, and what is fitted
+    agrees as far as it could be."""
+    numbers = {kind: [one for one in found if one.claim.kind is kind and one.near is not None] for kind in Kind}
+    predicted, fitted = numbers[Kind.PREDICTED], numbers[Kind.FITTED]
+    shapes = [one for one in found if one.holds is not None and one.claim.kind is not Kind.FITTED]
+    fitted_shapes = [one for one in found if one.holds is not None and one.claim.kind is Kind.FITTED]
     return {
         "claims": len(found),
-        "answered": sum(answer.answered for answer in found),
-        "within_10_percent": sum(answer.near is True for answer in found),
-        "numbers": sum(answer.value is not None for answer in found),
-        "compared": sum(answer.near is not None for answer in found),
-        "shapes_that_hold": sum(answer.holds is True for answer in found),
-        "shapes": sum(answer.holds is not None for answer in found),
-        "tested": sum(bool(answer.tests) for answer in found),
-        "tested_alone": sum(answer.answered and answer.value is None and answer.holds is None for answer in found),
+        "answered": sum(one.answered for one in found),
+        "predicted": len(predicted),
+        "predicted_within_10": sum(one.within(NEAR) is True for one in predicted),
+        "predicted_within_25": sum(one.within(FAIR) is True for one in predicted),
+        "fitted": len(fitted) + len(fitted_shapes),
+        "fitted_that_agree": sum(one.near is True for one in fitted) + sum(one.holds is True for one in fitted_shapes),
+        "constants": sum(one.value is not None for one in found if one.claim.kind is Kind.CONSTANT),
+        "shapes": len(shapes),
+        "shapes_that_hold": sum(one.holds is True for one in shapes),
+        "tested": sum(bool(one.tests) for one in found),
+        "tested_alone": sum(one.answered and one.value is None and one.holds is None for one in found),
     }
+
+
+def words(total: Mapping[str, float]) -> str:
+    """The score in one sentence for each kind of claim, predicted numbers first."""
+    within, fair = total["predicted_within_10"], total["predicted_within_25"]
+    predicted = (
+        f"{total['predicted']} predicted numbers: {within} within 10 % or their bound, {fair - within} more within "
+        f"25 %, {total['predicted'] - fair} off."
+        if total["predicted"]
+        else "No number is predicted: constants and fitted rows say nothing about ours."
+    )
+    return (
+        f"{predicted} Besides: {total['fitted_that_agree']} of {total['fitted']} fitted rows agree, "
+        f"{total['constants']} constants are read back, {total['shapes_that_hold']} of {total['shapes']} shapes show, "
+        f"tests hold {total['tested']} claims. Of {total['claims']} claims {total['answered']} are answered."
+    )
 
 
 def reasons(paper: str, why_not: Mapping[str, str], context: str) -> Callable[[Claim], str]:

@@ -11,7 +11,7 @@ def test_all_of_the_thesis_are_there():
     found = claims.load("mpi-np")
     assert len(found) == len({claim.id for claim in found}) == 103
     counts = {kind: sum(claim.kind is kind for claim in found) for kind in Kind}
-    assert counts == {Kind.MEASURED: 9, Kind.DESIGN: 30, Kind.BEHAVIOUR: 36, Kind.CONTEXT: 28}
+    assert counts == {Kind.CONSTANT: 29, Kind.FITTED: 0, Kind.PREDICTED: 12, Kind.SHAPE: 35, Kind.CONTEXT: 27}
     assert all(claim.says.endswith(".") and claim.where for claim in found)
 
 
@@ -26,14 +26,17 @@ def test_published_values_read_well():
     assert by_id["s3_1.channels"].bound is Bound.MAX
 
 
-ROW = '[[claim]]\nid = "p.a"\nkind = "design"\nsays = "It is."\nwhere = "1"\n'
+ROW = '[[claim]]\nid = "p.a"\nkind = "shape"\nsays = "It is."\nwhere = "1"\n'
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         (ROW + ROW, "'p.a' is there twice"),
-        (ROW.replace("design", "desing"), "kind 'desing'; it must be one of measured, design"),
+        (ROW.replace("shape", "shaep"), "kind 'shaep'; it must be one of constant, fitted, predicted"),
+        (ROW.replace("shape", "fitted"), "'p.a' must have rows if it is fitted"),
+        (ROW + 'rows = ["p.a"]\n', "'p.a' must have rows if it is fitted, and only then"),
+        (ROW.replace("shape", "fitted") + 'rows = ["p.b"]\n', "'p.a' has rows p.b, which are no claims here"),
         (ROW + 'bound = "most"\n', "bound 'most'"),
         (ROW + "vaule = 3\n", "unknown keys vaule"),
         (ROW.replace('where = "1"\n', ""), "lacks where"),

@@ -9,16 +9,17 @@ from lanai_host.errors import UserError
 from lanai_sim.cli import main
 from lanai_sim.studies import papers
 from lanai_sim.studies.drawing import Plot
-from lanai_sim.studies.papers import claims, measuring, page, studies, verdicts
+from lanai_sim.studies.papers import claims, measuring, page, records, studies, verdicts
 from lanai_sim.studies.papers.claims import Bound, Claim, Kind
 from lanai_sim.studies.papers.mpi_np import answers, constants, experiments, study
 from lanai_sim.studies.papers.mpi_np.study import STUDY
+from lanai_sim.studies.papers.records import Record
 from lanai_sim.studies.papers.verdicts import Answer, ByFigure, ByShape, Held
 
 CLAIMS = [
-    Claim("p.a", Kind.MEASURED, "It takes this long.", "1", 10.0, unit="us"),
-    Claim("p.b", Kind.BEHAVIOUR, "It falls.", "2"),
-    Claim("p.c", Kind.DESIGN, "There are this many.", "3", 4.0, bound=Bound.MAX),
+    Claim("p.a", Kind.PREDICTED, "It takes this long.", "1", 10.0, unit="us"),
+    Claim("p.b", Kind.SHAPE, "It falls.", "2"),
+    Claim("p.c", Kind.CONSTANT, "There are this many.", "3", 4.0, bound=Bound.MAX),
     Claim("p.d", Kind.CONTEXT, "Others are slow.", "4"),
 ]
 WAYS = {
@@ -35,8 +36,24 @@ def test_answers_and_score():
     assert (found[0].ratio, found[0].near, found[0].default) == (1.05, True, 5.0)
     assert (found[1].holds, found[1].saw) == (True, "from 3 to 1")
     total = verdicts.score(found)
-    assert (total["claims"], total["answered"], total["within_10_percent"]) == (4, 3, 1)
-    assert (total["numbers"], total["shapes"], total["tested_alone"]) == (1, 1, 1)
+    assert (total["claims"], total["answered"], total["predicted"], total["predicted_within_10"]) == (4, 3, 1, 1)
+    assert (total["constants"], total["shapes"], total["tested_alone"]) == (0, 1, 1)
+
+
+def test_only_predicted_numbers_are_scored():
+    def answer(kind, value, rows=()):
+        return Answer(Claim("p.a", kind, "So.", "1", 10.0, rows=rows), value)
+
+    total = verdicts.score(
+        [answer(Kind.PREDICTED, value) for value in (10.5, 12.0, 20.0)]
+        + [answer(Kind.CONSTANT, 10.0), answer(Kind.FITTED, 10.0, ("p.a",)), answer(Kind.FITTED, 14.0, ("p.a",))]
+        + [Answer(Claim("p.a", Kind.FITTED, "So.", "1", rows=("p.a",)), holds=True)]
+    )
+    assert verdicts.words(total) == (
+        "3 predicted numbers: 1 within 10 % or their bound, 1 more within 25 %, 1 off. Besides: 2 of 3 fitted rows "
+        "agree, 1 constants are read back, 0 of 0 shapes show, tests hold 0 claims. Of 7 claims 7 are answered."
+    )
+    assert verdicts.words(verdicts.score([answer(Kind.CONSTANT, 10.0)])).startswith("No number is predicted")
 
 
 @pytest.mark.parametrize(
@@ -50,13 +67,17 @@ def test_answers_and_score():
     ],
 )
 def test_near_respects_the_bound(bound, value, near):
-    claim = Claim("p.a", Kind.MEASURED, "So.", "1", 10.0, bound=bound)
+    claim = Claim("p.a", Kind.PREDICTED, "So.", "1", 10.0, bound=bound)
     assert Answer(claim, value).near is near
 
 
 def test_page_holds_every_claim_once():
     found = verdicts.answers(CLAIMS, WAYS, {"p.c": Held(why="It is not known.")}, FIGURES)
-    text = page.write(STUDY.frame, found, {"f": Plot("A plot", "x", "y")}, "figures")
+    record = Record(FIGURES, "abc", "2026-11-26", True, 90)
+    text = page.write(STUDY.frame, found, {"f": Plot("A plot", "x", "y")}, "figures", record)
+    assert text.splitlines()[2] == (
+        "Measured by a quick run, with fewer sizes and repetitions, of commit `abc` on 2026-11-26, in 1.5 h."
+    )
     assert all(text.count(f"`{claim.id}`") == 1 for claim in CLAIMS)
     assert "| 10 us | 10.5 | 5 | 1.05 | A \\| reason. |" in text
     assert "![A plot](figures/f.svg)" in text
@@ -129,7 +150,7 @@ def test_a_paper_without_a_study_is_refused(tmp_path, capsys, monkeypatch):
     folder.mkdir()
     (folder / "__init__.py").write_text("")
     (folder / "claims.toml").write_text(
-        '[[claim]]\nid = "other-paper.a"\nkind = "measured"\nsays = "It is fast."\nwhere = "1"\n'
+        '[[claim]]\nid = "other-paper.a"\nkind = "predicted"\nsays = "It is fast."\nwhere = "1"\n'
     )
     monkeypatch.setattr(papers, "__path__", [*papers.__path__, str(tmp_path)])
     assert main(["paper", "other-paper", "--quick"]) == 2
@@ -171,7 +192,7 @@ def test_a_whole_run_of_one_experiment(tmp_path, monkeypatch):
     assert main(["paper", "mpi-np", *options]) == 0
     figures = json.loads((tmp_path / "p.json").read_text())["figures"]
     assert figures["paper.mpi-np.claims"] == 103
-    assert figures["paper.mpi-np.answered"] >= figures["paper.mpi-np.within_10_percent"] >= 1
+    assert figures["paper.mpi-np.answered"] >= figures["paper.mpi-np.predicted_within_10"] >= 1
     assert len(table.read_text().splitlines()) == 1
     monkeypatch.setattr(measuring, "run", None)  # the table has it all
     assert STUDY.figures(True, 1, table, print)["np.np_slowdown.one_dma"] == 1.5
@@ -179,6 +200,8 @@ def test_a_whole_run_of_one_experiment(tmp_path, monkeypatch):
     assert main(["paper", "mpi-np", *again]) == 0
     text = (tmp_path / "docs" / "mpi-np.md").read_text()
     assert (tmp_path / "again" / "mpi-np.md").read_text() == text
+    for name in ("p.json", "docs/mpi-np.json", "again/mpi-np.json"):
+        assert STUDY.page(records.read(tmp_path / name, "mpi-np")) == text
     assert "](figures/mpi-np-fig4-6-slowdown.svg)" in text
     assert (tmp_path / "docs" / "figures" / "mpi-np-fig4-6-slowdown.svg").exists()
 

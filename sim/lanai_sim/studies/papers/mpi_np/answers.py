@@ -40,7 +40,6 @@ def _staircase(figures: Figures) -> bool:
 BY_CLAIM: dict[str, Way] = {
     # Constants.
     "s3_1.channels": ByFigure("design.channels", "The same ceiling; more ranks are refused at start."),
-    "s5_2.max_channels_scale": ByFigure("design.channels", "A 65th channel is refused with a message that says so."),
     "s3_1.sram": ByFigure("design.sram_bytes", "The `lanai41` preset."),
     "s3_1.recv_buffer": ByFigure(
         "design.receive_bytes_per_channel", "No send buffers are kept, so receives have their room."

@@ -3,8 +3,9 @@ experiment makes. No simulation is run here."""
 
 import pytest
 
-from lanai_sim.studies.papers import claims, page, studies, verdicts
+from lanai_sim.studies.papers import claims, studies, verdicts
 from lanai_sim.studies.papers.ccu import answers, experiments, systems
+from lanai_sim.studies.papers.records import Record
 
 STUDY = studies.find("ccu")
 KNOWN = {claim.id.removeprefix("ccu.") for claim in claims.load("ccu")}
@@ -53,7 +54,6 @@ def test_every_way_to_answer_finds_its_figures(figures):
     assert all(one.holds for one in shapes)
     assert by_id["s5_3.bw_8000"].value == pytest.approx(6.4)
     assert by_id["s3.best_window"].value == 30
-    assert by_id["s3.window_fits_buffer"].value == 30 * 1024 / 32_768
 
 
 def test_shapes_do_not_show_where_the_others_are_faster(figures):
@@ -69,10 +69,10 @@ def test_shapes_do_not_show_where_the_others_are_faster(figures):
         assert found[f"ccu.{name}"].holds is False
 
 
-def test_at_least_33_claims_are_answered_or_have_a_reason(figures):
+def test_at_least_31_claims_are_answered_or_have_a_reason(figures):
     found = STUDY.answer(figures(1.5))
     assert all(one.answered or one.why != verdicts.NOT_YET for one in found)
-    assert sum(one.answered for one in found) >= 33
+    assert sum(one.answered for one in found) >= 31
 
 
 def test_reduce_by_gather_is_measured_by_the_number_of_nodes(figures):
@@ -124,7 +124,7 @@ def test_without_figures_only_constants_and_tests_answer(figures):
 
 def test_the_page_names_every_experiment(figures):
     measured = figures(1.5)
-    text = page.write(STUDY.frame, STUDY.answer(measured), STUDY.draw(measured), "figures")
+    text = STUDY.page(Record(measured))
     for one in experiments.EXPERIMENTS:
         assert one.says in text
     assert {"pingpong", "bandwidth", "bcast", "cannon", "window"} <= set(STUDY.draw(measured))

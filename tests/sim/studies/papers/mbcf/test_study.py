@@ -3,12 +3,13 @@ network like its own."""
 
 import pytest
 
-from lanai_sim.studies.papers import claims, page
+from lanai_sim.studies.papers import claims
 from lanai_sim.studies.papers.claims import Kind
 from lanai_sim.studies.papers.mbcf import answers, experiments, times
 from lanai_sim.studies.papers.mbcf.npb.programs import PROGRAMS
 from lanai_sim.studies.papers.mbcf.primitives import LATENCY_SIZES, STREAM_SIZES
 from lanai_sim.studies.papers.mbcf.study import STUDY
+from lanai_sim.studies.papers.records import Record
 from lanai_sim.studies.papers.verdicts import ByShape
 
 WHO = ("theirs", "ours")
@@ -37,7 +38,7 @@ def test_each_claim_has_an_answer_or_a_reason():
     assert [one.claim.id for one in found] == [claim.id for claim in claims.load("mbcf")]
     assert all(one.answered or len(one.why) > 10 for one in found)
     assert "No experiment or test yet." not in {one.why for one in found}
-    text = page.write(STUDY.frame, found, STUDY.draw(made_up()), "figures")
+    text = STUDY.page(Record(made_up()))
     assert all(f"`{one.claim.id}`" in text for one in found)
 
 

@@ -1,0 +1,77 @@
+"""Records of runs: the figures that a paper's page, plots and score are made from, and when, how and by which
+commit they were measured. `docs/papers/NAME.json` is that of the page."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lanai_host.errors import UserError
+
+from ...figures import write_json
+from ...version import commit
+from .verdicts import Answer, score
+
+HOUR = 60  # minutes
+
+
+@dataclass(frozen=True)
+class Record:
+    """What one run of a paper's experiments found.
+
+    Attributes:
+        figures: by name.
+        commit: of the checkout that ran, with "-dirty" if files differed; empty outside a checkout.
+        date: of the end of the run, as 2026-11-26; empty if it is not known.
+        quick: fewer sizes and repetitions than the page should have.
+        minutes: that the run took; 0 if it is not known.
+    """
+
+    figures: Mapping[str, float]
+    commit: str = ""
+    date: str = ""
+    quick: bool = False
+    minutes: float = 0.0
+
+    @property
+    def took(self) -> str:
+        """How long the run took, in words."""
+        if not self.minutes:
+            return "a time that was not written down"
+        if self.minutes < HOUR:
+            return f"{max(1, round(self.minutes))} min"
+        return f"{self.minutes / HOUR:.1f} h"
+
+    @property
+    def words(self) -> str:
+        """How the figures came to be, for the page."""
+        how = "by a quick run, with fewer sizes and repetitions," if self.quick else "by a full run"
+        where = f"commit `{self.commit or 'unknown'}` on {self.date or 'an unknown day'}"
+        return f"Measured {how} of {where}, in {self.took}."
+
+
+def now_at(figures: Mapping[str, float], date: str, quick: bool, minutes: float) -> Record:
+    """Return the record of a run of this checkout that has just ended."""
+    return Record(figures, commit() or "", date, quick, round(minutes, 1))
+
+
+def write(path: str | Path, paper: str, record: Record, answers: Sequence[Answer]) -> None:
+    """Write a record with its score, as the commands' --json has it."""
+    total = {f"paper.{paper}.{name}": value for name, value in score(answers).items()}
+    figures = {f"paper.{paper}.figure.{name}": value for name, value in record.figures.items()}
+    measured = {"commit": record.commit, "date": record.date, "quick": record.quick, "minutes": record.minutes}
+    write_json(path, total | figures, {"paper": paper, "quick": record.quick}, measured=measured)
+
+
+def read(path: str | Path, paper: str) -> Record:
+    """Read what `write` wrote. Raises UserError."""
+    prefix = f"paper.{paper}.figure."
+    try:
+        found = json.loads(Path(path).read_text())
+        figures = found["figures"]
+        kept = {name.removeprefix(prefix): float(value) for name, value in figures.items() if name.startswith(prefix)}
+        return Record(kept, **found.get("measured", {"quick": bool(found["config"]["quick"])}))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UserError(
+            f"{str(path)!r} holds no figures of this paper ({error}); name a file that --json wrote"
+        ) from error

@@ -1,0 +1,72 @@
+"""Records of the papers' runs: the pages in docs are what they give, and the code gives them."""
+
+from dataclasses import replace
+
+import pytest
+
+from lanai_host.errors import UserError
+from lanai_sim.commands.paper import expected
+from lanai_sim.studies import drawing
+from lanai_sim.studies.papers import measuring, records, studies
+from lanai_sim.studies.papers.records import Record
+
+KEPT = [name for name in studies.names() if studies.find(name).record.is_file()]
+# Short experiments, of which the record has at least ten cells.
+CHEAP = {"t3d": ("latency",), "mbcf": ("primitives",), "mpi-np": ("constants", "slowdown"), "sci": ("constants",)}
+CELLS = 10
+
+
+def kept(paper):
+    study = studies.find(paper)
+    return study, records.read(study.record, paper)
+
+
+@pytest.mark.parametrize("paper", KEPT)
+def test_the_page_is_what_the_record_gives(paper):
+    """If this fails, run `lanai paper PAPER --from docs/papers/PAPER.json`."""
+    study, record = kept(paper)
+    assert study.record.with_suffix(".md").read_text() == study.page(record)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("paper", KEPT)
+def test_the_plots_are_what_the_record_gives(paper, tmp_path):
+    study, record = kept(paper)
+    for name, plot in study.plots(record).items():
+        drawing.draw(plot, tmp_path / f"{name}.svg")
+        drawn = study.record.parent / "figures" / f"{name}.svg"
+        assert drawn.read_text() == (tmp_path / f"{name}.svg").read_text(), name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("paper", [paper for paper in KEPT if paper in CHEAP])
+def test_the_code_gives_the_record(paper):
+    study, record = kept(paper)
+    module = study.experiments.__name__
+    found = {}
+    for name in CHEAP[paper]:
+        found |= measuring.run(measuring.Task(module, name, record.quick))
+    assert len(found) >= CELLS
+    assert {name: record.figures[name] for name in found} == pytest.approx(found, rel=1e-3)
+
+
+def test_a_record_is_read_as_it_was_written(tmp_path):
+    record = Record({"a": 1.5}, "abc", "2026-11-26", False, 12.3)
+    records.write(tmp_path / "r.json", "t3d", record, [])
+    assert records.read(tmp_path / "r.json", "t3d") == record
+    with pytest.raises(UserError, match="holds no figures of this paper"):
+        records.read(tmp_path / "none.json", "t3d")
+
+
+@pytest.mark.parametrize(
+    ("minutes", "words"), [(0.2, "1 min"), (12.3, "12 min"), (90, "1.5 h"), (0, "a time that was not written down")]
+)
+def test_a_run_tells_how_long_it_takes(minutes, words, tmp_path):
+    study = studies.find("t3d")
+    assert Record({}, minutes=minutes).took == words
+    elsewhere = replace(study, checkout=tmp_path)
+    assert "no t3d.json says how long" in expected(elsewhere, True)
+    (tmp_path / "docs" / "papers").mkdir(parents=True)
+    records.write(elsewhere.record, "t3d", Record({}, minutes=minutes), [])
+    assert expected(elsewhere, False) == f"t3d: the last such run took {words} (t3d.json)"
+    assert "no t3d.json says how long" in expected(elsewhere, True)
