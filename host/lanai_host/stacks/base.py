@@ -140,12 +140,15 @@ class NicStack(Stack):
     """A messaging system whose messages pass through NICs.
 
     Attributes:
+        attachment: the class of what `boot` answers for a rank. None: each run boots its NICs, as no
+            earlier boot can be kept.
         firmware: what the NICs' processors run; None if they stay in reset. If it has a
             vocabulary, `plans` and the attachments' `request_in` serve traces.
     """
 
     nics = True
     host_choices = frozenset({"watchdog"})
+    attachment: "ClassVar[type[Attachment] | None]" = None
     firmware: ClassVar["Firmware | None"] = None
 
     @property

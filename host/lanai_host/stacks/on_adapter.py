@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 class AdapterStack(NicStack):
     """Ranks use the adapters of their NICs, and nothing else of them."""
 
+    attachment = Attachment
+
     @property
     def needs(self) -> str:
         return "NICs with the remote-memory adapter"

@@ -217,7 +217,8 @@ class NicWorld(World):
         return attachments
 
     def _resume(self, image: Image | None) -> list[Mapping[int, Attachment]] | None:
-        booted = snapshot.load(self._boot_key(image)) if self._may_resume() else None
+        attachment = self.stack.attachment
+        booted = snapshot.load(self._boot_key(image), attachment) if attachment and self._may_resume() else None
         if booted is None or booted.now > self.config.max_sim_time:  # the limit is met in the boot
             return None
         booted.resume(self.cluster, self.buses)
@@ -228,6 +229,7 @@ class NicWorld(World):
         config = self.config
         return (
             config.snapshot
+            and self.stack.attachment is not None
             and self.engine.state_key is not None
             and not (self.session or config.wave or config.inputs or self.planned)
         )

@@ -1,28 +1,30 @@
 """NICs as their boot leaves them, kept between runs: a run of the same machine begins there instead
-of simulating the boot again.
+of simulating the boot again. They are entries of the cache: a line of JSON and bytes, so that reading one
+runs no code.
 
 Simulated time, counters and all that comes after are the same; `lanai run --no-snapshot` boots. A
 snapshot is found by a digest of whatever decides the boot, which it also states inside, so that one
 of another machine is refused wherever it lies.
 """
 
-import hashlib
-import pickle
+import io
+import json
 import shutil
 import sys
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from lanai_firmware import cache, cache_entries
 from lanai_hdl.errors import UserError
+from lanai_host.plain import restored
 from lanai_host.stacks.base import Attachment
 
 from ..kernel.cluster import Cluster, ClusterBus
 
 KIND = "boot"
-MAGIC = b"lanai booted NICs 1\n"
+FORMAT = 2
 LEVEL = 1  # of zlib: SRAM is zeros for the most part
 
 
@@ -73,9 +75,9 @@ def key(parts: Mapping[str, object]) -> str:
     return cache.key_of(f"{name}={value!r}" for name, value in sorted(parts.items()))
 
 
-def load(name: str) -> Booted | None:
-    """The snapshot with this key. None if there is none, or it is damaged: a note then says so, and
-    the place is free again."""
+def load(name: str, attachment: type[Attachment]) -> Booted | None:
+    """Return the snapshot with this key. None if there is none, or it is damaged: a note then says so, and
+    the place is free again. `attachment`: the class of what ranks must know."""
     path = cache.place(KIND, name)
     if not path.exists():
         return None
@@ -83,8 +85,8 @@ def load(name: str) -> Booted | None:
     if wrong is None:
         cache_entries.mark_used(path)
         try:
-            return _decode((path / KIND).read_bytes(), name)
-        except (OSError, ValueError) as error:
+            return _decode((path / KIND).read_bytes(), name, attachment)
+        except (OSError, ValueError, TypeError, LookupError, zlib.error) as error:
             wrong = str(error)
     print(
         f"lanai: note: the snapshot of booted NICs {str(path)!r} is refused ({wrong}); the NICs are booted",
@@ -95,7 +97,7 @@ def load(name: str) -> Booted | None:
 
 
 def store(name: str, booted: Booted) -> None:
-    """Keep a snapshot for later runs. Of a cache that cannot be written, the other runs boot."""
+    """Keep a snapshot for later runs. If the cache cannot be written, later runs boot."""
     try:
         cache.file(KIND, name, KIND, lambda path: _write(path, _encode(booted, name)))
     except UserError:
@@ -107,20 +109,41 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _encode(booted: Booted, name: str) -> bytes:
-    body = zlib.compress(pickle.dumps(booted), LEVEL)
-    return MAGIC + f"{name} {hashlib.sha256(body).hexdigest()}\n".encode() + body
+    """A line of JSON, then the memories, which it has the sizes of."""
+    head = {
+        "format": FORMAT,
+        "key": name,
+        "now": booted.now,
+        "size": len(booted.cluster),
+        "nodes": [
+            {
+                "clock": node.clock,
+                "attachments": {rank: asdict(one) for rank, one in node.attachments.items()},
+                "memory": [len(content) for content in node.memory],
+            }
+            for node in booted.nodes
+        ],
+    }
+    memory = b"".join([booted.cluster, *(content for node in booted.nodes for content in node.memory)])
+    return json.dumps(head).encode() + b"\n" + zlib.compress(memory, LEVEL)
 
 
-def _decode(content: bytes, name: str) -> Booted:
-    """Raises ValueError, which says what is wrong."""
-    if not content.startswith(MAGIC):
-        raise ValueError(f"it does not begin with {MAGIC!r}")
-    head, _, body = content[len(MAGIC) :].partition(b"\n")
-    whose, _, digest = head.decode(errors="replace").partition(" ")
-    if whose != name:
-        raise ValueError(f"it is of another machine or version, {whose[:16]!r}")
-    if hashlib.sha256(body).hexdigest() != digest:
-        raise ValueError("its content has another digest than it states")
-    booted = pickle.loads(zlib.decompress(body))  # ours: only what this version wrote under this key has that digest
-    assert isinstance(booted, Booted)
-    return booted
+def _decode(content: bytes, name: str, attachment: type[Attachment]) -> Booted:
+    """Raises an error that says what is wrong."""
+    line, _, packed = content.partition(b"\n")
+    head = json.loads(line)
+    if head["format"] != FORMAT:
+        raise ValueError(f"its format is {head['format']}, not {FORMAT}")
+    if head["key"] != name:
+        raise ValueError(f"it is of another machine or version, {head['key'][:16]!r}")
+    memory = io.BytesIO(zlib.decompress(packed))
+    cluster = memory.read(head["size"])
+    nodes = [
+        BootedNode(
+            {int(rank): restored(attachment, one) for rank, one in node["attachments"].items()},
+            node["clock"],
+            tuple(memory.read(size) for size in node["memory"]),
+        )
+        for node in head["nodes"]
+    ]
+    return Booted(head["now"], cluster, tuple(nodes))

@@ -121,7 +121,7 @@ def spoil_list(path):
 
 
 def another_version(path):
-    (path / snapshot.KIND).write_bytes(b"lanai booted NICs 0\n")
+    (path / snapshot.KIND).write_bytes(b'{"format": 1}\n')
     seal(path)
 
 
@@ -142,7 +142,7 @@ def seal(path):
     first_of(
         (spoil_end, "has another content than was written"),
         (spoil_list, "DIGESTS is missing"),
-        (another_version, "does not begin with b'lanai booted NICs 1"),
+        (another_version, "its format is 1, not 2"),
         (another_machine, "of another machine or version, '0000000000000000'"),
     ),
 )

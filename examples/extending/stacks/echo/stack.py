@@ -34,6 +34,7 @@ class EchoOptions:
 class EchoStack(NicStack):
     name = "echo"
     help = "an example: one packet at a time, each acknowledged"
+    attachment = Attachment
     firmware = FIRMWARE
     presets = {"default": EchoOptions}
     options_table = "echo"

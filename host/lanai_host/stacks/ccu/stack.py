@@ -62,6 +62,7 @@ def config_words(options: CcuOptions, placement: Placement, node: int, slot_khz:
 class CcuStack(NicStack):
     name = "ccu"
     help = "the CCU MPI (1996): a multicast daemon a node, reliable over networks that lose packets; --fabric segment"
+    attachment = Attachment
     firmware = FIRMWARE
     presets = PRESETS
     options_table = "ccu"

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 class MpiNpStack(NicStack):
     name = "mpi-np"
     help = "MPI-NP on Myrinet (1999): matching on the NIC's processor"
+    attachment = Attachment
     firmware = FIRMWARE
     presets = FIRMWARE.presets
     options_table = "firmware"

@@ -50,6 +50,7 @@ def config_words(routes: Sequence[int]) -> bytes:
 class T3dStack(NicStack):
     name = "t3d"
     help = "MPICH on the Cray T3D (1996): puts into slots, matching on the receiver's host; one rank a NIC"
+    attachment = Attachment
     firmware = FIRMWARE
     presets = PRESETS
     options_table = "t3d"
