@@ -1,4 +1,4 @@
-"""What the NIC's top asks of every block, so that it needs no list of what any one of them has."""
+"""The interface of a block to the NIC's top, which so needs no list of what each block has."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

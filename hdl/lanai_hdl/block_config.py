@@ -25,7 +25,7 @@ class HostWindow:
 
 
 class BlockConfig(ABC):
-    """What a block's folder offers to `NicConfig.blocks`. A subclass is a frozen dataclass of the
+    """A block as its folder offers it to `NicConfig.blocks`. A subclass is a frozen dataclass of the
     block's parameters.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""What one NIC is built as: everything that a study would vary, in one validated, hashable
+"""The parameters of one NIC: everything that a study would vary, in one validated, hashable
 object."""
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ RANGES = {
 
 
 class BlockedAction(Enum):
-    """What becomes of a packet that has waited too long (NP-19)."""
+    """The fate of a packet that has waited too long (NP-19)."""
 
     DROP = "drop"  # the packet is discarded and counted
     RESET = "reset"  # the NIC resets itself, as the 1999 hardware did
@@ -169,7 +169,7 @@ class NicConfig(Scaled):
 
     @property
     def edge_bytes_per_second(self) -> int:
-        """What one edge of the LBUS (every other slot) carries: the bound of each DMA engine."""
+        """Bytes that one edge of the LBUS (every other slot) carries a second: the bound of each DMA engine."""
         return 1000 * self.slot_khz * 4 // 2
 
     def but(self, **changes: Any) -> Self:

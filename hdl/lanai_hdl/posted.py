@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 class Posted(wiring.Signature):
     """An entry that a register write posts, seen from the registers.
 
-    It is no stream: the strobe of a write lasts one slot, so `entry` is there in the slot of `post`
+    It is not a stream: the strobe of a write lasts one slot, so `entry` is there in the slot of `post`
     only, and is dropped if the queue is `full` in that slot.
     """
 

@@ -1,4 +1,4 @@
-"""What the NIC asks of a processor."""
+"""The interface of a NIC's processor."""
 
 from amaranth import Mux
 from amaranth.lib import data, wiring

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 
 class BareQueue(wiring.Component):
-    """What queues have in common: `i`, `o` streams (but see `PopQueue`); `level` entries held;
+    """The common part of all queues: `i`, `o` streams (but see `PopQueue`); `level` entries held;
     `free` entries that can still be put."""
 
     output = stream.Signature
@@ -52,7 +52,7 @@ class BareQueue(wiring.Component):
         return self.o.valid & self.o.ready
 
     def _stored(self, m, put):
-        """Whether an entry goes to the storage in this slot, and which."""
+        """Return a bit, an entry goes to the storage in this slot, and the entry."""
         return put, self.i.payload
 
     def _after(self, pointer):
@@ -82,8 +82,8 @@ class Queue(BareQueue):
 
 
 class LateEntryQueue(BareQueue):
-    """As `Queue`, slot for slot, for entries that are timing-critical: they go to a register and
-    nowhere else.
+    """A queue that does in each slot what `Queue` does, for entries that are timing-critical: they go
+    to a register and nowhere else.
 
     From there they go to the storage in the next slot, or out if there is no older one. `room`, a
     register: two entries can be put.

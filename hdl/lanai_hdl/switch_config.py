@@ -1,4 +1,4 @@
-"""What one switch is built as."""
+"""The parameters of one switch."""
 
 from dataclasses import dataclass, field
 

@@ -59,7 +59,7 @@ class Word:
 
     @classmethod
     def from_bits(cls, value: int) -> Self:
-        """What a word says. Bits that no member of an enumeration has are a number."""
+        """Return the fields of a word. Bits that no member of an enumeration has are a number."""
         result = cls()
         for name, field in cls.fields.items():
             part: int = value >> field.first & field.most

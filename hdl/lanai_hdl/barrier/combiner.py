@@ -1,4 +1,4 @@
-"""What the fabric makes of the NICs' bits."""
+"""The fabric's combination of the NICs' bits."""
 
 from amaranth import Cat, Module, Signal
 from amaranth.lib import wiring

@@ -1,4 +1,4 @@
-"""What the barrier block shows to software."""
+"""Registers, events and counters of the barrier block."""
 
 from ..csr.declare import Access, Behavior, Counter, EventBit, Register, RegisterBlock
 

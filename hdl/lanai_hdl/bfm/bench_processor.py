@@ -39,7 +39,7 @@ class BenchProcessor(Processor):
 
 
 class FirmwareActions:
-    """What firmware can do, as coroutines."""
+    """Actions of firmware, as coroutines."""
 
     def __init__(self, context: Any, bench_processor: BenchProcessor, registers: Machine = MACHINE) -> None:
         self.machine = registers

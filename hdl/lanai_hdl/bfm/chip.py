@@ -21,7 +21,7 @@ SMALL = NicConfig(sram_size=16384)
 
 
 class World:
-    """What surrounds a NIC: `memory`, `host`, `firmware` (what its bench processor can do), and for
+    """The surroundings of a NIC: `memory`, `host`, `firmware` (what its bench processor can do), and for
     a NIC on its own `sink` and `source` at the end of its link."""
 
     memory: HostMemory

@@ -39,8 +39,8 @@ class IncrementalEngine(PySimEngine):
         self._queue_all()
 
     def reset(self) -> None:
-        """As new, but for the processes that were added: they begin again. Amaranth's own engine
-        would also wake what they waited for before."""
+        """Set everything back to what it was at first. Processes that were added begin again. Amaranth's
+        own engine would also wake what they waited for before."""
         for at, slot in enumerate(self._state.slots):
             slot.wakers[:] = self._lasting.get(at, ())
             if isinstance(slot, SignalState):

@@ -19,7 +19,7 @@ Thing = TypeVar("Thing", bound=Benched)
 
 
 class KeptSimulations:
-    """What was simulated before, by key. Things of one key are made alike."""
+    """Simulations of before, by key. Those of one key are made alike."""
 
     def __init__(self) -> None:
         self._kept: list[tuple[Hashable, Any]] = []

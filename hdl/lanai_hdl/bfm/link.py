@@ -13,8 +13,8 @@ FlitValue = tuple[Kind, int]
 
 @dataclass
 class Packet:
-    """What came between a HEAD and its TAIL: `route`, `words`, whether the CRC `sound`, the CHECK
-    flits that " "matched."""
+    """The content between a HEAD and its TAIL: `route`, `words`, `sound` (the CRC was right), and in
+    `checks` the CHECK flits that matched."""
 
     route: int
     words: list[int] = field(default_factory=list)

@@ -122,7 +122,7 @@ class _Statements(_StatementCompiler):
 
 
 def _has_effects(statements: Iterable[Any]) -> bool:
-    """Whether evaluating them does more than to drive signals."""
+    """Does evaluating them do more than drive signals?"""
     return any(
         isinstance(statement, (Print, Property))
         or (isinstance(statement, Switch) and any(_has_effects(inner) for _, inner, _ in statement.cases))

@@ -35,7 +35,7 @@ class TickWait:
 
 
 class _Tick(TickTrigger):
-    """What `context.tick()` gives for a clock whose domain has no asynchronous reset."""
+    """The trigger of `context.tick()` for a clock whose domain has no asynchronous reset."""
 
     def sample(self, *expressions: Any) -> "_Tick":
         sampled = (*self._sampled, *expressions)

@@ -21,7 +21,7 @@ MAKEFLAGS = " -- CXX=g++ LINK=g++ CFG_CXXFLAGS_PCH_I=-include OPT_FAST=-O0 OPT_S
 
 
 def missing() -> str | None:
-    """What this machine has not and `run_cocotb` needs, or None."""
+    """Return the first thing that `run_cocotb` needs and this machine lacks, or None."""
     if find_spec("cocotb_tools") is None:
         return "cocotb is not installed; pip install 'openlanai[test]'"
     for tool in ("make", "g++"):

@@ -1,4 +1,4 @@
-"""What the build needs to know of a board."""
+"""Boards, as the build needs to know them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What is built into an FPGA: the NIC, a serial line in the host's place, and its link looped
+"""The top of an FPGA: the NIC, a serial line in the host's place, and its link looped
 back."""
 
 from amaranth import Cat, Module, Signal

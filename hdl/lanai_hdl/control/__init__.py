@@ -1,1 +1,1 @@
-"""What software reads and writes: registers, events, doorbells, timer, counters."""
+"""The parts that software reads and writes: registers, events, doorbells, timer, counters."""

@@ -1,4 +1,4 @@
-"""What this NIC was built as, for software to read."""
+"""The parameters of this NIC, for software to read."""
 
 from amaranth import Module
 from amaranth.lib.wiring import Out

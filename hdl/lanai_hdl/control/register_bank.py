@@ -89,7 +89,7 @@ class RegisterBank(wiring.Component):
         return getattr(self, f"{register.name.lower()}_clear")
 
     def read(self, register: Register):
-        """What a read of slot n returns, in n+1."""
+        """The value that a read of slot n returns, in n+1."""
         return getattr(self, f"{register.name.lower()}_read")
 
     def written(self, register: Register):

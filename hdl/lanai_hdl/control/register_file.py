@@ -76,7 +76,7 @@ class RegisterFile(NicBlock):
         )
 
     def value(self, register: Register):
-        """As `RegisterBank` says of each of these."""
+        """See `RegisterBank.value`; likewise for those below."""
         return self._bank[register.name].value(register)
 
     def clear(self, register: Register):

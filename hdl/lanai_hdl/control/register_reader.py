@@ -13,7 +13,7 @@ ROWS, COLUMNS = REGISTERS_SIZE >> ROW_BITS, 1 << ROW_BITS >> 2
 
 
 def may_read(register, by_host):
-    """Whether the side that makes the access has the right to read `register`."""
+    """Has the side that makes the access the right to read `register`?"""
     rights = register.access
     return (by_host & bool(rights & Access.HR)) | (~by_host & bool(rights & Access.PR))
 
@@ -38,11 +38,11 @@ class RegisterReader:
         self.row, self.column = 1 << self._addr[ROW_BITS:], 1 << self._addr[2:ROW_BITS]
 
     def look(self, addr, reads):
-        """What is done in the slot of an access to `addr`, which reads if `reads`."""
+        """Give the statements for the slot of an access to `addr`, which reads if `reads`."""
         yield self._addr.eq(addr)
 
     def choose(self, m, readable, read, by_host):
-        """What the access reads, 0 without the right, and whether there is such a register."""
+        """Return the word that the access reads, 0 without the right, and a bit: there is such a register."""
         rdata, known = Signal(32), Signal()
         # Two short multiplexers are faster than one long one.
         with m.Switch(self._addr[ROW_BITS:]):
@@ -72,7 +72,7 @@ class EarlyRegisterReader:
         yield self._read_row.eq(row & reads.replicate(ROWS))
 
     def choose(self, m, readable, read, by_host):
-        """As `RegisterReader`."""
+        """See `RegisterReader.choose`."""
         rdata, known, chosen = Signal(32), [], []
         for row, registers in by_row(readable):
             values = []

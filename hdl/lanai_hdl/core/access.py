@@ -11,7 +11,7 @@ from .decode import Size
 
 
 class MemoryRequest(data.Struct):
-    """What the execute stage hands over. `rd` is a load's destination (0: none), `to_pc` a load
+    """An access that the execute stage hands over. `rd` is a load's destination (0: none), `to_pc` a load
     that is a transfer. `window` and `sram` tell where `addr` lies (`AddressUnit`)."""
 
     valid: 1

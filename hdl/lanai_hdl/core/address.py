@@ -11,7 +11,7 @@ WINDOW_BIT = REGISTERS_SIZE.bit_length() - 1
 
 
 def sum_is(a, b, total, value, low):
-    """Whether bits `low` and up of `total`, the sum of `a` and `b` and perhaps a carry, are those
+    """Return a bit: bits `low` and up of `total`, the sum of `a` and `b` and perhaps a carry, are those
     of `value`.
 
     Only bit `low` is taken from the sum itself. If a sum's bit is as it should be, then operands
@@ -33,10 +33,10 @@ class AddressUnit(wiring.Component):
     with `shifts` the value `shifted`. `addr`; `window`: it lies in the register window; `sram`: it
     lies in the SRAM and not there.
 
-    `bus`: what the bus is to see, which is `addr` with `valid`, else `pc`; with `valid` and in the
-    window it is `pc`, or with `busy` either.
+    `bus`: the address for the bus. It is `addr` for a data access (`valid`) of memory, else `pc`. In the
+    window with `valid` and `busy` it may be either.
 
-    With `early` it is known sooner where an address that is no sum lies, for more logic.
+    `early` costs more logic, and tells sooner where an address lies that is not a sum.
     """
 
     pre: In(1)
@@ -88,13 +88,12 @@ class AddressUnit(wiring.Component):
         return Mux(summed, sum_is(alu.a, alu.b, alu.sum, value, low), self._other_is(other, value, low))
 
     def _other(self, bits, shifted, base):
-        """What of the three belongs to an address that is no sum."""
+        """Return the one of the three that belongs to an address that is not a sum."""
         return Mux(self.pre, Mux(self.shifts, shifted, bits), base)
 
     def _other_is(self, other, value, low):
-        """Whether bits `low` and up of `other` are those of `value`. With `early` all that it might
-        be is compared beside the choice, not behind it."""
+        """Return a bit: bits `low` and up of `other` are those of `value`. With `early` each candidate is
+        compared beside the choice, not behind it."""
         if not self._early:
             return other[low:] == value >> low
-        # All that it might be is compared beside the choice, not behind it.
         return self._other(*(one[low:] == value >> low for one in (self._alu.bits, self.shifted, self.base)))

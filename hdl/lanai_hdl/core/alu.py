@@ -57,13 +57,13 @@ class Alu(wiring.Component):
 
     @staticmethod
     def complements(op):
-        """Whether `op` takes b complemented."""
+        """Does `op` take b complemented?"""
         _, subtracts, logic = op
         return subtracts & ~logic
 
     @staticmethod
     def start_of(op, carry):
-        """What the carry chain of `op` starts with, if the C flag is `carry`."""
+        """Return the bit that the carry chain of `op` starts with, if the C flag is `carry`."""
         with_carry, subtracts, _ = op
         return Mux(with_carry, carry, subtracts)
 

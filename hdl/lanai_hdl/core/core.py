@@ -159,8 +159,8 @@ class Core(Processor):
             ]
 
     def _issue(self, m):
-        """What the instruction before wrote replaces what the register file gives, where it may not
-        have arrived."""
+        """Issue an instruction. The result of the one before may not be in the register file yet, and then
+        replaces what that gives."""
         ready, issued, decoder, loaded, read = self.ready, self.issued, self.decoder, self.loaded, self.registers
         m.d.comb += [
             read.rs1.eq(decoder.rs1),

@@ -1,4 +1,4 @@
-"""What the processor shows when it has stopped."""
+"""Registers that tell why the processor has stopped."""
 
 from ..csr.declare import Access, Behavior, Register, RegisterBlock
 

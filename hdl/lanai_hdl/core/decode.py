@@ -22,7 +22,7 @@ class Unit(enum.Enum, shape=3):
 
 
 class Size(enum.Enum, shape=2):
-    """Of a memory access."""
+    """The size of a memory access."""
 
     BYTE = 0
     HALF = 1
@@ -30,7 +30,7 @@ class Size(enum.Enum, shape=2):
 
 
 class Action(data.Struct):
-    """What one instruction does, operands aside.
+    """The action of one instruction, without its operands.
 
     `guarded`: the result counts only if `cond` holds. `update`: the base register gets the computed
     address, which is also the one accessed if `pre`. `clear_carry`: a logic operation in RI form.

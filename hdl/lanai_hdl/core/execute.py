@@ -25,8 +25,8 @@ class Operands(data.Struct):
 
 
 class Premise(data.Struct):
-    """What the flags mean to an instruction: whether its condition `holds`, whether its result
-    counts (`passes`), and what its carry chain starts with."""
+    """The flags as an instruction needs them: its condition `holds`, its result counts (`passes`), its
+    carry chain starts with `start`."""
 
     holds: 1
     passes: 1
@@ -34,7 +34,7 @@ class Premise(data.Struct):
 
 
 class Outcome(data.Struct):
-    """What an instruction did, as far as the execute stage knows. `index` gets `value` if `writes`;
+    """The effect of an instruction, as far as the execute stage knows it. `index` gets `value` if `writes`;
     of a load or store it is the base."""
 
     writes: 1
@@ -140,7 +140,7 @@ class Execute(wiring.Component):
         ]
 
     def _slots(self, m):
-        """Whether this instruction stands in a delay slot."""
+        """Return a bit: this instruction stands in a delay slot."""
         left = Signal(2)
         with m.If(self.go):
             m.d.sync += left.eq(left - left.any())

@@ -10,7 +10,7 @@ from .address import WINDOW_BIT
 
 
 class Fetched(data.Struct):
-    """What is known of an instruction before its word arrives. `fault`, if not NONE, stands for a
+    """An instruction before its word arrives. `fault`, if not NONE, stands for a
     word that cannot be fetched."""
 
     valid: 1

@@ -1,4 +1,4 @@
-"""What a block declares in its `csr.py`: registers, events, counters. Offsets and bit numbers are
+"""Declarations of a block in its `csr.py`: registers, events, counters. Offsets and bit numbers are
 explicit and never move."""
 
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Access(Flag):
-    """Who may read (R) and write (W): P the processor, H the host."""
+    """Rights to read (R) and write (W): P the processor, H the host."""
 
     PR = auto()
     PW = auto()
@@ -21,7 +21,7 @@ class Access(Flag):
 
 
 class Behavior(Enum):
-    """What software sees of a register."""
+    """The behaviour of a register, as software sees it."""
 
     STORAGE = "storage"  # reads what was written last
     W1C = "write one to clear"

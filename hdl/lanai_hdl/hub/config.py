@@ -1,4 +1,4 @@
-"""What a hub is built as."""
+"""The parameters of a hub."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ MOST_SLOTS = 2**20
 
 @dataclass(frozen=True)
 class FrameTimes(Scaled):
-    """What a packet takes on a wire beside its flits, in slots.
+    """Slots that a packet takes on a wire beside its flits.
 
     Attributes:
         lead: before its HEAD: preamble and headers.

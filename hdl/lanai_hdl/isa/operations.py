@@ -1,4 +1,4 @@
-"""What the fields of an instruction may say."""
+"""Values of the fields of an instruction."""
 
 from enum import IntEnum
 
@@ -95,7 +95,7 @@ class Condition(IntEnum):
 
     @property
     def suffix(self) -> str:
-        """As the assembler spells it."""
+        """The suffix as the assembler spells it."""
         unsigned = {Condition.HI: "ugt", Condition.LS: "ule", Condition.CC: "ult", Condition.CS: "uge"}
         return unsigned.get(self, self.name.lower())
 

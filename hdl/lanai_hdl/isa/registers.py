@@ -54,5 +54,5 @@ ROLES: dict[int, str] = {
 
 
 def role(register: int) -> str:
-    """What compiled code uses a register for. All but sp and fp may change over a call."""
+    """Return the use of a register in compiled code. All but sp and fp may change over a call."""
     return ROLES.get(register, "general")

@@ -1,4 +1,4 @@
-"""Who used the local bus."""
+"""Counters of the local bus: which master used it."""
 
 from ..csr.declare import Counter, RegisterBlock
 from .masters import MASTERS

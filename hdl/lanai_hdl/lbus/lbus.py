@@ -190,8 +190,8 @@ class Lbus(NicBlock):
         return m
 
     def _join_early(self, m, arbiter, beyond):
-        """As the rest of `elaborate`, for the late requests of a NIC with optional blocks: an
-        edge's last engine has its turn if none before it asks, so whether it asks itself decides
+        """Do what the rest of `elaborate` does, for the late requests of a NIC with optional blocks. An
+        edge's last engine has its turn if none before it asks. So its own request decides
         `arbiter.engine` and nothing else."""
         *engines, processor = self.masters
         cpu, sram = self.port(processor), self.sram

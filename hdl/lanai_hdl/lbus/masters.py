@@ -1,4 +1,4 @@
-"""Who uses the LBUS: the list from which the arbiter, its ports and the slot counters follow."""
+"""Masters of the LBUS: the list from which the arbiter, its ports and the slot counters follow."""
 
 from dataclasses import dataclass
 from enum import Enum

@@ -1,4 +1,4 @@
-"""What the link counts and reports."""
+"""Registers, events and counters of the link."""
 
 from ..csr.declare import Counter, EventBit, RegisterBlock
 

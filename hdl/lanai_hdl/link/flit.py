@@ -1,4 +1,4 @@
-"""What the wire carries."""
+"""Flits, which the wire carries."""
 
 from amaranth.lib import data, enum, wiring
 from amaranth.lib.wiring import In, Out

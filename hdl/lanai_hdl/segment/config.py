@@ -1,4 +1,4 @@
-"""What a segment is built as."""
+"""The parameters of a segment."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Who gets a wire on which NICs collide, as on Ethernet (CSMA/CD)."""
+"""The contention for a wire on which NICs collide, as on Ethernet (CSMA/CD)."""
 
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring

@@ -13,7 +13,7 @@ BANK = 1 << 14  # words of 32 block RAMs of an ECP5, a bit wide each: their outp
 
 
 class BlockRamSram(NicBlock):
-    """As `MemorySram`, but only a read's address has to reach the block RAMs within its slot.
+    """A `MemorySram` in which only a read's address has to reach the block RAMs within its slot.
 
     A write is performed one slot later, from registers, through a port of its own. A read in that slot
     finds its word half written, so the bytes written replace what it finds.

@@ -1,4 +1,4 @@
-"""Whether a descriptor stays inside the SRAM."""
+"""The check that a descriptor stays inside the SRAM."""
 
 
 def leaves_sram(config, start, length):

@@ -1,4 +1,4 @@
-"""Who gets an output: round robin among the inputs, held until the holder lets go."""
+"""The arbiter of an output: round robin among the inputs, held until the holder lets go."""
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring

@@ -72,7 +72,7 @@ class Crossbar(wiring.Component):
         return m
 
     def _paths(self, n, block, arbiters):
-        """Whether an input has all outputs that it needs, and whether they take a flit."""
+        """Return two bits: an input has all outputs that it needs, and they take a flit."""
         if self._multicast:
             has = Cat(arbiter.grant[n] & arbiter.request[n] for arbiter in arbiters)
             takes = Cat(arbiter.grant[n] & o.ready for arbiter, o in zip(arbiters, self.o, strict=True))

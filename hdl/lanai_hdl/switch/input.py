@@ -123,7 +123,7 @@ class SwitchInput(wiring.Component):
         return m
 
     def _names_one(self, route):
-        """Whether the first byte of a route is good and names one output."""
+        """Is the first byte of a route good, and does it name one output?"""
         one = route[7] & (route[:4] < self._ports)
         return one & (route != MULTICAST) if self._multicast else one
 
@@ -143,13 +143,14 @@ class SwitchInput(wiring.Component):
                 m.next = "head"
 
     def _route_behind(self, route):
-        """Of a packet to several outputs nothing is left: they lead to NICs."""
+        """Return the route behind this switch. Of a packet to several outputs nothing is left: they lead to
+        NICs."""
         behind = self._next_route(route)
         return Mux(self.copied, 0, behind) if self._multicast else behind
 
     def _next_route(self, route):
-        """What the next switch or NIC finds: a count taken off the first byte, or, when none is
-        left, the byte stripped."""
+        """Return the route that the next switch or NIC finds: one count less in the first byte or, when
+        none is left, without that byte."""
         count = route[28:31]
         return Mux(count.any(), Cat(route[:28], (count - 1)[:3], route[31]), Cat(Const(0, 8), route[:24]))
 

@@ -1,4 +1,4 @@
-"""What the serial line carries: one frame an access, the same nine bytes in both directions."""
+"""Frames of the serial line: one an access, the same nine bytes in both directions."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ FRAME_BYTES = 9
 
 
 class FrameKind(enum.Enum, shape=4):
-    """What a frame carries. The first four kinds come from the host, the others from the NIC."""
+    """The kind of a frame. The first four kinds come from the host, the others from the NIC."""
 
     PIO_READ = 1  # addr; answered by PIO_DATA
     PIO_WRITE = 2  # addr, data, be; posted
