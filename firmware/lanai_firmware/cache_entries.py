@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+import platformdirs
+
 from .errors import UserError
 
 DIGEST = "sha256"
@@ -17,13 +19,10 @@ MARK_SECONDS = 3600.0  # how exactly the last use of an entry is known
 
 
 def directory() -> Path:
-    """Where artefacts live: $LANAI_CACHE, else $XDG_CACHE_HOME/openlanai, else ~/.cache/openlanai.
-    Made on first use."""
+    """Where artefacts live: $LANAI_CACHE, else `openlanai` in this system's directory for caches
+    ($XDG_CACHE_HOME, else ~/.cache on Linux). Made on first use."""
     chosen = os.environ.get("LANAI_CACHE")
-    if not chosen:
-        home = os.environ.get("XDG_CACHE_HOME")
-        chosen = str((Path(home) if home else Path.home() / ".cache") / "openlanai")
-    path = Path(chosen)
+    path = Path(chosen) if chosen else platformdirs.user_cache_path("openlanai", appauthor=False)
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:

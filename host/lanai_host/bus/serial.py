@@ -7,9 +7,7 @@ call of the bus."""
 
 import ctypes
 import os
-import termios
 import time
-import tty
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,6 +22,7 @@ from .base import PAGE_SIZE, Bus, BusError, HostBuffer, Pinned, Watched, changed
 
 FIRST_PAGE = 0x0010_0000  # bus address of the first page handed out; below it nothing answers
 PIECE = 4
+QUIET = 0.1  # seconds of silence after which nothing of before is on the line
 
 
 class SerialLine(ABC):
@@ -40,39 +39,33 @@ class SerialLine(ABC):
 
 
 class SerialPort(SerialLine):
-    """A serial device of this machine, 8N1, blocking. `silence` seconds without an awaited byte are
-    an error. What the board sent to a program before this one is thrown away."""
+    """A serial device of this machine, 8N1, blocking, or a URL of pyserial, such as
+    rfc2217://host:port. `silence` seconds without an awaited byte are an error. What the board sent to a
+    program before this one is thrown away."""
 
     def __init__(self, path: str | Path, baud: int, silence: float = 5.0) -> None:
-        speed = getattr(termios, f"B{baud}", None)
-        if speed is None:
-            raise UserError(f"baud rate {baud} is not one of this system's; boards here use 1000000 or 115200")
         try:
-            self.fd = os.open(path, os.O_RDWR | os.O_NOCTTY)
+            import serial
+        except ModuleNotFoundError:
+            raise UserError("a board's serial port needs pyserial: pip install 'openlanai[board]'") from None
+        try:
+            self._port = serial.serial_for_url(str(path), baudrate=baud, timeout=QUIET, exclusive=True)
+        except ValueError as error:
+            raise UserError(f"serial port {str(path)!r}, baud rate {baud}: {error}") from error
         except OSError as error:
-            raise UserError(
-                f"cannot open serial port {str(path)!r}: {error.strerror}; name the board's port"
-            ) from error
-        tty.setraw(self.fd)
-        attributes = termios.tcgetattr(self.fd)
-        attributes[4] = attributes[5] = speed
-        attributes[6][termios.VMIN] = 0
-        attributes[6][termios.VTIME] = 1
-        termios.tcsetattr(self.fd, termios.TCSANOW, attributes)
-        while os.read(self.fd, 4096):
-            pass  # until the line is silent for a tenth of a second
-        attributes[6][termios.VTIME] = round(10 * silence)
-        termios.tcsetattr(self.fd, termios.TCSANOW, attributes)
-        self.silence = silence
+            reason = os.strerror(error.errno) if error.errno else str(error)
+            raise UserError(f"cannot open serial port {str(path)!r}: {reason}; name the board's port") from error
+        while self._port.read(4096):
+            pass
+        self._port.timeout = self.silence = silence
 
     async def write(self, data: bytes) -> None:
-        while data:
-            data = data[os.write(self.fd, data) :]
+        self._port.write(data)
 
     async def read(self, size: int) -> bytes:
         got = b""
         while len(got) < size:
-            more = os.read(self.fd, size - len(got))
+            more = self._port.read(max(1, min(size - len(got), self._port.in_waiting)))
             if not more:
                 raise BusError(
                     f"the board said nothing for {self.silence} s; is it running a NIC bitstream at this baud rate?"
@@ -81,7 +74,7 @@ class SerialPort(SerialLine):
         return got
 
     def close(self) -> None:
-        os.close(self.fd)
+        self._port.close()
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,14 @@ pinned memory."""
 
 import ctypes
 import os
+import sys
 import tty
 
 import pytest
 
 from lanai_hdl.machine import host_offset
 from lanai_hdl.uart.frame import FRAME_BYTES, Frame, FrameKind
-from lanai_host.bus.base import run_now
+from lanai_host.bus.base import BusError, run_now
 from lanai_host.bus.serial import SerialBus, SerialLine, SerialPort
 from lanai_host.errors import UserError
 from lanai_host.stacks.loader import reset
@@ -141,5 +142,20 @@ def test_port_that_is_not_there_is_named(tmp_path):
 
 
 def test_impossible_baud_rate_is_quoted(tmp_path):
-    with pytest.raises(UserError, match="baud rate 12345"):
-        SerialPort(tmp_path, 12345)
+    with pytest.raises(UserError, match="baud rate -5"):
+        SerialPort(tmp_path, -5)
+
+
+def test_a_port_may_be_a_url():
+    line = SerialPort("loop://", 115200, silence=0.1)
+    run_now(line.write(b"there and back"))
+    assert run_now(line.read(14)) == b"there and back"
+    with pytest.raises(BusError, match="said nothing for"):
+        run_now(line.read(1))
+    line.close()
+
+
+def test_without_pyserial_it_is_said_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "serial", None)
+    with pytest.raises(UserError, match=r"pip install 'openlanai\[board\]'"):
+        SerialPort(tmp_path, 115200)
