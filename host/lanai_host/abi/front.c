@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,8 @@ static void lanai_boot(void) {
     int *dead = (int *)&lanai_state;
     int started, failed;
     int (*initialized)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "Py_IsInitialized");
+    struct sigaction interrupt; /* Python's own handler comes with its module signal, whatever it is told at its start */
+    sigaction(SIGINT, 0, &interrupt);
     started = !initialized || !initialized();
     if (started) lanai_start_python();
     int gil = ((int (*)(void))lanai_python("PyGILState_Ensure"))();
@@ -60,6 +63,7 @@ static void lanai_boot(void) {
              (void *)MPI_WEIGHTS_EMPTY);
     failed = ((int (*)(const char *))lanai_python("PyRun_SimpleString"))(text);
     ((void (*)(int))lanai_python("PyGILState_Release"))(gil);
+    if (started) sigaction(SIGINT, &interrupt, 0);
     if (failed)
         lanai_fail("the MPI library could not start in Python",
                    ((const char *(*)(void))lanai_python("Py_GetVersion"))(),
@@ -75,4 +79,15 @@ __attribute__((visibility("default"))) uintptr_t lanai_call_site(void) { return 
 static int lanai_enter(void) {
     if (lanai_state == COLD) pthread_once(&lanai_once, lanai_boot);
     return lanai_state == READY;
+}
+
+/* The launcher has started this process to fork the ranks of its program from it (lanai_host.simulator.compiled): it
+   does not come out of here, but the ranks do, and go on to main. */
+__attribute__((constructor)) static void lanai_serve(void) {
+    if (!getenv("LANAI_PROGRAM_FD") || !lanai_enter()) return;
+    int gil = ((int (*)(void))lanai_python("PyGILState_Ensure"))();
+    const char *serve = "from lanai_host.simulator.compiled import serve; serve(); del serve";
+    int failed = ((int (*)(const char *))lanai_python("PyRun_SimpleString"))(serve);
+    ((void (*)(int))lanai_python("PyGILState_Release"))(gil);
+    if (failed) _Exit(2);
 }

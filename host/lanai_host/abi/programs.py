@@ -3,9 +3,12 @@ find ours."""
 
 import importlib.util
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from ..errors import UserError
+from ..simulator.protocol import ENV_DEVICE
+from ..stacks import stack
 from .bindings import other_names
 from .dynamic import dynamic_names
 from .flavor import INTERFACE, MPICH, STANDARD, Flavor
@@ -51,6 +54,17 @@ def _check_rpath(path: Path, text: str, libraries: list[str]) -> None:
 def needed(path: Path) -> list[str]:
     """The shared libraries that an ELF file names; none for other files."""
     return dynamic_names(path).get("DT_NEEDED", [])
+
+
+def may_serve(program: Path, environment: Mapping[str, str]) -> bool:
+    """Return whether ranks of a compiled program can be forked from one of its processes: it names our
+    library, will load ours, and no Python of its own. Its buffers then lie elsewhere than in a process that
+    was executed, so NICs, whose time depends on that, must not see them."""
+    names = needed(program)
+    first = environment.get("LD_LIBRARY_PATH", "").partition(os.pathsep)[0]
+    ours = any(name in names and Path(first, name).exists() for name in (MPICH.soname, STANDARD.soname))
+    python = any(name.startswith("libpython") for name in names)
+    return ours and Path(first, INTERFACE).exists() and not python and not stack(environment[ENV_DEVICE]).nics
 
 
 def flavor_of(program: Path) -> Flavor:

@@ -19,7 +19,7 @@ import select
 import signal
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -46,7 +46,7 @@ class Forked:
     files: Sequence[int]
 
 
-def may_fork(arguments: Sequence[str], environment: dict[str, str]) -> bool:
+def may_fork(arguments: Sequence[str], environment: Mapping[str, str]) -> bool:
     """Whether a rank of this interpreter with these arguments can be forked: no options that change
     how Python starts, and no variables that concern its start or that it would read once, at an
     import that is already done."""
@@ -78,12 +78,12 @@ def serve() -> Callable[[], None]:
     control.set_inheritable(False)
     warm_up(os.environ[ENV_DEVICE])
     control.send(b"ready")
-    return fork_ranks(control)
+    return python_program(fork_ranks(control))
 
 
-def fork_ranks(control: socket.socket) -> Callable[[], None]:
+def fork_ranks(control: socket.socket) -> Forked:
     """Fork the ranks that the launcher asks for, and stay until all have ended. Returns in a rank, with
-    what runs its program."""
+    what the launcher says of it."""
     count = int(control.recv(16))
     ranks = [_receive(control) for _ in range(count)]
     gc.collect()
@@ -99,7 +99,8 @@ def fork_ranks(control: socket.socket) -> Callable[[], None]:
                 _close(other.files)
             for handle in handles:
                 os.close(handle)
-            return _become(rank, begun)
+            _become(rank, begun)
+            return rank
         os.close(begun)
         os.read(began, 1)  # it leads a session of its own
         os.close(began)
@@ -145,7 +146,7 @@ def _await(control: socket.socket, handles: dict[int, int]) -> NoReturn:
     os._exit(0)
 
 
-def _become(rank: Forked, begun: int) -> Callable[[], None]:
+def _become(rank: Forked, begun: int) -> None:
     """This process is the rank from now on."""
     os.setsid()
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -156,10 +157,14 @@ def _become(rank: Forked, begun: int) -> Callable[[], None]:
         os.close(file)
     os.set_inheritable(rank.files[0], True)
     os.environ.update(rank.environment)
-    if hides(_first_path(rank.arguments), sys.modules):
-        os.execv(sys.executable, [sys.executable, *rank.arguments])
     if (random := sys.modules.get("numpy.random")) is not None:
         random.seed()  # from the system, as in a process of its own
+
+
+def python_program(rank: Forked) -> Callable[[], None]:
+    """What runs the program of a rank in Python."""
+    if hides(_first_path(rank.arguments), sys.modules):
+        os.execv(sys.executable, [sys.executable, *rank.arguments])
     return lambda: _run(list(rank.arguments))
 
 

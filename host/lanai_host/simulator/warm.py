@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from importlib.abc import MetaPathFinder
 from types import ModuleType
 
-from .forking import MESSAGE, PR_SET_PDEATHSIG, fork_ranks, warm_up
+from .forking import MESSAGE, PR_SET_PDEATHSIG, fork_ranks, python_program, warm_up
 from .protocol import ENV_DEVICE
 
 BOOT = "import sys; del sys.path[0]; from lanai_host.simulator.warm import serve; serve()()"
@@ -46,7 +46,7 @@ def serve() -> Callable[[], None]:
             runs.close()
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             _settle(json.loads(message))
-            return fork_ranks(socket.socket(fileno=files[0]))
+            return python_program(fork_ranks(socket.socket(fileno=files[0])))
         os.close(files[0])
         runs.send(str(last).encode())
 

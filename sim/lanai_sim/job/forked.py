@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import IO
 
+from lanai_host.simulator.compiled import ENV_PROGRAM
 from lanai_host.simulator.forking import BOOT, ENV_CONTROL, MESSAGE
 
 Start = Callable[[Sequence[str], Mapping[str, str], int], subprocess.Popen[bytes]]
@@ -91,12 +92,14 @@ class ForkServer:
         self._end()
 
 
-def executed(environment: Mapping[str, str], start: Start) -> ForkServer:
-    """A server in a Python of its own, for one run. `start` starts a process as ranks are started, and
-    passes it a descriptor."""
+def executed(environment: Mapping[str, str], start: Start, program: Sequence[str] = ()) -> ForkServer:
+    """A server for one run, in a process of its own: of Python, or of a compiled program, whose command line
+    is given. `start` starts a process as ranks are started, and passes it a descriptor."""
     control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    command = program or (sys.executable, "-c", BOOT)
     with theirs:
-        popen = start([sys.executable, "-c", BOOT], {**environment, ENV_CONTROL: str(theirs.fileno())}, theirs.fileno())
+        variables = {**environment, ENV_PROGRAM if program else ENV_CONTROL: str(theirs.fileno())}
+        popen = start(command, variables, theirs.fileno())
     return ForkServer(control, lambda: reap(popen), _is_ready(control, popen))
 
 

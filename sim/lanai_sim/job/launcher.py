@@ -178,7 +178,7 @@ class Run:
                 config.device,
                 {**environment, **program.environment},
                 self.output,
-                fork=config.fork and not program.directory,
+                fork=config.fork,
                 directory=program.directory or None,
                 rank_variables=config.rank_variables,
                 servers=self.servers,

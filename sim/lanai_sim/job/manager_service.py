@@ -97,7 +97,7 @@ class ProcessManager:
             config.device,
             self.variables,
             self._output,
-            fork=config.fork and not command.directory,
+            fork=config.fork,
             directory=command.directory or None,
         )
 

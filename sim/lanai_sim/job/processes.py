@@ -10,15 +10,15 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import IO, Any, Protocol
 
 from lanai_firmware.cache import file, key_of
-from lanai_host.abi.programs import check_program
+from lanai_host.abi.programs import check_program, may_serve
 from lanai_host.abi.programs import environment as libmpi
 from lanai_host.compilers import Language, find
 from lanai_host.errors import UserError
@@ -146,8 +146,8 @@ def start(
     directory if one is given. If one cannot be started, those that were are ended. `rank_variables`:
     more environment variables that hold the rank.
 
-    Ranks of this Python are forked from one process where they behave as if executed, unless `fork`
-    is false. `servers` gives that process, if there are several runs.
+    Ranks of this Python, and of compiled programs where there are no NICs, are forked from one process where
+    they behave as if executed, unless `fork` is false. `servers` gives that of Python, if there are several runs.
     """
     program = resolve_program(command[0])
     check_program(Path(program))
@@ -161,15 +161,16 @@ def start(
     }
     bytecode.keep(device, variables)
     named = (ENV_RANK, *rank_variables)
-    if fork and program == sys.executable and _has_room(len(ranks)) and may_fork(command[1:], variables):
-        forked = _fork(command[1:], ranks, variables, output, named, servers)
-        if forked is not None:
-            return forked
+    words = [program, *command[1:]]
+    serve = _server_of(words, variables, directory, servers) if fork and _has_room(len(ranks)) else None
+    forked = None if serve is None else _fork(serve, words, ranks, output, named)
+    if forked is not None:
+        return forked
     processes: list[Process] = []
     try:
         for rank in ranks:
             own = {**variables, **dict.fromkeys(named, str(rank))}
-            processes.append(_start_one([program, *command[1:]], rank, own, output, directory))
+            processes.append(_start_one(words, rank, own, output, directory))
     except BaseException:
         end(processes)
         raise
@@ -205,33 +206,42 @@ def _reads(rank: int) -> bool:
     return rank == 0 and sys.stdin is not None and not sys.stdin.isatty()
 
 
+def _server_of(
+    command: Sequence[str], variables: Mapping[str, str], directory: str | None, servers: WarmServers | None
+) -> Callable[[], ForkServer] | None:
+    """What starts the process that forks ranks of this program; None if each must be executed."""
+
+    def start(words: Sequence[str], env: Mapping[str, str], sock: int) -> subprocess.Popen[bytes]:
+        return _spawn(words, env, subprocess.DEVNULL, sock, directory)
+
+    if command[0] == sys.executable:
+        if directory or not may_fork(command[1:], variables):
+            return None
+        return partial(executed if servers is None else servers.server, variables, start)
+    if may_serve(Path(command[0]), variables):
+        return partial(executed, variables, start, command)
+    return None
+
+
 def _fork(
-    arguments: Sequence[str],
-    ranks: Sequence[int],
-    variables: Mapping[str, str],
-    output: Output,
-    named: Sequence[str],
-    servers: WarmServers | None,
+    serve: Callable[[], ForkServer], command: Sequence[str], ranks: Sequence[int], output: Output, named: Sequence[str]
 ) -> list[Process] | None:
     """The ranks, forked; None if the process that is to fork them does not come up, so that each
     must be executed."""
-    serve = executed if servers is None else servers.server
-    server = serve(variables, lambda command, env, sock: _spawn(command, env, subprocess.DEVNULL, sock))
+    server = serve()
     with contextlib.ExitStack() as opened:  # what is ours, until all have begun
         opened.callback(server.close)
         if not server.ready:
             return None
         server.begin(len(ranks))
-        ends = [_ask(server, arguments, rank, opened, named) for rank in ranks]
+        ends = [_ask(server, command[1:], rank, opened, named) for rank in ranks]
         pids = [server.pid() for _ in ranks]
         opened.pop_all()
     processes = []
     for rank, pid, (sock, stdout, stderr) in zip(ranks, pids, ends, strict=True):
         output.add(stdout, rank, "stdout")
         output.add(stderr, rank, "stderr")
-        processes.append(
-            Process(rank, _name_of([sys.executable, *arguments]), ForkedProcess(server, pid), sock, server)
-        )
+        processes.append(Process(rank, _name_of(command), ForkedProcess(server, pid), sock, server))
     return processes
 
 

@@ -143,7 +143,7 @@ def _add_evaluation(add: Add) -> None:
     add(
         "--no-fork",
         **ON,
-        help="start a Python interpreter for each rank, not one that forks into all; results may differ",
+        help="execute each rank, instead of forking all from one process; results may differ",
     )
     add("--no-snapshot", **ON, help="boot the NICs though an earlier run has kept them booted; results are the same")
 
