@@ -31,11 +31,12 @@ def build_parser(wanted: str = "") -> Parser:
     parser = Parser(prog="lanai", description="An open, programmable MPI network interface, from gates to MPI.")
     parser.add_argument("--version", action=PrintVersion, nargs=0, help="show program's version number and exit")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for module in plugins(commands, wanted) if wanted != "--version" else ():
-        first = getattr(module, "FIRST", ())
-        sub = subparsers.add_parser(module.NAME, help=module.HELP, description=module.__doc__, first=first)
-        module.add_arguments(sub)
-        sub.set_defaults(run=module.run)
+    for module in plugins(commands, commands.IN.get(wanted, wanted)) if wanted != "--version" else ():
+        for name, text in {module.NAME: module.HELP, **getattr(module, "OTHERS", {})}.items():
+            first = getattr(module, "FIRST", ())
+            sub = subparsers.add_parser(name, help=text, description=module.__doc__, first=first)
+            module.add_arguments(sub)
+            sub.set_defaults(run=module.run)
     return parser
 
 

@@ -27,6 +27,8 @@ def test_each_command_is_found_by_its_modules_name():
     for module in cli.plugins(commands):
         assert module.__name__ == f"{commands.__name__}.{module.NAME}"
         assert list(cli.plugins(commands, module.NAME)) == [module]
+        others = getattr(module, "OTHERS", {})
+        assert [name for name, own in commands.IN.items() if own == module.NAME] == list(others)
 
 
 def test_a_run_does_not_load_what_other_commands_need():
@@ -248,5 +250,5 @@ def test_the_package_is_the_command():
     done = subprocess.run([sys.executable, "-m", "lanai_sim", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout == f"openlanai {version('openlanai')}\n"
     for path in [*Path(cli.__file__).parent.rglob("*.py"), *Path(__file__).parents[1].rglob("*.py")]:
-        if path != Path(__file__) and path.name != "test_mpi_wrapper.py":
+        if path != Path(__file__) and path.name != "test_mpicc.py":
             assert '"import sys; from lanai_sim.cli import main' not in path.read_text(), path

@@ -21,7 +21,7 @@ from lanai_host.config import HostConfig, free
 
 from ..kernel.cluster import Cluster, MakeEngine, rtl_engine
 from ..machine.fabric import Fabric
-from ..machine.fabrics.switch import star
+from ..machine.fabrics.switches import star
 from ..machine.faults import parse, plan
 
 MEETING = 1_000_000  # picoseconds between looks at who else has come

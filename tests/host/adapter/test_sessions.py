@@ -9,7 +9,7 @@ from lanai_hdl.remote.config import Remote
 from lanai_hdl.remote.packets import Atomic, Status
 from lanai_host.adapter import RemoteError, RemoteMemory, boot, reopen
 from lanai_host.stacks.loader import reset
-from lanai_sim.machine.fabrics.switch import star
+from lanai_sim.machine.fabrics.switches import star
 from lanai_sim.studies.remote_hosts import idle, play
 
 REMOTE = Remote()

@@ -28,7 +28,7 @@ from lanai_sim.job.rank_service import Service
 from lanai_sim.job.ranks import Ranks
 from lanai_sim.kernel.cluster import Cluster, ClusterBus, rtl_engine
 from lanai_sim.kernel.kernel import Kernel
-from lanai_sim.machine.fabrics.pair import pair
+from lanai_sim.machine.fabrics.switches import pair
 
 from .contract import NIC, BusContract
 

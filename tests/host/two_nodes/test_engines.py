@@ -12,7 +12,7 @@ from lanai_hdl.switch_config import SwitchConfig
 from lanai_hdl.systems.switched_nics import SwitchedNics
 from lanai_sim.engines.pysim import PysimEngine
 from lanai_sim.kernel.cluster import Cluster, rtl_engine
-from lanai_sim.machine.fabrics.switch import star
+from lanai_sim.machine.fabrics.switches import star
 
 from .body import CONFIG, EAGER, LONG, QUICK, Meeting, node, text
 

@@ -9,7 +9,7 @@ from lanai_hdl.config import lanai41
 from lanai_hdl.machine import SRAM_HOST, Control, host_offset
 from lanai_sim.engines.base import Event
 from lanai_sim.kernel.cluster import Cluster
-from lanai_sim.machine.fabrics.pair import pair
+from lanai_sim.machine.fabrics.switches import pair
 
 NIC = lanai41()
 PAIR = pair()

@@ -15,8 +15,7 @@ from lanai_sim.engines.pysim import PysimEngine
 from lanai_sim.engines.rtl import RtlEngine
 from lanai_sim.kernel.cluster import Cluster
 from lanai_sim.kernel.kernel import Deadlock, TimeLimit
-from lanai_sim.machine.fabrics.switch import star
-from lanai_sim.machine.fabrics.switches import tree
+from lanai_sim.machine.fabrics.switches import star, tree
 from lanai_sim.studies.benches.message import Meter, TimedEngine
 from lanai_sim.trace.engine import TracingEngine
 from lanai_sim.trace.writer import Writer

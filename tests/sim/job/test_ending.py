@@ -22,7 +22,7 @@ from lanai_sim.job.result import Exit
 from lanai_sim.job.start import start
 from lanai_sim.kernel.cluster import Cluster
 from lanai_sim.kernel.kernel import Interrupted, Kernel, WallLimit
-from lanai_sim.machine.fabrics.pair import pair
+from lanai_sim.machine.fabrics.switches import pair
 
 NIC = lanai41()
 PAIR = pair()

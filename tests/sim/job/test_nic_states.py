@@ -12,7 +12,7 @@ from lanai_sim.engines.base import Access
 from lanai_sim.job.nic_states import describe, read
 from lanai_sim.kernel.cluster import Cluster
 from lanai_sim.kernel.kernel import Deadlock
-from lanai_sim.machine.fabrics.pair import pair
+from lanai_sim.machine.fabrics.switches import pair
 
 NIC = lanai41()
 

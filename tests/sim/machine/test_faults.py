@@ -17,8 +17,7 @@ from lanai_sim.engines.declared import header
 from lanai_sim.engines.rtl import RtlEngine
 from lanai_sim.kernel.cluster import Cluster
 from lanai_sim.machine import faults
-from lanai_sim.machine.fabrics.pair import pair
-from lanai_sim.machine.fabrics.switch import star
+from lanai_sim.machine.fabrics.switches import pair, star
 
 NIC = lanai41()
 PAIR = pair()

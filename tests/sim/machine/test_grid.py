@@ -8,7 +8,7 @@ import pytest
 from lanai_host.errors import UserError
 from lanai_sim.machine import fabrics
 from lanai_sim.machine.fabric import Fabric
-from lanai_sim.machine.grid import ring_hops
+from lanai_sim.machine.fabrics.grids import ring_hops
 
 from .walking import walk
 

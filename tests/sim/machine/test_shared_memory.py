@@ -6,7 +6,7 @@ import pytest
 from lanai_hdl.config import lanai41
 from lanai_host.bus.base import PAGE_SIZE, BusError, Watched
 from lanai_sim.kernel.cluster import Cluster
-from lanai_sim.machine.fabrics.pair import pair
+from lanai_sim.machine.fabrics.switches import pair
 
 
 def test_a_store_wakes_only_what_waits_for_the_word():

@@ -8,7 +8,7 @@ from lanai_hdl.machine import host_offset
 from lanai_sim.engines.rtl import RtlEngine
 from lanai_sim.kernel.cluster import Cluster
 from lanai_sim.machine import fabrics
-from lanai_sim.machine.fabrics.switch import star
+from lanai_sim.machine.fabrics.switches import star
 
 from .test_faults import NIC, SENT, start
 

@@ -1,8 +1,8 @@
-"""The fabrics that `--fabric` offers, one module each.
+"""The fabrics that `--fabric` offers.
 
-A module `my_fabric` here, or in `fabrics/` of a directory on LANAI_PATH, that holds `KIND`, a
-`FabricKind` object, is the fabric `my-fabric` or `my-fabric:ARGUMENT`. Nothing else needs to be
-registered. A name that ends in .toml is a file of cables.
+Those of this package are the `KINDS` of its modules. A module `my_fabric` in `fabrics/` of a directory
+on LANAI_PATH that holds `KIND`, a `FabricKind` object, is the fabric `my-fabric` or
+`my-fabric:ARGUMENT`. Nothing else needs to be registered. A name that ends in .toml is a file of cables.
 """
 
 from functools import cache
@@ -11,20 +11,29 @@ from lanai_host import plugins
 from lanai_host.errors import UserError, did_you_mean
 
 from ..fabric import Fabric
+from . import grids, ring, switches, wires
 from .base import FabricKind
 from .cables import SUFFIX, Ends, from_cables, from_file
+
+OWN_MODULES = ("base", "cables", "grids", "wires")
+OWN: dict[str, FabricKind] = {**grids.KINDS, **ring.KINDS, **switches.KINDS, **wires.KINDS}
 
 
 @cache
 def names() -> tuple[str, ...]:
     """The fabrics that exist, by name."""
-    plugins.extend(__path__, "fabrics")
-    return tuple(name for name in plugins.names(__path__, packages_only=False) if name not in ("base", "cables"))
+    folders: list[str] = []
+    plugins.extend(folders, "fabrics")
+    __path__.extend(folders)
+    found = plugins.names(folders, packages_only=False)
+    for name in {*OWN, *OWN_MODULES}.intersection(found):
+        raise UserError(f"{name!r} is found twice; rename the folder on {plugins.ENV_PATH}")
+    return tuple(sorted([*OWN, *found]))
 
 
 def kind(name: str) -> FabricKind:
     """The fabric of that name, which must be one of `names`."""
-    found: FabricKind = plugins.load(__name__, name).KIND
+    found: FabricKind = OWN.get(name) or plugins.load(__name__, name).KIND
     return found
 
 

@@ -9,8 +9,8 @@ from lanai_hdl.errors import UserError
 
 from ...engines.base import Cable
 from ..fabric import Fabric
-from ..grid import MOST_NODES
 from ..route_word import MOST_PORTS
+from .grids import MOST_NODES
 
 SUFFIX = ".toml"
 END = re.compile(r"(nic|switch)([0-9]{1,9})(?:\.([0-9]{1,9}))?")

@@ -52,4 +52,4 @@ class Ring(FabricKind):
         return ringlet(nics)
 
 
-KIND = Ring()
+KINDS = {"ring": Ring()}

@@ -14,7 +14,7 @@ from lanai_host.stacks.mpi_np.health import examine
 from lanai_host.stacks.mpi_np.stack import STACK
 from lanai_host.wait import Wait
 from lanai_sim.kernel.cluster import Cluster
-from lanai_sim.machine.fabrics.switch import star
+from lanai_sim.machine.fabrics.switches import star
 
 from .np_calls import STANDARD, Buffer
 

@@ -17,7 +17,7 @@ from lanai_host.stacks.t3d.options import T3dOptions
 from lanai_host.stacks.t3d.puts import Put, Puts, Question, Remote
 from lanai_host.stacks.t3d.stack import config_words
 from lanai_sim.kernel.cluster import Cluster
-from lanai_sim.machine.fabrics.switch import star
+from lanai_sim.machine.fabrics.switches import star
 
 LAYOUT = HeapLayout(2, T3dOptions())
 PLACE = LAYOUT.slot(0)

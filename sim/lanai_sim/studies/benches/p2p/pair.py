@@ -23,7 +23,7 @@ from lanai_host.wait import Wait
 from ....engines.base import Engine, Layout
 from ....kernel.cluster import Cluster, ClusterBus
 from ....machine.fabric import Fabric
-from ....machine.fabrics.switch import star
+from ....machine.fabrics.switches import star
 
 PAUSE = 200_000_000  # picoseconds between measurements, so that none meets the tail of another
 MEETING = 1_000_000  # picoseconds between looks at who else has come

@@ -17,7 +17,7 @@ FRAME = Frame(
         "`pentium2_266`. Time is simulated.\n\n"
         "Six prices of that host are fitted on rows of tables 2.1 and 2.2 and four on rows of table 4.1, the least "
         "frame of the hub on a row of table 2.2 (`host/lanai_host/config.py` and "
-        "`sim/lanai_sim/machine/fabrics/hub.py` name the rows). The rest is simulated.\n\n"
+        "`sim/lanai_sim/machine/fabrics/wires.py` name the rows). The rest is simulated.\n\n"
         "On `csma` NICs collide, on `hub` they take turns; nothing else differs. The half-duplex cells of table 4.2 "
         "come out near on `csma`; on `hub` they are too fast. The half-duplex rows of table 2.2 come out near on "
         "`hub`, on which one constant is fitted to them. On `csma` they are too slow, that of 64 bytes by half "

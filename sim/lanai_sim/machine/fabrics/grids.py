@@ -8,8 +8,9 @@ from math import prod
 
 from lanai_hdl.errors import UserError
 
-from ..engines.base import Cable
-from .fabric import Fabric
+from ...engines.base import Cable
+from ..fabric import Fabric
+from .base import FabricKind
 
 MOST_NODES = 512
 MOST_DIMENSIONS = 3
@@ -98,3 +99,25 @@ def _node(dimensions: tuple[int, ...], place: tuple[int, ...]) -> int:
     for size, here in zip(reversed(dimensions), reversed(place), strict=True):
         node = node * size + here
     return node
+
+
+class Mesh(FabricKind):
+    usage = "mesh:XxYxZ"
+    help = "a switch a node, each joined to its neighbours in up to 3 dimensions"
+
+    def make(self, argument: str, nics: int) -> Fabric:
+        return grid("mesh", argument, nics, wraps=False)
+
+
+class Torus(FabricKind):
+    usage = "torus:XxYxZ"
+    help = "a switch a node, each joined to its neighbours in up to 3 dimensions, the last to the first"
+
+    def make(self, argument: str, nics: int) -> Fabric:
+        return grid("torus", argument, nics, wraps=True)
+
+
+KINDS = {
+    "mesh": Mesh(),
+    "torus": Torus(),
+}

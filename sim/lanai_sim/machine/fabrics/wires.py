@@ -1,11 +1,11 @@
-"""The fabric `segment`: one broadcast wire, as an Ethernet of 1996."""
+"""Wires that NICs share, and cables, with the frames of Ethernet."""
 
 from dataclasses import dataclass
 from typing import ClassVar
 
 from lanai_hdl.config import NicConfig
 from lanai_hdl.errors import UserError
-from lanai_hdl.hub.config import FrameTimes
+from lanai_hdl.hub.config import FrameTimes, SwitchingHubConfig
 from lanai_hdl.link.route import MOST_PORTS
 from lanai_hdl.segment.config import Backoff, SegmentConfig
 
@@ -100,4 +100,70 @@ class Segment(FabricKind):
         return segment("segment", nics)
 
 
-KIND = Segment()
+# What MBCF's frames have that our packets have not: preamble (8), Ethernet header (14), the rest of
+# MBCF's own header (8), the gap between frames (12). With our packet's 24 bytes beside the data that
+# makes 66, as the full-duplex rows of mbcf.t2_2 say. `least` stands for the least frame of Ethernet
+# (64, with preamble 72). MBCF's replies cost its half-duplex rows half a least frame a packet, and
+# ours come one a packet, so it is fitted: on mbcf.t2_2.writeh.64.
+MBCF = FrameBytes(lead=8 + 14 + 8, least=46, gap=12)
+
+
+class Hub(FabricKind):
+    usage = "hub"
+    help = "a wire that carries Ethernet frames, half duplex: one NIC sends at a time"
+
+    def make(self, argument: str, nics: int) -> Fabric:
+        return segment("hub", nics, frame=MBCF)
+
+
+class Csma(FabricKind):
+    usage = "csma"
+    help = "a hub on which NICs that want to send at the same time collide, and back off as on Ethernet (CSMA/CD)"
+
+    def make(self, argument: str, nics: int) -> Fabric:
+        return segment("csma", nics, frame=MBCF, collides=True)
+
+
+KBYTES = 1250  # a second: 10 Mbit/s
+
+
+class Ethernet(FabricKind):
+    usage = "ethernet"
+    help = "a segment of 10 Mbit/s"
+
+    def make(self, argument: str, nics: int) -> Fabric:
+        return segment("ethernet", nics, KBYTES)
+
+
+@dataclass(frozen=True)
+class FramedStar(Fabric):
+    """NIC n is at port n of the one switching hub. `frame`: what a packet takes beside its flits."""
+
+    frame: FrameBytes = MBCF
+
+    def layout(self, config: NicConfig) -> Layout:
+        frame = self.frame.times(config.slot_khz, config.link_kbytes)
+        hub = SwitchingHubConfig(self.ports, config, frame=frame)
+        return Layout(config, self.nics, self.cables, self.switches, hub)
+
+    def packet_slots(self, config: NicConfig, size: int) -> int:
+        return self.frame.slots(size, config.slot_khz, config.link_kbytes)
+
+
+class SwitchingHub(FabricKind):
+    usage = "switching-hub"
+    help = f"a switch for up to {MOST_PORTS} NICs whose cables carry Ethernet frames, full duplex"
+
+    def make(self, argument: str, nics: int) -> Fabric:
+        if not 1 <= nics <= MOST_PORTS:
+            raise UserError(f"fabric 'switching-hub' joins 1 to {MOST_PORTS} NICs, not {nics}; take switch")
+        return FramedStar("switching-hub", nics, 1, max(2, nics), tuple(Cable(n, 0, nics, n) for n in range(nics)))
+
+
+KINDS = {
+    "segment": Segment(),
+    "hub": Hub(),
+    "csma": Csma(),
+    "ethernet": Ethernet(),
+    "switching-hub": SwitchingHub(),
+}

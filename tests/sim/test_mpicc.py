@@ -15,7 +15,8 @@ from lanai_host import compilers
 from lanai_host.abi.installed import include_directory
 from lanai_host.abi.library import library_directory
 from lanai_host.errors import UserError
-from lanai_sim import cli, mpi_wrapper
+from lanai_sim import cli
+from lanai_sim.commands import mpicc as wrapper
 
 WRAPPER = [sys.executable, "-m", "lanai_sim"]
 SOURCE = "#include <mpi.h>\nint main(int c, char **v) { MPI_Init(&c, &v); MPI_Finalize(); return 0; }\n"
@@ -194,7 +195,7 @@ def test_a_configure_script_finds_it(project):
 def test_each_wrapper_is_a_command_of_its_own(monkeypatch, capsys):
     """`lanai-mpicc` and its kin, for tools that take one word."""
     scripts = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]["scripts"]
-    for name in mpi_wrapper.WRAPPERS:
+    for name in wrapper.WRAPPERS:
         assert scripts[f"lanai-{name}"] == f"lanai_sim.cli:{name}"
         assert f"lanai-{name}" in compilers.WRAPPERS
     monkeypatch.setattr(sys, "argv", ["lanai-mpicc", "-show-compile-info"])
@@ -206,4 +207,4 @@ def test_mpifort_without_a_compiler_says_what_to_install(monkeypatch):
     monkeypatch.delenv("FC", raising=False)
     monkeypatch.setattr(compilers.shutil, "which", lambda name: None)
     with pytest.raises(UserError, match="no Fortran compiler"):
-        mpi_wrapper.run("mpifort", ["a.f90"])
+        wrapper.wrap("mpifort", ["a.f90"])
