@@ -46,7 +46,8 @@ class Record:
     def words(self) -> str:
         """How the figures came to be, for the page."""
         how = "by a quick run, with fewer sizes and repetitions," if self.quick else "by a full run"
-        where = f"commit `{self.commit or 'unknown'}` on {self.date or 'an unknown day'}"
+        commit, dash, state = self.commit.partition("-")
+        where = f"commit `{commit[:12] or 'unknown'}{dash}{state}` on {self.date or 'an unknown day'}"
         return f"Measured {how} of {where}, in {self.took}."
 
 
