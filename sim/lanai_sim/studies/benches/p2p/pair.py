@@ -32,11 +32,13 @@ PAGE = 4096
 
 @dataclass(frozen=True)
 class Setting:
-    """What is measured: the hosts, the firmware's plan, the NICs."""
+    """What is measured: the hosts, the firmware's plan, the NICs. `send_first`: who begins a round trip posts
+    the receive of the answer when the send has ended, as the thesis does, and not before it (NP-B1)."""
 
     host: HostConfig = field(default_factory=pentium2_266)
     mcp: McpConfig = field(default_factory=McpConfig)
     nic: NicConfig = field(default_factory=lanai41)
+    send_first: bool = False
 
     def but(self, **changes: Any) -> Self:
         return replace(self, **changes)
@@ -110,6 +112,12 @@ class Side:
         """Wait until they are done."""
         self.device.charge(HostCost.CALL)
         await self.device.finish(operations, self.why)
+        await self.device.endpoint.meter.pay()
+
+    async def complete(self, operation: Operation) -> None:
+        """Wait until it is done, in the call that began it: a blocking send or receive."""
+        while not operation.done:
+            await self.first(operation)
         await self.device.endpoint.meter.pay()
 
     async def first(self, *operations: Operation) -> None:

@@ -1,9 +1,10 @@
 """Latency, bandwidth and host overhead by size, timed as the thesis does (NP-B1, NP-B2, NP-B3,
 NP-B4).
 
-One way is half of a round trip less what the far end computes, with the receive posted before the
-message comes and fresh data each time; the median counts. Writing the fresh data costs no simulated
-time, so there is nothing to take off the round trip.
+One way is half of a round trip less what the far end computes, with fresh data each time; the median
+counts. The far end's receive waits for the message. That of the answer is posted before the clock is read, or,
+with `Setting.send_first`, after the send, as in the thesis. Writing the fresh data costs no simulated time, so
+there is nothing to take off the round trip.
 """
 
 from collections.abc import Sequence
@@ -42,12 +43,16 @@ async def ping(side: Side, size: int, repetitions: int, offset: int = 0) -> Trip
     ways, sends = [], []
     for number in range(repetitions + 1):
         out.fill(number)
-        answer = await side.receive(back)
+        answer = None if side.stage.setting.send_first else await side.receive(back)
         await side.pause(number)
         begin = side.now
         sent = await side.send(out)
         placed = side.now
-        await side.finish(answer)
+        if answer is None:
+            await side.complete(sent)
+            await side.complete(await side.receive(back))
+        else:
+            await side.finish(answer)
         end = side.now
         await side.finish(sent)
         _check(back, number + 1, size)

@@ -31,7 +31,10 @@ def our_traffic(quick: bool) -> Figures:
 
 
 def break_down(quick: bool) -> Figures:
-    return named("ours", stages.figures(stages.cut(stages.watch(Setting()))))
+    found = {}
+    for name, setting in (("thesis", thesis()), ("ours", Setting())):
+        found |= named(name, stages.figures(stages.cut(stages.watch(setting))))
+    return found
 
 
 def slowdown(quick: bool) -> Figures:
@@ -39,7 +42,9 @@ def slowdown(quick: bool) -> Figures:
 
 
 def pio_against_dma(quick: bool) -> Figures:
-    found = ways.measure(Setting(), p2p.WAY_SIZES, 1 if quick else 3)
+    base = thesis()
+    kept = base.host.but(pinned_cache_pages=Setting().host.pinned_cache_pages)  # unless a way unpins
+    found = ways.measure(base.but(host=kept), p2p.WAY_SIZES, 1 if quick else 3)
     return named("ways", ways.figures(found))
 
 

@@ -18,7 +18,9 @@ FRAME = Frame(
         "that cost what `HostConfig` "
         "says. *Thesis's policies* means that pages are pinned and unpinned for each message, every message is "
         "acknowledged, small ones go "
-        "without credit, and used page entries are marked; *defaults* is what the project does otherwise. The "
+        "without credit, used page entries are marked, a receive asks its sender, and a round trip sends before it "
+        "posts its receive. The price of a page is fitted on figure 3.4 (`--host thesis`); no other number is fitted "
+        "on the thesis. *Defaults* is what the project does otherwise. The "
         "program does not wait "
         "for its processor's cache to be written back, which the thesis's timings include."
     ),
