@@ -11,6 +11,7 @@ from lanai_hdl.errors import LanaiError, UserError
 from lanai_host.plain import restored
 
 from ..tables import read_json
+from ..units import format_time
 from .summary import Summary
 from .wait_graph import circle_of
 from .waiting import RankState
@@ -55,7 +56,7 @@ class RankOutput:
     stderr: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """How a run ended.
 
@@ -85,6 +86,12 @@ class Result:
     exits: tuple[int | None, ...] = ()
     outputs: tuple[RankOutput, ...] = ()
     trace_file: str | None = None
+
+    def __repr__(self) -> str:
+        """The result in a line: all its members fill a screen."""
+        head = self.report.partition("\n")[0]
+        more = f", {head!r}" if head else ""
+        return f"<Result: {self.ending}, code {self.code}, {format_time(self.sim_time)}{more}>"
 
     @property
     def ok(self) -> bool:

@@ -1,8 +1,7 @@
 """The runs whose NICs' inputs are on record: point to point, neighbours, collectives, faults on the
 wire, commands of the remote-memory adapter, and NICs with other numbers that only scale time."""
 
-import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,8 @@ from lanai_hdl.remote.config import Remote
 from lanai_host.errors import UserError
 
 from ..engines.replay import SUFFIX
-from ..job.start import start
-from ..machine import faults
+from ..job.job import Job
+from ..machine.machine import Machine
 
 PING_PONG = """
 from mpi4py import MPI
@@ -66,50 +65,53 @@ HIGH = {
 class Recording:
     """One run and the NIC of it that is recorded."""
 
-    program: str
-    ranks: int
+    job: Job
     node: int
-    faults: tuple[str, ...] = ()
-    recovery: bool = False
-    device: str = "mpi-np"
-    nic: NicConfig = field(default_factory=lanai41)
 
 
+def _job(program: str, ranks: int, device: str, *faults: str, nic: NicConfig | None = None, **how: Any) -> Job:
+    return Job(("python", "-c", program), ranks, device, Machine(nic or lanai41(), faults=faults), **how)
+
+
+ADAPTER = (Remote(),)
 RECORDINGS = {
-    "pingpong": Recording(PING_PONG, 2, 0),
-    "halo": Recording(HALO, 4, 1),
-    "collectives": Recording(COLLECTIVES, 4, 2),
+    "pingpong": Recording(_job(PING_PONG, 2, "mpi-np"), 0),
+    "halo": Recording(_job(HALO, 4, "mpi-np"), 1),
+    "collectives": Recording(_job(COLLECTIVES, 4, "mpi-np"), 2),
     "faults": Recording(
-        PING_PONG, 2, 1, recovery=True,
-        faults=("drop nic0 packet=3", "corrupt nic0 packet=6", "duplicate nic1 packet=4", "drop nic1 packet=8"),
+        _job(
+            PING_PONG, 2, "mpi-np",
+            "drop nic0 packet=3", "corrupt nic0 packet=6", "duplicate nic1 packet=4", "drop nic1 packet=8",
+            options=McpConfig(recovery=1),
+        ),
+        1,
     ),
     "adapter": Recording(
-        PING_PONG, 2, 0, device="mbcf", nic=lanai41().but(blocks=(Remote(),)),
-        faults=("drop nic0 packet=5", "corrupt nic1 packet=9", "duplicate nic0 packet=12"),
+        _job(
+            PING_PONG, 2, "mbcf", "drop nic0 packet=5", "corrupt nic1 packet=9", "duplicate nic0 packet=12",
+            nic=lanai41().but(blocks=ADAPTER),
+        ),
+        0,
     ),
-    "low": Recording(PING_PONG, 2, 0, nic=lanai41().but(**LOW)),
-    "high": Recording(HALO, 4, 1, nic=lanai41().but(**HIGH)),
+    "low": Recording(_job(PING_PONG, 2, "mpi-np", nic=lanai41().but(**LOW)), 0),
+    "high": Recording(_job(HALO, 4, "mpi-np", nic=lanai41().but(**HIGH)), 1),
     "adapter_low": Recording(
-        PING_PONG, 2, 0, device="mbcf", nic=lanai41().but(**LOW | {"max_burst": 2048}, blocks=(Remote(),))
+        _job(PING_PONG, 2, "mbcf", nic=lanai41().but(**LOW | {"max_burst": 2048}, blocks=ADAPTER)), 0
     ),
-    "adapter_high": Recording(PING_PONG, 2, 1, device="mbcf", nic=lanai41().but(**HIGH, blocks=(Remote(),))),
+    "adapter_high": Recording(_job(PING_PONG, 2, "mbcf", nic=lanai41().but(**HIGH, blocks=ADAPTER)), 1),
 }  # fmt: skip
 
 
 def nic_of(path: Path) -> NicConfig:
-    """The NICs that the run of this file was played on."""
-    return RECORDINGS[path.stem].nic if path.stem in RECORDINGS else lanai41()
+    """Return the NICs that the run of this file was played on."""
+    return RECORDINGS[path.stem].job.machine.nic if path.stem in RECORDINGS else lanai41()
 
 
 def record(name: str, folder: Path) -> Path:
-    """Play a run and write the inputs of its NIC to `folder`. The file."""
+    """Play a run and write the inputs of its NIC to `folder`. Return the file."""
     what = RECORDINGS[name]
     path = folder / f"{name}{SUFFIX}"
-    options: dict[str, Any] = {"options": McpConfig(recovery=int(what.recovery))} if what.device == "mpi-np" else {}
-    result = start(
-        (sys.executable, "-c", what.program), what.ranks, what.device,
-        nic=what.nic, faults=tuple(map(faults.parse, what.faults)), inputs=(what.node, path), **options,
-    )  # fmt: skip
-    if result.code:
+    result = what.job.but(inputs=(what.node, path)).run()
+    if not result.ok:
         raise UserError(f"the run {name!r} to record ended with code {result.code}: {result.report}")
     return path

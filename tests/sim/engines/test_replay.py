@@ -17,7 +17,7 @@ from lanai_sim.studies.recordings import RECORDINGS, nic_of
 FOLDER = Path(__file__).parents[2] / "inputs"
 FILES = sorted(FOLDER.glob(f"*{SUFFIX}"))
 TAIL = 3  # a kind of flit
-PLAIN = [name for name in sorted(RECORDINGS) if not RECORDINGS[name].nic.blocks]
+PLAIN = [name for name in sorted(RECORDINGS) if not RECORDINGS[name].job.machine.nic.blocks]
 # Models of NICs with optional blocks take a minute each to build.
 MODELLED = [pytest.param(name, marks=[] if name in PLAIN else [pytest.mark.ci]) for name in sorted(RECORDINGS)]
 

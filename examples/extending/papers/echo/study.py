@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from ....job.start import start
+from ....job.job import Job
 from ...drawing import Plot
 from .. import verdicts
 from ..measuring import Experiment, Figures
@@ -49,11 +49,7 @@ def half_round_trip(size: int, turns: int = 4) -> float:
 
 
 def _time(size: int, turns: int) -> int:
-    command = (sys.executable, "-c", PING, str(size), str(turns))
-    result = start(command, 2, "echo")
-    if result.code:
-        raise RuntimeError(result.report)
-    return result.sim_time
+    return Job(("python", "-c", PING, str(size), str(turns)), 2, "echo").run().check().sim_time
 
 
 def draw(found: Figures) -> dict[str, Plot]:

@@ -2,11 +2,10 @@
 sends at a time (`Choices.alltoall_under_way`), and with all sends at once."""
 
 import argparse
-from dataclasses import replace
 
 from lanai_host.errors import UserError
-from lanai_host.stacks import stack
 
+from ...job.job import Job
 from .. import ranks
 
 NAME = "alltoall"
@@ -39,8 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def measure(count: int, size: int, options: dict[str, int]) -> float:
     """Microseconds of one all-to-all of so many ranks, whose memory has been used before."""
-    chosen = replace(stack(DEVICE).default_options(), **options)
-    return ranks.measure(PROGRAM, (size,), DEVICE, count, options=chosen)["us"]
+    return ranks.measure(PROGRAM, (size,), Job((), count, DEVICE, options=options))["us"]
 
 
 def run(args: argparse.Namespace) -> dict[str, float]:

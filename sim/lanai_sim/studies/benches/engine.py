@@ -2,7 +2,6 @@
 the same gateware, threads, and what entering Python and switching to a rank's process cost."""
 
 import argparse
-import sys
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -13,7 +12,7 @@ from lanai_hdl.remote.config import Remote
 
 from ...engines.base import Access, Cable, Layout
 from ...engines.rtl import RtlEngine
-from ...job.start import start
+from ...job.job import Job
 from ...kernel.node import words_of
 from .core import half_memory_loop
 
@@ -160,9 +159,7 @@ def rank_seconds(program: str, ranks: int, folder: str) -> float:
     result = f"{folder}/seconds"
     best = float("inf")
     for _ in range(STARTS):
-        done = start((sys.executable, "-c", program, str(SWITCHES), result), ranks)
-        if done.code:
-            raise RuntimeError(done.report)
+        Job(("python", "-c", program, str(SWITCHES), result), ranks).run().check()
         with open(result) as file:
             best = min(best, float(file.read()))
     return best

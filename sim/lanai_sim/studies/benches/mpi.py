@@ -15,7 +15,7 @@ from pathlib import Path
 from lanai_hdl.errors import UserError
 from lanai_host.abi import wrappers
 
-from ...job.start import start
+from ...job.job import Job
 
 NAME = "mpi"
 HELP = "MPI in real time: calls, ideal device against MPICH, start-up"
@@ -122,10 +122,7 @@ def mpich() -> tuple[Path, Path] | None:
 def on_ideal(program: Path, trips: int, result: Path) -> list[float]:
     """Half a round trip, a local call, half a round trip beside an idle window, put and flush: in
     microseconds."""
-    command = (str(program), str(trips), str(result))
-    done = start(command, 2)
-    if done.code:
-        raise RuntimeError(done.report)
+    Job((str(program), str(trips), str(result)), 2).run().check()
     return [float(word) for word in result.read_text().split()]
 
 

@@ -3,14 +3,13 @@ the target waits in MPI and while it computes; in memory of the library's, and o
 (private)."""
 
 import argparse
-import sys
 import tempfile
 from pathlib import Path
 
 from lanai_hdl.errors import UserError
 from lanai_host.stacks import names, stack
 
-from ...job.start import start
+from ...job.job import Job
 
 NAME = "one-sided"
 HELP = "one-sided communication: put and fetch-and-op, also at a target that computes"
@@ -94,10 +93,7 @@ def measure(device: str) -> dict[str, float]:
         raise UserError(f"--device {device!r} has no NICs to measure; see `lanai devices`")
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "result"
-        command = (sys.executable, "-c", PROGRAM, str(result), str(BUSY_MS))
-        done = start(command, 2, device)
-        if done.code:
-            raise RuntimeError(done.report)
+        Job(("python", "-c", PROGRAM, str(result), str(BUSY_MS)), 2, device).run().check()
         return dict(zip(NAMES, map(float, result.read_text().split()), strict=True))
 
 

@@ -12,6 +12,7 @@ import argparse
 from lanai_host.errors import UserError
 from lanai_host.stacks import names, stack
 
+from ...job.job import Job
 from .. import ranks
 
 NAME = "stream"
@@ -85,7 +86,7 @@ def measure(device: str, size: int, count: int) -> dict[str, float]:
     """The figures of two ranks on two NICs."""
     if device not in names() or not stack(device).nics:
         raise UserError(f"--device {device!r} has no NICs to measure; see `lanai devices`")
-    return ranks.measure(PROGRAM, (size, count), device)
+    return ranks.measure(PROGRAM, (size, count), Job((), 2, device))
 
 
 def run(args: argparse.Namespace) -> dict[str, float]:

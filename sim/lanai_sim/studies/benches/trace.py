@@ -7,8 +7,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from ...job.job import Job
 from ...job.result import Result
-from ...job.start import start
 from ...trace import Trace
 from ...trace.schema import State
 
@@ -41,7 +41,7 @@ def timed(rounds: int, trace: str | None) -> tuple[float, Result]:
     affect it."""
     before = sum(os.times()[:4])
     command = (sys.executable, "-c", PROGRAM, str(rounds))
-    result = start(command, 2, "mpi-np", trace=trace)
+    result = Job(command, 2, "mpi-np", trace=trace).run()
     return sum(os.times()[:4]) - before, result
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from lanai_firmware.programs.mpi_np.layout import SLOTS
 
+from ...job.job import Job
 from .. import ranks
 from ..drawing import Plot
 from .point import Conclusion, Figures, Point, Row, Sweep, grid, line
@@ -54,7 +55,7 @@ def points(quick: bool) -> list[Point]:
 def measure(point: Point) -> Figures:
     """One way of a message whose receive was posted before, behind so many that it does not
     match."""
-    return ranks.measure(PROGRAM, (ROUNDS, point["size"], point["behind"]), point["system"])
+    return ranks.measure(PROGRAM, (ROUNDS, point["size"], point["behind"]), Job((), 2, point["system"]))
 
 
 def conclude(rows: Sequence[Row]) -> Conclusion:

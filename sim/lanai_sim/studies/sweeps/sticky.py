@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from ...job.job import Job
 from .. import ranks
 from ..drawing import Plot
 from .point import Conclusion, Figures, Point, Row, Sweep, grid, line
@@ -72,7 +73,7 @@ def points(quick: bool) -> list[Point]:
 
 def measure(point: Point) -> Figures:
     """Percent of a stream's messages that went by remote write."""
-    return ranks.measure(PROGRAM, (MESSAGES, AHEAD, SIZE, point["late_us"], point["pause_us"]), "mbcf")
+    return ranks.measure(PROGRAM, (MESSAGES, AHEAD, SIZE, point["late_us"], point["pause_us"]), Job((), 2, "mbcf"))
 
 
 def conclude(rows: Sequence[Row]) -> Conclusion:

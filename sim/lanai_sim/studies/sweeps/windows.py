@@ -3,8 +3,7 @@ SC-22)."""
 
 from collections.abc import Sequence
 
-from lanai_host.stacks.sci.options import SciOptions
-
+from ...job.job import Job
 from .. import ranks
 from ..drawing import Plot
 from .point import Conclusion, Figures, Point, Row, Sweep, grid, line
@@ -46,8 +45,8 @@ def points(quick: bool) -> list[Point]:
 def measure(point: Point) -> Figures:
     """An access and the fence that ends it."""
     memory = point["memory"]
-    options = SciOptions(private=MEMORY[memory])
-    return ranks.measure(PROGRAM, (ROUNDS, point["size"], int(memory == "allocated")), "sci", options=options)
+    job = Job((), 2, "sci", options={"private": MEMORY[memory]})
+    return ranks.measure(PROGRAM, (ROUNDS, point["size"], int(memory == "allocated")), job)
 
 
 def conclude(rows: Sequence[Row]) -> Conclusion:

@@ -1,7 +1,6 @@
 """The paper's experiments, each a function from `quick` to figures."""
 
 import json
-import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +10,8 @@ from statistics import pstdev
 from lanai_host.stacks.ccu.operations import HEADER
 from lanai_host.stacks.ccu.options import CcuOptions
 
-from ....job.start import start
+from ....job.job import Job
+from ....machine.machine import Machine
 from ..measuring import Experiment, Figures
 from . import systems
 
@@ -65,12 +65,9 @@ def observed(pattern: str, ranks: int, options: CcuOptions, sizes: Sequence[int]
     """A run of a pattern, one rank a node."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "outcome.json")
-        command = (sys.executable, str(PROGRAM), str(file), str(repetitions), pattern, *map(str, sizes))
-        result = start(
-            command, ranks, "ccu", host=systems.HOST, options=options, fabric=systems.FABRIC, nic=systems.NIC
-        )
-        if result.code:
-            raise RuntimeError(f"{pattern} on {ranks} ranks: {result.report}")
+        command = ("python", str(PROGRAM), str(file), str(repetitions), pattern, *map(str, sizes))
+        machine = Machine(systems.NIC, systems.FABRIC, systems.HOST)
+        Job(command, ranks, "ccu", machine, options).run().check()
         found = json.loads(file.read_text())
     times = {int(size): runs for size, runs in found["times"].items()}
     begin = "nic_ccu_"

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from lanai_hdl.config import NicConfig, lanai41
-from lanai_host.config import HostConfig, supersparc_85
+from lanai_host.config import supersparc_85
 from lanai_host.stacks.mbcf.options import MbcfOptions
 
+from ....job.job import Job
+from ....machine.machine import Machine
 from ....machine.presets import mbcf_100baset
 from ... import ranks
 from ..measuring import Experiment, Figures
@@ -34,26 +35,22 @@ class Setting:
     """Hosts and NICs of a run."""
 
     name: str
-    host: HostConfig
-    nic: NicConfig
-    fabric: str
+    machine: Machine
     options: MbcfOptions
 
 
 def theirs(fabric: str = "hub") -> Setting:
-    return Setting("theirs", supersparc_85(), mbcf_100baset(), fabric, MbcfOptions(**OPTIONS))
+    return Setting("theirs", Machine("mbcf_100baset", fabric, "supersparc_85"), MbcfOptions(**OPTIONS))
 
 
 def ours() -> Setting:
-    return Setting("ours", HostConfig(), lanai41(), "switch", MbcfOptions())
+    return Setting("ours", Machine(), MbcfOptions())
 
 
 def measure(setting: Setting, requests: int, program: str, arguments: Sequence[int]) -> dict[str, float]:
     """What a program with two ranks measured, by size."""
     options = replace(setting.options, requests=requests)
-    return ranks.measure(
-        program, arguments, "mbcf", host=setting.host, nic=setting.nic, fabric=setting.fabric, options=options
-    )
+    return ranks.measure(program, arguments, Job((), 2, "mbcf", setting.machine, options))
 
 
 def both(setting: Setting, what: str, program: str, arguments: Sequence[int]) -> Figures:
@@ -81,9 +78,8 @@ def kernels(quick: bool) -> Figures:
     for name in ("mg",) if quick else KERNELS:
         module, arguments = KERNELS[name]
         program = f"from lanai_sim.studies.kernels.{module} import main; main()"
-        host = setting.host.but(clock=CLOCK)
-        how = {"host": host, "nic": setting.nic, "fabric": setting.fabric, "options": setting.options}
-        figures = ranks.measure(program, arguments, "mbcf", KERNEL_RANKS, **how)
+        machine = setting.machine.but(host=setting.machine.host.but(clock=CLOCK))
+        figures = ranks.measure(program, arguments, Job((), KERNEL_RANKS, "mbcf", machine, setting.options))
         found |= {f"theirs.kernel.{name}.{what}": value for what, value in figures.items()}
     return found
 
