@@ -15,7 +15,7 @@ from types import TracebackType
 
 PATIENCE = 2.0  # seconds of silence
 PERIOD = 0.5
-REMIND = 30.0  # seconds after which a log is told again
+REMIND = 30.0  # seconds after which a log gets the next line
 VARIABLE = "LANAI_BUILD_NOTES"  # 0: say nothing
 RANK = "LANAI_RANK"  # in a rank's environment: its clocks may be simulated, and a thread that waits by them never ends
 

@@ -21,7 +21,7 @@ DIGEST_SIZE = 32
 
 @dataclass(frozen=True)
 class Symbol:
-    """A function or a global. `kind` is "code" or "data"; `layout` tells a global's type in
+    """A function or a global. `kind` is "code" or "data"; `layout` has a global's type in
     words."""
 
     name: str

@@ -21,8 +21,8 @@ EXPRESSIONS: dict[type[ast.AST], tuple[str, str]] = {
 }
 
 STATEMENTS: dict[type[ast.AST], tuple[str, str]] = {
-    ast.Try: ("try is", "a result that tells of the failure, or trap()"),
-    ast.Raise: ("raise is", "a result that tells of the failure, or trap()"),
+    ast.Try: ("try is", "a result that reports the failure, or trap()"),
+    ast.Raise: ("raise is", "a result that reports the failure, or trap()"),
     ast.With: ("with is", "calls before and after"),
     ast.Global: ("global is", "a struct: `state: Global[State]`, then state.member"),
     ast.Nonlocal: ("nonlocal is", "a struct: `state: Global[State]`, then state.member"),

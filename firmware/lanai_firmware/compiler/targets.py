@@ -36,7 +36,7 @@ class Guards:
 
 
 def opaque(pointer: Any) -> Any:
-    """llvmlite tells globals and stack slots apart by what they hold; LLVM's pointers are all of
+    """llvmlite distinguishes globals and stack slots by what they hold; LLVM's pointers are all of
     one type."""
     pointer.type = ir.PointerType()
     return pointer

@@ -1,8 +1,8 @@
 """The golden model: an instruction-set simulator that the gateware is proved against.
 
 It executes the whole of `lanai_hdl.isa`, traps where the declaration says so, and never guesses.
-`Processor` runs; `retire` tells of every instruction; `timing` counts LBUS slots as the gateware
-spends them; `cache` tells what an instruction cache would save.
+`Processor` runs; `retire` records every instruction; `timing` counts LBUS slots as the gateware
+spends them; `cache` counts what an instruction cache would save.
 """
 
 from .memory import Memory

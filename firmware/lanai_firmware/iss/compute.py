@@ -15,7 +15,7 @@ from lanai_hdl.isa import AluOp, Condition, Decoded, Function, Reg, Special
 MASK = 0xFFFFFFFF
 SINK = 32
 
-# What an instruction tells the run loop: None to go on, else a target, with these set for other
+# The answer of an instruction to the run loop: None to go on, else a target, with these set for other
 # cases.
 TWO_SLOTS = 1 << 32  # the transfer is a load: it has two delay slots
 STALL = -1  # the store hit WAIT

@@ -19,7 +19,7 @@ class Stop(Enum):
     LIMIT = auto()  # as many instructions as asked
     WAIT = auto()  # a store to WAIT stalls; `wake` ends it
     BREAKPOINT = auto()  # pc stands on one; its instruction has not run
-    TRAP = auto()  # `trap` tells; nothing runs until `reset`
+    TRAP = auto()  # `trap` has the cause; nothing runs until `reset`
 
 
 @dataclass

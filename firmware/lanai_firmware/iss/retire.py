@@ -1,4 +1,4 @@
-"""Retire records: what each instruction did, as the gateware's retire port tells it."""
+"""Retire records: what each instruction did, as the gateware's retire port gives it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class Retire(NamedTuple):
 
     `rd` got `result` (NOTHING: no register did; writes to r0 and r1 count as none, a transfer
     writes pc); `base` got `moved` by an update. `address` is that of the memory access (NOTHING:
-    none) of `size` bytes; `store` tells its direction and `data` what was stored.
+    none) of `size` bytes; `store` is its direction and `data` what was stored.
     """
 
     pc: int
@@ -70,7 +70,7 @@ def _kept(register: int) -> int:
 
 
 class Tracer:
-    """Steps a processor and records. `stop` tells why the last `step` gave None, else it is
+    """Steps a processor and records. `stop` is the reason why the last `step` gave None, else it is
     Stop.LIMIT or Stop.WAIT."""
 
     def __init__(self, processor: Processor) -> None:

@@ -44,7 +44,7 @@ class SlotClock:
         return self._free(self._bus_until + 1) if self._bus_from <= slot <= self._bus_until else slot
 
     def retire(self, record: Retire) -> int:
-        """Accounts for one instruction; returns the slot in which the retire port tells of it."""
+        """Accounts for one instruction; returns the slot in which the retire port shows it."""
         self.fetched = self._fetch()
         self.executed = _first_zero(self._waits, max(self.fetched + 2, self.accessed + 1))
         self.slots_used += 1

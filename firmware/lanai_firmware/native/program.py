@@ -21,7 +21,7 @@ STOP = 1 << 32
 
 
 class Stopped(Exception):
-    """Firmware stopped itself; `site` tells where and why."""
+    """Firmware stopped itself; `site` has the place and the cause."""
 
     def __init__(self, site: Site) -> None:
         super().__init__(str(site))
@@ -33,7 +33,7 @@ class NativeProgram:
 
     `speed` 1 compiles faster and runs slower than 2.
     `placed` puts globals where an image has them; others follow from the start of the data.
-    `symbols` tells all places.
+    `symbols` has all places.
     """
 
     def __init__(self, firmware: Any, placed: Mapping[str, int] | None = None, speed: int = 2) -> None:

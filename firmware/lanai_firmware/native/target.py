@@ -28,7 +28,7 @@ JMP_BUF = 256  # glibc's on x86-64 has 200 bytes
 
 
 class NativeTarget(Target):
-    """`placed` tells where globals lie; those without a place follow each other from
+    """`placed` has the addresses of globals; those without a place follow each other from
     `first_free`."""
 
     name = "native"

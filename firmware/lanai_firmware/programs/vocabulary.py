@@ -155,7 +155,7 @@ class Part(IntEnum):
 
 
 class SeenPut(NamedTuple):
-    """A packet as its first words tell. `part` None: of no message. `reply`: the number that REPLY has
+    """A packet, as read from its first words. `part` None: of no message. `reply`: the number that REPLY has
     at its target. `first`: where the first of its BYTES shall go; None if that is not in this
     packet."""
 
@@ -170,8 +170,8 @@ class SeenPut(NamedTuple):
 
 @dataclass(frozen=True)
 class Puts(Vocabulary):
-    """Packets put bytes to places in the memory of other nodes, each of which has one rank. What they
-    mean, the places tell.
+    """Packets put bytes to places in the memory of other nodes, each of which has one rank. The place
+    gives a packet its meaning.
 
     Attributes:
         see: a packet by its first words and the plan.
@@ -190,7 +190,7 @@ class Puts(Vocabulary):
 
 
 class SeenCommand(NamedTuple):
-    """A packet as its first words tell. `process`: whose command it is part of, by its number on the
+    """A packet, as read from its first words. `process`: whose command it is part of, by its number on the
     source; `owner`: whose memory it is about, by its number on the target. None if the packet does
     not say."""
 
@@ -237,7 +237,7 @@ class Records:
     """How a device's messages go through FIFOs, of which each rank has two for each peer.
 
     Attributes:
-        holds: whether the FIFO at an offset is for messages of a rank, both as a packet tells them.
+        holds: whether the FIFO at an offset is for messages of a rank, both as a packet has them.
         see: a record of it by the words that are known and its length, unless it goes on with a
             message.
         asks: the same of the other FIFO; None if a record at an offset of a rank is not in that.

@@ -1,4 +1,4 @@
-"""One NIC: registers, and engines that act when they are told to."""
+"""One NIC: registers, and engines that act when a test lets them."""
 
 from collections import deque
 from collections.abc import Callable

@@ -8,8 +8,8 @@ their daemon (CC-02).
 The daemon writes to a client's host memory at `Config.memory` and nowhere else: CLIENT_BYTES from
 the address that the driver has given. No rank writes an address.
 
-Sending. A slot of a client's send queue stands for an entry of the send pool; the daemon tells
-which (`Status.entries`). The rank writes a packet from `Packet.tag` on into that entry, then the
+Sending. A slot of a client's send queue stands for an entry of the send pool: the daemon writes
+which to `Status.entries`. The rank writes a packet from `Packet.tag` on into that entry, then the
 slot, its `number` last, and rings DOORBELL (CC-03). The daemon puts a free entry in the slot's
 place (CC-04).
 

@@ -100,7 +100,7 @@ class PageEntry(Struct):
     total: u32
     operation: u16
     peer: u16
-    used: u32  # the host writes 0; nonzero once the firmware has used the entry, if it was told to mark them
+    used: u32  # the host writes 0; nonzero once the firmware has used the entry, with `mark_entries`
 
 
 class Request(Struct):

@@ -96,7 +96,7 @@ class McpConfig:
         if not 1 <= self.ack_slots <= self.messages // 4:
             raise UserError(
                 f"McpConfig.ack_slots={self.ack_slots} must be from 1 to a quarter of messages={self.messages}, "
-                "or a sender could wait for credit that is never told"
+                "or a sender could wait for credit that is never sent"
             )
 
     def but(self, **changes: Any) -> Self:
@@ -126,7 +126,7 @@ def paper() -> McpConfig:
 
 @dataclass(frozen=True)
 class QueueDepths:
-    """Entries of the NIC's queues, as its register QUEUE_DEPTHS tells them."""
+    """Entries of the NIC's queues, as its register QUEUE_DEPTHS has them."""
 
     hdma: int
     send: int

@@ -185,7 +185,7 @@ class Reliability(Struct):
     owed: u32  # packets taken and not acknowledged
     since: u32  # tick at which the other end was last heard of, or tried
     tries: u32
-    gap: u32  # nonzero: it was told that `expect` is missing
+    gap: u32  # nonzero: it was asked for `expect`, which is missing
     dead: u32  # nonzero: the other end is lost
     # what packets from here say of their way: rank here << 8 | rank there. The CRC does not cover
     # the route, so a packet

@@ -91,7 +91,7 @@ class Nic(Struct):
     unpaid_limit: u32
     ack_slots: u32
     ack_blocks: u32
-    pressure: u32  # unclaimed messages of a channel at which the host is told
+    pressure: u32  # unclaimed messages of a channel at which the host gets a record
     dropped: u32  # packets that made no sense (NP-28)
     refused: u32  # requests that made none
     wire_errors: u32

@@ -36,8 +36,8 @@ NODES: Const[u32] = u32(256)  # at most
 BODY: Const[u32] = u32(2048)  # bytes of a packet
 HEADER: Const[u32] = u32(12)
 BUS: Const[u32] = u32(1 << 31)  # in `length`: the address is on the bus of the remote host, not an offset in its heap
-# In `length`: these bytes tell the remote rank that what came before them is there. The remote NIC
-# writes them when all that came before them is in memory, and not at all if something failed.
+# In `length`: these bytes are a flag for the remote rank: all that came before them is there. The remote
+# NIC writes them when all that is in memory, and not at all if something failed.
 FLAG: Const[u32] = u32(1 << 30)
 # In `length` of a packet: its bytes could not be read, or the question was refused. It counts as a fault.
 SPOILT: Const[u32] = u32(1 << 29)

@@ -42,7 +42,7 @@ def turn() -> None:
         pass
     while begin():
         pass
-    while launch():  # behind `begin`: a packet from a request's own words is complete at once, and no event tells
+    while launch():  # behind `begin`: a packet from a request's own words is complete at once and raises no event
         pass
     report()
     events.wait(awaited)

@@ -16,7 +16,7 @@ BYTES: Const[u32] = u32(4 * int(COUNTERS))
 
 @firmware
 def note_failures() -> None:
-    """Count a transfer that failed, tell whom it was for, and let the engine go on.
+    """Count a transfer that failed, note the rank that it was for, and let the engine go on.
 
     If it was the report itself, the rank's process is dead: nothing is reported any more, and what
     arrives is dropped.
@@ -49,7 +49,7 @@ def report() -> None:
         nic.border.released = 1
     if nic.changed == 0 or heap == 0:
         return
-    if gone():  # a turn may have dropped packets of all buffers; no end of a transfer would tell that they are free
+    if gone():  # a turn may have dropped packets of all buffers; no end of a transfer would show that they are free
         post_buffers()
         return
     if host_dma.free() == 0 or not host_dma.reached(nic.shown_after):

@@ -1,4 +1,4 @@
-"""Requests of the host change the NIC's barrier bits; the host is told what the switch says."""
+"""Requests of the host change the NIC's barrier bits; the switch's bits are reported to the host."""
 
 from lanai_firmware.lang import Const, address_of, firmware, register, u32
 from lanai_hdl.barrier.csr import BARRIER as DECLARED

@@ -1,4 +1,4 @@
-"""Asking before being told: a receive asks its sender for a message that has not been announced
+"""Searches: a receive asks its sender for a message that has not been announced
 (NP-22, NP-23, NP-G2).
 
 The thesis does so for each receive that finds nothing; here it is optional (`Op.RECEIVE_ASK`). It
@@ -8,10 +8,10 @@ answers by NACK unless it has sent no more than those and its next send fits; th
 that send's envelope, leaves in its place among the envelopes, and the body follows as if it had
 been asked for.
 
-So none is sent twice: whatever passes the question on the wire makes the counts differ. None goes
-to the wrong receive: only the oldest of a channel asks, one question at a time, and it may not be
-cancelled before the answer is here. The answer is the other NIC's, which does not depend on its
-host, so it always comes.
+So none is sent twice: an envelope that crosses the SEARCH_REQ on the wire makes the counts differ,
+and the sender answers NACK. None goes to the wrong receive: only the oldest of a channel asks, one
+question at a time, and it may not be cancelled before the answer is here. The answer is the other
+NIC's, which does not depend on its host, so it always comes.
 """
 
 from lanai_firmware.lang import Const, Ptr, address_of, firmware, inline, null, u32

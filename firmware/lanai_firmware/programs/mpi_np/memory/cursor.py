@@ -18,7 +18,7 @@ from .hostdma import download, finish, upload
 @inline
 def allowed(endpoint: Ptr[Endpoint], address: u32, length: u32) -> bool:
     """Is this run of host memory one that the endpoint may use? It has a byte or more, and lies in one page
-    of the endpoint's window. A window is whole pages, so the first byte tells for all."""
+    of the endpoint's window. A window is whole pages, so the first byte is enough."""
     outside = (address ^ endpoint.window) & endpoint.window_mask
     return outside == 0 and length - 1 <= (~address & (PAGE - 1))
 

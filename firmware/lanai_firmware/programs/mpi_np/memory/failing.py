@@ -1,10 +1,10 @@
 """Host DMA that failed: which message it belonged to, and how that message ends.
 
 Every descriptor of this firmware has STOP: the engine stops behind one that failed, which
-does not count as done until it is resumed. Its last byte in SRAM tells what it moved. The record
-that ends the message is still to be written, and takes the error from the receive or the job; or it
-is in SRAM, queued behind, and is changed there. Either way no operation is reported as done that is
-not.
+does not count as done until it is resumed. Its last byte in SRAM shows which message it belonged to. The
+record that ends the message is still to be written, and takes the error from the receive or the job.
+Or it is in SRAM, queued behind, and is changed there. Either way no operation is reported as done that
+is not.
 
 Nothing here queues a transfer, as this runs wherever the firmware waits for the host DMA.
 """
@@ -102,8 +102,8 @@ def fail_kept(number: u32) -> None:
 
 @firmware
 def fail_stage(number: u32, stage: Ptr[Stage]) -> None:
-    """A body could not be read from the host. The packet goes all the same, as its envelope counts:
-    the flag, or the CRC that the hardware spoils if the header has left, tells the other end."""
+    """A body could not be read from the host. The packet goes all the same, as its envelope counts.
+    The other end learns of it by the flag or, if the header has left, by the CRC that the hardware spoils."""
     header = address_of(stage.header)
     lose_body(header)
     channel = stage.channel
@@ -140,7 +140,7 @@ def fail_job(number: u32, channel: Ptr[Channel], receive: u32) -> None:
 
 @firmware
 def fail_record(number: u32) -> None:
-    """The record that descriptor `number` will write tells of the failure."""
+    """Note the failure in the record that descriptor `number` will write."""
     for i in range(RECORDS):
         record = address_of(staged_records[i])
         if record.number == number:

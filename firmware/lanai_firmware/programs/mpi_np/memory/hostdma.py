@@ -1,6 +1,6 @@
 """Copies between SRAM and host memory as MPI-NP queues them, counted in `nic.hdma`.
 
-The order is what the rest builds on: a record queued after a body tells the host that the body is
+The order is what the rest builds on: a record queued after a body shows the host that the body is
 there, and a count taken after queueing says when memory is free again. While the queue is full the
 processor waits here. That ends, for the engine needs nothing from the processor (NP-13) but to be
 resumed after an error (`failing`).

@@ -165,7 +165,7 @@ def answer_from_slot(channel: Ptr[Channel], job: Ptr[Job]) -> None:
 
 @firmware
 def own_received(channel: Ptr[Channel], receive: Ptr[Receive]) -> bool:
-    """A rank has received what it sent to itself: one record tells of both. False if the send was
+    """A rank has received what it sent to itself: one record reports both. False if the send was
     done before, as its body was in its slot."""
     for i in range(2):
         job = address_of(channel.jobs[i])

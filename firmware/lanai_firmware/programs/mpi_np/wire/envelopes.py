@@ -76,8 +76,8 @@ def on_recv_req(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
 
 @firmware
 def on_eager_unpaid(channel: Ptr[Channel], header: Ptr[Header], body: u32, size: u32) -> bool:
-    """Envelope and body without credit: taken if there happens to be room, else dropped; the sender
-    is told (NP-24)."""
+    """Envelope and body without credit: taken if there happens to be room, else dropped. The sender
+    gets an answer (NP-24)."""
     if header.length > size or header.length > PACKET_BODY:
         return False
     if on_eager(channel, header, body, size):

@@ -1,5 +1,5 @@
-"""The receiving end of recovery: packets are taken in the order of their numbers, once each, and the
-other end is told what has come."""
+"""The receiving end of recovery: packets are taken in the order of their numbers, once each, and
+acknowledged to the other end."""
 
 from lanai_firmware.lang import Ptr, address_of, firmware, sizeof, u32
 
@@ -14,7 +14,7 @@ from .recovery import NUMBERS, arm, on_seen
 
 @firmware
 def accept_next(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
-    """Is this the next packet in order? Others are dropped, and the other end is told what is
+    """Is this the next packet in order? Others are dropped, and the other end is asked for what is
     missing."""
     reliability = channel.reliability
     if header.sequence != reliability.there or (header.flags & FLAG_NUMBERED) == 0:
@@ -38,7 +38,7 @@ def accept_next(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
     if early > nic.window_mask:
         channel.control |= OWE_SEEN
     elif reliability.gap == 0:
-        reliability.gap = 1  # told once: if what is missing gets lost again, the other end's timeout brings it
+        reliability.gap = 1  # asked once: if what is missing gets lost again, the other end's timeout brings it
         channel.control |= OWE_GAP
     make_ready(channel)
     return False

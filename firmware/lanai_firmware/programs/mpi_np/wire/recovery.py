@@ -4,10 +4,10 @@ the link (NP-30).
 Off, the default, costs two instructions a message. On, each packet of a channel but SEEN has a
 number and stays here until the other end has seen it: its header in the channel's ring of
 `Unacked`, its body in the buffer or request slot where it was. The other end takes packets in the
-order of their numbers, once each, and drops the rest. `Header.seen` of any packet tells what came
-before; a SEEN carries nothing else, and is sent when half a window is owed, when a packet came
+order of their numbers, once each, and drops the rest. `Header.seen` of any packet acknowledges what
+came before. A SEEN carries nothing else, and is sent when half a window is owed, when a packet came
 twice or too early, or when the timer ticks. Packets go again from the first one missing (go back
-N): when the other end tells of a gap, or after a timeout, which doubles each time. After
+N): when the other end reports a gap, or after a timeout, which doubles each time. After
 `Plan.retries` of them without an answer the peer counts as lost (`losing`).
 
 A packet's memory may be reused only when it is acknowledged AND the send DMA has read its last
@@ -111,7 +111,7 @@ def send_numbered(channel: Ptr[Channel], header: Ptr[Header]) -> None:
 @firmware
 def enter(channel: Ptr[Channel], header: Ptr[Header]) -> Ptr[Unacked]:
     """Number a packet, and keep its header. The credit word stays what it is now: a repetition that
-    the other end drops tells nothing."""
+    the other end drops changes nothing."""
     reliability = channel.reliability
     number = reliability.next
     if number == reliability.acked:
