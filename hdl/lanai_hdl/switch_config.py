@@ -11,7 +11,7 @@ from .numbers import Scaled
 class SwitchConfig(Scaled):
     """Parameters of one switch.
 
-    `nic` tells what is plugged in: its link rate, latency and FIFO depth are the switch's own. A
+    `nic` is the NIC that is plugged in: its link rate, latency and FIFO depth are the switch's own. A
     packet that does not move for `blocked_slots` slots (its output is taken, the far side says
     STOP, its own sender is silent in its midst) is given up as `blocked_action` says: DROP discards
     what is left of it (`SwitchInput`), RESET clears the whole switch, every packet in it included

@@ -13,7 +13,7 @@ from .port import LINKS, BarrierPort
 class BarrierBlock(NicBlock):
     """Registers, event and counters of a `BarrierPort` on the NIC's link.
 
-    After reset the bits are 0, and the switch is told so. `bits`: what software wrote. `seen`: what
+    After reset the bits are 0, and are sent to the switch. `bits`: what software wrote. `seen`: what
     the switch said last, above it whether the tree is lost: this NIC's end is, or the switch says
     that another is.
     """

@@ -1,4 +1,4 @@
-"""One end of a link of the barrier tree: tells the other end its bits, whatever the wire loses."""
+"""One end of a link of the barrier tree: sends the other end its bits, whatever the wire loses."""
 
 from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring

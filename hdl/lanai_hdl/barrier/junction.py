@@ -9,12 +9,12 @@ from .csr import BITS
 
 
 class BarrierJunction(wiring.Component):
-    """Combines the bits of some ports, and tells the result to the port above, if there is one, or
+    """Combines the bits of some ports, and sends the result to the port above, if there is one, or
     to them.
 
-    The switch at the top of the tree tells its result to its members. Any other tells it to its
-    parent, and tells its members what the parent said. So a bit changes for the NICs when it has
-    changed at the top. A loss is told upwards by the switches between it and the top, and downwards
+    The switch at the top of the tree sends its result to its members. Any other sends it to its
+    parent, and passes the parent's answer on to its members. So a bit changes for the NICs when it has
+    changed at the top. A loss is passed upwards by the switches between it and the top, and downwards
     by all of these to all their members.
 
     Members
@@ -24,7 +24,7 @@ class BarrierJunction(wiring.Component):
     parent : ``In(ports)``, the port that leads to the switch above; 0 at the top
     theirs : ``In(BITS)`` of each port, what the other end said
     failed : ``In(1)`` of each port, its end is lost, or the other end said that another is
-    mine, mine_failed : ``Out`` of each port, what to tell the other end
+    mine, mine_failed : ``Out`` of each port, the bits to send to the other end
     idle : ``Out(1)``, nothing changes
 
     `members` and `parent` must not change after reset.

@@ -36,7 +36,7 @@ class BankAccess(wiring.Signature):
 
 
 class RegisterBank(wiring.Component):
-    """Keeps the registers of one block, tells the block of writes, and aligns both to the slot of
+    """Keeps the registers of one block, signals writes to the block, and aligns both to the slot of
     the access.
 
     The timing rule of every register: an access of slot n is decoded in slot n+1, because the

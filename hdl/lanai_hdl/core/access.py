@@ -12,7 +12,7 @@ from .decode import Size
 
 class MemoryRequest(data.Struct):
     """An access that the execute stage hands over. `rd` is a load's destination (0: none), `to_pc` a load
-    that is a transfer. `window` and `sram` tell where `addr` lies (`AddressUnit`)."""
+    that is a transfer. `window` and `sram` say where `addr` lies (`AddressUnit`)."""
 
     valid: 1
     store: 1

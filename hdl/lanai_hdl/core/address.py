@@ -1,4 +1,4 @@
-"""The address of a load or store, and what can be told of it before its sum is complete."""
+"""The address of a load or store, and what is known of it before its sum is complete."""
 
 from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
@@ -14,8 +14,8 @@ def sum_is(a, b, total, value, low):
     """Return a bit: bits `low` and up of `total`, the sum of `a` and `b` and perhaps a carry, are those
     of `value`.
 
-    Only bit `low` is taken from the sum itself. If a sum's bit is as it should be, then operands
-    alone tell what it carried; so each bit is held against the one below, without waiting for the
+    Only bit `low` is taken from the sum itself. If a sum's bit is as it should be, then the
+    operands alone determine its carry. So each bit is held against the one below, without waiting for the
     carries to arrive.
     """
     bits = [total[low] == (value >> low & 1)]

@@ -35,9 +35,9 @@ class Transfer(data.Struct):
 class Fetch(wiring.Component):
     """Asks for one instruction at a time, never in two slots in a row, and counts delay slots.
 
-    Members: `open` lets it ask; `request` with `addr`, held until `grant`; `o`, from registers,
-    tells in the slot after the grant whose word now stands on the bus; its rest counts only while
-    `valid`. `transfer` from the execute stage comes when its first slot has been granted in the
+    Members: `open` lets it ask; `request` with `addr`, held until `grant`; `o`, from registers:
+    in the slot after the grant, the instruction whose word now stands on the bus. Its fields count only
+    while `valid`. `transfer` from the execute stage comes when its first slot has been granted in the
     slot before or not at all yet; `loaded` with `target` brings what a late transfer waits for, in
     the slot after the last delay slot's grant at the latest. `restart` begins at RESET_PC. `idle`:
     it neither asks nor waits for a word.

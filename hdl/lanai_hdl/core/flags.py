@@ -18,8 +18,7 @@ class FlagUpdate(data.Struct):
 
 
 class Flags(wiring.Component):
-    """The flags, set from `update` at the end of the slot; `holds` tells whether `cond` does now,
-    `carry` is C.
+    """The flags, set from `update` at the end of the slot. `holds`: `cond` holds now. `carry` is C.
 
     The result itself is kept, so that finding out whether it is zero costs the next slot and not
     this one.

@@ -32,7 +32,7 @@ class Behavior(Enum):
 
     @property
     def acts(self) -> bool:
-        """Is the block told of a write?"""
+        """Does the block get a strobe for a write?"""
         return self in (Behavior.COMMAND, Behavior.W1C, Behavior.TRIGGER)
 
     @property

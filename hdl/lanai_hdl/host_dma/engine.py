@@ -39,7 +39,7 @@ class HostDma(NicBlock):
     Members: `post`, a stream of descriptors, checked, with `refused` set if they are bad; `free`
     entries of their queue; `lbus`; `bus`; `progress` of the receive DMA, for `follow`. `pointer`:
     bytes of SRAM below it have been moved (read, towards the host). Events of a slot: `done`, a
-    descriptor, with `error`; `fed`, that a `feed` one wrote `feed` bytes (which are told before it
+    descriptor, with `error`; `fed`, that a `feed` one wrote `feed` bytes (which is signalled before it
     is known that they are written), and `spoil` while one fails, which feeds its length all the
     same. `idle` while nothing is queued or under way.
 

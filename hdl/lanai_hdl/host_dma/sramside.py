@@ -18,8 +18,8 @@ class SramWriter(wiring.Component):
     """Writes the words of `i` to consecutive words of SRAM from `addr`, which `load` sets.
 
     A word with an error is not written, nor is any after it until the next `load`; they take their
-    slots all the same. The word that waits holds `bytes` bytes of the transfer, which `settled`, of
-    a slot, tells done. `pointer`: that word. `busy` while a word waits for its slot.
+    slots all the same. The word that waits holds `bytes` bytes of the transfer. In the slot
+    of `settled` these are done. `pointer`: that word. `busy` while a word waits for its slot.
     """
 
     load: In(1)
@@ -95,7 +95,7 @@ class SramReader(wiring.Component):
         inside = (self.pointer >= progress.start) & (self.pointer < progress.limit)
         waits = following & progress.busy & inside & (self.pointer >= progress.pointer)
         may = self.busy & ~held & ~granted
-        if self._early:  # a register tells both
+        if self._early:  # a register has both
             waits |= self.load
         else:
             may &= ~loaded
@@ -121,6 +121,6 @@ class SramReader(wiring.Component):
                 following.eq(self.follow),
             ]
         with m.Elif(self.lbus.grant):
-            # `busy` is `left` not 0, told before it is asked: the arbiter waits for `request`.
+            # `busy` is `left` != 0, precomputed: the arbiter waits for `request`.
             m.d.sync += [self.pointer.eq(self.pointer + 4), left.eq(left - 1), self.busy.eq(left != 1)]
         return m

@@ -22,7 +22,7 @@ class LinkTransmitter(NicBlock):
     `idle` while no flit waits and the rate limiter is at rest. A flit leaves in the slot after it
     is offered.
 
-    Beside optional blocks `takes_head` and `takes_rest` tell, without looking at `i`, whether a HEAD
+    Beside optional blocks `takes_head` and `takes_rest` say, without looking at `i`, whether a HEAD
     or another flit would be taken.
     """
 

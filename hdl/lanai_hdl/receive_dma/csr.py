@@ -8,7 +8,7 @@ from ..csr.status import Status
 
 class Verdict(IntFlag):
     """RECV_VERDICT: 0 when no finished packet waits. VALID stands in every other verdict; a sound
-    packet's is VALID, with CHECKED if it passed a CHECK flit, and any other bit beside tells what
+    packet's is VALID, with CHECKED if it passed a CHECK flit, and any other bit beside shows what
     is wrong with it."""
 
     VALID = 1 << 0  # a finished packet waits, sound or not

@@ -55,7 +55,7 @@ class ReceiveDma(NicBlock):
     Members: `i`, parts of packets; `post`, a stream of buffers, checked (word aligned, in order,
     within the SRAM); `free` entries of their queue; `completed`, a `PopPort`; `lbus`; `progress`. A
     packet waits, not taken off the wire, while no buffer is posted or the completion queue is full.
-    What does not fit its buffer is dropped, and the verdict tells. A packet that has waited
+    What does not fit its buffer is dropped, and the verdict says so. A packet that has waited
     `blocked_slots` is dropped (`timeout`) or, as configured, `reset` asks for a reset of the NIC
     (NP-19). Events of a slot: `finished` with `verdict`. `idle` while no packet is under way.
     """

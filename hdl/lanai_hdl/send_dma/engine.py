@@ -151,7 +151,7 @@ class SendDma(NicBlock):
             out.payload.data.eq(self.lbus.rdata),
         ]
 
-        if self.config.blocks:  # `_more` tells the state then
+        if self.config.blocks:  # `_more` has the state then
             self._read_words(m, piece, flits)
         with m.FSM():
             with m.State("IDLE"):

@@ -88,7 +88,7 @@ class Switch(wiring.Component):
 
     def _barrier(self, m, receivers, transmitters):
         """The barrier tree, whose members stand between a port's link and the parts for packets. It is
-        not reset with them, because the NICs do not tell their bits anew. Its blocks."""
+        not reset with them, because the NICs do not send their bits anew. Its blocks."""
         members = [n for n in range(self.config.ports) if self.config.barrier >> n & 1]
         if not members:
             return []
