@@ -77,6 +77,17 @@ PAGES = [
         reasons=True,
     ),
     Page(
+        "mbcf",
+        numbered("MB", plain=41, G=8, B=6),
+        {
+            "stack": "host/lanai_host/stacks/mbcf",
+            "adapter": "host/lanai_host/adapter",
+            "study": "sim/lanai_sim/studies/papers/mbcf",
+            "sweeps": "sim/lanai_sim/studies/sweeps",
+        },
+        reasons=True,
+    ),
+    Page(
         "sci",
         numbered("SC", plain=25, G=4, B=6),
         {

@@ -1,5 +1,5 @@
 """The command buffers of a process: commands begin in any number that there is room for, and end in
-order."""
+order, each with a status (MB-04)."""
 
 from collections import deque
 from dataclasses import dataclass

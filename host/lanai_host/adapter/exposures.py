@@ -1,5 +1,5 @@
 """What the adapter may reach of a process's memory: entries of its page table, and exposures, which
-name runs of them."""
+name runs of them (MB-03)."""
 
 import random
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""FIFOs in a process's own memory, to which others append: the owner's side."""
+"""FIFOs in a process's own memory, to which others append (MB-05): the owner's side."""
 
 from lanai_hdl.errors import UserError
 from lanai_hdl.remote.fifo import (

@@ -1,4 +1,4 @@
-"""Signals: records that interrupt the process to which they go, also while it computes.
+"""Signals (MB-09): records that interrupt the process to which they go, also while it computes.
 
 A signal is appended to a FIFO by an exposure with the right SIGNAL. The adapter writes the record,
 then raises the event REMOTE_SIGNAL, which interrupts the host. Each signal is taken once. Who has

@@ -1,4 +1,4 @@
-"""Barriers by remote writes (MB-35): in round k each rank writes to the one 2**k above it, and waits
+"""Barriers by remote writes (MB-36): in round k each rank writes to the one 2**k above it, and waits
 for the write of the one 2**k below. No message is sent, and no FIFO is read."""
 
 from collections import deque

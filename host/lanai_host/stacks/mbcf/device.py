@@ -1,4 +1,5 @@
-"""The device as the MPI library sees it."""
+"""The device as the MPI library sees it. Whether a message is written or queued is decided by time, not by size
+(MB-11)."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -85,7 +86,7 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         return run_now(self._begin(receive))
 
     def barrier(self, members: Sequence[int], number: int) -> Operation | None:
-        """One of all ranks that began together, by remote writes (MB-35). A context has a slot of its
+        """One of all ranks that began together, by remote writes (MB-36). A context has a slot of its
         own, because those of two contexts need not begin in the same order everywhere."""
         context = number >> CONTEXT_AT
         if not self._barriers.serves(members, context):

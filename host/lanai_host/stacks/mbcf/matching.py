@@ -1,4 +1,4 @@
-"""Receives that wait and messages that have come by FIFO (MB-15), by context; and the receives in
+"""Receives that wait and messages that have come by FIFO (MB-15), by context (MB-G6); and the receives in
 the program's order."""
 
 from collections import OrderedDict

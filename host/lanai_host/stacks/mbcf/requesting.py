@@ -1,5 +1,5 @@
 """Requests for messages that have not come: sent to the source when the receive is posted, so that
-it writes straight to the receive's memory (MB-12, MB-17, MB-19 to MB-24).
+it writes straight to the receive's memory (MB-12, MB-17, MB-19 to MB-24). The sender matches any tag (MB-G5).
 
 A request promises that no older receive could take the message instead. So those that are
 outstanding at a source are always the oldest receives that name it, without a gap, and none of them

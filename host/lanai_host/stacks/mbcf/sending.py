@@ -1,5 +1,5 @@
 """Sends: by remote write if the receiver has asked for the message (`writing.py`), else by FIFO
-(MB-13, MB-26)."""
+(MB-13, MB-26). A standard send is done once its bytes are in records (MB-31); the other modes follow it (MB-G3)."""
 
 from collections.abc import Callable
 from functools import partial

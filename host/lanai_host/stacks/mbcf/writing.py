@@ -1,4 +1,4 @@
-"""Messages that go by remote write to the receive that has asked for them (MB-12)."""
+"""Messages that go by remote write to the receive that has asked for them (MB-02, MB-12)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,5 +1,5 @@
 """Barriers by remote writes: none is passed before all ranks have come, whatever the order of the
-writes; they send no message and take less time; a lost rank is an error (MB-35)."""
+writes; they send no message and take less time; a lost rank is an error (MB-36)."""
 
 import random
 import sys

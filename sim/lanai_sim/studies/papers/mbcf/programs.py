@@ -1,4 +1,4 @@
-"""The paper's two MPI programs, run by ranks of `lanai run`. Rank 0 writes what it measured to a file.
+"""The paper's two MPI programs (MB-B3, MB-B4), run by ranks of `lanai run`. Rank 0 writes what it measured to a file.
 
 Where the buffers of a round trip lie decides how many pages they cross, and so how many packets there
 are. Each turn has other places, multiples of 16 as malloc's are; the figure is the mean.

@@ -1,4 +1,4 @@
-"""Runs the benchmarks: their own verification and what they sent by remote write."""
+"""Runs the benchmarks (MB-B5): their own verification and what they sent by remote write."""
 
 import re
 import subprocess
