@@ -46,3 +46,4 @@ if torus.rank == 0:
     np.testing.assert_allclose(whole(2), whole(0) @ whole(1), rtol=1e-12)
     order = side * block
     print(f"cannon {order} x {order} on {side} x {side} ranks: {elapsed * 1e6:.1f} us in all, product is right")
+torus.Free()

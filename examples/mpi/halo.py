@@ -68,3 +68,4 @@ if grid.rank == 0:
         np.testing.assert_allclose(block, whole[1 + row : 1 + row + rows, 1 + col : 1 + col + cols], rtol=0, atol=1e-12)
     shape = f"{grid.dims[0]} x {grid.dims[1]} ranks"
     print(f"halo {side} x {side} on {shape}: {elapsed / steps * 1e6:.1f} us a step, equal to one rank")
+grid.Free()

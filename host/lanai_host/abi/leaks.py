@@ -5,6 +5,7 @@ import contextlib
 import os
 import struct
 from collections import Counter
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .. import call_site, process_memory
@@ -14,6 +15,7 @@ from ..mpi.communicator import Communicator
 from ..mpi.datatypes import Datatype
 from ..source_lines import place_of
 from .context import abi
+from .tables import HandleTable
 
 KEPT = 32  # bytes of what an attribute points to, in which a library keeps handles
 
@@ -51,11 +53,29 @@ class Left(NamedTuple):
     times: int
 
 
+def counts() -> dict[str, int]:
+    """Return how many objects of each kind the program has not freed."""
+    kept = _kept()
+    found = {kind: sum(_is_programs(value, kept) for value, _ in table.made()) for kind, table, _ in _tables()}
+    return {kind: count for kind, count in found.items() if count}
+
+
 def left() -> list[Left]:
     """Return all that the program has not freed."""
     found: list[Left] = []
     kept = _kept()
-    for kind, table, describe in (
+    for kind, table, describe in _tables():
+        counted = Counter((describe(value), site) for value, site in table.made() if _is_programs(value, kept))
+        found += [
+            Left(kind, text, place_of(os.getpid(), site) if site else "", times)
+            for (text, site), times in counted.items()
+        ]
+    return found
+
+
+def _tables() -> tuple[tuple[str, HandleTable, Callable[[Any], str]], ...]:
+    """Return kind, table and description of the objects that programs free."""
+    return (
         ("request", abi.requests, _request),
         ("message", abi.messages, _message),
         ("communicator", abi.comms, lambda comm: comm.label),
@@ -66,13 +86,7 @@ def left() -> list[Left]:
         ("file", abi.files, lambda file: f"the file {file.name!r}"),
         ("info", abi.infos, lambda info: f"an info object with {info.nkeys()} keys"),
         ("keyval", abi.keyvals, lambda keyval: "an attribute key"),
-    ):
-        counted = Counter((describe(value), site) for value, site in table.made() if _is_programs(value, kept))
-        found += [
-            Left(kind, text, place_of(os.getpid(), site) if site else "", times)
-            for (text, site), times in counted.items()
-        ]
-    return found
+    )
 
 
 def _is_programs(value: Any, kept: set[int]) -> bool:

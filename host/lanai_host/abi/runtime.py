@@ -166,6 +166,7 @@ class Process:
         if os.environ.get(ENV_RACES):
             world.process.races = Watch(self._report_race, _place)
         world.call_site = _site
+        world.on_leave = self._count_leaks
         level = world.init(required)
         abi.open(world)
         if os.environ.get(ENV_LEAKS) or os.environ.get(ENV_CHECK):
@@ -175,6 +176,7 @@ class Process:
 
             self.recorder = Recorder(directory, device.rank)
             world.on_error = self.recorder.error
+            world.process.races = Watch(self.recorder.race, _place)
         if os.environ.get(ENV_SYNCHRONOUS):
             world.send_synchronously()
         if client is not None:
@@ -263,6 +265,10 @@ class Process:
         if self.foreign and self._at_exit is None:
             self._at_exit = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: close_at_exit())
             ctypes.CDLL(None)["__cxa_atexit"](self._at_exit, None, None)
+
+    def _count_leaks(self) -> None:
+        if self.client is not None and (left := leaks.counts()):
+            self.client.notify(Op.LEFT, json.dumps(left).encode())
 
     def _report_leaks(self, found: list[str]) -> None:
         if self.recorder is not None:

@@ -16,15 +16,15 @@ struct touch {
 };
 
 /* As `checking.touches` has it. No access outside of [low, high) is of interest. */
-struct lanai_watch {
+struct lanai_touched {
     uintptr_t low, high;
     uint64_t ranges, touches, lost;
     struct range range[MOST_RANGES];
     struct touch touch[MOST_TOUCHES];
-} lanai_watch;
+} lanai_touched;
 
 static void keep(uintptr_t begin, uintptr_t end, uint64_t writes, uintptr_t caller) {
-    struct lanai_watch *w = &lanai_watch;
+    struct lanai_touched *w = &lanai_touched;
     uint64_t oldest = w->touches > LOOKED_BACK ? w->touches - LOOKED_BACK : 0;
     for (uint64_t i = w->touches; i > oldest; i--) {
         struct touch *t = &w->touch[i - 1];
@@ -42,8 +42,8 @@ static void keep(uintptr_t begin, uintptr_t end, uint64_t writes, uintptr_t call
 }
 
 static void find(uintptr_t begin, uintptr_t end, uint64_t writes, uintptr_t caller) {
-    for (uint64_t i = 0; i < lanai_watch.ranges; i++) {
-        struct range *r = &lanai_watch.range[i];
+    for (uint64_t i = 0; i < lanai_touched.ranges; i++) {
+        struct range *r = &lanai_touched.range[i];
         if (begin < r->end && end > r->begin)
             keep(begin > r->begin ? begin : r->begin, end < r->end ? end : r->end, writes, caller);
     }
@@ -52,7 +52,7 @@ static void find(uintptr_t begin, uintptr_t end, uint64_t writes, uintptr_t call
 #define LOOK(address, size, writes)                                                                   \
     do {                                                                                              \
         uintptr_t begin_ = (uintptr_t)(address), end_ = begin_ + (size);                              \
-        if (begin_ < lanai_watch.high && end_ > lanai_watch.low)                                      \
+        if (begin_ < lanai_touched.high && end_ > lanai_touched.low)                                      \
             find(begin_, end_, writes, (uintptr_t)__builtin_return_address(0));                       \
     } while (0)
 

@@ -65,6 +65,7 @@ class World:
         self.info_env = Info([("maxprocs", str(self.size)), ("thread_level", "MPI_THREAD_MULTIPLE")])
         self.call_site: Callable[[], str] = str  # where the program called, for errors
         self.made_at: Callable[[object], str] = lambda made: ""  # where it made an object, for leaks
+        self.on_leave: Callable[[], None] = lambda: None  # hears that nothing more is done by MPI but to leave
         self.on_error: Callable[[MpiError, bool], None] | None = None  # hears of errors, and if they end the program
         self._end_process = end_process
         self._tick = tick
@@ -145,6 +146,7 @@ class World:
         self.process.progress.poll()
         self.process.progress.stop_services()
         mismatched = self._mismatched_collectives()
+        self.on_leave()
         if report is not None:
             report(self.leaks())
         if not mismatched:  # else the caller ends the job, for which it needs the device

@@ -40,6 +40,7 @@ class Op(IntEnum):
     LEAVES = 8  # a notice: the program ends, and MPI with it -> text: the error that it ends by, if one is known
     POLLS = 9  # a notice: polls in vain for long -> a wait record; empty when that is over
     CRASHED = 10  # a notice: a signal is about to kill the process -> what `crash.c` says; any bytes as an answer
+    LEFT = 11  # a notice: MPI has ended, and the program has left objects behind -> JSON, how many by kind
     POSTED_LAST = 15
     HELLO = 16  # Hello -> JSON configuration
     STOPPED = 17  # Stopped, wait record; no answer: the run ends
@@ -76,7 +77,7 @@ class Status(IntEnum):
 
 
 # Posted; they reach the launcher at once and take no part in simulated time.
-NOTICES = frozenset({int(Op.LEAVES), int(Op.POLLS), int(Op.CRASHED)})
+NOTICES = frozenset({int(Op.LEAVES), int(Op.POLLS), int(Op.CRASHED), int(Op.LEFT)})
 
 
 class FinalState(NamedTuple):

@@ -1,7 +1,8 @@
 """The edges of `order.Order`: which call ends only when others have begun."""
 
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 from .collectives import Entry, Line
 from .messages import Pair
@@ -67,11 +68,27 @@ def _waits(name: str, target: int | None, source: int | None, root: int | None) 
     return True
 
 
+class Log:
+    """Calls by what they are about and by rank, in the order of the machine's clock."""
+
+    def __init__(self) -> None:
+        self._calls: dict[Hashable, dict[int, list[tuple[int, Node]]]] = defaultdict(lambda: defaultdict(list))
+
+    def add(self, key: Hashable, begin: int, node: Node) -> None:
+        self._calls[key][node[0]].append((begin, node))
+
+    def last(self, key: Hashable, before: int, but: int) -> Iterator[Node]:
+        """Give each other rank's last call that had begun by then. It knows all that its earlier ones knew."""
+        for rank, calls in self._calls[key].items():
+            place = bisect_left(calls, (before,))
+            if rank != but and place:
+                yield calls[place - 1][1]
+
+
 def of_windows(ranks: Sequence[Rank]) -> Iterator[Edge]:
     """MPI_Win_wait ends when the origins have called MPI_Win_complete; a lock is had when those before it
     were given back, of which one excludes the other."""
-    completes: dict[tuple[str, int], list[tuple[int, Node]]] = defaultdict(list)
-    unlocks: dict[tuple[str, int], list[tuple[int, Node, bool]]] = defaultdict(list)
+    completes, unlocks = Log(), Log()
     waits: list[tuple[str, Node, int]] = []
     takes: list[tuple[tuple[str, int], Node, bool, int]] = []
     for rank in ranks:
@@ -84,7 +101,7 @@ def of_windows(ranks: Sequence[Rank]) -> Iterator[Edge]:
                 groups[win] = record.get("of", [])
             elif what == "complete":
                 for target in groups.get(win, ()):
-                    completes[win, target].append((begin, node))
+                    completes.add((win, target), begin, node)
             elif what in ("wait", "test"):
                 waits.append((win, node, end or 0))
             elif what in ("lock", "unlock", "flush") and record.get("rank") is not None and record["rank"] >= 0:
@@ -94,12 +111,11 @@ def of_windows(ranks: Sequence[Rank]) -> Iterator[Edge]:
                 if end is not None:
                     takes.append((lock, node, held.get(lock, False), end))
                 if what == "unlock" and end is not None:
-                    unlocks[lock].append((begin, node, held.pop(lock, False)))
+                    unlocks.add((lock, held.pop(lock, False)), begin, node)
     for win, node, end in waits:
-        for begin, source in completes[win, node[0]]:
-            if begin < end:
-                yield source, node
+        for source in completes.last((win, node[0]), end, node[0]):
+            yield source, node
     for lock, node, exclusive, end in takes:
-        for begin, source, excludes in unlocks[lock]:
-            if source[0] != node[0] and begin < end and (exclusive or excludes):
+        for excludes in (True, False) if exclusive else (True,):
+            for source in unlocks.last((lock, excludes), end, node[0]):
                 yield source, node

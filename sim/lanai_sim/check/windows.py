@@ -7,27 +7,29 @@ exclude each other. Operations that MPI keeps atomic together do not race.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from .finding import Finding, Kind, at, finding
 from .order import NEVER, Clock, Order
 from .records import Call, Rank, Record
 
-MOST_ACCESSES = 20_000  # to one rank's part of a window; beyond, later ones are not compared
+MOST_OPEN = 2_000  # accesses to one rank's memory that a later one is compared with, the last ones
+EACH = 64  # accesses after which those are left out that are done for all that come
 Regions = Sequence[Sequence[int]]
 _ATOMIC = ("acc", "gacc", "cas")
 
 
 @dataclass
 class Access:
-    """`origin`'s access to bytes of a part of a window. `lock`: (number of the call that took it, it is
-    exclusive); `until`: its origin's time at which it is done."""
+    """`origin`'s access to memory of a rank by a window; `regions` are addresses there. `lock`: (number of the
+    call that took it, it is exclusive); `until`: its origin's time at which it is done."""
 
     origin: int
     kind: str
     call: Call
     regions: Regions
+    window: str
     begin: Clock
     until: int
     op: str = ""
@@ -44,10 +46,11 @@ class Access:
 
 
 class Parts:
-    """All accesses, by window and rank."""
+    """All accesses, by the rank whose memory it is: windows of one rank may overlap."""
 
     def __init__(self, ranks: Sequence[Rank], order: Order) -> None:
-        self.accesses: dict[tuple[str, int], list[Access]] = defaultdict(list)
+        self.accesses: dict[int, list[Access]] = defaultdict(list)
+        self.bases: dict[tuple[str, int], int] = {}
         self.labels: dict[str, str] = {}
         self._order = order
         self._fences: dict[tuple[str, int], list[int]] = defaultdict(list)
@@ -63,6 +66,7 @@ class Parts:
         for record in rank.of("win", "sync"):
             if record["k"] == "win":
                 self.labels[record["win"]] = record["label"]
+                self.bases[record["win"], rank.rank] = record["base"] if record["size"] else 0
                 if record.get("shared"):
                     self.shared.add(record["win"])
             elif record["what"] == "fence":
@@ -99,7 +103,7 @@ class Parts:
                 if opened is not None:
                     access.begin = self._joined(access.begin, self._order.begin.get((target, opened)))
                 access.lock = locks.get((win, record["rank"]), locks.get((win, None)))
-                self.accesses[win, target].append(access)
+                self.accesses[target].append(access)
                 open_.append((access, win, record["rank"], ids.get(record["n"], 0)))
             elif kind == "sync":
                 win, what, held = record["win"], record["what"], record.get("rank")
@@ -136,9 +140,14 @@ class Parts:
     def _access(self, rank: Rank, record: Record) -> Access:
         call = rank.call(record)
         begin = self._order.begin.get((rank.rank, record["n"]), ())
-        return Access(
-            rank.rank, record["does"], call, record["at"], begin, NEVER, record.get("op", ""), record.get("basic")
-        )
+        at = self._addresses(record, record["target"])
+        op, basic = record.get("op", ""), record.get("basic")
+        return Access(rank.rank, record["does"], call, at, record["win"], begin, NEVER, op, basic)
+
+    def _addresses(self, record: Record, rank: int) -> Regions:
+        """Return the addresses of bytes that are counted from a window's base."""
+        base = self.bases.get((record["win"], rank), 0)
+        return sorted((begin + base, end + base) for begin, end in record["at"])
 
     def _local(self, rank: Rank, record: Record, locks: dict[tuple[str, int | None], tuple[int, bool]]) -> None:
         """A buffer of an MPI call, or a load or store, in this rank's own part."""
@@ -153,10 +162,11 @@ class Parts:
         else:
             ended = self._order.end.get(node)
             until = NEVER if ended is None else self._order.own(node)
-        access = Access(rank.rank, "store" if record["writes"] else "load", call, record["at"], begin, until)
+        at = self._addresses(record, rank.rank)
+        access = Access(rank.rank, "store" if record["writes"] else "load", call, at, win, begin, until)
         own = [lock for (name, _), lock in locks.items() if name == win]
         access.lock = own[0] if len(own) == 1 else None
-        self.accesses[win, rank.rank].append(access)
+        self.accesses[rank.rank].append(access)
 
     @staticmethod
     def _joined(one: Clock, other: Clock | None) -> Clock:
@@ -165,10 +175,10 @@ class Parts:
 
 def races(ranks: Sequence[Rank], order: Order) -> Iterator[Finding]:
     parts = Parts(ranks, order)
-    for (win, rank), accesses in parts.accesses.items():
+    for rank, accesses in parts.accesses.items():
         told: set[tuple[object, ...]] = set()
-        for index, access in enumerate(accesses[:MOST_ACCESSES]):
-            for other in accesses[:index]:
+        for access, open_ in _with_earlier(accesses, order):
+            for other in open_:
                 byte = _race(access, other, order)
                 if byte is None:
                     continue
@@ -177,13 +187,33 @@ def races(ranks: Sequence[Rank], order: Order) -> Iterator[Finding]:
                 if key in told:
                     continue
                 told.add(key)
-                unsure = win in parts.polled and {"load", "store"} & {first.kind, second.kind}
+                win = first.window if first.kind not in ("load", "store") else second.window
+                byte -= parts.bases.get((win, rank), 0)
+                unsure = {first.window, second.window} & parts.polled and {"load", "store"} & {first.kind, second.kind}
                 text = (
                     f"{first.words} and {second.words} use byte {byte} of rank {rank}'s part of "
                     f"{parts.labels.get(win, 'a window')}, and nothing orders them"
                 )
                 hint = "end the first epoch and synchronize before the second access"
                 yield finding(Kind.RACE, [first.call.side, second.call.side], text, hint, note=bool(unsure))
+
+
+def _with_earlier(accesses: list[Access], order: Order) -> Iterator[tuple[Access, list[Access]]]:
+    """Give each access with the earlier ones that are not known to be done."""
+    accesses = sorted((one for one in accesses if one.begin), key=lambda one: one.call.begin)
+    open_: list[Access] = []
+    for index, access in enumerate(accesses):
+        if index % EACH == 0:
+            coming: dict[int, Clock] = {}
+            for later in reversed(accesses[index:]):
+                coming[later.origin] = later.begin
+            open_ = [one for one in open_ if not _done_for(one, coming.values(), order)][-MOST_OPEN:]
+        yield access, open_
+        open_.append(access)
+
+
+def _done_for(one: Access, clocks: Iterable[Clock], order: Order) -> bool:
+    return all(order.reached(one.origin, one.until, clock) for clock in clocks)
 
 
 def _race(one: Access, other: Access, order: Order) -> int | None:
@@ -203,7 +233,7 @@ def _race(one: Access, other: Access, order: Order) -> int | None:
 def _excluded(one: Access, other: Access) -> bool:
     """Each holds a lock, and one of the locks is exclusive. One rank's own accesses under one lock are not
     excluded by it."""
-    if one.lock is None or other.lock is None or not (one.lock[1] or other.lock[1]):
+    if one.window != other.window or not one.lock or not other.lock or not (one.lock[1] or other.lock[1]):
         return False
     return one.origin != other.origin or one.lock[0] != other.lock[0]
 
@@ -220,9 +250,10 @@ def _atomic(one: Access, other: Access) -> bool:
     )
 
 
-def _common(mine: Regions, others: Regions) -> int | None:
-    """Return the first byte of both."""
-    one, other = sorted(map(tuple, mine)), sorted(map(tuple, others))
+def _common(one: Regions, other: Regions) -> int | None:
+    """Return the first address of both; they are sorted."""
+    if not one or not other or one[0][0] >= other[-1][1] or other[0][0] >= one[-1][1]:
+        return None
     i = j = 0
     while i < len(one) and j < len(other):
         first = max(one[i][0], other[j][0])

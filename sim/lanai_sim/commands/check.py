@@ -11,6 +11,7 @@ from lanai_host.stacks import names as device_names
 
 from .. import check
 from ..check import report, sarif
+from ..check.building import built
 from ..command_line import count
 from ..job import launcher
 from ..job.job import Job
@@ -26,15 +27,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sarif", metavar="FILE", help="write the findings in SARIF, for editors and code hosts")
     parser.add_argument("--once", action="store_true", help="do not run it once more with synchronous sends")
     parser.add_argument("--max-wall", type=float, default=600.0, metavar="SECONDS", help="end a run after so long")
-    parser.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM ARGS", help="what each rank runs")
+    parser.add_argument(
+        "program", nargs=argparse.REMAINDER, metavar="PROGRAM ARGS", help="what each rank runs, or its source in C"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     command = args.program[1:] if args.program[:1] == ["--"] else args.program
     if not command:
         raise UserError("no program was named; write, for example: lanai check -n 2 ./program")
-    job = Job(command, args.ranks, args.device, max_wall=args.max_wall)
-    verdict, result = check.check(job, buffering=not args.once)
+    with built(command) as program:
+        job = Job(program, args.ranks, args.device, max_wall=args.max_wall)
+        verdict, result = check.check(job, buffering=not args.once)
     if result.code:
         launcher.print_report(dataclasses.replace(result, notes=()))
     sys.stdout.flush()

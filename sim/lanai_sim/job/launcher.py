@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from inspect import CORO_CREATED, getcoroutinestate
@@ -125,7 +126,9 @@ class Run:
         clocks = [max(rank.clock, self.world.look(rank)[0]) for rank in ranks]
         spent = [{"PIO": rank.pio, "waiting": rank.waited} for rank in ranks]
         traffic = tuple(self.world.traffic())
-        return Summary(self.world.started, tuple(clocks), tuple(spent), traffic, self.world.buffers_digest(ranks))
+        left = sum((Counter(rank.left) for rank in ranks), Counter())
+        digest = self.world.buffers_digest(ranks)
+        return Summary(self.world.started, tuple(clocks), tuple(spent), traffic, digest, dict(left))
 
     def _end_trace(self, result: Result | None) -> str:
         """Return what a user must be told about the trace, or nothing."""

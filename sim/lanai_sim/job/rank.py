@@ -84,6 +84,7 @@ class Rank:
         self.leaves: str | None = None
         self.polls = b""
         self.crash = ""
+        self.left: dict[str, int] = {}  # objects that its program has not freed, by kind
         self.heard: Callable[[Rank], None] = lambda rank: None
         self.placement: int | None = None  # what it said of its buffers when it left
         self.gone = False  # nothing will come from it any more
@@ -173,6 +174,8 @@ class Rank:
             self.leaves = payload.decode(errors="replace")
         elif op == Op.POLLS:
             self.polls = payload
+        elif op == Op.LEFT:
+            self.left = json.loads(payload)
         else:
             self.crash = crash_place(self.pid, payload)
             with suppress(BrokenPipeError, ConnectionResetError):

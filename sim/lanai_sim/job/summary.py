@@ -36,13 +36,14 @@ class Traffic:
 class Summary:
     """What is known of a run without having traced it. `spent`: picoseconds of each rank by
     `SPENT`; `placement`: of buffers, a digest that runs share whose buffers lay alike in their
-    pages."""
+    pages; `left`: objects that programs have not freed, by kind."""
 
     started: int = 0
     ends: tuple[int, ...] = ()
     spent: tuple[dict[str, int], ...] = ()
     nics: tuple[Traffic, ...] = ()
     placement: str = ""
+    left: dict[str, int] = field(default_factory=dict)
 
     def lines(self) -> list[str]:
         """The report."""
@@ -55,6 +56,9 @@ class Summary:
             found += [self._ranks(), self._links(), self._processors(), *self._blocks()]
             found += [f"the ranks' buffers lay as {self.placement}"] if self.placement else []
             found += [f"not in these figures: {nic.flaw}" for nic in self.nics if nic.flaw]
+        if self.left:
+            told = ", ".join(counted(count, kind) for kind, count in sorted(self.left.items()))
+            found.append(f"not freed when MPI ended: {told} (`lanai check` says which, and what else is wrong)")
         return [*found, MORE]
 
     def figures(self) -> dict[str, float]:

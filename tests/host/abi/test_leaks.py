@@ -1,6 +1,7 @@
 """`lanai run --report-leaks`: what a program has left behind, by rank and kind."""
 
 import pytest
+from warm import lanai
 
 from .jobs import C, mpicc, together
 
@@ -32,6 +33,13 @@ def test_leaks_are_told_when_asked(program):
 def test_and_not_otherwise(program):
     done = together(2, program)
     assert (done.stdout, done.stderr) == ("all right\n", "")
+
+
+def test_a_run_counts_them_in_one_line():
+    text = "from mpi4py import MPI; w = MPI.COMM_WORLD; w.allreduce(1); w.Dup(); MPI.INT.Dup()"
+    done = lanai("run", "-n", 2, "python", "-c", text, timeout=60)
+    (line,) = [line for line in done.stderr.splitlines() if "not freed" in line]
+    assert line.startswith("lanai: not freed when MPI ended: 2 communicators, 2 datatypes (")
 
 
 def test_a_file_that_was_not_closed_is_told(tmp_path):

@@ -1,6 +1,7 @@
 """Watches the MPI calls of one rank for `lanai check`: what each records, and what is wrong with its
 buffers."""
 
+import re
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
@@ -22,6 +23,7 @@ from .touches import Touch, Touches
 HANDLERS = {**messages.HANDLERS, **collectives.HANDLERS, **one_sided.HANDLERS}
 _COMPLETES = ("MPI_Wait", "MPI_Test", "MPI_Request_free", "MPI_Request_get_status", "MPI_Cancel")
 _MAKES_WINDOWS = ("MPI_Win_create", "MPI_Win_allocate", "MPI_Win_create_dynamic")
+_STORE = re.compile(r"(?P<call>MPI_\w+) at (?P<line>\S+) of rank (?P<rank>\d+) and a store of .* race for (?P<what>.*)")
 _LEAVE_ALONE = "leave the buffer alone until the operation is complete"
 
 
@@ -267,6 +269,18 @@ class Recorder:
         name, _, _ = error.text.partition(":")
         kind = ErrorClass(error.error_class).name if error.error_class in tuple(ErrorClass) else "OTHER"
         self.journal.put("error", self._calls, c=name, s=where, **{"class": kind}, text=error.text, fatal=fatal)
+
+    def race(self, text: str) -> None:
+        """The library itself has seen a race with a store of the target's program, by comparing its memory."""
+        found = _STORE.search(text)
+        if found is None or self.touches.seen:
+            return
+        name, line, origin = found["call"], found["line"], int(found["rank"])
+        self.journal.put(
+            "found", self._calls, **{"class": "one-sided-race"}, calls=[name, "a store"], lines=[line, ""],
+            text=f"{name} at {line} of rank {origin} and a store of this rank race for {found['what']}",
+            hint="end the epoch before the window's memory is changed",
+        )  # fmt: skip
 
     def over(self, left: Sequence[Left]) -> None:
         """MPI ends in this rank, and this is `left`."""

@@ -44,7 +44,7 @@ class Touches:
 
     def __init__(self) -> None:
         try:
-            self._watch: _Watch | None = _Watch.in_dll(ctypes.CDLL(None), "lanai_watch")
+            self._watch: _Watch | None = _Watch.in_dll(ctypes.CDLL(None), "lanai_touched")
         except ValueError:
             self._watch = None
 
