@@ -45,7 +45,7 @@ class Messages:
             typed = {record["of"]: record["sig"] for record in rank.of("typed")}
             done |= {(rank.rank, record["id"]): record["n"] for record in rank.of("done")}
             unsure |= {(record["comm"], rank.rank) for record in rank.of("unsure")}
-            for record in rank.of("send", "recv"):
+            for record in rank.made("send", "recv"):
                 match = matches.get(record["id"])
                 call = rank.call(record)
                 if record["k"] == "send" and record["to"] >= 0 and not (match and match.get("cancelled")):

@@ -4,16 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from ..job.result import Ending, Result
 from .finding import Finding, Kind, at, finding
-from .records import Rank, Record
+from .records import ARGUMENTS, Rank, Record
 
-_ARGUMENTS = frozenset(  # error classes that blame an argument
-    {
-        "BUFFER", "COUNT", "TYPE", "TAG", "COMM", "RANK", "ROOT", "GROUP", "OP", "TOPOLOGY", "DIMS", "ARG",
-        "REQUEST", "KEYVAL", "SIZE", "DISP", "BASE", "LOCKTYPE", "ASSERT", "WIN", "RMA_RANGE", "RMA_ATTACH",
-        "RMA_SHARED", "RMA_FLAVOR", "INFO", "INFO_KEY", "INFO_VALUE", "INFO_NOKEY", "ERRHANDLER", "SESSION",
-        "AMODE", "FILE", "VALUE_TOO_LARGE",
-    }
-)  # fmt: skip
 _KINDS = {
     "TRUNCATE": (Kind.TRUNCATION, "receive into a buffer that has room for the message"),
     "RMA_SYNC": (Kind.EPOCH, "open an access epoch for the target before, and an exposure epoch at the target"),
@@ -31,7 +23,7 @@ def deadlock(result: Result) -> Iterator[Finding]:
     sides = [(one.rank, one.wait.call, one.place) for one in waiting if one.wait is not None]
     told = [f"rank {rank} waits in {at(call, line)}" for rank, call, line in sides]
     circle = [text.strip() for text in result.report.splitlines() if " waits for " in text and "closed" not in text]
-    text = "deadlock: " + "; ".join(circle or told)
+    text = "; ".join(circle or told)
     yield finding(Kind.DEADLOCK, sides, text, "let one of these calls come after what the others wait for")
 
 
@@ -43,7 +35,7 @@ def errors(ranks: Sequence[Rank], code: int) -> Iterator[Finding]:
             ends = record["fatal"] or (code != 0 and _is_last(rank, record, last))
             known = _KINDS.get(record["class"])
             kind, hint = known or (Kind.ARGUMENT, "pass what the call allows")
-            own = known is None and record["class"] not in _ARGUMENTS
+            own = known is None and record["class"] not in ARGUMENTS
             text = f"{record['text']}" + (f" (at {record['s']})" if record["s"] else "")
             yield finding(
                 Kind.ERROR if own else kind, [(rank.rank, record["c"], record["s"])], text, hint, note=own or not ends

@@ -7,6 +7,14 @@ from pathlib import Path
 from typing import Any
 
 Record = dict[str, Any]
+ARGUMENTS = frozenset(  # error classes that blame an argument
+    {
+        "BUFFER", "COUNT", "TYPE", "TAG", "COMM", "RANK", "ROOT", "GROUP", "OP", "TOPOLOGY", "DIMS", "ARG",
+        "REQUEST", "KEYVAL", "SIZE", "DISP", "BASE", "LOCKTYPE", "ASSERT", "WIN", "RMA_RANGE", "RMA_ATTACH",
+        "RMA_SHARED", "RMA_FLAVOR", "INFO", "INFO_KEY", "INFO_VALUE", "INFO_NOKEY", "ERRHANDLER", "SESSION",
+        "AMODE", "FILE", "VALUE_TOO_LARGE",
+    }
+)  # fmt: skip
 
 
 @dataclass
@@ -35,6 +43,11 @@ class Rank:
 
     def of(self, *kinds: str) -> Iterator[Record]:
         return (record for record in self.others if record["k"] in kinds)
+
+    def made(self, *kinds: str) -> Iterator[Record]:
+        """Give the records of calls that were not refused for their arguments."""
+        refused = {record["n"] for record in self.of("error") if record["class"] in ARGUMENTS and not record["fatal"]}
+        return (record for record in self.of(*kinds) if record["n"] not in refused)
 
     def call(self, record: Record) -> Call:
         """Return the call that a record belongs to."""

@@ -85,10 +85,11 @@ class Parts:
         locks: dict[tuple[str, int | None], tuple[int, bool]] = {}
         open_: list[tuple[Access, str, int, int]] = []  # access, window, rank in it, operation
         ids: dict[int, int] = {record["n"]: record["id"] for record in rank.of("begins")}
+        failed = {record["n"] for record in rank.of("error")}
         for record in rank.others:
             kind = record["k"]
-            if kind == "rma" and rank.calls[record["n"]].end is None:
-                continue  # it has ended the program by an error
+            if kind == "rma" and (record["n"] in failed or rank.calls[record["n"]].end is None):
+                continue
             if kind == "rma":
                 win, target = record["win"], record["target"]
                 access = self._access(rank, record)

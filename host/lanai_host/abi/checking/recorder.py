@@ -39,6 +39,7 @@ class Recorder:
         self.messages: dict[int, int] = {}  # by handle: the call that took the message
         self.windows: dict[str, tuple[int, int]] = {}
         self.started: list[Made] = []
+        self._coming: list[int] = []  # handles of communicators on which the ranks have not agreed yet
         self._calls = self._operations = 0
         self._inside = threading.local()
         self._threads: set[int] = set()
@@ -65,7 +66,7 @@ class Recorder:
             try:
                 after = self._handled(handler, call)
                 code = function(*call.arguments)
-                self._returned(call, after, code, [] if idle else communicators)
+                self._returned(call, after, code, communicators, idle)
                 return code
             finally:
                 self._inside.call = None
@@ -94,24 +95,36 @@ class Recorder:
         except Exception:  # the arguments are wrong, which the library will say
             return None
 
-    def _returned(self, call: Call, after: After | None, code: int, communicators: list[str]) -> None:
+    def _returned(self, call: Call, after: After | None, code: int, communicators: list[str], idle: bool) -> None:
         if after is not None:
             after(code)
         if not code:
-            for argument in communicators:
-                comm = abi.comms.get(call.raw(argument)[0])
-                if comm is not None:
-                    self.names.of(comm)
+            self._coming += [call.raw(argument)[0] for argument in communicators]
+            if not idle:
+                self._name_communicators()
             if call.name.startswith(_MAKES_WINDOWS):
                 one_sided.made(self, call, abi.wins[call.raw("win")[0]])
         for made, fields in self.requests.matches():
             self.journal.put("match", call.number, id=made.id, **fields)
+        if self._coming:
+            self._name_communicators()
         for made in self.requests.ended():
             self._done(call, made)
         self.flight.settle()
         if self.touches.seen:
             self.touches.watch([*self.windows.values(), *self.flight.regions()])
         self.note("end", call)
+
+    def _name_communicators(self) -> None:
+        """Name those that can be used, in the order in which the program made them."""
+        left = []
+        for handle in self._coming:
+            comm = abi.comms.get(handle)
+            if comm is not None and comm.origin:
+                self.names.of(comm)
+            elif comm is not None:
+                left.append(handle)
+        self._coming = left
 
     def _done(self, call: Call, made: Made) -> None:
         handle = made.handle
