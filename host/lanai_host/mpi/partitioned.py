@@ -51,29 +51,40 @@ class PartitionedRequest(PersistentRequest):
     def ready(self, partitions: Iterable[int], call: str = "MPI_Pready") -> None:
         """MPI_Pready, MPI_Pready_range, MPI_Pready_list."""
         for partition in partitions:
-            self._check(call, partition)
-            if not self._sending or not isinstance(self.inner, _Filling):
-                raise MpiError(ErrorClass.REQUEST, f"{call}: the request of {self.call} is not a send being filled")
-            if partition in self._ready:
-                raise MpiError(ErrorClass.ARG, f"{call}: partition {partition} is ready already")
-            self._ready.add(partition)
-            if len(self._ready) == self.partitions:
-                self.inner = self._begin()
+            self.one_ready(partition, call)
+
+    def one_ready(self, partition: int, call: str = "MPI_Pready") -> None:
+        """MPI_Pready."""
+        ready = self._ready
+        if not 0 <= partition < self.partitions:
+            raise self._out_of_range(call, partition)
+        if type(self.inner) is not _Filling:
+            raise MpiError(ErrorClass.REQUEST, f"{call}: the request of {self.call} is not a send being filled")
+        if partition in ready:
+            raise MpiError(ErrorClass.ARG, f"{call}: partition {partition} is ready already")
+        ready.add(partition)
+        if len(ready) == self.partitions:
+            self.inner = self._begin()
 
     def arrived(self, partition: int) -> bool:
         """MPI_Parrived."""
-        self._check("MPI_Parrived", partition)
+        if not 0 <= partition < self.partitions:
+            raise self._out_of_range("MPI_Parrived", partition)
         if self._sending:
             raise MpiError(ErrorClass.REQUEST, "MPI_Parrived: the request is of a send")
-        if not self.done:
-            self.progress.poll()
-        return self.done
+        inner = self.inner
+        if inner is None or inner.done:
+            return True
+        self.progress.poll()
+        if not inner.done:
+            self.progress.polls.missed(self)
+            return False
+        self.progress.polls.found()
+        return True
 
-    def _check(self, call: str, partition: int) -> None:
-        if not 0 <= partition < self.partitions:
-            raise MpiError(
-                ErrorClass.ARG, f"{call}: partition is {partition}; it must be from 0 to {self.partitions - 1}"
-            )
+    def _out_of_range(self, call: str, partition: int) -> MpiError:
+        text = f"{call}: partition is {partition}; it must be from 0 to {self.partitions - 1}"
+        return MpiError(ErrorClass.ARG, text)
 
     def cancel(self) -> None:
         raise MpiError(ErrorClass.REQUEST, f"MPI_Cancel: a request of {self.call} cannot be cancelled")

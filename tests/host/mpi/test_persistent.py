@@ -8,6 +8,7 @@ from lanai_host.mpi import (
     completion,
     partitioned,
     persistent,
+    polling,
 )
 from lanai_host.mpi import point_to_point as p2p
 from lanai_host.mpi.constants import UNDEFINED
@@ -62,6 +63,34 @@ def test_partitioned(run):
                 pass
             request.wait()
             assert np.array_equal(got, values)
+
+    run(2, program)
+
+
+def test_looks_for_a_partition_in_vain_are_told(run, monkeypatch):
+    monkeypatch.setattr(polling, "LOOKS", 2)
+    monkeypatch.setattr(polling, "SECONDS", 0.0)
+
+    def program(world):
+        comm = world.comm_world
+        value, told = ints(5), []
+        if comm.rank == 0:
+            request = partitioned.psend_init(comm, *buffer(value)[:1], 1, 1, INT, 1, 2)
+            p2p.recv(comm, 0, 0, INT, 1, 9)
+            request.start()
+            request.ready([0])
+            request.wait()
+            return
+        world.process.progress.polls.tell = lambda why: told.append(why and why.call)
+        request = partitioned.precv_init(comm, *buffer(value)[:1], 1, 1, INT, 0, 2)
+        request.start()
+        assert not any(request.arrived(0) for _ in range(4))
+        assert told == ["MPI_Precv_init"]
+        p2p.send(comm, 0, 0, INT, 0, 9)
+        while not request.arrived(0):
+            pass
+        assert told[-1] is None
+        request.wait()
 
     run(2, program)
 

@@ -236,7 +236,7 @@ def _range(low: int, high: int) -> range:
     return range(low, high + 1)
 
 
-bind("MPI_Pready", lambda partition, request: real("MPI_Pready", request).ready([partition]))
+bind("MPI_Pready", lambda partition, request: real("MPI_Pready", request).one_ready(partition))
 bind(
     "MPI_Pready_range",
     lambda partition_low, partition_high, request: real("MPI_Pready_range", request).ready(
