@@ -5,7 +5,7 @@ from dataclasses import fields
 import pytest
 
 from lanai_hdl.errors import UserError
-from lanai_host.config import PRESETS, HostConfig, HostCost, HostCosts
+from lanai_host.config import PRESETS, HostConfig, HostCost, HostCosts, Queue
 from lanai_host.kernel_costs import KernelCosts
 
 
@@ -25,6 +25,11 @@ def test_a_host_is_a_list_of_prices(name):
     host = PRESETS[name]()
     costs = HostCosts(**{field.name: getattr(host, field.name) for field in fields(HostCosts)})
     assert [costs.price(what, 3) for what in HostCost] == [host.price(what, 3) for what in HostCost]
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_all_hosts_search_lists_as_the_mpis_of_the_1990s_did(name):
+    assert PRESETS[name]().queue is Queue.LIST
 
 
 @pytest.mark.parametrize("name", PRESETS)

@@ -4,6 +4,7 @@ import pytest
 
 from lanai_hdl.remote.packets import Op
 from lanai_host.body import Run
+from lanai_host.config import HostCost
 from lanai_host.device import Pending, SendMode
 from lanai_host.operation import ANY_SOURCE, ErrorKind
 from lanai_host.wait import Wait
@@ -102,6 +103,32 @@ def test_time_decides_and_not_size(size):
         assert counted["sent first"] == 1
         # Where a message by FIFO came after the request, the request is stale: then the FIFO has it.
         assert counted["posted first"] in (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("posted_first", "sent", "received", "copies"),
+    [(True, (1,), (1,), 0), (False, (1,), (1,), 1), (False, (1, 2), (2, 1), 2 + 1)],
+    ids=["write", "eager", "crossed"],
+)
+def test_messages_pass_as_many_buffers_as_the_paper_says(posted_first, sent, received, copies):
+    """At their receiver: none if a message is written, the FIFO if it was sent first, one more if another one is
+    received before it."""
+    size, copied = 5000, []
+
+    def sender(device):
+        while posted_first and not device._sending.boxes[1].requests.look():
+            device.progress()
+        for operation in [send(device, 1, bytes(size), tag) for tag in sent]:
+            finish(device, operation)
+
+    def receiver(device):
+        device.report_charges(lambda what, count, cost: copied.append(count if what is HostCost.COPY else 0))
+        for tag in received:
+            block = Block(size=size)
+            finish(device, device.receive(0, tag, CONTEXT, block.body))
+
+    World(2, 1).play([sender, receiver])
+    assert sum(copied) // size == copies  # beside requests, which are 32 bytes each
 
 
 def test_sends_that_are_not_done_are_listed():

@@ -32,6 +32,7 @@ GRID = (
     "ranks still run alike, so most messages leave before their request has come, and requests cost time."
 )
 
+MEAN = "What the program sends; messages of collective operations are ours."
 NPB = {
     "ep": (
         "Its messages are four allreduces of up to 80 bytes; ours double recursively, so both of a pair send at once, "
@@ -91,6 +92,19 @@ def _shapes() -> dict[str, Way]:
         "mbcf.s4_2.no_requests_in_streams": ByShape(
             lambda f: 0.8 < _streams(f) < 1.25, lambda f: f"{_streams(f):.2f} times NSR at 1024 bytes", RECEIVER
         ),
+        "mbcf.s4_2.nsr_better_half": ByShape(
+            lambda f: all(quotient >= 1 for quotient in _half(f)),
+            lambda f: f"NSR {min(_half(f)):.3f} to {max(_half(f)):.3f} times SR",
+            HUB,
+        ),
+        "mbcf.s4_2.overhead_small": ByFigure(
+            lambda f: f["theirs.rtt.sr.0"] - 2 * f["theirs.oneway.write.4"], "The difference of two fitted rows."
+        ),
+        "mbcf.s4_3.mg_any_source": ByShape(
+            lambda f: f["theirs.kernel.mg_named.ms"] < 0.9 * f["theirs.kernel.mg.ms"],
+            "{f[theirs.kernel.mg.ms]:.1f} ms without sources, {f[theirs.kernel.mg_named.ms]:.1f} ms with named ones",
+            GRID,
+        ),
         "mbcf.t4_3.is": ByFigure("theirs.kernel.is.written_percent", lambda f: SORT + _itself(f, "is")),
         "mbcf.t4_3.mg": ByShape(lambda f: f["theirs.kernel.mg.written_percent"] < 0.1, _multigrid, GRID),
         "mbcf.s4_2.near_the_wire": ByShape(
@@ -101,13 +115,27 @@ def _shapes() -> dict[str, Way]:
     }
 
 
+def _half(figures: Figures) -> list[float]:
+    """Half duplex, NSR's bandwidth over SR's, of the sizes at which the paper has it higher."""
+    sizes = [size for size in BANDWIDTH_SIZES if 16 <= size <= 1 << 18]
+    return [figures[f"theirs.half_duplex.nsr.{size}"] / figures[f"theirs.half_duplex.sr.{size}"] for size in sizes]
+
+
 def _npb() -> dict[str, Way]:
     """Table 4.3 by NPB itself. LU's receives name no source, as in the paper's version of it."""
     kinds = {"ep": "S", "cg": "W", "lu": f"{ANY}.W", "sp": "W", "bt": "W"}
-    return {
-        f"mbcf.t4_3.{name}": ByFigure(f"theirs.npb.{name}.{kind}.written_percent", partial(_reason, name))
-        for name, kind in kinds.items()
-    }
+    found: dict[str, Way] = {}
+    for name, kind in kinds.items():
+        begin = f"theirs.npb.{name}.{kind}"
+        found[f"mbcf.t4_3.{name}"] = ByFigure(f"{begin}.written_percent", partial(_reason, name))
+        if name != "ep":
+            found[f"mbcf.t4_3.mean.{name}"] = ByFigure(partial(_mean, begin), MEAN)
+    return found
+
+
+def _mean(begin: str, figures: Figures) -> float:
+    """Bytes of a message."""
+    return figures[f"{begin}.bytes"] / figures[f"{begin}.messages"]
 
 
 def _reason(name: str, figures: Figures) -> str:

@@ -25,7 +25,8 @@ def made_up():
     for what, sizes in (("oneway", LATENCY_SIZES), ("full", STREAM_SIZES), ("half", STREAM_SIZES)):
         found |= {f"theirs.{what}.{kind}.{size}": 10.0 for kind in ("write", "fifo") for size in sizes}
     for program in PROGRAMS:
-        found |= {f"theirs.npb.{program.name}.{which}.written_percent": 50.0 for which in ("S", "W", "any_source.W")}
+        for what in ("written_percent", "messages", "bytes"):
+            found |= {f"theirs.npb.{program.name}.{which}.{what}": 50.0 for which in ("S", "W", "any_source.W")}
     for name in times.WHY:
         found |= {f"theirs.npb.{name}.{what}": 20.0 for what in ("seconds", "nsr.seconds", "mops", "nsr.mops")}
     return found | {
