@@ -3,7 +3,9 @@
 /* Copies a large body to the shared memory as a write to its file: the system need not clear the pages before, nor map
    them one by one. Returns 1, 0 if the body cannot be read, or -1 if the file cannot be written. */
 static int write_body(hub *o, const char *to, uintptr_t body, uint64_t size) {
-    int file = open(o->path, O_RDWR | O_CLOEXEC), answer = file < 0 ? -1 : 1;
+    struct rlimit limit; /* the program may have limited its files, and a write beyond ends it */
+    int unlimited = !getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur == RLIM_INFINITY;
+    int file = unlimited ? open(o->path, O_RDWR | O_CLOEXEC) : -1, answer = file < 0 ? -1 : 1;
     for (uint64_t done = 0; answer > 0 && done < size;) {
         ssize_t written = pwrite(file, (const char *)body + done, size - done, to - (char *)o->head + (off_t)done);
         if (written > 0)

@@ -4,6 +4,8 @@ each on its own thread where one must wait."""
 import ctypes
 import gc
 import mmap
+import resource
+import signal
 import threading
 import time
 
@@ -222,6 +224,24 @@ def test_a_large_datagram_is_not_copied_and_its_memory_is_given_back():
         assert allocated() != lies + PAGE_SIZE
         del datagram
         assert allocated() == lies + PAGE_SIZE
+
+
+def test_a_large_body_is_not_a_file_of_the_programs():
+    """A program may limit the size of its files, and a write beyond that ends it."""
+    ranks = Ranks(2)
+    here, there = ranks.transports
+    sent, limits, hits = body(b"x" * (2 * LARGE)), resource.getrlimit(resource.RLIMIT_FSIZE), []
+    handler = signal.signal(signal.SIGXFSZ, lambda *_: hits.append(True))
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
+        here.post(1, b"", sent)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    here.elapse(10 * LATENCY)
+    here.post(1, b"")
+    assert there.collect(WHY)[0][1] == b"x" * (2 * LARGE)
+    assert hits == []
 
 
 @pytest.mark.parametrize("path", [True, False], ids=["written", "copied"])
