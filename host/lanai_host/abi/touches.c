@@ -113,7 +113,8 @@ SIZES(unaligned_volatile_)
     }
 #define COMPARE(bits, type, how)                                                                      \
     int __tsan_atomic##bits##_compare_exchange_##how(volatile type *at, type *old, type value, int order, int failed); \
-    int __tsan_atomic##bits##_compare_exchange_##how(volatile type *at, type *old, type value, int order, int failed) { \
+    int __tsan_atomic##bits##_compare_exchange_##how(volatile type *at, type *old, type value, int order,    \
+                                                     int failed) {                                    \
         (void)order, (void)failed;                                                                    \
         return __atomic_compare_exchange_n(at, old, value, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);    \
     }
