@@ -54,7 +54,7 @@ static void lanai_boot(void) {
     int *dead = (int *)&lanai_state;
     int started, failed;
     int (*initialized)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "Py_IsInitialized");
-    struct sigaction interrupt; /* Python's own handler comes with its module signal, whatever it is told at its start */
+    struct sigaction interrupt; /* Python's own handler comes with its module signal, whatever it is told */
     sigaction(SIGINT, 0, &interrupt);
     started = !initialized || !initialized();
     if (started) lanai_start_python();
