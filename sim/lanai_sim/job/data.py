@@ -15,7 +15,7 @@ from ..engines import kinds
 from ..engines.kinds.base import Capability, EngineKind
 from ..kernel.kernel import FOREVER
 from ..machine.machine import Machine
-from ..tables import from_preset, known, like
+from ..tables import from_preset, from_table, known, like
 from ..units import duration
 from .buffers import Buffers
 from .restart.plan import Checkpoint, Kill, check_kills, parse_checkpoint, parse_kill
@@ -123,8 +123,16 @@ class JobData:
         object.__setattr__(self, name, value if kind is None else kind(value))
 
     def but(self, **changes: Any) -> Self:
-        """Return the same job with some members changed."""
-        known("Job", changes, [field.name for field in fields(self)])
+        """Return the same job with some members changed, of the job or of its machine. Options that are a table
+        without a preset are laid over the job's own, if it is on the same device."""
+        parts = [field.name for field in fields(Machine)]
+        known("Job", changes, [*(field.name for field in fields(self)), *parts])
+        machine = {name: changes.pop(name) for name in parts if name in changes}
+        if machine:
+            changes["machine"] = changes.get("machine", self.machine).but(**machine)
+        options = changes.get("options")
+        if isinstance(options, Mapping) and "preset" not in options and "device" not in changes:
+            changes["options"] = from_table(f"[{self.stack.options_table}]", self.chosen_options, options)
         return replace(self, **changes)
 
     @property

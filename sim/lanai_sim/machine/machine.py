@@ -9,7 +9,7 @@ from lanai_hdl.config import NicConfig
 from lanai_host.config import PRESETS as HOST_PRESETS
 from lanai_host.config import HostConfig
 
-from ..tables import Document, chosen, from_preset, known, read_json, texts, to_table
+from ..tables import Document, chosen, from_preset, from_table, known, read_json, texts, to_table
 from .document import Equip, fabric_from, fabric_table, nic_from, nic_table
 from .fabrics.cables import SUFFIX, Ends, parse_cables, read
 from .faults import Fault, parse
@@ -55,8 +55,11 @@ class Machine:
             object.__setattr__(self, name, value)
 
     def but(self, **changes: Any) -> Self:
-        """Return the same machine with some parts changed."""
+        """Return the same machine with some parts changed. A table without a preset is laid over the part."""
         known("Machine", changes, [field.name for field in fields(self)])
+        for name in ("nic", "host"):
+            if isinstance(given := changes.get(name), Mapping) and "preset" not in given:
+                changes[name] = from_table(f"[{name}]", getattr(self, name), given)
         return replace(self, **changes)
 
     def document(self) -> Document:

@@ -115,3 +115,18 @@ def test_what_cannot_be_is_refused(members, complaint):
 def test_json_that_is_no_job_is_refused(key, value, complaint):
     with pytest.raises(UserError, match=complaint):
         Job.from_json(json.dumps({**json.loads(DEFAULT.to_json()), key: value}))
+
+
+def test_but_changes_members_of_the_job_and_of_its_machine():
+    job = Job("true", 2, "sci", Machine("sci_d330"), options={"chunk": 4096})
+    other = job.but(ranks=3, options={"ring": 8}, host={"match": 7}, nic={"link_latency": 12}, faults=["drop * rate=1"])
+    assert (other.ranks, other.options.chunk, other.options.ring) == (3, 4096, 8)
+    assert other.machine.host == job.machine.host.but(match=7)
+    assert other.machine.nic == job.machine.nic.but(link_latency=12)
+    assert str(other.machine.faults[0]) == "drop * rate=1.0"
+    assert job.but(options={"preset": "default", "ring": 8}).options.chunk != 4096
+    assert job.but(device="ideal", options={"latency": 5}).options.latency == 5
+    with pytest.raises(UserError, match=r"Job has no key 'fabrics'; did you mean 'fabric'\?"):
+        job.but(fabrics="ring")
+    with pytest.raises(UserError, match=r"\[sci\] has no key 'rings'; did you mean 'ring'\?"):
+        job.but(options={"rings": 8})

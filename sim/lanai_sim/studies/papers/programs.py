@@ -1,15 +1,16 @@
-"""Programs of a paper's experiments, run by `lanai run`."""
+"""Programs of a paper's experiments, run as jobs."""
 
 import re
-import subprocess
-import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from lanai_host.errors import UserError
+
+from ...job.job import Job
+from ...job.result import Result
 
 
 @dataclass(frozen=True)
@@ -17,24 +18,22 @@ class Programs:
     """The modules of a package, each a program that prints lines "name value".
 
     Attributes:
-        presets: options of `lanai run` that all of them run with.
+        job: what all of them run as, but for the program.
     """
 
     package: ModuleType
-    presets: tuple[str, ...]
+    job: Job
 
-    def job(self, program: str, *arguments: object, more: Sequence[str] = (), ranks: int = 2) -> tuple[int, str, str]:
-        """The exit code, output and errors of a run with the options `more`."""
+    def run(self, program: str, *arguments: object, **changes: Any) -> Result:
+        """Run a program. `changes`: of the job, as `Job.but` has them."""
         path = str(Path(str(files(self.package))) / f"{program}.py")
-        command = [sys.executable, "-m", "lanai_sim", "run", "-q", "-n", str(ranks), *self.presets, *more]
-        done = subprocess.run(
-            [*command, sys.executable, path, *map(str, arguments)], capture_output=True, text=True, check=False
-        )
-        return done.returncode, done.stdout, done.stderr
+        return self.job.but(program=("python", path, *map(str, arguments)), capture=True, **changes).run()
 
-    def lines(self, program: str, *arguments: object, more: Sequence[str] = (), ranks: int = 2) -> dict[str, float]:
-        """The lines "name value" that it prints. Raises UserError if it fails."""
-        code, out, errors = self.job(program, *arguments, more=more, ranks=ranks)
-        if code:
-            raise UserError(f"{program}.py ended with code {code}:\n{errors}")
-        return {name: float(value) for name, value in re.findall(r"^(.+) (\S+)$", out, re.MULTILINE)}
+    def lines(self, program: str, *arguments: object, **changes: Any) -> dict[str, float]:
+        """Return the lines "name value" that it prints. Raises UserError if it fails."""
+        result = self.run(program, *arguments, **changes)
+        if not result.ok:
+            errors = "".join(one.stderr for one in result.outputs)
+            raise UserError(f"{program}.py ended with code {result.code}:\n{errors}{result.report}")
+        printed = "".join(one.stdout for one in result.outputs)
+        return {name: float(value) for name, value in re.findall(r"^(.+) (\S+)$", printed, re.MULTILINE)}

@@ -1,31 +1,35 @@
-"""The paper's experiments, each a function from `quick` to figures: programs under `lanai run` with
+"""The paper's experiments, each a function from `quick` to figures: programs run with
 hosts and NICs like the paper's. "ours" is the project's testbed."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+from lanai_hdl.config import NicConfig
+
+from ....job.job import Job
+from ....machine.machine import Machine
 from ....machine.presets import sci_d330
 from ..measuring import Experiment, Figures
 from ..programs import Programs
 from . import caches, constants, programs, raw, ringlet, stores
 from .constants import ACCESSES, BLOCKS, KIB, MIB, NODES, TOTAL
 
-CHUNK = ("--option", f"chunk={32 * KIB}")
-THEIRS = Programs(programs, ("--device", "sci", "--nic", "sci_d330", "--host", "pentium3_800", *CHUNK))
-OURS = Programs(programs, ("--device", "sci"))
-GENERIC = ("--option", "pack=generic")
-EMULATE = ("--option", "private=emulate")
+MACHINE = Machine("sci_d330", host="pentium3_800")
+THEIRS = Programs(programs, Job((), 2, "sci", MACHINE, options={"chunk": 32 * KIB}))
+OURS = Programs(programs, Job((), 2, "sci"))
+GENERIC = {"pack": "generic"}  # options
+EMULATE = {"private": "emulate"}
 WINDOW = 64 * KIB
 CALLS = 32  # of sparse at most, for each access size
 QUICK_BLOCKS = (8, 16, 128, 8192)
 QUICK_ACCESSES = (8, 64, 1024, 65536)
 TRIPS = (8, 64, 1024)
 SCALING = (2, 4, NODES)  # nodes; each number takes a switch of its own
-RINGLET = ("--fabric", "ring")
 RINGS = (4, NODES)  # nodes of a ringlet
-FASTER = ("--nic", "sci_d330_200")
+FASTER = "sci_d330_200"
 COPIED, COPY = 8 * KIB, 1_000_000  # bytes, in one chunk; picoseconds a byte
 SYSTEMS = ("mpi-np", "mbcf", "t3d", "ccu")  # other devices
-STREAM = Programs(programs, ("--device", "ccu"))  # its daemon takes a message of any length at once, and buffers
+STREAM = Programs(programs, Job((), 2, "ccu"))  # its daemon takes a message of any length at once, and buffers
 OTHERS_TOTAL = 64 * KIB
 
 
@@ -38,7 +42,7 @@ def noncontig(runs: Programs, quick: bool) -> Figures:
     the least gain over generic from 16 bytes to 8 KiB."""
     blocks = list(QUICK_BLOCKS if quick else BLOCKS)
     direct = runs.lines("noncontig", TOTAL, commas([0, *blocks]))
-    generic = runs.lines("noncontig", TOTAL, commas(blocks), more=GENERIC)
+    generic = runs.lines("noncontig", TOTAL, commas(blocks), options=GENERIC)
     found = {f"direct.{block}": rate for block, rate in direct.items() if block != "0"}
     found |= renamed("generic", generic)
     gains = [direct[str(block)] / generic[str(block)] for block in blocks if 16 <= block <= 8 * KIB]
@@ -53,11 +57,11 @@ def noncontig(runs: Programs, quick: bool) -> Figures:
 def copies(quick: bool) -> Figures:
     """How often the hosts' processors copy a byte of a message, where nothing else costs them time:
     contiguous, in short blocks, in long blocks, and by the generic way; over a stream too."""
-    only = ("--host", "free", "--host-option", f"copy={COPY}")
+    only = {"preset": "free", "copy": COPY}
     short, long = 64, 4 * KIB
-    direct = OURS.lines("noncontig", COPIED, commas((0, short, long)), more=only)
-    generic = OURS.lines("noncontig", COPIED, commas((short,)), more=(*only, *GENERIC))
-    stream = STREAM.lines("noncontig", COPIED, commas((0, short)), more=only)
+    direct = OURS.lines("noncontig", COPIED, commas((0, short, long)), host=only)
+    generic = OURS.lines("noncontig", COPIED, commas((short,)), host=only, options=GENERIC)
+    stream = STREAM.lines("noncontig", COPIED, commas((0, short)), host=only)
     rates = {
         "contiguous": direct["0"],
         "short": direct[str(short)],
@@ -72,7 +76,7 @@ def copies(quick: bool) -> Figures:
 def in_node(quick: bool) -> Figures:
     """MiB/s of noncontig between two ranks of one node."""
     blocks = QUICK_BLOCKS if quick else BLOCKS
-    rates = THEIRS.lines("noncontig", TOTAL, commas((0, *blocks)), more=("--ranks-per-node", "2"))
+    rates = THEIRS.lines("noncontig", TOTAL, commas((0, *blocks)), ranks_per_node=2)
     return {"node.contiguous": rates["0"]} | {f"node.direct.{block}": rates[str(block)] for block in blocks}
 
 
@@ -80,7 +84,7 @@ def others(quick: bool) -> Figures:
     """Noncontig over contiguous on the other devices, with the project's hosts and wires."""
     found: Figures = {}
     for system in SYSTEMS[:1] if quick else SYSTEMS:
-        runs = Programs(programs, ("--device", system))
+        runs = Programs(programs, Job((), 2, system))
         rates = runs.lines("noncontig", OTHERS_TOTAL, commas((0, *QUICK_BLOCKS)))
         found |= {f"others.{system}.share.{block}": rates[str(block)] / rates["0"] for block in QUICK_BLOCKS}
     return found
@@ -93,12 +97,12 @@ def sparse(
     memory: str,
     synchronisation: str = "fence",
     *,
-    more: Sequence[str] = (),
+    options: Mapping[str, Any] | None = None,
 ) -> Figures:
     """Latency and rate of a pair by access size."""
     sizes = QUICK_ACCESSES if quick else ACCESSES
     arguments = (operation, memory, synchronisation, 1, CALLS, WINDOW, commas(sizes))
-    return runs.lines("sparse", *arguments, more=more)
+    return runs.lines("sparse", *arguments, options=options or {})
 
 
 def windows(runs: Programs, quick: bool) -> Figures:
@@ -106,7 +110,7 @@ def windows(runs: Programs, quick: bool) -> Figures:
     found: Figures = {}
     for operation in ("put", "get"):
         found |= renamed(f"{operation}.shared", sparse(runs, quick, operation, "shared"))
-        found |= renamed(f"{operation}.emulated", sparse(runs, quick, operation, "private", more=EMULATE))
+        found |= renamed(f"{operation}.emulated", sparse(runs, quick, operation, "private", options=EMULATE))
         found |= renamed(f"{operation}.registered", sparse(runs, quick, operation, "private"))
     return found | renamed("put.pscw", sparse(runs, quick, "put", "shared", "pscw"))
 
@@ -138,10 +142,10 @@ def on_rings(quick: bool) -> Figures:
     return found
 
 
-def on_ring(nodes: int, distance: int, more: Sequence[str] = ()) -> float:
+def on_ring(nodes: int, distance: int, nic: NicConfig | str = MACHINE.nic) -> float:
     """MiB/s of the slowest node, where each puts to the one so many nodes ahead."""
     arguments = ("put", "shared", "fence", distance, 4, 2 * WINDOW, 8 * KIB)
-    return THEIRS.lines("sparse", *arguments, ranks=nodes, more=(*RINGLET, *more))[f"least.{8 * KIB}"]
+    return THEIRS.lines("sparse", *arguments, ranks=nodes, fabric="ring", nic=nic)[f"least.{8 * KIB}"]
 
 
 def both_ways(quick: bool) -> Figures:
@@ -151,8 +155,8 @@ def both_ways(quick: bool) -> Figures:
 def pulled(quick: bool) -> Figures:
     """A cable without a fault, and out for a millisecond in the midst of messages and puts."""
     found: Figures = {}
-    for name, more in (("whole", ()), ("pulled", ("--fault", "down nic0 from=1ms to=2ms"))):
-        found |= renamed(f"cable.{name}", THEIRS.lines("pulled", 50_000, 2, more=more))
+    for name, faults in (("whole", ()), ("pulled", ("down nic0 from=1ms to=2ms",))):
+        found |= renamed(f"cable.{name}", THEIRS.lines("pulled", 50_000, 2, faults=faults))
     return found
 
 

@@ -1,24 +1,26 @@
 """The paper's experiments, each a function from `quick` to figures:
 
-programs under `lanai run` with the presets of the T3D.
+programs run with the presets of the T3D.
 """
 
 from collections.abc import Sequence
 
+from ....job.job import Job
+from ....machine.machine import Machine
 from ..measuring import Experiment, Figures
 from ..programs import Programs
 from . import constants, programs
 
-RUNS = Programs(programs, ("--device", "t3d", "--nic", "t3d", "--host", "alpha21064"))
-REORDER = ("--fault", "reorder * rate=0.2 seed=1 by=20us")
+RUNS = Programs(programs, Job((), 2, "t3d", Machine("t3d", host="alpha21064")))
+REORDER = "reorder * rate=0.2 seed=1 by=20us"
 FENCED, UNFENCED = 8334, 50  # rounds of 12 messages
 ROUNDS = 1  # mpptest's default number of rounds is not in the paper; simulated rounds are all alike
 MEDIUM_QUICK = (10_000, 30_000, 100_000, 200_000)
 
 
-def half_trips(sizes: Sequence[int], off: int = 0, more: Sequence[str] = ()) -> dict[int, float]:
+def half_trips(sizes: Sequence[int], off: int = 0) -> dict[int, float]:
     """Half a round trip in microseconds, by size."""
-    found = RUNS.lines("mpptest", ",".join(map(str, sizes)), ROUNDS, off, more=more)
+    found = RUNS.lines("mpptest", ",".join(map(str, sizes)), ROUNDS, off)
     return {int(size): time for size, time in found.items()}
 
 
@@ -73,17 +75,17 @@ def ready(quick: bool) -> Figures:
 
 def versions(quick: bool) -> Figures:
     """The earlier versions of long sends, and the status at the front of the header (T3-08, T3-15)."""
-    late = ("--fault", "delay * rate=0.3 seed=2 by=20us")
+    late = "delay * rate=0.3 seed=2 by=20us"
     return {
-        "version.queue.completes": _completes("both_ways", "unfinished=queue"),
-        "version.late.completes": _completes("both_ways", "unfinished=late"),
-        "version.status_last.completes": _completes("exchange", "status=last", late),
-        "version.status_first.completes": _completes("exchange", "status=first", late),
+        "version.queue.completes": _completes("both_ways", unfinished="queue"),
+        "version.late.completes": _completes("both_ways", unfinished="late"),
+        "version.status_last.completes": _completes("exchange", late, status="last"),
+        "version.status_first.completes": _completes("exchange", late, status="first"),
     }
 
 
-def _completes(program: str, option: str, more: Sequence[str] = ()) -> float:
-    return float(RUNS.job(program, more=("--option", option, *more))[0] == 0)
+def _completes(program: str, *faults: str, **options: str) -> float:
+    return float(RUNS.run(program, options=options, faults=faults).ok)
 
 
 def t3e(quick: bool) -> Figures:
@@ -91,8 +93,8 @@ def t3e(quick: bool) -> Figures:
     fences and without (T3-24)."""
     figures: Figures = {}
     for name, fence, rounds in (("fenced", 1, UNFENCED if quick else FENCED), ("bare", 0, UNFENCED)):
-        options = ("--option", "preset=t3e", "--option", f"fence={fence}", *REORDER)
-        found = RUNS.lines("crossing", rounds, 100, more=options, ranks=4)
+        options = {"preset": "t3e", "fence": fence}
+        found = RUNS.lines("crossing", rounds, 100, options=options, faults=(REORDER,), ranks=4)
         for what in ("messages", "wrong"):
             figures[f"t3e.{name}.{what}"] = sum(value for key, value in found.items() if key.endswith(f".{what}"))
     return figures
@@ -101,7 +103,7 @@ def t3e(quick: bool) -> Figures:
 def validation(quick: bool) -> Figures:
     """A message to memory that its sender has, that it must get first, and without the check (T3-18)."""
     times = {
-        name: RUNS.lines("first_message", more=("--option", "private=4096", "--option", f"validation={how}"))
+        name: RUNS.lines("first_message", options={"private": 4096, "validation": how})
         for name, how in (("extends", "extend"), ("unchecked", "none"))
     }
     return {f"validation.{name}.{which}_us": value for name, found in times.items() for which, value in found.items()}
@@ -113,7 +115,7 @@ def torus(quick: bool) -> Figures:
         return {}
     return {
         f"torus.{name}": value
-        for name, value in RUNS.lines("all_to_all", 256, more=("--fabric", constants.TORUS), ranks=64).items()
+        for name, value in RUNS.lines("all_to_all", 256, fabric=constants.TORUS, ranks=64).items()
     }
 
 
