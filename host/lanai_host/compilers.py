@@ -141,7 +141,7 @@ def split(setting: str, name: str) -> tuple[str, ...]:
     try:
         return tuple(shlex.split(setting))
     except ValueError as error:
-        raise UserError(f"{name}={setting!r} is no command: {error}") from error
+        raise UserError(f"{name}={setting!r} is not a command: {error}") from error
 
 
 def is_wrapper(words: Sequence[str]) -> bool:

@@ -49,7 +49,7 @@ def test_a_setting_that_is_no_program_is_quoted(language, monkeypatch):
     ):
         find(language)
     monkeypatch.setenv(variable, "cc 'open")
-    with pytest.raises(UserError, match=rf"^{variable}=.* is no command: No closing quotation"):
+    with pytest.raises(UserError, match=rf"^{variable}=.* is not a command: No closing quotation"):
         find(language)
 
 

@@ -55,7 +55,9 @@ class Imports(NamedTuple):
 def imports(path: Path) -> Imports:
     """Of a program, or of a shared library. Raises UserError for what cannot be run here."""
     if not dynamic_names(path):
-        raise UserError(f"{str(path)!r} is no dynamically linked ELF file; name a compiled program or a shared library")
+        raise UserError(
+            f"{str(path)!r} is not a dynamically linked ELF file; name a compiled program or a shared library"
+        )
     check_program(path)
     flavor = STANDARD if STANDARD.soname in dynamic_names(path).get("DT_NEEDED", []) else MPICH
     ours = _exported(library_directory(flavor.name) / flavor.soname)

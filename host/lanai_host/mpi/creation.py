@@ -103,7 +103,7 @@ def split_type(comm: Communicator, kind: int, key: int, info: Info | None) -> Co
     hardware has no name here, and splitting by it gives MPI_COMM_NULL."""
     known = {UNDEFINED, *SplitType, SPLIT_BY_NEIGHBORHOOD}
     if kind not in known:
-        raise MpiError(ErrorClass.ARG, f"MPI_Comm_split_type: split_type is {kind}, which is no type of split")
+        raise MpiError(ErrorClass.ARG, f"MPI_Comm_split_type: split_type is {kind}, which is not a type of split")
     guided = kind in (SplitType.HW_GUIDED, SplitType.RESOURCE_GUIDED)
     wanted = info.get("mpi_hw_resource_type") if guided and info is not None else None
     shared = kind == SplitType.SHARED or wanted == "mpi_shared_memory"

@@ -39,9 +39,11 @@ def create_intercomm(
         raise MpiError(ErrorClass.RANK, f"{call}: local_leader is {local_leader}; it must be from 0 to {comm.size - 1}")
     leading = comm.rank == local_leader
     if leading and peer is None:
-        raise MpiError(ErrorClass.COMM, f"{call}: peer_comm is no communicator, and this process is the local leader")
+        raise MpiError(
+            ErrorClass.COMM, f"{call}: peer_comm is not a communicator, and this process is the local leader"
+        )
     if leading and peer is not None and not 0 <= remote_leader < peer.remote_size:
-        raise MpiError(ErrorClass.RANK, f"{call}: remote_leader is {remote_leader}, which is no rank of peer_comm")
+        raise MpiError(ErrorClass.RANK, f"{call}: remote_leader is {remote_leader}, which is not a rank of peer_comm")
     link = creation_link(comm, call)
     bridge = link.through(peer, tag) if leading and peer is not None else None
     found: list[Communicator] = []
@@ -129,7 +131,7 @@ def create_intercomm_from_groups(
         if remote_group is None or not 0 <= remote_leader < remote_group.size:
             raise MpiError(
                 ErrorClass.RANK,
-                f"{call}: remote_leader is {remote_leader}, which is no rank of remote_group",
+                f"{call}: remote_leader is {remote_leader}, which is not a rank of remote_group",
             )
         remote = remote_group.members[remote_leader]
     made = create_intercomm(local, local_leader, everybody, remote, tag_of(everybody, stringtag), call)

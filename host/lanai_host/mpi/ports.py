@@ -151,5 +151,7 @@ def _tag_of(call: str, descriptor: int) -> int:
         with socket.socket(fileno=os.dup(descriptor)) as end:
             ends = sorted([end.getsockname()[:2], end.getpeername()[:2]])
     except (OSError, TypeError, IndexError) as error:
-        raise MpiError(ErrorClass.ARG, f"{call}: fd is {descriptor}, which is no connected socket: {error}") from None
+        raise MpiError(
+            ErrorClass.ARG, f"{call}: fd is {descriptor}, which is not a connected socket: {error}"
+        ) from None
     return 1 + zlib.crc32(repr(ends).encode()) % (1 << 30)

@@ -27,7 +27,7 @@ class Buffer:
         if rest:
             raise MpiError(
                 ErrorClass.IO,
-                f"{call}: {count} elements of {datatype.size} bytes are no whole number of etypes of {unit} bytes",
+                f"{call}: {count} elements of {datatype.size} bytes are not a whole number of etypes of {unit} bytes",
             )
 
     @property

@@ -108,7 +108,7 @@ def check_types(call: str, etype: Datatype, filetype: Datatype, writable: bool) 
     if filetype.size % etype.size:
         raise MpiError(
             ErrorClass.ARG,
-            f"{call}: filetype has {filetype.size} bytes of data, which is no multiple of the {etype.size} of etype",
+            f"{call}: filetype has {filetype.size} bytes of data, which is not a multiple of the {etype.size} of etype",
         )
     offsets, lengths = _runs_of_one(filetype)
     if len(offsets) and offsets.min() < 0:

@@ -169,7 +169,7 @@ BAD = [
     (datatypes.indexed([1, 1], [3, 1], TYPES["INT"]), ErrorClass.IO, "overlap or decrease"),
     (datatypes.indexed([2, 2], [0, 1], TYPES["INT"]), ErrorClass.IO, "overlap or decrease"),
     (datatypes.indexed([1, 1], [-1, 1], TYPES["INT"]), ErrorClass.IO, "-4, which is negative"),
-    (TYPES["BYTE"], ErrorClass.ARG, "1 bytes of data, which is no multiple of the 4"),
+    (TYPES["BYTE"], ErrorClass.ARG, "1 bytes of data, which is not a multiple of the 4"),
 ]
 
 
