@@ -9,7 +9,7 @@ import pytest
 
 from lanai_firmware import cache_upkeep
 from lanai_sim import cli
-from lanai_sim.commands import warm
+from lanai_sim.job.job import Job
 from lanai_sim.job.result import Result
 
 LANAI = [sys.executable, "-m", "lanai_sim"]
@@ -19,7 +19,7 @@ LANAI = [sys.executable, "-m", "lanai_sim"]
 def asked(monkeypatch):
     """The runs that are asked for; none happens."""
     found = []
-    monkeypatch.setattr(warm, "run_job", lambda config: found.append(config) or Result(0, 0))
+    monkeypatch.setattr(Job, "run", lambda job: found.append(job) or Result(0, 0))
     return found
 
 

@@ -10,7 +10,6 @@ from ..figures import write_json
 from ..job import launcher
 from ..job.description import described
 from ..job.result import Exit
-from ..job.start import run_job
 from ..job.waiting import RankState, describe_queued, describe_unreceived
 from ..units import duration, format_time
 from . import run as run_command
@@ -31,8 +30,8 @@ def run(args: argparse.Namespace) -> int:
     if args.max_sim_time is not None:
         raise UserError(f"--max-sim-time {args.max_sim_time}: the run ends at the time of --at; leave it out")
     args.max_sim_time = args.at
-    config = run_command.config_of(args)
-    result = run_job(config)
+    job = run_command.config_of(args)
+    result = job.run()
     if result.code == Exit.TIME_LIMIT and result.sim_time >= duration(args.at):
         print(f"the message queues at {format_time(duration(args.at))}")
     else:
@@ -41,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     for rank in result.ranks:
         print("\n".join(lines(rank)))
     if args.json is not None:
-        write_json(args.json, dict(figures(result.ranks)), {**described(config), "at": args.at})
+        write_json(args.json, dict(figures(result.ranks)), {**described(job), "at": args.at})
     return 0 if result.code == Exit.TIME_LIMIT else result.code
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from lanai_host.errors import UserError
 from lanai_host.stacks import names, stack
 
-from ..job.start import run_job
 from . import run as run_command
 from .run.flags import FIRST as RUN_FIRST
 from .run.flags import add_flags
@@ -53,7 +52,7 @@ def warm(device: str, args: argparse.Namespace) -> int:
         for flag, name in (("trace", "run.trace"), ("wave", "run.vcd")):
             if getattr(args, flag) is not None:
                 setattr(asked, flag, str(Path(folder, name)))
-        result = run_job(run_command.config_of(asked))
+        result = run_command.config_of(asked).run()
     if result.code:
         print(f"{device}: failed: {result.report}")
     else:
