@@ -105,7 +105,7 @@ def test_the_command_lists_them_and_fails(library, capsys):
 def test_what_is_no_binary_is_refused(tmp_path):
     script = tmp_path / "script.py"
     script.write_text("print()\n")
-    with pytest.raises(UserError, match="no dynamically linked ELF file; name a compiled program"):
+    with pytest.raises(UserError, match="not a dynamically linked ELF file; name a compiled program"):
         imports.imports(script)
     with pytest.raises(UserError, match="is no file"):
         doctor.program(tmp_path / "missing")

@@ -155,7 +155,7 @@ def test_the_ends_of_a_socket_join():
 
 def test_joining_needs_a_connected_socket():
     def program(world):
-        with socket.socket() as lonely, pytest.raises(MpiError, match="no connected socket") as caught:
+        with socket.socket() as lonely, pytest.raises(MpiError, match="not a connected socket") as caught:
             world.ports.join(world.comm_self, lonely.fileno())
         return caught.value.error_class
 
