@@ -233,6 +233,8 @@ class Process:
         error = program_end.error()
         if self.client is not None and error is not None:
             self.client.notify(Op.LEAVES, error.encode())
+        if self.recorder is not None and error:
+            self.recorder.leaves(error)
         try:
             yield
         except Released:

@@ -54,7 +54,7 @@ def judge(ranks: Sequence[Rank], result: Result) -> Verdict:
     ended = bool(ranks) and all(rank.over for rank in ranks)
     if ended and result.ending is not Ending.DEADLOCK:
         found += collectives.missing(lines)
-    found += _consequences(found, [*outcome.deadlock(result), *outcome.errors(ranks, result.code)])
+    found += _consequences(found, [*outcome.deadlock(result), *outcome.errors(ranks)])
     found += outcome.not_finalized(result)
     if ended and result.code == 0:
         found += [*messages.not_received(paired), *outcome.leaks(ranks)]
@@ -83,6 +83,9 @@ def _unseen(ranks: Sequence[Rank], order: Order, threads: bool) -> list[str]:
         found.append("ready sends and one-sided races: the run makes too many calls")
     if any(rank.full for rank in ranks):
         found.append("the end of the run: its records are too long")
+    begins = any(any(rank.of("rma", "begins", "done")) for rank in ranks)
+    if begins and not any(any(rank.of("touches")) for rank in ranks):
+        found.append("loads of buffers and windows, which `lanai mpicc --check` lets it see in C")
     if any(record["k"] == "win" and record.get("shared") for rank in ranks for record in rank.others):
         found.append("loads and stores of memory that MPI_Win_allocate_shared shares")
     return found

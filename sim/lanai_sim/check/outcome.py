@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from ..job.result import Ending, Result
 from .finding import Finding, Kind, at, finding
-from .records import ARGUMENTS, Rank, Record
+from .records import ARGUMENTS, Rank
 
+_EXCEPTION = "mpi4py.MPI.Exception"
 _KINDS = {
     "TRUNCATE": (Kind.TRUNCATION, "receive into a buffer that has room for the message"),
     "RMA_SYNC": (Kind.EPOCH, "open an access epoch for the target before, and an exposure epoch at the target"),
@@ -27,12 +28,13 @@ def deadlock(result: Result) -> Iterator[Finding]:
     yield finding(Kind.DEADLOCK, sides, text, "let one of these calls come after what the others wait for")
 
 
-def errors(ranks: Sequence[Rank], code: int) -> Iterator[Finding]:
+def errors(ranks: Sequence[Rank]) -> Iterator[Finding]:
     """Errors that have ended the program. One that the program has handled is a note."""
     for rank in ranks:
-        last = max(rank.calls, default=0)
-        for record in rank.of("error"):
-            ends = record["fatal"] or (code != 0 and _is_last(rank, record, last))
+        raised = any(record["text"].startswith(_EXCEPTION) for record in rank.of("leaves"))
+        found = list(rank.of("error"))
+        for record in found:
+            ends = record["fatal"] or (raised and record is found[-1])
             known = _KINDS.get(record["class"])
             kind, hint = known or (Kind.ARGUMENT, "pass what the call allows")
             own = known is None and record["class"] not in ARGUMENTS
@@ -40,11 +42,6 @@ def errors(ranks: Sequence[Rank], code: int) -> Iterator[Finding]:
             yield finding(
                 Kind.ERROR if own else kind, [(rank.rank, record["c"], record["s"])], text, hint, note=own or not ends
             )
-
-
-def _is_last(rank: Rank, record: Record, last: int) -> bool:
-    """The program has called nothing but MPI_Finalize since."""
-    return all(rank.calls[n].name == "MPI_Finalize" for n in range(record["n"] + 1, last + 1) if n in rank.calls)
 
 
 def not_finalized(result: Result) -> Iterator[Finding]:

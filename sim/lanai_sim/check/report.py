@@ -6,10 +6,6 @@ from ..units import counted
 from .finding import Finding
 from .judge import Verdict
 
-ALWAYS = (
-    "loads of buffers in flight, and stores that leave a byte as it was, unless compiled with `lanai mpicc --check`"
-)
-
 
 def lines(verdict: Verdict) -> Iterator[str]:
     for one in verdict.findings:

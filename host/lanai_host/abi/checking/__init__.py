@@ -11,6 +11,9 @@ orders the ranks' records), `k` the kind:
 - `coll`: a collective call with its arguments.
 - `win`, `rma`, `sync`, `use`: a window is made; an operation on it; its synchronization; a buffer of
   another call lies in its memory.
+- `touches`, `touch`: loads and stores are seen; one of them lies in a window's memory.
+- `unsure`: from here on the messages of a communicator are not followed. `threads`: several threads call MPI.
 - `found`: what the rank itself has found wrong: a finding.
-- `error`: an MPI error; `leak`: an object that was not freed; `over`: MPI has ended.
+- `error`, `leaves`: an MPI error; the exception by which the program ends.
+- `leak`, `over`: an object that was not freed; MPI has ended.
 """

@@ -44,6 +44,8 @@ class Recorder:
         self._inside = threading.local()
         self._threads: set[int] = set()
         self._told: set[tuple[str, ...]] = set()
+        if self.touches.seen:
+            self.journal.put("touches", 0)
 
     # Calls
 
@@ -282,6 +284,10 @@ class Recorder:
         name, _, _ = error.text.partition(":")
         kind = ErrorClass(error.error_class).name if error.error_class in tuple(ErrorClass) else "OTHER"
         self.journal.put("error", self._calls, c=name, s=where, **{"class": kind}, text=error.text, fatal=fatal)
+
+    def leaves(self, text: str) -> None:
+        """The program ends by an exception of Python's."""
+        self.journal.put("leaves", self._calls, text=text)
 
     def race(self, text: str) -> None:
         """The library itself has seen a race with a store of the target's program, by comparing its memory."""
