@@ -165,9 +165,10 @@ def test_each_program_is_verified_before_it_is_measured(monkeypatch, tmp_path):
         def build(self, program, ranks, kind, iterations=0, variant=""):
             return tmp_path / f"{program.name}.{kind}.{ranks}.{iterations}{variant}"
 
-    def run(binary, ranks, options):
-        runs.append((binary.name, ranks, options[1], options[-1]))
-        return OUTPUT.replace("0.06", "0.08").replace("160", "120") if options[-1] == "requests=0" else OUTPUT
+    def run(binary, job):
+        silent = job.device == "mbcf" and not job.options.requests
+        runs.append((binary.name, job.ranks, job.device, job.machine.host.compute // 1000, silent))
+        return OUTPUT.replace("0.06", "0.08").replace("160", "120") if silent else OUTPUT
 
     monkeypatch.setattr(experiment, "Sources", Built)
     monkeypatch.setattr(experiment, "run", run)
@@ -175,15 +176,15 @@ def test_each_program_is_verified_before_it_is_measured(monkeypatch, tmp_path):
     monkeypatch.setattr(experiment, "PROGRAMS", (program,))
     found = experiment.measured(program, False, "there")
     assert runs == [
-        ("lu.S.8.0", 8, "ideal", "ideal"),
-        ("lu.S.8.2", 8, "mbcf", "counted:992ns"),
-        ("lu.S.8.2any_source", 8, "mbcf", "counted:992ns"),
-        ("lu.S.4.2any_source", 4, "mbcf", "counted:992ns"),
-        ("lu.W.8.2any_source", 8, "mbcf", "counted:992ns"),
-        ("lu.W.8.2any_source", 8, "mbcf", "requests=0"),
-        ("lu.W.8.2any_source", 8, "ideal", "counted:992ns"),
-        ("lu.W.4.2any_source", 4, "mbcf", "counted:992ns"),
-        ("lu.W.4.2any_source", 4, "mbcf", "requests=0"),
+        ("lu.S.8.0", 8, "ideal", 0, False),
+        ("lu.S.8.2", 8, "mbcf", 992, False),
+        ("lu.S.8.2any_source", 8, "mbcf", 992, False),
+        ("lu.S.4.2any_source", 4, "mbcf", 992, False),
+        ("lu.W.8.2any_source", 8, "mbcf", 992, False),
+        ("lu.W.8.2any_source", 8, "mbcf", 992, True),
+        ("lu.W.8.2any_source", 8, "ideal", 992, False),
+        ("lu.W.4.2any_source", 4, "mbcf", 992, False),
+        ("lu.W.4.2any_source", 4, "mbcf", 992, True),
     ]
     assert found["theirs.npb.lu.on_4.any_source.W.written_percent"] == 75
     assert found["theirs.npb.lu.S.written_percent"] == found["theirs.npb.lu.any_source.S.written_percent"] == 75

@@ -5,10 +5,11 @@ from pathlib import Path
 
 from lanai_host.errors import UserError
 
+from .....job.job import Job
 from ...measuring import Figures
 from .building import Sources
 from .programs import ALONE, FEWER, NSR, PROGRAMS, Program, begin, dotted
-from .running import MACHINE, WITHOUT_NETWORK, figures, is_verified, run, speed, totals
+from .running import ON_MACHINE, WITHOUT_NETWORK, figures, is_verified, run, speed, totals
 
 
 def measured(program: Program, quick: bool, folder: str) -> Figures:
@@ -31,14 +32,14 @@ def measured(program: Program, quick: bool, folder: str) -> Figures:
 def _measure(program: Program, ranks: int, binary: Path, which: str) -> Figures:
     """What a binary sends. If it is the one that is timed, its time with requests, without, and on all
     ranks without a network."""
-    compute = ("--compute", f"counted:{program.step_ns}ns")
+    how = {"ranks": ranks, "host": {"compute": 1000 * program.step_ns}}
     start = begin(program, ranks)
-    texts = {"": run(binary, ranks, [*MACHINE, *compute])}
+    texts = {"": run(binary, ON_MACHINE.but(**how))}
     found = {dotted(start, which, what): value for what, value in figures(totals(texts[""])).items()}
     if which == program.timed:
-        texts[NSR] = run(binary, ranks, [*MACHINE, *compute, "--option", "requests=0"])
+        texts[NSR] = run(binary, ON_MACHINE.but(**how, options={"requests": 0}))
         if ranks == program.ranks:
-            texts[ALONE] = run(binary, ranks, [*WITHOUT_NETWORK, *compute])
+            texts[ALONE] = run(binary, WITHOUT_NETWORK.but(**how))
         _, times = program.whole
         for way, text in texts.items():
             found |= {dotted(start, way, what): value for what, value in speed(text, times).items()}
@@ -47,6 +48,6 @@ def _measure(program: Program, ranks: int, binary: Path, which: str) -> Figures:
 
 def _verify(sources: Sources, program: Program) -> None:
     """The whole program of class S, without a NIC, finds what it should."""
-    text = run(sources.build(program, program.ranks, "S"), program.ranks, ["--device", "ideal"])
+    text = run(sources.build(program, program.ranks, "S"), Job((), program.ranks))
     if not is_verified(text):
         raise UserError(f"NPB's {program.name.upper()} does not verify its result on `ideal`:\n{text}")

@@ -1,26 +1,27 @@
 """Runs the benchmarks (MB-B5): their own verification and what they sent by remote write."""
 
 import re
-import subprocess
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from lanai_host.errors import UserError
 
+from .....job.data import Program
+from .....job.job import Job
+from .....machine.machine import Machine
+
 OPTIONS = {"inline": 16, "record": 1408, "ask_from": 0, "first": 0, "alltoall": 0}  # of `mbcf`, there
-MACHINE = ("--device", "mbcf", "--nic", "mbcf_100baset", "--host", "supersparc_85", "--fabric", "switching-hub",
-           *(word for name, value in OPTIONS.items() for word in ("--option", f"{name}={value}")))  # fmt: skip
-WITHOUT_NETWORK = ("--device", "ideal", "--host", "supersparc_85")
+ON_MACHINE = Job((), 1, "mbcf", Machine("mbcf_100baset", "switching-hub", "supersparc_85"), OPTIONS)
+WITHOUT_NETWORK = Job((), 1, "ideal", Machine(host="supersparc_85"))
 
 
-def run(binary: Path, ranks: int, options: Sequence[str]) -> str:
-    """What it prints. Raises UserError if it fails."""
-    command = [sys.executable, "-m", "lanai_sim", "run", "-q", "-n", str(ranks), *options, str(binary)]
-    done = subprocess.run(command, cwd=binary.parent, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise UserError(f"{binary.name} ended with code {done.returncode}:\n{done.stderr.strip()}")
-    return done.stdout
+def run(binary: Path, job: Job) -> str:
+    """Return what it prints as the program of a job. Raises UserError if it fails."""
+    program = Program((str(binary),), job.ranks, directory=str(binary.parent))
+    result = job.but(programs=(program,), capture=True).run()
+    if not result.ok:
+        raise UserError(f"{binary.name} ended with code {result.code}:\n{result.report}")
+    return "".join(one.stdout for one in result.outputs)
 
 
 def is_verified(text: str) -> bool:
