@@ -135,7 +135,7 @@ def test_part_of_an_etype_is_refused(tmp_path):
     def program(world):
         file = opened(world, tmp_path / "file")
         view(file, INT)
-        with pytest.raises(MpiError, match="no whole number of etypes of 4 bytes") as caught:
+        with pytest.raises(MpiError, match="not a whole number of etypes of 4 bytes") as caught:
             run("write", file, np.zeros(3, np.uint8))
         opening.close(file)
         return caught.value.error_class
