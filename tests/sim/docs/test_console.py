@@ -57,8 +57,10 @@ def test_running_md_names_every_preset_and_option():
 @pytest.mark.parametrize("paper", ["mpi-np", "t3d", "sci", "ccu", "mbcf"])
 def test_the_parts_of_a_score_add_up(paper):
     text = (pages.ROOT / "docs" / "papers" / f"{paper}.md").read_text()
-    found = re.search(
+    if "No number is predicted" in text:
+        return
+    found = re.search(r"(\d+) predicted numbers: (\d+) within .*?, (\d+) more .*?, (\d+) off", text) or re.search(
         r"claims (\d+) are answered: (\d+) by a number, (\d+) by something .*?, (\d+) by tests alone", text
-    )
-    answered, *parts = map(int, found.groups())
-    assert sum(parts) == answered
+    )  # pages that have no record yet
+    whole, *parts = map(int, found.groups())
+    assert sum(parts) == whole
