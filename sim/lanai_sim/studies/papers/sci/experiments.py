@@ -25,7 +25,7 @@ QUICK_BLOCKS = (8, 16, 128, 8192)
 QUICK_ACCESSES = (8, 64, 1024, 65536)
 TRIPS = (8, 64, 1024)
 SCALING = (2, 4, NODES)  # nodes; each number takes a switch of its own
-RINGS = (4, NODES)  # nodes of a ringlet
+RINGS = (4, 5, 6, 7, NODES)  # nodes of a ringlet
 FASTER = "sci_d330_200"
 COPIED, COPY = 8 * KIB, 1_000_000  # bytes, in one chunk; picoseconds a byte
 SYSTEMS = ("mpi-np", "mbcf", "t3d", "ccu")  # other devices
@@ -198,7 +198,7 @@ EXPERIMENTS = (
         "puts without MPI on ringlets of 4 to 8 nodes (table 2)",
         lambda quick: {} if quick else renamed("table_2", ringlet.figures()),
     ),
-    Experiment("ringlet", "sparse on ringlets of 4 and 8 nodes, by MPI (table 2, figure 12)", on_rings),
+    Experiment("ringlet", "sparse on ringlets of 4 to 8 nodes, by MPI (table 2, figure 12)", on_rings),
     Experiment("both_ways", "8 nodes, each to both its neighbours", both_ways),
     Experiment("cable", "a cable out for 1 ms (SC-06)", pulled),
     Experiment("busy", "puts to a target that computes", busy),

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 
 from ...benches.p2p.plots import by_size
 from ...drawing import Plot
+from ..claims import load
 from .constants import BLOCKS
+from .ringlet import NODES
 
 Figures = Mapping[str, float]
 WINDOWS = {"shared": "shared", "registered": "private, registered", "emulated": "private, by messages"}
@@ -30,14 +32,25 @@ def of(figures: Figures) -> dict[str, Plot]:
             "Sparse: bandwidth (paper fig. 9)", "bytes", "MiB/s", _sparse(figures, "least"), log="x"
         ),
         "fig12-scaling": Plot(
-            "Put to the next node, all at once (paper fig. 12)",
+            "Strided puts of all nodes at once (paper fig. 12, table 2)",
             "nodes",
             "MiB/s a node",
-            {"on a switch": by_size(figures, "scaling.least")},
-            marks={"paper": 120},
+            {
+                "ring, to the next": by_size(figures, "ring.least"),
+                "ring, to the one before": by_size(figures, "ring.most"),
+                "on a switch": by_size(figures, "scaling.least"),
+                "paper, to the next": published("min_use"),
+                "paper, to the one before": published("max_use"),
+            },
         ),
     }
     return {name: plot for name, plot in found.items() if any(plot.lines.values())}
+
+
+def published(use: str) -> dict[float, float]:
+    """The paper's bandwidth a node, by nodes."""
+    (values,) = (claim.values for claim in load("sci") if claim.id == f"sci.table2.{use}.per_node")
+    return dict(zip(map(float, NODES), values, strict=True))
 
 
 def _noncontig(figures: Figures) -> dict[str, dict[float, float]]:

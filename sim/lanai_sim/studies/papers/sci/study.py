@@ -19,10 +19,10 @@ FRAME = Frame(
         "from figure 7; that of a block below 16 bytes from the raw writes of 8 bytes. *Myrinet* is the project's "
         "testbed, `lanai41` and `pentium2_266`. Both have a switch; only the experiment `ringlet` has the fabric "
         "`ring`. Puts are commands of the adapter. The paper's raw stores go through the aperture; all strides but "
-        "the best of each size, and stores without write combining, are predicted. Table 2 is measured without MPI, "
-        "and two more constants are fitted on it (`sim/lanai_sim/studies/papers/sci/ringlet.py`). [Remote "
-        "memory](../reference/remote.md#on-a-ring) says why its ring is most efficient with 5 nodes and the paper's "
-        "with 6. Bandwidths are in MiB/s, as in the paper. Time is simulated."
+        "the best of each size, and stores without write combining, are predicted. Table 2 is measured by MPI_Put in "
+        "`sparse` on rings, as in the paper, with these constants. [Remote memory](../reference/remote.md#on-a-ring) "
+        "says why a ring is most efficient with 5 nodes without MPI, and the paper's with 6. Bandwidths are in MiB/s, "
+        "as in the paper. Time is simulated."
     ),
     ours="SCI",
     default="Myrinet",
