@@ -1,5 +1,7 @@
 """What a session gets when it asks for ranks."""
 
+from types import ModuleType
+
 import pytest
 
 from lanai_host.errors import UserError
@@ -12,7 +14,7 @@ MARKERS = (
     "parallel(nprocs=3): run the test on so many simulated ranks; a list: at each of these counts",
     "mpi(ranks=2, min_size=1, timeout=None): likewise; at least so many ranks; real time in seconds",
 )
-RIVALS = ("mpi-pytest", "pytest_mpi", "pytest_isolate_mpi")  # plugins that start the same tests under a launcher
+RIVALS = ("pytest_mpi", "pytest_isolate_mpi")  # packages of plugins that start the same tests under a launcher
 
 
 def activate(config: pytest.Config) -> None:
@@ -25,9 +27,9 @@ def activate(config: pytest.Config) -> None:
         raise pytest.UsageError(str(error)) from None
     config.pluginmanager.register(fixtures, "lanai-fixtures")
     config.pluginmanager.register(counts, "lanai-counts")
+    replaced = _replace_rivals(config)
     if is_rank():
         return
-    replaced = _replace_rivals(config)
     from .bench import Bench  # brings the launcher along
 
     try:
@@ -46,8 +48,15 @@ def _counts(config: pytest.Config) -> Counts:
 
 
 def _replace_rivals(config: pytest.Config) -> list[str]:
-    """Turn off plugins that would start the same tests. Their markers and fixtures are ours as well."""
-    found = [name for name in RIVALS if config.pluginmanager.has_plugin(name)]
-    for name in found:
-        config.pluginmanager.unregister(name=name)
-    return found
+    """Turn off plugins that would start the same tests; return their names. Their options stay, and their
+    markers and fixtures are ours as well."""
+    manager = config.pluginmanager
+    found = [plugin for plugin in manager.get_plugins() if _module(plugin).partition(".")[0] in RIVALS]
+    names = [manager.get_name(plugin) for plugin in found if isinstance(plugin, ModuleType)]
+    for plugin in found:
+        manager.unregister(plugin)
+    return sorted(filter(None, names))
+
+
+def _module(plugin: object) -> str:
+    return plugin.__name__ if isinstance(plugin, ModuleType) else type(plugin).__module__

@@ -4,12 +4,7 @@ pytest loads this module into every session of an environment that has openlanai
 unless `--lanai` or one of its settings asks for it, so it imports the rest only then.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import pytest
+import pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -27,6 +22,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("lanai_preload", "modules to import once for all ranks; they must not begin MPI", type="args")
 
 
+@pytest.hookimpl(trylast=True)  # when other plugins have registered what they consist of
 def pytest_configure(config: pytest.Config) -> None:
     asked = ("lanai", "lanai_ranks", "lanai_device", "lanai_all", "lanai_timeout", "lanai_max_sim_time")
     if config.getini("lanai") or any(config.getoption(name) for name in asked):

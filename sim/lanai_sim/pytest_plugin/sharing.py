@@ -8,9 +8,12 @@ import pytest
 
 def installed_plugins(config: pytest.Config) -> list[tuple[str, str]]:
     """The names and modules of installed plugins, which each rank's session has, too."""
-    manager = config.pluginmanager
-    found = [plugin for plugin, _ in manager.list_plugin_distinfo() if isinstance(plugin, ModuleType)]
-    return [(manager.get_name(plugin) or plugin.__name__, plugin.__name__) for plugin in found]
+    found = {}
+    for plugin, distribution in config.pluginmanager.list_plugin_distinfo():
+        if isinstance(plugin, ModuleType):
+            names = [entry.name for entry in distribution.entry_points if entry.value == plugin.__name__]
+            found[names[0] if names else plugin.__name__] = plugin.__name__
+    return list(found.items())
 
 
 def shared_modules(plugins: list[tuple[str, str]]) -> list[str]:

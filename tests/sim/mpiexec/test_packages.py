@@ -38,6 +38,33 @@ project('ring', 'c')
 ring = executable('ring', 'ring.c', dependencies: dependency('mpi', language: 'c'))
 test('ring', find_program('mpiexec'), args: ['-n', '4', ring])
 """
+# What autoconf makes of AC_PROG_CC([mpicc]), AC_CHECK_HEADER, AC_CHECK_FUNC or AC_CHECK_LIB as AX_MPI has them, of
+# AC_PATH_PROG and of AC_RUN_IFELSE: small programs that are compiled, linked and run in the folder of the build.
+CONFIGURE = r"""#!/bin/sh
+: ${CC=} ${CFLAGS=-g} ${LIBS=}
+if test -z "$CC"; then
+  for name in mpicc hcc mpxlc_r mpxlc mpcc cmpicc; do
+    IFS=:; for folder in $PATH; do test -x "$folder/$name" && { CC=$folder/$name; break 2; }; done
+  done; unset IFS
+fi
+try() { cat > conftest.c; rm -f conftest conftest.o; eval "$1" > conftest.log 2>&1 && test -s "$2"; }
+fail() { echo "configure: error: $1" >&2; cat conftest.log >&2; exit 1; }
+echo "checking for the C compiler... $CC"
+echo 'int main(void) { return 0; }' | try '$CC -o conftest $CFLAGS conftest.c $LIBS' conftest || fail "cannot compile"
+./conftest || fail "cannot run what the compiler makes"
+printf '#include <mpi.h>\n' | try '$CC -c $CFLAGS conftest.c' conftest.o || fail "no mpi.h"
+probe='char MPI_Init(void); int main(void) { return MPI_Init(); }'
+if echo "$probe" | try '$CC -o conftest $CFLAGS conftest.c $LIBS' conftest; then echo "MPI_Init: no library needed"
+elif echo "$probe" | try '$CC -o conftest $CFLAGS conftest.c -lmpi $LIBS' conftest; then LIBS="-lmpi $LIBS"
+else fail "no MPI library"; fi
+echo 'char no_such_function(void); int main(void) { return no_such_function(); }' |
+  try '$CC -o conftest $CFLAGS conftest.c $LIBS' conftest && fail "the compiler links anything"
+printf '#include <mpi.h>\nint main(int c, char **v) { return MPI_Init(&c, &v) || MPI_Finalize(); }\n' |
+  try '$CC -o conftest $CFLAGS conftest.c $LIBS' conftest && ./conftest || fail "a program does not run alone"
+MPIEXEC=$(command -v mpiexec) || fail "no mpiexec"
+printf 'check: ring\n\t%s -n 4 ./ring\nring: ring.c\n\t%s %s -o ring ring.c %s\n' \
+  "$MPIEXEC" "$CC" "$CFLAGS" "$LIBS" > Makefile
+"""
 EXTENSION = """
 #include <Python.h>
 #include <mpi.h>
@@ -93,6 +120,13 @@ def test_meson(installed, commands, call, tmp_path):
     )
 
 
+def test_configure_and_make(call, tmp_path):
+    (tmp_path / "configure").write_text(CONFIGURE)
+    (tmp_path / "ring.c").write_text(RING)
+    assert "MPI_Init: no library needed" in call("sh", "./configure").stdout
+    call("make", "check")
+
+
 def test_setuptools(installed, call, tmp_path):
     (tmp_path / "extended.c").write_text(EXTENSION)
     (tmp_path / "setup.py").write_text(SETUP)
@@ -110,6 +144,17 @@ def test_pytest_mpi(installed, call, tmp_path):
     )
     words = ("mpiexec", "-n", "2", "python", "-m", "pytest", "-p", "no:cacheprovider", "--with-mpi")
     assert call(*words, PYTHONPATH=installed("pytest-mpi==0.6")).stdout.count("1 passed") == 2
+
+
+def test_pytest_in_each_rank(call, tmp_path):
+    """With no plugin but this project's, which has nothing to do."""
+    (tmp_path / "test_sum.py").write_text(
+        "from mpi4py import MPI\n\ndef test_sum(tmp_path):\n    assert MPI.COMM_WORLD.allreduce(1) == 3\n"
+    )
+    words = ("mpiexec", "-n", "3", "python", "-m", "pytest", "-q", "-p", "no:cacheprovider")
+    assert call(*words).stdout.count("1 passed") == 3
+    (tmp_path / "test_sum.py").write_text("from mpi4py import MPI\n\ndef test_sum():\n    assert MPI.COMM_WORLD.rank\n")
+    assert call(*words, code=1).stdout.count("1 passed") == 2
 
 
 PARALLEL = """
@@ -148,6 +193,29 @@ def test_one_rank_raises(mpi_ranks, comm):
 def test_right(mpi_ranks, comm):
     assert comm.allreduce(1) == mpi_ranks
 """
+
+
+RIVALS = {"mpi-pytest==2026.0": "mpi-pytest", "pytest-mpi==0.6": "pytest_mpi"}
+
+
+@pytest.mark.parametrize("requirement", RIVALS)
+def test_the_plugin_stands_for_others(installed, call, tmp_path, requirement):
+    """`--lanai` runs the same tests, with no launcher."""
+    (tmp_path / "test_parallel.py").write_text(PARALLEL)
+    words = ("python", "-m", "pytest", "-p", "no:cacheprovider", "--lanai")
+    done = call(*words, code=1, PYTHONPATH=installed(requirement))
+    assert f"in place of {RIVALS[requirement]}" in done.stdout
+    assert "1 failed, 1 passed" in done.stdout
+    assert "rank 1 waits for it" in done.stdout
+
+
+def test_the_plugin_stands_for_pytest_isolate_mpi(installed, call, tmp_path):
+    (tmp_path / "test_isolated.py").write_text(ISOLATED)
+    words = ("python", "-m", "pytest", "-p", "no:cacheprovider", "--lanai")
+    done = call(*words, code=1, PYTHONPATH=installed("pytest-isolate-mpi==0.4.1"))
+    assert "in place of pytest_isolate_mpi" in done.stdout
+    assert "1 failed, 2 passed" in done.stdout
+    assert "rank 0: ValueError: Test" in done.stdout
 
 
 def test_pytest_isolate_mpi(installed, call, tmp_path):
