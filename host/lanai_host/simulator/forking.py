@@ -8,6 +8,7 @@ instead, in the same process. Ranks are forked in order before anything else hap
 at the same addresses in every run.
 """
 
+import contextlib
 import ctypes
 import gc
 import importlib
@@ -78,14 +79,26 @@ def serve() -> Callable[[], None]:
     control.set_inheritable(False)
     warm_up(os.environ[ENV_DEVICE])
     control.send(b"ready")
-    return python_program(fork_ranks(control))
+    return python_program(fork_ranks(control, share_pytest))
 
 
-def fork_ranks(control: socket.socket) -> Forked:
+def share_pytest(arguments: Sequence[str]) -> None:
+    """Import pytest once for all ranks, if it is what they run: that takes longer than most tests. In a rank,
+    `hides` sees whether the program means another module of this name."""
+    if arguments[:2] != ["-m", "pytest"]:
+        return
+    with contextlib.suppress(ImportError):
+        for name in importlib.import_module("_pytest.config").default_plugins:
+            importlib.import_module(f"_pytest.{name}")
+        importlib.import_module("pytest")
+
+
+def fork_ranks(control: socket.socket, prepare: Callable[[Sequence[str]], None] = lambda arguments: None) -> Forked:
     """Fork the ranks that the launcher asks for, and stay until all have ended. Returns in a rank, with
-    what the launcher says of it."""
+    what the launcher says of it. `prepare` is told the ranks' arguments before."""
     count = int(control.recv(16))
     ranks = [_receive(control) for _ in range(count)]
+    prepare(ranks[0].arguments)
     gc.collect()
     gc.freeze()  # what all share stays shared
     handles: dict[int, int] = {}

@@ -51,7 +51,7 @@ def resolve_program(program: str, search: str | None = None, directory: str = ""
     found = shutil.which(name, path=search)
     path = Path(name)
     if found is not None:
-        return os.path.abspath(found)
+        return sys.executable if _is_this_python(found) else os.path.abspath(found)
     if path.is_dir():
         raise UserError(f"{program!r} is a directory; name a program")
     if path.exists():
@@ -60,6 +60,13 @@ def resolve_program(program: str, search: str | None = None, directory: str = ""
         hint = f"write: python {program}" if path.suffix == ".py" else f"make it executable: chmod +x {program}"
         raise UserError(f"{program!r} is not executable; {hint}")
     raise UserError(f"program {program!r} was not found, neither as a file nor on {search or 'PATH'}")
+
+
+def _is_this_python(path: str) -> bool:
+    """Return whether a program is the interpreter that runs lanai, by another of its names: an environment has
+    `python`, `python3` and `python3.11`. Another environment's is a link to the same file, in another folder."""
+    folder, ours = os.path.dirname(os.path.abspath(path)), os.path.dirname(sys.executable)
+    return os.path.samefile(path, sys.executable) and os.path.samefile(folder, ours)
 
 
 @cache

@@ -3,11 +3,13 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from pairs import first_of, in_turn
 
 from lanai_host.simulator.forking import hides, may_fork
+from lanai_sim.job.processes import resolve_program
 
 PROBE = """
 import os, random, sys, warnings
@@ -156,3 +158,20 @@ def test_more_ranks_than_one_process_may_hold_files_for_are_executed(limit, fork
 
 
 PARENTS = 'import sys; print("lanai_host.abi.runtime" in sys.modules)'
+
+
+def test_this_python_by_another_name_is_forked(tmp_path):
+    """`python` and `python3` of an environment are one interpreter; that of another environment is not."""
+    folder = Path(sys.executable).parent
+    for name in ("python", "python3"):
+        assert len(set(lanai("-n", "2", str(folder / name), "-c", PARENT).stdout.split())) == 1
+    (tmp_path / "python").symlink_to(os.path.realpath(sys.executable))
+    assert resolve_program(str(tmp_path / "python")) == str(tmp_path / "python")
+
+
+def test_ranks_of_pytest_share_its_import_unless_they_mean_another(tmp_path):
+    (tmp_path / "test_it.py").write_text("def test_it(): pass\n")
+    words = ("-n", "2", "python", "-m", "pytest", "-q", "-p", "no:cacheprovider")
+    assert lanai(*words, cwd=tmp_path).stdout.count("1 passed") == 2
+    (tmp_path / "pytest.py").write_text("print('another')\n")
+    assert lanai(*words, cwd=tmp_path).stdout == "another\n" * 2
