@@ -13,11 +13,11 @@ from lanai_sim.studies.remote_hosts import play
 HOSTS, DRAWS = 2, 6
 
 
-async def draw(host):
+def draw(host):
     numbers = []
     for _ in range(DRAWS):
-        operation = await host.remote.atomic(host.tokens[0], 0, Atomic.ADD, 1)
-        numbers.append((await host.remote.wait(operation)).value)
+        operation = host.remote.atomic(host.tokens[0], 0, Atomic.ADD, 1)
+        numbers.append(host.remote.wait(operation).value)
     return numbers
 
 

@@ -12,25 +12,25 @@ US = 1_000_000  # picoseconds
 given = []
 
 
-async def signals(host):
+def signals(host):
     while not given:
-        await host.bus.elapse(US)
-    await host.bus.elapse(50 * US)
+        host.bus.elapse(US)
+    host.bus.elapse(50 * US)
     begun = host.bus.now
-    await host.remote.wait(await host.remote.signal(given[0], 7))
+    host.remote.wait(host.remote.signal(given[0], 7))
     return begun
 
 
-async def computes(host):
-    queue = await host.remote.signals()
+def computes(host):
+    queue = host.remote.signals()
     came = []
 
-    async def handler(signal):
+    def handler(signal):
         came.append((signal, host.bus.now))
 
     given.append(queue.token)
     begun = host.bus.now
-    await host.remote.work(200 * US, queue, handler)
+    host.remote.work(200 * US, queue, handler)
     return came, host.bus.now - begun
 
 

@@ -13,16 +13,16 @@ LOCK, SUM = 0, 64  # offsets in host 0's memory; a free lock is 0
 PAUSE = 2_000_000  # picoseconds before the next attempt
 
 
-async def increase(host):
+def increase(host):
     remote, there = host.remote, host.tokens[0]
     for _ in range(ROUNDS):
-        while (await remote.wait(await remote.atomic(there, LOCK, Atomic.CAS, 1 + host.node, 0))).value != 0:
-            await host.bus.elapse(PAUSE)
-        await remote.get(there, SUM, host.address + 4096, 4)
-        await remote.settle()
+        while remote.wait(remote.atomic(there, LOCK, Atomic.CAS, 1 + host.node, 0)).value != 0:
+            host.bus.elapse(PAUSE)
+        remote.get(there, SUM, host.address + 4096, 4)
+        remote.settle()
         host.memory[4096:4100] = (host.word(4096) + 1 + host.node).to_bytes(4, "little")
-        await remote.put(there, SUM, host.address + 4096, 4)
-        await remote.wait(await remote.atomic(there, LOCK, Atomic.SWAP, 0))  # carried out after the put
+        remote.put(there, SUM, host.address + 4096, 4)
+        remote.wait(remote.atomic(there, LOCK, Atomic.SWAP, 0))  # carried out after the put
     return int.from_bytes(host.memory[4096:4100], "little")
 
 

@@ -10,16 +10,16 @@ from lanai_sim.studies.remote_hosts import idle, play
 MESSAGE = b"written by another host, without a processor on the way"
 
 
-async def writer(host):
+def writer(host):
     there = host.tokens[1]
     host.memory[: len(MESSAGE)] = MESSAGE
     begin = host.bus.now
-    await host.remote.put(there, 1001, host.address, len(MESSAGE))
-    await host.remote.settle()
+    host.remote.put(there, 1001, host.address, len(MESSAGE))
+    host.remote.settle()
     print(f"put and settle: {(host.bus.now - begin) / 1e6:.2f} us")
     begin = host.bus.now
-    await host.remote.get(there, 1001, host.address + 4096, len(MESSAGE))
-    await host.remote.settle()
+    host.remote.get(there, 1001, host.address + 4096, len(MESSAGE))
+    host.remote.settle()
     print(f"get: {(host.bus.now - begin) / 1e6:.2f} us")
     print(bytes(host.memory[4096 : 4096 + len(MESSAGE)]).decode())
 

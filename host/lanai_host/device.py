@@ -176,6 +176,12 @@ class Device(ABC):
         """Block until one of `operations` is done; with None, until anything arrived or ended since
         the last look."""
 
+    def finish(self, operations: Sequence[Operation], why: Wait) -> None:
+        """Block until all of `operations` are done."""
+        for operation in operations:
+            while not operation.done:
+                self.wait([operation], why)
+
     @abstractmethod
     def now(self) -> int:
         """Host time in picoseconds."""

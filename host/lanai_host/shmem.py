@@ -14,7 +14,6 @@ import os
 from types import TracebackType
 from typing import Self
 
-from .bus.base import run_now
 from .config import HostConfig
 from .errors import UserError
 from .plain import restored
@@ -39,7 +38,7 @@ class Shmem:
         self._client = client
         self._heap = Symmetric(RankBus(client, costs), restored(Attachment, client.config["nic"]), costs, size)
         self.rank, self.count = self._heap.rank, self._heap.count
-        run_now(self._heap.open())
+        self._heap.open()
         self.barrier()
 
     def allocate(self, size: int) -> int:
@@ -52,43 +51,43 @@ class Shmem:
 
     def put(self, rank: int, target: int, source: int, size: int) -> None:
         """Copy bytes of the heap to another rank's."""
-        run_now(self._heap.put(rank, target, source, size))
+        self._heap.put(rank, target, source, size)
 
     def put_bytes(self, rank: int, target: int, data: bytes) -> None:
         """Copy bytes to another rank's heap."""
-        run_now(self._heap.put_bytes(rank, target, data))
+        self._heap.put_bytes(rank, target, data)
 
     def get(self, rank: int, source: int, target: int, size: int) -> None:
         """Copy bytes of another rank's heap to this one's."""
-        run_now(self._heap.get(rank, source, target, size))
+        self._heap.get(rank, source, target, size)
 
     def swap(self, rank: int, target: int, value: int) -> int:
         """Replace a word of 32 bits there in one step; what it was."""
-        return run_now(self._heap.swap(rank, target, value))
+        return self._heap.swap(rank, target, value)
 
     def fetch_add(self, rank: int, target: int, value: int) -> int:
         """Add to a word of 32 bits there in one step; what it was."""
-        return run_now(self._heap.fetch_add(rank, target, value))
+        return self._heap.fetch_add(rank, target, value)
 
     def fetch_increment(self, rank: int, target: int) -> int:
         """Add one to a word of 32 bits there in one step; what it was."""
-        return run_now(self._heap.fetch_add(rank, target))
+        return self._heap.fetch_add(rank, target)
 
     def fence(self) -> None:
         """Order: what is put to a rank later does not arrive before what was put there."""
-        run_now(self._heap.fence())
+        self._heap.fence()
 
     def quiet(self) -> None:
         """Wait until all that was put is there."""
-        run_now(self._heap.quiet())
+        self._heap.quiet()
 
     def barrier(self) -> None:
         """Wait for all ranks, and for what they have put."""
-        run_now(self._heap.barrier())
+        self._heap.barrier()
 
     def wait_until(self, offset: int, value: int) -> None:
         """Wait until a word of 32 bits here has a value."""
-        run_now(self._heap.wait_until(offset, value))
+        self._heap.wait_until(offset, value)
 
     def now(self) -> float:
         """Simulated seconds."""
@@ -96,7 +95,7 @@ class Shmem:
 
     def close(self) -> None:
         """Leave, with all other ranks."""
-        run_now(self._heap.close())
+        self._heap.close()
         self._client.finalize()
 
     def __enter__(self) -> Self:

@@ -1,6 +1,6 @@
 """Stores and loads: a peer's memory, mapped into the host's window of the NIC."""
 
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lanai_hdl.errors import UserError
@@ -41,20 +41,20 @@ class ApertureAccess:
         self._mapped: dict[_Page, int] = {}  # the number of its page of the aperture; least recently used first
         self.unsettled = False
 
-    async def store(self, token: Token, offset: int, data: bytes, relaxed: bool = False) -> None:
+    def store(self, token: Token, offset: int, data: bytes, relaxed: bool = False) -> None:
         """Write whole words to byte `offset` of the target, combined as the bus can."""
         self._check(token, offset, "data", len(data), "put")
         done = 0
-        async for place, size in self._pieces(token, offset, len(data), relaxed):
-            await self._bus.write_block(place, data[done : done + size])
+        for place, size in self._pieces(token, offset, len(data), relaxed):
+            self._bus.write_block(place, data[done : done + size])
             done += size
 
-    async def load(self, token: Token, offset: int, size: int) -> bytes:
+    def load(self, token: Token, offset: int, size: int) -> bytes:
         """Whole words from byte `offset` of the target on. Each takes a round trip to its NIC."""
         self._check(token, offset, "size", size, "get")
         found = b""
-        async for place, piece in self._pieces(token, offset, size):
-            found += await self._bus.read_block(place, piece)
+        for place, piece in self._pieces(token, offset, size):
+            found += self._bus.read_block(place, piece)
         return found
 
     def _check(self, token: Token, offset: int, name: str, size: int, other: str) -> None:
@@ -66,21 +66,19 @@ class ApertureAccess:
         if not 0 <= offset <= token.size - size:
             raise UserError(f"offset={offset!r}: {size} bytes from there on are not within the target's {token.size}")
 
-    async def _pieces(
-        self, token: Token, offset: int, size: int, relaxed: bool = False
-    ) -> AsyncIterator[tuple[int, int]]:
+    def _pieces(self, token: Token, offset: int, size: int, relaxed: bool = False) -> Iterator[tuple[int, int]]:
         """(offset in the host's window, bytes) of each piece of the target that lies in one page, which
         is mapped."""
         at, end = token.first + offset, token.first + offset + size
         while at < end:
             page, inside = divmod(at, PAGE_SIZE)
             piece = min(end - at, PAGE_SIZE - inside)
-            number = await self._map(_Page(token.node, token.exposure, token.key, page, relaxed))
+            number = self._map(_Page(token.node, token.exposure, token.key, page, relaxed))
             self.unsettled = True
             yield aperture_at(self._process, number) + inside, piece
             at += piece
 
-    async def _map(self, page: _Page) -> int:
+    def _map(self, page: _Page) -> int:
         """The page of the aperture that is mapped to a page."""
         number = self._mapped.pop(page, None)
         if number is None:
@@ -90,6 +88,6 @@ class ApertureAccess:
             place = word(MapPlaceWord, key=page.key, page=page.page)
             words = (word(MapWord, valid=1, peer=page.node, exposure=page.exposure, relaxed=page.relaxed), place)
             data = b"".join(one.to_bytes(4, "big") for one in words)
-            await self._bus.write_block(map_at(self._process, number), data)
+            self._bus.write_block(map_at(self._process, number), data)
         self._mapped[page] = number
         return number

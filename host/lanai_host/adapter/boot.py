@@ -26,7 +26,7 @@ def counter(name: str) -> int:
     return REGISTERS_HOST + int(getattr(REMOTE.counters, name).offset)
 
 
-async def boot(
+def boot(
     bus: Bus,
     config: Remote,
     number: int,
@@ -58,16 +58,16 @@ async def boot(
     if not 0 <= retries <= 255:
         raise UserError(f"retries={retries!r} must be from 0 to 255")
     for peer, route in routes.items():
-        await bus.write(register("REMOTE_PEER"), peer)
-        await bus.write(register("REMOTE_ROUTE"), route)
+        bus.write(register("REMOTE_PEER"), peer)
+        bus.write(register("REMOTE_ROUTE"), route)
     for process in range(config.processes):
-        await bus.write(register("REMOTE_PROCESS"), process)
-        await bus.write(register("REMOTE_WINDOW"), WINDOW_VALID | (process + 1) * WINDOW >> 28)
-    await bus.write(register("REMOTE_TIMEOUT"), timeout | retries << 24)
-    await bus.write(register("REMOTE_CONTROL"), ENABLE | (0 if together else ALONE) | number << NUMBER_SHIFT)
+        bus.write(register("REMOTE_PROCESS"), process)
+        bus.write(register("REMOTE_WINDOW"), WINDOW_VALID | (process + 1) * WINDOW >> 28)
+    bus.write(register("REMOTE_TIMEOUT"), timeout | retries << 24)
+    bus.write(register("REMOTE_CONTROL"), ENABLE | (0 if together else ALONE) | number << NUMBER_SHIFT)
 
 
-async def reopen(bus: Bus, config: Remote, peer: int) -> None:
+def reopen(bus: Bus, config: Remote, peer: int) -> None:
     """Begin a new session with a NIC that was lost: it was reset, or its cable was out.
 
     Returns once all that was under way has ended, to whatever NIC. What is begun later belongs to the
@@ -78,6 +78,6 @@ async def reopen(bus: Bus, config: Remote, peer: int) -> None:
     """
     if not 0 <= peer < config.peers:
         raise UserError(f"NIC {peer!r} must be from 0 to {config.peers - 1} (Remote.peers)")
-    await bus.write(register("REMOTE_OPEN"), peer)
-    while await bus.read(register("REMOTE_LOST")) & OPENING:
+    bus.write(register("REMOTE_OPEN"), peer)
+    while bus.read(register("REMOTE_LOST")) & OPENING:
         pass

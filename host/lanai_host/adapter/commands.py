@@ -109,7 +109,7 @@ class Commands:
         """What is under way, oldest first."""
         return [one.operation for one in self._running.values()]
 
-    async def start(self, command: Command, what: str) -> RemoteOperation:
+    def start(self, command: Command, what: str) -> RemoteOperation:
         """Begin a command in buffer `free`. `what` is what errors call it."""
         buffer = self._free.popleft()
         self._tag = (self._tag + 1) % (1 << TAG_BITS) or 1
@@ -142,10 +142,10 @@ class Commands:
         self._meter.charge(HostCost.POST)
         if command.op in SENDS:
             self._meter.charge(HostCost.COMMAND_BYTE, min(command.size, self._payload))
-        await self._meter.pay()
+        self._meter.pay()
         first = 0 if command.op is Op.ATOMIC else FIRST_OF_HEAD
         data = b"".join((one & MASK).to_bytes(4, "big") for one in words[first:])
-        await self._bus.write_block(command_at(self._process, buffer) + 4 * first, data)
+        self._bus.write_block(command_at(self._process, buffer) + 4 * first, data)
         return operation
 
     def watched(self) -> Watched | None:
@@ -155,7 +155,7 @@ class Commands:
         buffer, oldest = next(iter(self._running.items()))
         return Watched(self._flags, FLAG_BYTES * buffer + FLAG_AT, oldest.flag)
 
-    async def take_ended(self) -> list[RemoteOperation]:
+    def take_ended(self) -> list[RemoteOperation]:
         """Those that have ended since the last look, oldest first. Their buffers are free again."""
         ended = []
         while self._running:
@@ -165,7 +165,7 @@ class Commands:
                 break
             self._meter.charge(HostCost.POLL)
             self._meter.charge(HostCost.ARRIVAL)
-            await self._meter.pay()
+            self._meter.pay()
             del self._running[buffer]
             self._free.append(buffer)
             value = self._flags.view[FLAG_BYTES * buffer + oldest.result_at : FLAG_BYTES * buffer + FLAG_AT]

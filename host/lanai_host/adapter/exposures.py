@@ -66,9 +66,9 @@ class Exposures:
         self._used: dict[int, Exposure] = {}
         self._keys = random.Random(f"keys of process {process} of node {node}")
 
-    async def map_flags(self, bus_address: int) -> None:
+    def map_flags(self, bus_address: int) -> None:
         """Entry 0 of the page table is the page for flags. Before all else."""
-        await self._map(self._pages.take(1), [bus_address])
+        self._map(self._pages.take(1), [bus_address])
 
     def holding(self, address: int, size: int) -> Exposure | None:
         """One that holds all of these bytes."""
@@ -94,7 +94,7 @@ class Exposures:
         pages = pages_of(address, size)
         self._pages.check_room(directories_of(pages) if walked else pages)
 
-    async def add(
+    def add(
         self,
         address: int,
         size: int,
@@ -115,17 +115,17 @@ class Exposures:
         directories = self._directories.fill(pages) if walked else ()
         entries = [one.bus_address for one in directories] if walked else pages
         index = self._pages.take(len(entries))
-        await self._map(index, entries)
+        self._map(index, entries)
         if key is None:
             key = self._draw_key()
         first = address % PAGE_SIZE
         token = Token(self._node, self._process * EXPOSURES + number, key, first, size)
         exposure = Exposure(number, address, size, token, index, tuple(pages), directories=directories)
-        await self._write(exposure, access, little=little)
+        self._write(exposure, access, little=little)
         self._used[number] = exposure
         return exposure
 
-    async def again(self, exposure: Exposure, access: Access, *, key: int | None = None) -> Exposure:
+    def again(self, exposure: Exposure, access: Access, *, key: int | None = None) -> Exposure:
         """The same memory under another number, with a key and access of its own; no longer than
         `exposure` lasts. `key` as in `add`."""
         number = self._free_number()
@@ -133,11 +133,11 @@ class Exposures:
             key = self._draw_key()
         token = replace(exposure.token, exposure=self._process * EXPOSURES + number, key=key)
         second = replace(exposure, number=number, token=token, again=True)
-        await self._write(second, access, little=True)
+        self._write(second, access, little=True)
         self._used[number] = second
         return second
 
-    async def remove(self, exposure: Exposure) -> None:
+    def remove(self, exposure: Exposure) -> None:
         """Accesses that come later fail. One that has been allowed may be under way: see
         `settle_accesses`."""
         if self._used.get(exposure.number) is not exposure:
@@ -145,19 +145,19 @@ class Exposures:
                 f"exposure {exposure.number} of {exposure.size} bytes at {exposure.address:#x} is not (any "
                 "more) exposed"
             )
-        await self._bus.write(exposure_at(self._process, exposure.number) + 12, word(Rights, valid=0))
+        self._bus.write(exposure_at(self._process, exposure.number) + 12, word(Rights, valid=0))
         del self._used[exposure.number]
         if not exposure.again:
             self._pages.give_back(exposure.first_page, exposure.entries)
             self._directories.give_back(exposure.directories)
 
-    async def settle_accesses(self) -> None:
+    def settle_accesses(self) -> None:
         """Until no access uses what a lookup has allowed before."""
         offset = in_use_at(self._process)
-        before = in_use(await self._bus.read(offset))
+        before = in_use(self._bus.read(offset))
         now = before
         while any(now[part] == before[part] and now[part][0] for part in range(2)):
-            now = in_use(await self._bus.read(offset))
+            now = in_use(self._bus.read(offset))
         self._directories.reuse()
 
     def _free_number(self) -> int:
@@ -169,11 +169,11 @@ class Exposures:
     def _draw_key(self) -> int:
         return self._keys.randrange(1, 1 << 16)
 
-    async def _map(self, index: int, pages: Sequence[int]) -> None:
+    def _map(self, index: int, pages: Sequence[int]) -> None:
         data = b"".join((page // PAGE_SIZE).to_bytes(4, "big") for page in pages)
-        await self._bus.write_block(page_at(self._process, index), data)
+        self._bus.write_block(page_at(self._process, index), data)
 
-    async def _write(self, exposure: Exposure, access: Access, *, little: bool) -> None:
+    def _write(self, exposure: Exposure, access: Access, *, little: bool) -> None:
         token = exposure.token
         place = word(PlaceWord, key=token.key, page=exposure.first_page, walked=exposure.walked)
         rights = word(
@@ -188,7 +188,7 @@ class Exposures:
         )
         fields = (token.first, token.first + token.size, place, rights)
         data = b"".join(one.to_bytes(4, "big") for one in fields)
-        await self._bus.write_block(exposure_at(self._process, exposure.number), data)
+        self._bus.write_block(exposure_at(self._process, exposure.number), data)
 
 
 def pages_of(address: int, size: int) -> int:

@@ -39,7 +39,7 @@ class Lending:
         self._lent: OrderedDict[int, Lent] = OrderedDict()  # by number of the exposure
         self.evicted = False  # the last pages that were lent took the room of others
 
-    async def lend(
+    def lend(
         self, address: int, size: int, *, writable: bool, access: Access = OWN_COMMANDS, lasting: bool = True
     ) -> Lent | None:
         """Lent pages that hold these bytes, with one user more; None if there is no room for them
@@ -54,54 +54,54 @@ class Lending:
             start, pages = address & -PAGE_SIZE, pages_of(address, size)
             length = pages * PAGE_SIZE
             before = len(self._lent)
-            if not await self.make_room(start, length):
+            if not self.make_room(start, length):
                 return None
             self.evicted = len(self._lent) < before
-            await self._charge(pages, HostCost.PIN_PAGE)
-            pinned = await self._bus.pin(start, length, writable)
-            exposure = await self._exposures.add(start, length, pinned.pages, access)
+            self._charge(pages, HostCost.PIN_PAGE)
+            pinned = self._bus.pin(start, length, writable)
+            exposure = self._exposures.add(start, length, pinned.pages, access)
             lent = self._lent[exposure.number] = Lent(exposure, pinned, access)
         self._lent.move_to_end(lent.exposure.number)
         lent.users += 1
         return lent
 
-    async def withdraw(self, lent: Lent) -> None:
+    def withdraw(self, lent: Lent) -> None:
         """End all access to these pages, whether they are in use or not."""
         del self._lent[lent.exposure.number]
-        await self._exposures.remove(lent.exposure)
+        self._exposures.remove(lent.exposure)
         if lent.access != OWN_COMMANDS:
-            await self._exposures.settle_accesses()
-        await self._charge(len(lent.exposure.pages), HostCost.UNPIN_PAGE)
-        await self._bus.unpin(lent.pinned)
+            self._exposures.settle_accesses()
+        self._charge(len(lent.exposure.pages), HostCost.UNPIN_PAGE)
+        self._bus.unpin(lent.pinned)
 
-    async def take_back_ahead(self) -> None:
+    def take_back_ahead(self) -> None:
         """Take back what is not in use and was used longest ago, so that the next pages need not wait
         for it."""
-        await self._take_back_oldest()
+        self._take_back_oldest()
 
-    async def make_room(self, address: int, size: int, *, walked: bool = False) -> bool:
+    def make_room(self, address: int, size: int, *, walked: bool = False) -> bool:
         """Take back what is not in use until this memory could be exposed, or `walked`. False if it
         cannot."""
         while True:
             try:
                 self._exposures.check_room(address, size, walked=walked)
             except UserError:
-                if not await self._take_back_oldest():
+                if not self._take_back_oldest():
                     return False
             else:
                 return True
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Take all back. Nothing may be in use."""
-        while await self._take_back_oldest():
+        while self._take_back_oldest():
             pass
 
-    async def _take_back_oldest(self) -> bool:
+    def _take_back_oldest(self) -> bool:
         lent = next((lent for lent in self._lent.values() if not lent.users), None)
         if lent is not None:
-            await self.withdraw(lent)
+            self.withdraw(lent)
         return lent is not None
 
-    async def _charge(self, pages: int, each: HostCost) -> None:
+    def _charge(self, pages: int, each: HostCost) -> None:
         self._meter.charge(HostCost.PIN)
-        await self._meter.spend(each, pages)
+        self._meter.spend(each, pages)

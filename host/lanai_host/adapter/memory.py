@@ -43,9 +43,7 @@ class RemoteMemory:
         self._stage: tuple[HostBuffer, Exposure] | None = None  # the values of signals, by command buffer
 
     @classmethod
-    async def open(
-        cls, bus: Bus, config: Remote, node: int, process: int, costs: HostConfig | None = None
-    ) -> "RemoteMemory":
+    def open(cls, bus: Bus, config: Remote, node: int, process: int, costs: HostConfig | None = None) -> "RemoteMemory":
         """Process `process` of the host of NIC `node`, whose adapter has been booted. `bus` must be
         this process's own.
 
@@ -55,10 +53,10 @@ class RemoteMemory:
             raise UserError(f"process={process!r} must be from 0 to {config.processes - 1} (Remote.processes)")
         flags = bus.allocate(PAGE_SIZE)
         memory = cls(bus, config, node, process, flags, costs or free())
-        await memory._exposures.map_flags(flags.bus_address)
+        memory._exposures.map_flags(flags.bus_address)
         return memory
 
-    async def expose(self, address: int, size: int, access: Access = ALL, *, little: bool = True) -> Exposure:
+    def expose(self, address: int, size: int, access: Access = ALL, *, little: bool = True) -> Exposure:
         """Pin `size` bytes at `address`. Processes that have the token may access them; with
         Access(0) only this process may.
 
@@ -67,50 +65,50 @@ class RemoteMemory:
         """
         walked = size > 0 and not self._exposures.fits(address, size)
         self._exposures.check_room(address, size, walked=walked)
-        pinned = await self.bus.pin(address, size, access != Access.READ)
+        pinned = self.bus.pin(address, size, access != Access.READ)
         try:
-            exposure = await self._exposures.add(address, size, pinned.pages, access, little=little, walked=walked)
+            exposure = self._exposures.add(address, size, pinned.pages, access, little=little, walked=walked)
         except BusError:
-            await self.bus.unpin(pinned)
+            self.bus.unpin(pinned)
             raise
         self._pinned[exposure.number] = pinned
         return exposure
 
-    async def own(self, pages: int, access: Access) -> tuple[HostBuffer, Exposure]:
+    def own(self, pages: int, access: Access) -> tuple[HostBuffer, Exposure]:
         """Memory of the host's own, exposed: the process can wait for its words, and it may hold
         FIFOs."""
         memory = self.bus.allocate(pages * PAGE_SIZE)
         buses = [memory.bus_address + at for at in range(0, memory.size, PAGE_SIZE)]
-        exposure = await self._exposures.add(process_memory.address_of(memory.view), memory.size, buses, access)
+        exposure = self._exposures.add(process_memory.address_of(memory.view), memory.size, buses, access)
         return memory, exposure
 
-    async def conceal(self, exposure: Exposure) -> None:
+    def conceal(self, exposure: Exposure) -> None:
         """Take the memory back: later accesses fail, and none is under way when this returns."""
-        await self._exposures.remove(exposure)
-        await self._exposures.settle_accesses()
-        await self.bus.unpin(self._pinned.pop(exposure.number))
+        self._exposures.remove(exposure)
+        self._exposures.settle_accesses()
+        self.bus.unpin(self._pinned.pop(exposure.number))
 
-    async def put(
+    def put(
         self, token: Token, offset: int, address: int, size: int, *, relaxed: bool = False, bound: bool = False
     ) -> RemoteOperation:
         """Begin to write `size` bytes at `address` to byte `offset` of the target. They must lie in
         memory that `expose` pinned. `bound`: if it fails, so does the next conditional `append` to
         that NIC."""
         what = f"put of {size} bytes to offset {offset} of exposure {token.exposure} of node {token.node}"
-        return await self._move(Op.WRITE, what, token, offset, address, size, relaxed=relaxed, bound=bound)
+        return self._move(Op.WRITE, what, token, offset, address, size, relaxed=relaxed, bound=bound)
 
-    async def store(self, token: Token, offset: int, data: bytes, *, relaxed: bool = False) -> None:
+    def store(self, token: Token, offset: int, data: bytes, *, relaxed: bool = False) -> None:
         """Store whole words to byte `offset` of the target, through the aperture. The next `settle`
         waits for them, and raises RemoteError if one was refused."""
-        await self._aperture.store(token, offset, data, relaxed)
+        self._aperture.store(token, offset, data, relaxed)
 
-    async def load(self, token: Token, offset: int, size: int) -> bytes:
+    def load(self, token: Token, offset: int, size: int) -> bytes:
         """Whole words from byte `offset` of the target on, through the aperture, once all that was
         stored before has been sent. The processor waits for each of them. One that cannot be read
         is all ones, and the next `settle` raises RemoteError."""
-        return await self._aperture.load(token, offset, size)
+        return self._aperture.load(token, offset, size)
 
-    async def append(
+    def append(
         self, token: Token, offset: int, address: int, size: int, *, conditional: bool = False
     ) -> RemoteOperation:
         """Begin to append `size` bytes at `address`, one record, to the FIFO whose control words
@@ -122,15 +120,15 @@ class RemoteMemory:
         what = (
             f"append of {size} bytes to the FIFO at offset {offset} of exposure {token.exposure} of node {token.node}"
         )
-        return await self._move(Op.APPEND, what, token, offset, address, size, conditional=conditional)
+        return self._move(Op.APPEND, what, token, offset, address, size, conditional=conditional)
 
-    async def get(self, token: Token, offset: int, address: int, size: int) -> RemoteOperation:
+    def get(self, token: Token, offset: int, address: int, size: int) -> RemoteOperation:
         """Begin to read `size` bytes at byte `offset` of the target to `address`, in memory that
         `expose` pinned."""
         what = f"get of {size} bytes from offset {offset} of exposure {token.exposure} of node {token.node}"
-        return await self._move(Op.READ, what, token, offset, address, size)
+        return self._move(Op.READ, what, token, offset, address, size)
 
-    async def atomic(
+    def atomic(
         self, token: Token, offset: int, atomic: Atomic, operand: int, comparand: int = 0, *, size: int = ATOMIC_BYTES
     ) -> RemoteOperation:
         """Begin to change the number of `size` bytes, 4 or 8, at byte `offset` of the target; `value`
@@ -139,56 +137,56 @@ class RemoteMemory:
             raise UserError(f"size={size!r} of an atomic must be {ATOMIC_BYTES} or {WIDE_BYTES} bytes")
         what = f"atomic {atomic.name} at offset {offset} of exposure {token.exposure} of node {token.node}"
         command = Command(Op.ATOMIC, token, offset, size, atomic=atomic, operand=operand, comparand=comparand)
-        return await self._start(command, what)
+        return self._start(command, what)
 
-    async def signals(self) -> SignalQueue:
+    def signals(self) -> SignalQueue:
         """A queue of signals to this process. Who has its `token` may signal."""
-        return SignalQueue(*await self.own(QUEUE_PAGES, Access.APPEND | Access.SIGNAL), self._payload)
+        return SignalQueue(*self.own(QUEUE_PAGES, Access.APPEND | Access.SIGNAL), self._payload)
 
-    async def signal(self, token: Token, value: int, *, again: bool = False) -> RemoteOperation:
+    def signal(self, token: Token, value: int, *, again: bool = False) -> RemoteOperation:
         """Begin to interrupt the process that has given the token of its `signals`. `value`: 32
         bits. `again`: the last one has found the queue full."""
         if self._stage is None:
-            self._stage = await self.own(1, Access(0))
+            self._stage = self.own(1, Access(0))
         memory, exposure = self._stage
         while (buffer := self._commands.free) is None:
-            await self._take_ended()
+            self._take_ended()
         at = VALUE.size * buffer
         VALUE.pack_into(memory.view, at, value)
         what = f"signal {value} to exposure {token.exposure} of node {token.node}"
         op = Op.RETRY if again else Op.APPEND
-        return await self._start(Command(op, token, CONTROL, VALUE.size, exposure.number, at), what)
+        return self._start(Command(op, token, CONTROL, VALUE.size, exposure.number, at), what)
 
-    async def work(self, picoseconds: int, queue: SignalQueue, handle: Handler) -> None:
+    def work(self, picoseconds: int, queue: SignalQueue, handle: Handler) -> None:
         """The program's own work takes so long. `handle` is called with each signal, at the time at
         which it comes; what that takes comes on top."""
 
-        async def interrupted() -> None:
+        def interrupted() -> None:
             while (signal := queue.take()) is not None:
-                await handle(signal)
+                handle(signal)
 
-        await work(self.bus, picoseconds, queue.fifo, interrupted, self._interrupt)
+        work(self.bus, picoseconds, queue.fifo, interrupted, self._interrupt)
 
-    async def wait(self, operation: RemoteOperation) -> RemoteOperation:
+    def wait(self, operation: RemoteOperation) -> RemoteOperation:
         """Until it has ended. Raises RemoteError if it failed."""
         while not operation.done:
-            await self._take_ended()
+            self._take_ended()
         operation.check()
         return operation
 
-    async def settle(self) -> None:
+    def settle(self) -> None:
         """The store barrier: until all that was begun has ended, and all that was stored is in the
         targets' memory. Raises RemoteError for the oldest that failed."""
         if self._aperture.unsettled:
             self._aperture.unsettled = False
-            await self._start(Command(Op.NOP, self._own, 0, 0), "stores and loads through the aperture")
+            self._start(Command(Op.NOP, self._own, 0, 0), "stores and loads through the aperture")
         running = self._commands.running
         while self._commands.running:
-            await self._take_ended()
+            self._take_ended()
         for operation in running:
             operation.check()
 
-    async def _move(
+    def _move(
         self,
         op: Op,
         what: str,
@@ -213,16 +211,16 @@ class RemoteMemory:
         command = Command(
             op, token, offset, size, local.number, at, relaxed=relaxed, bound=bound, conditional=conditional
         )
-        return await self._start(command, what)
+        return self._start(command, what)
 
-    async def _start(self, command: Command, what: str) -> RemoteOperation:
+    def _start(self, command: Command, what: str) -> RemoteOperation:
         while self._commands.free is None:
-            await self._take_ended()
-        return await self._commands.start(command, what)
+            self._take_ended()
+        return self._commands.start(command, what)
 
-    async def _take_ended(self) -> None:
+    def _take_ended(self) -> None:
         """Wait for the end of the command that was begun first: commands end in order."""
-        while not await self._commands.take_ended():
+        while not self._commands.take_ended():
             watched = self._commands.watched()
             assert watched is not None
-            await self.bus.wait_any((watched,), Wait("remote memory", note=self._commands.running[0].what))
+            self.bus.wait_any((watched,), Wait("remote memory", note=self._commands.running[0].what))

@@ -47,7 +47,7 @@ class Moving:
         word = self._commands.watched()
         return [] if word is None else [word]
 
-    async def begin(self, transfer: Transfer) -> None:
+    def begin(self, transfer: Transfer) -> None:
         limit = transfer.token.size
         if not 0 <= transfer.offset <= limit - transfer.length:
             transfer.fail(ErrorKind.BAD_REQUEST, f"{transfer.what}: the memory has {limit} bytes")
@@ -55,7 +55,7 @@ class Moving:
             return
         self._unfinished.add(transfer)
         self._queue.append(transfer)
-        await self._start_all()
+        self._start_all()
 
     def barrier(self, rank: int | None) -> Barrier:
         """Done when all that was begun before, for one rank or for all, has ended."""
@@ -64,17 +64,17 @@ class Moving:
         self._end_barriers()
         return barrier
 
-    async def look(self) -> bool:
+    def look(self) -> bool:
         """See what has ended, and begin what there is room for. True if anything ended."""
-        ended = await self._commands.take_ended()
+        ended = self._commands.take_ended()
         for operation in ended:
             piece = self._pieces.popleft()
             assert piece.operation is operation, "commands end in order"
-            await self._end_piece(piece)
-        await self._start_all()
+            self._end_piece(piece)
+        self._start_all()
         return bool(ended)
 
-    async def _start_all(self) -> None:
+    def _start_all(self) -> None:
         """Begin what there are command buffers for."""
         while self._queue:
             transfer = self._queue[0]
@@ -82,42 +82,42 @@ class Moving:
                 if self._commands.free is None:
                     return
                 try:
-                    await self._start_piece(transfer, self._commands.free)
+                    self._start_piece(transfer, self._commands.free)
                 except BusError as error:
                     transfer.fail(ErrorKind.BUS_ERROR, str(error))
             if transfer.begun == transfer.length:
                 self._queue.popleft()
                 if transfer.op is Op.WRITE and not transfer.lends:
                     transfer.end()  # all of it has been copied
-                await self._finish(transfer)
+                self._finish(transfer)
 
-    async def _start_piece(self, transfer: Transfer, buffer: int) -> None:
+    def _start_piece(self, transfer: Transfer, buffer: int) -> None:
         """Raises BusError if the program's memory cannot be reached."""
         if isinstance(transfer, AtomicTransfer):
-            await self._start(transfer, transfer.command(), transfer.length)
+            self._start(transfer, transfer.command(), transfer.length)
             return
         address, run = next(transfer.body.segments(transfer.begun))
         lent = None
         if run >= LEND_FROM:
             run = min(run, MOST_PAGES * PAGE_SIZE - address % PAGE_SIZE)
-            lent = await self._lending.lend(address, run, writable=transfer.op is Op.READ)
+            lent = self._lending.lend(address, run, writable=transfer.op is Op.READ)
         if lent is None:
-            await self._start_staged(transfer, buffer)
+            self._start_staged(transfer, buffer)
             return
         transfer.lends = True
         command = transfer.piece(run, lent.exposure.number, lent.exposure.offset(address))
-        await self._start(transfer, command, transfer.begun + run, lent)
+        self._start(transfer, command, transfer.begun + run, lent)
 
-    async def _start_staged(self, transfer: Transfer, buffer: int) -> None:
+    def _start_staged(self, transfer: Transfer, buffer: int) -> None:
         begin = transfer.begun
         end, short = self._scattered(transfer)
         staging, stage = self._adapter.staging, self._adapter.stage(buffer)
         if transfer.op is Op.WRITE:
             transfer.body.pack(begin, end, stage)
-            await self._meter.spend(HostCost.COPY, end - begin)
-            await self._meter.spend(HostCost.SHORT_BLOCK, short)
+            self._meter.spend(HostCost.COPY, end - begin)
+            self._meter.spend(HostCost.SHORT_BLOCK, short)
         command = transfer.piece(end - begin, staging.number, staging.offset(stage))
-        await self._start(transfer, command, end, stage=stage)
+        self._start(transfer, command, end, stage=stage)
 
     def _scattered(self, transfer: Transfer) -> tuple[int, int]:
         """Up to where the next bytes go through a staging page, and how many of their blocks are too
@@ -133,15 +133,13 @@ class Moving:
                 return first + PAGE_SIZE, short
         return end, short
 
-    async def _start(
-        self, transfer: Transfer, command: Command, end: int, lent: Lent | None = None, stage: int = 0
-    ) -> None:
-        operation = await self._commands.start(command, transfer.what)
+    def _start(self, transfer: Transfer, command: Command, end: int, lent: Lent | None = None, stage: int = 0) -> None:
+        operation = self._commands.start(command, transfer.what)
         self._pieces.append(Piece(operation, transfer, transfer.begun, end, lent, stage))
         transfer.begun = end
         transfer.under_way += 1
 
-    async def _end_piece(self, piece: Piece) -> None:
+    def _end_piece(self, piece: Piece) -> None:
         transfer, operation = piece.transfer, piece.operation
         assert operation.status is not None
         transfer.end_piece(operation.status)
@@ -149,28 +147,28 @@ class Moving:
             piece.lent.users -= 1
         if operation.status is Status.OK:
             try:
-                await self._deliver(piece)
+                self._deliver(piece)
             except BusError as error:
                 transfer.fail(ErrorKind.BUS_ERROR, str(error))
-        await self._finish(transfer)
+        self._finish(transfer)
 
-    async def _deliver(self, piece: Piece) -> None:
+    def _deliver(self, piece: Piece) -> None:
         """Copy what was fetched to where it belongs. Raises BusError."""
         transfer = piece.transfer
         if isinstance(transfer, AtomicTransfer):
             process_memory.write(transfer.result, piece.operation.value.to_bytes(transfer.length, "little"))
         elif transfer.op is Op.READ and piece.lent is None:
             transfer.body.unpack(piece.begin, piece.end, piece.stage)
-            await self._meter.spend(HostCost.COPY, piece.end - piece.begin)
+            self._meter.spend(HostCost.COPY, piece.end - piece.begin)
 
-    async def _finish(self, transfer: Transfer) -> None:
+    def _finish(self, transfer: Transfer) -> None:
         if not transfer.finished or transfer not in self._unfinished:
             return
         self._unfinished.remove(transfer)
         if transfer.error is not None and transfer.op is not Op.READ and not transfer.own:
             self._failures.setdefault(transfer.rank, transfer.error)
         if not transfer.done:
-            await self._meter.spend(HostCost.COMPLETE)
+            self._meter.spend(HostCost.COMPLETE)
             transfer.end()
         for barrier in self._barriers:
             barrier.waits_for.discard(transfer)

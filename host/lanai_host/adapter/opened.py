@@ -6,7 +6,7 @@ from collections import deque
 from lanai_hdl.remote.tables import COMMANDS
 
 from .. import process_memory
-from ..bus.base import PAGE_SIZE, Bus, HostBuffer, Watched, run_now
+from ..bus.base import PAGE_SIZE, Bus, HostBuffer, Watched
 from ..host_model.meter import Meter
 from ..remote import Access
 from .attachment import Attachment
@@ -44,7 +44,7 @@ class OpenedAdapter:
     def open(self, memory: HostBuffer, size: int, access: Access) -> Exposure:
         """Expose the first `size` bytes of this process's memory that peers reach without having
         been told its token."""
-        return run_now(self._open(memory, size, access))
+        return self._open(memory, size, access)
 
     def token(self, rank: int, size: int) -> Token:
         """Names the first exposure of a rank, which has `size` bytes."""
@@ -65,14 +65,14 @@ class OpenedAdapter:
         """A command has ended, and its user has not taken it."""
         return any(share.ended for share in self._shares)
 
-    async def _open(self, memory: HostBuffer, size: int, access: Access) -> Exposure:
-        await self.exposures.map_flags(self._flags.bus_address)
+    def _open(self, memory: HostBuffer, size: int, access: Access) -> Exposure:
+        self.exposures.map_flags(self._flags.bus_address)
         address = process_memory.address_of(memory.view)
         pages = [memory.bus_address + PAGE_SIZE * page for page in range(pages_of(address, size))]
-        first = await self.exposures.add(address, size, pages, access, key=self._attachment.place.key)
+        first = self.exposures.add(address, size, pages, access, key=self._attachment.place.key)
         pages = [self._flags.bus_address + PAGE_SIZE * page for page in range(1, OWN_PAGES)]
         address = process_memory.address_of(self._flags.view) + PAGE_SIZE
-        self.staging = await self.exposures.add(address, len(pages) * PAGE_SIZE, pages, Access(0))
+        self.staging = self.exposures.add(address, len(pages) * PAGE_SIZE, pages, Access(0))
         return first
 
 
@@ -93,9 +93,9 @@ class CommandShare:
         """The buffer that the next command will use; None while all are in use."""
         return self._commands.free
 
-    async def start(self, command: Command, what: str) -> RemoteOperation:
+    def start(self, command: Command, what: str) -> RemoteOperation:
         """Begin a command in buffer `free`."""
-        operation = await self._commands.start(command, what)
+        operation = self._commands.start(command, what)
         self._owners[operation] = self
         return operation
 
@@ -104,9 +104,9 @@ class CommandShare:
         way."""
         return self._commands.watched()
 
-    async def take_ended(self) -> list[RemoteOperation]:
+    def take_ended(self) -> list[RemoteOperation]:
         """This user's that have ended since the last look, oldest first."""
-        for operation in await self._commands.take_ended():
+        for operation in self._commands.take_ended():
             self._owners.pop(operation).ended.append(operation)
         ended = list(self.ended)
         self.ended.clear()

@@ -10,7 +10,7 @@ from lanai_hdl.remote.packets import Atomic as Kind
 
 from .. import process_memory as memory
 from ..body import Body
-from ..bus.base import PAGE_SIZE, Bus, BusError, HostBuffer, Pinned, Watched, run_now
+from ..bus.base import PAGE_SIZE, Bus, BusError, HostBuffer, Pinned, Watched
 from ..config import HostCost
 from ..host_model.meter import Meter
 from ..operation import Operation
@@ -87,11 +87,11 @@ class AdapterRemote(Remote):
         self._released.append(segment)  # the bus keeps what it has allocated
 
     def expose(self, address: int, size: int, access: Access) -> Exposure:
-        return run_now(self._expose(address, size, access))
+        return self._expose(address, size, access)
 
     def conceal(self, exposure: Exposure) -> None:
         assert isinstance(exposure.handle, Exposed)
-        run_now(self._conceal(exposure.handle))
+        self._conceal(exposure.handle)
 
     def reach(self, rank: int, token: bytes) -> Reach:
         return Reach(rank, Token.unpack(token))
@@ -141,14 +141,14 @@ class AdapterRemote(Remote):
 
     def look(self) -> bool:
         """See what has ended, and begin what there is room for. True if anything ended."""
-        return run_now(self._moving.look()) | self._look_at_words()
+        return self._moving.look() | self._look_at_words()
 
     def close(self) -> None:
         """Take back what was lent. Nothing may be under way."""
-        run_now(self._adapter.lending.close())
+        self._adapter.lending.close()
 
     def _begin(self, transfer: Transfer) -> Transfer:
-        run_now(self._moving.begin(transfer))
+        self._moving.begin(transfer)
         return transfer
 
     def _look_at_words(self) -> bool:
@@ -159,44 +159,44 @@ class AdapterRemote(Remote):
             one.done = True
         return bool(ended)
 
-    async def _expose(self, address: int, size: int, access: Access) -> Exposure:
-        walked = not await self._make_room(address, size)
+    def _expose(self, address: int, size: int, access: Access) -> Exposure:
+        walked = not self._make_room(address, size)
         segment = next((one for one in self._allocated if holds(one, address, size)), None)
         if segment is not None:
             pages = pages_in(segment, address, size)
-            exposed = await self._exposures.add(address, size, pages, access, walked=walked)
+            exposed = self._exposures.add(address, size, pages, access, walked=walked)
         else:
-            await self._pay(HostCost.PIN_PAGE, pages_of(address, size))
-            pinned = await self._bus.pin(address, size, access != Access.READ)
+            self._pay(HostCost.PIN_PAGE, pages_of(address, size))
+            pinned = self._bus.pin(address, size, access != Access.READ)
             try:
-                exposed = await self._exposures.add(address, size, pinned.pages, access, walked=walked)
+                exposed = self._exposures.add(address, size, pinned.pages, access, walked=walked)
             except BusError:
-                await self._bus.unpin(pinned)
+                self._bus.unpin(pinned)
                 raise
             self._pinned[exposed.number] = pinned
         return Exposure(exposed.token.pack(), exposed)
 
-    async def _make_room(self, address: int, size: int) -> bool:
+    def _make_room(self, address: int, size: int) -> bool:
         """Whether the adapter's page table has room for the pages. Else there is for their directories,
         or BusError is raised."""
         lending = self._adapter.lending
-        if pages_of(address, size) <= self._exposures.most_pages and await lending.make_room(address, size):
+        if pages_of(address, size) <= self._exposures.most_pages and lending.make_room(address, size):
             return True
-        if not await lending.make_room(address, size, walked=True):
+        if not lending.make_room(address, size, walked=True):
             raise BusError(f"the adapter has no room to expose {size} bytes at {address:#x}; conceal others first")
         return False
 
-    async def _conceal(self, exposed: Exposed) -> None:
-        await self._exposures.remove(exposed)
-        await self._exposures.settle_accesses()
+    def _conceal(self, exposed: Exposed) -> None:
+        self._exposures.remove(exposed)
+        self._exposures.settle_accesses()
         pinned = self._pinned.pop(exposed.number, None)
         if pinned is not None:
-            await self._pay(HostCost.UNPIN_PAGE, len(pinned.pages))
-            await self._bus.unpin(pinned)
+            self._pay(HostCost.UNPIN_PAGE, len(pinned.pages))
+            self._bus.unpin(pinned)
 
-    async def _pay(self, each: HostCost, pages: int) -> None:
+    def _pay(self, each: HostCost, pages: int) -> None:
         self._meter.charge(HostCost.PIN)
-        await self._meter.spend(each, pages)
+        self._meter.spend(each, pages)
 
 
 def token_of(reach: Reach) -> Token:

@@ -6,7 +6,7 @@ sent it is told by the adapters.
 """
 
 import struct
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import NamedTuple
 
 from .. import process_memory
@@ -29,7 +29,7 @@ class Signal(NamedTuple):
     value: int
 
 
-Handler = Callable[[Signal], Awaitable[None]]
+Handler = Callable[[Signal], None]
 
 
 class SignalQueue:
@@ -60,17 +60,17 @@ def interrupt_price(costs: HostCosts) -> int:
     return costs.price(HostCost.SYSTEM_CALL, 2)
 
 
-async def work(bus: Bus, picoseconds: int, fifo: Fifo, interrupted: Callable[[], Awaitable[None]], price: int) -> None:
+def work(bus: Bus, picoseconds: int, fifo: Fifo, interrupted: Callable[[], None], price: int) -> None:
     """The program's own work takes so many picoseconds. `interrupted` is called when there are
     signals in `fifo`, and takes them. What that takes, with `price` for each interrupt, comes on
     top."""
     while True:
         if fifo.look():
-            await bus.elapse(price)
-            await interrupted()
+            bus.elapse(price)
+            interrupted()
         elif picoseconds > 0:
             begun = bus.now
-            await bus.work(picoseconds, [fifo.watched()], Wait("the program's own work"))
+            bus.work(picoseconds, [fifo.watched()], Wait("the program's own work"))
             picoseconds -= bus.now - begun
         else:
             return

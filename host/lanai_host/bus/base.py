@@ -2,19 +2,17 @@
 passing of host time.
 
 The driver is written once over `Bus` and runs unchanged under Amaranth's simulator, under cocotb,
-in the co-simulation and over a serial line to a board. Every operation that takes time is a
-coroutine; an implementation inside a rank process blocks rather than suspends, so that `run_now`
-can drive it without an event loop."""
+in the co-simulation and over a serial line to a board. Every operation is a plain function, which returns
+when it is done. Where several hosts share a process, each runs in a greenlet (`greenlets`)."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
 from ..wait import Wait
 
 PAGE_SIZE = 4096
-ANSWER = TypeVar("ANSWER")
 
 
 @dataclass(frozen=True)
@@ -79,19 +77,19 @@ class Bus(ABC):
         """Simulated host time in picoseconds."""
 
     @abstractmethod
-    async def read(self, offset: int) -> int:
+    def read(self, offset: int) -> int:
         """Read one 32-bit word: its value, the byte at `offset` being the most significant."""
 
     @abstractmethod
-    async def write(self, offset: int, value: int) -> None:
+    def write(self, offset: int, value: int) -> None:
         """Write one 32-bit word. Writes are posted, and arrive in order; a later read sees them."""
 
     @abstractmethod
-    async def write_block(self, offset: int, data: bytes) -> None:
+    def write_block(self, offset: int, data: bytes) -> None:
         """Write any number of bytes anywhere, combined into bursts where the bus can."""
 
     @abstractmethod
-    async def read_block(self, offset: int, size: int) -> bytes:
+    def read_block(self, offset: int, size: int) -> bytes:
         """Read any number of bytes."""
 
     @abstractmethod
@@ -100,16 +98,16 @@ class Bus(ABC):
         until the bus closes. `shared`: other processes of this host may `store` to it too."""
 
     @abstractmethod
-    async def pin(self, address: int, size: int, writable: bool) -> Pinned:
+    def pin(self, address: int, size: int, writable: bool) -> Pinned:
         """Keep `size` bytes at this process's virtual `address` in place and translate them for the
         NIC."""
 
     @abstractmethod
-    async def unpin(self, pinned: Pinned) -> None:
+    def unpin(self, pinned: Pinned) -> None:
         """Give up a range that `pin` returned."""
 
     @abstractmethod
-    async def wait_any(self, watched: Sequence[Watched], why: Wait | None = None, timeout: int = 0) -> int | None:
+    def wait_any(self, watched: Sequence[Watched], why: Wait | None = None, timeout: int = 0) -> int | None:
         """Return as soon as any of some words differ from what was seen: the first of `watched`
         that has changed, by its place.
 
@@ -117,50 +115,48 @@ class Bus(ABC):
         is news of a lost rank. A second wait for the same does not count as pending work: if every
         process is in one and nothing moves, the simulation is deadlocked."""
 
-    async def wait_change(
-        self, buffer: HostBuffer, offset: int, seen: int, why: Wait | None = None, timeout: int = 0
-    ) -> int:
+    def wait_change(self, buffer: HostBuffer, offset: int, seen: int, why: Wait | None = None, timeout: int = 0) -> int:
         """`wait_any` for one word, which is returned; `seen` after `timeout`."""
         watched = Watched(buffer, offset, seen.to_bytes(4, "big"))
-        await self.wait_any((watched,), why, timeout)
+        self.wait_any((watched,), why, timeout)
         return int.from_bytes(watched.now, "big")
 
-    async def store(self, bus_address: int, data: bytes) -> None:
+    def store(self, bus_address: int, data: bytes) -> None:
         """Write to memory that another process of this host has allocated as shared. It is there when
         this returns. Raises BusError for all other memory."""
         raise BusError(f"no process of this host shares memory at bus address {bus_address:#x}")
 
     @abstractmethod
-    async def elapse(self, picoseconds: int) -> None:
+    def elapse(self, picoseconds: int) -> None:
         """Let host time pass: work of the host's processor."""
 
-    async def work(self, picoseconds: int, watched: Sequence[Watched], why: Wait | None = None) -> None:
+    def work(self, picoseconds: int, watched: Sequence[Watched], why: Wait | None = None) -> None:
         """Let host time pass as `elapse` does, but not beyond a change of one of some words: that
         interrupts the processor. `picoseconds` is at least 1."""
-        await self.wait_any(watched, why, picoseconds)
+        self.wait_any(watched, why, picoseconds)
 
-    async def catch_up(self) -> None:
+    def catch_up(self) -> None:
         """Let the rest of the world come up to `now`, where `elapse` alone need not. A loop that
         polls memory must call it."""
-        await self.elapse(0)
+        self.elapse(0)
 
-    async def forget_accesses(self) -> None:  # noqa: B027  # nothing to do where no answer is lost
+    def forget_accesses(self) -> None:  # noqa: B027  # nothing to do where no answer is lost
         """The NIC has just been reset. Answer its accesses of host memory from before, also those whose
         request or answer was lost on the way: until all have an answer it makes no other."""
 
-    async def report_lost(self, rank: int, text: str) -> None:
+    def report_lost(self, rank: int, text: str) -> None:
         """Tell the simulator that `rank`, a rank of this host, can be reached no more;
         without `text`, that it can again."""
         return None  # without a job runner there is no one to tell
 
-    async def lost(self) -> Mapping[int, str]:
+    def lost(self) -> Mapping[int, str]:
         """Ranks that can be reached no more, as the simulator knows, and why."""
         return {}
 
 
 class BlockingBus(Bus):
-    """A bus inside a rank process. Its coroutines never suspend, and what is done for each message
-    has a form that is no coroutine: the same steps at the same times."""
+    """A bus inside a rank process. What is done for each message has a shorter form: the same steps at
+    the same times."""
 
     @abstractmethod
     def charge(self, picoseconds: int) -> None:
@@ -198,14 +194,3 @@ def changed(watched: Sequence[Watched]) -> int | None:
         if one.now != one.seen:
             return place
     return None
-
-
-def run_now(work: Coroutine[Any, Any, ANSWER]) -> ANSWER:
-    """Run a coroutine over a bus that blocks rather than suspends, and return its result."""
-    try:
-        work.send(None)
-    except StopIteration as stop:
-        answer: ANSWER = stop.value
-        return answer
-    work.close()
-    raise RuntimeError("this bus suspends; drive the driver from its own event loop instead of run_now")

@@ -10,6 +10,7 @@ from lanai_hdl.bfm.pins import Pins
 
 from ..wait import Wait
 from .base import PAGE_SIZE, Bus, HostBuffer, Pinned, Watched, changed, words_of
+from .greenlets import wait_for
 
 
 class BusMemory(HostMemory):
@@ -33,8 +34,8 @@ class BusMemory(HostMemory):
 class BenchBus(Bus):
     """One process's access to one NIC.
 
-    `await bus.memory.serve()` must run beside the program, as a background task of the simulator.
-    Time is counted in slots.
+    The program runs by `run_in_greenlet`, and `await bus.memory.serve()` beside it as a background task
+    of the simulator. Time is counted in slots.
 
     Args:
         pio, memory: pins of the NIC's `pio` and `mem`.
@@ -54,23 +55,23 @@ class BenchBus(Bus):
     def now(self) -> int:
         return int(self.memory.slot * 1_000_000_000 // self.slot_khz)
 
-    async def read(self, offset: int) -> int:
-        return int(await self.pio.read(offset))
+    def read(self, offset: int) -> int:
+        return int(wait_for(self.pio.read(offset)))
 
-    async def write(self, offset: int, value: int) -> None:
-        await self.pio.write(offset, value & 0xFFFFFFFF)
+    def write(self, offset: int, value: int) -> None:
+        wait_for(self.pio.write(offset, value & 0xFFFFFFFF))
 
-    async def write_block(self, offset: int, data: bytes) -> None:
+    def write_block(self, offset: int, data: bytes) -> None:
         lead = offset % 4
         padded = bytes(lead) + data + bytes(-(lead + len(data)) % 4)
         for at in range(0, len(padded), 4):
             lanes = [lead <= at + lane < lead + len(data) for lane in range(4)]
             enables = sum(8 >> lane for lane in range(4) if lanes[lane])
-            await self.pio.write(offset - lead + at, int.from_bytes(padded[at : at + 4], "big"), enables)
+            wait_for(self.pio.write(offset - lead + at, int.from_bytes(padded[at : at + 4], "big"), enables))
 
-    async def read_block(self, offset: int, size: int) -> bytes:
+    def read_block(self, offset: int, size: int) -> bytes:
         first = offset - offset % 4
-        words = [(await self.read(at)).to_bytes(4, "big") for at in range(first, offset + size, 4)]
+        words = [self.read(at).to_bytes(4, "big") for at in range(first, offset + size, 4)]
         return b"".join(words)[offset - first :][:size]
 
     def allocate(self, size: int, shared: bool = False) -> HostBuffer:
@@ -79,27 +80,27 @@ class BenchBus(Bus):
         view = memoryview(memory)
         return HostBuffer(self._map(view)[0], view)
 
-    async def pin(self, address: int, size: int, writable: bool) -> Pinned:
+    def pin(self, address: int, size: int, writable: bool) -> Pinned:
         first = address & -PAGE_SIZE
         whole = -(-(address + size - first) // PAGE_SIZE) * PAGE_SIZE
         view = memoryview((ctypes.c_ubyte * whole).from_address(first)).cast("B")
         return Pinned(address, size, writable, tuple(self._map(view if writable else view.toreadonly())))
 
-    async def unpin(self, pinned: Pinned) -> None:
+    def unpin(self, pinned: Pinned) -> None:
         for address in pinned.pages:
             del self.memory.mapped[address // PAGE_SIZE]
 
-    async def wait_any(self, watched: Sequence[Watched], why: Wait | None = None, timeout: int = 0) -> int | None:
+    def wait_any(self, watched: Sequence[Watched], why: Wait | None = None, timeout: int = 0) -> int | None:
         words_of(watched)
         until = self.now + timeout
         while (place := changed(watched)) is None and not (timeout and self.now >= until):
-            await self.pins.step()
+            wait_for(self.pins.step())
         return place
 
-    async def elapse(self, picoseconds: int) -> None:
+    def elapse(self, picoseconds: int) -> None:
         until = self.now + picoseconds
         while self.now < until:
-            await self.pins.step()
+            wait_for(self.pins.step())
 
     def _map(self, view: memoryview) -> list[int]:
         """Give each page a bus address, in a row."""

@@ -29,11 +29,11 @@ class SerialLine(ABC):
     """Bytes to and from the bridge."""
 
     @abstractmethod
-    async def write(self, data: bytes) -> None:
+    def write(self, data: bytes) -> None:
         """Send `data`; may return before it has left."""
 
     @abstractmethod
-    async def read(self, size: int) -> bytes:
+    def read(self, size: int) -> bytes:
         """Exactly `size` bytes, as soon as they are there. BusError if the line stays silent too
         long."""
 
@@ -59,10 +59,10 @@ class SerialPort(SerialLine):
             pass
         self._port.timeout = self.silence = silence
 
-    async def write(self, data: bytes) -> None:
+    def write(self, data: bytes) -> None:
         self._port.write(data)
 
-    async def read(self, size: int) -> bytes:
+    def read(self, size: int) -> bytes:
         got = b""
         while len(got) < size:
             more = self._port.read(max(1, min(size - len(got), self._port.in_waiting)))
@@ -103,36 +103,36 @@ class SerialBus(Bus):
     def now(self) -> int:
         return time.monotonic_ns() * 1000
 
-    async def read(self, offset: int) -> int:
-        await self.line.write(Frame(FrameKind.PIO_READ, offset).to_bytes())
+    def read(self, offset: int) -> int:
+        self.line.write(Frame(FrameKind.PIO_READ, offset).to_bytes())
         while True:
-            frame = await self._next_frame()
+            frame = self._next_frame()
             if frame is not None:
                 return frame.data
 
-    async def write(self, offset: int, value: int) -> None:
-        await self.line.write(Frame(FrameKind.PIO_WRITE, offset, value & 0xFFFFFFFF).to_bytes())
+    def write(self, offset: int, value: int) -> None:
+        self.line.write(Frame(FrameKind.PIO_WRITE, offset, value & 0xFFFFFFFF).to_bytes())
 
-    async def write_block(self, offset: int, data: bytes) -> None:
+    def write_block(self, offset: int, data: bytes) -> None:
         for at in range(offset - offset % PIECE, offset + len(data), PIECE):
             word, enables = bytearray(PIECE), 0
             for lane in range(PIECE):
                 if 0 <= at + lane - offset < len(data):
                     word[lane] = data[at + lane - offset]
                     enables |= 8 >> lane
-            await self.line.write(Frame(FrameKind.PIO_WRITE, at, int.from_bytes(word, "big"), enables).to_bytes())
+            self.line.write(Frame(FrameKind.PIO_WRITE, at, int.from_bytes(word, "big"), enables).to_bytes())
 
-    async def read_block(self, offset: int, size: int) -> bytes:
+    def read_block(self, offset: int, size: int) -> bytes:
         first = offset - offset % PIECE
-        words = [(await self.read(at)).to_bytes(PIECE, "big") for at in range(first, offset + size, PIECE)]
+        words = [self.read(at).to_bytes(PIECE, "big") for at in range(first, offset + size, PIECE)]
         return b"".join(words)[offset - first : offset - first + size]
 
-    async def forget_accesses(self) -> None:
+    def forget_accesses(self) -> None:
         """What the NIC had sent before the reset comes before its answer to a read, and is served. It may
         wait for one more: its request went to a program that was ended, or was damaged. A NIC that
         waits for none drops the frame."""
-        await self.read(host_offset("ID"))
-        await self.line.write(Frame(FrameKind.MEMORY_REFUSED).to_bytes())
+        self.read(host_offset("ID"))
+        self.line.write(Frame(FrameKind.MEMORY_REFUSED).to_bytes())
 
     def allocate(self, size: int, shared: bool = False) -> HostBuffer:
         size = -(-size // PAGE_SIZE) * PAGE_SIZE
@@ -141,24 +141,24 @@ class SerialBus(Bus):
         pages = self._map(ctypes.addressof(store), size, writable=True, contiguous=True)
         return HostBuffer(pages[0], memoryview(store).cast("B"))
 
-    async def pin(self, address: int, size: int, writable: bool) -> Pinned:
+    def pin(self, address: int, size: int, writable: bool) -> Pinned:
         self._token += 1
         return Pinned(address, size, writable, tuple(self._map(address, size, writable)), self._token)
 
-    async def unpin(self, pinned: Pinned) -> None:
+    def unpin(self, pinned: Pinned) -> None:
         for page in pinned.pages:
             self._pages.pop(page // PAGE_SIZE, None)
 
-    async def wait_any(self, watched: Sequence[Watched], why: Wait | None = None, timeout: int = 0) -> int | None:
+    def wait_any(self, watched: Sequence[Watched], why: Wait | None = None, timeout: int = 0) -> int | None:
         """The line tells of nothing but frames, so `timeout` ends with the first of them that comes
         too late."""
         words_of(watched)
         until = self.now + timeout
         while (place := changed(watched)) is None and not (timeout and self.now >= until):
-            await self._next_frame()
+            self._next_frame()
         return place
 
-    async def elapse(self, picoseconds: int) -> None:
+    def elapse(self, picoseconds: int) -> None:
         """Host work takes the time it takes here."""
 
     def _map(self, address: int, size: int, writable: bool, contiguous: bool = False) -> list[int]:
@@ -174,16 +174,16 @@ class SerialBus(Bus):
             at += PAGE_SIZE
         return pages
 
-    async def _next_frame(self) -> Frame | None:
+    def _next_frame(self) -> Frame | None:
         """Take one frame from the NIC. Memory accesses are served; the data of a PIO read is
         returned."""
-        frame = Frame.from_bytes(await self.line.read(FRAME_BYTES))
+        frame = Frame.from_bytes(self.line.read(FRAME_BYTES))
         if frame.kind is FrameKind.PIO_DATA:
             return frame
         if frame.kind is FrameKind.INTERRUPT:
             self.interrupts += 1
             return None
-        await self.line.write(self._serve(frame).to_bytes())
+        self.line.write(self._serve(frame).to_bytes())
         return None
 
     def _serve(self, frame: Frame) -> Frame:

@@ -1,6 +1,6 @@
 """The one place where host work is charged."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 from ..config import HostCost, HostCosts
 from ..device import ChargeSink
@@ -17,7 +17,7 @@ class Meter:
 
     __slots__ = ("_elapse", "_prices", "costs", "owed", "sink")
 
-    def __init__(self, costs: HostCosts, elapse: Callable[[int], Awaitable[None]]) -> None:
+    def __init__(self, costs: HostCosts, elapse: Callable[[int], None]) -> None:
         """`elapse` lets picoseconds pass."""
         self.costs = costs
         self.sink: ChargeSink | None = None
@@ -37,12 +37,12 @@ class Meter:
         owed, self.owed = self.owed, 0
         return owed
 
-    async def pay(self) -> None:
+    def pay(self) -> None:
         """Let the time pass that is owed."""
         if self.owed:
-            await self._elapse(self.take())
+            self._elapse(self.take())
 
-    async def spend(self, what: HostCost, count: int = 1) -> None:
+    def spend(self, what: HostCost, count: int = 1) -> None:
         """Charge work and pay for it. On a host whose work is free, others may come to their turn here too."""
         self.charge(what, count)
-        await self._elapse(self.take())
+        self._elapse(self.take())

@@ -34,13 +34,13 @@ class Receive(Operation):
         self.order = 0
         self.posted = False
 
-    async def put(self, meter: Meter, begin: int, data: memoryview) -> None:
+    def put(self, meter: Meter, begin: int, data: memoryview) -> None:
         """Copy bytes of the message, from `begin` on, to where the program wants them, as far as they
         fit."""
         end = min(begin + len(data), self.body.size)
         if begin >= end or self.error is not None:
             return
-        await meter.spend(HostCost.COPY, end - begin)
+        meter.spend(HostCost.COPY, end - begin)
         try:
             self.body.unpack(begin, end, process_memory.address_of(data))
         except BusError as error:

@@ -1,5 +1,4 @@
-"""A rank process's bus: the NIC through the client. Nothing here suspends, so `bus.run_now` drives
-the driver over it."""
+"""A rank process's bus: the NIC through the client. Each call blocks this process."""
 
 import json
 import mmap
@@ -45,18 +44,18 @@ class RankBus(BlockingBus):
     def now(self) -> int:
         return self.client.clock
 
-    async def read(self, offset: int) -> int:
-        return int.from_bytes(await self.read_block(offset, 4), "big")
+    def read(self, offset: int) -> int:
+        return int.from_bytes(self.read_block(offset, 4), "big")
 
-    async def write(self, offset: int, value: int) -> None:
+    def write(self, offset: int, value: int) -> None:
         self.client.charge(self.host.pio_write)
         self.client.post(Op.PIO_WRITE, PIO_WRITE.pack(PioWrite(offset), (value & 0xFFFFFFFF).to_bytes(4, "big")))
 
-    async def write_block(self, offset: int, data: bytes) -> None:
+    def write_block(self, offset: int, data: bytes) -> None:
         self.client.charge(self.host.pio_write)
         self.client.post(Op.PIO_WRITE, PIO_WRITE.pack(PioWrite(offset), bytes(data)))
 
-    async def read_block(self, offset: int, size: int) -> bytes:
+    def read_block(self, offset: int, size: int) -> bytes:
         self.client.charge(self.host.pio_read)
         return self._call(Op.PIO_READ, PIO_READ.pack(PioRead(offset, size)))
 
@@ -86,42 +85,42 @@ class RankBus(BlockingBus):
         self._buffers.append(memory)
         return HostBuffer(first, memoryview(memory))
 
-    async def pin(self, address: int, size: int, writable: bool) -> Pinned:
+    def pin(self, address: int, size: int, writable: bool) -> Pinned:
         if not process_memory.claim(address, size, writable):
             raise BusError(f"cannot pin {size} bytes at {address:#x}: not all {'writable' if writable else 'readable'}")
         head, pages = PINNED.split(self._call(Op.PIN, PIN.pack(Pin(address, size, writable))))
         addresses = tuple(page for (page,) in BUS_ADDRESS.struct.iter_unpack(pages))
         return Pinned(address, size, writable, addresses, head.token)
 
-    async def unpin(self, pinned: Pinned) -> None:
+    def unpin(self, pinned: Pinned) -> None:
         self.client.post(Op.UNPIN, UNPIN.pack(Unpin(pinned.token)))
 
-    async def wait_any(self, watched: Sequence[Watched], why: Wait | None = None, timeout: int = 0) -> int | None:
+    def wait_any(self, watched: Sequence[Watched], why: Wait | None = None, timeout: int = 0) -> int | None:
         located_why = None if why is None else located(why)
         self._call(Op.WAIT_ANY, pack_wait_any(words_of(watched), timeout, pack_wait(located_why)))
         return changed(watched)
 
-    async def work(self, picoseconds: int, watched: Sequence[Watched], why: Wait | None = None) -> None:
+    def work(self, picoseconds: int, watched: Sequence[Watched], why: Wait | None = None) -> None:
         located_why = None if why is None else located(why)
         self._call(Op.WORK, pack_wait_any(words_of(watched), picoseconds, pack_wait(located_why)))
 
-    async def store(self, bus_address: int, data: bytes) -> None:
+    def store(self, bus_address: int, data: bytes) -> None:
         self._call(Op.STORE, BUS_ADDRESS.pack(BusAddress(bus_address), data))
 
-    async def elapse(self, picoseconds: int) -> None:
+    def elapse(self, picoseconds: int) -> None:
         """Time passes for this process; others see it at its next blocking request."""
         self.client.charge(picoseconds)
 
-    async def catch_up(self) -> None:
+    def catch_up(self) -> None:
         self.client.catch_up()
 
-    async def report_lost(self, rank: int, text: str) -> None:
+    def report_lost(self, rank: int, text: str) -> None:
         self._call(Op.REPORT_LOST, text.encode())
 
-    async def lost(self) -> Mapping[int, str]:
+    def lost(self) -> Mapping[int, str]:
         return {int(rank): text for rank, text in json.loads(self._call(Op.LOST, b"")).items()}
 
-    async def examine(self) -> str | None:
+    def examine(self) -> str | None:
         """Have the simulator, which is the driver's trusted half, check the NIC: what is wrong with
         it, or None."""
         return self._call(Op.EXAMINE, b"").decode() or None

@@ -2,7 +2,7 @@
 device that MPI sees."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -174,14 +174,12 @@ class NicStack(Stack):
         return None if self.firmware is None else self.firmware.image(nic)
 
     @abstractmethod
-    async def boot(
-        self, bus: "Bus", image: Any, options: Any, placement: Placement, node: int
-    ) -> Mapping[int, Attachment]:
+    def boot(self, bus: "Bus", image: Any, options: Any, placement: Placement, node: int) -> Mapping[int, Attachment]:
         """Start one node's NIC, with `image` as its firmware. The answer has an attachment for each
         rank there. `bus` must live as long as the NIC runs: what it allocated may be the NIC's."""
 
-    async def examine(
-        self, bus: "Bus", attachment: Any, place: Callable[[int], str], before_reset: Callable[[], Awaitable[None]]
+    def examine(
+        self, bus: "Bus", attachment: Any, place: Callable[[int], str], before_reset: Callable[[], None]
     ) -> str | None:
         """Look whether the NIC is well, when a rank has waited for too long. If it is not, reset it
         after `before_reset` and say what was wrong. `place` names an instruction's place in the

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Generic
 
-from ..bus.base import Bus, Watched, run_now
+from ..bus.base import Bus, Watched
 from ..config import HostCost
 from ..device import Arrived, ChargeSink, Device, Envelope, Pending
 from ..host_model.matcher import M, Matcher, R
@@ -32,37 +32,37 @@ class HostMatchingDevice(Device, Generic[R, M]):
         self._told: set[int] = set()  # those of them that a probe for any source has told of
 
     @abstractmethod
-    async def _look(self) -> None:
+    def _look(self) -> None:
         """Once over all that may have changed since the last look."""
 
     @abstractmethod
-    async def _wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
+    def _wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
         """`Device.wait`."""
 
     @abstractmethod
-    async def _lose(self, rank: int, text: str) -> None:
+    def _lose(self, rank: int, text: str) -> None:
         """A rank can be reached no more, which `_lost` has already: what only it could end fails."""
 
     @abstractmethod
-    async def _finish(self) -> None:
+    def _finish(self) -> None:
         """`Device.close`."""
 
-    async def _sleep_on(self, watched: Sequence[Watched], why: Wait) -> None:
+    def _sleep_on(self, watched: Sequence[Watched], why: Wait) -> None:
         """Until one of some words changes. If that takes long, ask which ranks are lost."""
-        if await self._bus.wait_any(watched, why, self._watchdog) is None:
-            for rank, text in (await self._bus.lost()).items():
-                await self._note_lost(rank, text)
+        if self._bus.wait_any(watched, why, self._watchdog) is None:
+            for rank, text in self._bus.lost().items():
+                self._note_lost(rank, text)
 
-    async def _note_lost(self, rank: int, text: str) -> None:
+    def _note_lost(self, rank: int, text: str) -> None:
         if rank != self.rank and rank not in self._lost:
             self._lost[rank] = text
             self.impaired = True
             if self._failure is None:
-                await self._lose(rank, text)
+                self._lose(rank, text)
 
     def probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
         message = self._matcher.find(source, tag, context)
-        run_now(self._meter.pay())
+        self._meter.pay()
         if message is None:
             if self._failure is not None:
                 fail_probe(self._failure)
@@ -86,11 +86,11 @@ class HostMatchingDevice(Device, Generic[R, M]):
         """A receive has been cancelled. The queue does not have it any more."""
 
     def progress(self) -> None:
-        run_now(self._bus.catch_up())
-        run_now(self._look())
+        self._bus.catch_up()
+        self._look()
 
     def wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
-        run_now(self._wait(operations, why))
+        self._wait(operations, why)
 
     def now(self) -> int:
         return self._bus.now
@@ -99,7 +99,7 @@ class HostMatchingDevice(Device, Generic[R, M]):
         return self._meter.costs.price(what)
 
     def charge(self, what: HostCost, count: int = 1) -> None:
-        run_now(self._meter.spend(what, count))
+        self._meter.spend(what, count)
 
     def report_charges(self, sink: ChargeSink) -> None:
         self._meter.sink = sink
@@ -115,7 +115,7 @@ class HostMatchingDevice(Device, Generic[R, M]):
         return []
 
     def close(self) -> None:
-        run_now(self._finish())
+        self._finish()
 
 
 def is_over(operations: Sequence[Operation] | None, news: bool) -> bool:

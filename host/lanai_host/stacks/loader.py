@@ -17,12 +17,12 @@ class BootError(UserError):
     """The NIC did not come up."""
 
 
-async def check_machine(bus: Bus) -> None:
+def check_machine(bus: Bus) -> None:
     """Refuse hardware that is not the machine this driver was written for."""
-    identity = await bus.read(host_offset("ID"))
+    identity = bus.read(host_offset("ID"))
     if identity != MACHINE_ID:
         raise BootError(f"no lanai here: ID reads {identity:#010x}, not {MACHINE_ID:#010x}; check the bus")
-    version = await bus.read(host_offset("VERSION"))
+    version = bus.read(host_offset("VERSION"))
     if version >> 16 != MACHINE_VERSION >> 16:
         raise BootError(
             f"the NIC is of version {version >> 16}.{version & 0xFFFF}, this driver of {MACHINE_VERSION >> 16}.x; "
@@ -30,34 +30,34 @@ async def check_machine(bus: Bus) -> None:
         )
 
 
-async def reset(bus: Bus) -> None:
+def reset(bus: Bus) -> None:
     """Stop the processor and the engines."""
-    await bus.write(host_offset("CONTROL"), int(Control.RESET))
-    await bus.forget_accesses()
+    bus.write(host_offset("CONTROL"), int(Control.RESET))
+    bus.forget_accesses()
 
 
-async def load(bus: Bus, image: Image, end: int = 0) -> None:
+def load(bus: Bus, image: Image, end: int = 0) -> None:
     """Write the image, and clear its data and what lies behind it up to `end`. The NIC must be
     reset."""
     last = max(end, image.free)
     for place in range(image.zeroed, last, PAGE_SIZE):
-        await bus.write_block(SRAM_HOST + place, bytes(min(PAGE_SIZE, last - place)))
-    await bus.write_block(SRAM_HOST + image.base, image.loaded)
+        bus.write_block(SRAM_HOST + place, bytes(min(PAGE_SIZE, last - place)))
+    bus.write_block(SRAM_HOST + image.base, image.loaded)
 
 
-async def start(bus: Bus, firmware: Firmware, polls: int = BOOT_POLLS) -> None:
+def start(bus: Bus, firmware: Firmware, polls: int = BOOT_POLLS) -> None:
     """Let the processor run, and wait until the firmware says that it is ready. Raises
     BootError."""
-    await bus.write(host_offset("CONTROL"), int(Control.RUN))
+    bus.write(host_offset("CONTROL"), int(Control.RUN))
     for _ in range(polls):
-        answer = await bus.read(host_offset("SCRATCH0"))
+        answer = bus.read(host_offset("SCRATCH0"))
         if answer == firmware.ready:
             return
-        cause = await bus.read(host_offset("TRAP_CAUSE"))
+        cause = bus.read(host_offset("TRAP_CAUSE"))
         if cause:
-            pc = await bus.read(host_offset("TRAP_PC"))
+            pc = bus.read(host_offset("TRAP_PC"))
             raise BootError(f"the firmware {firmware.name} stopped at {pc:#x} with cause {cause} while booting")
-        await bus.elapse(POLL)
+        bus.elapse(POLL)
     if firmware.refused and answer == firmware.refused:
         raise BootError(f"the firmware {firmware.name} is of another version than its driver; rebuild the image")
     raise BootError(

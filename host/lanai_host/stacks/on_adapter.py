@@ -53,15 +53,13 @@ class AdapterStack(NicStack):
     def check(self, options: Any, placement: Placement) -> None:
         self.adapter(placement)
 
-    async def boot(
-        self, bus: Bus, image: None, options: Any, placement: Placement, node: int
-    ) -> Mapping[int, Attachment]:
+    def boot(self, bus: Bus, image: None, options: Any, placement: Placement, node: int) -> Mapping[int, Attachment]:
         adapter = self.adapter(placement)
-        await check_machine(bus)
-        await reset(bus)
+        check_machine(bus)
+        reset(bus)
         routes = {peer: placement.route(node, peer) for peer in range(placement.nodes)}
         timeout = self.timeout(options, placement.nic) or timeout_on(placement.nic, adapter, placement.passage)
-        await boot(bus, adapter, node, routes, timeout=timeout, retries=self.retries(options), together=True)
+        boot(bus, adapter, node, routes, timeout=timeout, retries=self.retries(options), together=True)
         places = places_of(placement)
         return {rank: Attachment(rank, places, adapter, asdict(options)) for rank in placement.ranks_on(node)}
 

@@ -22,7 +22,7 @@ class Pins:
         self.hits = self.misses = 0  # ranges found pinned, and not
         self.work: list[tuple[HostCost, int]] = []  # what the host must pay for
 
-    async def pin(self, address: int, size: int, writable: bool) -> Pinned:
+    def pin(self, address: int, size: int, writable: bool) -> Pinned:
         """Pin a range; whole pages, so that a later range in the same pages may find them in the
         cache. Raises BusError.
 
@@ -37,7 +37,7 @@ class Pins:
         self.work += [(HostCost.PIN, 1), (HostCost.PIN_PAGE, count)]
         for attempt in (True,) if writable else (True, False):
             try:
-                return await self.bus.pin(first * PAGE_SIZE, count * PAGE_SIZE, attempt)
+                return self.bus.pin(first * PAGE_SIZE, count * PAGE_SIZE, attempt)
             except BusError:
                 pass
         raise process_memory.unwritable(address, size) if writable else process_memory.unreadable(address, size)
@@ -53,10 +53,10 @@ class Pins:
         self.kept_pages -= key[1]
         return kept
 
-    async def release(self, pinned: Pinned) -> None:
+    def release(self, pinned: Pinned) -> None:
         """The range is no longer in use by this message."""
         for leaving in self.keep(pinned):
-            await self.unpin(leaving)
+            self.unpin(leaving)
 
     def keep(self, pinned: Pinned) -> list[Pinned]:
         """`release` into the cache: what must be unpinned for it, the range itself if it has no
@@ -74,13 +74,13 @@ class Pins:
             leaving.append(oldest)
         return leaving
 
-    async def unpin(self, pinned: Pinned) -> None:
+    def unpin(self, pinned: Pinned) -> None:
         self.work += [(HostCost.PIN, 1), (HostCost.UNPIN_PAGE, len(pinned.pages))]
-        await self.bus.unpin(pinned)
+        self.bus.unpin(pinned)
 
-    async def close(self) -> None:
+    def close(self) -> None:
         while self.kept:
-            await self.unpin(self.kept.popitem()[1])
+            self.unpin(self.kept.popitem()[1])
 
 
 def _pages(address: int, size: int) -> tuple[int, int]:

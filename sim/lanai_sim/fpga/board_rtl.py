@@ -69,11 +69,11 @@ class VerilatedBoard(SerialLine):
         self._api.board_delete(self._board)
         self._board = None
 
-    async def write(self, data: bytes) -> None:
+    def write(self, data: bytes) -> None:
         for byte in data:
             self._api.board_send(self._board, byte)
 
-    async def read(self, size: int) -> bytes:
+    def read(self, size: int) -> bytes:
         return bytes(self._byte() for _ in range(size))
 
     def _byte(self) -> int:

@@ -11,6 +11,7 @@ from itertools import count
 from lanai_firmware.image import Image
 from lanai_hdl.errors import UserError
 from lanai_hdl.machine import PAGE_SIZE
+from lanai_host.bus.greenlets import run_in_greenlet
 from lanai_host.config import HostConfig
 from lanai_host.simulator.protocol import Op
 from lanai_host.simulator.requests import (
@@ -76,8 +77,8 @@ class RankAccess:
         async def look(clock: int) -> tuple[int, bytes]:
             bus = self.cluster.bus(self.node.number, host)
             bus.clock, bus.number = clock, self.number
-            finding = await stack.examine(
-                bus, attachment, lambda pc: place_of(image, pc), lambda: self.node.keep_counts(bus)
+            finding = await run_in_greenlet(
+                stack.examine, bus, attachment, lambda pc: place_of(image, pc), lambda: self.node.keep_counts(bus)
             )
             if finding is not None:
                 self.node.was_reset = True

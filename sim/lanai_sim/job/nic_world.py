@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from lanai_firmware.building import Work
 from lanai_firmware.image import Image
 from lanai_hdl.errors import UserError
+from lanai_host.bus.greenlets import run_in_greenlet
 from lanai_host.device import Envelope
 from lanai_host.stacks.base import Attachment, NicStack, Placement
 
@@ -198,7 +199,7 @@ class NicWorld(World):
         """What each node's ranks must know. What the NICs are then is kept for later runs."""
         options, placement = self.config.chosen_options, self.placement
         tasks = [
-            self.kernel.spawn(self.stack.boot(bus, image, options, placement, node), node)
+            self.kernel.spawn(run_in_greenlet(self.stack.boot, bus, image, options, placement, node), node)
             for node, bus in enumerate(self.buses)
         ]
         try:

@@ -1,9 +1,9 @@
-"""N nodes on a fabric, with host programs as coroutines over `Bus`: for tests and notebooks, and
+"""N nodes on a fabric, with host programs over `Bus`, each in a greenlet: for tests and notebooks, and
 the base of `lanai run`.
 
 cluster = Cluster(fabrics.describe("pair", 2))
-async def program(bus):
-    print(hex(await bus.read(host_offset("ID"))))
+def program(bus):
+    print(hex(bus.read(host_offset("ID"))))
 cluster.spawn(0, program)
 cluster.run()
 """
@@ -11,7 +11,7 @@ cluster.run()
 import ctypes
 import mmap
 import struct
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -19,6 +19,7 @@ from lanai_hdl.config import NicConfig, lanai41
 from lanai_hdl.errors import UserError
 from lanai_hdl.machine import PAGE_SIZE
 from lanai_host.bus.base import Bus, BusError, HostBuffer, Pinned, Watched, changed, words_of
+from lanai_host.bus.greenlets import run_in_greenlet, wait_for
 from lanai_host.config import HostConfig, free
 from lanai_host.wait import Wait
 
@@ -124,13 +125,11 @@ class Cluster:
         it."""
         return ClusterBus(self, self.nodes[node], host or free())
 
-    def spawn(
-        self, node: int, program: Callable[["ClusterBus"], Coroutine[Any, Any, Any]], host: HostConfig | None = None
-    ) -> Task:
+    def spawn(self, node: int, program: Callable[["ClusterBus"], Any], host: HostConfig | None = None) -> Task:
         """Start a host program on a node. After `run`, `result` of what comes back is its
         result."""
         bus = self.bus(node, host)
-        return self.kernel.spawn(program(bus), bus.number)
+        return self.kernel.spawn(run_in_greenlet(program, bus), bus.number)
 
     def run(self) -> None:
         """Until all host programs have ended. Raises `kernel.Deadlock` if they cannot."""
@@ -156,7 +155,7 @@ class Cluster:
 
 
 class ClusterBus(Bus):
-    """A coroutine's bus. Its memory is this Python process's own."""
+    """The bus of a host program in a greenlet. Its memory is this Python process's own."""
 
     def __init__(self, cluster: Cluster, node: Node, host: HostConfig) -> None:
         self.cluster = cluster
@@ -176,17 +175,17 @@ class ClusterBus(Bus):
     def now(self) -> int:
         return self.clock
 
-    async def read(self, offset: int) -> int:
-        return int.from_bytes(await self.read_block(offset, 4), "big")
+    def read(self, offset: int) -> int:
+        return int.from_bytes(self.read_block(offset, 4), "big")
 
-    async def write(self, offset: int, value: int) -> None:
-        await self.write_block(offset, (value & 0xFFFFFFFF).to_bytes(4, "big"))
+    def write(self, offset: int, value: int) -> None:
+        self.write_block(offset, (value & 0xFFFFFFFF).to_bytes(4, "big"))
 
-    async def write_block(self, offset: int, data: bytes) -> None:
-        self.clock = await self.node.write(self.clock + self.host.pio_write, offset, bytes(data))
+    def write_block(self, offset: int, data: bytes) -> None:
+        self.clock = wait_for(self.node.write(self.clock + self.host.pio_write, offset, bytes(data)))
 
-    async def read_block(self, offset: int, size: int) -> bytes:
-        self.clock, answer = await self.node.read(self.clock + self.host.pio_read, offset, size)
+    def read_block(self, offset: int, size: int) -> bytes:
+        self.clock, answer = wait_for(self.node.read(self.clock + self.host.pio_read, offset, size))
         return answer
 
     def allocate(self, size: int, shared: bool = False) -> HostBuffer:
@@ -215,13 +214,13 @@ class ClusterBus(Bus):
         """The memory of every `allocate`, in order."""
         return [memoryview(memory) for memory in self._buffers]
 
-    async def store(self, bus_address: int, data: bytes) -> None:
+    def store(self, bus_address: int, data: bytes) -> None:
         try:
-            await self.node.store(self.clock, self.number, bus_address, data)
+            wait_for(self.node.store(self.clock, self.number, bus_address, data))
         except UserError as error:
             raise BusError(str(error)) from error
 
-    async def pin(self, address: int, size: int, writable: bool) -> Pinned:
+    def pin(self, address: int, size: int, writable: bool) -> Pinned:
         start = address & -PAGE_SIZE
         pages = self.pages.take(-(-(address + size - start) // PAGE_SIZE))
         for i, page in enumerate(pages):
@@ -230,32 +229,33 @@ class ClusterBus(Bus):
         self._pins[token] = pages
         return Pinned(address, size, writable, tuple(page * PAGE_SIZE for page in pages), token)
 
-    async def unpin(self, pinned: Pinned) -> None:
+    def unpin(self, pinned: Pinned) -> None:
         pages = self._pins.pop(pinned.token)
         for page in pages:
             self.node.engine.unmap(self.node.number, page)
         self.pages.give_back(pages)
 
-    async def wait_any(self, watched: Sequence[Watched], why: Wait | None = None, timeout: int = 0) -> int | None:
-        return await self._wait(watched, why, timeout, self._timeout)
+    def wait_any(self, watched: Sequence[Watched], why: Wait | None = None, timeout: int = 0) -> int | None:
+        return self._wait(watched, why, timeout, self._timeout)
 
-    async def work(self, picoseconds: int, watched: Sequence[Watched], why: Wait | None = None) -> None:
-        await self._wait(watched, why, picoseconds, WaitTimeout())
+    def work(self, picoseconds: int, watched: Sequence[Watched], why: Wait | None = None) -> None:
+        self._wait(watched, why, picoseconds, WaitTimeout())
 
-    async def _wait(self, watched: Sequence[Watched], why: Wait | None, timeout: int, limit: WaitTimeout) -> int | None:
+    def _wait(self, watched: Sequence[Watched], why: Wait | None, timeout: int, limit: WaitTimeout) -> int | None:
         self.why = why
         memory = [one.now[at : at + 4] for one in watched for at in range(0, len(one.seen), 4)]
         words = [Word(address, view, seen) for (address, seen), view in zip(words_of(watched), memory, strict=True)]
-        self.clock = await self.node.changed(self.clock, words, self.number, limit.wait(self.clock, timeout, words))
+        until = limit.wait(self.clock, timeout, words)
+        self.clock = wait_for(self.node.changed(self.clock, words, self.number, until))
         self.why = None
         return changed(watched)
 
-    async def elapse(self, picoseconds: int) -> None:
+    def elapse(self, picoseconds: int) -> None:
         self.clock += picoseconds
-        await self.cluster.kernel.until(self.clock, self.number)
+        wait_for(self.cluster.kernel.until(self.clock, self.number))
 
-    async def report_lost(self, rank: int, text: str) -> None:
+    def report_lost(self, rank: int, text: str) -> None:
         self.cluster.report_lost(rank, text)
 
-    async def lost(self) -> Mapping[int, str]:
+    def lost(self) -> Mapping[int, str]:
         return self.cluster.lost

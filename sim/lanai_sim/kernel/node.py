@@ -170,10 +170,10 @@ class Node:
         self._attached += 1
         return pages
 
-    async def keep_counts(self, bus: Bus) -> None:
+    def keep_counts(self, bus: Bus) -> None:
         """Before a reset, which clears the counters."""
         for name in COUNTER_NAMES:
-            self.kept[name] = self.kept.get(name, 0) + await bus.read(host_offset(name))
+            self.kept[name] = self.kept.get(name, 0) + bus.read(host_offset(name))
 
     async def read(self, clock: int, offset: int, size: int) -> tuple[int, bytes]:
         """Read bytes, word by word; a processor waits for each."""

@@ -1,14 +1,14 @@
 """Hosts whose NICs have remote-memory adapters, a program on each, for examples, benches and tests.
 
-async def program(host):
-    await host.remote.put(host.tokens[1], 0, host.address, 8)
-    await host.remote.settle()
+def program(host):
+    host.remote.put(host.tokens[1], 0, host.address, 8)
+    host.remote.settle()
 play([program, idle], lanai41().but(blocks=(Remote(),)))
 """
 
 import ctypes
 import mmap
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from lanai_hdl.config import NicConfig
@@ -50,15 +50,15 @@ class RemoteHost:
         """The 32-bit word at an offset of the memory, little-endian."""
         return int.from_bytes(self.memory[offset : offset + 4], "little")
 
-    async def counter(self, name: str) -> int:
+    def counter(self, name: str) -> int:
         """One of the adapter's counters."""
-        return await self.bus.read(counter(name))
+        return self.bus.read(counter(name))
 
 
-Program = Callable[[RemoteHost], Coroutine[Any, Any, Any]]
+Program = Callable[[RemoteHost], Any]
 
 
-async def idle(host: RemoteHost) -> None:
+def idle(host: RemoteHost) -> None:
     """The program of a host whose memory others use."""
 
 
@@ -99,17 +99,17 @@ def play(
     tokens: dict[int, Token] = {}
     results: dict[int, Any] = {}
 
-    def start(node: int, program: Program) -> Callable[[Bus], Coroutine[Any, Any, None]]:
-        async def run(bus: Bus) -> None:
+    def start(node: int, program: Program) -> Callable[[Bus], None]:
+        def run(bus: Bus) -> None:
             routes = {peer: fabric.route(node, peer) for peer in nodes if peer != node or fabric.switches}
-            await boot(bus, adapter, node, routes, timeout=timeout, retries=retries, together=True)
-            remote = await RemoteMemory.open(bus, adapter, node, 0, costs)
+            boot(bus, adapter, node, routes, timeout=timeout, retries=retries, together=True)
+            remote = RemoteMemory.open(bus, adapter, node, 0, costs)
             host = RemoteHost(node, bus, remote, size, tokens)
-            host.exposure = await remote.expose(host.address, size)
+            host.exposure = remote.expose(host.address, size)
             tokens[node] = host.exposure.token
-            await _until_all(bus, tokens, nodes)
-            results[node] = await program(host)
-            await _until_all(bus, results, nodes)
+            _until_all(bus, tokens, nodes)
+            results[node] = program(host)
+            _until_all(bus, results, nodes)
 
         return run
 
@@ -125,6 +125,6 @@ def play(
     return [results[node] for node in nodes]
 
 
-async def _until_all(bus: Bus, come: Mapping[int, Any], nodes: Sequence[int]) -> None:
+def _until_all(bus: Bus, come: Mapping[int, Any], nodes: Sequence[int]) -> None:
     while len(come) < len(nodes):
-        await bus.elapse(MEETING)
+        bus.elapse(MEETING)

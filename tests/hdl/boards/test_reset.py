@@ -1,7 +1,6 @@
 """A board's NIC is reset while its host DMA is on the serial line: the next transfer is right, and
 host memory has whole words only."""
 
-import asyncio
 import dataclasses
 
 import pytest
@@ -32,33 +31,33 @@ def program():
     return made.wait(Event.HOST_DMA_DONE).store(SCRATCH0=1).wait(Event.DOORBELL)
 
 
-async def start(bus, memory, direction, data, stores):
+def start(bus, memory, direction, data, stores):
     """What a driver does first, with an image that is there already: reset, parameters, run."""
-    await bus.write(host_offset("CONTROL"), Control.RESET)
+    bus.write(host_offset("CONTROL"), Control.RESET)
     memory.view[:SIZE] = data if direction == TO_SRAM else NONE
-    await bus.write_block(SRAM, NONE if direction == TO_SRAM else data)
+    bus.write_block(SRAM, NONE if direction == TO_SRAM else data)
     after = Program().again(BEGIN + 8 + STORE_BYTES * (STORES - stores)).words
-    await bus.write(BEGIN, after[1])
-    await bus.write(host_offset("SCRATCH2"), memory.bus_address)
-    await bus.write(host_offset("SCRATCH3"), direction)
-    await bus.write(host_offset("CONTROL"), Control.RUN)
+    bus.write(BEGIN, after[1])
+    bus.write(host_offset("SCRATCH2"), memory.bus_address)
+    bus.write(host_offset("SCRATCH3"), direction)
+    bus.write(host_offset("CONTROL"), Control.RUN)
 
 
-async def cut_off(bus, old, new, direction, next_direction, reads, stores):
+def cut_off(bus, old, new, direction, next_direction, reads, stores):
     """What the first transfer has written to host memory. It is cut off some frames after its
     processor was started, which began it after some stores."""
-    await start(bus, old, direction, OLD, stores)
+    start(bus, old, direction, OLD, stores)
     for _ in range(reads):
-        await bus.read(host_offset("ID"))
-    await bus.write(host_offset("CONTROL"), Control.RESET)
+        bus.read(host_offset("ID"))
+    bus.write(host_offset("CONTROL"), Control.RESET)
     if direction == TO_HOST:
-        await bus.read(host_offset("ID"))  # what the NIC has sent until its answer is served before it
+        bus.read(host_offset("ID"))  # what the NIC has sent until its answer is served before it
     left = bytes(old.view)
-    await start(bus, new, next_direction, NEW, 0)
-    while await bus.read(host_offset("SCRATCH0")) != 1:
+    start(bus, new, next_direction, NEW, 0)
+    while bus.read(host_offset("SCRATCH0")) != 1:
         pass
-    assert await bus.read(host_offset("HDMA_ERRORS")) == 0
-    assert await bus.read_block(SRAM, SIZE) == NEW
+    assert bus.read(host_offset("HDMA_ERRORS")) == 0
+    assert bus.read_block(SRAM, SIZE) == NEW
     assert bytes(new.view) == NEW + bytes(4096 - SIZE)
     assert bytes(old.view) == left, "written after the reset"
     assert left[:4] in (OLD[:4], NONE[:4]), "a torn word"
@@ -67,15 +66,15 @@ async def cut_off(bus, old, new, direction, next_direction, reads, stores):
     return left[:SIZE]
 
 
-async def cut_off_everywhere(line, direction, next_direction):
+def cut_off_everywhere(line, direction, next_direction):
     """The RESET comes in any bit of the first frame that the NIC sends, and of those behind it."""
     bus, left = SerialBus(line), set()
     old, new = bus.allocate(4096), bus.allocate(4096)
     for n, word in enumerate(program().words):
-        await bus.write(4 * n, word)
+        bus.write(4 * n, word)
     for reads in range(3):
         for stores in range(0, STORES, 2):
-            left.add(await cut_off(bus, old, new, direction, next_direction, reads, stores))
+            left.add(cut_off(bus, old, new, direction, next_direction, reads, stores))
     return left
 
 
@@ -85,6 +84,6 @@ def test_a_transfer_cut_off_by_a_reset_leaves_the_next_one_alone(direction, next
     board = find("ulx3s-85f")
     config = board.config.but(sram_size=32 * 1024)
     with VerilatedBoard(dataclasses.replace(board, config=config, baud=1000 * config.slot_khz // DIVISOR)) as line:
-        left = asyncio.run(cut_off_everywhere(line, direction, next_direction))
+        left = cut_off_everywhere(line, direction, next_direction)
     if direction == TO_HOST:
         assert {NONE, OLD[:4] + NONE[4:]} <= left, "cut off before a word, and behind one"

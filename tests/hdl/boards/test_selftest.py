@@ -1,7 +1,6 @@
 """The self-test that boards carry, run in simulation of the very top that is built, its report read
 over the serial line."""
 
-import asyncio
 import dataclasses
 
 import pytest
@@ -19,15 +18,15 @@ PASSED = Report.SRAM | Report.LINK | Report.HOST_DMA | Report.DONE
 IRQ_LED = 1
 
 
-async def selftest(bus):
+def selftest(bus):
     """What a host does with a freshly configured board: identify it, offer memory, let the test go
     on, read the report."""
-    assert await bus.read(host_offset("ID")) == MACHINE_ID
+    assert bus.read(host_offset("ID")) == MACHINE_ID
     memory = bus.allocate(2 * TEST_BYTES)
-    await bus.write(host_offset(REQUEST_REGISTER), memory.bus_address)
-    await bus.write(host_offset(GO_REGISTER), 1)
+    bus.write(host_offset(REQUEST_REGISTER), memory.bus_address)
+    bus.write(host_offset(GO_REGISTER), 1)
     for _ in range(100):
-        report = await bus.read(host_offset(REPORT_REGISTER))
+        report = bus.read(host_offset(REPORT_REGISTER))
         if report & Report.DONE:
             return report, bytes(memory.view[:TEST_BYTES])
     raise AssertionError(f"the self-test is not through; its report so far is {report:#x}")
@@ -36,7 +35,7 @@ async def selftest(bus):
 def simulate(board):
     with VerilatedBoard(board) as line:
         bus = SerialBus(line)
-        report, memory = asyncio.run(selftest(bus))
+        report, memory = selftest(bus)
         return report, memory, line.leds
 
 
@@ -56,26 +55,26 @@ def test_selftest_passes_over_a_fast_line(name):
     assert leds & IRQ_LED
 
 
-async def all_that_a_host_does(bus):
+def all_that_a_host_does(bus):
     """Each operation of the host bus as one of the serial line: words, parts of words, registers,
     doorbell, interrupt, mastering, counters."""
-    before = {name: await bus.read(host_offset(name)) for name in COUNTER_NAMES}
-    report, _ = await selftest(bus)
+    before = {name: bus.read(host_offset(name)) for name in COUNTER_NAMES}
+    report, _ = selftest(bus)
     assert report == PASSED
     assert bus.interrupts == 1
-    await bus.write_block(0x3000, bytes(range(32)))
-    await bus.write_block(0x3005, b"abc")
-    assert await bus.read_block(0x3002, 12) == bytes((2, 3, 4)) + b"abc" + bytes(range(8, 14))
+    bus.write_block(0x3000, bytes(range(32)))
+    bus.write_block(0x3005, b"abc")
+    assert bus.read_block(0x3002, 12) == bytes((2, 3, 4)) + b"abc" + bytes(range(8, 14))
     for bit in range(3):
-        await bus.write(host_offset("DOORBELL"), 1 << bit)
-    assert await bus.read(host_offset("DOORBELL")) == 0b111
-    assert await bus.read(host_offset("ISR")) & Event.DOORBELL
-    assert await bus.read(PIO_WINDOW_SIZE - 4) == 0xFFFFFFFF
-    await bus.write(host_offset("ID"), 0)
-    await bus.write_block(host_offset("SCRATCH0"), b"part")
-    await bus.write_block(host_offset("SCRATCH0") + 1, b"x")
-    assert await bus.read(host_offset("SCRATCH0")) == int.from_bytes(b"part", "big")
-    total = {name: await bus.read(host_offset(name)) for name in before}
+        bus.write(host_offset("DOORBELL"), 1 << bit)
+    assert bus.read(host_offset("DOORBELL")) == 0b111
+    assert bus.read(host_offset("ISR")) & Event.DOORBELL
+    assert bus.read(PIO_WINDOW_SIZE - 4) == 0xFFFFFFFF
+    bus.write(host_offset("ID"), 0)
+    bus.write_block(host_offset("SCRATCH0"), b"part")
+    bus.write_block(host_offset("SCRATCH0") + 1, b"x")
+    assert bus.read(host_offset("SCRATCH0")) == int.from_bytes(b"part", "big")
+    total = {name: bus.read(host_offset(name)) for name in before}
     gained = {name: count - before[name] for name, count in total.items()}
     words = TEST_BYTES // 4
     assert gained["PIO_WRITES"] == 2 + 8 + 1 + 3 + 1 + 2
@@ -94,7 +93,7 @@ def test_the_serial_line_carries_all_that_the_host_bus_does():
         board, config=board.config.but(sram_size=32 * 1024), baud=1000 * board.config.slot_khz // 8
     )
     with VerilatedBoard(fast) as line:
-        asyncio.run(all_that_a_host_does(SerialBus(line)))
+        all_that_a_host_does(SerialBus(line))
 
 
 @pytest.mark.slow
@@ -112,7 +111,7 @@ def test_a_serial_line_that_says_nothing_is_a_bus_error():
         board, config=board.config.but(sram_size=32 * 1024), baud=1000 * board.config.slot_khz // 8
     )
     with VerilatedBoard(fast) as line, pytest.raises(BusError, match="said nothing"):
-        asyncio.run(line.read(1))
+        line.read(1)
 
 
 def test_unknown_board_is_quoted_with_those_that_exist():

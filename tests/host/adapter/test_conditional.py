@@ -23,24 +23,24 @@ def test_a_record_comes_only_behind_puts_that_are_there(faults):
     any that was begun behind it."""
     given, ended = [], []
 
-    async def source(host):
+    def source(host):
         while not given:
-            await host.bus.elapse(1_000_000)
+            host.bus.elapse(1_000_000)
         running = []
         for n in range(COUNT):
             at = 0 if n in BAD else n * PIECE
             host.memory[n * PIECE : (n + 1) * PIECE] = bytes([n + 1]) * PIECE
             size = host.size if n in BAD else PIECE
             offset = host.tokens[1].size - 4 if n in BAD else at
-            await host.remote.put(host.tokens[1], offset, host.address + at, size, bound=True)
-            record = await host.remote.append(given[0], 0, host.address + n * PIECE, 1, conditional=True)
+            host.remote.put(host.tokens[1], offset, host.address + at, size, bound=True)
+            record = host.remote.append(given[0], 0, host.address + n * PIECE, 1, conditional=True)
             running.append(record)
         while any(one.status is None for one in running):
-            await host.remote._take_ended()
+            host.remote._take_ended()
         ended.extend(one.status for one in running)
 
-    async def target(host):
-        memory, exposure = await host.remote.own(2, Access.APPEND)
+    def target(host):
+        memory, exposure = host.remote.own(2, Access.APPEND)
         fifo, seen = Fifo(memory, 0, 1, 1, REMOTE.payload), []
         given.append(exposure.token)
         while not ended or fifo.look():
@@ -49,7 +49,7 @@ def test_a_record_comes_only_behind_puts_that_are_there(faults):
                 assert bytes(host.memory[n * PIECE : (n + 1) * PIECE]) == bytes([n + 1]) * PIECE
                 seen.append(n)
                 fifo.drop()
-            await host.bus.elapse(100_000)
+            host.bus.elapse(100_000)
         return seen
 
     assert play([source, target], NIC, faults=faults)[1] == list(range(BAD[0]))

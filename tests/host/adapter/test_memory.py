@@ -19,17 +19,17 @@ QUIET = ("REMOTE_TIMEOUTS", "REMOTE_INVALID", "REMOTE_FAILED", "REMOTE_STALE", "
 def test_put_and_get_move_any_bytes_to_anywhere():
     chance = random.Random(3)
 
-    async def program(host):
+    def program(host):
         for _ in range(60):
             size = chance.choice([1, 2, 3, 4, 7, 64, 300, 1023, 1024, 1025, 5000])
             source, target, back = (chance.randrange(4096 * 2 - 5000) for _ in range(3))
             data = chance.randbytes(size)
             host.memory[source : source + size] = data
-            await host.remote.put(host.tokens[1], target, host.address + source, size)
-            await host.remote.get(host.tokens[1], target, host.address + 8192 + back, size)
-            await host.remote.settle()
+            host.remote.put(host.tokens[1], target, host.address + source, size)
+            host.remote.get(host.tokens[1], target, host.address + 8192 + back, size)
+            host.remote.settle()
             assert host.memory[8192 + back : 8192 + back + size] == data
-        return [await host.counter(name) for name in QUIET]
+        return [host.counter(name) for name in QUIET]
 
     assert play([program, idle], NIC)[0] == [0] * len(QUIET)
 
@@ -37,31 +37,31 @@ def test_put_and_get_move_any_bytes_to_anywhere():
 def test_two_nodes_that_write_and_read_each_other_never_stop():
     rounds, size = 12, 9000
 
-    async def program(host):
+    def program(host):
         peer = host.tokens[1 - host.node]
         host.memory[:size] = bytes((7 * host.node + i) & 0xFF for i in range(size))
         for _ in range(rounds):
-            await host.remote.put(peer, 10_000, host.address, size)
-            await host.remote.get(peer, 0, host.address + 20_000, size)
-        await host.remote.settle()
+            host.remote.put(peer, 10_000, host.address, size)
+            host.remote.get(peer, 0, host.address + 20_000, size)
+        host.remote.settle()
         assert host.memory[20_000 : 20_000 + size] == bytes((7 * (1 - host.node) + i) & 0xFF for i in range(size))
-        return await host.counter("REMOTE_TIMEOUTS"), await host.counter("REMOTE_NO_ROOM")
+        return host.counter("REMOTE_TIMEOUTS"), host.counter("REMOTE_NO_ROOM")
 
     assert play([program, program], NIC) == [(0, 0), (0, 0)]
 
 
 def test_atomics_from_both_sides_lose_nothing():
-    async def program(host):
+    def program(host):
         before = []
         for _ in range(50):
-            operation = await host.remote.atomic(host.tokens[0], 4, Atomic.ADD, 1)
-            before.append((await host.remote.wait(operation)).value)
-        await host.bus.elapse(10_000_000)
+            operation = host.remote.atomic(host.tokens[0], 4, Atomic.ADD, 1)
+            before.append(host.remote.wait(operation).value)
+        host.bus.elapse(10_000_000)
         return before, host.word(4)
 
-    async def at_home(host):
+    def at_home(host):
         host.memory[4:8] = (1000).to_bytes(4, "little")
-        return await program(host)
+        return program(host)
 
     (first, word), (second, _) = play([at_home, program], NIC)
     assert sorted(first + second) == list(range(1000, 1100))
@@ -71,81 +71,81 @@ def test_atomics_from_both_sides_lose_nothing():
 def test_what_is_not_allowed_fails_with_its_reason():
     found = []
 
-    async def fails(host, status, token, offset=0, size=4, get=False):
+    def fails(host, status, token, offset=0, size=4, get=False):
         move = host.remote.get if get else host.remote.put
-        await move(token, offset, host.address, size)
+        move(token, offset, host.address, size)
         with pytest.raises(RemoteError) as raised:
-            await host.remote.settle()
+            host.remote.settle()
         assert raised.value.status is status
         found.append(str(raised.value))
 
-    async def program(host):
+    def program(host):
         good = host.tokens[1]
-        await fails(host, Status.KEY, Token(1, good.exposure, good.key ^ 1, good.first, good.size))
-        await fails(host, Status.EXPOSURE, Token(1, good.exposure + 5, good.key, good.first, good.size))
-        await fails(host, Status.EXPOSURE, Token(1, 200, good.key, good.first, good.size))
-        await fails(host, Status.RANGE, good, good.size - 3)
-        await fails(host, Status.RANGE, good, 2**32 - 4, get=True)
-        await fails(host, Status.INVALID, Token(99, good.exposure, good.key, good.first, good.size))
+        fails(host, Status.KEY, Token(1, good.exposure, good.key ^ 1, good.first, good.size))
+        fails(host, Status.EXPOSURE, Token(1, good.exposure + 5, good.key, good.first, good.size))
+        fails(host, Status.EXPOSURE, Token(1, 200, good.key, good.first, good.size))
+        fails(host, Status.RANGE, good, good.size - 3)
+        fails(host, Status.RANGE, good, 2**32 - 4, get=True)
+        fails(host, Status.INVALID, Token(99, good.exposure, good.key, good.first, good.size))
         read_only = Token.unpack(bytes(host.memory[: Token.SIZE]))
-        await fails(host, Status.RIGHT, read_only)
-        await host.remote.get(read_only, 0, host.address, 4)
-        await host.remote.settle()
+        fails(host, Status.RIGHT, read_only)
+        host.remote.get(read_only, 0, host.address, 4)
+        host.remote.settle()
         with pytest.raises(RemoteError, match="multiple of its size"):
-            await host.remote.wait(await host.remote.atomic(good, 2, Atomic.ADD, 1))
-        assert await host.counter("REMOTE_TIMEOUTS") == 0
+            host.remote.wait(host.remote.atomic(good, 2, Atomic.ADD, 1))
+        assert host.counter("REMOTE_TIMEOUTS") == 0
 
-    async def target(host):
-        exposure = await host.remote.expose(host.address + 4096, 64, Access.READ)
+    def target(host):
+        exposure = host.remote.expose(host.address + 4096, 64, Access.READ)
         # Its own processor hands the token over, through memory that is exposed.
         host.memory[8192 : 8192 + Token.SIZE] = exposure.token.pack()
-        await host.remote.put(host.tokens[0], 0, host.address + 8192, Token.SIZE)
-        await host.remote.settle()
+        host.remote.put(host.tokens[0], 0, host.address + 8192, Token.SIZE)
+        host.remote.settle()
 
-    async def later(host):
-        await host.bus.elapse(20_000_000)
-        await program(host)
+    def later(host):
+        host.bus.elapse(20_000_000)
+        program(host)
 
     play([later, target], NIC)
     assert found[0] == "put of 4 bytes to offset 0 of exposure 0 of node 1: the key of the token is wrong"
 
 
 def test_concealed_memory_is_out_of_reach():
-    async def program(host):
-        await host.bus.elapse(30_000_000)
-        await host.remote.put(host.tokens[1], 0, host.address, 4)
+    def program(host):
+        host.bus.elapse(30_000_000)
+        host.remote.put(host.tokens[1], 0, host.address, 4)
         with pytest.raises(RemoteError, match="nothing is exposed there"):
-            await host.remote.settle()
+            host.remote.settle()
 
-    async def target(host):
-        await host.remote.conceal(host.exposure)
+    def target(host):
+        host.remote.conceal(host.exposure)
         with pytest.raises(UserError, match="is not \\(any more\\) exposed"):
-            await host.remote.conceal(host.exposure)
+            host.remote.conceal(host.exposure)
 
     play([program, target], NIC)
 
 
 def test_a_peer_that_does_not_answer_is_lost_and_all_that_waits_for_it_ends():
-    async def program(host):
-        await host.remote.put(Token(5, 0, 0, 0, 8), 0, host.address, 8)  # no route leads to NIC 5
-        await host.remote.put(Token(5, 0, 0, 0, 8), 0, host.address, 8)
+    def program(host):
+        host.remote.put(Token(5, 0, 0, 0, 8), 0, host.address, 8)  # no route leads to NIC 5
+        host.remote.put(Token(5, 0, 0, 0, 8), 0, host.address, 8)
         with pytest.raises(RemoteError, match="does not answer"):
-            await host.remote.settle()
-        return await host.counter("REMOTE_TIMEOUTS")
+            host.remote.settle()
+        return host.counter("REMOTE_TIMEOUTS")
 
     assert play([program, idle], NIC, timeout=500, retries=2)[0] == 3
 
 
 def test_memory_that_does_not_fit_is_refused():
-    async def program(host):
+    def program(host):
         for _ in range(14):
-            await host.remote.expose(host.address, 4)
-        await host.remote.expose(host.address, 4)
+            host.remote.expose(host.address, 4)
+        host.remote.expose(host.address, 4)
         with pytest.raises(UserError, match="a process has 16 exposures at most"):
-            await host.remote.expose(host.address, 4)
+            host.remote.expose(host.address, 4)
         with pytest.raises(UserError, match="do not lie in one piece of memory that `expose` pinned"):
-            await host.remote.put(host.tokens[1], 0, host.address + host.size - 1, 2)
+            host.remote.put(host.tokens[1], 0, host.address + host.size - 1, 2)
         with pytest.raises(UserError, match="size=0 must be at least 1"):
-            await host.remote.expose(host.address, 0)
+            host.remote.expose(host.address, 0)
 
     play([program, idle], NIC)

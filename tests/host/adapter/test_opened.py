@@ -5,7 +5,6 @@ from lanai_host.adapter.commands import Command
 from lanai_host.adapter.opened import CommandShare
 from lanai_host.adapter.operation import RemoteOperation
 from lanai_host.adapter.token import Token
-from lanai_host.bus.base import run_now
 
 COMMAND = Command(Op.WRITE, Token(1, 0, 0, 0, 8), 0, 8)
 
@@ -16,11 +15,11 @@ class Ending:
     def __init__(self):
         self.running = []
 
-    async def start(self, command, what):
+    def start(self, command, what):
         self.running.append(RemoteOperation(what))
         return self.running[-1]
 
-    async def take_ended(self):
+    def take_ended(self):
         ended, self.running = self.running, []
         return ended
 
@@ -28,10 +27,10 @@ class Ending:
 def test_whoever_looks_leaves_the_ends_of_others_to_them():
     commands, owners = Ending(), {}
     messages, windows = (CommandShare(commands, owners) for _ in range(2))
-    begun = [run_now(share.start(COMMAND, "test")) for share in (messages, windows, messages, windows)]
-    assert run_now(messages.take_ended()) == begun[0::2]
+    begun = [share.start(COMMAND, "test") for share in (messages, windows, messages, windows)]
+    assert messages.take_ended() == begun[0::2]
     assert list(windows.ended) == begun[1::2]  # so a device that would sleep looks again
-    assert run_now(messages.take_ended()) == []
-    assert run_now(windows.take_ended()) == begun[1::2]
+    assert messages.take_ended() == []
+    assert windows.take_ended() == begun[1::2]
     assert not windows.ended
     assert not owners

@@ -77,7 +77,7 @@ class Raw:
     model: ReferenceNic
 
     @classmethod
-    async def set_up(cls, host, content):
+    def set_up(cls, host, content):
         host.memory[:SIZE] = content
         bus = host.bus
         pages = [address // PAGE for address in host.exposure.pages[: SIZE // PAGE]]
@@ -85,7 +85,7 @@ class Raw:
         entries = [*pages, 0x1FFFF, 0x20000, directory, 0x20000, 0x1FFFE]
         model = ReferenceNic(REMOTE, windows={n: n + 1 for n in range(REMOTE.processes)})
         for index, page in enumerate(entries):
-            await bus.write(page_at(0, TABLE + index), page)
+            bus.write(page_at(0, TABLE + index), page)
             model.pages[0, TABLE + index] = page
         for index, page in enumerate(pages):
             model.memory[page] = bytearray(content[PAGE * index :][:PAGE])
@@ -100,7 +100,7 @@ class Raw:
             place = word(PlaceWord, key=key, page=page, walked=walked)
             words = [first, end, place, word(Rights, **fields)]
             data = b"".join(one.to_bytes(4, "big") for one in words)
-            await bus.write_block(exposure_at(0, number), data)
+            bus.write_block(exposure_at(0, number), data)
             model.exposures[0, number] = exposure
         return cls(host, model)
 
@@ -178,7 +178,7 @@ def some_relaxed(commands, chance, share):
     return given
 
 
-async def give(host, buffer, tag, command):
+def give(host, buffer, tag, command):
     head = word(
         CommandWord,
         exposure=command.exposure,
@@ -200,15 +200,15 @@ async def give(host, buffer, tag, command):
     ]
     if command.wide:
         words[OPERAND_HIGH], words[COMPARAND_HIGH] = command.operand >> 32, command.comparand >> 32
-    await host.bus.write_block(command_at(0, buffer), b"".join(one.to_bytes(4, "big") for one in words))
+    host.bus.write_block(command_at(0, buffer), b"".join(one.to_bytes(4, "big") for one in words))
 
 
-async def take(host, buffer, tag, command):
+def take(host, buffer, tag, command):
     """(status, result) once the flag has come."""
     flags, at = host.remote._commands._flags, FLAG_BYTES * buffer
     seen = int.from_bytes(flags.view[at + FLAG_AT :][:4], "big")
     while seen >> 8 != tag:
-        seen = await host.bus.wait_change(flags, at + FLAG_AT, seen)
+        seen = host.bus.wait_change(flags, at + FLAG_AT, seen)
     result_at = WIDE_RESULT_AT if command.wide else RESULT_AT
     return Status(FlagWord.from_bits(seen).status), int.from_bytes(flags.view[at + result_at : at + FLAG_AT], "big")
 
@@ -220,10 +220,10 @@ def compare(count, seed, faults, relaxed=0.0, walked=False):
     contents = [set_fifos(chance.randbytes(SIZE)) for _ in range(2)]
     sides = {}
 
-    async def program(host):
-        sides[0] = await Raw.set_up(host, contents[0])
+    def program(host):
+        sides[0] = Raw.set_up(host, contents[0])
         while len(sides) < 2:
-            await host.bus.elapse(1_000_000)
+            host.bus.elapse(1_000_000)
         nics = {n: side.model for n, side in sides.items()}
         seen = set()
         for first in range(0, count, COMMANDS):
@@ -231,29 +231,29 @@ def compare(count, seed, faults, relaxed=0.0, walked=False):
             if walked:
                 commands = [some_walked(command, walks) for command in commands]
             for buffer, command in enumerate(commands):
-                await give(host, buffer, first + buffer + 1, command)
+                give(host, buffer, first + buffer + 1, command)
             for buffer, command in enumerate(commands):
-                status, result = await take(host, buffer, first + buffer + 1, command)
+                status, result = take(host, buffer, first + buffer + 1, command)
                 expected, value = run(nics, 0, 0, command)
                 assert status is expected, command
                 seen.add(status)
                 if command.op is Op.ATOMIC and status is Status.OK:
                     assert result == value, command
-        return seen, await host.counter("REMOTE_TIMEOUTS")
+        return seen, host.counter("REMOTE_TIMEOUTS")
 
-    async def target(host):
-        sides[1] = await Raw.set_up(host, contents[1])
+    def target(host):
+        sides[1] = Raw.set_up(host, contents[1])
         return None
 
-    async def program_and_check(host):
-        answer = await program(host)
+    def program_and_check(host):
+        answer = program(host)
         for side in sides.values():
             side.compare()
         return answer
 
-    async def wait(host):
-        await target(host)
-        await idle(host)
+    def wait(host):
+        target(host)
+        idle(host)
 
     return play([program_and_check, wait], NIC, faults=faults, timeout=2000, retries=50)[0]
 

@@ -15,19 +15,19 @@ def moved(what, relaxed):
     """Requests that the target has dropped, and answers that did not come in time."""
     content = bytes(range(1, 252)) * (SIZE // 251 + 1)
 
-    async def source(host):
+    def source(host):
         host.memory[:SIZE] = content[:SIZE]
         if what == "put":
-            await host.remote.put(host.tokens[1], 0, host.address, SIZE, relaxed=relaxed)
+            host.remote.put(host.tokens[1], 0, host.address, SIZE, relaxed=relaxed)
         else:
-            await host.remote.store(host.tokens[1], 0, content[:SIZE], relaxed=relaxed)
-        await host.remote.settle()
-        return await host.counter("REMOTE_TIMEOUTS")
+            host.remote.store(host.tokens[1], 0, content[:SIZE], relaxed=relaxed)
+        host.remote.settle()
+        return host.counter("REMOTE_TIMEOUTS")
 
-    async def target(host):
+    def target(host):
         while bytes(host.memory[:SIZE]) != content[:SIZE]:
-            await host.bus.elapse(1_000_000)
-        return await host.counter("REMOTE_AHEAD")
+            host.bus.elapse(1_000_000)
+        return host.counter("REMOTE_AHEAD")
 
     return play([source, target], NIC, faults=LATE)
 
@@ -43,16 +43,16 @@ def test_relaxed_packets_that_overtake_each_other_are_not_sent_again(what):
 def test_what_is_begun_behind_relaxed_puts_comes_after_them():
     """The last word of the target's memory is written in order, and never before all others are."""
 
-    async def source(host):
+    def source(host):
         host.memory[:SIZE] = b"\x55" * SIZE
         for at in range(0, SIZE - 4096, 4096):
-            await host.remote.put(host.tokens[1], at, host.address, 4096, relaxed=True)
-        await host.remote.put(host.tokens[1], SIZE - 4, host.address, 4)
-        await host.remote.settle()
+            host.remote.put(host.tokens[1], at, host.address, 4096, relaxed=True)
+        host.remote.put(host.tokens[1], SIZE - 4, host.address, 4)
+        host.remote.settle()
 
-    async def target(host):
+    def target(host):
         while not any(host.memory[SIZE - 4 : SIZE]):
-            await host.bus.elapse(100_000)
+            host.bus.elapse(100_000)
         return bytes(host.memory[: SIZE - 4096])
 
     assert play([source, target], NIC, faults=LATE)[1] == b"\x55" * (SIZE - 4096)

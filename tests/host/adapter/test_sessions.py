@@ -17,50 +17,50 @@ NIC = lanai41().but(blocks=(REMOTE,))
 TURN = 1_000_000  # picoseconds between looks at the other's progress
 
 
-async def put(host, text):
+def put(host, text):
     """Write bytes to the start of the other node's memory. Gives the status."""
     peer = 1 - host.node
     host.memory[256 : 256 + len(text)] = text
     try:
-        await host.remote.put(host.tokens[peer], 0, host.address + 256, len(text))
-        await host.remote.settle()
+        host.remote.put(host.tokens[peer], 0, host.address + 256, len(text))
+        host.remote.settle()
     except RemoteError as error:
         return error.status
     return Status.OK
 
 
-async def boot_alone(host):
+def boot_alone(host):
     """Reset this node's NIC, and take up work again."""
-    await reset(host.bus)
+    reset(host.bus)
     fabric = star(2)
-    await boot(host.bus, REMOTE, host.node, {peer: fabric.route(host.node, peer) for peer in range(2)})
-    host.remote = await RemoteMemory.open(host.bus, REMOTE, host.node, 0)
-    host.exposure = await host.remote.expose(host.address, host.size)
+    boot(host.bus, REMOTE, host.node, {peer: fabric.route(host.node, peer) for peer in range(2)})
+    host.remote = RemoteMemory.open(host.bus, REMOTE, host.node, 0)
+    host.exposure = host.remote.expose(host.address, host.size)
     host.tokens[host.node] = host.exposure.token
 
 
-async def until(host, seen, count):
+def until(host, seen, count):
     while len(seen) < count:
-        await host.bus.elapse(TURN)
+        host.bus.elapse(TURN)
 
 
 def test_a_nic_that_is_reset_reaches_its_peer_and_is_reached_again():
     seen = []
 
-    async def resets(host):
+    def resets(host):
         for n in range(3):
-            seen.append((await put(host, b"AAAA"), n))
-            await boot_alone(host)
-        seen.append((await put(host, b"BBBB"), 3))
-        await until(host, seen, 5)
+            seen.append((put(host, b"AAAA"), n))
+            boot_alone(host)
+        seen.append((put(host, b"BBBB"), 3))
+        until(host, seen, 5)
         return bytes(host.memory[:4])
 
-    async def stays(host):
-        await until(host, seen, 4)
+    def stays(host):
+        until(host, seen, 4)
         there = bytes(host.memory[:4])
-        lost = await put(host, b"CCCC")
-        await reopen(host.bus, REMOTE, 0)
-        back = await put(host, b"DDDD")
+        lost = put(host, b"CCCC")
+        reopen(host.bus, REMOTE, 0)
+        back = put(host, b"DDDD")
         seen.append((back, 4))
         return there, lost, back
 
@@ -71,23 +71,23 @@ def test_a_nic_that_is_reset_reaches_its_peer_and_is_reached_again():
 
 @pytest.mark.parametrize("cable", ["nic0", "nic1"])
 def test_a_cable_that_was_out_is_used_again_when_the_host_asks(cable):
-    async def adds(host):
+    def adds(host):
         ends, asked = [], 0
         for _ in range(40):
-            operation = await host.remote.atomic(host.tokens[1], 0, Atomic.ADD, 1)
+            operation = host.remote.atomic(host.tokens[1], 0, Atomic.ADD, 1)
             try:
-                await host.remote.wait(operation)
+                host.remote.wait(operation)
             except RemoteError as error:
                 ends.append((error.status, 0))
-                await host.bus.elapse(100_000_000)
-                await reopen(host.bus, REMOTE, 1)
+                host.bus.elapse(100_000_000)
+                reopen(host.bus, REMOTE, 1)
                 asked += 1
             else:
                 ends.append((Status.OK, operation.value))
-            await host.bus.elapse(10_000_000)
+            host.bus.elapse(10_000_000)
         return ends, asked
 
-    async def keeps(host):
+    def keeps(host):
         return host
 
     (ends, asked), host = play(
@@ -103,10 +103,10 @@ def test_a_cable_that_was_out_is_used_again_when_the_host_asks(cable):
 
 
 def test_reopen_is_for_nics_that_there_may_be():
-    async def program(host):
+    def program(host):
         with pytest.raises(UserError, match="NIC 16 must be from 0 to 15"):
-            await reopen(host.bus, REMOTE, 16)
-        await reopen(host.bus, REMOTE, 1)
-        return await put(host, b"AAAA")
+            reopen(host.bus, REMOTE, 16)
+        reopen(host.bus, REMOTE, 1)
+        return put(host, b"AAAA")
 
     assert play([program, idle], NIC)[0] is Status.OK

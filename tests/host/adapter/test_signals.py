@@ -29,37 +29,37 @@ class Story:
         self.over = False
         self.came = []  # signals, and when
 
-    async def ready(self, host):
+    def ready(self, host):
         while self.queue is None:
-            await host.bus.elapse(US)
+            host.bus.elapse(US)
 
-    async def computes(self, host):
+    def computes(self, host):
         """Two stretches of work, one right behind the other."""
-        self.queue = await host.remote.signals()
+        self.queue = host.remote.signals()
 
-        async def handle(signal):
+        def handle(signal):
             self.came.append((signal, host.bus.now))
-            await host.bus.elapse(3 * US)
+            host.bus.elapse(3 * US)
 
         begun = host.bus.now
         for _ in range(2):
-            await host.remote.work(WORK, self.queue, handle)
+            host.remote.work(WORK, self.queue, handle)
         took = host.bus.now - begun
         while not self.over:
-            await host.remote.work(US, self.queue, handle)
+            host.remote.work(US, self.queue, handle)
         return took
 
 
 def test_a_signal_interrupts_a_process_that_computes():
     story, costs = Story(), pentium2_266()
 
-    async def signals(host):
-        await story.ready(host)
-        await host.bus.elapse(20 * US)
+    def signals(host):
+        story.ready(host)
+        host.bus.elapse(20 * US)
         begun = host.bus.now
         for value in (7, 1 << 31):
-            await host.remote.wait(await host.remote.signal(story.queue.token, value))
-            await host.bus.elapse(50 * US)
+            host.remote.wait(host.remote.signal(story.queue.token, value))
+            host.bus.elapse(50 * US)
         story.over = True
         return begun
 
@@ -72,13 +72,13 @@ def test_a_signal_interrupts_a_process_that_computes():
 def test_each_signal_comes_once_over_wires_that_lose_damage_and_double_packets():
     story, count = Story(), 40
 
-    async def signals(host):
-        await story.ready(host)
+    def signals(host):
+        story.ready(host)
         for value in range(count):
-            await host.remote.wait(await host.remote.signal(story.queue.token, value))
-        await host.bus.elapse(50 * US)
+            host.remote.wait(host.remote.signal(story.queue.token, value))
+        host.bus.elapse(50 * US)
         story.over = True
-        return await host.counter("REMOTE_TIMEOUTS")
+        return host.counter("REMOTE_TIMEOUTS")
 
     timeouts, _ = play([signals, story.computes], NIC, faults=FAULTS, timeout=2000, retries=50)
     assert timeouts > 0
@@ -88,57 +88,57 @@ def test_each_signal_comes_once_over_wires_that_lose_damage_and_double_packets()
 def test_who_has_no_right_to_signal_interrupts_no_one():
     story = Story()
 
-    async def refused(host, token, why):
+    def refused(host, token, why):
         with pytest.raises(RemoteError, match=why):
-            await host.remote.wait(await host.remote.signal(token, 1))
+            host.remote.wait(host.remote.signal(token, 1))
 
-    async def signals(host):
-        await story.ready(host)
+    def signals(host):
+        story.ready(host)
         token = story.queue.token
-        await refused(host, replace(token, key=token.key ^ 1), "key")
-        await refused(host, host.tokens[1], "does not allow")
-        await host.bus.elapse(20 * US)
+        refused(host, replace(token, key=token.key ^ 1), "key")
+        refused(host, host.tokens[1], "does not allow")
+        host.bus.elapse(20 * US)
         assert not story.came
-        await host.remote.wait(await host.remote.signal(token, 2))
-        await host.bus.elapse(20 * US)
+        host.remote.wait(host.remote.signal(token, 2))
+        host.bus.elapse(20 * US)
         story.over = True
 
-    async def computes(host):
-        await story.computes(host)
-        return await host.counter("REMOTE_REFUSED")
+    def computes(host):
+        story.computes(host)
+        return host.counter("REMOTE_REFUSED")
 
     assert play([signals, computes], NIC)[1] == 2
     assert [signal.value for signal, _ in story.came] == [2]
 
 
 def test_the_event_is_that_of_a_signal_only():
-    async def sends(host):
+    def sends(host):
         while not given:
-            await host.bus.elapse(US)
+            host.bus.elapse(US)
         plain, queue = given
-        await host.remote.append(plain.token, 0, host.address, 4)
-        await host.remote.settle()
-        await host.bus.elapse(5 * US)
+        host.remote.append(plain.token, 0, host.address, 4)
+        host.remote.settle()
+        host.bus.elapse(5 * US)
         seen.append(None)
         while len(seen) < 2:
-            await host.bus.elapse(US)
-        await host.remote.wait(await host.remote.signal(queue.token, 1))
+            host.bus.elapse(US)
+        host.remote.wait(host.remote.signal(queue.token, 1))
 
-    async def looks(host):
-        async def raised():
-            return await host.bus.read(host_offset("ISR")) >> REMOTE.events.REMOTE_SIGNAL.bit & 1
+    def looks(host):
+        def raised():
+            return host.bus.read(host_offset("ISR")) >> REMOTE.events.REMOTE_SIGNAL.bit & 1
 
-        memory, plain = await host.remote.own(2, Access.APPEND)
-        queue = await host.remote.signals()
+        memory, plain = host.remote.own(2, Access.APPEND)
+        queue = host.remote.signals()
         memory.view[8:12] = word(RingWord, page=1, mask=0).to_bytes(4, "big")
         given.extend((plain, queue))
         while not seen:
-            await host.bus.elapse(US)
-        before = await raised()
+            host.bus.elapse(US)
+        before = raised()
         seen.append(None)
         while (signal := queue.take()) is None:
-            await host.bus.elapse(US)
-        return before, await raised(), signal.value
+            host.bus.elapse(US)
+        return before, raised(), signal.value
 
     given, seen = [], []
     assert play([sends, looks], NIC)[1] == (0, 1, 1)
@@ -147,31 +147,31 @@ def test_the_event_is_that_of_a_signal_only():
 def test_a_full_queue_refuses_until_a_signal_comes_again():
     story = Story()
 
-    async def ended(host, value):
+    def ended(host, value):
         try:
-            await host.remote.wait(await host.remote.signal(story.queue.token, value))
+            host.remote.wait(host.remote.signal(story.queue.token, value))
         except RemoteError as error:
             return error.status
         return Status.OK
 
-    async def signals(host):
-        await story.ready(host)
+    def signals(host):
+        story.ready(host)
         sent = 0
-        while (status := await ended(host, sent)) is Status.OK:
+        while (status := ended(host, sent)) is Status.OK:
             sent += 1
         assert status is Status.FULL
         taken = []
         while (signal := story.queue.take()) is not None:
             taken.append(signal.value)
         assert taken == list(range(sent))
-        await host.remote.wait(await host.remote.signal(story.queue.token, sent, again=True))
+        host.remote.wait(host.remote.signal(story.queue.token, sent, again=True))
         story.over = True
         return sent
 
-    async def sleeps(host):
-        story.queue = await host.remote.signals()
+    def sleeps(host):
+        story.queue = host.remote.signals()
         while not story.over:
-            await host.bus.elapse(US)
+            host.bus.elapse(US)
         return story.queue.take().value
 
     sent, last = play([signals, sleeps], NIC)

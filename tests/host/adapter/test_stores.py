@@ -38,7 +38,7 @@ class RecordedBus:
     def __init__(self):
         self.writes = []
 
-    async def write_block(self, offset, data):
+    def write_block(self, offset, data):
         self.writes.append((offset, data))
 
 
@@ -122,16 +122,16 @@ class Ended:
     timeouts: int
 
 
-async def settled(host):
+def settled(host):
     """How the stores have ended."""
     try:
-        await host.remote.settle()
+        host.remote.settle()
     except RemoteError as error:
         return error.status
     return Status.OK
 
 
-async def random_stores(host, chance, count):
+def random_stores(host, chance, count):
     """Stores of all sizes to all pages, some of which are refused, and loads of some words; what
     settle raises."""
     good, content = host.tokens[1], bytearray(host.size)
@@ -148,31 +148,31 @@ async def random_stores(host, chance, count):
             at, data = 4 * chance.randrange((SIZE - size) // 4), chance.randbytes(size)
             if chance.random() < 0.1:
                 status = chance.choice(list(bad))
-                await host.remote.store(bad[status], at, data)
+                host.remote.store(bad[status], at, data)
                 refused.add(status)
             else:
-                await host.remote.store(good, at, data)
+                host.remote.store(good, at, data)
                 content[at : at + size] = data
             at = 4 * chance.randrange(SIZE // 4 - 1)
-            assert await host.remote.load(good, at, 8) == content[at : at + 8]
+            assert host.remote.load(good, at, 8) == content[at : at + 8]
             if chance.random() < 0.05:
                 status = chance.choice(list(bad))
-                assert await host.remote.load(bad[status], at, 4) == b"\xff" * 4
+                assert host.remote.load(bad[status], at, 4) == b"\xff" * 4
                 refused.add(status)
-        status = await settled(host)
+        status = settled(host)
         assert status in (refused or {Status.OK})
         statuses.add(status)
-    await host.remote.get(good, 0, host.address, SIZE)
-    await host.remote.settle()
+    host.remote.get(good, 0, host.address, SIZE)
+    host.remote.settle()
     assert bytes(host.memory[:SIZE]) == content
-    return Ended(statuses, await host.counter("REMOTE_PACKETS"), await host.counter("REMOTE_TIMEOUTS"))
+    return Ended(statuses, host.counter("REMOTE_PACKETS"), host.counter("REMOTE_TIMEOUTS"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("faults", [(), FAULTS])
 def test_every_word_that_was_stored_is_there(faults):
-    async def program(host):
-        return await random_stores(host, random.Random(5), 60)
+    def program(host):
+        return random_stores(host, random.Random(5), 60)
 
     ended, _ = play([program, idle], NIC, size=SIZE, faults=faults, timeout=2000, retries=50)
     assert ended.statuses == {Status.OK, Status.KEY, Status.EXPOSURE, Status.RANGE}
@@ -184,13 +184,13 @@ def test_two_hosts_that_store_to_each_other_never_stop():
     """A store that waits for its stream buffer gives the host bus back: the peer's stores need it."""
     size = 8 * PAGE
 
-    async def program(host):
+    def program(host):
         peer = host.tokens[1 - host.node]
         for round_ in range(4):
-            await host.remote.store(peer, 0, bytes([host.node + 2 * round_ + 1]) * size)
-            await host.remote.get(peer, 0, host.address + size, 4096)
-        await host.remote.settle()
-        await host.bus.elapse(50_000_000)
+            host.remote.store(peer, 0, bytes([host.node + 2 * round_ + 1]) * size)
+            host.remote.get(peer, 0, host.address + size, 4096)
+        host.remote.settle()
+        host.bus.elapse(50_000_000)
         return bytes(host.memory[:size])
 
     first, second = play([program, program], NIC, size=16 * PAGE)
@@ -202,15 +202,15 @@ def test_two_hosts_that_store_to_each_other_never_stop():
 def test_two_hosts_that_load_from_each_other_never_stop():
     """A load gives the host bus back while it waits: the peer's load needs it."""
 
-    async def program(host):
+    def program(host):
         peer, words = host.tokens[1 - host.node], 200
         host.memory[: 4 * words] = bytes([host.node + 1]) * (4 * words)
-        await host.bus.elapse(10_000_000)
+        host.bus.elapse(10_000_000)
         for at in range(0, 4 * words, 40):
-            assert await host.remote.load(peer, at, 40) == bytes([2 - host.node]) * 40
-            await host.remote.store(peer, PAGE + at, bytes([host.node + 5]) * 40)
-        await host.remote.settle()
-        await host.bus.elapse(50_000_000)
+            assert host.remote.load(peer, at, 40) == bytes([2 - host.node]) * 40
+            host.remote.store(peer, PAGE + at, bytes([host.node + 5]) * 40)
+        host.remote.settle()
+        host.bus.elapse(50_000_000)
         return bytes(host.memory[PAGE : PAGE + 4 * words])
 
     first, second = play([program, program], NIC, size=16 * PAGE)

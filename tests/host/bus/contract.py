@@ -48,28 +48,28 @@ class Copier:
         self.copied = 0
 
     @classmethod
-    async def start(cls, bus, config):
+    def start(cls, bus, config):
         made = image(config)
-        await bus.write(host_offset("CONTROL"), 0)
-        await bus.write_block(SRAM_HOST + made.base, made.loaded)
+        bus.write(host_offset("CONTROL"), 0)
+        bus.write_block(SRAM_HOST + made.base, made.loaded)
         for number in (4, 5):
-            await bus.write(host_offset(f"SCRATCH{number}"), 0)
-        await bus.write(host_offset("CONTROL"), int(Control.RUN))
+            bus.write(host_offset(f"SCRATCH{number}"), 0)
+        bus.write(host_offset("CONTROL"), int(Control.RUN))
         return cls(bus)
 
-    async def begin(self, source, size, target):
+    def begin(self, source, size, target):
         for number, value in {1: source, 2: size, 3: target}.items():
-            await self.bus.write(host_offset(f"SCRATCH{number}"), value)
-        await self.bus.write(host_offset("DOORBELL"), 1)
+            self.bus.write(host_offset(f"SCRATCH{number}"), value)
+        self.bus.write(host_offset("DOORBELL"), 1)
         self.copied += 1
 
-    async def copy(self, source, size, target):
+    def copy(self, source, size, target):
         """Transfers that were refused."""
-        before = await self.bus.read(host_offset("SCRATCH5"))
-        await self.begin(source, size, target)
-        while await self.bus.read(host_offset("SCRATCH4")) != self.copied:
-            await self.bus.elapse(MICROSECOND)
-        return await self.bus.read(host_offset("SCRATCH5")) - before
+        before = self.bus.read(host_offset("SCRATCH5"))
+        self.begin(source, size, target)
+        while self.bus.read(host_offset("SCRATCH4")) != self.copied:
+            self.bus.elapse(MICROSECOND)
+        return self.bus.read(host_offset("SCRATCH5")) - before
 
 
 class BusContract(ABC):
@@ -82,75 +82,75 @@ class BusContract(ABC):
         """Run a coroutine function on a bus to a NIC that has just been reset."""
 
     def run_copier(self, program):
-        async def started(bus):
-            await program(bus, await Copier.start(bus, self.config))
+        def started(bus):
+            program(bus, Copier.start(bus, self.config))
 
         self.run(started)
 
     def test_blocks_of_any_alignment_reach_the_nic(self):
-        async def program(bus):
+        def program(bus):
             expected = bytearray(b"." * 32)
-            await bus.write_block(PLACE, bytes(expected))
+            bus.write_block(PLACE, bytes(expected))
             for offset, data in ((0, b"abcd"), (5, b"xyz"), (10, b"0123456789"), (23, b"!"), (31, b"")):
-                await bus.write_block(PLACE + offset, data)
+                bus.write_block(PLACE + offset, data)
                 expected[offset : offset + len(data)] = data
-            assert await bus.read_block(PLACE, 32) == expected
-            assert await bus.read_block(PLACE + 7, 11) == expected[7:18]
+            assert bus.read_block(PLACE, 32) == expected
+            assert bus.read_block(PLACE + 7, 11) == expected[7:18]
 
         self.run(program)
 
     def test_words_are_big_endian_and_writes_arrive_in_order(self):
-        async def program(bus):
+        def program(bus):
             assert type(bus) is self.implementation
             for value in (1, 2, 0x11223344):
-                await bus.write(PLACE, value)
-            assert await bus.read(PLACE) == 0x11223344
-            assert await bus.read_block(PLACE, 4) == bytes.fromhex("11223344")
+                bus.write(PLACE, value)
+            assert bus.read(PLACE) == 0x11223344
+            assert bus.read_block(PLACE, 4) == bytes.fromhex("11223344")
 
         self.run(program)
 
     def test_allocated_memory_is_zeroed_whole_pages_that_the_nic_sees_in_a_row(self):
-        async def program(bus, nic):
+        def program(bus, nic):
             first, second = bus.allocate(PAGE_SIZE + 1), bus.allocate(8)
             assert (first.size, second.size) == (2 * PAGE_SIZE, PAGE_SIZE)
             assert not any(first.view)
             assert first.bus_address % PAGE_SIZE == second.bus_address % PAGE_SIZE == 0
             first.view[:64] = bytes(range(64))
             edge = PAGE_SIZE - 32
-            assert await nic.copy(first.bus_address, 64, first.bus_address + edge) == 0
+            assert nic.copy(first.bus_address, 64, first.bus_address + edge) == 0
             assert bytes(first.view[edge : edge + 64]) == bytes(range(64))
-            assert await nic.copy(first.bus_address + edge, 64, second.bus_address) == 0
+            assert nic.copy(first.bus_address + edge, 64, second.bus_address) == 0
             assert bytes(second.view[:64]) == bytes(range(64))
 
         self.run_copier(program)
 
     def test_memory_that_is_not_shared_cannot_be_stored_to(self):
-        async def program(bus):
+        def program(bus):
             buffer = bus.allocate(8)
             with pytest.raises(BusError, match=f"bus address {buffer.bus_address:#x}"):
-                await bus.store(buffer.bus_address, b"abcd")
+                bus.store(buffer.bus_address, b"abcd")
             assert not any(buffer.view)
 
         self.run(program)
 
     def test_the_nic_reaches_pinned_memory_and_nothing_else(self):
-        async def program(bus, nic):
+        def program(bus, nic):
             memory, text = Memory(200, 100), bytes(range(200))
             memory.data = text
-            source = await bus.pin(memory.address, 200, False)
+            source = bus.pin(memory.address, 200, False)
             room = Memory(64, PAGE_SIZE - 32)
-            target = await bus.pin(room.address, 64, True)
+            target = bus.pin(room.address, 64, True)
             assert (len(source.pages), len(target.pages)) == (1, 2)
             there = target.bus_address(room.address)
-            assert await nic.copy(source.bus_address(memory.address + 40), 32, there) == 0
+            assert nic.copy(source.bus_address(memory.address + 40), 32, there) == 0
             assert room.data == text[40:72] + bytes(32)
             end = target.bus_address(room.address + 32)
-            assert await nic.copy(source.bus_address(memory.address), 32, end) == 0
+            assert nic.copy(source.bus_address(memory.address), 32, end) == 0
             assert room.data == text[40:72] + text[:32]
-            assert await nic.copy(there, 16, source.bus_address(memory.address)) == 1  # not writable
+            assert nic.copy(there, 16, source.bus_address(memory.address)) == 1  # not writable
             assert memory.data == text
-            await bus.unpin(target)
-            assert await nic.copy(source.bus_address(memory.address + 80), 16, there) == 1
+            bus.unpin(target)
+            assert nic.copy(source.bus_address(memory.address + 80), 16, there) == 1
             assert room.data == text[40:72] + text[:32]
             with pytest.raises(
                 ValueError, match=f"address {memory.address + 2 * PAGE_SIZE:#x} is outside the pinned range"
@@ -160,22 +160,22 @@ class BusContract(ABC):
         self.run_copier(program)
 
     def test_a_wait_ends_with_the_first_word_that_changes(self):
-        async def program(bus, nic):
+        def program(bus, nic):
             source, watched = bus.allocate(64), bus.allocate(64)
             source.view[:4] = b"news"
             words = [Watched(watched, 0, bytes(4)), Watched(watched, 16, bytes(12)), Watched(watched, 40, bytes(4))]
-            await nic.begin(source.bus_address, 4, watched.bus_address + 24)
-            assert await bus.wait_any(words) == 1
+            nic.begin(source.bus_address, 4, watched.bus_address + 24)
+            assert bus.wait_any(words) == 1
             assert bytes(words[1].now) == bytes(8) + b"news"
-            assert await bus.wait_any(words) == 1  # what has changed already ends a wait at once
-            await nic.begin(source.bus_address, 4, watched.bus_address)
-            assert await bus.wait_change(watched, 0, 0) == int.from_bytes(b"news", "big")
-            assert await bus.wait_any(words) == 0
+            assert bus.wait_any(words) == 1  # what has changed already ends a wait at once
+            nic.begin(source.bus_address, 4, watched.bus_address)
+            assert bus.wait_change(watched, 0, 0) == int.from_bytes(b"news", "big")
+            assert bus.wait_any(words) == 0
 
         self.run_copier(program)
 
     def test_what_cannot_be_waited_for_is_refused(self):
-        async def program(bus):
+        def program(bus):
             buffer = bus.allocate(8)
             for watched, text in (
                 ([(2, 4)], "4 bytes at 2 of a buffer of 4096 cannot be waited for"),
@@ -186,7 +186,7 @@ class BusContract(ABC):
                 ([], "a wait needs a word to wait for"),
             ):
                 with pytest.raises(ValueError, match=text):
-                    await bus.wait_any([Watched(buffer, offset, bytes(size)) for offset, size in watched], None, 1)
+                    bus.wait_any([Watched(buffer, offset, bytes(size)) for offset, size in watched], None, 1)
 
         self.run(program)
 
@@ -194,14 +194,14 @@ class BusContract(ABC):
         if not self.timed:
             pytest.skip("its time is this machine's")
 
-        async def program(bus):
+        def program(bus):
             buffer = bus.allocate(64)
             words = [Watched(buffer, 0, bytes(8)), Watched(buffer, 32, bytes(4))]
             before = bus.now
-            assert await bus.wait_any(words, timeout=3 * MICROSECOND) is None
+            assert bus.wait_any(words, timeout=3 * MICROSECOND) is None
             assert 3 * MICROSECOND <= bus.now - before < 4 * MICROSECOND
             before = bus.now
-            assert await bus.wait_change(buffer, 4, 0, timeout=MICROSECOND) == 0
+            assert bus.wait_change(buffer, 4, 0, timeout=MICROSECOND) == 0
             assert MICROSECOND <= bus.now - before < 2 * MICROSECOND
 
         self.run(program)
@@ -210,11 +210,11 @@ class BusContract(ABC):
         if not self.timed:
             pytest.skip("its time is this machine's")
 
-        async def program(bus):
+        def program(bus):
             words = [Watched(bus.allocate(64), 0, bytes(4))]
             for _ in range(2):  # the second is no wait for the same: it counts as work too
                 before = bus.now
-                await bus.work(3 * MICROSECOND, words)
+                bus.work(3 * MICROSECOND, words)
                 assert 3 * MICROSECOND <= bus.now - before < 4 * MICROSECOND
 
         self.run(program)
@@ -223,10 +223,10 @@ class BusContract(ABC):
         if not self.timed:
             pytest.skip("its time is this machine's")
 
-        async def program(bus):
+        def program(bus):
             before = bus.now
-            await bus.elapse(5 * MICROSECOND)
-            await bus.catch_up()
+            bus.elapse(5 * MICROSECOND)
+            bus.catch_up()
             assert 5 * MICROSECOND <= bus.now - before < 6 * MICROSECOND
 
         self.run(program)

@@ -1,6 +1,5 @@
 """The bus contract in the simulator, in a rank, in a bench, and over a serial line."""
 
-import asyncio
 import dataclasses
 import socket
 import threading
@@ -13,8 +12,9 @@ from lanai_hdl.boards import find
 from lanai_hdl.machine import PIO_WINDOW_SIZE
 from lanai_hdl.nic import Nic
 from lanai_hdl.sram.memory import MemorySram
-from lanai_host.bus.base import PAGE_SIZE, Bus, run_now
+from lanai_host.bus.base import PAGE_SIZE, Bus
 from lanai_host.bus.bench import BenchBus
+from lanai_host.bus.greenlets import run_in_greenlet
 from lanai_host.bus.serial import SerialBus
 from lanai_host.bus.windows import window_of
 from lanai_host.config import free
@@ -65,7 +65,7 @@ class TestRankBus(BusContract):
         def rank_main():
             try:
                 client = SimulatorClient(there, 0, 1)
-                run_now(program(RankBus(client, free())))
+                program(RankBus(client, free()))
                 client.finalize()
             except BaseException as failure:
                 failures.append(failure)
@@ -115,7 +115,7 @@ class TestBenchBus(BusContract):
                 await context.tick()
             bus = BenchBus(PysimPins(context, nic.pio), memories[0], self.config.slot_khz, window_of(0) // PAGE_SIZE)
             memories.append(bus.memory)
-            await program(bus)
+            await run_in_greenlet(program, bus)
 
         bench.add_background(serve)
         bench.add(host)
@@ -133,7 +133,7 @@ class TestSerialBus(BusContract):
     def run(self, program):
         board = dataclasses.replace(self.board, config=self.config, baud=1000 * self.config.slot_khz // 8)
         with VerilatedBoard(board) as line:
-            asyncio.run(program(SerialBus(line)))
+            program(SerialBus(line))
 
 
 def test_every_bus_keeps_the_contract():

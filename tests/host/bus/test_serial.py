@@ -10,7 +10,7 @@ import pytest
 
 from lanai_hdl.machine import host_offset
 from lanai_hdl.uart.frame import FRAME_BYTES, Frame, FrameKind
-from lanai_host.bus.base import BusError, run_now
+from lanai_host.bus.base import BusError
 from lanai_host.bus.serial import SerialBus, SerialLine, SerialPort
 from lanai_host.errors import UserError
 from lanai_host.stacks.loader import reset
@@ -27,7 +27,7 @@ class Nic(SerialLine):
     def access(self, kind, addr, data=0, be=0xF):
         self.to_host += Frame(kind, addr, data, be).to_bytes()
 
-    async def write(self, data):
+    def write(self, data):
         frame = Frame.from_bytes(data)
         if frame.kind is FrameKind.PIO_READ:
             word = int.from_bytes(self.window[frame.addr : frame.addr + 4], "big")
@@ -39,7 +39,7 @@ class Nic(SerialLine):
         else:
             self.answers.append((frame.kind, frame.data))
 
-    async def read(self, size):
+    def read(self, size):
         assert size == FRAME_BYTES
         assert len(self.to_host) >= size, "the bus waits for a frame that will never come"
         data = bytes(self.to_host[:size])
@@ -56,16 +56,16 @@ def nic():
 def test_blocks_of_any_alignment(nic, offset, data):
     bus = SerialBus(nic)
     nic.window[:] = b"." * 64
-    run_now(bus.write_block(offset, data))
+    bus.write_block(offset, data)
     assert nic.window == (b"." * offset + data).ljust(64, b".")
-    assert run_now(bus.read_block(offset, len(data))) == data
+    assert bus.read_block(offset, len(data)) == data
 
 
 def test_words_are_big_endian(nic):
     bus = SerialBus(nic)
-    run_now(bus.write(8, 0x11223344))
+    bus.write(8, 0x11223344)
     assert nic.window[8:12] == bytes.fromhex("11223344")
-    assert run_now(bus.read(8)) == 0x11223344
+    assert bus.read(8) == 0x11223344
 
 
 def test_memory_is_served_while_a_read_waits(nic):
@@ -74,7 +74,7 @@ def test_memory_is_served_while_a_read_waits(nic):
     buffer.view[0:4] = b"WORD"
     nic.access(FrameKind.MEMORY_READ, buffer.bus_address)
     nic.access(FrameKind.MEMORY_WRITE, buffer.bus_address + 4, 0x41424344, 0b0110)
-    assert run_now(bus.read(0)) == 0
+    assert bus.read(0) == 0
     assert nic.answers == [(FrameKind.MEMORY_ANSWER, int.from_bytes(b"WORD", "big")), (FrameKind.MEMORY_ANSWER, 0)]
     assert bytes(buffer.view[4:8]) == b"\0BC\0"
 
@@ -83,7 +83,7 @@ def test_wait_change_ends_with_the_write(nic):
     bus = SerialBus(nic)
     buffer = bus.allocate(4096)
     nic.access(FrameKind.MEMORY_WRITE, buffer.bus_address + 8, 7)
-    assert run_now(bus.wait_change(buffer, 8, 0)) == 7
+    assert bus.wait_change(buffer, 8, 0) == 7
 
 
 @pytest.mark.parametrize("kind", [FrameKind.MEMORY_READ, FrameKind.MEMORY_WRITE])
@@ -91,16 +91,16 @@ def test_unpinned_memory_is_refused(nic, kind):
     bus = SerialBus(nic)
     store = ctypes.create_string_buffer(b"\x55" * 12, 12)
     address = ctypes.addressof(store)
-    pinned = run_now(bus.pin(address, 8, writable=True))
+    pinned = bus.pin(address, 8, writable=True)
     inside, outside = pinned.bus_address(address), pinned.bus_address(address) + 8
     nic.access(kind, inside - inside % 4, 0, 0xF if inside % 4 == 0 else 0)
     nic.access(kind, -(-outside // 4) * 4)
-    run_now(bus.read(0))
+    bus.read(0)
     assert nic.answers[0][0] is FrameKind.MEMORY_ANSWER
     assert nic.answers[1][0] is FrameKind.MEMORY_REFUSED
-    run_now(bus.unpin(pinned))
+    bus.unpin(pinned)
     nic.access(kind, inside - inside % 4)
-    run_now(bus.read(0))
+    bus.read(0)
     assert nic.answers[2][0] is FrameKind.MEMORY_REFUSED
     assert store.raw[8:] == b"\x55" * 4
 
@@ -108,9 +108,9 @@ def test_unpinned_memory_is_refused(nic, kind):
 def test_read_only_memory_is_not_written(nic):
     bus = SerialBus(nic)
     store = ctypes.create_string_buffer(b"\x55" * 8, 8)
-    pinned = run_now(bus.pin(ctypes.addressof(store), 8, writable=False))
+    pinned = bus.pin(ctypes.addressof(store), 8, writable=False)
     nic.access(FrameKind.MEMORY_WRITE, pinned.bus_address(ctypes.addressof(store)) & ~3)
-    run_now(bus.read(0))
+    bus.read(0)
     assert nic.answers == [(FrameKind.MEMORY_REFUSED, 0)]
     assert store.raw == b"\x55" * 8
 
@@ -119,7 +119,7 @@ def test_after_a_reset_no_access_waits_for_an_answer(nic):
     """One may have gone to a program that is no more."""
     nic.window = bytearray(host_offset("CONTROL") + 64)
     nic.access(FrameKind.MEMORY_READ, 0x8000)
-    run_now(reset(SerialBus(nic)))
+    reset(SerialBus(nic))
     assert nic.answers == [(FrameKind.MEMORY_REFUSED, 0)] * 2
     assert not nic.to_host
 
@@ -130,7 +130,7 @@ def test_a_port_begins_without_the_bytes_of_a_program_before():
     os.write(board, b"half a fram")
     line = SerialPort(os.ttyname(port), 115200)
     os.write(board, b"fresh")
-    assert run_now(line.read(5)) == b"fresh"
+    assert line.read(5) == b"fresh"
     line.close()
     os.close(port)
     os.close(board)
@@ -148,10 +148,10 @@ def test_impossible_baud_rate_is_quoted(tmp_path):
 
 def test_a_port_may_be_a_url():
     line = SerialPort("loop://", 115200, silence=0.1)
-    run_now(line.write(b"there and back"))
-    assert run_now(line.read(14)) == b"there and back"
+    line.write(b"there and back")
+    assert line.read(14) == b"there and back"
     with pytest.raises(BusError, match="said nothing for"):
-        run_now(line.read(1))
+        line.read(1)
     line.close()
 
 

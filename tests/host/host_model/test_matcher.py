@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import pytest
 
 from lanai_host.body import NOTHING
-from lanai_host.bus.base import run_now
 from lanai_host.config import HostConfig, HostCost, Queue, free
 from lanai_host.host_model.matcher import Matcher
 from lanai_host.host_model.meter import Meter
@@ -112,16 +111,16 @@ def test_a_context_is_idle_until_something_waits():
 def test_work_is_told_before_its_time_passes():
     passed, told = [], []
 
-    async def elapse(picoseconds):
+    def elapse(picoseconds):
         passed.append((picoseconds, list(told)))
 
     meter = Meter(HostConfig(copy=3), elapse)
     meter.sink = lambda what, count, cost: told.append((what, count, cost))
     meter.charge(HostCost.COPY, 0)
-    run_now(meter.pay())
+    meter.pay()
     assert (passed, told) == ([], [])
     meter.charge(HostCost.COPY, 5)
-    run_now(meter.spend(HostCost.COPY, 2))
+    meter.spend(HostCost.COPY, 2)
     assert told == [(HostCost.COPY, 5, 15), (HostCost.COPY, 2, 6)]
     assert passed == [(21, told)]
     assert meter.owed == 0

@@ -46,29 +46,29 @@ class Meeting:
     def __init__(self):
         self.come = 0
 
-    async def __call__(self, bus):
+    def __call__(self, bus):
         self.come += 1
         goal = -(-self.come // 2) * 2
         while self.come < goal:
-            await bus.elapse(MICROSECOND)
+            bus.elapse(MICROSECOND)
 
 
-async def node(bus, rank, meet, config):
+def node(bus, rank, meet, config):
     """One node. NIC n is at port n of one switch. The bytes that came, by size."""
     placement = Placement(2, 1, lambda _, peer: (0x80 | peer) << 24, config)
-    attached = await STACK.boot(bus, STACK.image(config), FIRMWARE, placement, rank)
+    attached = STACK.boot(bus, STACK.image(config), FIRMWARE, placement, rank)
     device = MpiNp(bus, attached[rank], free())
-    await meet(bus)
+    meet(bus)
     other, came = 1 - rank, {}
     for tag, size in enumerate((EAGER, LONG)):
         memory, room = Memory(size, text(rank, size)), Memory(size)
         if rank:  # one receive is posted before its message comes, the other after
-            await bus.elapse(20 * MICROSECOND)
-        receive = await device.begin_receive(other, tag, 0, room.body)
-        send = await device.begin_send(other, tag, 0, memory.body, SendMode.STANDARD)
-        await device.finish([send, receive], WHY)
+            bus.elapse(20 * MICROSECOND)
+        receive = device.receive(other, tag, 0, room.body)
+        send = device.send(other, tag, 0, memory.body, SendMode.STANDARD)
+        device.finish([send, receive], WHY)
         assert (send.error, receive.error, receive.source, receive.length) == (None, None, other, size)
         assert room.data == text(other, size)
         came[size] = room.data
-    await meet(bus)
+    meet(bus)
     return came

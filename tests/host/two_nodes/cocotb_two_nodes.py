@@ -7,6 +7,7 @@ import cocotb
 
 from lanai_hdl.bfm.cocotb import CocotbPins, begin
 from lanai_host.bus.bench import BenchBus
+from lanai_host.bus.greenlets import run_in_greenlet
 from lanai_host.stacks.mpi_np.driver import window_of
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -22,7 +23,7 @@ async def two_nodes(dut):
         pio, memory = CocotbPins(dut, f"pio__{n}"), CocotbPins(dut, f"mem__{n}")
         bus = BenchBus(pio, memory, QUICK.slot_khz, window_of(0) // 4096)
         cocotb.start_soon(bus.memory.serve())
-        tasks.append(cocotb.start_soon(node(bus, n, meet, QUICK)))
+        tasks.append(cocotb.start_soon(run_in_greenlet(node, bus, n, meet, QUICK)))
     for n, task in enumerate(tasks):
         came = await task
         assert came == {size: text(1 - n, size) for size in came}

@@ -34,37 +34,37 @@ OLD, NEW, NONE = b"ABCD" * (SIZE // 4), b"WXYZ" * (SIZE // 4), b"...." * (SIZE /
 SLOT = 10**9 // NIC.slot_khz  # picoseconds
 
 
-async def start(bus, memory, direction, data):
+def start(bus, memory, direction, data):
     """What a driver does first, with an image that is there already: reset, parameters, run."""
     to_sram = direction == HostDmaStart.TO_SRAM
-    await bus.write(host_offset("CONTROL"), int(Control.RESET))
+    bus.write(host_offset("CONTROL"), int(Control.RESET))
     memory.view[:SIZE] = data if to_sram else NONE
-    await bus.write_block(SRAM_HOST + SRAM, NONE if to_sram else data)
-    await bus.write(host_offset("SCRATCH2"), memory.bus_address)
-    await bus.write(host_offset("SCRATCH3"), int(direction))
-    await bus.write(host_offset("CONTROL"), int(Control.RUN))
+    bus.write_block(SRAM_HOST + SRAM, NONE if to_sram else data)
+    bus.write(host_offset("SCRATCH2"), memory.bus_address)
+    bus.write(host_offset("SCRATCH3"), int(direction))
+    bus.write(host_offset("CONTROL"), int(Control.RUN))
 
 
-async def cut_off(bus, cuts):
+def cut_off(bus, cuts):
     """Cuts transfers of both directions off, by a RESET some slots after they began. How many bytes they
     had moved."""
     transfer = Program().copy("SCRATCH2", "HDMA_HOST").store(HDMA_LOCAL=SRAM, HDMA_LENGTH=SIZE)
     transfer.copy("SCRATCH3", "HDMA_START").wait(Event.HOST_DMA_DONE).store(SCRATCH0=1).wait(Event.DOORBELL)
-    await bus.write_block(SRAM_HOST, b"".join(word.to_bytes(4, "big") for word in transfer.words))
+    bus.write_block(SRAM_HOST, b"".join(word.to_bytes(4, "big") for word in transfer.words))
     old, new, moved = bus.allocate(4096), bus.allocate(4096), set()
     both = [HostDmaStart.TO_SRAM, HostDmaStart.TO_HOST]
     for slots in cuts:
         direction, after = both[slots % 2], both[slots // 2 % 2]
-        await start(bus, old, direction, OLD)
-        await bus.elapse(slots * SLOT)
-        await bus.write(host_offset("CONTROL"), int(Control.RESET))
-        await bus.read(host_offset("ID"))  # the write is posted
+        start(bus, old, direction, OLD)
+        bus.elapse(slots * SLOT)
+        bus.write(host_offset("CONTROL"), int(Control.RESET))
+        bus.read(host_offset("ID"))  # the write is posted
         left = bytes(old.view)
-        await start(bus, new, after, NEW)
-        while await bus.read(host_offset("SCRATCH0")) != 1:
+        start(bus, new, after, NEW)
+        while bus.read(host_offset("SCRATCH0")) != 1:
             pass
-        assert await bus.read(host_offset("HDMA_ERRORS")) == 0
-        assert await bus.read_block(SRAM_HOST + SRAM, SIZE) == NEW
+        assert bus.read(host_offset("HDMA_ERRORS")) == 0
+        assert bus.read_block(SRAM_HOST + SRAM, SIZE) == NEW
         assert bytes(new.view) == NEW + bytes(4096 - SIZE)
         assert bytes(old.view) == left, "written after the reset"
         count = left.count(b"ABCD") * 4
@@ -157,23 +157,23 @@ class EngineContract(ABC):
         buffer = mmap.mmap(-1, 8192)
         address = ctypes.addressof(ctypes.c_char.from_buffer(buffer))
 
-        async def program(bus):
+        def program(bus):
             here = image()
-            await bus.write_block(SRAM_HOST + here.base, here.loaded)
-            pinned = await bus.pin(address, 8192, writable=what != "read only")
+            bus.write_block(SRAM_HOST + here.base, here.loaded)
+            pinned = bus.pin(address, 8192, writable=what != "read only")
             if what == "unpinned":
-                await bus.unpin(pinned)
+                bus.unpin(pinned)
             if what == "unmapped":  # a process that is not there
                 cluster.engine.map_remote(0, pinned.pages[0] // 4096, 2**22 - 1, address, True)
-            await bus.write(host_offset("SCRATCH1"), pinned.pages[0])
-            await bus.write(host_offset("SCRATCH2"), 16)
-            await bus.write(host_offset("SCRATCH4"), pinned.pages[0])
-            await bus.write(host_offset("SCRATCH5"), pinned.pages[1])
-            await bus.write(host_offset("CONTROL"), int(Control.RUN))
-            await bus.elapse(20_000_000)
-            await bus.write(host_offset("DOORBELL"), 1)
-            await bus.elapse(20_000_000)
-            return await bus.read(host_offset("SCRATCH6")), await bus.read(host_offset("HDMA_ERRORS"))
+            bus.write(host_offset("SCRATCH1"), pinned.pages[0])
+            bus.write(host_offset("SCRATCH2"), 16)
+            bus.write(host_offset("SCRATCH4"), pinned.pages[0])
+            bus.write(host_offset("SCRATCH5"), pinned.pages[1])
+            bus.write(host_offset("CONTROL"), int(Control.RUN))
+            bus.elapse(20_000_000)
+            bus.write(host_offset("DOORBELL"), 1)
+            bus.elapse(20_000_000)
+            return bus.read(host_offset("SCRATCH6")), bus.read(host_offset("HDMA_ERRORS"))
 
         task = cluster.spawn(0, program)
         cluster.run()
@@ -199,27 +199,27 @@ class EngineContract(ABC):
         cluster = Cluster(PAIR, NIC, self.make)
         engine = cluster.engine
 
-        async def sender(bus):
+        def sender(bus):
             here = image()
-            await bus.write_block(SRAM_HOST + here.base, here.loaded)
+            bus.write_block(SRAM_HOST + here.base, here.loaded)
             for page in (0, 1):
                 engine.map_remote(0, 100 + page, child.pid, (there & -4096) + 4096 * page, False)
             for number, value in {1: 100 * 4096 + there % 4096, 2: 32}.items():
-                await bus.write(host_offset(f"SCRATCH{number}"), value)
-            await bus.write(host_offset("CONTROL"), int(Control.RUN))
-            await bus.elapse(30_000_000)
-            await bus.write(host_offset("DOORBELL"), 1)
+                bus.write(host_offset(f"SCRATCH{number}"), value)
+            bus.write(host_offset("CONTROL"), int(Control.RUN))
+            bus.elapse(30_000_000)
+            bus.write(host_offset("DOORBELL"), 1)
 
-        async def receiver(bus):
+        def receiver(bus):
             here = image()
-            await bus.write_block(SRAM_HOST + here.base, here.loaded)
+            bus.write_block(SRAM_HOST + here.base, here.loaded)
             count = bus.allocate(4096)
             for page in (0, 1):
                 engine.map_remote(1, 100 + page, child.pid, (there & -4096) + 4096 * page, True)
             for number, value in {4: 100 * 4096 + there % 4096 + 1000, 5: count.bus_address}.items():
-                await bus.write(host_offset(f"SCRATCH{number}"), value)
-            await bus.write(host_offset("CONTROL"), int(Control.RUN))
-            await bus.wait_change(count, 0, 0)
+                bus.write(host_offset(f"SCRATCH{number}"), value)
+            bus.write(host_offset("CONTROL"), int(Control.RUN))
+            bus.wait_change(count, 0, 0)
 
         cluster.spawn(0, sender)
         cluster.spawn(1, receiver)

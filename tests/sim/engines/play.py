@@ -30,24 +30,24 @@ class Side:
         self.got = []
         self.finished = 0
 
-    async def program(self, bus):
+    def program(self, bus):
         here = self.image
-        await bus.write_block(SRAM_HOST + here.base, here.loaded)
+        bus.write_block(SRAM_HOST + here.base, here.loaded)
         out, into, count = bus.allocate(4096), bus.allocate(4096), bus.allocate(4096)
         words = {1: out.bus_address, 2: self.size, 3: self.route, 4: into.bus_address, 5: count.bus_address}
         for number, value in words.items():
-            await bus.write(host_offset(f"SCRATCH{number}"), value)
-        await bus.write(host_offset("CONTROL"), int(Control.RUN))
-        await bus.elapse(8_000_000)  # until both are up
+            bus.write(host_offset(f"SCRATCH{number}"), value)
+        bus.write(host_offset("CONTROL"), int(Control.RUN))
+        bus.elapse(8_000_000)  # until both are up
         seen = 0
         for turn in range(self.messages):
             out.view[: self.size] = bytes((self.number * 64 + turn + i) & 0xFF for i in range(self.size))
-            await bus.write(host_offset("DOORBELL"), 1)
-            seen = await bus.wait_change(count, 0, seen)
+            bus.write(host_offset("DOORBELL"), 1)
+            seen = bus.wait_change(count, 0, seen)
             self.got.append(bytes(into.view[: self.size]))
-            await bus.elapse(1_000_000 * (1 + self.number))
+            bus.elapse(1_000_000 * (1 + self.number))
         self.finished = bus.now
-        self.failed = await bus.read(host_offset("SCRATCH6"))
+        self.failed = bus.read(host_offset("SCRATCH6"))
 
 
 def play(make_engine, net=PAIR, messages=3, config=NIC):

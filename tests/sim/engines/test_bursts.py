@@ -6,6 +6,7 @@ import random
 import pytest
 
 from lanai_hdl.machine import SRAM_HOST, host_offset
+from lanai_host.bus.greenlets import wait_for
 from lanai_sim.engines.base import Burst
 from lanai_sim.engines.rtl import RtlEngine
 from lanai_sim.kernel.cluster import Cluster
@@ -75,8 +76,9 @@ def test_a_program_enters_the_engine_once():
     def entries(make_engine):
         cluster = Cluster(PAIR, NIC, make_engine)
 
-        async def program(bus):
-            await bus.node.write_all(0, [Burst(50_000, SRAM_HOST + 4 * i, bytes([i] * 4)) for i in range(20)])
+        def program(bus):
+            bursts = [Burst(50_000, SRAM_HOST + 4 * i, bytes([i] * 4)) for i in range(20)]
+            wait_for(bus.node.write_all(0, bursts))
 
         cluster.spawn(0, program)
         cluster.run()
@@ -92,13 +94,11 @@ def test_work_before_a_write_of_nothing_counts():
     cluster = Cluster(PAIR, NIC)
     node = cluster.nodes[0]
 
-    async def program(bus):
+    def program(bus):
         word = SRAM_HOST, bytes(4)
-        plain = await node.write_all(1_000_000, [Burst(700_000, *word), Burst(300_000, *word)])
-        empty = await node.write_all(
-            plain + 1_000_000,
-            [Burst(500_000, SRAM_HOST), Burst(200_000, *word), Burst(300_000, *word), Burst(9, SRAM_HOST)],
-        )
+        plain = wait_for(node.write_all(1_000_000, [Burst(700_000, *word), Burst(300_000, *word)]))
+        bursts = [Burst(500_000, SRAM_HOST), Burst(200_000, *word), Burst(300_000, *word), Burst(9, SRAM_HOST)]
+        empty = wait_for(node.write_all(plain + 1_000_000, bursts))
         return empty - plain - 1_000_000, plain - 1_000_000
 
     task = cluster.spawn(0, program)

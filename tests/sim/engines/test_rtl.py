@@ -126,13 +126,13 @@ def test_timer_wakes_a_skipped_processor():
     def late(skip):
         cluster = Cluster(PAIR, NIC, lambda layout: RtlEngine(layout, skip=skip))
 
-        async def program(bus):
-            await bus.write_block(SRAM_HOST + sleeper.base, sleeper.loaded)
-            await bus.write(host_offset("SCRATCH1"), alarm)
-            await bus.write(host_offset("SCRATCH2"), 0xFFFF_FFFF)
-            await bus.write(host_offset("CONTROL"), int(Control.RUN))
-            await bus.elapse(cluster.engine.time.picoseconds(2 * alarm + 1000))  # without an access
-            return await bus.read(host_offset("SCRATCH2"))
+        def program(bus):
+            bus.write_block(SRAM_HOST + sleeper.base, sleeper.loaded)
+            bus.write(host_offset("SCRATCH1"), alarm)
+            bus.write(host_offset("SCRATCH2"), 0xFFFF_FFFF)
+            bus.write(host_offset("CONTROL"), int(Control.RUN))
+            bus.elapse(cluster.engine.time.picoseconds(2 * alarm + 1000))  # without an access
+            return bus.read(host_offset("SCRATCH2"))
 
         task = cluster.spawn(0, program)
         cluster.run()
@@ -160,8 +160,8 @@ def test_time_between_slots_and_picoseconds():
 def test_waiting_for_what_never_comes_is_a_deadlock():
     cluster = Cluster(PAIR, NIC)
 
-    async def program(bus):
-        await bus.wait_change(bus.allocate(4096), 0, 0)
+    def program(bus):
+        bus.wait_change(bus.allocate(4096), 0, 0)
 
     cluster.spawn(0, program)
     with pytest.raises(Deadlock):
@@ -173,9 +173,9 @@ def test_simulated_time_can_be_limited():
     cluster = Cluster(PAIR, NIC)
     cluster.kernel.limit = 5_000_000
 
-    async def program(bus):
+    def program(bus):
         while True:
-            await bus.read(host_offset("ID"))
+            bus.read(host_offset("ID"))
 
     cluster.spawn(0, program)
     with pytest.raises(TimeLimit):
@@ -187,8 +187,8 @@ def test_simulated_time_can_be_limited():
 def test_access_outside_the_window_is_refused():
     cluster = Cluster(PAIR, NIC)
 
-    async def program(bus):
-        await bus.read(1 << 21)
+    def program(bus):
+        bus.read(1 << 21)
 
     cluster.spawn(0, program)
     with pytest.raises(UserError, match="outside the NIC's window"):

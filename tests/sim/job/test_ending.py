@@ -91,10 +91,10 @@ def test_a_deadline_reaches_an_engine_at_work():
     cluster = Cluster(PAIR, NIC)
     cluster.kernel.deadline = time.monotonic() + 0.5
 
-    async def program(bus):
-        await bus.write_block(SRAM_HOST + spinner.base, spinner.loaded)
-        await bus.write(host_offset("CONTROL"), int(Control.RUN))
-        await bus.wait_change(bus.allocate(4096), 0, 0)
+    def program(bus):
+        bus.write_block(SRAM_HOST + spinner.base, spinner.loaded)
+        bus.write(host_offset("CONTROL"), int(Control.RUN))
+        bus.wait_change(bus.allocate(4096), 0, 0)
 
     cluster.spawn(0, program)
     with pytest.raises(WallLimit):

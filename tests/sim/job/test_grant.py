@@ -55,7 +55,6 @@ def test_a_rank_that_was_not_attached_may_do_nothing():
 REACH = """
 from mpi4py import MPI
 from lanai_host.abi.context import abi
-from lanai_host.bus.base import run_now
 world = MPI.COMM_WORLD
 device = abi.world.process.device
 mine = device.endpoint.attachment
@@ -67,14 +66,14 @@ print("passed", world.rank, flush=True)
 """
 ACTS = {
     "a request slot": (
-        "run_now(device.bus.write_block(offset + 64, bytes(16)))",
+        "device.bus.write_block(offset + 64, bytes(16))",
         "rank 0 wrote 16 bytes at PIO offset",
     ),
     "the doorbell": (
-        "from lanai_hdl.machine import host_offset; run_now(device.bus.write(host_offset('DOORBELL'), 2))",
+        "from lanai_hdl.machine import host_offset; device.bus.write(host_offset('DOORBELL'), 2)",
         "rank 0 wrote 0x2 to DOORBELL",
     ),
-    "the region by reading": ("run_now(device.bus.read(offset))", "rank 0 read 4 bytes at PIO offset"),
+    "the region by reading": ("device.bus.read(offset)", "rank 0 read 4 bytes at PIO offset"),
 }
 
 

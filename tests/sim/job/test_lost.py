@@ -25,8 +25,7 @@ size = SIZE
 def control(value):
     from lanai_hdl.machine import host_offset
     from lanai_host.abi.context import abi
-    from lanai_host.bus.base import run_now
-    run_now(abi.world.process.device.bus.write(host_offset("CONTROL"), value))
+    abi.world.process.device.bus.write(host_offset("CONTROL"), value)
 
 def reset_own_nic():
     from lanai_hdl.machine import Control

@@ -22,12 +22,12 @@ def after(rung, run=True):
     image = build(Path(__file__).with_name("trapper.py"), NIC)
     cluster = Cluster(pair(), NIC)
 
-    async def program(bus):
-        await bus.write_block(SRAM_HOST + image.base, image.loaded)
-        await bus.write(host_offset("CONTROL"), int(Control.RUN) if run else 0)
+    def program(bus):
+        bus.write_block(SRAM_HOST + image.base, image.loaded)
+        bus.write(host_offset("CONTROL"), int(Control.RUN) if run else 0)
         if rung:
-            await bus.write(host_offset("DOORBELL"), rung)
-        await bus.wait_change(bus.allocate(4096), 0, 0)
+            bus.write(host_offset("DOORBELL"), rung)
+        bus.wait_change(bus.allocate(4096), 0, 0)
 
     cluster.spawn(0, program)
     with pytest.raises(Deadlock):

@@ -29,13 +29,13 @@ def image():
     return build(Path(__file__).parents[1] / "engines" / "relay.py", NIC)
 
 
-async def start(bus, words):
+def start(bus, words):
     """Load the program and run it, with these words in its scratch registers."""
     here = image()
-    await bus.write_block(SRAM_HOST + here.base, here.loaded)
+    bus.write_block(SRAM_HOST + here.base, here.loaded)
     for number, value in words.items():
-        await bus.write(host_offset(f"SCRATCH{number}"), value)
-    await bus.write(host_offset("CONTROL"), int(Control.RUN))
+        bus.write(host_offset(f"SCRATCH{number}"), value)
+    bus.write(host_offset("CONTROL"), int(Control.RUN))
 
 
 def deliver(*texts, net=PAIR):
@@ -46,27 +46,27 @@ def deliver(*texts, net=PAIR):
         cluster.engine.faults(wire, plan)
     arrived = []
 
-    async def sender(bus):
+    def sender(bus):
         out = bus.allocate(4096)
-        await start(bus, {1: out.bus_address, 2: 64, 3: net.route(0, 1)})
-        await bus.elapse(8_000_000)
+        start(bus, {1: out.bus_address, 2: 64, 3: net.route(0, 1)})
+        bus.elapse(8_000_000)
         for turn in range(SENT):
             out.view[:64] = bytes([turn + 1]) * 64
-            await bus.write(host_offset("DOORBELL"), 1)
-            await bus.elapse(10_000_000)
+            bus.write(host_offset("DOORBELL"), 1)
+            bus.elapse(10_000_000)
 
-    async def receiver(bus):
+    def receiver(bus):
         into, count = bus.allocate(4096), bus.allocate(4096)
-        await start(bus, {4: into.bus_address, 5: count.bus_address})
+        start(bus, {4: into.bus_address, 5: count.bus_address})
         seen = 0
         for _ in range(60):  # look every microsecond: packets come ten apart
-            await bus.elapse(1_000_000)
+            bus.elapse(1_000_000)
             now = int.from_bytes(count.view[:4], "big")
             if now != seen:
                 seen = now
                 arrived.append(into.view[0])
         names = ("RX_PACKETS", "RX_CRC_ERRORS", "RX_TRUNCATED", "LINK_DOWNS")
-        return {name: await bus.read(host_offset(name)) for name in names}
+        return {name: bus.read(host_offset(name)) for name in names}
 
     cluster.spawn(0, sender)
     task = cluster.spawn(1, receiver)

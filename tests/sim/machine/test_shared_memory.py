@@ -12,25 +12,25 @@ from lanai_sim.machine.fabrics.switches import pair
 def test_a_store_wakes_only_what_waits_for_the_word():
     shared, woken = [], []
 
-    async def owner(bus):
+    def owner(bus):
         memory, own = bus.allocate(PAGE_SIZE, shared=True), bus.allocate(PAGE_SIZE)
         shared.extend((memory.bus_address, own.bus_address))
-        await bus.wait_any([Watched(memory, 8, bytes(4))])
+        bus.wait_any([Watched(memory, 8, bytes(4))])
         woken.append((bus.now, bytes(memory.view[:12])))
 
-    async def other(bus):
+    def other(bus):
         for offset in (4, 8):
-            await bus.elapse(5_000_000)
-            await bus.store(shared[0] + offset, b"abcd")
+            bus.elapse(5_000_000)
+            bus.store(shared[0] + offset, b"abcd")
             assert bus.now == (offset // 4) * 5_000_000
         for wrong in (shared[0] - 1, shared[0] + PAGE_SIZE - 3, shared[1]):  # the last is not shared
             with pytest.raises(BusError, match=f"4 bytes at bus address {wrong:#x} are in no memory"):
-                await bus.store(wrong, b"abcd")
+                bus.store(wrong, b"abcd")
 
-    async def elsewhere(bus):
-        await bus.elapse(1_000_000)
+    def elsewhere(bus):
+        bus.elapse(1_000_000)
         with pytest.raises(BusError, match="no memory that a process of this host shares"):
-            await bus.store(shared[0], b"abcd")
+            bus.store(shared[0], b"abcd")
 
     cluster = Cluster(pair(), lanai41())
     try:

@@ -39,21 +39,21 @@ def arrivals(net):
     cluster = Cluster(net, NIC, RtlEngine)
     arrived = []
 
-    async def sender(bus):
+    def sender(bus):
         out = bus.allocate(4096)
-        await start(bus, {1: out.bus_address, 2: 64, 3: net.route(bus.number, RECEIVER)})
+        start(bus, {1: out.bus_address, 2: 64, 3: net.route(bus.number, RECEIVER)})
         out.view[:64] = bytes([bus.number]) * 64
-        await bus.elapse(20_000_000 - bus.now)
+        bus.elapse(20_000_000 - bus.now)
         for _ in range(SENT):
-            await bus.write(host_offset("DOORBELL"), 1)
-            await bus.elapse(5_000_000)
+            bus.write(host_offset("DOORBELL"), 1)
+            bus.elapse(5_000_000)
 
-    async def receiver(bus):
+    def receiver(bus):
         into, count = bus.allocate(4096), bus.allocate(4096)
-        await start(bus, {4: into.bus_address, 5: count.bus_address})
+        start(bus, {4: into.bus_address, 5: count.bus_address})
         seen = 0
         while seen < len(SENDERS) * SENT:
-            seen = await bus.wait_change(count, 0, seen)
+            seen = bus.wait_change(count, 0, seen)
             arrived.append((bus.now, into.view[0]))
 
     for number in SENDERS:

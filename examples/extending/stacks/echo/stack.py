@@ -45,12 +45,12 @@ class EchoStack(NicStack):
         if placement.ranks > layout.RANKS:
             raise UserError(f"echo has room for {layout.RANKS} ranks, not {placement.ranks}; start fewer")
 
-    async def boot(
+    def boot(
         self, bus: Bus, image: Image, options: EchoOptions, placement: Placement, node: int
     ) -> Mapping[int, Attachment]:
-        await reset(bus)
-        await load(bus, image)
-        await start(bus, FIRMWARE, options.boot_polls)
+        reset(bus)
+        load(bus, image)
+        start(bus, FIRMWARE, options.boot_polls)
         nodes = range(placement.nodes)
         there = tuple(placement.route(node, other) for other in nodes)
         back = tuple(placement.route(other, node) for other in nodes)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from lanai_hdl.machine import host_offset
 
 from ...body import Body
-from ...bus.base import Bus, Wait, run_now
+from ...bus.base import Bus, Wait
 from . import layout
 
 _HEAD = struct.Struct(">4I")
@@ -47,14 +47,14 @@ class PacketTransport:
         self._acknowledged = 0
         self._received = 0
         self._parts: dict[int, list[bytes]] = {}  # of messages that have not arrived whole, by source
-        run_now(self._begin())
+        self._begin()
 
     @property
     def now(self) -> int:
         return self._bus.now
 
     def elapse(self, picoseconds: int) -> None:
-        run_now(self._bus.elapse(picoseconds))
+        self._bus.elapse(picoseconds)
 
     def post(self, dest: int, head: bytes, body: Body) -> None:
         message = head + body.read()
@@ -63,49 +63,49 @@ class PacketTransport:
             part = message[start : start + layout.BODY]
             last = layout.LAST if start + layout.BODY >= len(message) else 0
             self._queue.append(_HEAD.pack(here.there[dest], here.back[dest], here.rank, len(part) | last) + part)
-        run_now(self._send_next())
+        self._send_next()
 
     def collect(self, why: Wait | None) -> list[tuple[int, bytes]]:
-        return run_now(self._collect(why))
+        return self._collect(why)
 
     def close(self) -> None:
-        run_now(self._empty())
+        self._empty()
 
-    async def _begin(self) -> None:
+    def _begin(self) -> None:
         """Tell the NIC where to put packets. One may be there already."""
-        await self._bus.write(host_offset("SCRATCH1"), self._memory.bus_address)
-        await self._bus.write(host_offset("DOORBELL"), 1)
+        self._bus.write(host_offset("SCRATCH1"), self._memory.bus_address)
+        self._bus.write(host_offset("DOORBELL"), 1)
 
-    async def _send_next(self) -> None:
+    def _send_next(self) -> None:
         """Give the NIC the next packet if the last one was acknowledged."""
         if not self._queue or self._asked != self._acknowledged:
             return
         packet = self._queue.popleft()
         self._memory.view[layout.OUTGOING : layout.OUTGOING + len(packet)] = packet
         self._asked += 1
-        await self._bus.write(host_offset("SCRATCH3"), len(packet))
-        await self._bus.write(host_offset("SCRATCH2"), self._asked)
-        await self._bus.write(host_offset("DOORBELL"), 1)
+        self._bus.write(host_offset("SCRATCH3"), len(packet))
+        self._bus.write(host_offset("SCRATCH2"), self._asked)
+        self._bus.write(host_offset("DOORBELL"), 1)
 
-    async def _collect(self, why: Wait | None) -> list[tuple[int, bytes]]:
-        await self._bus.catch_up()
+    def _collect(self, why: Wait | None) -> list[tuple[int, bytes]]:
+        self._bus.catch_up()
         while True:
             seen = self._counters()[2]
-            messages = await self._look()
+            messages = self._look()
             if messages or why is None:
                 return messages
-            await self._bus.wait_change(self._memory, layout.COUNTERS + 8, seen, why)
+            self._bus.wait_change(self._memory, layout.COUNTERS + 8, seen, why)
 
-    async def _look(self) -> list[tuple[int, bytes]]:
+    def _look(self) -> list[tuple[int, bytes]]:
         """What has arrived whole; the next packet leaves if it can."""
         self._acknowledged, received, _ = self._counters()
         messages = []
         while self._received != received:
             self._take(messages)
             self._received = self._received + 1 & 0xFFFF_FFFF
-            await self._bus.write(host_offset("SCRATCH4"), self._received)
-            await self._bus.write(host_offset("DOORBELL"), 1)
-        await self._send_next()
+            self._bus.write(host_offset("SCRATCH4"), self._received)
+            self._bus.write(host_offset("DOORBELL"), 1)
+        self._send_next()
         return messages
 
     def _take(self, messages: list[tuple[int, bytes]]) -> None:
@@ -117,13 +117,13 @@ class PacketTransport:
         if length & layout.LAST:
             messages.append((source, b"".join(self._parts.pop(source))))
 
-    async def _empty(self) -> None:
+    def _empty(self) -> None:
         while self._queue or self._asked != self._acknowledged:
             seen = self._counters()[2]
-            await self._look()
+            self._look()
             if self._queue or self._asked != self._acknowledged:
                 why = Wait("sending what is left before the end")
-                await self._bus.wait_change(self._memory, layout.COUNTERS + 8, seen, why)
+                self._bus.wait_change(self._memory, layout.COUNTERS + 8, seen, why)
 
     def _counters(self) -> Sequence[int]:
         return _COUNTERS.unpack_from(self._memory.view, layout.COUNTERS)

@@ -71,21 +71,21 @@ class Daemon:
         self._read = 0
         self._told = 0  # of those read
 
-    async def open(self) -> None:
+    def open(self) -> None:
         """Tell the daemon that this rank's memory is there, and learn which entries its send queue
         has."""
-        await self._write("stage", int(BEGUN))
-        await self.trigger()
+        self._write("stage", int(BEGUN))
+        self.trigger()
         while not self.changes:
-            await self._bus.wait_change(self.memory, self.changes_at, 0, Wait("MPI_Init", note="the daemon answers"))
+            self._bus.wait_change(self.memory, self.changes_at, 0, Wait("MPI_Init", note="the daemon answers"))
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Take this rank's memory away from the daemon. What it has still to send it sends."""
-        await self._write("stage", int(CLOSED))
-        await self.trigger()
+        self._write("stage", int(CLOSED))
+        self.trigger()
         released = self._attachment.border + int(offset_of(Client, "released"))
-        while not await self._bus.read(released):
-            await self._bus.elapse(LOOK)
+        while not self._bus.read(released):
+            self._bus.elapse(LOOK)
 
     @property
     def has_room(self) -> bool:
@@ -97,21 +97,21 @@ class Daemon:
         """Packets that the daemon has not taken from the send queue."""
         return (self._written - self._status("sent")) & 0xFFFF_FFFF
 
-    async def send(self, tag: int, content: bytes, ranks: tuple[int, ...]) -> None:
+    def send(self, tag: int, content: bytes, ranks: tuple[int, ...]) -> None:
         """Write a packet to the send queue, which must have room. `trigger` sends it."""
         slot = self._written % int(SLOTS)
         entry = self._status("entries", slot)
         place = self._attachment.pool + entry * int(sizeof(Packet)) + int(offset_of(Packet, "tag"))
-        await self._meter.spend(HostCost.POST)
-        await self._bus.write_block(place, HEAD.pack(tag, len(content)) + content)
+        self._meter.spend(HostCost.POST)
+        self._bus.write_block(place, HEAD.pack(tag, len(content)) + content)
         self._written += 1
         clients, nodes = self._targets(ranks)
         end = SLOT_END.pack(nodes, self._written & 0xFFFF_FFFF)
-        await self._bus.write_block(self._attachment.border + slot * int(sizeof(SendSlot)), clients + end)
+        self._bus.write_block(self._attachment.border + slot * int(sizeof(SendSlot)), clients + end)
 
-    async def trigger(self) -> None:
+    def trigger(self) -> None:
         """Wake the daemon."""
-        await self._bus.write(DOORBELL, 1)
+        self._bus.write(DOORBELL, 1)
 
     def arrivals(self) -> Iterator[Arrival]:
         """Packets that have arrived, the oldest first. Each is read once the next is asked for."""
@@ -121,12 +121,12 @@ class Daemon:
             yield Arrival(tag, self._view[place + HEAD.size : place + HEAD.size + length])
             self._read = self._read + 1 & 0xFFFF_FFFF
 
-    async def tell_read(self) -> None:
+    def tell_read(self) -> None:
         """Let the daemon use the places of packets that were read, once there are some."""
         if (self._read - self._told) & 0xFFFF_FFFF >= REPORT:
             self._told = self._read
-            await self._write("read", self._read)
-            await self.trigger()
+            self._write("read", self._read)
+            self.trigger()
 
     @property
     def silent(self) -> int:
@@ -143,9 +143,9 @@ class Daemon:
         """Where it is in `memory`."""
         return int(offset_of(Status, "changes"))
 
-    async def count(self, which: Count) -> int:
+    def count(self, which: Count) -> int:
         """Of the node's daemon."""
-        return await self._bus.read(self._attachment.counts + WORD.size * which)
+        return self._bus.read(self._attachment.counts + WORD.size * which)
 
     def _status(self, name: str, index: int = 0) -> int:
         found: int = WORD.unpack_from(self._view, _place_of(name) + WORD.size * index)[0]
@@ -160,8 +160,8 @@ class Daemon:
             nodes |= 1 << node
         return bytes(clients), nodes
 
-    async def _write(self, name: str, value: int) -> None:
-        await self._bus.write(self._attachment.border + int(offset_of(Client, name)), value)
+    def _write(self, name: str, value: int) -> None:
+        self._bus.write(self._attachment.border + int(offset_of(Client, name)), value)
 
 
 @lru_cache

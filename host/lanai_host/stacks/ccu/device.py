@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from lanai_firmware.programs.ccu.layout import Count
 
 from ...body import Body
-from ...bus.base import Bus, BusError, Watched, run_now
+from ...bus.base import Bus, BusError, Watched
 from ...choices import Choices
 from ...config import HostConfig, HostCost
 from ...device import Arrived, Pending, SendMode
@@ -61,29 +61,29 @@ class Ccu(HostMatchingDevice[Receive, Message]):
         super().__init__(bus, meter, self._receiving.matcher, costs.watchdog)
         self._own: dict[int, Send] = {}  # synchronous sends to this rank itself, by serial number
         self._seen = 0  # the daemon's `changes` at the last look
-        run_now(self._daemon.open())
+        self._daemon.open()
 
     def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
         synchronous = mode is SendMode.SYNCHRONOUS
         if dest == self.rank and self._failure is None:
-            return run_now(self._send_to_self(tag, context, body, synchronous))
-        return run_now(self._send((dest,), tag, context, body, synchronous))
+            return self._send_to_self(tag, context, body, synchronous)
+        return self._send((dest,), tag, context, body, synchronous)
 
     def multicast(self, dests: Sequence[int], tag: int, context: int, body: Body) -> Operation | None:
-        return run_now(self._send(tuple(dests), tag, context, body, False))
+        return self._send(tuple(dests), tag, context, body, False)
 
     def receive(self, source: int, tag: int, context: int, body: Body) -> Operation:
         receive = Receive(source, tag, context, body)
         if not self._refused(receive):
-            run_now(self._receiving.receive(receive))
-            run_now(self._sending.push())
+            self._receiving.receive(receive)
+            self._sending.push()
         return receive
 
     def receive_taken(self, arrived: Arrived, body: Body) -> Operation:
         assert isinstance(arrived.handle, Message)
         receive = Receive(arrived.source, arrived.tag, arrived.context, body)
-        run_now(self._receiving.take_kept(arrived.handle, receive))
-        run_now(self._sending.push())
+        self._receiving.take_kept(arrived.handle, receive)
+        self._sending.push()
         return receive
 
     def counters(self) -> Mapping[str, str]:
@@ -93,7 +93,7 @@ class Ccu(HostMatchingDevice[Receive, Message]):
     def read_counter(self, name: str) -> int:
         if name == COPIED:
             return self._receiving.copied
-        return run_now(self._daemon.count(Count[name.removeprefix("ccu_").upper()]))
+        return self._daemon.count(Count[name.removeprefix("ccu_").upper()])
 
     def _forget(self, receive: Receive) -> None:
         self._receiving.forget(receive)
@@ -101,15 +101,15 @@ class Ccu(HostMatchingDevice[Receive, Message]):
     def _pending_sends(self) -> list[Pending]:
         return [*(one for send in self._own.values() for one in send.pending()), *self._sending.pending()]
 
-    async def _send(self, ranks: tuple[int, ...], tag: int, context: int, body: Body, synchronous: bool) -> Operation:
+    def _send(self, ranks: tuple[int, ...], tag: int, context: int, body: Body, synchronous: bool) -> Operation:
         failed = Operation(self.rank, tag)
         if self._refused(failed):
             return failed
         send = self._sending.queue(ranks, tag, context, body, synchronous=synchronous)
-        await self._sending.push()
+        self._sending.push()
         return send
 
-    async def _send_to_self(self, tag: int, context: int, body: Body, synchronous: bool) -> Operation:
+    def _send_to_self(self, tag: int, context: int, body: Body, synchronous: bool) -> Operation:
         """A match on this host: the daemon has nothing to do with it."""
         serial = self._sending.next_serial() if synchronous else 0
         send = Send(self.rank, (self.rank,), tag, context, body, b"", serial)
@@ -121,7 +121,7 @@ class Ccu(HostMatchingDevice[Receive, Message]):
         send.done = not synchronous
         if synchronous:
             self._own[serial] = send
-        await self._receiving.accept(Message(self.rank, tag, context, len(data), serial), data)
+        self._receiving.accept(Message(self.rank, tag, context, len(data), serial), data)
         return send
 
     def _answer(self, rank: int, serial: int) -> None:
@@ -136,33 +136,33 @@ class Ccu(HostMatchingDevice[Receive, Message]):
             operation.error, operation.done = self._failure, True
         return self._failure is not None
 
-    async def _wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
-        await self._bus.catch_up()
+    def _wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
+        self._bus.catch_up()
         while True:
             before = self._seen
-            await self._look()
+            self._look()
             if self._failure is not None or is_over(operations, self._seen != before):
                 return
-            await self._sleep_on([self._changes(self._seen)], why)
+            self._sleep_on([self._changes(self._seen)], why)
 
-    async def _look(self) -> None:
+    def _look(self) -> None:
         """Take what has arrived, and send what waits."""
         self._seen = self._daemon.changes
-        await self._meter.spend(HostCost.POLL)
+        self._meter.spend(HostCost.POLL)
         if self._daemon.silent and self._failure is None:
             lost = [rank for rank, place in enumerate(self._places) if self._daemon.silent >> place.node & 1]
             self._fail(f"no acknowledgement from the node of rank {', '.join(map(str, lost))}")
         if self._failure is not None:
             return
         for arrival in self._daemon.arrivals():
-            await self._receiving.take(arrival)
-        await self._daemon.tell_read()
-        await self._sending.push()
+            self._receiving.take(arrival)
+        self._daemon.tell_read()
+        self._sending.push()
 
     def _changes(self, seen: int) -> Watched:
         return Watched(self._daemon.memory, self._daemon.changes_at, seen.to_bytes(4, "big"))
 
-    async def _lose(self, rank: int, text: str) -> None:
+    def _lose(self, rank: int, text: str) -> None:
         self._fail(text)
 
     def _fail(self, text: str) -> None:
@@ -173,11 +173,11 @@ class Ccu(HostMatchingDevice[Receive, Message]):
         self._sending.fail_all(text)
         self._receiving.fail_all(text)
 
-    async def _finish(self) -> None:
+    def _finish(self) -> None:
         why = Wait("MPI_Finalize", note="the daemon takes the last packets")
         while self._failure is None and not self._sending.is_idle:
             seen = self._daemon.changes
-            await self._look()
+            self._look()
             if not self._sending.is_idle and self._daemon.changes == seen:
-                await self._sleep_on([self._changes(seen)], why)
-        await self._daemon.close()
+                self._sleep_on([self._changes(seen)], why)
+        self._daemon.close()

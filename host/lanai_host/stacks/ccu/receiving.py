@@ -32,11 +32,11 @@ class Receiving:
         self._waiting: set[Receive] = set()  # receives that are not done
         self.copied = 0
 
-    async def take(self, arrival: Arrival) -> None:
+    def take(self, arrival: Arrival) -> None:
         """A packet. Those of one source come in order, a message after the other."""
         source = arrival.tag & SOURCE
         content = arrival.content
-        await self._meter.spend(HostCost.COMPLETE)
+        self._meter.spend(HostCost.COMPLETE)
         if arrival.tag & int(MPI_HEAD):
             kind, context, tag, length, serial = HEADER.unpack_from(content)
             content = content[HEADER.size :]
@@ -45,54 +45,54 @@ class Receiving:
                 return
             serial = serial if kind == Kind.SYNCHRONOUS else 0
             self._coming[source] = Message(source, tag, context, length, serial)
-            await self._begin(self._coming[source])
+            self._begin(self._coming[source])
         message = self._coming[source]
-        await self._add(message, content)
+        self._add(message, content)
         if arrival.tag & int(MPI_TAIL):
             assert message.is_whole, f"{message.came} of {message.length} bytes came from rank {source}"
             del self._coming[source]
 
-    async def accept(self, message: Message, data: bytes) -> None:
+    def accept(self, message: Message, data: bytes) -> None:
         """A message with all its bytes."""
-        await self._begin(message)
-        await self._add(message, data)
+        self._begin(message)
+        self._add(message, data)
 
-    async def _begin(self, message: Message) -> None:
+    def _begin(self, message: Message) -> None:
         """A message whose bytes `_add` will bring. Its place among others counts from here on."""
         receive = self.matcher.arrive(message)
-        await self._meter.pay()
+        self._meter.pay()
         if receive is None:
             message.data = bytearray()
         else:
             self._meet(message, receive)
 
-    async def _add(self, message: Message, data: memoryview | bytes) -> None:
+    def _add(self, message: Message, data: memoryview | bytes) -> None:
         """The next bytes: straight to the program's memory if a receive is there, else to the local
         buffer."""
         if message.receive is not None:
-            await message.receive.put(self._meter, message.came, memoryview(data))
+            message.receive.put(self._meter, message.came, memoryview(data))
         else:
             assert message.data is not None
-            await self._meter.spend(HostCost.COPY, len(data))
+            self._meter.spend(HostCost.COPY, len(data))
             message.data += data
             self.copied += len(data)
         message.came += len(data)
         self._finish_whole(message)
 
-    async def receive(self, receive: Receive) -> None:
+    def receive(self, receive: Receive) -> None:
         """Take a message that waits, or wait for one."""
         message = self.matcher.begin(receive)
-        await self._meter.pay()
+        self._meter.pay()
         if message is not None:
-            await self.take_kept(message, receive)
+            self.take_kept(message, receive)
             return
         self._waiting.add(receive)
 
-    async def take_kept(self, message: Message, receive: Receive) -> None:
+    def take_kept(self, message: Message, receive: Receive) -> None:
         """A receive takes a message from the local buffer, as much of it as is there. The rest goes
         to it directly."""
         assert message.data is not None
-        await receive.put(self._meter, 0, memoryview(message.data))
+        receive.put(self._meter, 0, memoryview(message.data))
         message.data = None
         self._meet(message, receive)
         self._finish_whole(message)

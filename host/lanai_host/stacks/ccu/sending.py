@@ -61,7 +61,7 @@ class Sending:
         send.serial = 0
         self._end(send)
 
-    async def push(self) -> None:
+    def push(self) -> None:
         """Write as many packets as the send queue takes. The daemon sends each while the next is
         written (CC-20)."""
         while self._waiting and self._daemon.has_room:
@@ -74,8 +74,8 @@ class Sending:
                 continue
             last = self._datagram and (send.is_cut or self._left(send) == self._datagram)
             tag = self._rank | int(MPI_HEAD) * first | int(MPI_TAIL) * send.is_cut | int(LAST) * bool(last)
-            await self._daemon.send(tag, data, send.ranks)
-            await self._daemon.trigger()
+            self._daemon.send(tag, data, send.ranks)
+            self._daemon.trigger()
             if send.is_cut:
                 self._waiting.popleft()
                 self._end(send)

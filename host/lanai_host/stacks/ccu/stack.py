@@ -79,16 +79,16 @@ class CcuStack(NicStack):
                 "(--ranks-per-node K)"
             )
 
-    async def boot(
+    def boot(
         self, bus: Bus, image: "Image", options: CcuOptions, placement: Placement, node: int
     ) -> Mapping[int, Attachment]:
-        await check_machine(bus)
-        await reset(bus)
-        await load(bus, image)
+        check_machine(bus)
+        reset(bus)
+        load(bus, image)
         config = image.address(FIRMWARE.symbol("daemon")) + int(offset_of(state.Daemon, "config"))
-        slot_khz = await bus.read(host_offset("SLOT_KHZ"))
-        await bus.write_block(SRAM_HOST + config, config_words(options, placement, node, slot_khz))
-        await start(bus, FIRMWARE, options.boot_polls)
+        slot_khz = bus.read(host_offset("SLOT_KHZ"))
+        bus.write_block(SRAM_HOST + config, config_words(options, placement, node, slot_khz))
+        start(bus, FIRMWARE, options.boot_polls)
         places = tuple(
             Place(placement.node_of(rank), placement.ranks_on(placement.node_of(rank)).index(rank))
             for rank in range(placement.ranks)

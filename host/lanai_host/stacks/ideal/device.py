@@ -209,7 +209,7 @@ class IdealDevice(Device):
         if self.meter.owed:
             self._transport.elapse(self.meter.take())
 
-    async def _elapse(self, picoseconds: int) -> None:
+    def _elapse(self, picoseconds: int) -> None:
         self._transport.elapse(picoseconds)
 
     def _transmit(self, dest: int, head: bytes, body: Body = NOTHING) -> None:

@@ -52,14 +52,14 @@ class Cancelling:
             box.urged = box.stream.told
             self._signal(box.peer, NO_MESSAGE)
 
-    async def serve(self) -> None:
+    def serve(self) -> None:
         """What peers have signalled. A signal comes behind the message that it is about."""
         signals = self._queues.signals
         while signals.look():
             peer = self._queues.signaller()
             (serial,) = SIGNAL.unpack(signals.record())
             signals.drop()
-            await self._receiving.look()
+            self._receiving.look()
             if serial != NO_MESSAGE:
                 self._give_back(peer, serial)
 

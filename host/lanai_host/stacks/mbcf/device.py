@@ -10,7 +10,7 @@ from ...adapter.opened import OpenedAdapter
 from ...adapter.remote import AdapterRemote
 from ...adapter.signals import interrupt_price, work
 from ...body import Body
-from ...bus.base import Bus, Watched, run_now
+from ...bus.base import Bus, Watched
 from ...choices import Choices
 from ...config import HostConfig
 from ...device import MAX_TAG, Arrived, Pending, SendMode
@@ -76,14 +76,14 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         for peer in self._queues:
             self._connect(peer)
         self._unmet = set(self._queues)
-        run_now(self._open(self._queues if members is None else self._unmet.intersection(members)))
+        self._open(self._queues if members is None else self._unmet.intersection(members))
 
     def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
-        return run_now(self._send(Send(self.rank, dest, tag, context, body, mode is SendMode.SYNCHRONOUS)))
+        return self._send(Send(self.rank, dest, tag, context, body, mode is SendMode.SYNCHRONOUS))
 
     def receive(self, source: int, tag: int, context: int, body: Body) -> Operation:
         receive = Receive(source, tag, context, body)
-        return run_now(self._begin(receive))
+        return self._begin(receive)
 
     def barrier(self, members: Sequence[int], number: int) -> Operation | None:
         """One of all ranks that began together, by remote writes (MB-36). A context has a slot of its
@@ -92,13 +92,13 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         if not self._barriers.serves(members, context):
             return None
         operation = self._barriers.begin(context)
-        run_now(self._move_on())
+        self._move_on()
         return operation
 
     def receive_taken(self, arrived: Arrived, body: Body) -> Operation:
         assert isinstance(arrived.handle, Message)
         receive = Receive(arrived.source, arrived.tag, arrived.context, body)
-        run_now(self._take(arrived.handle, receive))
+        self._take(arrived.handle, receive)
         return receive
 
     def _pending_sends(self) -> list[Pending]:
@@ -111,10 +111,10 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
             return False
         if isinstance(operation, Send):
             cancelled = self._cancelling.cancel(operation)
-            run_now(self._move_on())
+            self._move_on()
             if not cancelled:
                 return False
-        elif not (isinstance(operation, Receive) and run_now(self._withdraw(operation))):
+        elif not (isinstance(operation, Receive) and self._withdraw(operation)):
             return False
         operation.cancelled = operation.done = True
         return True
@@ -147,39 +147,39 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         self._receiving.boxes[peer] = Inbox(peer, fifo, token, queues.room_there(peer))
         self._requesting.sources[peer] = Source(peer, token, queues.offset(Queue.REQUESTS))
 
-    async def _open(self, peers: Iterable[int]) -> None:
-        await self._queues.open()
+    def _open(self, peers: Iterable[int]) -> None:
+        self._queues.open()
         self._requesting.notices = self._queues.notices
         for peer in sorted(peers):
-            await self._meet(peer)
+            self._meet(peer)
 
-    async def _meet(self, peer: int) -> None:
+    def _meet(self, peer: int) -> None:
         """Wait until a peer has opened its queues. One that does not is lost."""
         self._unmet.remove(peer)
         ends: list[Status] = []
         greeting = self._queues.greeting(peer, ends.append)
         for _ in range(MEETING_POLLS):
             self._jobs.add(greeting)
-            await self._take_ended()
+            self._take_ended()
             while not ends:
-                await self._bus.wait_any(self.remote.watched(), Wait("MPI_Init", note=greeting.what, awaits=(peer,)))
-                await self._take_ended()
+                self._bus.wait_any(self.remote.watched(), Wait("MPI_Init", note=greeting.what, awaits=(peer,)))
+                self._take_ended()
             if ends.pop() is Status.OK:
                 return
-            await self._bus.elapse(MEETING_POLL)
+            self._bus.elapse(MEETING_POLL)
         self._sending.lose(peer, f"rank {peer} has not opened its queues")
 
-    async def _send(self, send: Send) -> Send:
+    def _send(self, send: Send) -> Send:
         if send.dest == self.rank:
-            await self._send_to_self(send)
+            self._send_to_self(send)
         else:
             if send.dest in self._unmet:
-                await self._meet(send.dest)
+                self._meet(send.dest)
             self._sending.queue(send)
-            await self._move_on()
+            self._move_on()
         return send
 
-    async def _send_to_self(self, send: Send) -> None:
+    def _send_to_self(self, send: Send) -> None:
         """A match on this host."""
         data = read_all(send)
         if data is None:
@@ -187,70 +187,70 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         message = Message(self.rank, send.tag, send.context, len(data))
         message.data, message.here = bytearray(data), len(data)
         message.own_send = send if send.synchronous else None
-        await self._receiving.arrive(message)
+        self._receiving.arrive(message)
 
-    async def _begin(self, receive: Receive) -> Receive:
+    def _begin(self, receive: Receive) -> Receive:
         if receive.source in self._unmet:
-            await self._meet(receive.source)
-        await self._receiving.receive(receive)
+            self._meet(receive.source)
+        self._receiving.receive(receive)
         box = self._sending.boxes.get(receive.source)
         if box is not None and box.lost and receive.posted:
             self._give_up(receive, box.lost)
-        await self._move_on()
+        self._move_on()
         return receive
 
-    async def _take(self, message: Message, receive: Receive) -> None:
-        await self._receiving.take(message, receive)
-        await self._move_on()
+    def _take(self, message: Message, receive: Receive) -> None:
+        self._receiving.take(message, receive)
+        self._move_on()
 
-    async def _withdraw(self, receive: Receive) -> bool:
+    def _withdraw(self, receive: Receive) -> bool:
         """Take a receive back. Its memory can no longer be written to (MB-34)."""
         if not receive.posted:
             return False
         if self._requesting.asked(receive):
-            await self._queues.revoke_notices()
+            self._queues.revoke_notices()
             memory = self._requesting.memory(receive)
             if memory is not None:
-                await self._adapter.lending.withdraw(memory)
-            await self._adapter.exposures.settle_accesses()
+                self._adapter.lending.withdraw(memory)
+            self._adapter.exposures.settle_accesses()
             self._requesting.paused = True
-            await self._receiving.look()  # what was written before
+            self._receiving.look()  # what was written before
             self._requesting.paused = False
             self._requesting.suspend()
-            await self._queues.renew_notices()
+            self._queues.renew_notices()
             self._requesting.notices = self._queues.notices
         if receive.posted:
             self._matcher.withdraw(receive)
-            await self._requesting.ask_all()
-            await self._move_on()
+            self._requesting.ask_all()
+            self._move_on()
             return True
         return False
 
     def _work(self, picoseconds: int) -> None:
         """Signals interrupt the program's own work. Nothing else does (MB-29)."""
-        run_now(work(self._bus, picoseconds, self._queues.signals, self._look, self._interrupt))
+        work(self._bus, picoseconds, self._queues.signals, self._look, self._interrupt)
 
-    async def _look(self, enough: Callable[[], bool] = never) -> None:
+    def _look(self, enough: Callable[[], bool] = never) -> None:
         """Once over all that may have changed, as far as there is not `enough`."""
-        await self._move_on()
-        await self._receiving.look(enough)
+        self._move_on()
+        self._receiving.look(enough)
         for peer, box in self._sending.boxes.items():
             if box.stream.refused:
                 box.stream.room(self._queues.room(peer))
-        await self._cancelling.serve()
-        await self._receiving.pay_for_writes(self._barriers.look(), ROOM.size)
-        await self._move_on()
+        self._cancelling.serve()
+        self._receiving.pay_for_writes(self._barriers.look(), ROOM.size)
+        self._move_on()
         for box in self._sending.boxes.values():
             self._cancelling.urge(box)
-        await self._take_losses()
+        self._take_losses()
 
-    async def _take_losses(self) -> None:
+    def _take_losses(self) -> None:
         """Act on the peers that do not answer the adapter."""
         lost, self._sending.news_of_lost = self._sending.news_of_lost, []
         for peer, text in lost:
-            await self._note_lost(peer, text)
+            self._note_lost(peer, text)
 
-    async def _lose(self, rank: int, text: str) -> None:
+    def _lose(self, rank: int, text: str) -> None:
         if rank in self._sending.boxes:
             self._sending.lose(rank, text)
         self._requesting.forget(rank)
@@ -263,24 +263,24 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         self._matcher.withdraw(receive)
         fail(receive, ErrorKind.PEER_FAILED, text)
 
-    async def _move_on(self) -> None:
+    def _move_on(self) -> None:
         """Begin what may begin, until nothing more ends at once."""
-        await self._sending.advance()
-        while await self._take_ended():
+        self._sending.advance()
+        while self._take_ended():
             self._ends += 1
-            await self._sending.advance()
+            self._sending.advance()
 
-    async def _take_ended(self) -> bool:
+    def _take_ended(self) -> bool:
         """See which commands have ended, and begin others. Whether there may be more to see."""
-        ended = await self._jobs.advance()
+        ended = self._jobs.advance()
         return self.remote.look() or ended or self._adapter.untaken
 
     @property
     def _news(self) -> int:
         return self._ends + self._receiving.received + self._barriers.passed
 
-    async def _wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
-        await self._bus.catch_up()
+    def _wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
+        self._bus.catch_up()
 
         def enough() -> bool:
             return operations is not None and is_over(operations, False)
@@ -288,15 +288,15 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         lost = len(self._lost)
         while True:
             before = self._news
-            await self._look(enough)
+            self._look(enough)
             if is_over(operations, self._news != before or len(self._lost) != lost):
                 return
-            await self._sleep(why)
+            self._sleep(why)
 
-    async def _sleep(self, why: Wait) -> None:
+    def _sleep(self, why: Wait) -> None:
         """Until something changes that this rank has not seen."""
         ends = self._ends
-        await self._move_on()
+        self._move_on()
         if self._ends != ends:
             return
         watched = self._receiving.watched() + self.remote.watched()  # which has the jobs' word
@@ -305,13 +305,13 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
             if box.stream.refused:
                 watched.append(self._queues.watched(peer, box.stream.told))
         since = self._bus.now
-        await self._sleep_on(watched, why)
+        self._sleep_on(watched, why)
         self._receiving.woken = self._receiving.woken or self._bus.now > since
 
-    async def _finish(self) -> None:
+    def _finish(self) -> None:
         why = Wait("MPI_Finalize", note="the last messages leave")
-        await self._look()
+        self._look()
         while not (self._sending.idle and self._jobs.idle and self.remote.idle):
-            await self._sleep(why)
-            await self._look()
+            self._sleep(why)
+            self._look()
         self.remote.close()

@@ -89,22 +89,22 @@ class Jobs:
         assert len(job.data) <= self._payload
         self._waiting.append(job)
 
-    async def advance(self) -> bool:
+    def advance(self) -> bool:
         """See which have ended, and begin what may begin. Whether any has ended, or will not begin."""
-        ended = await self._commands.take_ended()
+        ended = self._commands.take_ended()
         for operation in ended:
             job = self._running.pop(operation)
             assert operation.status is not None
             job.ended(operation.status)
-        await self.begin()
+        self.begin()
         over = bool(ended) or self._dropped
         self._dropped = False
         return over
 
-    async def begin(self) -> None:
+    def begin(self) -> None:
         """Begin what may begin."""
         while self._waiting and self._commands.free is not None:
-            begun = await self._begin(self._waiting.popleft(), self._commands.free)
+            begun = self._begin(self._waiting.popleft(), self._commands.free)
             self._dropped = self._dropped or not begun
 
     def watched(self) -> list[Watched]:
@@ -112,7 +112,7 @@ class Jobs:
         word = self._commands.watched()
         return [] if word is None else [word]
 
-    async def _begin(self, job: Job, buffer: int) -> bool:
+    def _begin(self, job: Job, buffer: int) -> bool:
         """Whether it runs now."""
         if not job.begins():
             return False
@@ -120,7 +120,7 @@ class Jobs:
         if job.data:
             address, size = self._adapter.stage(buffer), len(job.data)
             process_memory.write(address, job.data)
-            await self._meter.spend(HostCost.COPY, size)
+            self._meter.spend(HostCost.COPY, size)
         local = self._adapter.exposures.holding(address, size)
         if local is None:  # withdrawn since the job was added
             job.ended(Status.EXPOSURE)
@@ -129,6 +129,6 @@ class Jobs:
         command = Command(
             job.op, job.token, job.offset, size, local.number, at, bound=job.bound, conditional=job.conditional
         )
-        operation = await self._commands.start(command, job.what)
+        operation = self._commands.start(command, job.what)
         self._running[operation] = job
         return True

@@ -43,21 +43,21 @@ class Queues:
         self.notices: Exposure | None = None
         self.signals = self.fifo(self.rank, Queue.MESSAGES)  # no rank has messages for itself here
 
-    async def open(self) -> None:
+    def open(self) -> None:
         """Open the adapter with the memory."""
         self._own = self._adapter.open(self._memory, self.layout.size, Access.WRITE | Access.APPEND)
-        signals = await self._exposures.again(self._own, Access.APPEND | Access.SIGNAL, key=self._key)
+        signals = self._exposures.again(self._own, Access.APPEND | Access.SIGNAL, key=self._key)
         assert signals.number == SIGNALS
-        await self.renew_notices()
+        self.renew_notices()
 
-    async def renew_notices(self) -> None:
+    def renew_notices(self) -> None:
         assert self._own is not None
-        self.notices = await self._exposures.again(self._own, Access.APPEND)
+        self.notices = self._exposures.again(self._own, Access.APPEND)
 
-    async def revoke_notices(self) -> None:
+    def revoke_notices(self) -> None:
         """Notices that come from now on are refused."""
         assert self.notices is not None
-        await self._exposures.remove(self.notices)
+        self._exposures.remove(self.notices)
 
     def greeting(self, peer: int, ended: Callable[[Status], None]) -> Job:
         """Is carried out if a peer has opened its queues. The word that it writes has that value already."""

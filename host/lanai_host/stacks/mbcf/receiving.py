@@ -74,29 +74,29 @@ class Receiving:
     def watched(self) -> list[Watched]:
         return [box.fifo.watched() for box in self.boxes.values()]
 
-    async def look(self, enough: Callable[[], bool] = never) -> None:
+    def look(self, enough: Callable[[], bool] = never) -> None:
         """Take what has come, and ask again for what has not (MB-28). Once there is `enough`, other
         messages stay in their FIFOs: if their receives come first, they are copied only once."""
-        await self._meter.spend(HostCost.POLL, len(self.boxes))
+        self._meter.spend(HostCost.POLL, len(self.boxes))
         wild = len(self._matcher.any_source)
         for box in self.boxes.values():
-            if await self._drain(box, enough):
-                await self._requesting.ask(box.peer)
+            if self._drain(box, enough):
+                self._requesting.ask(box.peer)
         if len(self._matcher.any_source) < wild:  # what was behind it may be asked for now
-            await self._requesting.ask_all()
+            self._requesting.ask_all()
 
-    async def receive(self, receive: Receive) -> None:
+    def receive(self, receive: Receive) -> None:
         """A receive begins (MB-27)."""
         message = self._matcher.begin(receive)
-        await self._meter.pay()
+        self._meter.pay()
         if message is not None:
-            await self.take(message, receive)
+            self.take(message, receive)
             return
-        await self.look(lambda: receive.done)
+        self.look(lambda: receive.done)
         if receive.posted and receive.source in self._requesting.sources:
-            await self._requesting.ask(receive.source)
+            self._requesting.ask(receive.source)
 
-    async def take(self, message: Message, receive: Receive) -> None:
+    def take(self, message: Message, receive: Receive) -> None:
         """A message has met its receive."""
         message.receive = receive
         receive.source, receive.tag = message.source, message.tag
@@ -107,21 +107,21 @@ class Receiving:
         if message.own_send is not None:
             message.own_send.done = True
         if message.data is not None:
-            await receive.put(self._meter, 0, memoryview(message.data)[: message.here])
+            receive.put(self._meter, 0, memoryview(message.data)[: message.here])
             message.data = None
         if message.whole:
             receive.finish(message.source, message.tag, message.length)
 
-    async def arrive(self, message: Message) -> None:
+    def arrive(self, message: Message) -> None:
         """A message begins to come: it meets its receive, or is kept (MB-15)."""
         receive = self._matcher.arrive(message)
-        await self._meter.pay()
+        self._meter.pay()
         if receive is None:
             message.data = bytearray(message.length) if message.data is None else message.data
         else:
-            await self.take(message, receive)
+            self.take(message, receive)
 
-    async def _drain(self, box: Inbox, enough: Callable[[], bool]) -> bool:
+    def _drain(self, box: Inbox, enough: Callable[[], bool]) -> bool:
         """Take the records of a peer. Whether receives may be asked for now that could not be
         before."""
         news = False
@@ -129,19 +129,19 @@ class Receiving:
             if enough():
                 return news
             record = box.fifo.record()
-            await self._pay_for(box, record)
+            self._pay_for(box, record)
             self.received += 1
             if box.message is not None:
-                await self._append(box.message, record)
+                self._append(box.message, record)
             else:
-                news = await self._serve(box, record) or news
+                news = self._serve(box, record) or news
             if box.message is not None and box.message.whole:
                 box.message = None
             box.drop()
         self._tell_room(box)
         return news
 
-    async def _pay_for(self, box: Inbox, record: memoryview) -> None:
+    def _pay_for(self, box: Inbox, record: memoryview) -> None:
         """What taking a record costs. Where packets interrupt the processor, it has worked on the
         earlier ones of a remote write while the wire was busy with the next."""
         size, charge = len(record), self._meter.charge
@@ -161,9 +161,9 @@ class Receiving:
             charge(HostCost.TAKE, queued and head.length > 0)
         charge(HostCost.ARRIVAL_BYTE, size)
         charge(HostCost.DEQUEUE, dequeued)
-        await self._meter.pay()
+        self._meter.pay()
 
-    async def pay_for_writes(self, count: int, size: int) -> None:
+    def pay_for_writes(self, count: int, size: int) -> None:
         """What remote writes cost, of `size` bytes each, that this rank has seen by itself."""
         if not count:
             return
@@ -173,9 +173,9 @@ class Receiving:
         if self.woken:
             charge(HostCost.WAKE)
             self.woken = False
-        await self._meter.pay()
+        self._meter.pay()
 
-    async def _serve(self, box: Inbox, record: memoryview) -> bool:
+    def _serve(self, box: Inbox, record: memoryview) -> bool:
         head = Head.unpack(record)
         if head.kind == Kind.MATCHED:
             self._sending.matched(box.peer, head.serial)
@@ -186,26 +186,26 @@ class Receiving:
         if head.kind == Kind.WRITTEN:
             receive = self._requesting.answered(box.peer, head.request)
             if receive is not None:
-                await receive.put(self._meter, 0, record[HEAD.size :])
+                receive.put(self._meter, 0, record[HEAD.size :])
                 receive.finish(box.peer, head.tag, head.length)
             return True
         self._requesting.message(box.peer, head.serial, head.request)
         synchronous = head.serial if head.synchronous else None
         box.message = message = Message(box.peer, head.tag, head.context, head.length, synchronous)
-        await self.arrive(message)
-        await self._append(message, record[HEAD.size :])
+        self.arrive(message)
+        self._append(message, record[HEAD.size :])
         return True
 
-    async def _append(self, message: Message, data: memoryview) -> None:
+    def _append(self, message: Message, data: memoryview) -> None:
         begin = message.here
         message.here += len(data)
         receive = message.receive
         if receive is None:
             assert message.data is not None
-            await self._meter.spend(HostCost.COPY, len(data))
+            self._meter.spend(HostCost.COPY, len(data))
             message.data[begin : message.here] = data
             return
-        await receive.put(self._meter, begin, data)
+        receive.put(self._meter, begin, data)
         if message.whole and not receive.done:
             receive.finish(message.source, message.tag, message.length)
 

@@ -70,7 +70,7 @@ class Requesting:
         self.notices: Exposure | None = None
         self.paused = False  # nothing is asked for now
 
-    async def ask(self, peer: int) -> None:
+    def ask(self, peer: int) -> None:
         """Ask for as many as may be."""
         source = self.sources[peer]
         if source.suspended or self.paused or not self._options.requests:
@@ -79,7 +79,7 @@ class Requesting:
         barrier = next(iter(self._matcher.any_source), None)
         count = len(source.outstanding)
         for receive in self._worth_asking(list(islice(pending.values(), count, self._options.window))):
-            if (barrier is not None and receive.number > barrier) or not await self._ask(source, receive):
+            if (barrier is not None and receive.number > barrier) or not self._ask(source, receive):
                 return
 
     def _worth_asking(self, receives: list[Receive]) -> list[Receive]:
@@ -88,9 +88,9 @@ class Requesting:
             receives.pop()
         return receives
 
-    async def ask_all(self) -> None:
+    def ask_all(self) -> None:
         for peer in self.sources:
-            await self.ask(peer)
+            self.ask(peer)
 
     def answered(self, peer: int, serial: int) -> Receive | None:
         """The source has written the message of this request: the receive that it was for."""
@@ -132,16 +132,14 @@ class Requesting:
         outstanding = self.sources[receive.source].outstanding
         return next(one.lent for one in outstanding if one.receive is receive)
 
-    async def _ask(self, source: Source, receive: Receive) -> bool:
+    def _ask(self, source: Source, receive: Receive) -> bool:
         lent, exposure, offset = None, None, 0
         size = receive.body.size
         if size:
             if receive.body.runs != 1:
                 return False
             try:
-                lent = await self._lending.lend(
-                    receive.body.address, size, writable=True, access=Access.WRITE, lasting=False
-                )
+                lent = self._lending.lend(receive.body.address, size, writable=True, access=Access.WRITE, lasting=False)
             except BusError:
                 return False  # the copy from the FIFO finds the error again
             if lent is None:

@@ -52,10 +52,10 @@ class Sending:
         else:
             box.queue.append(send)
 
-    async def advance(self) -> None:
-        await self._writing.go_on()
+    def advance(self) -> None:
+        self._writing.go_on()
         for box in self.boxes.values():
-            await self._advance(box)
+            self._advance(box)
 
     def tell(self, peer: int, head: Head) -> None:
         """A record of no message leaves for a peer."""
@@ -100,7 +100,7 @@ class Sending:
         box.current = None
         self._writing.give_up(box)
 
-    async def _advance(self, box: Outbox) -> None:
+    def _advance(self, box: Outbox) -> None:
         """What may leave for a peer leaves, in the order of the sends."""
         self._writing.end(box)
         while not box.lost:
@@ -110,15 +110,15 @@ class Sending:
                 self._go_on(box, box.current)
             elif box.notes:
                 box.stream.append(box.notes.popleft(), box.token, partial(self._appended, box))
-            elif not box.queue or box.refused or self._writing.busy or not await self._start(box, box.queue[0]):
+            elif not box.queue or box.refused or self._writing.busy or not self._start(box, box.queue[0]):
                 return
 
-    async def _start(self, box: Outbox, send: Send) -> bool:
+    def _start(self, box: Outbox, send: Send) -> bool:
         """Whether the oldest send has left the queue."""
-        request = await self._request(box, send)
+        request = self._request(box, send)
         if request is not None:
             box.queue.popleft()
-            await self._writing.start(box, send, request)
+            self._writing.start(box, send, request)
             return True
         # A message by FIFO must not overtake one whose remote write may still be refused.
         if box.writes or not box.stream.open:
@@ -135,13 +135,13 @@ class Sending:
         self.counts.queued_bytes += send.length
         return True
 
-    async def _request(self, box: Outbox, send: Send) -> Request | None:
+    def _request(self, box: Outbox, send: Send) -> Request | None:
         """A request that this message may answer. Those that it may not are thrown away (MB-16,
         MB-22)."""
         while not send.eager and box.requests.look():
             request = Request.unpack(box.requests.record())
             box.requests.drop()
-            await self._meter.spend(HostCost.MATCH)
+            self._meter.spend(HostCost.MATCH)
             if (
                 box.serials.accepts(request.serial, request.accepted)
                 and request.context == send.context

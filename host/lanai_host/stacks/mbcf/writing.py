@@ -57,7 +57,7 @@ class Writing:
         are a unit to the adapters."""
         return self._unfinished is not None
 
-    async def start(self, box: Outbox, send: Send, request: Request) -> None:
+    def start(self, box: Outbox, send: Send, request: Request) -> None:
         """The bytes go to the receive's memory, and a notice behind them (MB-12, MB-G1). A conditional
         notice, begun right behind its puts, need not wait until they have ended."""
         write = Write(send, request, min(send.length, request.capacity))
@@ -68,9 +68,9 @@ class Writing:
             self._take_inline(write)
             write.begun = write.size
         self._unfinished = (box, write)
-        await self.go_on()
+        self.go_on()
 
-    async def go_on(self) -> None:
+    def go_on(self) -> None:
         """What may leave of the message that has not begun to leave as a whole."""
         if self._unfinished is None:
             return
@@ -78,7 +78,7 @@ class Writing:
         target = Token(box.token.node, write.request.exposure, write.request.key, write.request.offset, write.size)
         direct = write.send.body.runs == 1 and write.size >= self._options.direct
         while write.begun < write.size and write.status is Status.OK:
-            if not (await self._put_direct(box, write, target) if direct else self._put_copy(box, write, target)):
+            if not (self._put_direct(box, write, target) if direct else self._put_copy(box, write, target)):
                 return
         self._unfinished = None
         first = all(one.noticed for one in box.writes if one is not write)
@@ -86,8 +86,8 @@ class Writing:
             self._notify(box, write, conditional=True)
         self.end(box)
         if direct and self._options.first and self._lending.evicted:
-            await self._jobs.begin()
-            await self._lending.take_back_ahead()
+            self._jobs.begin()
+            self._lending.take_back_ahead()
 
     def give_up(self, box: Outbox) -> None:
         """Nothing reaches this peer any more."""
@@ -106,7 +106,7 @@ class Writing:
         send.body = Kept(write.data)
         send.done = not send.synchronous
 
-    async def _put_direct(self, box: Outbox, write: Write, target: Token) -> bool:
+    def _put_direct(self, box: Outbox, write: Write, target: Token) -> bool:
         """The next bytes leave from the program's memory. If it is withdrawn meanwhile, they go by
         FIFO. False if they must wait for others to end."""
         begin = write.begun
@@ -115,7 +115,7 @@ class Writing:
         address = write.send.body.address + begin
         end = min(write.size, begin + self._piece(write, address))
         try:
-            lent = await self._lending.lend(address, end - begin, writable=False, lasting=False)
+            lent = self._lending.lend(address, end - begin, writable=False, lasting=False)
         except BusError:
             lent = None  # the copy finds the error again
         else:
@@ -128,7 +128,7 @@ class Writing:
         what = self._what(write.send)
         self._put(write, Job(Op.WRITE, target, begin, what, ended, address=address, size=end - begin, bound=True), end)
         if end < write.size:
-            await self._jobs.begin()  # it leaves while the next pages are pinned
+            self._jobs.begin()  # it leaves while the next pages are pinned
         return True
 
     def _piece(self, write: Write, address: int) -> int:

@@ -18,24 +18,24 @@ class Cancelling:
         self.sending = sending
         self.host_queues = host_queues
 
-    async def cancel(self, operation: Operation) -> bool:
+    def cancel(self, operation: Operation) -> bool:
         if operation.done:
             return False
         if isinstance(operation, Send):
-            undone = await self.sending.withdraw(operation)
+            undone = self.sending.withdraw(operation)
         else:
             assert isinstance(operation, Receive)
-            undone = await (self.records.recall(operation) if operation.placed else self._withdraw(operation))
+            undone = self.records.recall(operation) if operation.placed else self._withdraw(operation)
         if undone:
             operation.cancelled = True
             finish(operation)
         return undone
 
-    async def _withdraw(self, receive: Receive) -> bool:
+    def _withdraw(self, receive: Receive) -> bool:
         """A receive that waits here."""
         if not receive.posted:
             return False
         self.host_queues.withdraw(receive)
         if receive.hold is not None:
-            await self.share.memory.take_back(receive.hold, 0)
+            self.share.memory.take_back(receive.hold, 0)
         return True

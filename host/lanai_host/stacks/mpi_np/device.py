@@ -1,13 +1,13 @@
 """The device as the MPI library sees it."""
 
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from lanai_firmware.programs.mpi_np.layout import ANY
 from lanai_hdl.machine import COUNTERS, host_offset
 
 from ...body import Body
-from ...bus.base import ANSWER, Bus, HostBuffer, run_now
+from ...bus.base import Bus, HostBuffer
 from ...config import HostConfig, HostCost
 from ...device import Arrived, ChargeSink, Device, Envelope, Pending, SendMode
 from ...errors import DeviceLost
@@ -32,9 +32,6 @@ from .taking import Taking
 
 class MpiNp(Device):
     """Messages through the MCP.
-
-    A program that is a coroutine, on a bus that suspends, calls `begin_send`, `begin_receive`,
-    `finish` and `first` instead of `send`, `receive` and `wait`.
 
     `hands_over`: another process may follow in this one's place, so `close` takes the messages that
     no receive wanted off the NIC, and tells in `handover` where the NIC stands.
@@ -68,46 +65,27 @@ class MpiNp(Device):
         self._told: set[int] = set()  # lost ranks of which a probe for any source has told
 
     def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
-        return self._now(self.begin_send(dest, tag, context, body, mode))
+        operation = Send(self.rank, dest, tag, context, body, mode)
+        self._try(lambda: self.sending.begin(operation), operation)
+        return operation
 
     def receive(self, source: int, tag: int, context: int, body: Body) -> Operation:
-        return self._now(self.begin_receive(source, tag, context, body))
-
-    async def begin_send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
-        operation = Send(self.rank, dest, tag, context, body, mode)
-        await self._try(self.sending.begin(operation), operation)
-        return operation
-
-    async def begin_receive(self, source: int, tag: int, context: int, body: Body) -> Operation:
         operation = Receive(source, tag, context, body)
-        await self._try(self.receiving.begin(operation), operation)
+        self._try(lambda: self.receiving.begin(operation), operation)
         return operation
 
-    async def first(self, operations: Sequence[Operation] | None, why: Wait) -> None:
-        """`wait` for such a program."""
-        await self._try(self.progressing.wait(operations, why))
-
-    async def finish(self, operations: Sequence[Operation], why: Wait) -> None:
-        """Wait until all of `operations` are done."""
-        for operation in operations:
-            while not operation.done:
-                await self.first([operation], why)
-
-    async def reopen(self, attachment: Attachment) -> "MpiNp":
+    def reopen(self, attachment: Attachment) -> "MpiNp":
         """A device for the same process on its NIC booted again. This one is of no use then."""
-        await self.bus.report_lost(self.rank, "")
+        self.bus.report_lost(self.rank, "")
         endpoint = self.endpoint
         return type(self)(self.bus, attachment, endpoint.config, endpoint.examiner, endpoint.copyblock)
 
     def probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
-        return self._now(self._probe(source, tag, context, take))
-
-    async def _probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
         try:
-            await self.progressing.look()
-            found = await self.taking.probe(source, tag, context, take)
+            self.progressing.look()
+            found = self.taking.probe(source, tag, context, take)
         except DeviceLost:
-            await self.losing.lose_nic()
+            self.losing.lose_nic()
             raise
         if found is None:
             check_probe(source, self.share.lost, self._told)
@@ -118,18 +96,18 @@ class MpiNp(Device):
         held_message = arrived.handle
         if not isinstance(held_message, HeldMessage):
             raise ValueError(f"{arrived!r} was not taken by this device's probe")
-        self._now(self._try(self.posting.open(held_message, operation), operation))
+        self._try(lambda: self.posting.open(held_message, operation), operation)
         return operation
 
     def cancel(self, operation: Operation) -> bool:
-        self._now(self._try(self.cancelling.cancel(operation)))
+        self._try(lambda: self.cancelling.cancel(operation))
         return operation.cancelled
 
     def progress(self) -> None:
-        self._now(self._try(self.progressing.look_once()))
+        self._try(self.progressing.look_once)
 
     def wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
-        self._now(self.first(operations, why))
+        self._try(lambda: self.progressing.wait(operations, why))
 
     @property
     def placement(self) -> int:  # type: ignore[override]  # of others it does not change
@@ -155,11 +133,8 @@ class MpiNp(Device):
         return {counter.name: counter.counts for counter in COUNTERS}
 
     def read_counter(self, name: str) -> int:
-        return self._now(self._count(name))
-
-    async def _count(self, name: str) -> int:
-        await self.share.meter.pay()
-        return await self.bus.read(host_offset(name))
+        self.share.meter.pay()
+        return self.bus.read(host_offset(name))
 
     def unexpected(self) -> list[Envelope]:
         return self.host_queues.unexpected()
@@ -171,28 +146,24 @@ class MpiNp(Device):
     def close(self) -> None:
         if not self.closed:
             self.closed = True
-            self._now(self._close())
+            self._close()
 
-    async def _close(self) -> None:
-        await self._try(self.progressing.empty())
+    def _close(self) -> None:
+        self._try(self.progressing.empty)
         if self.hands_over:
-            await self._try(self.taking.drain(int(ANY)))
-        await self.share.memory.pins.close()
+            self._try(lambda: self.taking.drain(int(ANY)))
+        self.share.memory.pins.close()
         self.share.account()
-        await self.share.meter.pay()
+        self.share.meter.pay()
         if self.hands_over and is_clean(self.share, self.host_queues):
             self.handover = written(self.endpoint)
 
-    async def _try(self, work: Coroutine[Any, Any, Any], operation: Operation | None = None) -> None:
+    def _try(self, work: Callable[[], Any], operation: Operation | None = None) -> None:
         """Do some work; if the NIC is lost, all that is under way ends, and the operation that the
         work was for."""
         try:
             if self.endpoint.broken is not None:
-                work.close()
                 raise self.endpoint.broken
-            await work
+            work()
         except DeviceLost:
-            await self.losing.lose_nic(operation)
-
-    def _now(self, work: Coroutine[Any, Any, ANSWER]) -> ANSWER:
-        return run_now(work)
+            self.losing.lose_nic(operation)

@@ -98,7 +98,7 @@ class Attachment:
         return (size + PAGE_SIZE - 1) // PAGE_SIZE * PAGE_SIZE
 
 
-async def boot(
+def boot(
     bus: Bus,
     image: Image,
     config: McpConfig,
@@ -122,23 +122,23 @@ async def boot(
     After a reset all NICs of the world must be booted again, because their channels count what the
     others have received. A process that goes on gives its copyblock to its new `Endpoint`.
     """
-    await check_machine(bus)
+    check_machine(bus)
     epoch = bus.now // 1_000_000 & 0xFFFFFFFF | 1  # microseconds: not what an earlier boot had
-    await reset(bus)
-    sram_size = await bus.read(host_offset("SRAM_SIZE"))
-    depths = QueueDepths.of(await bus.read(host_offset("QUEUE_DEPTHS")))
+    reset(bus)
+    sram_size = bus.read(host_offset("SRAM_SIZE"))
+    depths = QueueDepths.of(bus.read(host_offset("QUEUE_DEPTHS")))
     home = address_of(spill_memory, config, len(ranks) * world)
     layout = lay_out(
         config, len(ranks), world, image.free, min(sram_size, image.stack_bottom), home, most_ranks, depths
     )
     attachments = _attachments(config, layout, world, ranks, routes, epoch)
     ordered = [routes[rank, peer] for rank in ranks for peer in range(world)]
-    await load(bus, image, layout.clear[1])
+    load(bus, image, layout.clear[1])
     for name, data in boot_words(layout, [_spec(one) for one in attachments]).items():
-        await bus.write_block(SRAM_HOST + image.address(FIRMWARE.symbol(name)), data)
-    await bus.write_block(SRAM_HOST + layout.plan["channel_plan_table"], channel_words(ordered))
-    await bus.write(EPOCH, epoch)
-    await start(bus, FIRMWARE)
+        bus.write_block(SRAM_HOST + image.address(FIRMWARE.symbol(name)), data)
+    bus.write_block(SRAM_HOST + layout.plan["channel_plan_table"], channel_words(ordered))
+    bus.write(EPOCH, epoch)
+    start(bus, FIRMWARE)
     return attachments
 
 

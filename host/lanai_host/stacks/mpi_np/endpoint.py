@@ -98,7 +98,7 @@ class Endpoint:
 
     # Requests.
 
-    async def can_post(self, dest: int = -1, inline: bool = False) -> bool:
+    def can_post(self, dest: int = -1, inline: bool = False) -> bool:
         """Is there a slot for a request?
 
         Sends to one rank may not take all slots, as other ranks must be reached too (NP-07), nor
@@ -107,8 +107,8 @@ class Endpoint:
         """
         if self.room(dest, inline):
             return True
-        await self.meter.pay()
-        freed = await self.bus.read(self.attachment.region + FREED)
+        self.meter.pay()
+        freed = self.bus.read(self.attachment.region + FREED)
         for slot, owner in list(self.used.items()):
             if (freed ^ self.freed) >> slot & 1:
                 del self.used[slot]
@@ -125,7 +125,7 @@ class Endpoint:
         spare, share = INLINE_SHARE if inline else LONG_SHARE
         return len(self.free) > spare and self.held.get(dest, 0) < share
 
-    async def post(self, op: Op, operation: int, fields: dict[str, int], dest: int = -1, body: bytes = b"") -> None:
+    def post(self, op: Op, operation: int, fields: dict[str, int], dest: int = -1, body: bytes = b"") -> None:
         """Place one request; `can_post` must have said yes. An inline body is written in the same
         burst, before its words."""
         end = self.take_slot(dest)
@@ -133,9 +133,9 @@ class Endpoint:
         if op == Op.SEND_INLINE:
             data = body + bytes(-len(body) % 4) + data[REQUEST - TAIL :]
         self.meter.charge(HostCost.POST)
-        await self.meter.pay()
-        await self.bus.write_block(end - len(data), data)
-        await self.bus.write(DOORBELL, self.bell)
+        self.meter.pay()
+        self.bus.write_block(end - len(data), data)
+        self.bus.write(DOORBELL, self.bell)
 
     def take_slot(self, dest: int) -> int:
         """The PIO offset at which the slot of the next request ends. `next` is the one after it."""
@@ -146,10 +146,10 @@ class Endpoint:
             self.held[dest] = self.held.get(dest, 0) + 1
         return self.attachment.region + SLOTS_FROM + (slot + 1) * self.attachment.slot_bytes
 
-    async def alarm(self) -> None:
+    def alarm(self) -> None:
         """Ask for a ROOM record at the next slot given back."""
-        await self.meter.pay()
-        await self.bus.write(self.attachment.region + ALARM, 1)
+        self.meter.pay()
+        self.bus.write(self.attachment.region + ALARM, 1)
 
     # Records.
 
@@ -175,21 +175,21 @@ class Endpoint:
         self.heard = self.bus.now
         return Notice(kind, error, *rest)
 
-    async def sleep(self, why: Wait) -> bool:
+    def sleep(self, why: Wait) -> bool:
         """Wait until the next record comes. Nothing crosses the bus meanwhile but the record itself
         (NP-49).
 
         Returns False if the watchdog expired and the NIC turned out healthy. Raises DeviceLost if
         it is not.
         """
-        await self.meter.pay()
+        self.meter.pay()
         start = self.place * RECORD + SEQUENCE
         seen = int.from_bytes(self.copyblock.view[start : start + 4], "big")
         if seen >> 16 == self.sequence:
             return True
-        if await self.bus.wait_change(self.copyblock, start, seen, why, self.config.watchdog) != seen:
+        if self.bus.wait_change(self.copyblock, start, seen, why, self.config.watchdog) != seen:
             return True
-        await self.examine()
+        self.examine()
         return False
 
     # The NIC's health.
@@ -199,21 +199,21 @@ class Endpoint:
         """Has the watchdog expired since the last record?"""
         return 0 < self.config.watchdog <= self.bus.now - self.heard
 
-    async def examine(self) -> None:
+    def examine(self) -> None:
         """Check the NIC's health. Raises DeviceLost if it has failed."""
-        finding = await self.examiner(self.bus, self.attachment)
+        finding = self.examiner(self.bus, self.attachment)
         if finding is not None:
             self.stopped = True
             raise self.mark_lost(finding)
         self.heard = self.bus.now
 
-    async def await_slot(self) -> None:
+    def await_slot(self) -> None:
         """Until there is a slot for a request that takes part in no share: the NIC gives one back
         as soon as it has read one."""
         self.heard = self.bus.now
-        while not await self.can_post():
+        while not self.can_post():
             if self.silent:
-                await self.examine()
+                self.examine()
 
     def lost_by_damaged_record(self, finding: str) -> DeviceLost:
         """The error for a record that this firmware never writes. Nothing that the NIC says can be

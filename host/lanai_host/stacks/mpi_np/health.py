@@ -13,8 +13,7 @@ memory, and left as a sink for what others have sent to it. The reset clears wha
 is left in two more scratch registers for the other ranks on this NIC.
 """
 
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any
+from collections.abc import Callable
 
 from lanai_hdl.isa.traps import CAUSES, TrapCause
 from lanai_hdl.machine import Control, host_offset
@@ -36,13 +35,11 @@ DONE = [
 ]  # descriptors done; the firmware queues them
 
 Place = Callable[[int], str]  # the place in the firmware of an instruction, in words
-Examine = Callable[
-    [Bus, Attachment], Coroutine[Any, Any, str | None]
-]  # `examine`, or what asks the trusted half for it
+Examine = Callable[[Bus, Attachment], str | None]  # `examine`, or what asks the trusted half for it
 
 
-async def examine(
-    bus: Bus, attachment: Attachment, place: Place = hex, before_reset: Callable[[], Awaitable[None]] | None = None
+def examine(
+    bus: Bus, attachment: Attachment, place: Place = hex, before_reset: Callable[[], None] | None = None
 ) -> str | None:
     """What is wrong with the NIC, as the rest of a sentence that begins with it; None if nothing
     is.
@@ -50,29 +47,29 @@ async def examine(
     `before_reset` is called once the NIC is found dead, while its registers still hold what they
     held.
     """
-    epoch = await bus.read(EPOCH)
+    epoch = bus.read(EPOCH)
     if epoch == attachment.epoch:
-        cause, pc = await _dead(bus, attachment)
+        cause, pc = _dead(bus, attachment)
         if not cause:
             return None
         if before_reset is not None:
-            await before_reset()
-        await bus.write(CONTROL, int(Control.RESET))
-        await bus.read(CONTROL)
+            before_reset()
+        bus.write(CONTROL, int(Control.RESET))
+        bus.read(CONTROL)
     elif epoch:
         return (
             f"was booted again, or does not answer on its bus: SCRATCH1 reads {epoch:#010x}, not "
             f"{attachment.epoch:#010x}"
         )
-    elif cause := await bus.read(LEFT_CAUSE):
-        return tell(cause, await bus.read(LEFT_PC), place)
+    elif cause := bus.read(LEFT_CAUSE):
+        return tell(cause, bus.read(LEFT_PC), place)
     else:
         cause, pc = RESET, 0
-    await bus.write(LEFT_PC, pc)
-    await bus.write(LEFT_CAUSE, cause)
+    bus.write(LEFT_PC, pc)
+    bus.write(LEFT_CAUSE, cause)
     from .sink import leave_sink  # brings a simulator's benches along
 
-    await leave_sink(bus, attachment.routes)
+    leave_sink(bus, attachment.routes)
     return tell(cause, pc, place)
 
 
@@ -94,26 +91,26 @@ def tell(cause: int, pc: int, place: Place) -> str:
     return f"stopped: its processor trapped at {at}: {reason}"
 
 
-async def _dead(bus: Bus, attachment: Attachment) -> tuple[int, int]:
+def _dead(bus: Bus, attachment: Attachment) -> tuple[int, int]:
     """Cause and place, (0, 0) if the firmware runs."""
-    if cause := await bus.read(TRAP_CAUSE):
-        return cause, await bus.read(TRAP_PC)
-    if not await bus.read(CONTROL) & Control.RUN:
+    if cause := bus.read(TRAP_CAUSE):
+        return cause, bus.read(TRAP_PC)
+    if not bus.read(CONTROL) & Control.RUN:
         return HELD, 0
     bell = 1 << attachment.local_rank
-    await bus.write(DOORBELL, bell)
-    before = await _done(bus)
+    bus.write(DOORBELL, bell)
+    before = _done(bus)
     for _ in range(LOOKS):
-        if not await bus.read(DOORBELL) & bell:
+        if not bus.read(DOORBELL) & bell:
             return 0, 0
-        await bus.elapse(LOOK)
-    after = await _done(bus)
-    depth = max((await bus.read(QUEUE_DEPTHS)).to_bytes(4, "big"))
+        bus.elapse(LOOK)
+    after = _done(bus)
+    depth = max(bus.read(QUEUE_DEPTHS).to_bytes(4, "big"))
     if any((late - early) & 0xFFFFFFFF > depth for early, late in zip(before, after, strict=True)):
         return 0, 0  # more than could have been queued before: more is being queued
     return SILENT, 0
 
 
-async def _done(bus: Bus) -> list[int]:
+def _done(bus: Bus) -> list[int]:
     """How many descriptors each DMA engine has done."""
-    return [await bus.read(offset) for offset in DONE]
+    return [bus.read(offset) for offset in DONE]

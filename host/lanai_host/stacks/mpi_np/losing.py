@@ -1,7 +1,6 @@
 """What is lost, and what ends with it: peers that do not answer, and this rank's own NIC."""
 
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Callable
 
 from ...operation import ANY_SOURCE, ErrorKind, Operation
 from .host_queues import HostQueues
@@ -18,52 +17,52 @@ class Losing:
         self.sending = sending
         self.host_queues = host_queues
 
-    async def lose(self, rank: int) -> None:
+    def lose(self, rank: int) -> None:
         """The NIC reports that a rank does not answer. It has failed the receives that it had, and
         forgotten all else of that rank: sends, and what waits on the host, are failed here."""
         share = self.share
         text = share.lost.setdefault(rank, f"rank {rank} does not answer")
         for number, operation in list(share.active.items()):
             if isinstance(operation, Send) and operation.dest == rank:
-                await share.retire_send(number, operation)
+                share.retire_send(number, operation)
                 if not operation.done:
                     fail(operation, ErrorKind.PEER_FAILED, text)
-        await self._fail_queued(rank, text)
+        self._fail_queued(rank, text)
 
-    async def hear(self, recall: Callable[[Receive], Coroutine[Any, Any, bool]]) -> bool:
+    def hear(self, recall: Callable[[Receive], bool]) -> bool:
         """Ask the simulator for ranks that can be reached no more, of which the NIC knows
         nothing. True if anything ended, or one was not known."""
-        lost = await self.share.bus.lost()
+        lost = self.share.bus.lost()
         ended = False
         for rank, text in lost.items():
             ended |= rank not in self.share.lost
             self.share.lost.setdefault(rank, text)
-            await self._fail_queued(rank, text)
+            self._fail_queued(rank, text)
             for operation in [o for o in self.share.active.values() if not o.done and concerns(o, rank)]:
                 # What has met no message the NIC gives up. What it still holds after that stays
                 # lent until it says otherwise.
-                recalled = isinstance(operation, Receive) and await recall(operation)
+                recalled = isinstance(operation, Receive) and recall(operation)
                 anyone = isinstance(operation, Receive) and operation.wanted_source == ANY_SOURCE
                 if not operation.done and (recalled or not anyone):
                     fail(operation, ErrorKind.PEER_FAILED, text)
                     ended = True
         return ended
 
-    async def _fail_queued(self, rank: int, text: str) -> None:
+    def _fail_queued(self, rank: int, text: str) -> None:
         for send in self.sending.queues.pop(rank, ()):
-            await self._take_back(send)
+            self._take_back(send)
             fail(send, ErrorKind.PEER_FAILED, text)
-        await self.fail_waiting(rank)
+        self.fail_waiting(rank)
 
-    async def fail_waiting(self, rank: int) -> None:
+    def fail_waiting(self, rank: int) -> None:
         """Receives that wait here for a lost rank, or for anyone, would wait for ever. Some have
         been lent memory already."""
         for receive in [r for r in self.host_queues.begun if r.wanted_source in (rank, ANY_SOURCE)]:
             self.host_queues.withdraw(receive)
-            await self._take_back(receive)
+            self._take_back(receive)
             fail(receive, ErrorKind.PEER_FAILED, self.share.lost[rank])
 
-    async def lose_nic(self, operation: Operation | None = None) -> None:
+    def lose_nic(self, operation: Operation | None = None) -> None:
         """This rank's NIC is lost: all that was under way ends, `operation` too, and the job's
         manager is told."""
         text = self.share.broken
@@ -76,17 +75,17 @@ class Losing:
             self.host_queues.withdraw(receive)
         for ended in held if operation is None else [*held, operation]:
             if isinstance(ended, Send | Receive) and self.share.endpoint.stopped:
-                await self._take_back(ended)
+                self._take_back(ended)
             if not ended.done:
                 fail(ended, ErrorKind.NIC_LOST, text)
         if self.share.rank not in self.share.lost:
             self.share.lost[self.share.rank] = text
-            await self.share.bus.report_lost(self.share.rank, text)
+            self.share.bus.report_lost(self.share.rank, text)
 
-    async def _take_back(self, operation: Send | Receive) -> None:
+    def _take_back(self, operation: Send | Receive) -> None:
         if operation.hold is not None:
             hold, operation.hold = operation.hold, None
-            await self.share.memory.take_back(hold, 0)
+            self.share.memory.take_back(hold, 0)
 
 
 def concerns(operation: Operation, rank: int) -> bool:

@@ -63,19 +63,19 @@ class Memory:
         self.placement = 0  # see `Device.placement`
         self.copied = 0  # bytes that the processor copied and has not paid for
 
-    async def lend(self, body: Body, outgoing: bool, bounce: bool = False) -> Hold:
+    def lend(self, body: Body, outgoing: bool, bounce: bool = False) -> Hold:
         """Make the bytes reachable for the NIC. `bounce` asks for a copy even where pinning would
         do."""
         hold = Hold(body, outgoing)
         if not body.size:
             return hold
         if not bounce and self._worth_pinning(body):
-            await self._pin(hold)
+            self._pin(hold)
             for address, size in body.segments():
                 self.placement = crc32(PLACE.pack(address % PAGE_SIZE, size), self.placement)
             if hold.total > PACKET or len(hold.pieces) <= INLINE_PIECES:
                 return hold
-            await self._unpin(hold)
+            self._unpin(hold)
         data = body.read() if outgoing else b""
         hold.bounce = self._bounce(body.size)
         hold.pieces = pieces_of_run(hold.bounce.bus_address, body.size)
@@ -103,11 +103,11 @@ class Memory:
         runs = body.runs
         return runs * SHORTEST_RUN <= body.size + SHORTEST_RUN and (runs == 1 or pages(body) <= self.most)
 
-    async def take_back(self, hold: Hold, received: int) -> None:
+    def take_back(self, hold: Hold, received: int) -> None:
         """The NIC is done with the memory; `received` bytes at its start are new. Raises BusError,
         with the memory taken back, if they cannot be copied to where they belong."""
         bounce, hold.bounce = hold.bounce, None
-        await self._unpin(hold)
+        self._unpin(hold)
         if bounce is not None:
             self.bounces.setdefault(bounce.size, []).append(bounce)
             if received:
@@ -124,13 +124,13 @@ class Memory:
         lent = self.lent[outgoing]
         return not lent or lent + pages(body) <= self.most
 
-    async def _pin(self, hold: Hold) -> None:
+    def _pin(self, hold: Hold) -> None:
         try:
             for address, size in hold.body.segments():
-                pinned = await self.pins.pin(address, size, not hold.outgoing)
+                pinned = self.pins.pin(address, size, not hold.outgoing)
                 self._lent(hold, pinned, address, size)
         except BusError:
-            await self._unpin(hold)
+            self._unpin(hold)
             raise
 
     def _lent(self, hold: Hold, pinned: Pinned, address: int, size: int) -> None:
@@ -148,9 +148,9 @@ class Memory:
         hold.pieces = []
         return leaving
 
-    async def _unpin(self, hold: Hold) -> None:
+    def _unpin(self, hold: Hold) -> None:
         for pinned in self.keep(hold):
-            await self.pins.unpin(pinned)
+            self.pins.unpin(pinned)
 
     def _bounce(self, size: int) -> HostBuffer:
         """A buffer of at least a page, in sizes of powers of two so that they can be used again."""

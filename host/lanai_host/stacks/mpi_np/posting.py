@@ -24,7 +24,7 @@ class Posting:
         self.records = records
         self.op = Op.RECEIVE_ASK if share.config.ask_first else Op.RECEIVE  # for a message to come
 
-    async def place(self, receive: Receive) -> bool:
+    def place(self, receive: Receive) -> bool:
         """Post a receive for a message to come. False if there is no room."""
         share = self.share
         anyone = receive.wanted_source == ANY_SOURCE
@@ -32,24 +32,24 @@ class Posting:
             return False
         peer = int(ANY) if anyone else receive.wanted_source
         tag = int(NO_TAG) if receive.wanted_tag == ANY_TAG else receive.wanted_tag
-        if not await self._post(self.op, receive, {"peer": peer, "tag": tag}):
+        if not self._post(self.op, receive, {"peer": peer, "tag": tag}):
             return False
         if anyone and not receive.done:
             share.wildcards -= 1
         return True
 
-    async def fetch(self, notice: Notice, receive: Receive) -> None:
+    def fetch(self, notice: Notice, receive: Receive) -> None:
         """Let the NIC bring the body that a matched probe left there."""
         fields = {"peer": notice.source, "spare": notice.token}
-        await self.records.until(lambda: self._post(Op.RECEIVE_TAKEN, receive, fields))
+        self.records.until(lambda: self._post(Op.RECEIVE_TAKEN, receive, fields))
 
-    async def drain(self, peer: int, question: int, receive: Receive) -> None:
+    def drain(self, peer: int, question: int, receive: Receive) -> None:
         """Ask for the oldest message of a rank, or of anyone: the NIC answers, and if it has the
         body, brings it at once."""
         fields = {"peer": peer, "spare": question}
-        await self.records.until(lambda: self._post(Op.DRAIN, receive, fields))
+        self.records.until(lambda: self._post(Op.DRAIN, receive, fields))
 
-    async def open(self, held_message: HeldMessage, receive: Receive) -> None:
+    def open(self, held_message: HeldMessage, receive: Receive) -> None:
         """Receive a message that is off the NIC."""
         receive.source, receive.tag = held_message.source, held_message.tag
         receive.wanted_source = held_message.source
@@ -70,19 +70,19 @@ class Posting:
             "length": held_message.length,
             "spare": held_message.handle,
         }
-        await self.records.until(lambda: self._post(Op.RECEIVE_PULL, receive, fields))
+        self.records.until(lambda: self._post(Op.RECEIVE_PULL, receive, fields))
 
-    async def _post(self, op: Op, receive: Receive, fields: dict[str, int]) -> bool:
+    def _post(self, op: Op, receive: Receive, fields: dict[str, int]) -> bool:
         share = self.share
         if not share.entries or not share.numbers:
             return False
-        await share.endpoint.await_slot()  # sends leave some slots to others
+        share.endpoint.await_slot()  # sends leave some slots to others
         if receive.hold is None:
             body = receive.body.part(0, share.memory.most)  # no message is longer
             if op in FOR_LATER and not share.memory.fits(body, False):
                 return False
             try:
-                receive.hold = await share.memory.lend(body, False)
+                receive.hold = share.memory.lend(body, False)
             except BusError as error:
                 fail(receive, ErrorKind.BUS_ERROR, str(error))
                 return True
@@ -96,5 +96,5 @@ class Posting:
             hold.entries = share.table.write(rest, hold.total, receive.number, 0)
             fields["table"] = hold.entries[0]
         fields |= {"token": receive.index, "limit": hold.total, "context": receive.context, **inline(hold)}
-        await share.endpoint.post(op, receive.number, fields)
+        share.endpoint.post(op, receive.number, fields)
         return True

@@ -1,5 +1,4 @@
-"""The device inside a rank process, whose bus never suspends: what each message needs, without
-coroutines.
+"""The device inside a rank process: what each usual message needs, in fewer calls.
 
 It does what `MpiNp` does, at the same times. Whatever is unusual, it leaves to `MpiNp`: long
 messages, memory that is not pinned yet, queues that are not empty, errors.
@@ -11,7 +10,7 @@ from lanai_firmware.programs.mpi_np.codec import packer
 from lanai_firmware.programs.mpi_np.layout import ANY, NO_TAG, Kind, Op, Request
 
 from ...body import Body, Run
-from ...bus.base import BlockingBus, BusError, HostBuffer, run_now
+from ...bus.base import BlockingBus, BusError, HostBuffer
 from ...config import HostConfig, HostCost
 from ...device import SendMode
 from ...errors import DeviceLost
@@ -117,9 +116,9 @@ class RankMpiNp(MpiNp):
         try:
             self._look()
             if self.records.news == news:
-                run_now(self.progressing.look_again(news))
+                self.progressing.look_again(news)
         except DeviceLost:
-            run_now(self.losing.lose_nic())
+            self.losing.lose_nic()
 
     def wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
         if operations is None or self.endpoint.broken is not None:
@@ -132,11 +131,11 @@ class RankMpiNp(MpiNp):
                     if operation.done:
                         return
                 if self.records.short_of_slots or self._queued:
-                    run_now(self.progressing.rest(why))
+                    self.progressing.rest(why)
                 else:
                     self._sleep(why)
         except DeviceLost:
-            run_now(self.losing.lose_nic())
+            self.losing.lose_nic()
 
     @property
     def _queued(self) -> bool:
@@ -180,10 +179,10 @@ class RankMpiNp(MpiNp):
         endpoint.meter.charge(HostCost.POLL)
         while (notice := endpoint.look()) is not None:
             if not self._received(notice):
-                run_now(self.records.handle(notice))
+                self.records.handle(notice)
         self._pay()
         if self._queued:
-            run_now(self.progressing.use_room())
+            self.progressing.use_room()
 
     def _received(self, notice: Notice) -> bool:
         """`Records.handle` of a message that lies where the program wants it; False if this is
@@ -201,7 +200,7 @@ class RankMpiNp(MpiNp):
         share.displace(receive)
         receive.hold = None
         for pinned in share.memory.keep(hold):
-            run_now(share.memory.pins.unpin(pinned))
+            share.memory.pins.unpin(pinned)
         if share.memory.owes:
             share.account()
         finish(receive)
@@ -216,5 +215,5 @@ class RankMpiNp(MpiNp):
         if seen >> 16 == endpoint.sequence:
             return
         if self._bus.await_word(buffer, start, seen, why, self.share.config.watchdog) == seen:
-            run_now(endpoint.examine())
-            run_now(self.records.hear())
+            endpoint.examine()
+            self.records.hear()

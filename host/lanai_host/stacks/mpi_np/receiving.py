@@ -30,28 +30,28 @@ class Receiving:
         self.taking = taking
         self.losing = losing
 
-    async def begin(self, receive: Receive) -> None:
+    def begin(self, receive: Receive) -> None:
         host_queues = self.host_queues
         held_message = host_queues.find(receive.wanted_source, receive.wanted_tag, receive.context)
         if held_message is not None:
             host_queues.remove(held_message)
-            await self.posting.open(held_message, receive)
-        elif host_queues.waiting or not await self.posting.place(receive):
+            self.posting.open(held_message, receive)
+        elif host_queues.waiting or not self.posting.place(receive):
             host_queues.post(receive)
-            await self.sort()
+            self.sort()
         if self.share.lost and not receive.done:
-            await self.records.hear()
+            self.records.hear()
             for rank in self.share.lost:
-                await self.losing.fail_waiting(rank)
+                self.losing.fail_waiting(rank)
 
-    async def sort(self) -> None:
+    def sort(self) -> None:
         """Move receives on to the NIC; where some must wait here, the messages that they might take
         must come here too."""
         queues = self.host_queues
         while queues.waiting:
             receive = queues.oldest()
-            if not await self.posting.place(receive):
+            if not self.posting.place(receive):
                 break
             queues.withdraw(receive)
         if queues.waiting and not self.records.watching:
-            await self.taking.drain(int(ANY))
+            self.taking.drain(int(ANY))

@@ -1,7 +1,6 @@
 """What the NIC tells, and waiting for it."""
 
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Callable
 
 from lanai_firmware.programs.mpi_np.layout import Kind, Op
 
@@ -31,45 +30,45 @@ class Records:
         self.watching = False
         self._answers: dict[int, Notice | None] = {}  # to probes and cancels, by number
 
-    async def handle_all(self) -> None:
+    def handle_all(self) -> None:
         """Act on all records that have come."""
         while (notice := self.share.endpoint.look()) is not None:
-            await self.handle(notice)
+            self.handle(notice)
 
-    async def step(self, why: Wait) -> None:
+    def step(self, why: Wait) -> None:
         """Wait for one record and act on it, and on nothing else: used inside an action."""
         endpoint = self.share.endpoint
         if (notice := endpoint.look()) is None:
-            await self.sleep(why)
+            self.sleep(why)
             notice = endpoint.look()
         if notice is not None:
-            await self.handle(notice)
+            self.handle(notice)
 
-    async def sleep(self, why: Wait) -> None:
+    def sleep(self, why: Wait) -> None:
         """Wait for a record; when it does not come for long, ask whether ranks were lost."""
-        if not await self.share.endpoint.sleep(why):
-            await self.hear()
+        if not self.share.endpoint.sleep(why):
+            self.hear()
 
-    async def hear(self) -> None:
+    def hear(self) -> None:
         """The simulator may know of lost ranks."""
-        if await self.losing.hear(self.recall):
+        if self.losing.hear(self.recall):
             self.news += 1
 
-    async def until(self, attempt: Callable[[], Coroutine[Any, Any, bool]]) -> None:
+    def until(self, attempt: Callable[[], bool]) -> None:
         """Repeat an attempt until it succeeds, sleeping between."""
-        while not await attempt():
-            await self.share.endpoint.alarm()
-            if await attempt():
+        while not attempt():
+            self.share.endpoint.alarm()
+            if attempt():
                 return
-            await self.step(Wait("waiting for room on the NIC"))
+            self.step(Wait("waiting for room on the NIC"))
 
-    async def ask(self, op: Op, fields: dict[str, int]) -> Notice:
+    def ask(self, op: Op, fields: dict[str, int]) -> Notice:
         """Place a request that the NIC answers at once, and wait for the answer."""
         endpoint = self.share.endpoint
-        await self.until(endpoint.can_post)
+        self.until(endpoint.can_post)
         number = self.question()
-        await endpoint.post(op, number, fields)
-        return await self.answer(number, op)
+        endpoint.post(op, number, fields)
+        return self.answer(number, op)
 
     def question(self) -> int:
         """A number under which the NIC may answer. There must be one free."""
@@ -77,23 +76,23 @@ class Records:
         self._answers[number] = None
         return number
 
-    async def answer(self, number: int, op: Op) -> Notice:
+    def answer(self, number: int, op: Op) -> Notice:
         """Wait for the answer; the number is free again."""
         while (notice := self._answers[number]) is None:
-            await self.step(Wait(f"asking the NIC: {op.name}"))
+            self.step(Wait(f"asking the NIC: {op.name}"))
         del self._answers[number]
         self.share.numbers.append(number)
         return notice
 
-    async def recall(self, receive: Receive) -> bool:
+    def recall(self, receive: Receive) -> bool:
         """Take a receive back that is on the NIC. False if it has met a message."""
-        notice = await self.ask(Op.CANCEL, {"token": receive.index})
+        notice = self.ask(Op.CANCEL, {"token": receive.index})
         if notice.kind is not Kind.CANCELLED or receive.done:
             return False
-        await self.share.retire_receive(receive, 0)
+        self.share.retire_receive(receive, 0)
         return True
 
-    async def handle(self, notice: Notice) -> None:
+    def handle(self, notice: Notice) -> None:
         """Act on one record."""
         if notice.kind is Kind.ROOM:
             return
@@ -102,37 +101,37 @@ class Records:
             return
         self.news += 1
         if notice.kind is Kind.LOST:
-            await self.losing.lose(notice.source)
+            self.losing.lose(notice.source)
         elif notice.kind is Kind.ARRIVED:
             self.watching = False
             if notice.length >= self.pressure:
                 self.short_of_slots.add(notice.source)
         elif notice.kind is Kind.RECEIVED_OWN:  # both ends of a message to oneself
-            await self._end(notice._replace(kind=Kind.RECEIVED))
-            await self._end(notice._replace(kind=Kind.SENT, operation=notice.token, error=notice.context))
+            self._end(notice._replace(kind=Kind.RECEIVED))
+            self._end(notice._replace(kind=Kind.SENT, operation=notice.token, error=notice.context))
         else:
-            await self._end(notice)
+            self._end(notice)
 
-    async def _end(self, notice: Notice) -> None:
+    def _end(self, notice: Notice) -> None:
         """The end of an operation."""
         operation = self.share.active.get(notice.operation)
         if operation is None:
             return
         if operation.done:  # failed while it was on the NIC, which only now gives back what it held
-            await self._release(notice.operation, operation, 0)
+            self._release(notice.operation, operation, 0)
             return
         operation.error = failure(notice.error, operation, notice.total)
         if isinstance(operation, Receive) and notice.kind is Kind.RECEIVED:
             self.check(notice, operation)
             operation.source, operation.tag, operation.length = notice.source, notice.tag, notice.length
-        await self._release(notice.operation, operation, operation.length)
+        self._release(notice.operation, operation, operation.length)
         finish(operation)
 
-    async def _release(self, number: int, operation: Operation, received: int) -> None:
+    def _release(self, number: int, operation: Operation, received: int) -> None:
         if isinstance(operation, Receive):
-            await self.share.retire_receive(operation, received)
+            self.share.retire_receive(operation, received)
         elif isinstance(operation, Send):
-            await self.share.retire_send(number, operation)
+            self.share.retire_send(number, operation)
 
     def check(self, notice: Notice, receive: Receive) -> None:
         """Believe of a received message only what can be: a source in the world, no more bytes than

@@ -21,7 +21,7 @@ class Sending:
         self.share = share
         self.queues: dict[int, deque[Send]] = {}
 
-    async def begin(self, send: Send) -> None:
+    def begin(self, send: Send) -> None:
         queue = self.queues.get(send.dest)
         most = self.share.memory.most
         if send.size > most:
@@ -32,53 +32,53 @@ class Sending:
             )
         elif send.dest in self.share.lost:
             fail(send, ErrorKind.PEER_FAILED, self.share.lost[send.dest])
-        elif queue or not await self._place(send):
+        elif queue or not self._place(send):
             self.queues.setdefault(send.dest, deque()).append(send)
 
-    async def flush(self) -> None:
+    def flush(self) -> None:
         """Put waiting sends on the NIC, in order for each destination."""
         for dest in list(self.queues):
             queue = self.queues[dest]
-            while queue and await self._place(queue[0]):
+            while queue and self._place(queue[0]):
                 queue.popleft()
             if not queue:
                 del self.queues[dest]
 
-    async def withdraw(self, send: Send) -> bool:
+    def withdraw(self, send: Send) -> bool:
         """Take a send back that still waits here. False if it is on the NIC."""
         queue = self.queues.get(send.dest)
         if not queue or send not in queue:
             return False
         queue.remove(send)
         if send.hold is not None:
-            await self.share.memory.take_back(send.hold, 0)
+            self.share.memory.take_back(send.hold, 0)
         return True
 
-    async def _place(self, send: Send) -> bool:
+    def _place(self, send: Send) -> bool:
         """Put a send on the NIC. False if there is no room."""
         endpoint = self.share.endpoint
         short = send.size <= endpoint.inline_limit
         alone = short and send.mode is not SendMode.SYNCHRONOUS and send.hold is None
-        if not alone or not await endpoint.can_post(send.dest, inline=True):
-            return await self._place_long(send, short)
+        if not alone or not endpoint.can_post(send.dest, inline=True):
+            return self._place_long(send, short)
         try:
             body = send.body.read()
         except BusError as error:
             fail(send, ErrorKind.BUS_ERROR, str(error))
             return True
-        await endpoint.post(Op.SEND_INLINE, 0, self._envelope(send), send.dest, body)
+        endpoint.post(Op.SEND_INLINE, 0, self._envelope(send), send.dest, body)
         finish(send)
         return True
 
-    async def _place_long(self, send: Send, short: bool) -> bool:
+    def _place_long(self, send: Send, short: bool) -> bool:
         share = self.share
-        if share.long_sends >= MOST_SENDS or not share.numbers or not await share.endpoint.can_post(send.dest):
+        if share.long_sends >= MOST_SENDS or not share.numbers or not share.endpoint.can_post(send.dest):
             return False
         if send.hold is None:
             if not share.memory.fits(send.body, True):
                 return False
             try:
-                send.hold = await share.memory.lend(send.body, True, bounce=short)
+                send.hold = share.memory.lend(send.body, True, bounce=short)
             except BusError as error:
                 fail(send, ErrorKind.BUS_ERROR, str(error))
                 return True
@@ -92,7 +92,7 @@ class Sending:
         share.long_sends += 1
         op = Op.SEND_SYNC if send.mode is SendMode.SYNCHRONOUS else Op.SEND
         fields = {**self._envelope(send), "table": hold.entries[0], **inline(hold)}
-        await share.endpoint.post(op, number, fields, send.dest)
+        share.endpoint.post(op, number, fields, send.dest)
         return True
 
     @staticmethod

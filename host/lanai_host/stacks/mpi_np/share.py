@@ -62,10 +62,10 @@ class NicShare:
         receive.placed = True
         self.active[receive.number] = receive
 
-    async def retire_receive(self, receive: Receive, received: int) -> None:
+    def retire_receive(self, receive: Receive, received: int) -> None:
         """The NIC has forgotten a receive: everything it held is free again."""
         self.displace(receive)
-        await self._retire(receive, received)
+        self._retire(receive, received)
 
     def displace(self, receive: Receive) -> None:
         """The reverse of `place`."""
@@ -75,20 +75,20 @@ class NicShare:
         if receive.wanted_source == ANY_SOURCE:
             self.wildcards += 1
 
-    async def retire_send(self, number: int, send: Send) -> None:
+    def retire_send(self, number: int, send: Send) -> None:
         """... a send."""
         del self.active[number]
         self.numbers.append(number)
         self.long_sends -= 1
-        await self._retire(send, 0)
+        self._retire(send, 0)
 
-    async def _retire(self, operation: Send | Receive, received: int) -> None:
+    def _retire(self, operation: Send | Receive, received: int) -> None:
         hold = operation.hold
         if hold is not None:
             operation.hold = None
             self.table.release(hold.entries)
             try:
-                await self.memory.take_back(hold, received)
+                self.memory.take_back(hold, received)
             except BusError as error:
                 operation.error = DeviceError(ErrorKind.BUS_ERROR, str(error))
             self.account()

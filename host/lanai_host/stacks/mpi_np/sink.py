@@ -21,11 +21,11 @@ POSTED = 3
 UPPER, LOWER = 22, 23  # general registers that the program uses beside `Program`'s own
 
 
-async def leave_sink(bus: Bus, routes: Iterable[int]) -> None:
+def leave_sink(bus: Bus, routes: Iterable[int]) -> None:
     """Start the program on a NIC that was reset. Its SRAM is not what it was."""
     words = sink(sorted(set(routes))).words
-    await bus.write_block(SRAM_HOST, b"".join(word.to_bytes(4, "big") for word in words))
-    await bus.write(host_offset("CONTROL"), int(Control.RUN))
+    bus.write_block(SRAM_HOST, b"".join(word.to_bytes(4, "big") for word in words))
+    bus.write(host_offset("CONTROL"), int(Control.RUN))
 
 
 def sink(routes: Iterable[int]) -> Program:

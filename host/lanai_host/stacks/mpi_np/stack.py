@@ -1,6 +1,6 @@
 """MPI-NP as a messaging system: matching, credit and rendezvous on the NIC (1999)."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lanai_firmware.lang import offset_of
@@ -34,7 +34,7 @@ class MpiNpStack(NicStack):
     spares_serve_again = True
     host_choices = CHOICES
 
-    async def boot(
+    def boot(
         self, bus: Bus, image: "Image", options: plan.McpConfig, placement: Placement, node: int
     ) -> Mapping[int, Attachment]:
         here = placement.ranks_on(node)
@@ -42,9 +42,7 @@ class MpiNpStack(NicStack):
             (rank, peer): self._channel_route(placement, rank, peer) for rank in here for peer in range(placement.ranks)
         }
         spilled = spill_memory.allocate(bus, options, len(routes))
-        attachments = await boot(
-            bus, image, options, placement.ranks, here, routes, spilled, placement.max_ranks_per_nic
-        )
+        attachments = boot(bus, image, options, placement.ranks, here, routes, spilled, placement.max_ranks_per_nic)
         return {attachment.rank: attachment for attachment in attachments}
 
     def _channel_route(self, placement: Placement, rank: int, peer: int) -> sram.ChannelRoute:
@@ -52,10 +50,10 @@ class MpiNpStack(NicStack):
         number = channel_number(placement.ranks_on(there).index(peer), placement.ranks, rank)
         return sram.ChannelRoute(placement.route(placement.node_of(rank), there), number)
 
-    async def examine(
-        self, bus: Bus, attachment: Attachment, place: Callable[[int], str], before_reset: Callable[[], Awaitable[None]]
+    def examine(
+        self, bus: Bus, attachment: Attachment, place: Callable[[int], str], before_reset: Callable[[], None]
     ) -> str | None:
-        return await examine(bus, attachment, place, before_reset)
+        return examine(bus, attachment, place, before_reset)
 
     def unexpected(
         self, memory: Memory, image: "Image", nic: NicConfig, options: plan.McpConfig, placement: Placement, node: int
@@ -90,8 +88,8 @@ class MpiNpStack(NicStack):
 
         bus = RankBus(client, costs)
 
-        async def ask(_: Bus, __: Attachment) -> str | None:
-            return await bus.examine()
+        def ask(_: Bus, __: Attachment) -> str | None:
+            return bus.examine()
 
         device = RankMpiNp(bus, restored(Attachment, client.config["nic"]), costs, ask)
         device.hands_over = client.start().parent is not None

@@ -40,12 +40,12 @@ class Taking:
         self.host_queues = host_queues
         self.posting = posting
 
-    async def probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
+    def probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
         """`Device.probe`. While receives wait on the host the NIC is not asked: a message that came
         after the drain may be for one of them, and the next drain will tell."""
         self.records.seen = self.records.news
         if self.host_queues.waiting:
-            await self.drain(int(ANY))
+            self.drain(int(ANY))
         held_message = self.host_queues.find(source, tag, context)
         if held_message is not None:
             if take:
@@ -55,23 +55,23 @@ class Taking:
             return None
         peer = int(ANY) if source == ANY_SOURCE else source
         fields = {"peer": peer, "tag": int(NO_TAG) if tag == ANY_TAG else tag, "context": context}
-        notice = await self.records.ask(Op.PROBE_TAKE if take else Op.PROBE, fields)
+        notice = self.records.ask(Op.PROBE_TAKE if take else Op.PROBE, fields)
         if notice.kind is Kind.MISSING:
             return None
-        handle = await self._held_message(notice) if take else None
+        handle = self._held_message(notice) if take else None
         return Arrived(notice.source, notice.tag, notice.length, context, handle)
 
-    async def take_off_nic(self) -> bool:
+    def take_off_nic(self) -> bool:
         """Take messages off the NIC where its slots run out, while the program waits. False if
         there was nothing to take."""
         short_of_slots = self.records.short_of_slots
         if not short_of_slots:
             return False
         while short_of_slots:
-            await self.drain(short_of_slots.pop())
+            self.drain(short_of_slots.pop())
         return True
 
-    async def drain(self, peer: int) -> None:
+    def drain(self, peer: int) -> None:
         """Take all messages of one source, or of all, off the NIC, and give them to waiting
         receives.
 
@@ -82,37 +82,37 @@ class Taking:
         most = 1
         while most or asked:
             while len(asked) < most:
-                asked.append(await self._question(peer))
+                asked.append(self._question(peer))
             question = asked.popleft()
-            notice = await self.records.answer(question.number, Op.DRAIN)
+            notice = self.records.answer(question.number, Op.DRAIN)
             most = 0 if notice.kind is Kind.MISSING else min(2 * most, BURST)
-            await self._handle(question, notice)
+            self._handle(question, notice)
 
-    async def _question(self, peer: int) -> "Question":
+    def _question(self, peer: int) -> "Question":
         buffer = bytearray(MOST_EAGER)
         receive = Receive(self.share.rank, ANY_TAG, 0, Run(address_of(buffer), MOST_EAGER))
-        receive.hold = await self.share.memory.lend(receive.body, False, bounce=True)
+        receive.hold = self.share.memory.lend(receive.body, False, bounce=True)
         question = Question(self.records.question(), receive, buffer)
-        await self.posting.drain(peer, question.number, receive)
+        self.posting.drain(peer, question.number, receive)
         return question
 
-    async def _handle(self, question: "Question", notice: Notice) -> None:
+    def _handle(self, question: "Question", notice: Notice) -> None:
         """The answer: no message, one whose body is still at its sender, or one whose body is on
         its way here."""
         receive = question.receive
         held_message = HeldMessage(notice.source, notice.tag, notice.context, notice.length, None, notice.token)
         if notice.kind is not Kind.FOUND:
-            await self.share.retire_receive(receive, 0)
+            self.share.retire_receive(receive, 0)
             if notice.kind is Kind.MISSING:
                 return
         else:
-            await self._arrival(receive, notice)
+            self._arrival(receive, notice)
             held_message.data = bytes(question.buffer[: notice.length])
         waiting = self.host_queues.arrive(held_message)
         if waiting is not None:
-            await self.posting.open(held_message, waiting)
+            self.posting.open(held_message, waiting)
 
-    async def _held_message(self, notice: Notice) -> HeldMessage:
+    def _held_message(self, notice: Notice) -> HeldMessage:
         """The message that a matched probe took. A body in the NIC's heap is brought to the host:
         heap and slot are scarce."""
         held_message = HeldMessage(notice.source, notice.tag, notice.context, notice.length, None, notice.token)
@@ -120,19 +120,19 @@ class Taking:
             return held_message
         buffer = bytearray(notice.length)
         body = Run(address_of(buffer), notice.length) if notice.length else NOTHING
-        await self._bring(notice, Receive(notice.source, notice.tag, notice.context, body))
+        self._bring(notice, Receive(notice.source, notice.tag, notice.context, body))
         held_message.data = bytes(buffer)
         return held_message
 
-    async def _bring(self, notice: Notice, receive: Receive) -> None:
-        receive.hold = await self.share.memory.lend(receive.body, False, bounce=True)
-        await self.posting.fetch(notice, receive)
-        await self._arrival(receive, notice)
+    def _bring(self, notice: Notice, receive: Receive) -> None:
+        receive.hold = self.share.memory.lend(receive.body, False, bounce=True)
+        self.posting.fetch(notice, receive)
+        self._arrival(receive, notice)
 
-    async def _arrival(self, receive: Receive, notice: Notice) -> None:
+    def _arrival(self, receive: Receive, notice: Notice) -> None:
         why = Wait("bringing in an unexpected message", notice.source, notice.tag, notice.context)
         while not receive.done:
-            await self.records.step(why)
+            self.records.step(why)
 
 
 def address_of(buffer: bytearray) -> int:

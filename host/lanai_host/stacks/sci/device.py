@@ -6,7 +6,7 @@ from ...adapter.attachment import Attachment
 from ...adapter.opened import OpenedAdapter
 from ...adapter.remote import AdapterRemote, buffer_of
 from ...body import Body
-from ...bus.base import Bus, Watched, run_now
+from ...bus.base import Bus, Watched
 from ...config import HostConfig, HostCost
 from ...device import Arrived, Pending, SendMode
 from ...host_model.meter import Meter
@@ -57,18 +57,18 @@ class Sci(HostMatchingDevice[Receive, Message]):
 
     def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
         send = Send(self.rank, dest, tag, context, body, mode is SendMode.SYNCHRONOUS)
-        run_now(self._send(send))
+        self._send(send)
         return send
 
     def receive(self, source: int, tag: int, context: int, body: Body) -> Operation:
         receive = Receive(source, tag, context, body)
-        run_now(self._receive(receive))
+        self._receive(receive)
         return receive
 
     def receive_taken(self, arrived: Arrived, body: Body) -> Operation:
         assert isinstance(arrived.handle, Message)
         receive = Receive(arrived.source, arrived.tag, arrived.context, body)
-        run_now(self._receive(receive, arrived.handle))
+        self._receive(receive, arrived.handle)
         return receive
 
     def _pending_sends(self) -> list[Pending]:
@@ -77,68 +77,68 @@ class Sci(HostMatchingDevice[Receive, Message]):
     def _forget(self, receive: Receive) -> None:
         self._receiving.forget(receive)
 
-    async def _send(self, send: Send) -> None:
+    def _send(self, send: Send) -> None:
         if send.dest == self.rank:
-            await self._send_to_self(send)
+            self._send_to_self(send)
             return
         link = self._links[send.dest]
         if link.lost is not None:
             fail(send, ErrorKind.PEER_FAILED, link.lost)
             return
-        await self._sending.start(send)
+        self._sending.start(send)
         link.advance()
-        await self._lose_lost()
+        self._lose_lost()
 
-    async def _send_to_self(self, send: Send) -> None:
+    def _send_to_self(self, send: Send) -> None:
         """A match on this host."""
         data = read_all(send)
         if data is None:
             return
         message = Message(Kind.SHORT, self.rank, send.tag, send.context, len(data), data=data)
         message.own_send = send if send.synchronous else None
-        await self._receiving.arrive(message)
+        self._receiving.arrive(message)
         self._advance()
 
-    async def _receive(self, receive: Receive, message: Message | None = None) -> None:
+    def _receive(self, receive: Receive, message: Message | None = None) -> None:
         link = self._links.get(receive.source)
         if message is not None:
-            await self._receiving.take(message, receive)
+            self._receiving.take(message, receive)
         elif link is not None and link.lost is not None:
             fail(receive, ErrorKind.PEER_FAILED, link.lost)
         else:
-            await self._receiving.receive(receive)
+            self._receiving.receive(receive)
         self._advance()
 
-    async def _wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
-        await self._bus.catch_up()
+    def _wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
+        self._bus.catch_up()
         while True:
-            await self._look()
+            self._look()
             if is_over(operations, self._news != self._seen):
                 if operations is None:
                     self._seen = self._news
                 return
-            await self._sleep(why)
+            self._sleep(why)
 
-    async def _sleep(self, why: Wait) -> None:
+    def _sleep(self, why: Wait) -> None:
         """Until a peer or the adapter writes something."""
-        await self._sleep_on(self._watched(), why)
+        self._sleep_on(self._watched(), why)
 
     def _watched(self) -> list[Watched]:
         """All that may tell of news; a word that does not change if there is none."""
         words = [*self.remote.watched(), *(word for link in self._live() for word in link.watched())]
         return words or [Watched(self._own, 0, bytes(self._own.view[:4]))]
 
-    async def _look(self) -> None:
+    def _look(self) -> None:
         """Once over all that peers may have written."""
-        await self._meter.spend(HostCost.POLL, max(1, len(self._links)))
+        self._meter.spend(HostCost.POLL, max(1, len(self._links)))
         if self.remote.look():
             self._news += 1
         for link in self._live():
             for packet in link.arrived():
                 self._news += 1
-                await self._handle(link, packet)
+                self._handle(link, packet)
         self._advance()
-        await self._lose_lost()
+        self._lose_lost()
 
     def _advance(self) -> None:
         for link in self._live():
@@ -146,7 +146,7 @@ class Sci(HostMatchingDevice[Receive, Message]):
             self._sending.advance(link)
             link.advance()
 
-    async def _handle(self, link: Link, packet: Packet) -> None:
+    def _handle(self, link: Link, packet: Packet) -> None:
         if packet.kind in MESSAGES:
             fields = (
                 packet.kind,
@@ -158,11 +158,11 @@ class Sci(HostMatchingDevice[Receive, Message]):
                 packet.b,
                 packet.data,
             )
-            await self._receiving.arrive(Message(*fields))
+            self._receiving.arrive(Message(*fields))
         elif packet.kind is Kind.CHUNK:
-            await self._receiving.chunk(link, packet)
+            self._receiving.chunk(link, packet)
         elif packet.kind is Kind.READY:
-            await self._sending.ready(link, packet)
+            self._sending.ready(link, packet)
         elif packet.kind is Kind.MATCHED:
             self._sending.matched(packet)
         else:
@@ -171,28 +171,28 @@ class Sci(HostMatchingDevice[Receive, Message]):
     def _live(self) -> list[Link]:
         return [link for link in self._links.values() if link.lost is None]
 
-    async def _lose_lost(self) -> None:
+    def _lose_lost(self) -> None:
         """Act on the peers that have turned out to be lost."""
         for link in self._links.values():
             if link.lost is not None:
-                await self._note_lost(link.rank, link.lost)
+                self._note_lost(link.rank, link.lost)
 
-    async def _lose(self, rank: int, text: str) -> None:
+    def _lose(self, rank: int, text: str) -> None:
         self._links[rank].lose(text)
         self._news += 1
         self._sending.lose(rank, text)
         self._receiving.lose(rank, text)
 
-    async def _finish(self) -> None:
+    def _finish(self) -> None:
         why = Wait("MPI_Finalize", note="the last messages leave")
-        await self._until_idle(why)
+        self._until_idle(why)
         for link in self._live():
             link.leave()
-        await self._until_idle(why)
+        self._until_idle(why)
         self.remote.close()
 
-    async def _until_idle(self, why: Wait) -> None:
-        await self._look()
+    def _until_idle(self, why: Wait) -> None:
+        self._look()
         while not (self.remote.idle and self._sending.idle and all(link.idle for link in self._live())):
-            await self._sleep(why)
-            await self._look()
+            self._sleep(why)
+            self._look()

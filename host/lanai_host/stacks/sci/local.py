@@ -7,7 +7,7 @@ from ...adapter.boot import WINDOW
 from ...adapter.remote import buffer_of
 from ...adapter.transfers import Transfer
 from ...body import Body
-from ...bus.base import Bus, BusError, run_now
+from ...bus.base import Bus, BusError
 from ...config import HostCost
 from ...host_model.meter import Meter
 from ...operation import ErrorKind
@@ -35,17 +35,17 @@ class LocalSegment:
         try:
             for begin in range(0, body.size, STORE):
                 part = body.part(begin, min(begin + STORE, body.size)).read()
-                run_now(self._store(transfer, offset + begin, part))
+                self._store(transfer, offset + begin, part)
         except BusError as error:
             transfer.fail(ErrorKind.BUS_ERROR, str(error))
         transfer.begun = transfer.length
         transfer.end()
         return transfer
 
-    async def _store(self, transfer: Transfer, offset: int, data: bytes) -> None:
-        await self._meter.spend(HostCost.COPY, len(data))
+    def _store(self, transfer: Transfer, offset: int, data: bytes) -> None:
+        self._meter.spend(HostCost.COPY, len(data))
         try:
-            await self._bus.store(self._address + offset, data)
+            self._bus.store(self._address + offset, data)
         except BusError as error:
             kind = ErrorKind.PEER_FAILED if self._was_there else ErrorKind.BAD_REQUEST
             transfer.fail(kind, f"{transfer.what}: {error}")

@@ -26,22 +26,22 @@ class Receiving:
         self._receives: set[Receive] = set()  # not done
         self.matcher: Matcher[Receive, Message] = Matcher(meter)
 
-    async def receive(self, receive: Receive) -> None:
+    def receive(self, receive: Receive) -> None:
         """Take a message that waits, or wait for one."""
         self._receives.add(receive)
         message = self.matcher.begin(receive)
-        await self._meter.pay()
+        self._meter.pay()
         if message is not None:
-            await self.take(message, receive)
+            self.take(message, receive)
 
-    async def arrive(self, message: Message) -> None:
+    def arrive(self, message: Message) -> None:
         """A message meets its receive, or is kept."""
         receive = self.matcher.arrive(message)
-        await self._meter.pay()
+        self._meter.pay()
         if receive is not None:
-            await self.take(message, receive)
+            self.take(message, receive)
 
-    async def take(self, message: Message, receive: Receive) -> None:
+    def take(self, message: Message, receive: Receive) -> None:
         """They have met."""
         if message.kind is Kind.REQUEST:
             self._receives.add(receive)
@@ -49,10 +49,10 @@ class Receiving:
             return
         if message.kind is Kind.EAGER:
             link = self._links[message.source]
-            await self._copy_out(receive, link.view(self._layout.slot(message.source, message.slot), message.length))
+            self._copy_out(receive, link.view(self._layout.slot(message.source, message.slot), message.length))
             link.send(Packet(Kind.EMPTY_SLOT, a=message.slot))
         else:
-            await self._copy_out(receive, memoryview(message.data))
+            self._copy_out(receive, memoryview(message.data))
         if message.number:
             self._links[message.source].send(Packet(Kind.MATCHED, a=message.number))
         if message.own_send is not None:
@@ -60,7 +60,7 @@ class Receiving:
         _finish(receive, message)
         self._receives.discard(receive)
 
-    async def chunk(self, link: Link, packet: Packet) -> None:
+    def chunk(self, link: Link, packet: Packet) -> None:
         """The next bytes of a message are there."""
         arriving = self._arriving[packet.a]
         receive = arriving.receive
@@ -69,21 +69,21 @@ class Receiving:
             self._receives.discard(receive)
             fail(receive, ErrorKind.DAMAGED, f"rank {link.rank} could not read the message's memory")
             return
-        await self._take_chunk(arriving, link.view(self._layout.chunk(link.rank, packet.b), packet.length))
+        self._take_chunk(arriving, link.view(self._layout.chunk(link.rank, packet.b), packet.length))
         link.send(Packet(Kind.EMPTY_CHUNK, a=packet.b))
         if arriving.got == arriving.wanted:
             del self._arriving[packet.a]
             if arriving.packed is not None:
-                await receive.put(self._meter, 0, memoryview(arriving.packed))
+                receive.put(self._meter, 0, memoryview(arriving.packed))
             _finish(receive, arriving.message)
             self._receives.discard(receive)
 
-    async def _take_chunk(self, arriving: Arriving, view: memoryview) -> None:
+    def _take_chunk(self, arriving: Arriving, view: memoryview) -> None:
         end = arriving.got + len(view)
         if arriving.packed is None:
-            await arriving.receive.put(self._meter, arriving.got, view)
+            arriving.receive.put(self._meter, arriving.got, view)
         else:
-            await self._meter.spend(HostCost.COPY, len(view))
+            self._meter.spend(HostCost.COPY, len(view))
             arriving.packed[arriving.got : end] = view
         arriving.got = end
 
@@ -115,12 +115,12 @@ class Receiving:
             _finish(receive, message)
             self._receives.discard(receive)
 
-    async def _copy_out(self, receive: Receive, data: memoryview) -> None:
+    def _copy_out(self, receive: Receive, data: memoryview) -> None:
         data = data[: receive.body.size]
         if self._layout.options.packs(receive.body):
-            await self._meter.spend(HostCost.COPY, len(data))
+            self._meter.spend(HostCost.COPY, len(data))
             data = memoryview(bytes(data))
-        await receive.put(self._meter, 0, data)
+        receive.put(self._meter, 0, data)
 
 
 def _finish(receive: Receive, message: Message) -> None:

@@ -38,7 +38,7 @@ class Sending:
         """Sends that are not done, in the order in which they began."""
         return list(self._unfinished)
 
-    async def start(self, send: Send) -> None:
+    def start(self, send: Send) -> None:
         """Begin a send to another rank. It leaves at `Link.advance`."""
         link = self._links[send.dest]
         self._unfinished[send] = None
@@ -46,14 +46,14 @@ class Sending:
             if send.body.size <= INLINE:
                 self._start_short(link, send)
             elif send.body.size <= self._layout.options.eager and link.slots:
-                await self._start_eager(link, send)
+                self._start_eager(link, send)
             else:
                 link.send(Packet(Kind.REQUEST, send.context, send.tag, send.body.size, self._wait(send)))
         except BusError as error:
             fail(send, ErrorKind.BUS_ERROR, str(error))
         self._forget_done()
 
-    async def ready(self, link: Link, packet: Packet) -> None:
+    def ready(self, link: Link, packet: Packet) -> None:
         """A receive takes `length` bytes of a send that has asked for it."""
         send = self._waiting.pop(packet.a)
         leaving = Leaving(send, send.body, packet.b, packet.length)
@@ -61,7 +61,7 @@ class Sending:
             send.done = True
             return
         try:
-            leaving.body = await self._as_it_leaves(send.body.part(0, leaving.wanted))
+            leaving.body = self._as_it_leaves(send.body.part(0, leaving.wanted))
         except BusError as error:
             fail(send, ErrorKind.BUS_ERROR, str(error))
             link.send(Packet(Kind.CHUNK, a=packet.b, c=1))
@@ -96,8 +96,8 @@ class Sending:
         link.send(Packet(Kind.SHORT, send.context, send.tag, len(data), number, data=data))
         send.done = not send.synchronous
 
-    async def _start_eager(self, link: Link, send: Send) -> None:
-        body = await self._as_it_leaves(send.body)
+    def _start_eager(self, link: Link, send: Send) -> None:
+        body = self._as_it_leaves(send.body)
         slot = link.slots.pop(0)
         number = self._wait(send) if send.synchronous else 0
         data = link.put(self._layout.slot(self._rank, slot), body)
@@ -131,13 +131,13 @@ class Sending:
 
         link.send(Packet(Kind.CHUNK, length=end - begin, a=leaving.number, b=buffer), data, ended)
 
-    async def _as_it_leaves(self, body: Body) -> Body:
+    def _as_it_leaves(self, body: Body) -> Body:
         """Where its bytes are put from: its own memory, or a packed copy. Raises BusError."""
         if not self._layout.options.packs(body):
             return body
         held = Held(memoryview(mmap(-1, body.size)))  # it begins with a page, so bursts of the host bus are whole
         body.pack(0, body.size, held.address)
-        await self._meter.spend(HostCost.COPY, body.size)
+        self._meter.spend(HostCost.COPY, body.size)
         return held
 
     def _wait(self, send: Send) -> int:

@@ -3,9 +3,8 @@
 Ready sends are standard sends (T3-13). Collectives are those of the library, over messages (T3-23).
 """
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from lanai_firmware.lang import offset_of, sizeof
 from lanai_firmware.programs.put.layout import KIND_AT, KIND_MASK, LENGTH, RING, Border, Counter, Request
@@ -13,7 +12,7 @@ from lanai_hdl.barrier.csr import BITS
 from lanai_hdl.machine import SRAM_HOST
 
 from ...body import Body
-from ...bus.base import Bus, Watched, run_now
+from ...bus.base import Bus, Watched
 from ...config import HostConfig, HostCost
 from ...device import MAX_TAG, Arrived, Pending, SendMode
 from ...host_model.meter import Meter
@@ -88,14 +87,14 @@ class T3d(HostMatchingDevice[Receive, Message]):
         self._barriers = Barriers(bus, puts, self.rank) if attachment.tree else None
         self._receives: set[Receive] = set()  # not done
         self._seen = 0  # the counters' sum at the last look
-        run_now(puts.open())
+        puts.open()
 
     def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
-        return run_now(self._send(Send(self.rank, dest, tag, context, body, mode is SendMode.SYNCHRONOUS)))
+        return self._send(Send(self.rank, dest, tag, context, body, mode is SendMode.SYNCHRONOUS))
 
     def receive(self, source: int, tag: int, context: int, body: Body) -> Operation:
         receive = Receive(source, tag, context, body)
-        return run_now(self._receive(receive, self._receiving.receive(receive)))
+        return self._receive(receive, lambda: self._receiving.receive(receive))
 
     def barrier(self, members: Sequence[int], number: int) -> Operation | None:
         """One of all ranks, by the barrier tree. A context has a bit of its own, because those of two
@@ -103,79 +102,79 @@ class T3d(HostMatchingDevice[Receive, Message]):
         context = number >> CONTEXT_AT
         if self._barriers is None or len(members) != self.size or context >= BITS:
             return None
-        return run_now(self._barrier(self._barriers, context))
+        return self._barrier(self._barriers, context)
 
-    async def _barrier(self, barriers: Barriers, bit: int) -> Operation:
+    def _barrier(self, barriers: Barriers, bit: int) -> Operation:
         operation = barriers.begin(bit)
         if self._failure is not None:
             barriers.fail_all(self._failure.kind, self._failure.text)
         else:
-            await self._puts.push()
+            self._puts.push()
         return operation
 
     def receive_taken(self, arrived: Arrived, body: Body) -> Operation:
-        assert isinstance(arrived.handle, Message)
+        message = arrived.handle
+        assert isinstance(message, Message)
         receive = Receive(arrived.source, arrived.tag, arrived.context, body)
-        return run_now(self._receive(receive, self._receiving.take(arrived.handle, receive)))
+        return self._receive(receive, lambda: self._receiving.take(message, receive))
 
     def _pending_sends(self) -> list[Pending]:
         return [Pending(True, one.dest, one.tag, one.context, one.length) for one in self._sending.pending()]
 
-    async def _send(self, send: Send) -> Send:
+    def _send(self, send: Send) -> Send:
         if self._failure is not None:
             send.error, send.done = self._failure, True
         elif send.dest == self.rank:
-            await self._send_to_self(send)
+            self._send_to_self(send)
         else:
             self._sending.queue(send)
-            await self._sending.advance(() if self._unfinished == "late" else None)
+            self._sending.advance(() if self._unfinished == "late" else None)
             if self._unfinished == "spin" and not send.synchronous:
-                await self._wait(
+                self._wait(
                     [send], Wait("MPI_Send", send.dest, send.tag, note="the send spins until its bytes have left")
                 )
         return send
 
-    async def _send_to_self(self, send: Send) -> None:
+    def _send_to_self(self, send: Send) -> None:
         """A match on this host (T3-G4)."""
         data = read_all(send)
         if data is None:
             return
         message = Message(self.rank, send.tag, send.context, len(data), data)
         message.own_send = send if send.synchronous else None
-        await self._receiving.arrive(message)
-        await self._puts.push()
+        self._receiving.arrive(message)
+        self._puts.push()
 
-    async def _receive(self, receive: Receive, begin: Coroutine[Any, Any, None]) -> Receive:
+    def _receive(self, receive: Receive, begin: Callable[[], None]) -> Receive:
         if self._failure is not None:
-            begin.close()
             receive.error, receive.done = self._failure, True
             return receive
-        await begin
-        await self._puts.push()
+        begin()
+        self._puts.push()
         if not receive.done:
             self._receives.add(receive)
         return receive
 
-    async def _wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
-        await self._bus.catch_up()
+    def _wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
+        self._bus.catch_up()
         while True:
             before = self._seen
-            await self._look(operations if self._unfinished == "late" else None)
+            self._look(operations if self._unfinished == "late" else None)
             if self._failure is not None or is_over(operations, self._seen != before):
                 return
-            await self._sleep_on([self._counted(self._seen)], why)
+            self._sleep_on([self._counted(self._seen)], why)
 
-    async def _look(self, moving: Sequence[Operation] | None = None) -> None:
+    def _look(self, moving: Sequence[Operation] | None = None) -> None:
         """Once over all that peers may have written. Long sends move on; with `moving`, only those (T3-15)."""
         self._seen = self._heap.counter(Counter.SUM)
         faults = self._heap.counter(Counter.FAULTS)
         if faults and self._failure is None and self._barriers is not None and self._barriers.lost:
-            await self._fail(
+            self._fail(
                 ErrorKind.NIC_LOST,
                 f"the NIC of rank {self.rank} has lost the barrier tree: a NIC or a switch does not answer",
             )
         elif faults and self._failure is None:
-            await self._fail(
+            self._fail(
                 ErrorKind.NIC_LOST,
                 f"the NIC of rank {self.rank} met {faults} packets or accesses that failed; t3d has no recovery",
             )
@@ -183,35 +182,35 @@ class T3d(HostMatchingDevice[Receive, Message]):
             return
         if self._barriers is not None and not self._barriers.idle:
             self._barriers.look()
-            await self._puts.push()
-        await self._receiving.scan()
-        await self._sending.advance(moving)
-        await self._pay()
+            self._puts.push()
+        self._receiving.scan()
+        self._sending.advance(moving)
+        self._pay()
         self._receives = {receive for receive in self._receives if not receive.done}
 
-    async def _pay(self) -> None:
+    def _pay(self) -> None:
         """For pinning, and for lines of the cache that were invalidated one by one."""
         if self._heap.invalidated:
-            await self._meter.spend(HostCost.POLL, self._heap.invalidated)
+            self._meter.spend(HostCost.POLL, self._heap.invalidated)
             self._heap.invalidated = 0
         for what, count in self._pins.work:
-            await self._meter.spend(what, count)
+            self._meter.spend(what, count)
         self._pins.work.clear()
 
     def _counted(self, seen: int) -> Watched:
         return Watched(self._heap.memory, WORD.size * Counter.SUM, WORD.pack(seen))
 
-    async def _lose(self, rank: int, text: str) -> None:
-        await self._fail(ErrorKind.PEER_FAILED, text)
+    def _lose(self, rank: int, text: str) -> None:
+        self._fail(ErrorKind.PEER_FAILED, text)
 
-    async def _fail(self, kind: ErrorKind, text: str) -> None:
+    def _fail(self, kind: ErrorKind, text: str) -> None:
         """Nothing can be trusted any more: what is under way ends with an error, and so does what
         begins.
 
         The NIC lets go of this process's memory first, because peers may still put to buffers that
         the program gets back now.
         """
-        await self._puts.close()
+        self._puts.close()
         self._failure = DeviceError(kind, text)
         self.impaired = True
         self._sending.fail_all(kind, text)
@@ -220,13 +219,13 @@ class T3d(HostMatchingDevice[Receive, Message]):
         if self._barriers is not None:
             self._barriers.fail_all(kind, text)
 
-    async def _finish(self) -> None:
+    def _finish(self) -> None:
         why = Wait("MPI_Finalize", note="the last messages leave")
         while self._failure is None and not (self._sending.idle and self._puts.completed(self._puts.asked)):
             seen = self._heap.counter(Counter.SUM)
-            await self._look()
+            self._look()
             if not (self._sending.idle and self._puts.completed(self._puts.asked)):
-                await self._sleep_on([self._counted(seen)], why)
+                self._sleep_on([self._counted(seen)], why)
         if self._failure is None:
-            await self._puts.close()
-        await self._pins.close()
+            self._puts.close()
+        self._pins.close()

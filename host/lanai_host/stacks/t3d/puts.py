@@ -100,21 +100,21 @@ class Puts:
         self._questions = 0
         self._written = 0  # requests written to the NIC
 
-    async def open(self) -> None:
+    def open(self) -> None:
         """Tell the NIC where this rank's heap is. Packets may wait for it."""
-        await self._bus.write(self._border + int(offset_of(Border, "heap")), self._heap.memory.bus_address)
-        await self._bus.write(DOORBELL, 1)
+        self._bus.write(self._border + int(offset_of(Border, "heap")), self._heap.memory.bus_address)
+        self._bus.write(DOORBELL, 1)
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Take this host's memory away from the NIC, which drops what arrives from now on.
 
         Returns when the NIC will not reach the memory any more.
         """
         released = self._border + int(offset_of(Border, "released"))
-        await self._bus.write(self._border + int(offset_of(Border, "heap")), int(CLOSED))
-        await self._bus.write(DOORBELL, 1)
-        while not await self._bus.read(released):
-            await self._bus.elapse(LOOK)
+        self._bus.write(self._border + int(offset_of(Border, "heap")), int(CLOSED))
+        self._bus.write(DOORBELL, 1)
+        while not self._bus.read(released):
+            self._bus.elapse(LOOK)
 
     def put(self, put: Put) -> int:
         """Queue a put; its number. `push` sends it on."""
@@ -169,24 +169,24 @@ class Puts:
         unfinished = (self._written - self._heap.counter(Counter.COMPLETED)) & 0xFFFF_FFFF
         return self._written - unfinished
 
-    async def push(self) -> None:
+    def push(self) -> None:
         """Write as many requests as the NIC has room for."""
         rung = False
         while self._waiting and self._written - self._done < int(RING):
-            await self._write(self._waiting.popleft())
+            self._write(self._waiting.popleft())
             rung = True
         if rung:
-            await self._bus.write(DOORBELL, 1)
+            self._bus.write(DOORBELL, 1)
 
-    async def _write(self, one: Put | Question) -> None:
+    def _write(self, one: Put | Question) -> None:
         slot = self._written % int(RING)
         self._written += 1
         inline, source, length = self._question(one) if isinstance(one, Question) else self._put(one)
         length |= int(BUS) * one.there.on_bus
         fields = FIELDS.pack(one.there.rank, one.there.address, length, source, self._written & 0xFFFF_FFFF)
         end = self._border + (slot + 1) * int(sizeof(Request))
-        await self._meter.spend(HostCost.POST)
-        await self._bus.write_block(end - len(fields) - len(inline), inline + fields)
+        self._meter.spend(HostCost.POST)
+        self._bus.write_block(end - len(fields) - len(inline), inline + fields)
 
     def _question(self, question: Question) -> tuple[bytes, int, int]:
         inline = ASK.pack(question.result, question.operand & 0xFFFF_FFFF)

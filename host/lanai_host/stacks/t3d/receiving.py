@@ -37,43 +37,43 @@ class Receiving:
         self._free_arrivals = list(range(self._layout.arrivals))
         self._waiting: set[Receive] = set()  # receives whose long messages are coming
 
-    async def scan(self) -> None:
+    def scan(self) -> None:
         """See which long messages are there; then serve the slots that hold a message, the one
         after the last served first."""
         for landing in list(self._landings):
             if self._heap.word(self._layout.arrival(landing.arrival)) == landing.chunks:
-                await self._ask_on(landing)
+                self._ask_on(landing)
         ranks = self._layout.ranks
         # T3-G5: each slot costs a look, also of ranks that never send.
-        await self._meter.spend(HostCost.POLL, ranks)
+        self._meter.spend(HostCost.POLL, ranks)
         first = self._served + 1
         for peer in (number % ranks for number in range(first, first + ranks)):
             if self._heap.word(self._layout.header(peer) + self._layout.status):
                 self._served = peer
-                await self._serve(peer)
+                self._serve(peer)
 
-    async def receive(self, receive: Receive) -> None:
+    def receive(self, receive: Receive) -> None:
         """Take a message that waits, or wait for one."""
         message = self.matcher.begin(receive)
-        await self._meter.pay()
+        self._meter.pay()
         if message is not None:
-            await self.take(message, receive)
+            self.take(message, receive)
 
-    async def take(self, message: Message, receive: Receive) -> None:
+    def take(self, message: Message, receive: Receive) -> None:
         """A receive takes a message that came unexpected. It has it when all bytes are there."""
-        await self._tell_matched(message)
+        self._tell_matched(message)
         message.receive = receive
         if message.whole:
-            await self._deliver(receive, message, message.data)
+            self._deliver(receive, message, message.data)
         else:
             self._waiting.add(receive)
 
-    async def arrive(self, message: Message) -> None:
+    def arrive(self, message: Message) -> None:
         """A message whose bytes are all there meets its receive, or is kept."""
         receive = self.matcher.arrive(message)
-        await self._meter.pay()
+        self._meter.pay()
         if receive is not None:
-            await self.take(message, receive)
+            self.take(message, receive)
 
     def fail_all(self, receives: list[Receive], kind: ErrorKind, text: str) -> None:
         for receive in [*receives, *self._waiting]:
@@ -82,55 +82,55 @@ class Receiving:
         self._waiting.clear()
         self._landings.clear()
 
-    async def _serve(self, peer: int) -> None:
+    def _serve(self, peer: int) -> None:
         end = self._layout.header(peer)
         header = unpack_header(self._layout, self._heap.read(end, HEADER.size))
         mode, context, tag, length, reply, matched, _, _ = header
         message = Message(peer, tag, context, length, matched=matched)
         if mode == LONG:
-            await self._land(message, reply)
+            self._land(message, reply)
         else:
             start = end - (length + -length % WORD.size)
             message.data = self._heap.read(start, length)
-            await self._meter.spend(HostCost.COPY, length)
-            await self.arrive(message)
+            self._meter.spend(HostCost.COPY, length)
+            self.arrive(message)
         self._heap.set_word(end + self._layout.status, 0)
         self._puts.put(Put(Remote(peer, self._layout.flag(self._rank)), CLEAR))
 
-    async def _land(self, message: Message, reply: int) -> None:
+    def _land(self, message: Message, reply: int) -> None:
         """Ask for a long message: into the receive's memory, or into memory allocated for it
         (T3-11), without a limit (T3-G3)."""
         receive = self.matcher.arrive(message)
-        await self._meter.pay()
+        self._meter.pay()
         message.whole = False
         pinned, buffer = None, None
         if receive is not None:
-            await self._tell_matched(message)
+            self._tell_matched(message)
             message.receive = receive
             self._waiting.add(receive)
             if self._fits(receive.body, message.length):
                 address = receive.body.address
                 try:
-                    pinned = await self._pins.pin(address, message.length, writable=True)
+                    pinned = self._pins.pin(address, message.length, writable=True)
                 except BusError as error:
                     fail(receive, ErrorKind.BUS_ERROR, str(error))  # its bytes still come, to memory of ours
         if pinned is None:
             buffer = bytearray(message.length)
             address = process_memory.address_of(buffer)
-            pinned = await self._pins.pin(address, message.length, writable=True)
+            pinned = self._pins.pin(address, message.length, writable=True)
         number = self._free_arrivals.pop()
         self._heap.set_word(self._layout.arrival(number), 0)
         private = self._validation.space.lend(message.length)
         landing = Landing(message, reply, number, address, pinned, private, buffer=buffer)
         self._landings.append(landing)
-        await self._ask(landing)
+        self._ask(landing)
 
     def _fits(self, body: Body, length: int) -> bool:
         """Whether a message can be put where its receive wants it (T3-21)."""
         grain = self._layout.options.alignment
         return body.runs == 1 and body.size >= length and body.address % grain == length % grain == 0
 
-    async def _ask(self, landing: Landing) -> None:
+    def _ask(self, landing: Landing) -> None:
         """Tell the sender where the next bytes shall go (T3-10)."""
         options = self._layout.options
         address = landing.address + landing.asked
@@ -144,19 +144,19 @@ class Receiving:
         data = b"".join(map(WORD.pack, pages))
         fixed = REPLY.pack(len(pages), size, arrival, private, landing.chunks)
         end = Remote(landing.message.source, landing.reply + self._layout.reply_size - len(fixed))
-        await self._validation.check(end.rank, BASE, len(fixed))  # T3-19
+        self._validation.check(end.rank, BASE, len(fixed))  # T3-19
         self._puts.put_last(end, data, fixed, self._layout)
 
-    async def _ask_on(self, landing: Landing) -> None:
+    def _ask_on(self, landing: Landing) -> None:
         """What was asked for is there: ask for more, or the message is whole."""
         message = landing.message
         if landing.asked < message.length:
-            await self._ask(landing)
+            self._ask(landing)
             return
         self._landings.remove(landing)
         self._validation.space.give_back(landing.private)
         self._free_arrivals.append(landing.arrival)
-        await self._pins.release(landing.pinned)
+        self._pins.release(landing.pinned)
         message.whole = True
         if landing.buffer is not None:
             message.data = landing.buffer
@@ -166,18 +166,18 @@ class Receiving:
         self._waiting.discard(receive)
         if receive.done:  # its memory could not be written
             return
-        await self._deliver(receive, message, landing.buffer)
+        self._deliver(receive, message, landing.buffer)
 
-    async def _deliver(self, receive: Receive, message: Message, data: bytes | bytearray | None) -> None:
+    def _deliver(self, receive: Receive, message: Message, data: bytes | bytearray | None) -> None:
         """End a receive. `data` None: its memory has the bytes already."""
         if data is not None:
-            await receive.put(self._meter, 0, memoryview(data)[: message.length])
+            receive.put(self._meter, 0, memoryview(data)[: message.length])
         receive.finish(message.source, message.tag, message.length)
 
-    async def _tell_matched(self, message: Message) -> None:
+    def _tell_matched(self, message: Message) -> None:
         """Tell a synchronous sender that its message has met a receive (T3-12)."""
         if message.matched != NONE:
-            await self._validation.check(message.source, BASE, WORD.size)
+            self._validation.check(message.source, BASE, WORD.size)
             self._puts.put(Put(Remote(message.source, message.matched, on_bus=True), SET))
             message.matched = NONE
         if message.own_send is not None:

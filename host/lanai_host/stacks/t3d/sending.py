@@ -49,14 +49,14 @@ class Sending:
     def queue(self, send: Send) -> None:
         self._queues.setdefault(send.dest, deque()).append(send)
 
-    async def advance(self, moving: Collection[Operation] | None = None) -> None:
+    def advance(self, moving: Collection[Operation] | None = None) -> None:
         """See what has ended, then send what can leave: it may have waited for what ended.
 
         Of the long sends whose receivers have answered, all move on; only those in `moving` if it is given (T3-15).
         """
         for long in list(self._long):
             if moving is None or long.send in moving:
-                await self._advance_long(long)
+                self._advance_long(long)
         for flag, send in list(self._matched.items()):
             if self._flags.is_set(flag):
                 del self._matched[flag]
@@ -64,8 +64,8 @@ class Sending:
                 send.matched = None
                 self._end(send)
         for dest in [dest for dest, queue in self._queues.items() if queue]:
-            await self._start(self._queues[dest], dest)
-        await self._puts.push()
+            self._start(self._queues[dest], dest)
+        self._puts.push()
 
     def pending(self) -> list[Send]:
         """Sends that are not done."""
@@ -80,7 +80,7 @@ class Sending:
         self._long.clear()
         self._matched.clear()
 
-    async def _start(self, queue: deque[Send], dest: int) -> None:
+    def _start(self, queue: deque[Send], dest: int) -> None:
         """The oldest message for a peer leaves if the slot there is free (T3-04, T3-06). Nothing overtakes it
         (T3-16)."""
         flag = self._layout.flag(dest)
@@ -95,18 +95,18 @@ class Sending:
                 send.matched = self._flags.take()
                 self._matched[send.matched] = send
             if is_long:
-                await self._announce(send)
+                self._announce(send)
             else:
-                await self._send_short(send)
+                self._send_short(send)
 
-    async def _send_short(self, send: Send) -> None:
+    def _send_short(self, send: Send) -> None:
         try:
             data = send.body.read()
         except BusError as error:
             self._give_up(send, error)
             return
         if not self._aligned(send.body):
-            await self._copy_to_own_slot(data)
+            self._copy_to_own_slot(data)
         self._put_message(send, SHORT, data, NONE)
         self._end(send)
 
@@ -115,11 +115,11 @@ class Sending:
         grain = self._layout.options.alignment
         return body.runs <= 1 and body.address % grain == body.size % grain == 0
 
-    async def _copy_to_own_slot(self, data: bytes) -> None:
+    def _copy_to_own_slot(self, data: bytes) -> None:
         """The only use of the slot of messages to oneself (T3-21, T3-G4)."""
         place = self._layout.slot(self._rank)
         self._heap.view[place : place + len(data)] = data
-        await self._meter.spend(HostCost.COPY, len(data))
+        self._meter.spend(HostCost.COPY, len(data))
 
     def _give_up(self, send: Send, error: BusError) -> None:
         """The message's memory cannot be read, so nothing of it leaves."""
@@ -150,12 +150,12 @@ class Sending:
         if header[first:]:
             self._puts.put(Put(there._replace(address=there.address + first), header[first:]))
 
-    async def _announce(self, send: Send) -> None:
+    def _announce(self, send: Send) -> None:
         """The header of a long message leaves, and names the reply structure. The message's memory
         is pinned before."""
         long = LongSend(send, self._free_replies[-1])
         try:
-            await self._lend(long)
+            self._lend(long)
         except BusError as error:
             self._give_up(send, error)
             return
@@ -165,7 +165,7 @@ class Sending:
         self._long.append(long)
         self._put_message(send, LONG, b"", reply)
 
-    async def _lend(self, long: LongSend) -> None:
+    def _lend(self, long: LongSend) -> None:
         """Pin the message's memory.
 
         One in several runs, or that is not aligned, is copied first (T3-21, T3-22). Raises BusError.
@@ -176,15 +176,15 @@ class Sending:
             long.packed = bytearray(body.size)
             long.address = process_memory.address_of(long.packed)
             body.pack(0, body.size, long.address)
-            await self._meter.spend(HostCost.COPY, body.size)
-        long.pinned = await self._pins.pin(long.address, body.size, writable=False)
+            self._meter.spend(HostCost.COPY, body.size)
+        long.pinned = self._pins.pin(long.address, body.size, writable=False)
 
-    async def _advance_long(self, long: LongSend) -> None:
+    def _advance_long(self, long: LongSend) -> None:
         assert long.pinned is not None
         if long.last:
             if self._puts.completed(long.last):
                 self._long.remove(long)
-                await self._pins.release(long.pinned)
+                self._pins.release(long.pinned)
                 self._end(long.send)
             return
         end = self._layout.reply(long.reply) + self._layout.reply_size - REPLY.size
@@ -193,9 +193,9 @@ class Sending:
             return
         dest = long.send.dest
         try:
-            await self._validation.check(dest, private, size)  # T3-19
+            self._validation.check(dest, private, size)  # T3-19
         except OperandRangeError as error:
-            await self._end_unfinished(long, str(error))
+            self._end_unfinished(long, str(error))
             return
         self._put_chunk(long, size, [self._heap.word(end - WORD.size * n) for n in range(count, 0, -1)])
         long.chunks += 1
@@ -207,12 +207,12 @@ class Sending:
         else:
             self._free_replies.append(long.reply)
 
-    async def _end_unfinished(self, long: LongSend, text: str) -> None:
+    def _end_unfinished(self, long: LongSend, text: str) -> None:
         """A long send that cannot put. Its receiver is left waiting, as on the T3D, where the sender's process ends."""
         assert long.pinned is not None
         self._long.remove(long)
         self._free_replies.append(long.reply)
-        await self._pins.release(long.pinned)
+        self._pins.release(long.pinned)
         fail(long.send, ErrorKind.BUS_ERROR, text)
 
     def _put_chunk(self, long: LongSend, size: int, pages: list[int]) -> None:

@@ -75,18 +75,18 @@ class T3dStack(NicStack):
     def image(self, nic: "NicConfig") -> "Image":
         return _firmware(nic).image(nic)
 
-    async def boot(
+    def boot(
         self, bus: Bus, image: "Image", options: T3dOptions, placement: Placement, node: int
     ) -> Mapping[int, Attachment]:
-        await check_machine(bus)
-        await reset(bus)
-        await load(bus, image)
+        check_machine(bus)
+        reset(bus)
+        load(bus, image)
         nic = image.address(FIRMWARE.symbol("nic"))
         routes = [placement.route(node, other) for other in range(placement.nodes)]
-        await bus.write_block(SRAM_HOST + nic + int(offset_of(state.Nic, "config")), config_words(routes))
-        await bus.write(host_offset("SCRATCH1"), node)
-        await bus.write(host_offset("SCRATCH2"), ADAPTIVE * options.adaptive)
-        await start(bus, _firmware(placement.nic), options.boot_polls)
+        bus.write_block(SRAM_HOST + nic + int(offset_of(state.Nic, "config")), config_words(routes))
+        bus.write(host_offset("SCRATCH1"), node)
+        bus.write(host_offset("SCRATCH2"), ADAPTIVE * options.adaptive)
+        start(bus, _firmware(placement.nic), options.boot_polls)
         border = nic + int(offset_of(state.Nic, "border"))
         return {node: Attachment(node, placement.nodes, border, options, _has_tree(placement.nic))}
 

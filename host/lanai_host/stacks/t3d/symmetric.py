@@ -71,13 +71,13 @@ class Symmetric:
         self._barriers = 0
         self._tree = Barriers(bus, self._puts, self.rank) if attachment.tree else None
 
-    async def open(self) -> None:
-        await self._puts.open()
+    def open(self) -> None:
+        self._puts.open()
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """All ranks must call it: what others still ask of this one is answered before."""
-        await self.barrier()
-        await self._puts.close()
+        self.barrier()
+        self._puts.close()
 
     def allocate(self, size: int) -> int:
         """The offset of `size` bytes, the same at all ranks if all allocate the same in the same order."""
@@ -89,84 +89,84 @@ class Symmetric:
         self._next = end
         return offset
 
-    async def put(self, rank: int, target: int, source: int, size: int) -> None:
+    def put(self, rank: int, target: int, source: int, size: int) -> None:
         """Copy from `source` here to `target` there. Returns when the bytes have been read: they may change."""
-        await self._call(rank, target, size)
+        self._call(rank, target, size)
         self._check(source, size)
         self._put_to.add(rank)
         number = 0
         for at in range(0, size, PIECE):
             here = self.heap.memory.bus_address + source + at
             number = self._puts.put(Put(Remote(rank, target + at), source=here, size=min(PIECE, size - at)))
-        await self._until(lambda: self._puts.completed(number), "put")
+        self._until(lambda: self._puts.completed(number), "put")
 
-    async def put_bytes(self, rank: int, target: int, data: bytes) -> None:
+    def put_bytes(self, rank: int, target: int, data: bytes) -> None:
         """The same with bytes that are not in the heap."""
-        await self._call(rank, target, len(data))
+        self._call(rank, target, len(data))
         self._put_to.add(rank)
         for at in range(0, len(data), int(BODY)):
             self._puts.put(Put(Remote(rank, target + at), data[at : at + int(BODY)]))
-        await self._puts.push()
+        self._puts.push()
 
-    async def get(self, rank: int, source: int, target: int, size: int) -> None:
+    def get(self, rank: int, source: int, target: int, size: int) -> None:
         """Copy from `source` there to `target` here. Returns when the bytes are here."""
-        await self._call(rank, source, size)
+        self._call(rank, source, size)
         self._check(target, size)
         for at in range(0, size, GET):
             here = self.heap.memory.bus_address + target + at
             self._puts.ask(Question(Kind.GET, Remote(rank, source + at), here, min(GET, size - at)))
-        await self._until(lambda: not self._puts.unanswered, "get")
+        self._until(lambda: not self._puts.unanswered, "get")
 
-    async def swap(self, rank: int, target: int, value: int) -> int:
+    def swap(self, rank: int, target: int, value: int) -> int:
         """Replace a word there; what it was."""
-        return await self._change(Kind.SWAP, rank, target, value)
+        return self._change(Kind.SWAP, rank, target, value)
 
-    async def fetch_add(self, rank: int, target: int, value: int = 1) -> int:
+    def fetch_add(self, rank: int, target: int, value: int = 1) -> int:
         """Add to a word there; what it was."""
-        return await self._change(Kind.ADD, rank, target, value)
+        return self._change(Kind.ADD, rank, target, value)
 
-    async def fence(self) -> None:
+    def fence(self) -> None:
         """What is put to a rank behind this arrives behind what was put there before.
 
         On the T3D nothing needs to be done.
         """
         if self._adaptive:
             self._fence_all()
-            await self._puts.push()
+            self._puts.push()
 
-    async def quiet(self) -> None:
+    def quiet(self) -> None:
         """Return when all that was put is in memory there."""
         self._fence_all()
-        await self._until(lambda: not self._puts.unanswered, "quiet")
+        self._until(lambda: not self._puts.unanswered, "quiet")
 
-    async def barrier(self) -> None:
+    def barrier(self) -> None:
         """Return when all ranks have called it, and all that they have put before is there.
 
         By the barrier tree if the NICs have it; else a round doubles whom a rank knows of.
         """
-        await self.quiet()
+        self.quiet()
         if self._tree is not None:
             operation = self._tree.begin(BIT)
-            await self._until(lambda: operation.done, "barrier")
+            self._until(lambda: operation.done, "barrier")
             return
         self._barriers += 1
         distance, number = 1, 0
         while distance < self.count:
             flag = FLAGS + WORD.size * number
             self._puts.put(Put(Remote((self.rank + distance) % self.count, flag), WORD.pack(self._barriers)))
-            await self._until(lambda place=flag: self.heap.word(place) >= self._barriers, "barrier")  # type: ignore[misc]
+            self._until(lambda place=flag: self.heap.word(place) >= self._barriers, "barrier")  # type: ignore[misc]
             distance, number = 2 * distance, number + 1
 
-    async def wait_until(self, offset: int, value: int) -> None:
+    def wait_until(self, offset: int, value: int) -> None:
         """Return when a word here, which another rank writes, has a value."""
         self._check(offset, WORD.size)
-        await self._until(lambda: self.heap.word(offset) == value, "wait_until")
+        self._until(lambda: self.heap.word(offset) == value, "wait_until")
 
-    async def _change(self, kind: Kind, rank: int, target: int, value: int) -> int:
-        await self._call(rank, target, WORD.size)
+    def _change(self, kind: Kind, rank: int, target: int, value: int) -> int:
+        self._call(rank, target, WORD.size)
         result = self.heap.memory.bus_address + ANSWER
         self._puts.ask(Question(kind, Remote(rank, target), result, operand=value))
-        await self._until(lambda: not self._puts.unanswered, kind.name.lower())
+        self._until(lambda: not self._puts.unanswered, kind.name.lower())
         return self.heap.word(ANSWER)
 
     def _fence_all(self) -> None:
@@ -174,28 +174,28 @@ class Symmetric:
             self._puts.fence(rank, self.heap.memory.bus_address + ANSWER)
         self._put_to.clear()
 
-    async def _call(self, rank: int, offset: int, size: int) -> None:
+    def _call(self, rank: int, offset: int, size: int) -> None:
         if not 0 <= rank < self.count:
             raise UserError(f"rank {rank} is not there; there are {self.count}, from 0")
         self._check(offset, size)
-        await self._meter.spend(HostCost.CALL)
+        self._meter.spend(HostCost.CALL)
 
     def _check(self, offset: int, size: int) -> None:
         if offset < BEGIN or size < 0 or offset + size > self._end:
             raise UserError(f"{size} bytes at offset {offset} are not in the symmetric heap, {BEGIN} to {self._end}")
 
-    async def _until(self, done: Callable[[], bool], what: str) -> None:
+    def _until(self, done: Callable[[], bool], what: str) -> None:
         """Wait, and let requests that had no room in the NIC's ring leave meanwhile."""
-        await self._bus.catch_up()
+        self._bus.catch_up()
         while True:
             seen = self.heap.counter(Counter.SUM)
             if faults := self.heap.counter(Counter.FAULTS):
                 text = f"the NIC of rank {self.rank} met {faults} packets or accesses that failed"
                 raise SymmetricError(DeviceError(ErrorKind.NIC_LOST, text))
-            await self._puts.push()
-            await self._meter.spend(HostCost.POLL)
+            self._puts.push()
+            self._meter.spend(HostCost.POLL)
             if self._tree is not None:
                 self._tree.look()
             if done():
                 return
-            await self._bus.wait_change(self.heap.memory, WORD.size * Counter.SUM, seen, Wait(f"shmem {what}"))
+            self._bus.wait_change(self.heap.memory, WORD.size * Counter.SUM, seen, Wait(f"shmem {what}"))

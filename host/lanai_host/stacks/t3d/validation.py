@@ -80,11 +80,11 @@ class Validation:
         self._how = options.validation
         self._rank = rank
 
-    async def check(self, peer: int, address: int, size: int) -> None:
+    def check(self, peer: int, address: int, size: int) -> None:
         """Before a put to private memory of a peer. Raises OperandRangeError."""
         if self._how == "none":
             return
-        await self._meter.spend(HostCost.ADDRESS_CHECK)
+        self._meter.spend(HostCost.ADDRESS_CHECK)
         if self.space.valid(address, size):
             return
         if self._how == "refuse":
@@ -93,4 +93,4 @@ class Validation:
                 f"but its own memory ends at {self.space.break_:#x}; the option validation=extend extends it"
             )
         if self.space.extend(address, size) is Limit.HEAP:
-            await self._meter.spend(HostCost.SYSTEM_CALL, 2)  # malloc_brk and sbrk
+            self._meter.spend(HostCost.SYSTEM_CALL, 2)  # malloc_brk and sbrk

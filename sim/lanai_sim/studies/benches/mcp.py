@@ -45,21 +45,21 @@ def late_receive(config: McpConfig, size: int) -> float:
     """Microseconds to receive a message that has come, after the receiver has had one of its own of
     the same size."""
 
-    async def program(side: Side) -> float:
+    def program(side: Side) -> float:
         buffer, own = Buffer(size), Buffer(size)
         for number in range(2):  # the first one pins
             if not side.rank:
-                await side.finish(await side.send(buffer))
-            await side.meet()
-            sent = [await side.send(own, side.rank)] if side.rank else []
-            await side.meet()
+                side.finish(side.send(buffer))
+            side.meet()
+            sent = [side.send(own, side.rank)] if side.rank else []
+            side.meet()
             begin = side.now
             if side.rank:
-                await side.finish(await side.receive(buffer))
+                side.finish(side.receive(buffer))
             end = side.now
             if side.rank:
-                await side.finish(await side.receive(own, side.rank), *sent)
-            await side.pause(number)
+                side.finish(side.receive(own, side.rank), *sent)
+            side.pause(number)
         return (end - begin) / 1e6
 
     result: float = play(Setting(free(), config), program)[1]

@@ -63,77 +63,77 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-async def latency(host: RemoteHost, size: int, get: bool) -> float:
+def latency(host: RemoteHost, size: int, get: bool) -> float:
     """Microseconds from the call of a put, or get, to the return of settle."""
     move = host.remote.get if get else host.remote.put
     begin = host.bus.now
     for _ in range(ROUNDS):
-        await move(host.tokens[1], 0, host.address, size)
-        await host.remote.settle()
+        move(host.tokens[1], 0, host.address, size)
+        host.remote.settle()
     return (host.bus.now - begin) / ROUNDS / 1e6
 
 
-async def latency_at(host: RemoteHost, address: int, offsets: Sequence[int]) -> float:
+def latency_at(host: RemoteHost, address: int, offsets: Sequence[int]) -> float:
     """Microseconds of a put of 8 bytes from this address to one of these offsets, up to the return of
     settle."""
     begin = host.bus.now
     for offset in offsets:
-        await host.remote.put(host.tokens[1], offset, address, 8)
-        await host.remote.settle()
+        host.remote.put(host.tokens[1], offset, address, 8)
+        host.remote.settle()
     return (host.bus.now - begin) / len(offsets) / 1e6
 
 
-async def add(host: RemoteHost) -> float:
+def add(host: RemoteHost) -> float:
     """Microseconds of a fetch-and-add whose result is waited for."""
     begin = host.bus.now
     for _ in range(ROUNDS):
-        await host.remote.wait(await host.remote.atomic(host.tokens[1], 0, Atomic.ADD, 1))
+        host.remote.wait(host.remote.atomic(host.tokens[1], 0, Atomic.ADD, 1))
     return (host.bus.now - begin) / ROUNDS / 1e6
 
 
-async def load(host: RemoteHost, size: int) -> float:
+def load(host: RemoteHost, size: int) -> float:
     """Microseconds of loads of so many bytes."""
     begin = host.bus.now
     for _ in range(ROUNDS):
-        await host.remote.load(host.tokens[1], 0, size)
+        host.remote.load(host.tokens[1], 0, size)
     return (host.bus.now - begin) / ROUNDS / 1e6
 
 
-async def bandwidth(host: RemoteHost, total: int, get: bool) -> float:
+def bandwidth(host: RemoteHost, total: int, get: bool) -> float:
     """Megabytes a second of one long put, or get."""
     move = host.remote.get if get else host.remote.put
     begin, left = host.bus.now, total
     while left:
         size = min(left, host.size)
-        await move(host.tokens[1], 0, host.address, size)
+        move(host.tokens[1], 0, host.address, size)
         left -= size
-    await host.remote.settle()
+    host.remote.settle()
     return total / ((host.bus.now - begin) / 1e12) / MEGABYTE
 
 
 def measure(costs: HostConfig, stream: int) -> dict[str, float]:
     """The figures for hosts whose work costs so much."""
 
-    async def program(host: RemoteHost) -> dict[str, float]:
-        figures = {"fetch_add_us": await add(host)}
+    def program(host: RemoteHost) -> dict[str, float]:
+        figures = {"fetch_add_us": add(host)}
         for size in SIZES:
-            figures[f"put_{size}_us"] = await latency(host, size, get=False)
-            figures[f"get_{size}_us"] = await latency(host, size, get=True)
-        figures["put_mb_per_s"] = await bandwidth(host, stream, get=False)
-        figures["get_mb_per_s"] = await bandwidth(host, stream, get=True)
+            figures[f"put_{size}_us"] = latency(host, size, get=False)
+            figures[f"get_{size}_us"] = latency(host, size, get=True)
+        figures["put_mb_per_s"] = bandwidth(host, stream, get=False)
+        figures["get_mb_per_s"] = bandwidth(host, stream, get=True)
         return figures
 
-    async def loads(host: RemoteHost) -> dict[str, float]:
-        await load(host, 4)  # maps the page
-        return {f"load_{size}_us": await load(host, size) for size in LOADED}
+    def loads(host: RemoteHost) -> dict[str, float]:
+        load(host, 4)  # maps the page
+        return {f"load_{size}_us": load(host, size) for size in LOADED}
 
-    async def walked(host: RemoteHost) -> dict[str, float]:
-        await host.bus.elapse(EMPTIED)
-        memory, _ = await host.remote.own(1, Access(0))
-        await host.bus.elapse(EMPTIED)
+    def walked(host: RemoteHost) -> dict[str, float]:
+        host.bus.elapse(EMPTIED)
+        memory, _ = host.remote.own(1, Access(0))
+        host.bus.elapse(EMPTIED)
         address = process_memory.address_of(memory.view)
-        miss = await latency_at(host, address, [PAGE_SIZE * page for page in range(ROUNDS)])
-        hit = await latency_at(host, address, [0] * ROUNDS)
+        miss = latency_at(host, address, [PAGE_SIZE * page for page in range(ROUNDS)])
+        hit = latency_at(host, address, [0] * ROUNDS)
         return {"put_8_walked_hit_us": hit, "put_8_walked_miss_us": miss}
 
     nic, with_aperture = (lanai41().but(blocks=(Remote(streams=streams),)) for streams in (0, 4))
@@ -143,23 +143,23 @@ def measure(costs: HostConfig, stream: int) -> dict[str, float]:
     return figures | loaded | translated
 
 
-async def put_all(host: RemoteHost, total: int, relaxed: bool) -> float:
+def put_all(host: RemoteHost, total: int, relaxed: bool) -> float:
     """Megabytes a second of puts of as many bytes as the host's memory has."""
     begin, left = host.bus.now, total
     while left > 0:
-        await host.remote.put(host.tokens[1], 0, host.address, host.size, relaxed=relaxed)
+        host.remote.put(host.tokens[1], 0, host.address, host.size, relaxed=relaxed)
         left -= host.size
-    await host.remote.settle()
+    host.remote.settle()
     return total / ((host.bus.now - begin) / 1e12) / MEGABYTE
 
 
-async def store_all(host: RemoteHost, total: int, relaxed: bool) -> float:
+def store_all(host: RemoteHost, total: int, relaxed: bool) -> float:
     """Megabytes a second of stores to consecutive words, with a barrier behind each run of as many
     bytes as the host's memory has."""
     begin, left, data = host.bus.now, total, bytes(host.size)
     while left > 0:
-        await host.remote.store(host.tokens[1], 0, data, relaxed=relaxed)
-        await host.remote.settle()
+        host.remote.store(host.tokens[1], 0, data, relaxed=relaxed)
+        host.remote.settle()
         left -= host.size
     return total / ((host.bus.now - begin) / 1e12) / MEGABYTE
 

@@ -35,7 +35,7 @@ def measure(point: Point) -> Figures:
     of each."""
     size, peers, out = point["size"], point["peers"], point["pattern"] != "in"
 
-    async def hub(side: Side) -> Times:
+    def hub(side: Side) -> Times:
         waiting: list[tuple[int, Operation]] = []
         buffers = {peer: [Buffer(size) for _ in range(MESSAGES)] for peer in range(1, peers + 1)}
         times: Times = {peer: [] for peer in range(1, peers + 1)}
@@ -44,29 +44,29 @@ def measure(point: Point) -> Figures:
             order.sort(key=lambda place: place[1])
         for peer, number in order:
             buffer = buffers[peer][number]
-            waiting.append((peer, await (side.send(buffer, peer) if out else side.receive(buffer, peer))))
-        await side.meet()
+            waiting.append((peer, (side.send(buffer, peer) if out else side.receive(buffer, peer))))
+        side.meet()
         while waiting:
-            await side.first(*[operation for _, operation in waiting])
+            side.first(*[operation for _, operation in waiting])
             for peer, operation in waiting:
                 if operation.done:
                     times[peer].append(side.now)
             waiting = [(peer, operation) for peer, operation in waiting if not operation.done]
         return times
 
-    async def spoke(side: Side) -> Times:
+    def spoke(side: Side) -> Times:
         buffers = [Buffer(size) for _ in range(MESSAGES)]
-        operations = [await side.receive(buffer, 0) for buffer in buffers] if out else []
-        await side.meet()
-        operations += [] if out else [await side.send(buffer, 0) for buffer in buffers]
+        operations = [side.receive(buffer, 0) for buffer in buffers] if out else []
+        side.meet()
+        operations += [] if out else [side.send(buffer, 0) for buffer in buffers]
         times = []
         for operation in operations:
-            await side.finish(operation)
+            side.finish(operation)
             times.append(side.now)
         return {side.rank: times}
 
-    async def run(side: Side) -> Times:
-        return await (spoke(side) if side.rank else hub(side))
+    def run(side: Side) -> Times:
+        return spoke(side) if side.rank else hub(side)
 
     hubs, *spokes = play(setting(), run, switch(peers + 1))
     arrivals = [times for one in spokes for times in one.values()] if out else list(hubs.values())

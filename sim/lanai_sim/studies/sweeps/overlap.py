@@ -21,16 +21,16 @@ def measure(point: Point) -> Figures:
     size: int = point["size"]
     watched = int(point["side"] == "receive")
 
-    async def run(side: Side) -> Figures:
+    def run(side: Side) -> Figures:
         buffer, work = Buffer(size), 0
         spans = []
         for number in range(3):  # the first one pins, the second is the transfer alone, the third has company
-            await side.meet()
+            side.meet()
             began = side.now
-            operation = await (side.receive(buffer) if side.rank else side.send(buffer))
+            operation = side.receive(buffer) if side.rank else side.send(buffer)
             if number == 2 and side.rank == watched:
-                await side.compute(work)
-            await side.finish(operation)
+                side.compute(work)
+            side.finish(operation)
             spans.append(side.now - began)
             work = spans[-1]
         alone, both = spans[1], spans[2]

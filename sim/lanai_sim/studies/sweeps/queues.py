@@ -23,8 +23,8 @@ def measure(point: Point) -> Figures:
     depth: int = point["depth"]
     program = {"posted": behind_posted, "unexpected": behind_unexpected}[point["queue"]]
 
-    async def run(side: Side) -> Figures:
-        return await program(side, depth)
+    def run(side: Side) -> Figures:
+        return program(side, depth)
 
     sent, received = play(chosen, run)
     return {
@@ -34,60 +34,60 @@ def measure(point: Point) -> Figures:
     }
 
 
-async def behind_posted(side: Side, depth: int) -> Figures:
+def behind_posted(side: Side, depth: int) -> Figures:
     """A message for the last of `depth` + 1 posted receives, which wait for other tags."""
     buffers = [Buffer(4) for _ in range(depth)]
     if side.rank:
-        posted = [await side.receive(buffer, tag=OTHER + number) for number, buffer in enumerate(buffers)]
-        result = await take(side)
-        await side.meet()
-        await side.finish(*posted)
+        posted = [side.receive(buffer, tag=OTHER + number) for number, buffer in enumerate(buffers)]
+        result = take(side)
+        side.meet()
+        side.finish(*posted)
         return result
-    result = await give(side)
-    await side.meet()
-    await side.finish(*[await side.send(buffer, tag=OTHER + number) for number, buffer in enumerate(buffers)])
+    result = give(side)
+    side.meet()
+    side.finish(*[side.send(buffer, tag=OTHER + number) for number, buffer in enumerate(buffers)])
     return result
 
 
-async def behind_unexpected(side: Side, depth: int) -> Figures:
+def behind_unexpected(side: Side, depth: int) -> Figures:
     """A message for a posted receive, while `depth` others lie there that no receive has asked
     for."""
     buffers = [Buffer(4) for _ in range(depth)]
     if side.rank:
-        await side.meet()
-        await side.compute(SETTLE)
-        result = await take(side)
-        await side.meet()
-        await side.finish(*[await side.receive(buffer, tag=OTHER + number) for number, buffer in enumerate(buffers)])
+        side.meet()
+        side.compute(SETTLE)
+        result = take(side)
+        side.meet()
+        side.finish(*[side.receive(buffer, tag=OTHER + number) for number, buffer in enumerate(buffers)])
         return result
-    sent = [await side.send(buffer, tag=OTHER + number) for number, buffer in enumerate(buffers)]
-    await side.meet()
-    await side.compute(SETTLE)
-    result = await give(side)
-    await side.meet()
-    await side.finish(*sent)
+    sent = [side.send(buffer, tag=OTHER + number) for number, buffer in enumerate(buffers)]
+    side.meet()
+    side.compute(SETTLE)
+    result = give(side)
+    side.meet()
+    side.finish(*sent)
     return result
 
 
-async def take(side: Side) -> Figures:
+def take(side: Side) -> Figures:
     """Post a receive and wait for its message: how long posting took, and when it was there."""
     buffer = Buffer(4)
     began = side.now
-    operation = await side.receive(buffer, tag=LAST)
+    operation = side.receive(buffer, tag=LAST)
     posted = side.now - began
-    await side.meet()
-    await side.finish(operation)
+    side.meet()
+    side.finish(operation)
     return {"posted": posted, "end": side.now}
 
 
-async def give(side: Side) -> Figures:
+def give(side: Side) -> Figures:
     """Send that message, some time after the receiver has begun to wait."""
-    await side.meet()
-    await side.pause()
+    side.meet()
+    side.pause()
     buffer, began = Buffer(4), side.now
-    operation = await side.send(buffer, tag=LAST)
+    operation = side.send(buffer, tag=LAST)
     end = side.now
-    await side.finish(operation)
+    side.finish(operation)
     return {"begin": began, "end": end}
 
 

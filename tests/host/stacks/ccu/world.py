@@ -27,20 +27,20 @@ class ModelBus(Bus):
     def now(self):
         return self.time
 
-    async def read(self, offset):
+    def read(self, offset):
         self._all()  # what is under way gets done while a rank polls
         return int.from_bytes(self.nic.pio_read(offset - SRAM_HOST, 4), "big")
 
-    async def write(self, offset, value):
+    def write(self, offset, value):
         if offset == host_offset("DOORBELL"):
             self.nic.ring(value)
         else:
             self.nic.pio_write(offset - SRAM_HOST, value.to_bytes(4, "big"))
 
-    async def write_block(self, offset, data):
+    def write_block(self, offset, data):
         self.nic.pio_write(offset - SRAM_HOST, data)
 
-    async def read_block(self, offset, size):
+    def read_block(self, offset, size):
         return self.nic.pio_read(offset - SRAM_HOST, size)
 
     def allocate(self, size):
@@ -48,13 +48,13 @@ class ModelBus(Bus):
         self.nic.memory.add(self.next, view)
         return HostBuffer(self.next, view)
 
-    async def pin(self, address, size, writable):
+    def pin(self, address, size, writable):
         raise NotImplementedError("ccu pins nothing")
 
-    async def unpin(self, pinned):
+    def unpin(self, pinned):
         raise NotImplementedError("ccu pins nothing")
 
-    async def wait_any(self, watched, why=None, timeout=0):
+    def wait_any(self, watched, why=None, timeout=0):
         while changed(watched) is None:
             actions = self.wire.actions()
             assert actions, f"deadlock: {why}"
@@ -62,7 +62,7 @@ class ModelBus(Bus):
                 self.wire.act(action)
         return changed(watched)
 
-    async def elapse(self, picoseconds):
+    def elapse(self, picoseconds):
         self.time += picoseconds
 
     def _all(self):

@@ -153,15 +153,15 @@ class ModelBus(Bus):
     def now(self):
         return self._now
 
-    async def read(self, offset):
+    def read(self, offset):
         self.world.give_way(self.rank)
         assert offset - WINDOW_HOST in (BUSY_AT, IN_USE_AT)
         return 0
 
-    async def write(self, offset, value):
-        await self.write_block(offset, value.to_bytes(4, "big"))
+    def write(self, offset, value):
+        self.write_block(offset, value.to_bytes(4, "big"))
 
-    async def write_block(self, offset, data):
+    def write_block(self, offset, data):
         for at in range(0, len(data), 4):
             self._store(offset - WINDOW_HOST + at, int.from_bytes(data[at : at + 4], "big"))
 
@@ -198,7 +198,7 @@ class ModelBus(Bus):
         )  # fmt: skip
         self.world.waiting[self.rank].append((buffer, fields["tag"], command))
 
-    async def read_block(self, offset, size):
+    def read_block(self, offset, size):
         raise NotImplementedError
 
     def allocate(self, size, shared=False):
@@ -214,7 +214,7 @@ class ModelBus(Bus):
         self.next_page += 1
         return (self.next_page - 1) * PAGE_SIZE
 
-    async def pin(self, address, size, writable):
+    def pin(self, address, size, writable):
         first = address & -PAGE_SIZE
         count = (address + size - first + PAGE_SIZE - 1) // PAGE_SIZE
         pages = [
@@ -223,12 +223,12 @@ class ModelBus(Bus):
         self.pins += 1
         return Pinned(address, size, writable, tuple(self._map(page) for page in pages), self.pins)
 
-    async def unpin(self, pinned):
+    def unpin(self, pinned):
         self.pins -= 1
         for page in pinned.pages:
             del self.nic.memory[page // PAGE_SIZE]
 
-    async def wait_any(self, watched, why=None, timeout=0):
+    def wait_any(self, watched, why=None, timeout=0):
         self.world.ready.discard(self.rank)
         self.world.blocked[self.rank] = watched
         try:
@@ -238,11 +238,11 @@ class ModelBus(Bus):
             self.world.ready.add(self.rank)
         return changed(watched)
 
-    async def work(self, picoseconds, watched, why=None):
+    def work(self, picoseconds, watched, why=None):
         self._now += self.world.chance.randrange(1, picoseconds + 1)
         self.world.give_way(self.rank)
 
-    async def elapse(self, picoseconds):
+    def elapse(self, picoseconds):
         self._now += picoseconds
         if picoseconds >= 1_000_000 or not picoseconds:
             self.world.give_way(self.rank)

@@ -1,10 +1,9 @@
 """What a receiver tells a peer whose records its FIFO refused."""
 
-from unittest.mock import AsyncMock, Mock
+from unittest.mock import Mock
 
 import pytest
 
-from lanai_host.bus.base import run_now
 from lanai_host.config import HostConfig
 from lanai_host.host_model.meter import Meter
 from lanai_host.stacks.mbcf.receiving import Inbox, Receiving
@@ -31,7 +30,7 @@ class Fifo:
 @pytest.fixture
 def receiving():
     jobs, matching = Mock(), Mock(any_source=[])
-    made = Receiving(Meter(HostConfig(), AsyncMock()), jobs, matching, AsyncMock(), Mock(), 1024)
+    made = Receiving(Meter(HostConfig(), Mock()), jobs, matching, Mock(), Mock(), 1024)
     long = Mock(receive=None, data=bytearray(8), here=0, whole=False)  # of which all records are
     made.boxes[PEER] = Inbox(PEER, Fifo(), Mock(), 64, message=long)
     return made
@@ -41,7 +40,7 @@ def told(receiving, records, refused):
     """How often the peer has been told that there is room, once these records were taken."""
     fifo = receiving.boxes[PEER].fifo
     fifo.records, fifo.refused = records, refused
-    run_now(receiving.look())
+    receiving.look()
     assert fifo.records == 0
     return receiving._jobs.add.call_count
 

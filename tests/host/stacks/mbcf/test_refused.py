@@ -7,7 +7,7 @@ import pytest
 from pairs import first_of
 
 from lanai_hdl.remote.tables import COMMANDS
-from lanai_host.bus.base import PAGE_SIZE, run_now
+from lanai_host.bus.base import PAGE_SIZE
 from lanai_host.operation import ErrorKind
 
 from .adapters import Left, World
@@ -46,7 +46,7 @@ def withdraw_all(device):
     lending = device._adapter.lending
     for lent in list(lending._lent.values()):
         if lent.users:
-            run_now(lending.withdraw(lent))
+            lending.withdraw(lent)
 
 
 def unmap_one(device):

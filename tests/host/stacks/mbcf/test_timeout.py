@@ -1,6 +1,5 @@
 """How long the adapter waits for an answer until it sends again."""
 
-import asyncio
 from functools import partial
 
 import pytest
@@ -26,16 +25,16 @@ def test_the_adapter_is_booted_with_what_the_option_says(monkeypatch, microsecon
     """0 is what any system on the adapter has."""
     seen = {}
 
-    async def nothing(bus):
+    def nothing(bus):
         pass
 
-    async def boot(bus, adapter, node, routes, **how):
+    def boot(bus, adapter, node, routes, **how):
         seen.update(how)
 
     for name, stand_in in (("check_machine", nothing), ("reset", nothing), ("boot", boot)):
         monkeypatch.setattr(on_adapter, name, stand_in)
     placement = Placement(2, 1, lambda source, dest: 0, NIC, passage=lambda size: 2 * 2 * size)
-    asyncio.run(STACK.boot(None, None, MbcfOptions(timeout=microseconds), placement, 0))
+    STACK.boot(None, None, MbcfOptions(timeout=microseconds), placement, 0)
     own = timeout_on(NIC, adapter_in(NIC), placement.passage)
     assert own == 2 * timeout_on(NIC, adapter_in(NIC))
     assert seen["timeout"] == (microseconds * NIC.slot_khz // 1000 or own)
@@ -67,10 +66,10 @@ def test_a_run_asks_its_fabric():
 def test_a_port_that_seven_nics_send_to_is_no_dead_peer():
     """Nothing is sent twice. With the timeout for two NICs each sender repeats its packets."""
 
-    async def program(host):
-        await host.remote.put(host.tokens[0], 0, host.address, 4096)
-        await host.remote.settle()
-        return await host.counter("REMOTE_TIMEOUTS")
+    def program(host):
+        host.remote.put(host.tokens[0], 0, host.address, 4096)
+        host.remote.settle()
+        return host.counter("REMOTE_TIMEOUTS")
 
     fabric = fabrics.describe("switching-hub", 8)
     assert play([idle, *[program] * 7], NIC, fabric, size=4096, timeout=timeout("switching-hub", 8))[1:] == [0] * 7

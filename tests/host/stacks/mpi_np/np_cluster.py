@@ -46,32 +46,32 @@ class Ranks:
             self.cluster.close()
         return [task.result for task in tasks]
 
-    async def boot(self, bus, rank):
+    def boot(self, bus, rank):
         """Start the NIC of a rank; its attachment."""
         placement = Placement(self.count, 1, self.net.route, self.nic)
-        return (await STACK.boot(bus, self.image, self.mcp, placement, rank))[rank]
+        return STACK.boot(bus, self.image, self.mcp, placement, rank)[rank]
 
-    async def meet(self, bus):
+    def meet(self, bus):
         """Until all that take part have come here."""
         self.ready += 1
         goal = -(-self.ready // self.wanted) * self.wanted
         while self.ready < goal:
-            await bus.elapse(MILLISECOND // 100)
+            bus.elapse(MILLISECOND // 100)
 
     def _rank(self, rank, program):
-        async def live(bus):
-            attachment = await self.boot(bus, rank)
+        def live(bus):
+            attachment = self.boot(bus, rank)
             device = MpiNp(bus, attachment, self.host, partial(examine, place=lambda pc: str(self.image.where(pc))))
-            await self.meet(bus)
-            return await program(Rank(self, bus, device))
+            self.meet(bus)
+            return program(Rank(self, bus, device))
 
         return live
 
     def _saboteur(self, saboteur):
-        async def live(bus):
+        def live(bus):
             while self.ready < self.count:
-                await bus.elapse(MILLISECOND // 100)
-            await saboteur(bus, self)
+                bus.elapse(MILLISECOND // 100)
+            saboteur(bus, self)
 
         return live
 
@@ -82,16 +82,16 @@ class Rank:
     def __init__(self, ranks, bus, device):
         self.ranks, self.bus, self.device, self.rank = ranks, bus, device, device.rank
 
-    async def send(self, dest, data, tag=0, mode=STANDARD):
+    def send(self, dest, data, tag=0, mode=STANDARD):
         buffer = Buffer(data)
-        return await self.device.begin_send(dest, tag, 0, buffer.body, mode), buffer
+        return self.device.send(dest, tag, 0, buffer.body, mode), buffer
 
-    async def receive(self, source, size, tag=0):
+    def receive(self, source, size, tag=0):
         buffer = Buffer(size)
-        return await self.device.begin_receive(source, tag, 0, buffer.body), buffer
+        return self.device.receive(source, tag, 0, buffer.body), buffer
 
-    async def finish(self, *pairs):
-        await self.device.finish([operation for operation, _ in pairs], Wait("test", note=f"rank {self.rank}"))
+    def finish(self, *pairs):
+        self.device.finish([operation for operation, _ in pairs], Wait("test", note=f"rank {self.rank}"))
 
 
 def fill(buffer, byte):

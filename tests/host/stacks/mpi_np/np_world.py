@@ -13,7 +13,7 @@ from lanai_firmware.programs.mpi_np.model import fabric, plug
 from lanai_firmware.programs.mpi_np.plan import McpConfig
 from lanai_firmware.programs.mpi_np.sram import ChannelRoute, EndpointSpec
 from lanai_hdl.machine import REGISTERS_HOST, host_offset
-from lanai_host.bus.base import PAGE_SIZE, BlockingBus, HostBuffer, Pinned, changed, run_now
+from lanai_host.bus.base import PAGE_SIZE, BlockingBus, HostBuffer, Pinned, changed
 from lanai_host.bus.windows import WINDOW_MASK, window_of
 from lanai_host.config import free
 from lanai_host.stacks.mpi_np.device import MpiNp
@@ -87,22 +87,22 @@ class ModelBus(BlockingBus):
     def now(self):
         return self.time
 
-    async def read(self, offset):
+    def read(self, offset):
         self.reads += 1
         self.step()
         assert offset < REGISTERS_HOST, hex(offset)
         return int.from_bytes(self.nic.pio_read(offset, 4), "big")
 
-    async def write(self, offset, value):
+    def write(self, offset, value):
         if offset == host_offset("DOORBELL"):
             self.nic.ring(value)
         else:
             self.nic.pio_write(offset, value.to_bytes(4, "big"))
 
-    async def write_block(self, offset, data):
+    def write_block(self, offset, data):
         self.nic.pio_write(offset, data)
 
-    async def read_block(self, offset, size):
+    def read_block(self, offset, size):
         return self.nic.pio_read(offset, size)
 
     def allocate(self, size):
@@ -113,7 +113,7 @@ class ModelBus(BlockingBus):
         self.place += size
         return buffer
 
-    async def pin(self, address, size, writable):
+    def pin(self, address, size, writable):
         view = memoryview((ctypes.c_ubyte * size).from_address(address)).cast("B")
         assert address % PAGE_SIZE == 0
         bus = self.place
@@ -121,7 +121,7 @@ class ModelBus(BlockingBus):
         self.nic.memory.add(bus, view)
         return Pinned(address, size, writable, tuple(range(bus, bus + size, PAGE_SIZE)), bus)
 
-    async def unpin(self, pinned):
+    def unpin(self, pinned):
         self.nic.memory.remove(pinned.token)
 
     def step(self):
@@ -130,7 +130,7 @@ class ModelBus(BlockingBus):
             self.world.fabric.act(action)
         return bool(actions)
 
-    async def wait_any(self, watched, why=None, timeout=0):
+    def wait_any(self, watched, why=None, timeout=0):
         while True:
             place = changed(watched)
             if place is not None:
@@ -142,19 +142,19 @@ class ModelBus(BlockingBus):
             self.world.baton.give(self.name, why)
             self.world.baton.take(self.name)
 
-    async def elapse(self, picoseconds):
+    def elapse(self, picoseconds):
         self.time += picoseconds
         self.step()
 
     def charge(self, picoseconds):
-        run_now(self.elapse(picoseconds))
+        self.elapse(picoseconds)
 
     def write_then(self, offset, data, register, value):
-        run_now(self.write_block(offset, data))
-        run_now(self.write(register, value))
+        self.write_block(offset, data)
+        self.write(register, value)
 
     def await_word(self, buffer, offset, seen, why, timeout):
-        return run_now(self.wait_change(buffer, offset, seen, why, timeout))
+        return self.wait_change(buffer, offset, seen, why, timeout)
 
 
 class World:

@@ -1,7 +1,5 @@
 """Which NICs count as dead: told from registers alone."""
 
-import asyncio
-
 import pytest
 
 from lanai_hdl.machine import Control, host_offset
@@ -25,28 +23,28 @@ class Registers(Bus):
     def now(self):
         return self.time
 
-    async def read(self, offset):
+    def read(self, offset):
         for name, (begin, rate) in self.rates.items():
             if offset == host_offset(name):
                 return int(begin + min(self.time // LOOK, self.until) * rate) & 0xFFFFFFFF
         return self.words.get(offset, 0)
 
-    async def write(self, offset, value):
+    def write(self, offset, value):
         self.words[offset] = value
 
-    async def elapse(self, picoseconds):
+    def elapse(self, picoseconds):
         self.time += picoseconds
 
-    async def write_block(self, offset, data): ...
-    async def read_block(self, offset, size): ...
+    def write_block(self, offset, data): ...
+    def read_block(self, offset, size): ...
     def allocate(self, size): ...
-    async def pin(self, address, size, writable): ...
-    async def unpin(self, pinned): ...
-    async def wait_any(self, watched, why=None, timeout=0): ...
+    def pin(self, address, size, writable): ...
+    def unpin(self, pinned): ...
+    def wait_any(self, watched, why=None, timeout=0): ...
 
 
 def finding(bus):
-    return asyncio.run(examine(bus, OURS))
+    return examine(bus, OURS)
 
 
 @pytest.mark.parametrize("engine", ["HDMA_DONE", "SEND_DONE", "RECV_DONE"])

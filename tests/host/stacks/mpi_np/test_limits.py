@@ -87,7 +87,7 @@ def test_memory_that_cannot_be_pinned_is_an_error_and_nothing_else():
         other = 1 - device.rank
         pin = device.bus.pin
 
-        async def refuse(address, size, writable):
+        def refuse(address, size, writable):
             raise BusError("cannot pin: not all mapped")
 
         device.bus.pin = refuse

@@ -24,30 +24,30 @@ PROTOCOLS = {
 }
 
 
-async def reset(bus, ranks):
-    await bus.write(host_offset("CONTROL"), int(Control.RESET))
+def reset(bus, ranks):
+    bus.write(host_offset("CONTROL"), int(Control.RESET))
 
 
-async def halt(bus, ranks):
-    await bus.write(host_offset("CONTROL"), 0)
+def halt(bus, ranks):
+    bus.write(host_offset("CONTROL"), 0)
 
 
-async def overwrite(bus, ranks, *words):
+def overwrite(bus, ranks, *words):
     """The code of the endless loop of turns becomes these words, again and again. `words` are
     functions of their address."""
     main = ranks.image.symbols["lanai_firmware.programs.mpi_np.main.main"]
     places = range(main.address, main.address + main.size, 4)
     code = [words[i % len(words)](place) for i, place in enumerate(places)]
-    await bus.write_block(SRAM_HOST + main.address, b"".join(word.to_bytes(4, "big") for word in code))
-    await bus.write(host_offset("DOORBELL"), 1)
+    bus.write_block(SRAM_HOST + main.address, b"".join(word.to_bytes(4, "big") for word in code))
+    bus.write(host_offset("DOORBELL"), 1)
 
 
-async def trap(bus, ranks):
-    await overwrite(bus, ranks, lambda place: UNDEFINED)
+def trap(bus, ranks):
+    overwrite(bus, ranks, lambda place: UNDEFINED)
 
 
-async def hang(bus, ranks):
-    await overwrite(bus, ranks, lambda place: BRANCH | place, lambda place: NOP)
+def hang(bus, ranks):
+    overwrite(bus, ranks, lambda place: BRANCH | place, lambda place: NOP)
 
 
 SEEN = {
@@ -62,23 +62,23 @@ def survivor(size, mode, count):
     """Rank 1, and rank 0 as well: messages both ways, then one that never comes; errors by kind,
     and whether all else was right."""
 
-    async def program(me):
+    def program(me):
         other = 1 - me.rank
-        received = [await me.receive(other, size, tag) for tag in range(count)]
-        received += [await me.receive(ANY_SOURCE, size, NEVER_TAG), await me.receive(other, size, NEVER_TAG)]
-        sent = [await me.send(other, pattern(size, tag), tag, mode) for tag in range(count)]
-        await me.finish(*sent, *received)
+        received = [me.receive(other, size, tag) for tag in range(count)]
+        received += [me.receive(ANY_SOURCE, size, NEVER_TAG), me.receive(other, size, NEVER_TAG)]
+        sent = [me.send(other, pattern(size, tag), tag, mode) for tag in range(count)]
+        me.finish(*sent, *received)
         for tag, (operation, buffer) in enumerate(received[:count]):
             assert operation.error is not None or buffer.data == pattern(size, tag)
-        late = [await me.send(other, b"x", mode=mode), await me.receive(other, 1), await me.receive(ANY_SOURCE, 1)]
-        await me.finish(*late)
+        late = [me.send(other, b"x", mode=mode), me.receive(other, 1), me.receive(ANY_SOURCE, 1)]
+        me.finish(*late)
         errors = [operation.error for operation, _ in sent + received + late]
         assert all(error is not None for error in errors[-5:]), errors
         if me.rank == 1:
-            alone = [await me.receive(1, 4, 3), await me.send(1, b"self", 3)]
-            await me.finish(*alone)
+            alone = [me.receive(1, 4, 3), me.send(1, b"self", 3)]
+            me.finish(*alone)
             assert (alone[0][0].error, alone[0][1].data) == (None, b"self")
-        await me.device._close()
+        me.device._close()
         return {(error.kind, error.text) for error in errors if error is not None}
 
     return program
@@ -87,9 +87,9 @@ def survivor(size, mode, count):
 def lose(sabotage, protocol, delay):
     program = survivor(*PROTOCOLS[protocol])
 
-    async def saboteur(bus, ranks):
-        await bus.elapse(delay)
-        await sabotage(bus, ranks)
+    def saboteur(bus, ranks):
+        bus.elapse(delay)
+        sabotage(bus, ranks)
 
     return Ranks().run(program, program, saboteur=saboteur)
 
@@ -120,23 +120,23 @@ def test_a_world_that_is_booted_again_works_again():
     """The same processes, the same bus; both NICs, because channels count what the other end has
     received."""
 
-    async def program(me):
+    def program(me):
         other = 1 - me.rank
-        pair = await me.receive(other, 4)
-        await me.finish(pair)
+        pair = me.receive(other, 4)
+        me.finish(pair)
         assert pair[0].error is not None
-        await me.ranks.meet(me.bus)
-        me.device = await me.device.reopen(await me.ranks.boot(me.bus, me.rank))
-        await me.ranks.meet(me.bus)
+        me.ranks.meet(me.bus)
+        me.device = me.device.reopen(me.ranks.boot(me.bus, me.rank))
+        me.ranks.meet(me.bus)
         for size in (4, 1500, 30_000):
-            sent, received = await me.send(other, pattern(size, me.rank)), await me.receive(other, size)
-            await me.finish(sent, received)
+            sent, received = me.send(other, pattern(size, me.rank)), me.receive(other, size)
+            me.finish(sent, received)
             assert (received[0].error, received[1].data) == (None, pattern(size, other))
-        await me.device._close()
+        me.device._close()
 
-    async def saboteur(bus, ranks):
-        await bus.elapse(20_000_000)
-        await reset(bus, ranks)
+    def saboteur(bus, ranks):
+        bus.elapse(20_000_000)
+        reset(bus, ranks)
 
     Ranks().run(program, program, saboteur=saboteur)
 
@@ -145,13 +145,13 @@ def test_a_nic_that_is_well_is_left_alone():
     """A rank that waits for long looks at its NIC, finds nothing, and gets its message in the
     end."""
 
-    async def program(me):
+    def program(me):
         if me.rank:
-            await me.bus.elapse(15 * MILLISECOND)
-            await me.finish(await me.send(0, b"late"))
+            me.bus.elapse(15 * MILLISECOND)
+            me.finish(me.send(0, b"late"))
             return me.bus.now
-        pair = await me.receive(1, 4)
-        await me.finish(pair)
+        pair = me.receive(1, 4)
+        me.finish(pair)
         assert (pair[0].error, pair[1].data) == (None, b"late")
         return me.bus.now
 
@@ -162,8 +162,8 @@ def test_a_nic_that_is_well_is_left_alone():
 def test_a_deadlock_stays_one():
     """Looking at NICs that are well is nothing that keeps the world going."""
 
-    async def program(me):
-        await me.finish(await me.receive(1 - me.rank, 4))
+    def program(me):
+        me.finish(me.receive(1 - me.rank, 4))
 
     with pytest.raises(Deadlock):
         Ranks().run(program, program)

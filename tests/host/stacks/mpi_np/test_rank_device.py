@@ -1,5 +1,5 @@
-"""The device inside a rank process does what the one of coroutines does: the same requests, charges
-and waits in the same order, the same results."""
+"""The device inside a rank process does what the plain one does: the same requests, charges and waits in
+the same order, the same results."""
 
 import ctypes
 import mmap
@@ -37,33 +37,33 @@ class LoggedBus(ModelBus):
     def note(self, *what):
         self.log.append((self.time, *what))
 
-    async def read(self, offset):
+    def read(self, offset):
         self.note("read", offset)
-        return await super().read(offset)
+        return super().read(offset)
 
-    async def write(self, offset, value):
+    def write(self, offset, value):
         self.note("write", offset, value)
-        await super().write(offset, value)
+        super().write(offset, value)
 
-    async def write_block(self, offset, data):
+    def write_block(self, offset, data):
         self.note("block", offset, bytes(data))
-        await super().write_block(offset, data)
+        super().write_block(offset, data)
 
-    async def pin(self, address, size, writable):
+    def pin(self, address, size, writable):
         self.note("pin", address, size, writable)
-        return await super().pin(address, size, writable)
+        return super().pin(address, size, writable)
 
-    async def unpin(self, pinned):
+    def unpin(self, pinned):
         self.note("unpin", pinned.address)
-        await super().unpin(pinned)
+        super().unpin(pinned)
 
-    async def wait_any(self, watched, why=None, timeout=0):
+    def wait_any(self, watched, why=None, timeout=0):
         self.note("wait", [(one.buffer.bus_address + one.offset, one.seen) for one in watched], why, timeout)
-        return await super().wait_any(watched, why, timeout)
+        return super().wait_any(watched, why, timeout)
 
-    async def elapse(self, picoseconds):
+    def elapse(self, picoseconds):
         self.note("elapse", picoseconds)
-        await super().elapse(picoseconds)
+        super().elapse(picoseconds)
 
 
 def logged(kind):
@@ -82,7 +82,7 @@ def logged(kind):
     return staticmethod(make)
 
 
-class CoroutineWorld(World):
+class PlainWorld(World):
     make_bus, make_device = LoggedBus, logged(MpiNp)
 
 
@@ -153,9 +153,9 @@ def outcome(world, traffic):
         (McpConfig(), HostConfig(host_matching=1)),
     ),
 )
-def test_it_does_what_the_coroutines_do(config, host):
+def test_it_does_what_the_plain_device_does(config, host):
     traffic = Traffic(seed=1)
-    expected, steps = outcome(CoroutineWorld(RANKS, config=config, host=host), traffic)
+    expected, steps = outcome(PlainWorld(RANKS, config=config, host=host), traffic)
     found, same_steps = outcome(RankWorld(RANKS, config=config, host=host), traffic)
     assert found == expected
     for log, same in zip(steps, same_steps, strict=True):
@@ -165,7 +165,7 @@ def test_it_does_what_the_coroutines_do(config, host):
 
 def test_usual_messages_do_not_go_the_long_way(monkeypatch):
     """After the first round, whose pages must be pinned."""
-    monkeypatch.setattr(MpiNp, "begin_send", None)
+    monkeypatch.setattr(MpiNp, "send", None)
     world = RankWorld(2, host=HostConfig())
     traffic = Traffic(seed=1)
 

@@ -4,7 +4,7 @@ import pytest
 
 from lanai_host import process_memory
 from lanai_host.body import Run
-from lanai_host.bus.base import HostBuffer, Pinned, run_now
+from lanai_host.bus.base import HostBuffer, Pinned
 from lanai_host.config import HostConfig
 from lanai_host.host_model.meter import Meter
 from lanai_host.host_model.operations import Receive
@@ -28,17 +28,17 @@ class FakeBus:
         self.spent = 0
         self.pages = 0x1000_0000
 
-    async def elapse(self, picoseconds):
+    def elapse(self, picoseconds):
         self.spent += picoseconds
 
     def allocate(self, size):
         self.pages += 0x10_0000
         return HostBuffer(self.pages, memoryview(bytearray(-(-size // 4096) * 4096)))
 
-    async def pin(self, address, size, writable):
+    def pin(self, address, size, writable):
         return Pinned(address, size, writable, tuple(range(0x2000_0000, 0x2000_0000 + size, 4096)))
 
-    async def unpin(self, pinned):
+    def unpin(self, pinned):
         pass
 
 
@@ -58,7 +58,7 @@ class FakePuts:
     def completed(self, number):
         return True
 
-    async def push(self):
+    def push(self):
         pass
 
 
@@ -83,12 +83,12 @@ class Rank:
     def send(self, dest, size, synchronous=False, off=0):
         send = Send(ME, dest, TAG, CONTEXT, self.body(size, off), synchronous)
         self.sending.queue(send)
-        run_now(self.sending.advance())
+        self.sending.advance()
         return send
 
     def receive(self, source, size=100):
         receive = Receive(source, TAG, CONTEXT, self.body(size))
-        run_now(self.receiving.receive(receive))
+        self.receiving.receive(receive)
         return receive
 
     def arrives(self, peer, mode=SHORT, length=0, reply=NONE, matched=NONE):
@@ -98,7 +98,7 @@ class Rank:
         self.heap.view[place : place + HEADER.size] = pack_header(self.layout, fields)
 
     def scan(self):
-        run_now(self.receiving.scan())
+        self.receiving.scan()
 
     def headers(self):
         """(destination, fields) of the headers that were put."""
@@ -113,7 +113,7 @@ def test_a_second_message_to_a_peer_waits_until_the_first_is_taken():
     assert (first.done, second.done, other.done) == (True, False, True)
     assert [dest for dest, _ in rank.headers()] == [2, 3]
     rank.heap.set_word(rank.layout.flag(2), 0)  # as the peer does when it has taken the message
-    run_now(rank.sending.advance())
+    rank.sending.advance()
     assert second.done
     assert [dest for dest, _ in rank.headers()] == [2, 3, 2]
 
@@ -159,12 +159,12 @@ def test_a_synchronous_send_ends_when_its_receiver_has_told(size):
         reply = rank.layout.reply(15) + rank.layout.reply_size
         rank.heap.view[reply - REPLY.size - 4 : reply] = WORD.pack(0x3000_0000) + REPLY.pack(1, size, 0, 0, 1)
     for _ in range(3):
-        run_now(rank.sending.advance())
+        rank.sending.advance()
     assert not send.done
     (matched,) = rank.sending._matched
     page = rank.sending._flags._pages[matched & -4096]
     WORD.pack_into(page.view, matched % 4096, 1)
-    run_now(rank.sending.advance())
+    rank.sending.advance()
     assert send.done
 
 
@@ -237,7 +237,7 @@ def test_addresses_are_checked_before_puts_to_private_memory():
     rank = Rank()
     checked = []
 
-    async def check(peer, address, size):
+    def check(peer, address, size):
         checked.append((peer, size))
 
     rank.receiving._validation.check = check
@@ -251,7 +251,7 @@ def test_addresses_are_checked_before_puts_to_private_memory():
     reply = rank.layout.reply(15) + rank.layout.reply_size
     words = WORD.pack(0x3000_0000) + WORD.pack(0x3000_1000)
     rank.heap.view[reply - REPLY.size - 8 : reply] = words + REPLY.pack(2, 5000, 0, 0x0200_0000, 1)
-    run_now(rank.sending.advance())
+    rank.sending.advance()
     assert checked == [(3, 5000)]
     short = Rank()
     short.receiving._validation.check = check

@@ -30,43 +30,43 @@ class Host:
         self.cluster, self.number = cluster, number
         self.image = FIRMWARE.image(cluster.config)
 
-    async def up(self, bus):
-        await reset(bus)
-        await load(bus, self.image)
+    def up(self, bus):
+        reset(bus)
+        load(bus, self.image)
         nic = self.image.address(FIRMWARE.symbol("nic"))
         words = config_words([self.cluster.fabric.route(self.number, n) for n in range(2)])
-        await bus.write_block(SRAM_HOST + nic + int(offset_of(state.Nic, "config")), words)
-        await bus.write(host_offset("SCRATCH1"), self.number)
-        await bus.write(host_offset("SCRATCH2"), 0)
-        await start(bus, FIRMWARE)
+        bus.write_block(SRAM_HOST + nic + int(offset_of(state.Nic, "config")), words)
+        bus.write(host_offset("SCRATCH1"), self.number)
+        bus.write(host_offset("SCRATCH2"), 0)
+        start(bus, FIRMWARE)
         self.bus = bus
         self.heap = Heap(LAYOUT, bus.allocate(LAYOUT.size))
         border = nic + int(offset_of(state.Nic, "border"))
         self.puts = Puts(bus, self.heap, LAYOUT.staging, border, Meter(HostConfig(), bus.elapse))
-        await self.puts.open()
+        self.puts.open()
 
-    async def until(self, done):
+    def until(self, done):
         while not done():
             seen = self.heap.counter(Counter.SUM)
-            await self.puts.push()
+            self.puts.push()
             if not done() and self.heap.counter(Counter.SUM) == seen:
-                await self.bus.wait_change(self.heap.memory, WORD.size * Counter.SUM, seen)
+                self.bus.wait_change(self.heap.memory, WORD.size * Counter.SUM, seen)
 
 
 def play(sender, receiver):
     cluster = Cluster(star(2), lanai41())
     hosts = [Host(cluster, number) for number in range(2)]
 
-    async def send(bus):
-        await hosts[0].up(bus)
-        await sender(hosts[0])
-        await hosts[0].until(lambda: hosts[0].puts.completed(hosts[0].puts.asked))
-        await hosts[0].puts.close()
+    def send(bus):
+        hosts[0].up(bus)
+        sender(hosts[0])
+        hosts[0].until(lambda: hosts[0].puts.completed(hosts[0].puts.asked))
+        hosts[0].puts.close()
 
-    async def receive(bus):
-        await hosts[1].up(bus)
-        await receiver(hosts[1])
-        await hosts[1].puts.close()
+    def receive(bus):
+        hosts[1].up(bus)
+        receiver(hosts[1])
+        hosts[1].puts.close()
 
     cluster.spawn(0, send)
     cluster.spawn(1, receive)
@@ -83,9 +83,9 @@ def received(host, count):
 def test_bytes_of_the_library_arrive(size):
     data = bytes(n % 251 for n in range(size))
 
-    async def send(host):
+    def send(host):
         host.puts.put(Put(Remote(1, PLACE), data))
-        await host.puts.push()
+        host.puts.push()
 
     hosts = play(send, lambda host: received(host, 1))
     assert hosts[1].heap.view[PLACE : PLACE + size].tobytes() == data
@@ -97,11 +97,11 @@ def test_bytes_of_the_library_arrive(size):
 def test_bytes_of_memory_arrive_in_packets(offset, size):
     data = bytes(n * 7 % 253 for n in range(size))
 
-    async def send(host):
+    def send(host):
         page = host.bus.allocate(4096 + offset)
         page.view[offset : offset + size] = data
         host.puts.put(Put(Remote(1, LAYOUT.staging(0)), source=page.bus_address + offset, size=size))
-        await host.puts.push()
+        host.puts.push()
 
     hosts = play(send, lambda host: received(host, -(-size // 2048)))
     begin = LAYOUT.staging(0)
@@ -111,20 +111,20 @@ def test_bytes_of_memory_arrive_in_packets(offset, size):
 def test_more_puts_than_the_ring_holds_arrive_in_order():
     count = 3 * int(RING) + 5
 
-    async def send(host):
+    def send(host):
         for number in range(count):
             host.puts.put(Put(Remote(1, PLACE + 4 * number), WORD.pack(number + 1)))
             host.puts.put(Put(Remote(1, PLACE), WORD.pack(number + 1)))
-        await host.puts.push()
+        host.puts.push()
 
     seen = []
 
-    async def receive(host):
+    def receive(host):
         def done():
             seen.append(host.heap.word(PLACE))
             return host.heap.counter(Counter.RECEIVED) == 2 * count
 
-        await host.until(done)
+        host.until(done)
 
     hosts = play(send, receive)
     words = [hosts[1].heap.word(PLACE + 4 * number) for number in range(1, count)]
@@ -134,15 +134,15 @@ def test_more_puts_than_the_ring_holds_arrive_in_order():
 
 
 def test_no_flag_arrives_behind_bytes_that_could_not_be_written():
-    async def send(host):
+    def send(host):
         host.puts.put(Put(Remote(1, PLACE), WORD.pack(1), flag=True))
         host.puts.put(Put(Remote(1, 0x7FFF_F000, on_bus=True), bytes(2048)))
         host.puts.put(Put(Remote(1, PLACE + 4), WORD.pack(2), flag=True))
         host.puts.put(Put(Remote(1, PLACE + 8), WORD.pack(3)))
-        await host.puts.push()
+        host.puts.push()
 
-    async def receive(host):
-        await host.until(lambda: host.heap.counter(Counter.RECEIVED) == 4 and host.heap.counter(Counter.FAULTS) == 1)
+    def receive(host):
+        host.until(lambda: host.heap.counter(Counter.RECEIVED) == 4 and host.heap.counter(Counter.FAULTS) == 1)
 
     hosts = play(send, receive)
     assert [hosts[1].heap.word(PLACE + 4 * n) for n in range(3)] == [1, 0, 3]
@@ -151,15 +151,15 @@ def test_no_flag_arrives_behind_bytes_that_could_not_be_written():
 def test_questions_are_answered_behind_the_puts_before_them():
     words = {"swap": (Kind.SWAP, 7), "add": (Kind.ADD, 5), "get": (Kind.GET, 0)}
 
-    async def send(host):
+    def send(host):
         bus = host.heap.memory.bus_address
         host.puts.put(Put(Remote(1, PLACE), WORD.pack(3)))
         for place, (kind, operand) in enumerate(words.values()):
             host.puts.ask(Question(kind, Remote(1, PLACE), bus + PLACE + 4 * place, operand=operand))
         host.puts.fence(1, bus + LAYOUT.nothing)
         host.puts.put(Put(Remote(1, PLACE + 4), WORD.pack(1)))
-        await host.puts.push()
-        await host.until(lambda: not host.puts.unanswered)
+        host.puts.push()
+        host.until(lambda: not host.puts.unanswered)
 
     hosts = play(send, lambda host: received(host, 2))
     assert [hosts[0].heap.word(PLACE + 4 * n) for n in range(3)] == [3, 7, 12]

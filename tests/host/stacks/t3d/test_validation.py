@@ -2,7 +2,6 @@
 
 import pytest
 
-from lanai_host.bus.base import run_now
 from lanai_host.config import HostConfig
 from lanai_host.host_model.meter import Meter
 from lanai_host.stacks.t3d.options import T3dOptions
@@ -25,7 +24,7 @@ class Clock:
 
     spent = 0
 
-    async def elapse(self, picoseconds):
+    def elapse(self, picoseconds):
         self.spent += picoseconds
 
 
@@ -33,7 +32,7 @@ def checked(how, *puts):
     clock, costs = Clock(), HostConfig()
     validation = Validation(Meter(costs, clock.elapse), T3dOptions(validation=how, private=PRIVATE), rank=3)
     for address, size in puts:
-        run_now(validation.check(5, address, size))
+        validation.check(5, address, size)
     return clock.spent, costs, validation.space
 
 

@@ -2,7 +2,7 @@
 receive, compute and look at the clock."""
 
 import ctypes
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -74,7 +74,7 @@ class Buffer:
 
 
 class Side:
-    """One rank. All coroutines; each call of MPI is charged as `HostConfig.call`."""
+    """One rank. Each call of MPI is charged as `HostConfig.call`."""
 
     def __init__(self, bus: ClusterBus, attachment: Attachment, stage: "Stage") -> None:
         self.bus = bus
@@ -90,55 +90,55 @@ class Side:
         """Host time, ps."""
         return self.bus.now
 
-    async def send(
+    def send(
         self, buffer: Buffer, dest: int | None = None, tag: int = 1, mode: SendMode = SendMode.STANDARD
     ) -> Operation:
         """Start a send, and let the time pass that this takes."""
         self.device.charge(HostCost.CALL)
         peer = self.peer if dest is None else dest
-        operation = await self.device.begin_send(peer, tag, 0, buffer.body, mode)
-        await self.device.endpoint.meter.pay()
+        operation = self.device.send(peer, tag, 0, buffer.body, mode)
+        self.device.endpoint.meter.pay()
         return operation
 
-    async def receive(self, buffer: Buffer, source: int | None = None, tag: int = 1) -> Operation:
+    def receive(self, buffer: Buffer, source: int | None = None, tag: int = 1) -> Operation:
         """Start a receive, and let the time pass that this takes."""
         self.device.charge(HostCost.CALL)
         peer = self.peer if source is None else source
-        operation = await self.device.begin_receive(peer, tag, 0, buffer.body)
-        await self.device.endpoint.meter.pay()
+        operation = self.device.receive(peer, tag, 0, buffer.body)
+        self.device.endpoint.meter.pay()
         return operation
 
-    async def finish(self, *operations: Operation) -> None:
+    def finish(self, *operations: Operation) -> None:
         """Wait until they are done."""
         self.device.charge(HostCost.CALL)
-        await self.device.finish(operations, self.why)
-        await self.device.endpoint.meter.pay()
+        self.device.finish(operations, self.why)
+        self.device.endpoint.meter.pay()
 
-    async def complete(self, operation: Operation) -> None:
+    def complete(self, operation: Operation) -> None:
         """Wait until it is done, in the call that began it: a blocking send or receive."""
         while not operation.done:
-            await self.first(operation)
-        await self.device.endpoint.meter.pay()
+            self.first(operation)
+        self.device.endpoint.meter.pay()
 
-    async def first(self, *operations: Operation) -> None:
+    def first(self, *operations: Operation) -> None:
         """Wait until one of them is done, without the price of a call."""
-        await self.device.first(operations, self.why)
+        self.device.wait(operations, self.why)
 
-    async def compute(self, picoseconds: int) -> None:
+    def compute(self, picoseconds: int) -> None:
         """The host's processor is busy and calls nothing."""
-        await self.bus.elapse(picoseconds)
+        self.bus.elapse(picoseconds)
 
-    async def pause(self, number: int = 0) -> None:
+    def pause(self, number: int = 0) -> None:
         """Some time, never the same against the NIC's clock."""
-        await self.bus.elapse(PAUSE + 7_001 * number)
+        self.bus.elapse(PAUSE + 7_001 * number)
 
-    async def meet(self) -> None:
+    def meet(self) -> None:
         """Go on when all sides have come here. Costs time, but no messages."""
         self._meetings += 1
         self.stage.met[self.rank] = self._meetings
         while min(self.stage.met) < self._meetings:
-            await self.bus.elapse(MEETING)
-        await self.bus.elapse(PAUSE)
+            self.bus.elapse(MEETING)
+        self.bus.elapse(PAUSE)
 
 
 @dataclass
@@ -156,7 +156,7 @@ class Stage:
         self.met = [0] * self.nodes
 
 
-Program = Callable[[Side], Coroutine[Any, Any, Any]]
+Program = Callable[[Side], Any]
 
 
 def rtl(layout: Layout, trace: bool) -> Engine:
@@ -177,13 +177,13 @@ def play(setting: Setting, program: Program, fabric: Fabric | None = None, trace
     stage = Stage(setting, net.nics, cluster, image)
     placement = Placement(net.nics, 1, net.route, setting.nic)
 
-    async def live(bus: ClusterBus) -> Any:
+    def live(bus: ClusterBus) -> Any:
         trusted = cluster.bus(bus.number, setting.host)  # what it allocates is outside the rank's window
-        attached = await STACK.boot(trusted, image, setting.mcp, placement, bus.number)
-        await bus.elapse(trusted.now - bus.now)
+        attached = STACK.boot(trusted, image, setting.mcp, placement, bus.number)
+        bus.elapse(trusted.now - bus.now)
         side = Side(bus, attached[bus.number], stage)
-        await side.meet()
-        return await program(side)
+        side.meet()
+        return program(side)
 
     try:
         tasks = [cluster.spawn(node, live, setting.host) for node in range(net.nics)]

@@ -87,27 +87,27 @@ def watch(setting: Setting, size: int = 4, window: int = WINDOW) -> Watched:
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder) / f"{number}.vcd" for number in range(2)]
 
-        async def program(side: Side) -> tuple[Image, float, float]:
+        def program(side: Side) -> tuple[Image, float, float]:
             buffer = Buffer(size)
             cluster = side.stage.cluster
             for number in range(2):  # the first one pins
-                await side.meet()
+                side.meet()
                 if side.rank:
-                    operation = await side.receive(buffer)
-                    await side.finish(operation)
+                    operation = side.receive(buffer)
+                    side.finish(operation)
                     end = side.now
                     continue
-                await side.pause()
+                side.pause()
                 if number:
                     slot = cluster.engine.time.slot(side.now + PAUSE)
                     for nic, file in enumerate(files):
                         cluster.engine.wave(nic, file, slot - BEFORE, slot - BEFORE + window)
-                await side.pause()
+                side.pause()
                 begin = side.now
-                operation = await side.send(buffer)
+                operation = side.send(buffer)
                 end = side.now
-                await side.finish(operation)
-            await side.pause()
+                side.finish(operation)
+            side.pause()
             return side.stage.image, (0 if side.rank else begin) * khz / 1e9, end * khz / 1e9
 
         (image, called, placed), (_, _, returned) = play(setting, program, trace=True)

@@ -37,24 +37,24 @@ def unaligned(size: int) -> int:
     return HEAP_HEADER if size >= PAGE else PAGE - size // 2
 
 
-async def ping(side: Side, size: int, repetitions: int, offset: int = 0) -> Trip:
+def ping(side: Side, size: int, repetitions: int, offset: int = 0) -> Trip:
     """The side that begins; the other must `pong`."""
     out, back = Buffer(size, offset), Buffer(size, offset)
     ways, sends = [], []
     for number in range(repetitions + 1):
         out.fill(number)
-        answer = None if side.stage.setting.send_first else await side.receive(back)
-        await side.pause(number)
+        answer = None if side.stage.setting.send_first else side.receive(back)
+        side.pause(number)
         begin = side.now
-        sent = await side.send(out)
+        sent = side.send(out)
         placed = side.now
         if answer is None:
-            await side.complete(sent)
-            await side.complete(await side.receive(back))
+            side.complete(sent)
+            side.complete(side.receive(back))
         else:
-            await side.finish(answer)
+            side.finish(answer)
         end = side.now
-        await side.finish(sent)
+        side.finish(sent)
         _check(back, number + 1, size)
         if number:  # the first one pins
             ways.append((end - begin) / 2e6)
@@ -62,13 +62,13 @@ async def ping(side: Side, size: int, repetitions: int, offset: int = 0) -> Trip
     return Trip(median(ways), median(sends))
 
 
-async def pong(side: Side, size: int, repetitions: int, offset: int = 0) -> None:
+def pong(side: Side, size: int, repetitions: int, offset: int = 0) -> None:
     out, back = Buffer(size, offset), Buffer(size, offset)
     for number in range(repetitions + 1):
-        question = await side.receive(back)
+        question = side.receive(back)
         out.fill(number + 1)
-        await side.finish(question)
-        await side.finish(await side.send(out))
+        side.finish(question)
+        side.finish(side.send(out))
 
 
 def trips(
@@ -81,14 +81,14 @@ def trips(
     `stages`.
     """
 
-    async def program(side: Side) -> dict[int, Trip]:
+    def program(side: Side) -> dict[int, Trip]:
         found = {}
         for size in sizes:
             offset = unaligned(size) if crossing else 0
             if side.rank:
-                await pong(side, size, repetitions, offset)
+                pong(side, size, repetitions, offset)
             else:
-                found[size] = await ping(side, size, repetitions, offset)
+                found[size] = ping(side, size, repetitions, offset)
         return found
 
     result: dict[int, Trip] = play(setting, program, trace=trace)[0]
@@ -99,18 +99,18 @@ def receive_overheads(setting: Setting, sizes: Sequence[int]) -> dict[int, float
     """The host's part of a receive that is posted early and waited for late, by size:
     microseconds."""
 
-    async def program(side: Side) -> dict[int, float]:
+    def program(side: Side) -> dict[int, float]:
         found = {}
         for size in sizes:
             buffer = Buffer(size)
             for _ in range(2):  # the first one pins
-                await side.meet()
+                side.meet()
                 early = side.now
-                operation = await (side.receive(buffer) if side.rank else side.send(buffer))
+                operation = side.receive(buffer) if side.rank else side.send(buffer)
                 posted = side.now
-                await side.meet()
+                side.meet()
                 there = side.now
-                await side.finish(operation)
+                side.finish(operation)
                 found[size] = (posted - early + side.now - there) / 1e6
         return found
 
@@ -118,21 +118,21 @@ def receive_overheads(setting: Setting, sizes: Sequence[int]) -> dict[int, float
     return result
 
 
-async def stream(side: Side, size: int, count: int) -> float:
+def stream(side: Side, size: int, count: int) -> float:
     """MB/s of `count` messages at once, from the first send to the last receive; rank 0 sends. Only
     rank 1's answer counts."""
     buffers = [Buffer(size) for _ in range(count)]
     for number in range(2):  # the first round pins
-        await side.meet()
+        side.meet()
         operations: list[Operation] = []
         if not side.rank:
             side.stage.notes["began"] = side.now
         for buffer in buffers:
             if not side.rank:
                 buffer.fill(number)
-            operations.append(await (side.receive(buffer) if side.rank else side.send(buffer)))
+            operations.append(side.receive(buffer) if side.rank else side.send(buffer))
         for operation in operations:
-            await side.finish(operation)
+            side.finish(operation)
     if side.rank:
         _check(buffers[-1], 1, size)
     began: int = side.stage.notes["began"]
@@ -142,8 +142,8 @@ async def stream(side: Side, size: int, count: int) -> float:
 def streams(setting: Setting, sizes: Sequence[int]) -> dict[int, float]:
     """Bandwidth of messages sent without waiting for one another, by size."""
 
-    async def program(side: Side) -> dict[int, float]:
-        return {size: await stream(side, size, max(3, min(8, 2 * 1048576 // size))) for size in sizes}
+    def program(side: Side) -> dict[int, float]:
+        return {size: stream(side, size, max(3, min(8, 2 * 1048576 // size))) for size in sizes}
 
     result: dict[int, float] = play(setting, program)[1]
     return result

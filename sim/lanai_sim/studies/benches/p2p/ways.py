@@ -58,11 +58,11 @@ def reading(setting: Setting, sizes: Sequence[int]) -> dict[int, float]:
     """What it costs the host to read so many bytes from the NIC word by word, and the call around
     that."""
 
-    async def program(side: Side) -> dict[int, float]:
+    def program(side: Side) -> dict[int, float]:
         found = {}
         for size in sizes if not side.rank else ():
             begin = side.now
-            await side.bus.read_block(side.device.endpoint.attachment.region, size)
+            side.bus.read_block(side.device.endpoint.attachment.region, size)
             found[size] = (side.now - begin + 2 * setting.host.call) / 1e6
         return found
 

@@ -1,10 +1,10 @@
 """The paper's measurements below MPI (MB-B1, MB-B2): Remote Write and FIFO, one way and in a stream."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from lanai_hdl.config import NicConfig
 from lanai_host.adapter.exposures import Exposure
@@ -37,9 +37,9 @@ class Place:
     fifo: Fifo
 
     @classmethod
-    async def open(cls, host: RemoteHost, payload: int) -> "Place":
+    def open(cls, host: RemoteHost, payload: int) -> "Place":
         pages = 2 * RING_PAGES + 1  # the ring begins at a multiple of its size
-        memory, exposure = await host.remote.own(pages, Access.WRITE | Access.APPEND)
+        memory, exposure = host.remote.own(pages, Access.WRITE | Access.APPEND)
         return cls(memory, exposure, Fifo(memory, PAGE_SIZE, RING_PAGES, RING_PAGES, payload))
 
 
@@ -55,21 +55,21 @@ class Primitive(ABC):
         self.theirs: Token = places[1 - host.node].exposure.token
 
     @abstractmethod
-    async def send(self, size: int, number: int) -> None:
+    def send(self, size: int, number: int) -> None:
         """Begin to move `size` bytes, all of them `number`."""
 
     @abstractmethod
-    async def take(self, size: int, number: int) -> None:
+    def take(self, size: int, number: int) -> None:
         """Until they have come; the processor has done what it does for them."""
 
-    async def pay(self, size: int, woken: bool, *more: tuple[HostCost, int]) -> None:
+    def pay(self, size: int, woken: bool, *more: tuple[HostCost, int]) -> None:
         work = [(HostCost.ARRIVAL, 1), (HostCost.ARRIVAL_BYTE, size), (HostCost.WAKE, int(woken)), *more]
-        await self.host.bus.elapse(sum(self.costs.price(what, count) for what, count in work))
+        self.host.bus.elapse(sum(self.costs.price(what, count) for what, count in work))
 
-    async def sleep(self, word: Watched) -> bool:
+    def sleep(self, word: Watched) -> bool:
         """Until a word has changed. Whether that took time."""
         since = self.host.bus.now
-        await self.host.bus.wait_any((word,), WHY)
+        self.host.bus.wait_any((word,), WHY)
         return self.host.bus.now > since
 
 
@@ -78,15 +78,15 @@ class Write(Primitive):
 
     name = "write"
 
-    async def send(self, size: int, number: int) -> None:
+    def send(self, size: int, number: int) -> None:
         self.host.memory[:size] = bytes([number]) * size
-        await self.host.remote.put(self.theirs, 0, self.host.address, size)
+        self.host.remote.put(self.theirs, 0, self.host.address, size)
 
-    async def take(self, size: int, number: int) -> None:
+    def take(self, size: int, number: int) -> None:
         view, at, woken = self.mine.memory.view, size - 4, False
         while view[at] != number:
-            woken = await self.sleep(Watched(self.mine.memory, at, bytes(view[at : at + 4])))
-        await self.pay(size, woken)
+            woken = self.sleep(Watched(self.mine.memory, at, bytes(view[at : at + 4])))
+        self.pay(size, woken)
 
 
 class Append(Primitive):
@@ -94,49 +94,49 @@ class Append(Primitive):
 
     name = "fifo"
 
-    async def send(self, size: int, number: int) -> None:
+    def send(self, size: int, number: int) -> None:
         self.host.memory[:size] = bytes([number]) * size
-        await self.host.remote.append(self.theirs, PAGE_SIZE, self.host.address, size)
+        self.host.remote.append(self.theirs, PAGE_SIZE, self.host.address, size)
 
-    async def take(self, size: int, number: int) -> None:
+    def take(self, size: int, number: int) -> None:
         fifo, woken = self.mine.fifo, False
         while not fifo.look():
-            woken = await self.sleep(fifo.watched())
+            woken = self.sleep(fifo.watched())
         assert fifo.record()[0] == number
         fifo.drop()
-        await self.pay(size, woken, (HostCost.DEQUEUE, 1), (HostCost.COPY, size))
+        self.pay(size, woken, (HostCost.DEQUEUE, 1), (HostCost.COPY, size))
 
 
-async def one_way(way: Primitive, size: int) -> float:
+def one_way(way: Primitive, size: int) -> float:
     """Microseconds, as half of the shortest round trip that this node has begun."""
     first, best = way.host.node == 0, float("inf")
     for number in range(1, ROUNDS + 1):
         begin = way.host.bus.now
         if first:
-            await way.send(size, number)
-        await way.take(size, number)
+            way.send(size, number)
+        way.take(size, number)
         best = min(best, way.host.bus.now - begin)
         if not first:
-            await way.send(size, number)
-        await way.host.remote.settle()
+            way.send(size, number)
+        way.host.remote.settle()
     return best / 2e6
 
 
-async def stream(way: Primitive, size: int) -> float:
+def stream(way: Primitive, size: int) -> float:
     """MB/s from node 0 to node 1, until node 0 has the last answer."""
     begin = way.host.bus.now
     if way.host.node == 0:
         for _ in range(STREAM):
-            await way.send(size, 1)
-        await way.host.remote.settle()
+            way.send(size, 1)
+        way.host.remote.settle()
     elif isinstance(way, Append):
         for _ in range(STREAM):
-            await way.take(size, 1)
+            way.take(size, 1)
     microseconds = (way.host.bus.now - begin) / 1e6
     return STREAM * size / microseconds if microseconds else 0.0
 
 
-Measure = Callable[[Primitive, int], Coroutine[Any, Any, float]]
+Measure = Callable[[Primitive, int], float]
 
 
 def measure(costs: HostConfig, nic: NicConfig, fabric: str, what: Measure, sizes: Sequence[int]) -> dict[str, float]:
@@ -145,16 +145,16 @@ def measure(costs: HostConfig, nic: NicConfig, fabric: str, what: Measure, sizes
     timeout = timeout_on(nic, adapter_of(nic), partial(net.passage, nic))
     places: dict[int, Place] = {}
 
-    async def program(host: RemoteHost) -> dict[str, float]:
-        places[host.node] = await Place.open(host, adapter_of(nic).payload)
-        await _meet(host, lambda: len(places) == 2)
+    def program(host: RemoteHost) -> dict[str, float]:
+        places[host.node] = Place.open(host, adapter_of(nic).payload)
+        _meet(host, lambda: len(places) == 2)
         found = {}
         for kind in (Write, Append):
             way = kind(host, costs, places)
             for size in sizes:
-                found[f"{kind.name}.{size}"] = await what(way, size)
+                found[f"{kind.name}.{size}"] = what(way, size)
                 done[host.node] += 1
-                await _meet(host, lambda: done[0] == done[1])
+                _meet(host, lambda: done[0] == done[1])
         return found
 
     done = [0, 0]
@@ -162,9 +162,9 @@ def measure(costs: HostConfig, nic: NicConfig, fabric: str, what: Measure, sizes
     return figures
 
 
-async def _meet(host: RemoteHost, met: Callable[[], bool]) -> None:
+def _meet(host: RemoteHost, met: Callable[[], bool]) -> None:
     while not met():
-        await host.bus.elapse(MEETING)
+        host.bus.elapse(MEETING)
 
 
 def figures(costs: HostConfig, nic: NicConfig) -> dict[str, float]:

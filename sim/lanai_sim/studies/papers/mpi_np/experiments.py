@@ -31,7 +31,7 @@ def our_traffic(quick: bool) -> Figures:
 
 
 def break_down(quick: bool) -> Figures:
-    found = {}
+    found: Figures = {}
     for name, setting in (("thesis", thesis()), ("ours", Setting())):
         found |= named(name, stages.figures(stages.cut(stages.watch(setting))))
     return found

@@ -17,19 +17,19 @@ def transfers(quick: bool) -> Figures:
     for name, pages_per_entry in (("first", 1), ("second", 4)):
         base = thesis()
 
-        async def run(side: Side) -> dict[int, int]:
+        def run(side: Side) -> dict[int, int]:
             counts = {}
             for pages in (8, 16):
                 buffer = Buffer(pages * PAGE)
-                await side.meet()
-                operation = await side.receive(buffer) if side.rank else None
-                await side.meet()
-                before = await side.bus.read(done)
+                side.meet()
+                operation = side.receive(buffer) if side.rank else None
+                side.meet()
+                before = side.bus.read(done)
                 if operation is None:
-                    operation = await side.send(buffer)
-                await side.compute(SETTLE)
-                counts[pages] = await side.bus.read(done) - before
-                await side.finish(operation)
+                    operation = side.send(buffer)
+                side.compute(SETTLE)
+                counts[pages] = side.bus.read(done) - before
+                side.finish(operation)
             return counts
 
         counts = play(base.but(host=base.host.but(pages_per_entry=pages_per_entry)), run)[0]
@@ -41,7 +41,7 @@ def special_sends(quick: bool) -> Figures:
     """Host work of a synchronous and a ready send by the NIC, and of a synchronous one that the
     hosts would do by an answer."""
 
-    async def run(side: Side) -> Figures:
+    def run(side: Side) -> Figures:
         figures: Figures = {}
         buffer, answer = Buffer(PAGE), Buffer(0)
         for name, mode in (
@@ -50,31 +50,31 @@ def special_sends(quick: bool) -> Figures:
             ("ready", SendMode.READY),
         ):
             for _ in range(2):  # the first one pins
-                await side.meet()
-                operation = await side.receive(buffer) if side.rank else None
-                await side.meet()
+                side.meet()
+                operation = side.receive(buffer) if side.rank else None
+                side.meet()
                 begun = side.now
                 if operation is None:
-                    operation = await side.send(buffer, mode=mode)
+                    operation = side.send(buffer, mode=mode)
                 placed = side.now
-                await side.meet()
+                side.meet()
                 there = side.now
-                await side.finish(operation)
+                side.finish(operation)
                 figures[name] = (placed - begun + side.now - there) / 1e6
-        await side.meet()
+        side.meet()
         begun = side.now
         if side.rank:
-            await side.send(answer)
+            side.send(answer)
             figures["answer"] = (side.now - begun) / 1e6
         else:
-            operation = await side.receive(answer)
+            operation = side.receive(answer)
             placed = side.now
-            await side.meet()
+            side.meet()
             there = side.now
-            await side.finish(operation)
+            side.finish(operation)
             figures["answer"] = (placed - begun + side.now - there) / 1e6
             return figures
-        await side.meet()
+        side.meet()
         return figures
 
     sender, receiver = play(Setting(), run)
@@ -90,16 +90,16 @@ def special_sends(quick: bool) -> Figures:
 def busy_channel(quick: bool) -> Figures:
     """Host overhead of small sends one right after the other, into one channel (NP-43)."""
 
-    async def run(side: Side) -> list[float]:
+    def run(side: Side) -> list[float]:
         buffer, spent = Buffer(4), []
-        posted = [await side.receive(buffer) for _ in range(16)] if side.rank else []
-        await side.meet()
+        posted = [side.receive(buffer) for _ in range(16)] if side.rank else []
+        side.meet()
         sent = []
         for _ in range(0 if side.rank else 16):
             begun = side.now
-            sent.append(await side.send(buffer))
+            sent.append(side.send(buffer))
             spent.append((side.now - begun) / 1e6)
-        await side.finish(*posted, *sent)
+        side.finish(*posted, *sent)
         return spent
 
     spent = play(Setting(), run)[0]
@@ -110,23 +110,23 @@ def independence(quick: bool) -> Figures:
     """Latency from one NIC to a second while its channel to a third is full (NP-07), and fairness
     over channels."""
 
-    async def run(side: Side) -> float:
+    def run(side: Side) -> float:
         buffer, jam = Buffer(4), Buffer(1024)
-        await side.meet()
-        stuck = [await side.send(jam, 2) for _ in range(64)] if side.rank == 0 else []
-        waits = await side.receive(buffer, 0) if side.rank == 1 else None
-        await side.meet()
-        await side.compute(SETTLE)
+        side.meet()
+        stuck = [side.send(jam, 2) for _ in range(64)] if side.rank == 0 else []
+        waits = side.receive(buffer, 0) if side.rank == 1 else None
+        side.meet()
+        side.compute(SETTLE)
         if side.rank == 0:
             side.stage.notes["began"] = side.now
-            await side.finish(await side.send(buffer, 1))
+            side.finish(side.send(buffer, 1))
         if waits is not None:
-            await side.finish(waits)
+            side.finish(waits)
         end = side.now
-        await side.meet()
+        side.meet()
         if side.rank == 2:
-            await side.finish(*[await side.receive(jam, 0) for _ in range(64)])
-        await side.finish(*stuck)
+            side.finish(*[side.receive(jam, 0) for _ in range(64)])
+        side.finish(*stuck)
         began: int = side.stage.notes["began"]
         return (end - began) / 1e6
 

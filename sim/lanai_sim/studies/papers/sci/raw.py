@@ -12,14 +12,14 @@ SIZES = (8, 16, 32, 64, 128, 256, 1024, 4096, 16384)
 BYTES = 64 * KIB  # of each host's memory
 
 
-async def measured(host: RemoteHost) -> Figures:
+def measured(host: RemoteHost) -> Figures:
     """Latency by size, bandwidth of long puts and gets."""
     found: Figures = {}
     for size in SIZES:
-        found[f"raw.put_us.{size}"] = await remote.latency(host, size, get=False)
-        found[f"raw.get_us.{size}"] = await remote.latency(host, size, get=True)
+        found[f"raw.put_us.{size}"] = remote.latency(host, size, get=False)
+        found[f"raw.get_us.{size}"] = remote.latency(host, size, get=True)
     for name, get in (("put", False), ("get", True)):
-        found[f"raw.{name}_MiBps"] = await remote.bandwidth(host, 4 * BYTES, get) * remote.MEGABYTE / MIB
+        found[f"raw.{name}_MiBps"] = remote.bandwidth(host, 4 * BYTES, get) * remote.MEGABYTE / MIB
     return found
 
 

@@ -21,10 +21,10 @@ NEXT, BEFORE = 1, -1  # the partner's place
 def rates(nic: NicConfig, nodes: int, partner: int) -> list[float]:
     """MiB/s of each node."""
 
-    async def program(host: RemoteHost) -> float:
+    def program(host: RemoteHost) -> float:
         begin = host.bus.now
-        await host.remote.put(host.tokens[(host.node + partner) % nodes], 0, host.address, BYTES)
-        await host.remote.settle()
+        host.remote.put(host.tokens[(host.node + partner) % nodes], 0, host.address, BYTES)
+        host.remote.settle()
         return BYTES / ((host.bus.now - begin) / 1e12) / MIB
 
     found: list[float] = play([program] * nodes, nic, ringlet(nodes, NODES[-1], HOLD_AFTER), size=BYTES)

@@ -26,22 +26,22 @@ def uncombined(nic: NicConfig) -> NicConfig:
     return replace(nic, pio_line=UNCOMBINED_LINE)
 
 
-async def strided(host: RemoteHost, access: int, stride: int) -> float:
+def strided(host: RemoteHost, access: int, stride: int) -> float:
     """MiB/s of stores of `access` bytes each `stride` bytes, and the barrier behind them."""
     total, places = TOTAL[access], (MAPPED - access) // stride + 1
     data = bytes(access)
-    await host.remote.store(host.tokens[1], 0, bytes(MAPPED))  # so that all of it is mapped
-    await host.remote.settle()
+    host.remote.store(host.tokens[1], 0, bytes(MAPPED))  # so that all of it is mapped
+    host.remote.settle()
     begin = host.bus.now
     for number in range(total // access):
-        await host.remote.store(host.tokens[1], number % places * stride, data)
-    await host.remote.settle()
+        host.remote.store(host.tokens[1], number % places * stride, data)
+    host.remote.settle()
     return total / ((host.bus.now - begin) / 1e12) / MIB
 
 
-async def measured(host: RemoteHost) -> Figures:
+def measured(host: RemoteHost) -> Figures:
     return {
-        f"store.{access}.{stride}_mibps": await strided(host, access, stride)
+        f"store.{access}.{stride}_mibps": strided(host, access, stride)
         for access, strides in STRIDES.items()
         for stride in strides
     }
