@@ -1,9 +1,10 @@
 """Several engines on the one burst port of the host bus."""
 
-from amaranth import Array, Module, Mux, Signal
+from amaranth import Array, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from ..round_robin import next_in_turn
 from .ports import BURST_BITS, BurstPort
 
 
@@ -46,12 +47,13 @@ class BurstArbiter(wiring.Component):
         unsent = Signal(BURST_BITS)  # ... of a write burst, that its engine has not handed over
         write = Signal()
         offered = Signal()  # the burst of `owner`, in the slot before; it must not change until it is taken
+        next_ = next_in_turn(m, Cat(port.burst.valid for port in ports), owner)
         chosen = Signal.like(owner)
         asks = Array(port.burst.valid for port in ports)[chosen]
         busy = Signal()
         moved = Signal()
-        self._choose(m, ports, owner, offered, chosen)
         m.d.comb += [
+            chosen.eq(Mux(offered, owner, next_)),
             busy.eq(left != 0),
             bus.burst.valid.eq(~busy & asks),
             bus.burst.payload.eq(Array(port.burst.payload for port in ports)[chosen]),
@@ -75,16 +77,6 @@ class BurstArbiter(wiring.Component):
         with m.If(bus.write.valid & bus.write.ready):
             m.d.sync += unsent.eq(unsent - 1)
         return m
-
-    def _choose(self, m, ports, owner, offered, chosen):
-        """`chosen`: the first engine behind `owner` that asks, in cyclic order."""
-        m.d.comb += chosen.eq(owner)
-        for last in range(self.engines):
-            with m.If((owner == last) & ~offered):
-                for step in range(self.engines, 0, -1):  # the nearest one behind `last` is assigned last, and wins
-                    i = (last + step) % self.engines
-                    with m.If(ports[i].burst.valid):
-                        m.d.comb += chosen.eq(i)
 
     def _join_data(self, m, port, owns, write, unsent):
         """An engine may offer words of its next burst early: only those of the burst under way

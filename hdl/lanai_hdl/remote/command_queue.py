@@ -4,6 +4,7 @@ from amaranth import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
+from ..round_robin import next_in_turn
 from .parameters import RemoteParameters
 from .tables import COMMANDS
 
@@ -112,11 +113,7 @@ class CommandQueue(wiring.Component):
     def _choose(self, m, waits, any_waits):
         """`chosen`: the process whose turn it is, of those that wait. Gives whether one but the last
         waits."""
-        others, behind, chosen = Signal(self.processes), Signal(self.processes), Signal.like(self.chosen)
+        others = Signal(self.processes)
         m.d.comb += others.eq(waits & ~(Const(1, self.processes) << self.last))
-        m.d.comb += behind.eq(waits & (Const(-2, self.processes) << self.last))
-        for process in reversed(range(self.processes)):
-            with m.If(Mux(behind.any(), behind, waits)[process]):
-                m.d.comb += chosen.eq(process)
-        m.d.sync += [self.chosen.eq(chosen), self.found.eq(any_waits & ~self.o.take)]
+        m.d.sync += [self.chosen.eq(next_in_turn(m, waits, self.last)), self.found.eq(any_waits & ~self.o.take)]
         return others.any()

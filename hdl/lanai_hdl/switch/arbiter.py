@@ -1,8 +1,10 @@
-"""The arbiter of an output: round robin among the inputs, held until the holder lets go."""
+"""The arbiter of an output: round robin among the inputs, and the holder keeps it until it lets go."""
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
+
+from ..round_robin import next_in_turn
 
 
 class HoldingArbiter(wiring.Component):
@@ -35,16 +37,7 @@ class HoldingArbiter(wiring.Component):
         held = Signal()
         m.d.comb += held.eq((self.grant & self.request).any())
 
-        # Candidates behind `last` come first; failing those, the lowest index.
-        behind = Signal(count)
-        for i in range(count):
-            m.d.comb += behind[i].eq(self.request[i] & (i > last))
-        candidates = Signal(count)
-        m.d.comb += candidates.eq(Mux(behind.any(), behind, self.request))
-
+        chosen = next_in_turn(m, self.request, last)
         with m.If(~held):
-            m.d.sync += self.grant.eq(candidates & (~candidates + 1)[:count])  # the lowest set bit
-            for i in reversed(range(count)):
-                with m.If(candidates[i]):
-                    m.d.sync += last.eq(i)
+            m.d.sync += [self.grant.eq(self.request & (1 << chosen)), last.eq(chosen)]
         return m
