@@ -1,19 +1,34 @@
-"""Queues."""
+"""Queues: one interface, and a class for each way in which entries may come and go.
+
+| queue | taken, after it was put in slot n | for |
+|---|---|---|
+| `Queue` | from n + 1 on | the usual one: its outputs come from registers |
+| `LateEntryQueue` | from n + 1 on | entries that come late in their slot |
+| `BypassQueue` | from n on | entries that must not wait |
+| `PopQueue` | from n + 1 on | what a register write takes |
+| `BlockRamQueue` | from n + 2 on | many entries, in block RAM |
+"""
 
 from amaranth import Module, Mux, Signal
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from .memory_attributes import ANY_ON_COLLISION
 
-class BareQueue(wiring.Component):
-    """The common part of all queues: `i`, `o` streams (but see `PopQueue`); `level` entries held;
-    `free` entries that can still be put."""
+
+class QueueInterface(wiring.Component):
+    """First in, first out. `i`, `o`, streams (but see `PopQueue`); `level` entries held; `free` entries
+    that can still be put.
+
+    Parameters: `shape` of an entry, `depth`, entries that it holds.
+    """
 
     output = stream.Signature
+    least = 1  # that `depth` may be
 
     def __init__(self, shape, depth, **members):
-        if depth < 1:
-            raise ValueError(f"a queue of depth {depth!r} holds nothing; take at least 1")
+        if depth < self.least:
+            raise ValueError(f"depth={depth!r} of a {type(self).__name__} must be at least {self.least}")
         self.shape = shape
         self.depth = depth
         super().__init__(
@@ -25,6 +40,17 @@ class BareQueue(wiring.Component):
                 **members,
             }
         )
+
+    def _count(self, m, put, take):
+        """`level` and `free`, by whether an entry is put and taken in this slot."""
+        with m.If(put & ~take):
+            m.d.sync += [self.level.eq(self.level + 1), self.free.eq(self.free - 1)]
+        with m.If(take & ~put):
+            m.d.sync += [self.level.eq(self.level - 1), self.free.eq(self.free + 1)]
+
+
+class BareQueue(QueueInterface):
+    """A queue in distributed memory, which answers within the slot. Subclasses say what its ends do."""
 
     def elaborate(self, platform):
         m = Module()
@@ -41,10 +67,7 @@ class BareQueue(wiring.Component):
                 m.d.sync += tail.eq(self._after(tail))
             with m.If(take):
                 m.d.sync += head.eq(self._after(head))
-        with m.If(put & ~take):
-            m.d.sync += [self.level.eq(self.level + 1), self.free.eq(self.free - 1)]
-        with m.If(take & ~put):
-            m.d.sync += [self.level.eq(self.level - 1), self.free.eq(self.free + 1)]
+        self._count(m, put, take)
         self._ends(m, head, read, put, take)
         return m
 
@@ -155,3 +178,52 @@ class PopQueue(BareQueue):
             self.o.payload.eq(read.data),
             read.addr.eq(Mux(take, self._after(head), head)),
         ]
+
+
+class BlockRamQueue(QueueInterface):
+    """A long queue in block RAM. An entry put in slot n may be taken from slot n + 2 on, or when those
+    before it have been taken.
+
+    All outputs but `i.ready` are registers: a block RAM answers so late in its slot that nothing
+    else is done there than to fill one. `o.ready` may come late too.
+
+    Where it is synthesized, a read that meets a write of the same word may get anything.
+    """
+
+    least = 2
+
+    def elaborate(self, platform):
+        m = Module()
+        # The oldest entry stands in `oldest`, those behind it in the storage.
+        words = 1 << (self.depth - 2).bit_length() if self.depth > 2 else 2
+        m.submodules.storage = storage = memory.Memory(shape=self.shape, depth=words, init=[], attrs=ANY_ON_COLLISION)
+        write, read = storage.write_port(), storage.read_port()
+        stored = Signal(range(self.depth))
+        head, tail = Signal(range(words)), Signal(range(words))
+        oldest, valid = Signal.like(self.o.payload), Signal()
+        last, put_before = Signal.like(self.i.payload), Signal()  # the entry put in the slot before
+        put, moves, after = Signal(), Signal(), Signal.like(head)
+        m.d.comb += [
+            self.i.ready.eq(stored != self.depth - 1),
+            put.eq(self.i.valid & self.i.ready),
+            moves.eq((stored != 0) & (~valid | self.o.ready)),
+            after.eq(Mux(moves, head + 1, head)),
+            write.addr.eq(tail),
+            write.data.eq(self.i.payload),
+            write.en.eq(put),
+            read.addr.eq(after),
+            self.o.valid.eq(valid),
+            self.o.payload.eq(oldest),
+        ]
+        m.d.sync += [head.eq(after), last.eq(self.i.payload), put_before.eq(put)]
+        with m.If(put):
+            m.d.sync += tail.eq(tail + 1)
+        with m.If(put != moves):
+            m.d.sync += stored.eq(Mux(put, stored + 1, stored - 1))
+        with m.If(moves):
+            # What was put in the slot before was not there yet when the storage was read.
+            m.d.sync += [oldest.eq(Mux((stored == 1) & put_before, last, read.data)), valid.eq(1)]
+        with m.Elif(self.o.ready):
+            m.d.sync += valid.eq(0)
+        self._count(m, put, valid & self.o.ready)
+        return m

@@ -7,7 +7,7 @@ from amaranth import Module, unsigned
 from amaranth.lib.fifo import SyncFIFOBuffered
 
 from lanai_hdl.bfm import Bench
-from lanai_hdl.block_ram_queue import BlockRamQueue
+from lanai_hdl.queue import BlockRamQueue
 
 
 class Both(BlockRamQueue):
@@ -58,5 +58,5 @@ def test_each_slot_is_as_that_of_amaranths_buffered_fifo(depth, puts, takes):
 
 
 def test_a_queue_of_one_entry_is_refused():
-    with pytest.raises(ValueError, match="a queue in block RAM of depth 1 is too short; take at least 2"):
+    with pytest.raises(ValueError, match="depth=1 of a BlockRamQueue must be at least 2"):
         BlockRamQueue(unsigned(8), 1)

@@ -143,7 +143,7 @@ def test_a_pop_without_an_entry_takes_nothing():
 
 @every
 def test_a_queue_holds_something(kind):
-    with pytest.raises(ValueError, match="depth 0"):
+    with pytest.raises(ValueError, match=r"depth=0 of a \w*Queue must be at least 1"):
         kind(unsigned(8), 0)
 
 

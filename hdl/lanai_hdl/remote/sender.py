@@ -4,11 +4,11 @@ from amaranth import Module, Mux, Signal
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..block_ram_queue import BlockRamQueue
 from ..config import NicConfig
 from ..host_bus.ports import BurstPort
 from ..host_dma.aligner import Aligner
 from ..link.flit import Flit, Kind
+from ..queue import BlockRamQueue
 from .bounded_reads import BoundedReads
 from .host_side import CommandRead
 from .links import SessionName

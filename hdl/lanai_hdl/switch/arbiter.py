@@ -1,4 +1,4 @@
-"""The arbiter of an output: round robin among the inputs, and the holder keeps it until it lets go."""
+"""The arbiter of an output: round robin among the inputs, held until the holder lets go."""
 
 from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
