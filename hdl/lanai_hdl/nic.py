@@ -267,7 +267,6 @@ class Nic(wiring.Component):
         m.submodules.packet_mux = ResetInserter(self.control.reset)(mux)
         m.submodules.packet_demux = ResetInserter(self.control.reset)(demux)
         wiring.connect(m, mux.o, self.transmitter.i)
-        m.d.comb += [mux.takes_head.eq(self.transmitter.takes_head), mux.takes_rest.eq(self.transmitter.takes_rest)]
         wiring.connect(m, self.receiver.o, self.deframer.i)
         wiring.connect(m, self.deframer.o, demux.i)
         m.d.comb += demux.drop.eq(

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
-from amaranth import Array, Module, Mux, Signal
+from amaranth import Array, Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from ..round_robin import next_in_turn
 from .deframer import Part, PartKind
 from .flit import Flit, Kind
 
@@ -24,8 +25,6 @@ class PacketMux(wiring.Component):
     -------
     i_<n> : ``In(stream.Signature(Flit))``, for n from 0
     o : ``Out(stream.Signature(Flit))``
-    takes_head, takes_rest : ``In(1)``, whether `o` would take a HEAD, and another flit: which of the
-        inputs goes first is timing-critical, so their `ready` does not wait for `o.ready`
     idle : ``Out(1)``, no packet is under way and no flit waits
     """
 
@@ -34,7 +33,7 @@ class PacketMux(wiring.Component):
             raise ValueError(f"inputs={inputs!r} must be at least 1")
         self.inputs = inputs
         members = {f"i_{n}": In(stream.Signature(Flit)) for n in range(inputs)}
-        members |= {"o": Out(stream.Signature(Flit)), "takes_head": In(1), "takes_rest": In(1), "idle": Out(1)}
+        members |= {"o": Out(stream.Signature(Flit)), "idle": Out(1)}
         super().__init__(members)
 
     def ports(self):
@@ -47,23 +46,15 @@ class PacketMux(wiring.Component):
         owner = Signal(range(max(self.inputs, 2)))  # of the packet under way, else of the last one
         inside = Signal()
         offered = Signal()  # in the slot before, and not taken: a flit on offer must not change
-        chosen = Signal.like(owner)
-        m.d.comb += chosen.eq(owner)
-        with m.If(~inside & ~offered):
-            for last in range(self.inputs):
-                with m.If(owner == last):
-                    for step in range(self.inputs, 0, -1):  # the nearest one behind `last` wins
-                        n = (last + step) % self.inputs
-                        with m.If(ports[n].valid):
-                            m.d.comb += chosen.eq(n)
+        chosen, next_ = Signal.like(owner), next_in_turn(m, Cat(port.valid for port in ports), owner)
         m.d.comb += [
+            chosen.eq(Mux(inside | offered, owner, next_)),
             self.o.valid.eq(Array(port.valid for port in ports)[chosen]),
             self.o.payload.eq(Array(port.payload for port in ports)[chosen]),
             self.idle.eq(~inside & ~self.o.valid),
         ]
         for n, port in enumerate(ports):
-            takes = Mux(port.payload.kind == Kind.HEAD, self.takes_head, self.takes_rest)
-            m.d.comb += port.ready.eq(takes & (chosen == n))
+            m.d.comb += port.ready.eq(self.o.ready & (chosen == n))
         kind = self.o.payload.kind
         m.d.sync += offered.eq(self.o.valid & ~self.o.ready)
         with m.If(self.o.valid):

@@ -17,13 +17,10 @@ class LinkTransmitter(NicBlock):
 
     Members: `i`, flits of packets; bit 0 of a CHECK's or TAIL's data spoils its CRC. `link`,
     registered. `up`, the carrier as the receiver of the same cable sees it: without it flits are
-    discarded, and then the rest of the packet they belong to, so that nothing waits for a dead link
-    and no headless packet follows. Events of a slot: `sent`, `tail` sent, `stopped`, `dropped`.
-    `idle` while no flit waits and the rate limiter is at rest. A flit leaves in the slot after it
-    is offered.
-
-    Beside optional blocks `takes_head` and `takes_rest` say, without looking at `i`, whether a HEAD
-    or another flit would be taken.
+    discarded, and then all up to the next TAIL, so that nothing waits for a dead link and no headless
+    packet follows. Events of a slot: `sent`, `tail` sent, `stopped`, `dropped`. `idle` while no flit
+    waits and the rate limiter is at rest. A flit leaves in the slot after it is offered. `i.ready` does
+    not depend on `i`.
     """
 
     i: In(stream.Signature(Flit))
@@ -37,7 +34,6 @@ class LinkTransmitter(NicBlock):
 
     def __init__(self, config: NicConfig):
         self.config = config
-        self.takes_head, self.takes_rest = Signal(), Signal()
         super().__init__()
 
     def counts(self):
@@ -53,30 +49,26 @@ class LinkTransmitter(NicBlock):
         m.submodules.limiter = limiter = RateLimiter(self.config)
         flit = self.i.payload
         damaged = Signal()  # part of this packet was discarded
-        discard = Signal()
+        discard, passes = Signal(), Signal()
         seals = Signal()  # carries a CRC
         m.d.comb += [
             seals.eq((flit.kind == Kind.TAIL) | (flit.kind == Kind.CHECK)),
-            discard.eq(~self.up | (damaged & (flit.kind != Kind.HEAD))),
-            self.sent.eq(self.i.valid & ~discard & ~self.link.stop & limiter.ready),
+            discard.eq(~self.up | damaged),
+            passes.eq(~self.link.stop & limiter.ready),
+            self.sent.eq(self.i.valid & ~discard & passes),
             self.stopped.eq(self.i.valid & ~discard & self.link.stop),
             self.dropped.eq(self.i.valid & discard),
             self.tail.eq(self.sent & (flit.kind == Kind.TAIL)),
-            self.i.ready.eq(self.sent | self.dropped),
+            self.i.ready.eq(discard | passes),
             limiter.take.eq(self.sent),
             crc.start.eq(self.sent & (flit.kind == Kind.HEAD)),
             crc.valid.eq(self.sent & (flit.kind == Kind.DATA)),
             crc.data.eq(flit.data),
             self.idle.eq(~self.i.valid & limiter.full & (self.link.kind == Kind.IDLE)),
         ]
-        if self.config.blocks:
-            sends = ~self.up | (~self.link.stop & limiter.ready)
-            m.d.comb += [self.takes_head.eq(sends), self.takes_rest.eq(sends | damaged)]
         m.d.sync += self.link.kind.eq(Mux(self.sent, flit.kind, Kind.IDLE))
         with m.If(self.sent):
             m.d.sync += self.link.data.eq(Mux(seals, crc.crc ^ flit.data[0].replicate(32), flit.data))
         with m.If(self.dropped):
             m.d.sync += damaged.eq(flit.kind != Kind.TAIL)
-        with m.Elif(self.sent):
-            m.d.sync += damaged.eq(0)
         return m

@@ -4,20 +4,11 @@ byte names."""
 import random
 
 import pytest
-from amaranth import Module
 
 from lanai_hdl.bfm import Bench, stream_get, stream_put
 from lanai_hdl.link.deframer import PartKind
 from lanai_hdl.link.flit import Kind
 from lanai_hdl.link.packets import PacketDemux, PacketMux
-
-
-def bench_of(mux, slots):
-    """The transmitter behind it takes a HEAD whenever it takes another flit."""
-    top = Module()
-    top.submodules.mux = mux
-    top.d.comb += [mux.takes_head.eq(mux.o.ready), mux.takes_rest.eq(mux.o.ready)]
-    return Bench(top, slots)
 
 
 def packet(sender, number, words):
@@ -29,7 +20,7 @@ def packet(sender, number, words):
 @pytest.mark.parametrize("inputs", [1, 2, 3])
 def test_packets_are_not_mixed_and_none_is_lost(inputs, idle):
     dut = PacketMux(inputs)
-    bench = bench_of(dut, 3000)
+    bench = Bench(dut, 3000)
     sent = [[packet(i, number, random.Random(number).randrange(4)) for number in range(8)] for i in range(inputs)]
     total = sum(len(flits) for packets in sent for flits in packets)
     got = []
@@ -59,7 +50,7 @@ def test_packets_are_not_mixed_and_none_is_lost(inputs, idle):
 
 def test_inputs_that_always_send_are_served_in_turn():
     dut = PacketMux(3)
-    bench, heads = bench_of(dut, 300), []
+    bench, heads = Bench(dut, 300), []
 
     async def watch(context):
         context.set(dut.o.ready, 1)
