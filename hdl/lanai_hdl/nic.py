@@ -83,7 +83,7 @@ class Nic(wiring.Component):
     def __init__(self, config: NicConfig, *, sram=None, processor=None):
         self.config = config
         self.sram = InstanceSram(config) if sram is None else sram
-        self.processor = Core(config.sram_size, early=bool(config.blocks)) if processor is None else processor
+        self.processor = Core(config.sram_size) if processor is None else processor
         self.blocks = self._blocks()
         super().__init__(
             {

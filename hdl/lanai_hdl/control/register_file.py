@@ -12,7 +12,7 @@ from ..host_bus.target import RegisterAccess
 from ..machine import MACHINE, REGISTERS_SIZE
 from .csr import CONTROL
 from .register_bank import RegisterBank
-from .register_reader import EarlyRegisterReader, RegisterReader
+from .register_reader import RegisterReader
 
 
 class RegisterPort(wiring.Signature):
@@ -100,9 +100,8 @@ class RegisterFile(NicBlock):
         m.d.comb += self.host.grant.eq(self.host.request & ~busy & self.open)
 
         # The access of the slot before.
-        addr, by_host = Signal.like(self.host.addr), Signal()
-        read, cpu_write, host_write = Signal(), Signal(), Signal()
-        reader = RegisterReader(addr) if self.machine is MACHINE else EarlyRegisterReader()
+        by_host, read, cpu_write, host_write = Signal(), Signal(), Signal(), Signal()
+        reader = RegisterReader()
         reads = self.cpu.read | (self.host.grant & ~self.host.write)
         m.d.sync += [
             by_host.eq(~busy),
@@ -122,7 +121,7 @@ class RegisterFile(NicBlock):
                 bank.access.host_write.eq(host_write),
                 bank.access.host_addr.eq(self.host.addr),
             ]
-        rdata, known = reader.choose(m, self._readable(), read, by_host)
+        rdata, known = reader.choose(m, self._readable(), by_host)
         m.d.comb += [
             self.cpu.rdata.eq(rdata),
             self.host.rdata.eq(rdata),

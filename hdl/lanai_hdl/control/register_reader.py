@@ -1,5 +1,4 @@
-"""Which register an access of the slot before names, and what it reads: two ways, slot for slot the
-same."""
+"""Decodes which register an access names, and chooses what it reads."""
 
 from itertools import groupby
 
@@ -28,51 +27,26 @@ def column_of(register):
 
 
 class RegisterReader:
-    """Keeps the address in `addr` and decodes it in the slot after the access.
-
-    `row`, `column`: a bit for each row of the window and for each word of a row, in that slot.
-    """
-
-    def __init__(self, addr):
-        self._addr = addr
-        self.row, self.column = 1 << self._addr[ROW_BITS:], 1 << self._addr[2:ROW_BITS]
-
-    def look(self, addr, reads):
-        """Give the statements for the slot of an access to `addr`, which reads if `reads`."""
-        yield self._addr.eq(addr)
-
-    def choose(self, m, readable, read, by_host):
-        """Return the word that the access reads, 0 without the right, and a bit: there is such a register."""
-        rdata, known = Signal(32), Signal()
-        # Two short multiplexers are faster than one long one.
-        with m.Switch(self._addr[ROW_BITS:]):
-            for row, registers in by_row(readable):
-                with m.Case(row), m.Switch(self._addr[2:ROW_BITS]):
-                    for register, value in registers:
-                        with m.Case(column_of(register)):
-                            m.d.comb += known.eq(1)
-                            with m.If(read & may_read(register, by_host)):
-                                m.d.comb += rdata.eq(value)
-        return rdata, known
-
-
-class EarlyRegisterReader:
     """Decodes the address in the slot of the access and keeps a bit for each row and each word of a
-    row: with the registers of optional blocks, the way from there to an operand of the processor is
-    the longest of all."""
+    row: the way from there to an operand of the processor is one of the longest.
+
+    `row`, `column`: a bit for each row of the window and for each word of a row, in the slot after the
+    access.
+    """
 
     def __init__(self):
         self.row, self.column = Signal(ROWS), Signal(COLUMNS)
         self._read_row = Signal(ROWS)  # 0 if the access reads nothing
 
     def look(self, addr, reads):
+        """Give the statements for the slot of an access to `addr`, which reads if `reads`."""
         row = 1 << addr[ROW_BITS:]
         yield self.row.eq(row)
         yield self.column.eq(1 << addr[2:ROW_BITS])
         yield self._read_row.eq(row & reads.replicate(ROWS))
 
-    def choose(self, m, readable, read, by_host):
-        """See `RegisterReader.choose`."""
+    def choose(self, m, readable, by_host):
+        """Return the word that the access reads, 0 without the right, and a bit: there is such a register."""
         rdata, known, chosen = Signal(32), [], []
         for row, registers in by_row(readable):
             values = []

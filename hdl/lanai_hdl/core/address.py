@@ -36,7 +36,6 @@ class AddressUnit(wiring.Component):
     `bus`: the address for the bus. It is `addr` for a data access (`valid`) of memory, else `pc`. In the
     window with `valid` and `busy` it may be either.
 
-    `early` costs more logic, and tells sooner where an address lies that is not a sum.
     """
 
     pre: In(1)
@@ -51,9 +50,8 @@ class AddressUnit(wiring.Component):
     window: Out(1)
     sram: Out(1)
 
-    def __init__(self, limit: int, alu: Alu, *, early: bool = False):
+    def __init__(self, limit: int, alu: Alu):
         self._alu = alu
-        self._early = early
         self._limit = limit
         self._sram_bits = (limit - 1).bit_length()
         if limit not in (1 << self._sram_bits, REGISTERS_LOCAL):
@@ -65,7 +63,7 @@ class AddressUnit(wiring.Component):
         alu = self._alu
         summed, other = Signal(), Signal(32)
         sum_in_window = sum_is(alu.a, alu.b, alu.sum, REGISTERS_LOCAL, WINDOW_BIT)
-        other_in_window = self._other_is(other, REGISTERS_LOCAL, WINDOW_BIT)
+        other_in_window = self._other_is(REGISTERS_LOCAL, WINDOW_BIT)
         rest, takes_sum = Signal(32), Signal()
         m.d.comb += [
             summed.eq(self.pre & ~self.shifts & ~alu.logic),
@@ -78,22 +76,20 @@ class AddressUnit(wiring.Component):
             self.bus.eq(Mux(takes_sum, alu.sum, rest)),
             # Either the SRAM ends below the window, or it reaches up to it and behind.
             self.sram.eq(
-                self._is(summed, other, 0, self._sram_bits) & (~self.window if self._limit == REGISTERS_LOCAL else 1)
+                self._is(summed, 0, self._sram_bits) & (~self.window if self._limit == REGISTERS_LOCAL else 1)
             ),
         ]
         return m
 
-    def _is(self, summed, other, value, low):
+    def _is(self, summed, value, low):
         alu = self._alu
-        return Mux(summed, sum_is(alu.a, alu.b, alu.sum, value, low), self._other_is(other, value, low))
+        return Mux(summed, sum_is(alu.a, alu.b, alu.sum, value, low), self._other_is(value, low))
 
     def _other(self, bits, shifted, base):
         """Return the one of the three that belongs to an address that is not a sum."""
         return Mux(self.pre, Mux(self.shifts, shifted, bits), base)
 
-    def _other_is(self, other, value, low):
-        """Return a bit: bits `low` and up of `other` are those of `value`. With `early` each candidate is
-        compared beside the choice, not behind it."""
-        if not self._early:
-            return other[low:] == value >> low
+    def _other_is(self, value, low):
+        """Return a bit: bits `low` and up of an address that is not a sum are those of `value`. Each
+        candidate is compared beside the choice, not behind it."""
         return self._other(*(one[low:] == value >> low for one in (self._alu.bits, self.shifted, self.base)))

@@ -67,7 +67,6 @@ class Core(Processor):
     Parameters
     ----------
     sram_size : code and data lie below it, and below the register window; elsewhere accesses trap
-    early : more logic on shorter paths, slot for slot the same (`AddressUnit`)
 
     Members
     -------
@@ -79,9 +78,8 @@ class Core(Processor):
 
     traps_outside_sram = True
 
-    def __init__(self, sram_size: int = REGISTERS_LOCAL, *, early: bool = False):
+    def __init__(self, sram_size: int = REGISTERS_LOCAL):
         self.limit = min(sram_size, REGISTERS_LOCAL)
-        self._early = early
         super().__init__({"retire": Out(Retired)})
 
     def elaborate(self, platform):
@@ -89,7 +87,7 @@ class Core(Processor):
         m.submodules.fetch = self.fetch = Fetch(self.limit)
         m.submodules.decoder = self.decoder = Decoder()
         m.submodules.registers = self.registers = RegisterFile()
-        m.submodules.execute = self.execute = Execute(self.limit, early=self._early)
+        m.submodules.execute = self.execute = Execute(self.limit)
         m.submodules.access = self.access = Access()
         m.submodules.tracker = self.tracker = RetireTracker()
         self.ready, self.issued = Signal(Ready), Signal(Issued)

@@ -56,7 +56,7 @@ class Execute(wiring.Component):
     in the slots of another.
 
     `bus` is what the bus is to see: the address of a load or store that runs or, with `waiting`,
-    has run, else `pc` (`AddressUnit`, also for `busy` and for the parameter `early`).
+    has run, else `pc` (`AddressUnit`, also for `busy`).
     """
 
     go: In(1)
@@ -77,16 +77,15 @@ class Execute(wiring.Component):
     transfer: Out(Transfer)
     memory: Out(MemoryRequest)
 
-    def __init__(self, limit: int, *, early: bool = False):
+    def __init__(self, limit: int):
         self._limit = limit
-        self._early = early
         super().__init__()
 
     def elaborate(self, platform):
         m = Module()
         action, operands = self.action, self.operands
         m.submodules.alu = alu = Alu()
-        m.submodules.address = address = AddressUnit(self._limit, alu, early=self._early)
+        m.submodules.address = address = AddressUnit(self._limit, alu)
         m.submodules.shifter = shifter = Shifter()
         m.submodules.counter = counter = BitCounter()
         m.submodules.flags = flags = Flags()

@@ -92,7 +92,7 @@ class HostDma(NicBlock):
         m.submodules.queue = queue = BypassQueue(HostDescriptor, self.config.hdma_queue)
         m.submodules.aligner = aligner = Aligner()
         m.submodules.cutter = cutter = BurstCutter(self.config)
-        m.submodules.reader = reader = SramReader(early=bool(self.config.blocks))
+        m.submodules.reader = reader = SramReader()
         m.submodules.writer = writer = SramWriter()
         wiring.connect(m, wiring.flipped(self.post), queue.i)
         wiring.connect(m, cutter.o, wiring.flipped(self.bus.burst))
@@ -200,9 +200,8 @@ class HostDma(NicBlock):
             join_words(m, aligner.o, writer.i)
             m.d.comb += [aligner.source.eq(run.host[:2]), aligner.target.eq(run.local[:2])]
             join_lbus(m, writer.lbus, self.lbus)
-        if self.config.blocks:
-            # Which way the bytes go need not be known for this: the other one has nothing to do.
-            m.d.comb += self.lbus.request.eq(reader.lbus.request | writer.lbus.request)
+        # Which way the bytes go need not be known for this: the other one has nothing to do.
+        m.d.comb += self.lbus.request.eq(reader.lbus.request | writer.lbus.request)
 
     def _account(self, m, run, writer, reader, bad, unwritten):
         with m.If(run.to_host):
@@ -222,6 +221,6 @@ def join_words(m, source, sink):
 
 
 def join_lbus(m, inner, outer):
-    for name in ("request", "write", "addr", "wdata", "be"):
+    for name in ("write", "addr", "wdata", "be"):
         m.d.comb += getattr(outer, name).eq(getattr(inner, name))
     m.d.comb += [inner.grant.eq(outer.grant), inner.rdata.eq(outer.rdata)]

@@ -64,8 +64,6 @@ class SramReader(wiring.Component):
 
     With `follow` it keeps behind the receive DMA while that fills a buffer in which the next word
     lies (`progress`). `pointer` is the word that comes next. `busy` while words are left to read.
-
-    Parameters: `early`: `lbus.request` comes earlier in its slot.
     """
 
     load: In(1)
@@ -78,34 +76,24 @@ class SramReader(wiring.Component):
     pointer: Out(ADDRESS_BITS)
     busy: Out(1)
 
-    def __init__(self, *, early: bool = False):
-        self._early = early
-        super().__init__()
-
     def elaborate(self, platform):
         m = Module()
         m.submodules.words = words = LateEntryQueue(ReadWord, READ_AHEAD)
         wiring.connect(m, words.o, wiring.flipped(self.o))
         left = Signal(LENGTH_BITS)
         granted = Signal()  # in the last slot: its word arrives in this one
-        loaded = Signal()
         following = Signal()
         held = Signal()
         progress = self.progress
         inside = (self.pointer >= progress.start) & (self.pointer < progress.limit)
         waits = following & progress.busy & inside & (self.pointer >= progress.pointer)
         may = self.busy & ~held & ~granted
-        if self._early:  # a register has both
-            waits |= self.load
-        else:
-            may &= ~loaded
         m.d.sync += [
             granted.eq(self.lbus.grant),
-            loaded.eq(self.load),
             # Registered, for the comparisons are long. A word is asked for only two slots after the
             # pointer moved, so it is of this pointer; and of an older `progress`, which is safe
-            # because that only grows.
-            held.eq(waits),
+            # because that only grows. None is asked for in the slot after `load`.
+            held.eq(waits | self.load),
         ]
         m.d.comb += [
             self.lbus.addr.eq(self.pointer),

@@ -155,8 +155,7 @@ class Lbus(NicBlock):
         m = Module()
         m.submodules.arbiter = arbiter = SlotArbiter(self.masters)
         m.d.comb += [arbiter.odd.eq(self.odd), self.used.eq(arbiter.grant)]
-        *engines, processor = self.masters
-        cpu = self.port(processor)
+        cpu = self.port(self.masters[-1])
         bound = (self.config.sram_size - 1).bit_length()
         beyond = Signal()
         m.d.comb += [
@@ -164,35 +163,13 @@ class Lbus(NicBlock):
             self.fault.eq(cpu.grant & beyond),
             self.sram.enable.eq(arbiter.grant.as_value().any() & ~self.fault),
         ]
-        if self.config.blocks:
-            self._join_early(m, arbiter, beyond)
-            return m
-        # The processor's address is timing-critical: it passes one multiplexer, which `engine`
-        # alone controls.
-        chosen = Signal(SramPort(self.config).members["addr"].shape)
-        m.d.comb += [
-            self.sram.addr.eq(Mux(arbiter.engine, chosen, cpu.addr[2:bound])),
-            self.sram.wdata.eq(cpu.wdata),
-            self.sram.be.eq(cpu.be),
-            self.sram.write.eq(arbiter.grant[processor.name] & cpu.write & ~beyond),
-        ]
-        for master in self.masters:
-            self._answer(m, master, arbiter)
-        for master in engines:
-            port = self.port(master)
-            with m.If(arbiter.grant[master.name]):
-                m.d.comb += [
-                    self.sram.write.eq(port.write),
-                    chosen.eq(port.addr[2:bound]),
-                    self.sram.wdata.eq(port.wdata),
-                    self.sram.be.eq(port.be),
-                ]
+        self._join(m, arbiter, beyond)
         return m
 
-    def _join_early(self, m, arbiter, beyond):
-        """Do what the rest of `elaborate` does, for the late requests of a NIC with optional blocks. An
-        edge's last engine has its turn if none before it asks. So its own request decides
-        `arbiter.engine` and nothing else."""
+    def _join(self, m, arbiter, beyond):
+        """Connect the masters to the SRAM. An edge's last engine and the processor ask late. So the engine has
+        its turn if none before it asks: its own request decides `arbiter.engine` and nothing else. What
+        the processor wants passes one multiplexer, which `arbiter.engine` alone controls."""
         *engines, processor = self.masters
         cpu, sram = self.port(processor), self.sram
         falling, rising = (

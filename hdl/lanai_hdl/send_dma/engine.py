@@ -151,8 +151,7 @@ class SendDma(NicBlock):
             out.payload.data.eq(self.lbus.rdata),
         ]
 
-        if self.config.blocks:  # `_more` has the state then
-            self._read_words(m, piece, flits)
+        self._read_words(m, piece, flits)
         with m.FSM():
             with m.State("IDLE"):
                 m.d.comb += self.idle.eq(~descriptors.o.valid & ~arriving & (flits.level == 0))
@@ -169,10 +168,7 @@ class SendDma(NicBlock):
                     with m.If(out.ready):
                         m.next = "WORDS"
             with m.State("WORDS"):
-                if not self.config.blocks:
-                    self._read_words(m, piece, flits)
-                else:  # 0 in other states, as without them
-                    m.d.comb += self.size.eq(self._size(piece))
+                m.d.comb += self.size.eq(self._size(piece))
                 self._end_words(m, arriving, unsound)
             with m.State("CHECK"):
                 self._check(m, piece, out, spoiled, unsound)
@@ -184,8 +180,8 @@ class SendDma(NicBlock):
         """State HEAD: what is left of the piece, and whether its packet is bad from the start."""
         some = (piece.length != 0) & ~piece.refused
         m.d.sync += [
-            # With optional blocks 0 but in state WORDS, so that `request` need not know the state.
-            self._more.eq(some & (~piece.first | out.ready) if self.config.blocks else some),
+            # 0 but in state WORDS, so that `request` need not know the state.
+            self._more.eq(some & (~piece.first | out.ready)),
             self._short.eq(~piece.length[2:].any() | piece.refused),
         ]
         with m.If(piece.refused):
@@ -229,12 +225,8 @@ class SendDma(NicBlock):
 
     def _read_words(self, m, piece, flits):
         """Asks for the next word while there is room for it, and bytes for it if it must chase."""
-        size, short = self.size, self._short
+        size, short = self._size(piece), self._short
         funded = Signal()
-        if self.config.blocks:
-            size = self._size(piece)
-        else:
-            m.d.comb += size.eq(self._size(piece))
         m.d.comb += [
             # credit >= size, without a carry chain on the path to the arbiter
             funded.eq(

@@ -1,5 +1,5 @@
-"""The two readers beside each other: constant registers, which `EarlyRegisterReader` reads by
-multiplexers, and ordinary ones, in one row and in rows of their own."""
+"""The reader: constant registers, which it reads by multiplexers, and ordinary ones, in one row and in
+rows of their own."""
 
 import pytest
 from amaranth import Const, Module, Signal
@@ -7,7 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from lanai_hdl.bfm import Bench, PysimPins
-from lanai_hdl.control.register_reader import EarlyRegisterReader, RegisterReader
+from lanai_hdl.control.register_reader import RegisterReader
 from lanai_hdl.csr.declare import Access, Behavior, Register
 from lanai_hdl.machine import REGISTERS_SIZE
 
@@ -32,26 +32,20 @@ class Reads(wiring.Component):
     rdata: Out(32)
     known: Out(1)
 
-    def __init__(self, early):
-        self._early = early
-        super().__init__()
-
     def elaborate(self, platform):
         m = Module()
-        addr, read, by_host = Signal.like(self.addr), Signal(), Signal()
-        reader = EarlyRegisterReader() if self._early else RegisterReader(addr)
-        m.d.sync += [read.eq(self.reads), by_host.eq(self.by_host), *reader.look(self.addr, self.reads)]
+        by_host, reader = Signal(), RegisterReader()
+        m.d.sync += [by_host.eq(self.by_host), *reader.look(self.addr, self.reads)]
         readable = [(register(offset, Behavior.FIXED), Const(value, 32)) for offset, value in CONSTANTS.items()]
         readable += [(register(offset, Behavior.VIEW), self.ordinary ^ offset) for offset in ORDINARIES]
-        rdata, known = reader.choose(m, sorted(readable, key=lambda pair: pair[0].offset), read, by_host)
+        rdata, known = reader.choose(m, sorted(readable, key=lambda pair: pair[0].offset), by_host)
         m.d.comb += [self.rdata.eq(rdata), self.known.eq(known)]
         return m
 
 
-@pytest.mark.parametrize("early", [False, True], ids=["late", "early"])
 @pytest.mark.parametrize("by_host", [0, 1], ids=["processor", "host"])
-def test_constants_read_as_declared_beside_ordinary_registers(early, by_host):
-    dut = Reads(early)
+def test_constants_read_as_declared_beside_ordinary_registers(by_host):
+    dut = Reads()
     bench = Bench(dut, 1000)
     expected = CONSTANTS | {offset: ORDINARY ^ offset for offset in ORDINARIES}
     if by_host:

@@ -11,7 +11,6 @@ from lanai_hdl.control.register_file import RegisterFile
 from lanai_hdl.machine import MACHINE, REGISTERS_SIZE, Access, machine_with, offset
 from lanai_hdl.remote.csr import REMOTE
 
-# With an optional block, addresses are decoded a slot earlier (`EarlyRegisterReader`).
 MACHINES = {"plain": MACHINE, "with the adapter": machine_with(REMOTE)}
 
 

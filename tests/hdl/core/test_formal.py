@@ -103,15 +103,14 @@ class AddressSpec(Spec):
     """The early answers are those that the address itself gives; the bus sees it unless the
     register window does."""
 
-    def __init__(self, limit, early):
+    def __init__(self, limit):
         self._limit = limit
-        self._early = early
         super().__init__()
 
     def elaborate(self, platform):
         m = Module()
         m.submodules.alu = alu = Alu()
-        m.submodules.dut = dut = AddressUnit(self._limit, alu, early=self._early)
+        m.submodules.dut = dut = AddressUnit(self._limit, alu)
         m.d.comb += [alu.op.eq(AnySeq(3)), alu.a.eq(AnySeq(32)), alu.b.eq(AnySeq(32)), alu.start.eq(AnySeq(1))]
         m.d.comb += [dut.pre.eq(AnySeq(1)), dut.shifts.eq(AnySeq(1)), dut.shifted.eq(AnySeq(32)), dut.base.eq(alu.a)]
         m.d.comb += [dut.valid.eq(AnySeq(1)), dut.busy.eq(AnySeq(1)), dut.pc.eq(AnySeq(32))]
@@ -186,10 +185,9 @@ def test_bit_counter(prove):
     prove(CounterSpec())
 
 
-@pytest.mark.parametrize("early", [False, True])
 @pytest.mark.parametrize("limit", [LIMIT, REGISTERS_LOCAL])
-def test_addresses_are_judged_before_their_sum_is_there(prove, limit, early):
-    prove(AddressSpec(limit, early))
+def test_addresses_are_judged_before_their_sum_is_there(prove, limit):
+    prove(AddressSpec(limit))
 
 
 def test_a_processor_beside_an_odd_sram_is_refused():

@@ -1,13 +1,11 @@
 """Host DMA engine and host bus together: bytes, bounds, errors, pace."""
 
 import random
-import sys
 
 import pytest
 from amaranth import Module
 from amaranth.lib import wiring
 
-from lanai_hdl.barrier.config import BarrierTree
 from lanai_hdl.bfm import Bench, HostMemory, PysimPins, SramModel, stream_put
 from lanai_hdl.bfm.kept import SIMULATIONS
 from lanai_hdl.config import NicConfig
@@ -16,12 +14,6 @@ from lanai_hdl.host_dma.engine import HostDma
 
 CONFIG = NicConfig(sram_size=8192, max_burst=64, read_setup=2, write_setup=1)
 DEFAULTS = {"host": 0, "local": 0, "length": 0, "to_host": 0, "feed": 0, "follow": 0, "stop": 0, "refused": 0}
-
-
-@pytest.fixture(autouse=True, params=[(), (BarrierTree(),)], ids=["alone", "with optional blocks"])
-def blocks(request, monkeypatch):
-    """In a NIC with optional blocks the engine asks for the SRAM early in a slot: in the same slots."""
-    monkeypatch.setattr(sys.modules[__name__], "CONFIG", CONFIG.but(blocks=request.param))
 
 
 class Wired:

@@ -3,13 +3,11 @@
 from itertools import pairwise
 
 import pytest
-from amaranth import Module, Signal, Value
+from amaranth import Module, Signal
 from amaranth.asserts import AnyConst, AnySeq
 from amaranth.hdl import Assert, Assume
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In
 
-from lanai_hdl.barrier.config import BarrierTree
 from lanai_hdl.config import NicConfig
 from lanai_hdl.host_dma.engine import HostDma
 from lanai_hdl.lbus.lbus import Lbus, SlotArbiter, master_bits
@@ -17,8 +15,6 @@ from lanai_hdl.lbus.masters import MASTERS
 from lanai_hdl.link.flit import Kind
 from lanai_hdl.link.receiver import LinkReceiver
 from lanai_hdl.link.transmitter import LinkTransmitter
-from lanai_hdl.remote.config import Remote
-from lanai_hdl.send_dma.engine import SendDma
 
 
 def implies(condition, consequence):
@@ -63,14 +59,12 @@ class LbusSpec(wiring.Component):
     """What the granted requester asks is what the SRAM does, and what the SRAM answers is what it
     gets."""
 
-    def __init__(self, blocks):
-        self.blocks = blocks
+    def __init__(self):
         super().__init__({})
 
     def elaborate(self, platform):
         m = Module()
-        config = NicConfig(sram_size=4096, blocks=self.blocks)
-        m.submodules.dut = dut = Lbus(config)
+        m.submodules.dut = dut = Lbus(NicConfig(sram_size=4096))
         m.d.comb += [dut.odd.eq(AnySeq(1)), dut.sram.rdata.eq(AnySeq(32))]
         granted = Signal(master_bits(MASTERS))
         for each in MASTERS:
@@ -236,57 +230,12 @@ class TakesSpec(wiring.Component):
         return m
 
 
-class SameSlotsSpec(wiring.Component):
-    """The engine of a NIC with optional blocks, which asks for the SRAM early in its slot, beside
-    that of a NIC without: whatever comes, and whenever the SRAM is granted, both do the same in the
-    same slots.
-
-    `outputs`: of the engine; `held`: those that count while another one is high.
-    """
-
-    def __init__(self, engine, outputs, held):
-        config = NicConfig(sram_size=4096, max_burst=8)
-        self._alone, self._early = engine(config), engine(config.but(blocks=(BarrierTree(),)))
-        self._outputs = ("lbus.request", "post.ready", "free", "done", "idle", *outputs)
-        asks = dict.fromkeys(("lbus.addr", "lbus.write", "lbus.be", "lbus.wdata"), "lbus.request")
-        self._held = {**asks, **held}
-        super().__init__({})
-
-    def elaborate(self, platform):
-        m = Module()
-        m.submodules.alone, m.submodules.early = self._alone, self._early
-        granted = AnySeq(1)
-        for path, member, port in self._alone.signature.flatten(self._alone):
-            if member.flow is In and path != ("lbus", "grant"):
-                value = AnySeq(len(Value.cast(port)))
-                m.d.comb += [Value.cast(_at(one, path)).eq(value) for one in (self._alone, self._early)]
-        m.d.comb += [one.lbus.grant.eq(one.lbus.request & granted) for one in (self._alone, self._early)]
-        for name in self._outputs:
-            ours, theirs = self._both(name)
-            m.d.comb += Assert(ours == theirs)
-        for name, while_high in self._held.items():
-            ours, theirs = self._both(name)
-            m.d.comb += Assert(implies(self._both(while_high)[0], ours == theirs))
-        return m
-
-    def _both(self, name):
-        path = name.split(".")
-        return [Value.cast(_at(one, path)) for one in (self._alone, self._early)]
-
-
-def _at(engine, path):
-    for name in path:
-        engine = getattr(engine, name)
-    return engine
-
-
 def test_the_arbiter_keeps_the_published_order(prove):
     prove(ArbiterSpec(), depth=1)
 
 
-@pytest.mark.parametrize("blocks", [(), (Remote(),)], ids=["alone", "with optional blocks"])
-def test_the_lbus_gives_each_requester_its_own(prove, blocks):
-    prove(LbusSpec(blocks), depth=1)
+def test_the_lbus_gives_each_requester_its_own(prove):
+    prove(LbusSpec(), depth=1)
 
 
 def test_the_transmitter_tells_what_it_takes(prove):
@@ -308,10 +257,3 @@ def test_the_host_dma_touches_nothing_outside_its_descriptor(prove):
 @pytest.mark.timeout(2400)  # 145 s of processor time
 def test_the_host_dma_touches_nothing_outside_longer_descriptors(prove):
     prove(HostDmaSpec(longest=9, address_bits=5), mode="bmc", depth=14)
-
-
-@pytest.mark.slow
-@pytest.mark.proof
-def test_the_send_dma_asks_in_the_same_slots_beside_optional_blocks(prove):
-    held = {"size": "take", "o.payload": "o.valid"}
-    prove(SameSlotsSpec(SendDma, ("take", "o.valid"), held), mode="bmc", depth=8)

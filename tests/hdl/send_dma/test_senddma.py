@@ -1,7 +1,5 @@
 """Send DMA: packets from pieces, chasing, refusal, spoiling."""
 
-import sys
-
 import pytest
 from amaranth import Module
 
@@ -9,18 +7,11 @@ from lanai_hdl.bfm import Bench, PysimPins, SramModel, stream_get, stream_put
 from lanai_hdl.bfm.kept import SIMULATIONS
 from lanai_hdl.config import NicConfig
 from lanai_hdl.link.flit import Kind
-from lanai_hdl.remote.config import Remote
 from lanai_hdl.send_dma.engine import SendCredit, SendDma
 
 CONFIG = NicConfig(sram_size=8192)
 DEFAULTS = {"route": 0, "pointer": 0, "length": 0, "first": 0, "last": 0, "chase": 0, "check": 0, "refused": 0}
 WHOLE = {"first": 1, "last": 1}
-
-
-@pytest.fixture(autouse=True, params=[(), (Remote(),)], ids=["alone", "with optional blocks"])
-def blocks(request, monkeypatch):
-    """In a NIC with optional blocks the engine asks for the SRAM early in a slot: in the same slots."""
-    monkeypatch.setattr(sys.modules[__name__], "CONFIG", CONFIG.but(blocks=request.param))
 
 
 def word(address):
