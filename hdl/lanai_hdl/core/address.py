@@ -64,16 +64,18 @@ class AddressUnit(wiring.Component):
         summed, other = Signal(), Signal(32)
         sum_in_window = sum_is(alu.a, alu.b, alu.sum, REGISTERS_LOCAL, WINDOW_BIT)
         other_in_window = self._other_is(REGISTERS_LOCAL, WINDOW_BIT)
-        rest, takes_sum = Signal(32), Signal()
+        takes_sum, gives_way, rest = Signal(), Signal(), Signal(32)
         m.d.comb += [
             summed.eq(self.pre & ~self.shifts & ~alu.logic),
             other.eq(self._other(alu.bits, self.shifted, self.base)),
             self.addr.eq(Mux(summed, alu.sum, other)),
             self.window.eq(Mux(summed, sum_in_window, other_in_window)),
-            # All but the sum, and whether that is wanted, is chosen before.
-            rest.eq(Mux(self.valid & ~summed & (self.busy | ~other_in_window), other, self.pc)),
-            takes_sum.eq(self.valid & summed & (self.busy | ~sum_in_window)),
-            self.bus.eq(Mux(takes_sum, alu.sum, rest)),
+            # The sum, and whether it lies in the window, come last and side by side. Behind both there is
+            # one choice: all that decides it beside the window is known before.
+            takes_sum.eq(self.valid & summed),
+            gives_way.eq(takes_sum & ~self.busy & sum_in_window),
+            rest.eq(Mux(self.valid & (self.busy | ~other_in_window), other, self.pc)),
+            self.bus.eq(Mux(gives_way, self.pc, Mux(takes_sum, alu.sum, rest))),
             # Either the SRAM ends below the window, or it reaches up to it and behind.
             self.sram.eq(
                 self._is(summed, 0, self._sram_bits) & (~self.window if self._limit == REGISTERS_LOCAL else 1)
