@@ -36,6 +36,14 @@ def to_table(config: Any) -> Document:
     return {field.name: plain(getattr(config, field.name)) for field in fields(config)}
 
 
+def brief(config: Any) -> str:
+    """Return the `repr` of a dataclass with the members alone that are not the default."""
+    default = type(config)()
+    values = {field.name: getattr(config, field.name) for field in fields(config)}
+    told = [f"{name}={value!r}" for name, value in values.items() if value != getattr(default, name)]
+    return f"{type(config).__name__}({', '.join(told)})"
+
+
 def from_preset(name: str, values: Any, presets: Mapping[str, Callable[[], Any]]) -> Any:
     """Return what the table `name` describes: the preset that it names, or else the first, with members changed."""
     rest = dict(table(name, values))

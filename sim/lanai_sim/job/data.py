@@ -15,7 +15,7 @@ from ..engines import kinds
 from ..engines.kinds.base import Capability, EngineKind
 from ..kernel.kernel import FOREVER
 from ..machine.machine import Machine
-from ..tables import from_preset, from_table, known, like
+from ..tables import brief, from_preset, from_table, known, like
 from ..units import duration
 from .buffers import Buffers
 from .restart.plan import Checkpoint, Kill, check_kills, parse_checkpoint, parse_kill
@@ -43,7 +43,7 @@ class Program:
     directory: str = ""  # where they run; empty: where the job was started
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class JobData:
     """What to run and on what. `Job` adds how to run it.
 
@@ -94,6 +94,9 @@ class JobData:
         if self.engine != kinds.DEFAULT:
             kinds.kind(self.engine)
         self._read_texts()
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     def _read_texts(self) -> None:
         """Turn what may be written as text, or as a table, into what it stands for."""

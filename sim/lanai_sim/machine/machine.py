@@ -9,7 +9,7 @@ from lanai_hdl.config import NicConfig
 from lanai_host.config import PRESETS as HOST_PRESETS
 from lanai_host.config import HostConfig
 
-from ..tables import Document, chosen, from_preset, from_table, known, read_json, texts, to_table
+from ..tables import Document, brief, chosen, from_preset, from_table, known, read_json, texts, to_table
 from .document import Equip, fabric_from, fabric_table, nic_from, nic_table
 from .fabrics.cables import SUFFIX, Ends, parse_cables, read
 from .faults import Fault, parse
@@ -19,7 +19,7 @@ PART = TypeVar("PART")
 Cables = Sequence[Sequence[str]]  # pairs of ends such as ("nic0", "switch0.3")
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class Machine:
     """The machine of a job. All its nodes are alike. How many there are follows from the job's ranks.
 
@@ -53,6 +53,9 @@ class Machine:
         }
         for name, value in parts.items():
             object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     def but(self, **changes: Any) -> Self:
         """Return the same machine with some parts changed. A table without a preset is laid over the part."""
