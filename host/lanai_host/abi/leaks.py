@@ -94,7 +94,7 @@ def _is_programs(value: Any, kept: set[int]) -> bool:
     if value is abi.world.parent or getattr(value, "freed", False):
         return False
     if isinstance(value, Keyval):
-        return not value.uses
+        return not value.was_used  # libraries, mpi4py among them, keep one for all communicators
     return not (isinstance(value, Communicator) and abi.comms.handle_of(value) in kept)
 
 

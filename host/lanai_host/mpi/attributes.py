@@ -30,6 +30,7 @@ class Keyval:
         self.delete = delete
         self.freed = False
         self.uses = 0  # attributes that have it
+        self.was_used = False
 
     def free(self) -> None:
         """The program needs the key no longer."""
@@ -38,6 +39,7 @@ class Keyval:
 
     def used(self, change: int) -> None:
         self.uses += change
+        self.was_used = True
         self._look()
 
     def _look(self) -> None:
