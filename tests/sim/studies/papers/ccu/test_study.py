@@ -1,5 +1,5 @@
 """The study of the CCU MPI: each answer belongs to a claim, and comes from figures that some
-experiment makes. No simulation is run here."""
+experiment makes; each pattern runs on the paper's system."""
 
 import pytest
 
@@ -94,6 +94,45 @@ def test_whose_time_counts():
 def test_messages_that_follow_each_other_share_the_time():
     outcome = experiments.Outcome({4: [[(0, 10), (3, 12)]]}, {}, share=2)
     assert outcome.longest("pingpong") == {4: 6}
+
+
+BYTE_US = 0.8  # of a wire of 10 Mbit/s
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize(
+    ("pattern", "ranks"),
+    [("ping", 2), ("exchange", 2), ("gather", 4), ("scatter", 4), ("reduce", 4), ("bitonic", 4)],
+)
+def test_a_pattern_takes_at_least_what_its_bytes_take_on_the_wire(pattern, ranks):
+    """CC-B1, CC-B3, CC-B5..CC-B8."""
+    found = experiments.measured(pattern, ranks, systems.OURS, (4, 1000))
+    messages = 2 if pattern == "exchange" else ranks - 1
+    assert found[1000] > BYTE_US * 1000 * messages
+    assert found[1000] > found[4] > 500  # the daemons' work for a packet and its acknowledgement
+
+
+@pytest.mark.ci
+def test_packets_of_a_message_overlap():
+    """CC-20, CC-B2: four packets in one message take less than four messages of one."""
+    found = experiments.measured("pingpong", 2, systems.OURS, (1000, 4000))
+    assert BYTE_US * 4000 < found[4000] < 0.8 * 4 * found[1000]
+
+
+@pytest.mark.ci
+def test_a_broadcast_is_one_packet_on_the_wire():
+    """CC-B4."""
+    by_broadcast, by_messages = (
+        experiments.measured(pattern, 4, systems.OURS, (1000,))[1000] for pattern in ("bcast", "linear_bcast")
+    )
+    assert by_broadcast < 0.7 * by_messages
+
+
+@pytest.mark.ci
+def test_cannons_product_runs_on_a_square_of_processes():
+    """CC-B9: four processes multiply blocks of 8 rows in two steps, with two messages each."""
+    (time,) = experiments.measured("cannon", 4, systems.OURS, (8,)).values()
+    assert time > 4 * 600
 
 
 @pytest.mark.slow
