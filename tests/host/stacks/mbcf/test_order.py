@@ -105,6 +105,30 @@ def test_time_decides_and_not_size(size):
         assert counted["posted first"] in (0, 1)
 
 
+def test_receives_are_asked_for_again_behind_a_message_by_fifo():
+    """MB-23: the request that was sent before it came is stale; the next message is written all the same."""
+    size, counted = 5000, []
+
+    def sender(device):
+        finish(device, send(device, 1, bytes(size), tag=1))
+        told = Block()
+        finish(device, device.receive(1, 3, CONTEXT, told.body))
+        before = [device.read_counter(f"mbcf_{way}") for way in ("written", "queued")]
+        finish(device, send(device, 1, bytes(size), tag=2))
+        after = [device.read_counter(f"mbcf_{way}") for way in ("written", "queued")]
+        counted.extend(count - since for count, since in zip(after, before, strict=True))
+
+    def receiver(device):
+        first, second = Block(size=size), Block(size=size)
+        waits = device.receive(0, 2, CONTEXT, second.body)
+        finish(device, device.receive(0, 1, CONTEXT, first.body))
+        finish(device, send(device, 0, b"", tag=3))
+        finish(device, waits)
+
+    World(2, 1).play([sender, receiver])
+    assert counted == [1, 0]
+
+
 @pytest.mark.parametrize(
     ("posted_first", "sent", "received", "copies"),
     [(True, (1,), (1,), 0), (False, (1,), (1,), 1), (False, (1, 2), (2, 1), 2 + 1)],
