@@ -5,6 +5,7 @@ The launcher starts it, and sends it for each run the environment of the ranks, 
 its control socket. It ends with the launcher.
 """
 
+import contextlib
 import ctypes
 import importlib
 import json
@@ -21,8 +22,8 @@ from .protocol import ENV_DEVICE
 
 BOOT = "import sys; del sys.path[0]; from lanai_host.simulator.warm import serve; serve()()"
 ENV_RUNS = "LANAI_RUNS_FD"  # its end of the socket to the launcher
-ENV_IMPORTS = "LANAI_IMPORTS"  # modules to import, as a JSON list; and where Python finds them, likewise
-ENV_PATH = "LANAI_IMPORT_PATH"
+ENV_IMPORTS = "LANAI_IMPORTS"  # modules to import, as a JSON list
+ENV_PATH = "LANAI_IMPORT_PATH"  # where Python finds them, likewise, or null
 USES_MPI = "mpi4py.MPI"  # begins MPI when it is imported: each rank does that by itself
 
 
@@ -30,25 +31,30 @@ def serve() -> Callable[[], None]:
     """Import, then fork a server for each run. Returns in a rank, with what runs its program."""
     runs = socket.socket(fileno=int(os.environ.pop(ENV_RUNS)))
     runs.set_inheritable(False)
-    sys.path[:] = json.loads(os.environ.pop(ENV_PATH))
+    sys.path[:] = json.loads(os.environ.pop(ENV_PATH)) or sys.path
     warm_up(os.environ[ENV_DEVICE])
     import_ahead(json.loads(os.environ.pop(ENV_IMPORTS)))
     runs.send(b"ready")
-    last = 0
     while True:
         message, files, _, _ = socket.recv_fds(runs, MESSAGE, 1)
-        if last:
-            os.waitpid(last, 0)  # before its number may be another's
         if not message:
             os._exit(0)
-        last = os.fork()
-        if last == 0:
+        _reap()
+        pid = os.fork()
+        if pid == 0:
             runs.close()
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             _settle(json.loads(message))
             return python_program(fork_ranks(socket.socket(fileno=files[0])))
         os.close(files[0])
-        runs.send(str(last).encode())
+        runs.send(str(pid).encode())
+
+
+def _reap() -> None:
+    """Reap servers that have ended. The launcher holds each by a descriptor, so their numbers are free then."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
 
 
 def _settle(variables: dict[str, str]) -> None:

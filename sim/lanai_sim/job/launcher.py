@@ -36,7 +36,7 @@ from .signals import signals_to
 from .sleepers import NOTE
 from .standstill import Standstill
 from .summary import Summary
-from .warm import WarmServers
+from .warm import WarmServers, shared_by
 from .world import World
 
 CHECK_SECONDS = 0.1
@@ -60,7 +60,9 @@ class Run:
         self.kernel.limit = config.max_sim_time
         self.world = world(config, self.kernel)
         self.output = output or Output(config.prefix, config.capture)
-        self.servers = servers
+        commands = [program.command for program in config.all_programs]
+        self.servers = servers or (shared_by(commands) if len(commands) > 1 else None)
+        self._own_servers = None if servers else self.servers
         self.manager = ProcessManager(config, self.world, self.output, self._join, self._takes_part)
         self.processes: list[Process] = []  # also of ranks that others have by now
         self.pairs: list[tuple[Process, Rank]] = []
@@ -88,6 +90,8 @@ class Run:
                 if progress is not None:
                     progress.finish()
                 processes.end(self.processes)
+                if self._own_servers is not None:
+                    self._own_servers.close()
                 self.deaths.close()
                 for task in self.services:
                     if getcoroutinestate(task.coroutine) == CORO_CREATED:  # the run ended before it began

@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from lanai_host.errors import UserError
 from lanai_host.simulator.forking import MESSAGE
@@ -23,56 +23,62 @@ AT_START = ("LD_", "PYTHON", "MALLOC_", "GLIBC_", "MPI4PY_", "OPENBLAS_", "MKL_"
 
 class WarmServers:
     """Gives a server of ranks for each run. All of them, as long as `close` was not called, share what one
-    process has imported: `imports` beside what each rank needs, found in `path`."""
+    process has imported: `imports` beside what each rank needs. `path`: the `sys.path` of
+    ranks, instead of Python's own."""
 
-    def __init__(self, imports: Sequence[str] = (), path: Sequence[str] = ()) -> None:
+    def __init__(self, imports: Sequence[str] = (), path: Sequence[str] | None = None) -> None:
         self._imports = list(imports)
-        self._path = list(path) or list(sys.path)
-        self._popen: subprocess.Popen[bytes] | None = None
-        self._runs: socket.socket | None = None
-        self._begun: dict[str, str] = {}
+        self._path = None if path is None else list(path)
+        self._begun: dict[frozenset[tuple[str, str]], tuple[socket.socket, subprocess.Popen[bytes]]] = {}
 
     def server(self, environment: Mapping[str, str], start: Start) -> ForkServer:
         """A server for one run, whose ranks have this environment. `start` is used if the process that forks
-        it must be started."""
-        begun = {name: value for name, value in environment.items() if name.startswith(AT_START)}
-        if self._runs is None or begun != self._begun:
-            self._begin(environment, start)
-            self._begun = begun
-        assert self._runs is not None
+        it must be started: there is one for all runs with the same variables that act at its start."""
+        acting = frozenset(one for one in environment.items() if one[0].startswith(AT_START))
+        if acting not in self._begun:
+            self._begun[acting] = self._begin(environment, start)
+        runs, _ = self._begun[acting]
         control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            socket.send_fds(self._runs, [json.dumps(dict(environment)).encode()], [theirs.fileno()])
-        pid = int(self._runs.recv(MESSAGE) or 0)
-        return ForkServer(control, lambda: _kill(pid), bool(pid))
+            socket.send_fds(runs, [json.dumps(dict(environment)).encode()], [theirs.fileno()])
+        pid = int(runs.recv(MESSAGE) or 0)
+        if not pid:
+            return ForkServer(control, lambda: None, ready=False)
+        handle = os.pidfd_open(pid)  # it is reaped with the next one at the earliest
+        return ForkServer(control, lambda: _kill(handle))
 
-    def _begin(self, environment: Mapping[str, str], start: Start) -> None:
-        """Start the process that imports. Raises UserError."""
-        self.close()
-        self._runs, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    def _begin(self, environment: Mapping[str, str], start: Start) -> tuple[socket.socket, subprocess.Popen[bytes]]:
+        """Start a process that imports, and wait until it has. Raises UserError."""
+        runs, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         variables = {ENV_IMPORTS: json.dumps(self._imports), ENV_PATH: json.dumps(self._path)}
         with theirs:
             variables[ENV_RUNS] = str(theirs.fileno())
-            self._popen = start([sys.executable, "-c", BOOT], {**environment, **variables}, theirs.fileno())
+            popen = start([sys.executable, "-c", BOOT], {**environment, **variables}, theirs.fileno())
         with contextlib.suppress(ConnectionResetError):
-            if self._runs.recv(MESSAGE) == b"ready":
-                return
-        assert self._popen.stderr is not None
-        said = self._popen.stderr.read().decode(errors="replace").strip()
-        self.close()
+            if runs.recv(MESSAGE) == b"ready":
+                return runs, popen
+        assert popen.stderr is not None
+        said = popen.stderr.read().decode(errors="replace").strip()
+        runs.close()
+        reap(popen)
         raise UserError(f"the process that forks the ranks did not start: {said or 'it said nothing'}")
 
     def close(self) -> None:
-        """End the process."""
-        if self._runs is not None:
-            self._runs.close()
-        if self._popen is not None:
-            reap(self._popen)
-        self._runs = self._popen = None
+        """End the processes."""
+        for runs, popen in self._begun.values():
+            runs.close()
+            reap(popen)
+        self._begun = {}
 
 
-def _kill(pid: int) -> None:
-    """End a server. The process that forked it reaps it before it forks another one."""
+def shared_by(commands: Iterable[Sequence[str]]) -> WarmServers:
+    """Servers for one run of several programs. Those that are tests with pytest share its import."""
+    tests = any(tuple(command[1:3]) == ("-m", "pytest") for command in commands)
+    return WarmServers(["pytest", "_pytest.config"] if tests else [])
+
+
+def _kill(handle: int) -> None:
+    """End a server. The process that forked it reaps it."""
     with contextlib.suppress(ProcessLookupError):
-        if pid:
-            os.kill(pid, signal.SIGKILL)
+        signal.pidfd_send_signal(handle, signal.SIGKILL)
+    os.close(handle)

@@ -40,7 +40,7 @@ class Bench:
         self._sim_time = FOREVER if limit is None else duration(limit)
         self._plugins = installed_plugins(config)
         imports = [IMPORTED, *shared_modules(self._plugins), *config.getini("lanai_preload")]
-        self._servers = WarmServers(imports)
+        self._servers = WarmServers(imports, sys.path)
 
     def pytest_report_header(self) -> str:
         instead = f", in place of {', '.join(self._replaced)}" if self._replaced else ""

@@ -39,6 +39,22 @@ def test_two_programs(call, tmp_path):
     assert done.stderr == ""
 
 
+PLACES = """
+import os, sys
+parent = open(f"/proc/{os.getppid()}/stat").read().split()[3]
+sys.stdout.write(f"{len(sys.path)} {sys.path[0]} {parent if len(sys.argv) > 1 else ''}\\n")
+"""
+
+
+def test_several_programs_share_a_process_and_find_what_one_alone_does(call, tmp_path):
+    (tmp_path / "places.py").write_text(PLACES)
+    alone = call("mpiexec", "-n", "1", "python", "places.py").stdout
+    both = call("mpiexec", "-n", "1", "python", "places.py", ":", "-n", "1", "python", "places.py").stdout
+    assert both == alone * 2
+    words = ("-n", "1", "python", "places.py", "parent")
+    assert len(set(call("mpiexec", *words, ":", *words).stdout.splitlines())) == 1
+
+
 def test_options_of_other_launchers_are_one_line(call):
     done = call("mpirun", "--oversubscribe", "--allow-run-as-root", "-n", "2", "true")
     assert done.stderr == "mpiexec: note: without effect here: --oversubscribe, --allow-run-as-root\n"
