@@ -119,3 +119,26 @@ def of_windows(ranks: Sequence[Rank]) -> Iterator[Edge]:
         for excludes in (True, False) if exclusive else (True,):
             for source in unlocks.last((lock, excludes), end, node[0]):
                 yield source, node
+
+
+def of_atomics(ranks: Sequence[Rank]) -> Iterator[Edge]:
+    """A rank that fetches what others change atomically may wait for their values. It has one where its own
+    synchronization ends next."""
+    changes = Log()
+    fetches: list[tuple[Hashable, Node, int]] = []
+    for rank in ranks:
+        waiting: list[tuple[str, int, int]] = []
+        for record in rank.of("rma", "sync"):
+            call = rank.calls[record["n"]]
+            if record["k"] == "sync" and call.end is not None:
+                fetches += [(key, (rank.rank, record["n"]), call.end) for key in waiting if key[0] == record["win"]]
+                waiting = [key for key in waiting if key[0] != record["win"]]
+            elif record["k"] == "rma" and record["does"] in ("acc", "gacc", "cas") and record["at"]:
+                key = (record["win"], record["target"], record["at"][0][0])
+                if record["does"] != "acc":
+                    waiting.append(key)
+                if record.get("op") != "MPI_NO_OP":
+                    changes.add(key, call.begin, (rank.rank, record["n"]))
+    for wanted, node, end in fetches:
+        for source in changes.last(wanted, end, node[0]):
+            yield source, node

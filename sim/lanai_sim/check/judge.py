@@ -44,9 +44,8 @@ def judge(ranks: Sequence[Rank], result: Result) -> Verdict:
     """Apply every rule to what the ranks have recorded."""
     paired = messages.Messages(ranks)
     lines = collectives.lines(ranks)
-    order = Order(
-        ranks, [*edges.of_messages(paired.pairs), *edges.of_collectives(lines, ranks), *edges.of_windows(ranks)]
-    )
+    of_memory = [*edges.of_windows(ranks), *edges.of_atomics(ranks)]
+    order = Order(ranks, [*edges.of_messages(paired.pairs), *edges.of_collectives(lines, ranks), *of_memory])
     found = [*collectives.mismatches(lines), *messages.mismatches(paired), *outcome.of_ranks(ranks)]
     threads = any(rank.threads for rank in ranks)
     if order.complete and not threads:
@@ -76,7 +75,7 @@ def _consequences(causes: Sequence[Finding], found: Sequence[Finding]) -> list[F
 
 
 def _unseen(ranks: Sequence[Rank], order: Order, threads: bool) -> list[str]:
-    found = []
+    found = [] if ranks else ["the program: none of its processes has called MPI_Init"]
     if threads:
         found.append("buffers, ready sends and one-sided races: several threads call MPI")
     if not order.complete:

@@ -79,6 +79,7 @@ def test_a_program_that_fails_by_itself_keeps_its_exit_code(tmp_path):
     done = lanai("check", "-n", 1, "--", "sh", "-c", "exit 7", timeout=60)
     assert done.returncode == 7
     assert "verdict: nothing found" in done.stderr
+    assert "none of its processes has called MPI_Init" in done.stderr
 
 
 def test_no_program():
