@@ -49,7 +49,7 @@ class Body(ABC):
 
     @property
     def address(self) -> int:
-        """Of the first byte; 0 without any."""
+        """The address of the first byte; 0 without any."""
         return next(self.segments(), (0, 0))[0]
 
     def part(self, begin: int, end: int) -> "Body":

@@ -19,8 +19,9 @@ CALL = "call"
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of a rank's call: a pickled value, or a pickled exception and its traceback's text. An exception
-    that cannot be pickled is None."""
+    """The outcome of a rank's call: a pickled value, or a pickled exception and its traceback's text. An exception that
+    cannot be pickled is None.
+    """
 
     value: bytes | None = None
     error: bytes | None = None

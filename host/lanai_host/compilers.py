@@ -71,8 +71,9 @@ class Compiler:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What cache keys hold of it: two compilers of one key give the same objects. Zig is the
-        same wherever pip put it, and compiles for the processor that it runs on."""
+        """The compiler's part of cache keys: two compilers with the same key give the same objects. Zig is the same
+        wherever pip put it, and compiles for the processor that it runs on.
+        """
         return (self.identity, self.command[-1], processor()) if self.is_zig else (self.command, self.identity)
 
     def run(self, arguments: Sequence[str], what: str, text: str = "") -> str:
@@ -91,7 +92,9 @@ class Compiler:
 
 @functools.cache
 def processor() -> str:
-    """What Linux says of the first processor's kind and abilities; "" if it does not tell."""
+    """Return the lines in which Linux describes the first processor's kind and abilities; "" if it does not describe
+    them.
+    """
     told = ("vendor_id", "cpu family", "model", "model name", "flags", "CPU implementer", "CPU part", "Features")
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as lines:
@@ -145,8 +148,9 @@ def split(setting: str, name: str) -> tuple[str, ...]:
 
 
 def is_wrapper(words: Sequence[str]) -> bool:
-    """Whether a command is an MPI wrapper, ours or another, whatever starts it: `lanai mpicc`,
-    `ccache /usr/bin/mpicc`."""
+    """Return whether a command runs an MPI wrapper, ours or another, behind any launcher: `lanai mpicc`, `ccache
+    /usr/bin/mpicc`.
+    """
     return any(Path(word).name in WRAPPERS for word in words)
 
 

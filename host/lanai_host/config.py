@@ -1,7 +1,6 @@
-"""What the host's own work costs, and how the driver chooses among ways to move data.
+"""The prices of the host's own work, and the driver's choices among ways to move data.
 
-Costs are simulated time, so that a run depends on these numbers and never on the machine that
-simulates.
+Costs are simulated time, so that a run depends on these numbers and never on the machine that simulates.
 """
 
 from collections.abc import Mapping
@@ -80,8 +79,9 @@ RANGES = {
 
 @dataclass(frozen=True)
 class HostCosts:
-    """What host work costs on any messaging system: prices in picoseconds for each unit of
-    `HostCost`, and bus costs as the processor sees them."""
+    """The prices of host work on any messaging system: picoseconds for each unit of `HostCost`, and bus costs as the
+    processor sees them.
+    """
 
     RANGES: ClassVar[Mapping[str, ranges.Range]] = COSTS
 

@@ -26,8 +26,7 @@ LAUNCHERS = (
 
 
 def foreign_launcher(environment: Mapping[str, str]) -> str | None:
-    """What the first process of several that another launcher started should be told; None for any
-    other."""
+    """Return an error text if another launcher has started several processes and this is the first; else None."""
     for size, rank in LAUNCHERS:
         count = environment.get(size, "")
         if count.isdecimal() and int(count) > 1:

@@ -44,7 +44,7 @@ class Arrived:
 
 
 class Envelope(NamedTuple):
-    """What is known of a message before it is received."""
+    """The properties of a message that are known before it is received."""
 
     source: int
     tag: int
@@ -213,12 +213,11 @@ class Device(ABC):
         return None
 
     def counters(self) -> Mapping[str, str]:
-        """What the hardware below counts: names, with what each counts. They run on from its boot,
-        and may wrap."""
+        """Return the hardware's counters by name, each with a description. They run on from its boot, and may wrap."""
         return {}
 
     def read_counter(self, name: str) -> int:
-        """What one of `counters` says now; costs host time."""
+        """Return the present value of one of `counters`; costs host time."""
         raise KeyError(name)
 
     def unexpected(self) -> list[Envelope]:

@@ -1,5 +1,6 @@
-"""What a kernel's work costs that does an adapter's work, as MPI/MBCF's does: each command is a system call,
-and each packet interrupts the processor."""
+"""The prices of a kernel that does the work of an adapter, as MPI/MBCF's does: each command is a system call, and each
+packet interrupts the processor.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

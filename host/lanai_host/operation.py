@@ -1,4 +1,4 @@
-"""What a device does for its caller without blocking it: how it ends, and how it can fail."""
+"""Operations that a device performs without blocking its caller: how they end, and how they can fail."""
 
 from dataclasses import dataclass
 from enum import Enum, auto

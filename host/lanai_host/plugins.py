@@ -20,7 +20,7 @@ KINDS = ("stacks", "blocks", "engines", "fabrics", "papers")
 
 
 def directories() -> list[str]:
-    """Those on LANAI_PATH. UserError for one that has none of the kinds."""
+    """Return the directories on LANAI_PATH. Raises UserError for one that has none of the kinds."""
     found = list(filter(None, os.environ.get(ENV_PATH, "").split(os.pathsep)))
     for directory in found:
         if not any(os.path.isdir(os.path.join(directory, kind)) for kind in KINDS):
@@ -38,8 +38,9 @@ def extend(path: MutableSequence[str], kind: str) -> None:
 
 
 def names(path: Iterable[str], *, packages_only: bool) -> list[str]:
-    """What lies in the folders, as command lines spell it: `my_stack` is `my-stack`. UserError for
-    a name found twice."""
+    """Return the names of the modules in the folders, as command lines spell them: `my_stack` is `my-stack`. Raises
+    UserError for a name found twice.
+    """
     modules = [
         info for folder in path for info in pkgutil.iter_modules([folder])
     ]  # all at once would hide a name's second

@@ -27,7 +27,7 @@ class Refused(Exception):
 
 
 class Question(StrEnum):
-    """What a process may ask: a method of `Registry` of that name, or SPAWN."""
+    """A request that a process may make: a method of `Registry` of that name, or SPAWN."""
 
     OPEN_PORT = "open_port"
     CLOSE_PORT = "close_port"
@@ -41,7 +41,7 @@ class Question(StrEnum):
 
 
 class Manager(Protocol):
-    """What a process asks. Answers are plain values, as JSON has them."""
+    """A process's access to the launcher. Answers are plain values, as JSON has them."""
 
     def ask(self, call: str, question: Question, *values: Any) -> Any:
         """The answer, for this MPI call. Raises Refused."""
@@ -68,7 +68,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Start:
-    """What a process learns of its beginning.
+    """The circumstances in which a process was started.
 
     Attributes:
         members: the ranks of its MPI_COMM_WORLD in the run.

@@ -35,7 +35,7 @@ def sleep(seconds: float) -> None:
 
 @cache
 def _switch() -> Any:
-    """What lets the clocks of this thread be real, if they may be simulated."""
+    """Return the function that makes the clocks of this thread real. It does nothing if they are not simulated."""
     return getattr(ctypes.CDLL(None), "lanai_clocks_real", lambda begins: None)
 
 

@@ -17,7 +17,7 @@ TOKEN_BYTES = 32  # at most
 
 
 class Access(Flag):
-    """What others may do with exposed memory."""
+    """The ways in which others may use exposed memory."""
 
     READ = auto()
     WRITE = auto()
@@ -27,8 +27,7 @@ class Access(Flag):
 
 
 class Atomic(Enum):
-    """What happens to a word, which is replaced in one step. The operation's result is the word
-    before."""
+    """An operation that replaces a word in one step. Its result is the word before."""
 
     ADD = auto()
     AND = auto()
@@ -123,8 +122,9 @@ class Remote(ABC):
         """
 
     def changes(self, reach: Reach, offset: int, what: Atomic, size: int) -> bool:
-        """Whether `atomic` can change the word of `size` bytes there. The answer depends on where
-        the word lies, so it is the same for all who reach it."""
+        """Return whether `atomic` can change the word of `size` bytes there. The answer depends on where the word lies,
+        so it is the same for all who reach it.
+        """
         return (what, size) in self.atomics
 
     @abstractmethod
@@ -154,7 +154,7 @@ class Writes(ABC):
 
     @abstractmethod
     def place(self, segment: Segment) -> int:
-        """What others write to, in 63 bits: the place of the first byte."""
+        """Return the place of the segment's first byte, a number of 63 bits to which others write."""
 
     @abstractmethod
     def put(self, rank: int, place: int, body: Body) -> Operation:

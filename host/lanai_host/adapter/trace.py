@@ -21,7 +21,7 @@ class Header(Struct):
 
 
 def see(words: Sequence[int]) -> SeenCommand:
-    """A packet by its first words. Type 0 (NOP) stands also for what is no packet of an adapter."""
+    """A packet by its first words. Type 0 (NOP) stands also for what is not a packet of an adapter."""
     first = RequestWord.from_bits(words[0])
     if first.mark != MARK:
         return SeenCommand(-1, Op.NOP)

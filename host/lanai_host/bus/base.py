@@ -59,7 +59,7 @@ class Watched(NamedTuple):
 
     @property
     def now(self) -> memoryview:
-        """What they hold."""
+        """The bytes that the words hold now."""
         return self.buffer.view[self.offset : self.offset + len(self.seen)]
 
 
@@ -147,7 +147,7 @@ class Bus(ABC):
     def report_lost(self, rank: int, text: str) -> None:
         """Tell the simulator that `rank`, a rank of this host, can be reached no more;
         without `text`, that it can again."""
-        return None  # without a job runner there is no one to tell
+        return None  # without a job runner there is nothing to notify
 
     def lost(self) -> Mapping[int, str]:
         """Ranks that can be reached no more, as the simulator knows, and why."""
@@ -172,7 +172,7 @@ class BlockingBus(Bus):
 
 
 def words_of(watched: Sequence[Watched]) -> list[tuple[int, int]]:
-    """(bus address, value seen) of each word. Raises ValueError for what is no run of aligned words
+    """(bus address, value seen) of each word. Raises ValueError for what is not a run of aligned words
     in its buffer."""
     words = []
     for buffer, offset, seen in watched:

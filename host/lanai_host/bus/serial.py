@@ -128,9 +128,11 @@ class SerialBus(Bus):
         return b"".join(words)[offset - first : offset - first + size]
 
     def forget_accesses(self) -> None:
-        """What the NIC had sent before the reset comes before its answer to a read, and is served. It may
-        wait for one more: its request went to a program that was ended, or was damaged. A NIC that
-        waits for none drops the frame."""
+        """Serve what the NIC sent before the reset, and answer an access that it may still wait for.
+
+        The answer to the read comes after all that the NIC had sent. The NIC may wait for one more answer: its request
+        went to a program that was ended, or was damaged. A NIC that does not wait drops the frame.
+        """
         self.read(host_offset("ID"))
         self.line.write(Frame(FrameKind.MEMORY_REFUSED).to_bytes())
 

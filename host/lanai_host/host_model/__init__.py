@@ -1,4 +1,4 @@
-"""What the host's processor does for a message on any messaging system, and what that costs.
+"""The work of the host's processor for a message on any messaging system, and its cost.
 
     meter       charges all host work
     queues      receives and messages that wait, found by source and tag

@@ -14,7 +14,7 @@ from ..operation import ANY_SOURCE, ANY_TAG
 
 
 class Entry(Protocol):
-    """What a queue holds. `order` grows from entry to entry; its owner sets it."""
+    """An entry of a queue. `order` grows from entry to entry; its owner sets it."""
 
     source: int
     tag: int

@@ -40,7 +40,7 @@ LIBRARIES = ("_cffi_backend", "lanai_host.abi.runtime")
 
 @dataclass(frozen=True)
 class Forked:
-    """What the launcher says of one rank. `arguments` are those of the interpreter."""
+    """A rank to fork, as the launcher describes it. `arguments` are those of the interpreter."""
 
     arguments: Sequence[str]
     environment: dict[str, str]
@@ -48,9 +48,11 @@ class Forked:
 
 
 def may_fork(arguments: Sequence[str], environment: Mapping[str, str]) -> bool:
-    """Whether a rank of this interpreter with these arguments can be forked: no options that change
-    how Python starts, and no variables that concern its start or that it would read once, at an
-    import that is already done."""
+    """Return whether a rank of this interpreter with these arguments can be forked.
+
+    It cannot if an option changes how Python starts, or if a variable concerns its start or would be read at an import
+    that is already done.
+    """
     if not arguments or any(
         environment.get(name) for name in ("PYTHONPROFILEIMPORTTIME", "PYTHONINSPECT", "COVERAGE_PROCESS_START")
     ):
@@ -175,7 +177,7 @@ def _become(rank: Forked, begun: int) -> None:
 
 
 def python_program(rank: Forked) -> Callable[[], None]:
-    """What runs the program of a rank in Python."""
+    """Return a function that runs the program of a rank in Python."""
     if hides(_first_path(rank.arguments), sys.modules):
         os.execv(sys.executable, [sys.executable, *rank.arguments])
     return lambda: _run(list(rank.arguments))
@@ -187,7 +189,7 @@ def _first_path(arguments: Sequence[str]) -> str:
 
 
 def hides(directory: str, loaded: dict[str, Any]) -> bool:
-    """Whether the directory has a module of its own for one that is loaded already."""
+    """Return whether the directory has a module of its own with the name of one that is loaded already."""
     tops = {name.partition(".")[0] for name in loaded} - {"__main__"}
     try:
         names = {name.partition(".")[0] for name in os.listdir(directory) if not name.startswith(".")}
@@ -205,7 +207,7 @@ def _is_module(path: str) -> bool:
 
 
 def _is_ours(directory: str, name: str, loaded: dict[str, Any]) -> bool:
-    """What is loaded under this name came from this very directory."""
+    """Return whether the module that is loaded under this name came from this very directory."""
     file = getattr(loaded.get(name), "__file__", None)
     return file is not None and os.path.realpath(file).startswith(os.path.realpath(directory) + os.sep)
 

@@ -53,7 +53,7 @@ def unpack_question(payload: bytes) -> tuple[Question, list[Any]]:
 
 
 def pack_answer(answer: Any) -> bytes:
-    """What the launcher answers."""
+    """Return the launcher's answer as the bytes to send."""
     return json.dumps({"answer": answer}).encode()
 
 

@@ -1,15 +1,14 @@
-"""What a traced rank tells the simulator about itself: notes in memory that both share.
+"""Notes of a traced rank for the simulator, in memory that both share.
 
-They bypass the rank's socket and use almost none of its heap: where a program's buffers lie within
-their pages decides how long the NIC takes, and tracing must not change that.
+They bypass the rank's socket and use almost none of its heap: where a program's buffers lie within their pages decides
+how long the NIC takes, and tracing must not change that.
 
-A note is NOTE, for NAME followed by `d` bytes of text. It was made after `frame` posted frames
-since the last answer, `offset` picoseconds later than the last of them; `call` is the number, in
-this rank, of the MPI call in which it was made, or -1. The rank begins anew whenever it gets an
-answer: the simulator has read all notes by then.
+A note is NOTE, for NAME followed by `d` bytes of text. It was made after `frame` posted frames since the last answer,
+`offset` picoseconds later than the last of them; `call` is the number, in this rank, of the MPI call in which it was
+made, or -1. The rank begins anew whenever it gets an answer: the simulator has read all notes by then.
 
-An area that is full takes no more notes until the rank begins anew, and counts those that it did
-not take: the trace says how many it lacks.
+An area that is full takes no more notes until the rank begins anew, and counts those that it did not take: the trace
+says how many it lacks.
 """
 
 import mmap

@@ -1,9 +1,9 @@
-"""What a rank process and the simulator say to each other over a Unix stream socket.
+"""The protocol between a rank process and the simulator over a Unix stream socket.
 
-A frame is a header and a payload. The rank's frames carry the picoseconds of host work since its
-frame before; the simulator keeps the rank's clock and answers each blocking request with one frame
-that carries its absolute time. Posted frames get no answer; they may wait in the rank until its
-next blocking request, since the simulation does not advance meanwhile.
+A frame is a header and a payload. The rank's frames carry the picoseconds of host work since its frame before; the
+simulator keeps the rank's clock and answers each blocking request with one frame that carries its absolute time. Posted
+frames get no answer; they may wait in the rank until its next blocking request, since the simulation does not advance
+meanwhile.
 """
 
 import json

@@ -43,8 +43,7 @@ def _as_run(head: bytes, body: Body) -> tuple[bytes, int, int, bytearray | None]
 
 
 class Connection(Protocol):
-    """What `RankTransport` uses of its rank's connection to the simulator
-    (`client.SimulatorClient`)."""
+    """The part of its rank's connection to the simulator (`client.SimulatorClient`) that `RankTransport` uses."""
 
     rank: int
     clock: int
@@ -167,9 +166,11 @@ class RankTransport:
     def receive(
         self, source: int, match: bytes, head: int, address: int, room: int, why: Callable[[], Wait]
     ) -> list[tuple[int, Datagram]]:
-        """As `collect` with a reason. But if the first datagram is from `source` (any: -1), begins
-        with `match`, and has at most `room` bytes after its `head` bytes, these are copied to
-        `address`, and `delivery` describes that datagram, which is not in the list."""
+        """Wait as `collect` does with a reason, and copy a message straight to its receive.
+
+        If the first datagram is from `source` (any: -1), begins with `match`, and has at most `room` bytes after its
+        `head` bytes, these are copied to `address`. `delivery` then describes that datagram, which is not in the list.
+        """
         client = self._client
         if client.watchful:
             client.check()

@@ -18,8 +18,7 @@ from .transport import LOOK_TIME, Awaited, PostSink, WaitSink
 
 
 class Line(Protocol):
-    """What `RelayedTransport` uses of its rank's connection to the simulator
-    (`client.SimulatorClient`)."""
+    """The part of its rank's connection to the simulator (`client.SimulatorClient`) that `RelayedTransport` uses."""
 
     clock: int
 
@@ -63,7 +62,7 @@ class RelayedTransport:
         return unpack_relayed(collected)
 
     def take_turn(self, why: Wait) -> None:
-        """As `RankTransport.take_turn`."""
+        """Wait for this rank's turn, as `RankTransport.take_turn` does."""
         self._collect(Awaited.TURN, pack_wait(located(why)))
 
     def await_end(self) -> None:

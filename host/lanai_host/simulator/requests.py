@@ -1,5 +1,4 @@
-"""What the payload of each request and answer between a rank and the simulator begins with: one
-record each, with its size.
+"""The records with which requests and answers between a rank and the simulator begin, each with its size.
 
 Some are followed by bytes of any length, as `protocol.Op` says.
 """
@@ -40,7 +39,7 @@ class Format(Generic[RECORD]):
         return self.record(*self.struct.unpack_from(payload)), payload[self.size :]
 
     def wrong(self, payload: bytes) -> UserError:
-        """What to raise for a payload that is no such record."""
+        """Return the error to raise for a payload that is not such a record."""
         return UserError(f"{self.record.__name__} of {len(payload)} bytes; it has {self.size}")
 
 
@@ -145,8 +144,7 @@ class Snapshot(NamedTuple):
 
 
 class SnapshotHello(NamedTuple):
-    """What a process of `snapshot.c` says when it connects: it keeps a rank's snapshot, or was made
-    from one and is the rank now."""
+    """The hello of a process of `snapshot.c`: it keeps a rank's snapshot, or was made from one and is the rank now."""
 
     rank: int
     serial: int

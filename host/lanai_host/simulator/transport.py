@@ -56,7 +56,7 @@ void hub_set_reason(hub *, uint32_t rank, const char *why, uint32_t size);
 
 
 class State(IntEnum):
-    """What a rank is doing."""
+    """The state of a rank."""
 
     RUNS = 0
     WAITS = 1
@@ -65,7 +65,7 @@ class State(IntEnum):
 
 
 class Awaited(IntEnum):
-    """What a rank waits for: a datagram, its own time, the end of the run, its turn."""
+    """The event that a rank waits for: a datagram, its own time, the end of the run, its turn."""
 
     DATAGRAM = 0
     LOOK = 1
@@ -122,7 +122,7 @@ class ServedRank:
         self._hub = lib.hub_share(hub)
 
     def post(self, dest: int, clock: int, datagram: bytes, charged: int) -> None:
-        """As `RankTransport.post`; `charged` bytes take time on the link."""
+        """Send a datagram as `RankTransport.post` does; `charged` bytes take time on the link."""
         body = (0, 0)
         if not self._lib.hub_post(self._hub, self._rank, dest, clock, clock, datagram, len(datagram), *body, charged):
             raise UserError(f"no shared memory is left for a datagram of {len(datagram)} bytes")
@@ -185,7 +185,7 @@ class TransportHub:
         return needed
 
     def look(self, rank: int) -> "RankState":
-        """What a rank is doing."""
+        """Return the state of a rank."""
         return look_at(self._ffi, self._lib, self._hub, rank)
 
     def join(self, rank: int, clock: int) -> None:
@@ -259,7 +259,7 @@ def _give_back(lib: Any, hub: Any, datagram: Any, _: Any) -> None:
 
 
 def look_at(ffi: Any, lib: Any, hub: Any, rank: int) -> RankState:
-    """What the rank is doing."""
+    """Return the state of the rank."""
     rank_state = ffi.new("rank_state *")
     lib.hub_state(hub, rank, rank_state)
     return RankState(
