@@ -70,8 +70,9 @@ class Memory(Protocol):
 
 
 class Attachment(Protocol):
-    """What a rank's process must know about its part of a booted NIC. Plain numbers, so that it
-    travels as JSON (`plain.restored`)."""
+    """The facts of a booted NIC that a rank's process needs. They are plain numbers, so that it travels as JSON
+    (`plain.restored`).
+    """
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
@@ -153,7 +154,7 @@ class NicStack(Stack):
 
     @property
     def needs(self) -> str:
-        """What it runs on, in words."""
+        """The hardware and firmware that it runs on, in words."""
         return "NICs without firmware" if self.firmware is None else f"NICs with the firmware {self.firmware.name}"
 
     @property
@@ -194,6 +195,7 @@ class NicStack(Stack):
         return {}
 
     def plans(self, image: Any, nic: "NicConfig", options: Any, placement: Placement) -> Sequence[Mapping[str, Any]]:
-        """What traces must know of each node's SRAM, as JSON has it: what the firmware's vocabulary
-        takes."""
+        """Return the layout of each node's SRAM for traces, as JSON has it, in the form that the firmware's vocabulary
+        takes.
+        """
         return [{} for _ in range(placement.nodes)]

@@ -1,4 +1,4 @@
-"""What all devices have in common that match messages and receives on the host."""
+"""The common base of all devices that match messages and receives on the host."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -119,5 +119,5 @@ class HostMatchingDevice(Device, Generic[R, M]):
 
 
 def is_over(operations: Sequence[Operation] | None, news: bool) -> bool:
-    """Whether a wait ends: one of the operations is done; with None, whether there was `news`."""
+    """Return whether a wait ends: one of the operations is done, or, with None, something changed (`news`)."""
     return news if operations is None else any(operation.done for operation in operations)

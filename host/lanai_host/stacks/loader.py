@@ -1,6 +1,4 @@
-"""What every driver does with a NIC before its firmware runs: check the hardware, write the image,
-start the processor.
-"""
+"""The steps by which every driver starts a NIC's firmware: check the hardware, write the image, start the processor."""
 
 from lanai_firmware.image import Image
 from lanai_firmware.programs import Firmware

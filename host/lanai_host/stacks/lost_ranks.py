@@ -1,4 +1,4 @@
-"""What a probe says where nothing can come any more."""
+"""The errors of a probe where no message can come any more."""
 
 from collections.abc import Mapping
 from typing import NoReturn

@@ -1,5 +1,6 @@
-"""What messaging systems on the remote-memory adapter share: NICs that have one and no firmware,
-and their boot."""
+"""The common base of messaging systems on the remote-memory adapter: NICs that have one and no firmware, and their
+boot.
+"""
 
 import random
 from abc import abstractmethod

@@ -1,4 +1,4 @@
-"""What a rank must know of its node's daemon."""
+"""The facts of its node's daemon that a rank needs."""
 
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -144,7 +144,7 @@ class Daemon:
         return int(offset_of(Status, "changes"))
 
     def count(self, which: Count) -> int:
-        """Of the node's daemon."""
+        """Return one of the counts of the node's daemon."""
         return self._bus.read(self._attachment.counts + WORD.size * which)
 
     def _status(self, name: str, index: int = 0) -> int:

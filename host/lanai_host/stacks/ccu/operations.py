@@ -15,7 +15,7 @@ HEADER = struct.Struct(
 
 
 class Kind(IntEnum):
-    """What a message is."""
+    """The kind of a message."""
 
     MESSAGE = 0
     SYNCHRONOUS = 1  # to be answered with TAKEN once a receive has it
@@ -58,7 +58,7 @@ class Send(Operation):
         return data
 
     def pending(self) -> list[Pending]:
-        """What is not done of it, for each rank."""
+        """Return the part of it that is not done, for each rank."""
         if self.done or self.context is None:
             return []
         return [Pending(True, rank, self.tag, self.context, self.length) for rank in self.ranks]

@@ -1,4 +1,4 @@
-"""What a user may choose of `ccu`."""
+"""The options of `ccu`."""
 
 from dataclasses import dataclass, replace
 

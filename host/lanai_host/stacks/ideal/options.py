@@ -1,5 +1,4 @@
-"""What a message costs where there is no NIC: LogGP with a latency, a byte time, and no gap between
-messages."""
+"""The cost of a message where there is no NIC: LogGP with a latency, a byte time, and no gap between messages."""
 
 from dataclasses import dataclass
 

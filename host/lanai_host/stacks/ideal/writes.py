@@ -84,7 +84,7 @@ class IdealWrites(Writes):
         return settling
 
     def collect(self, why: Wait | None) -> list[tuple[int, Datagram]]:
-        """As the transport has it; but a wait lasts no longer than until something settles."""
+        """Collect datagrams from the transport. A wait ends as soon as a write settles."""
         transport, settling = self._transport, self._settling
         if not settling:
             return transport.collect(why)

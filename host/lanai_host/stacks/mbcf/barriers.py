@@ -48,7 +48,7 @@ class Barriers:
         self.passed = 0
 
     def serves(self, members: Sequence[int], slot: int) -> bool:
-        """Whether a barrier of these ranks is one of this class's. All members get the same answer."""
+        """Return whether this class performs a barrier of these ranks. All members get the same answer."""
         return len(self._ranks) == len(members) > 1 and slot < SLOTS and set(members) == set(self._ranks)
 
     def begin(self, number: int) -> Operation:
@@ -75,7 +75,7 @@ class Barriers:
         return taken
 
     def watched(self) -> list[Watched]:
-        """What changes when a write comes that a barrier waits for."""
+        """Return the words that change when a write comes that a barrier waits for."""
         return [self._queues.barrier_watched(peer, self._seen[peer]) for peer in self._awaited()]
 
     @property

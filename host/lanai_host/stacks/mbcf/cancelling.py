@@ -32,7 +32,7 @@ class Cancelling:
         sending.here = self._ask
 
     def cancel(self, send: Send) -> bool:
-        """Whether a send is cancelled at once. If not, it may end so later."""
+        """Cancel a send. Return whether it is cancelled at once; if not, it may end so later."""
         if send.dest == self._queues.rank:
             message = self._matcher.own(send)
             if message is not None:
@@ -53,7 +53,7 @@ class Cancelling:
             self._signal(box.peer, NO_MESSAGE)
 
     def serve(self) -> None:
-        """What peers have signalled. A signal comes behind the message that it is about."""
+        """Serve the signals of peers. A signal comes behind the message that it is about."""
         signals = self._queues.signals
         while signals.look():
             peer = self._queues.signaller()

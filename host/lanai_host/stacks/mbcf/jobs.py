@@ -82,7 +82,7 @@ class Jobs:
 
     @property
     def oldest(self) -> str:
-        """What is under way longest, in words."""
+        """The job that has run longest, in words; "" without any."""
         return next((job.what for job in self._running.values()), "")
 
     def add(self, job: Job) -> None:
@@ -108,12 +108,12 @@ class Jobs:
             self._dropped = self._dropped or not begun
 
     def watched(self) -> list[Watched]:
-        """What changes when one ends."""
+        """Return the word that changes when a job ends, if one may end."""
         word = self._commands.watched()
         return [] if word is None else [word]
 
     def _begin(self, job: Job, buffer: int) -> bool:
-        """Whether it runs now."""
+        """Begin a job. Return whether it runs now."""
         if not job.begins():
             return False
         address, size = job.address, job.size

@@ -1,7 +1,7 @@
-"""What a rank's queues look like in its memory, and what stands in their records (MB-14).
+"""The layout of a rank's queues in its memory, and of their records (MB-14).
 
-Each rank has two FIFOs for each peer: one for the peer's requests, one for its messages. They lie
-in one piece of memory, which is laid out alike at all ranks:
+Each rank has two FIFOs for each peer: one for the peer's requests, one for its messages. They lie in one piece of
+memory, which is laid out alike at all ranks:
 
 control     a page: of each peer 32 bytes, a block of 16 bytes for each of the two FIFOs. A block
             has the FIFO's control words, then a word that the peer writes. In the block for
@@ -12,8 +12,7 @@ messages    the rings of the FIFOs for messages, by peer
 
 The FIFO for messages of the rank itself is for signals, of all ranks.
 
-A message is one record with a `Head` and its first bytes, and further records with nothing but
-bytes.
+A message is one record with a `Head` and its first bytes, and further records with nothing but bytes.
 """
 
 import struct
@@ -61,7 +60,7 @@ class QueueLayout:
         return self.control(peer, Queue.REQUESTS) + ROOM_AT
 
     def pages(self, queue: Queue) -> int:
-        """Of the ring of one FIFO."""
+        """Return the pages of the ring of one FIFO."""
         return self.options.fifo_pages if queue is Queue.MESSAGES else self.options.request_pages
 
     def ring(self, peer: int, queue: Queue) -> int:
@@ -80,7 +79,7 @@ class QueueLayout:
 
 
 class Kind(IntEnum):
-    """What begins with a `Head`."""
+    """The kind of a record that begins with a `Head`."""
 
     MESSAGE = 1  # its first bytes follow
     WRITTEN = 2  # it has been written to the memory of the request with serial `request`

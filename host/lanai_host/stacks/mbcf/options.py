@@ -1,4 +1,4 @@
-"""What a user may choose of `mbcf`: requests or none (MB-30), and sizes."""
+"""The options of `mbcf`: requests or none (MB-30), and sizes."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What is on its way from this rank to its peers."""
+"""Messages and records on their way from this rank to its peers."""
 
 from collections import deque
 from dataclasses import dataclass, field
@@ -40,7 +40,7 @@ class Write:
 
 @dataclass
 class Outbox:
-    """What is on its way to one peer.
+    """The messages and records on their way to one peer.
 
     Attributes:
         token: of the exposure that holds the peer's FIFOs.
@@ -68,7 +68,7 @@ class Outbox:
 
     @property
     def sends(self) -> list[Send]:
-        """Those that have not left, or whose end is not known yet, oldest first."""
+        """The sends that have not left, or whose end is not known yet, oldest first."""
         begun = [*self.matched.values(), *(write.send for write in self.writes), *self.failed]
         return [*begun, *([self.current] if self.current else []), *self.queue]
 

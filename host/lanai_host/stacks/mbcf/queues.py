@@ -83,34 +83,36 @@ class Queues:
         return self._ranks[self.signals.sender()]
 
     def offset(self, queue: Queue) -> int:
-        """Of this rank's FIFO in any peer's queues."""
+        """Return the offset of this rank's FIFO in any peer's queues."""
         return self.layout.control(self.rank, queue)
 
     def room_there(self, peer: int) -> int:
-        """Of the word at any peer in which this rank says that its FIFO has room."""
+        """Return the offset of the word at any peer in which this rank counts how often it has emptied that peer's
+        FIFO.
+        """
         return self.layout.room(self.rank, Queue.MESSAGES)
 
     def room(self, peer: int) -> int:
-        """What a peer says: how often it has emptied this rank's FIFO after a refusal."""
+        """Return how often a peer has emptied this rank's FIFO after a refusal."""
         at = self.layout.room(peer, Queue.MESSAGES)
         found: int = ROOM.unpack_from(self._memory.view, at)[0]
         return found
 
     def watched(self, peer: int, told: int) -> Watched:
-        """What changes when a peer says so again."""
+        """Return the word that changes when a peer has emptied the FIFO again."""
         return Watched(self._memory, self.layout.room(peer, Queue.MESSAGES), ROOM.pack(told))
 
     def barrier_there(self) -> int:
-        """Of the word at any peer that this rank writes for barriers."""
+        """Return the offset of the word at any peer that this rank writes for barriers."""
         return self.layout.barrier(self.rank)
 
     def barrier_word(self, peer: int) -> int:
-        """What a peer has written for barriers."""
+        """Return the word that a peer has written for barriers."""
         found: int = ROOM.unpack_from(self._memory.view, self.layout.barrier(peer))[0]
         return found
 
     def barrier_watched(self, peer: int, seen: int) -> Watched:
-        """What changes when a peer writes it again."""
+        """Return the word that changes when a peer writes for barriers again."""
         return Watched(self._memory, self.layout.barrier(peer), ROOM.pack(seen))
 
     def __iter__(self) -> Iterator[int]:

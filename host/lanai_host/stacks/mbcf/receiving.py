@@ -142,8 +142,9 @@ class Receiving:
         return news
 
     def _pay_for(self, box: Inbox, record: memoryview) -> None:
-        """What taking a record costs. Where packets interrupt the processor, it has worked on the
-        earlier ones of a remote write while the wire was busy with the next."""
+        """Charge the cost of taking a record. Where packets interrupt the processor, it has worked on the earlier ones
+        of a remote write while the wire was busy with the next.
+        """
         size, charge = len(record), self._meter.charge
         charge(HostCost.COMPLETE)
         charge(HostCost.ARRIVAL)
@@ -164,7 +165,7 @@ class Receiving:
         self._meter.pay()
 
     def pay_for_writes(self, count: int, size: int) -> None:
-        """What remote writes cost, of `size` bytes each, that this rank has seen by itself."""
+        """Charge the cost of `count` remote writes of `size` bytes each, seen without a record."""
         if not count:
             return
         charge = self._meter.charge

@@ -40,7 +40,7 @@ class Outstanding:
 
 @dataclass
 class Source:
-    """What this rank asks one peer for.
+    """The requests of this rank to one peer.
 
     Attributes:
         token, offset: the FIFO for requests at the peer.
@@ -83,7 +83,7 @@ class Requesting:
                 return
 
     def _worth_asking(self, receives: list[Receive]) -> list[Receive]:
-        """Those up to the last one that is large enough."""
+        """Return the receives up to the last one that is large enough."""
         while receives and receives[-1].body.size < self._options.ask_from:
             receives.pop()
         return receives
@@ -110,7 +110,7 @@ class Requesting:
         self._forget(source)
 
     def asked(self, receive: Receive) -> bool:
-        """Whether its source may write to its memory at any time."""
+        """Return whether the receive's source may write to its memory at any time."""
         source = self.sources.get(receive.source)
         return source is not None and any(one.receive is receive for one in source.outstanding)
 
@@ -128,7 +128,7 @@ class Requesting:
         self._forget(source)
 
     def memory(self, receive: Receive) -> Lent | None:
-        """What the source of a receive may write to; None if that is nothing."""
+        """Return the memory that the source of a receive may write to; None if there is none."""
         outstanding = self.sources[receive.source].outstanding
         return next(one.lent for one in outstanding if one.receive is receive)
 

@@ -101,7 +101,7 @@ class Sending:
         self._writing.give_up(box)
 
     def _advance(self, box: Outbox) -> None:
-        """What may leave for a peer leaves, in the order of the sends."""
+        """Send what may leave for a peer, in the order of the sends."""
         self._writing.end(box)
         while not box.lost:
             if box.current is not None:
@@ -114,7 +114,7 @@ class Sending:
                 return
 
     def _start(self, box: Outbox, send: Send) -> bool:
-        """Whether the oldest send has left the queue."""
+        """Start the oldest send. Return whether it has left the queue."""
         request = self._request(box, send)
         if request is not None:
             box.queue.popleft()

@@ -15,7 +15,7 @@ MASK = (1 << 32) - 1
 
 @dataclass
 class SenderSerials:
-    """What a sender knows of one receiver.
+    """A sender's record of one receiver.
 
     Attributes:
         sent: serial of the message that was sent by FIFO last (MB-18).
@@ -26,7 +26,7 @@ class SenderSerials:
     next_request: int = 1
 
     def accepts(self, serial: int, accepted: int) -> bool:
-        """Whether a request may be answered by a remote write (MB-22)."""
+        """Return whether a request may be answered by a remote write (MB-22)."""
         return accepted == self.sent and serial == self.next_request
 
     def answered(self) -> None:
@@ -41,7 +41,7 @@ class SenderSerials:
 
 @dataclass
 class ReceiverSerials:
-    """What a receiver knows of one sender.
+    """A receiver's record of one sender.
 
     Attributes:
         accepted: serial of the message that was taken from the FIFO last (MB-21).

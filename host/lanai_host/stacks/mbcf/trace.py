@@ -1,4 +1,4 @@
-"""What the adapter's packets tell of this device's messages, for traces."""
+"""This device's messages as traces find them in the adapter's packets."""
 
 import struct
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ PARTS: dict[int, RecordPart] = {
 
 
 def holds(offset: int, sender: int) -> bool:
-    """Whether control words at this offset are those of the FIFO for messages of `sender`."""
+    """Return whether control words at this offset are those of the FIFO for messages of `sender`."""
     return offset == _control(sender, Queue.MESSAGES)
 
 

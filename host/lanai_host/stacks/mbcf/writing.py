@@ -71,7 +71,7 @@ class Writing:
         self.go_on()
 
     def go_on(self) -> None:
-        """What may leave of the message that has not begun to leave as a whole."""
+        """Send what may leave of the message whose bytes have not all left."""
         if self._unfinished is None:
             return
         box, write = self._unfinished

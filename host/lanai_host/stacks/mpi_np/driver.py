@@ -36,7 +36,7 @@ EPOCH = host_offset("SCRATCH1")  # says which boot this is, until the next reset
 
 @dataclass(frozen=True)
 class Attachment:
-    """What a rank's process must know about its NIC. Plain numbers, so that it travels as JSON."""
+    """The facts of its NIC that a rank's process needs. They are plain numbers, so that it travels as JSON."""
 
     rank: int
     ranks: int
@@ -150,7 +150,7 @@ def _attachments(
     routes: Mapping[tuple[int, int], ChannelRoute],
     epoch: int,
 ) -> list[Attachment]:
-    """What each rank must know of the NIC."""
+    """Return the attachment of each rank on the NIC."""
     return [
         Attachment(
             rank=rank,
@@ -172,7 +172,7 @@ def _attachments(
 
 
 def _spec(attachment: Attachment) -> EndpointSpec:
-    """What the NIC must know of the rank."""
+    """Return the description of the rank's endpoint for the NIC."""
     return EndpointSpec(
         rank=attachment.rank,
         window=attachment.copyblock,
@@ -185,5 +185,5 @@ def _spec(attachment: Attachment) -> EndpointSpec:
 
 
 def channel_number(local_rank: int, world: int, peer: int) -> int:
-    """What a NIC calls the channel of its `local_rank`-th rank to rank `peer`."""
+    """Return the number of a NIC's channel from its `local_rank`-th rank to rank `peer`."""
     return local_rank * world + peer

@@ -41,11 +41,9 @@ Examine = Callable[[Bus, Attachment], str | None]  # `examine`, or what asks the
 def examine(
     bus: Bus, attachment: Attachment, place: Place = hex, before_reset: Callable[[], None] | None = None
 ) -> str | None:
-    """What is wrong with the NIC, as the rest of a sentence that begins with it; None if nothing
-    is.
+    """Return the fault of the NIC, as the rest of a sentence that begins with it; None if it has none.
 
-    `before_reset` is called once the NIC is found dead, while its registers still hold what they
-    held.
+    `before_reset` is called once the NIC is found dead, while its registers still hold what they held.
     """
     epoch = bus.read(EPOCH)
     if epoch == attachment.epoch:

@@ -1,4 +1,4 @@
-"""What is lost, and what ends with it: peers that do not answer, and this rank's own NIC."""
+"""The loss of peers that do not answer and of this rank's own NIC, and the operations that fail with them."""
 
 from collections.abc import Callable
 

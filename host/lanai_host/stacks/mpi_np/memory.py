@@ -159,7 +159,7 @@ class Memory:
         return kept.pop() if kept else self.bus.allocate(rounded)
 
     def work(self) -> list[tuple[HostCost, int]]:
-        """What the host's processor did since the last call."""
+        """Return the work of the host's processor since the last call."""
         work, self.pins.work = self.pins.work, []
         if self.copied:
             work = [*work, (HostCost.COPY, self.copied)]

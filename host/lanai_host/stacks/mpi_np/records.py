@@ -1,4 +1,4 @@
-"""What the NIC tells, and waiting for it."""
+"""Records from the NIC, and waits for them."""
 
 from collections.abc import Callable
 

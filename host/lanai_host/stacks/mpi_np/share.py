@@ -1,5 +1,6 @@
-"""What a rank holds on its NIC: its endpoint, its page table, receive entries, numbers for
-operations; and how much of each is free."""
+"""A rank's share of its NIC: its endpoint, its page table, receive entries, numbers for operations; and how much of
+each is free.
+"""
 
 from collections import deque
 

@@ -1,10 +1,9 @@
-"""What a dead NIC is left with: a program that ends what it had begun to send, then takes each
-packet off the wire and forgets it.
+"""A program for a dead NIC: it ends what the NIC had begun to send, then takes each packet off the wire and drops it.
 
-A NIC that posts no buffers says STOP, and what others have sent to it then stands in the switches,
-in the way of packets for NICs that are well (NP-19). One that failed within a packet holds
-that packet's path through the switches, and the NIC at its end goes on waiting for the rest: a
-packet without words, to everyone it might have been for, ends it.
+A NIC that posts no buffers says STOP, and what others have sent to it then stands in the switches, in the way of
+packets for NICs that are well (NP-19). One that failed within a packet holds that packet's path through the switches,
+and the NIC at its end goes on waiting for the rest: a packet without words, to everyone it might have been for, ends
+it.
 """
 
 from collections.abc import Iterable

@@ -18,7 +18,9 @@ def allocate(bus: Bus, config: McpConfig, channels: int) -> HostBuffer | None:
 
 
 def address_of(spill_memory: HostBuffer | None, config: McpConfig, channels: int) -> int:
-    """What the firmware must be told. Raises UserError if there is less memory than it will use."""
+    """Return the bus address of the spill memory for the firmware; 0 if the firmware needs none. Raises UserError if
+    there is less memory than it will use.
+    """
     if not pools_of(config, channels):
         return 0
     needed, there = channels * spill_bytes(config), len(spill_memory.view) if spill_memory is not None else 0

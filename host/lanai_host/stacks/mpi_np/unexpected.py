@@ -51,8 +51,10 @@ class _Lists:
         self._plan, self._memory, self._spill_memory = layout.plan, memory, spill_memory
 
     def messages(self, number: int, source: int, count: int) -> list[Envelope]:
-        """Of one channel. The processor may have been stopped amid a change: nothing is believed
-        that cannot be."""
+        """Return the envelopes of the messages in one channel.
+
+        The processor may have been stopped amid a change. The list ends at the first impossible entry.
+        """
         plan = self._plan
         channel = plan["channel_table"] + number * CHANNEL
         first, pool, evicted, evicted_first = self._words(

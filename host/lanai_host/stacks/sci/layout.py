@@ -20,7 +20,7 @@ LINE = 128  # slots and chunks begin at multiples of it, so that bursts of eithe
 
 
 class State(IntEnum):
-    """Of a peer."""
+    """The state of a peer."""
 
     ABSENT = 0  # it may not have begun yet
     PRESENT = 1

@@ -1,5 +1,4 @@
-"""What this rank and each other one send each other: control packets in rings, and the bytes that
-they announce."""
+"""The traffic between this rank and each other one: control packets in rings, and the bytes that they announce."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -153,7 +152,7 @@ class Link:
         self.leaving.clear()
 
     def watched(self) -> list[Watched]:
-        """What the peer will write when there is news."""
+        """Return the words that the peer writes when something changes."""
         words = [Watched(self._buffer, self._layout.sequence(self.rank, self._got), self._seen_sequence)]
         if self._queue:
             words.append(Watched(self._buffer, self._layout.state(self.rank), self._seen_state))

@@ -42,8 +42,9 @@ class SciOptions:
     retries: int = 40
 
     def packs(self, body: Body) -> bool:
-        """Whether a message in this memory takes the generic path (SC-09): by a copy in one run, at
-        the sender and at the receiver."""
+        """Return whether a message in this memory takes the generic path (SC-09): by a copy in one run, at the sender
+        and at the receiver.
+        """
         return body.runs > 1 and (self.pack == "generic" or body.size < self.min_block * body.runs)
 
     def __post_init__(self) -> None:

@@ -15,7 +15,7 @@ SEQUENCES = 1 << 32
 
 @unique
 class Kind(IntEnum):
-    """What a packet says. Its three numbers are `a`, `b` and `c`."""
+    """The kind of a packet. Its three numbers are `a`, `b` and `c`."""
 
     SHORT = 1  # a message, which stands in the packet; a: number of a synchronous send, or 0
     EAGER = 2  # a message, in eager slot b; a as above

@@ -34,7 +34,7 @@ class SciStack(AdapterStack):
     def plans(
         self, image: None, nic: "NicConfig", options: SciOptions, placement: Placement
     ) -> Sequence[Mapping[str, Any]]:
-        """What a node's segments look like too."""
+        """Return the layout of each node's SRAM for traces, with that of its segments."""
         from .trace import plan
 
         layout = plan(Layout(placement.ranks, options))

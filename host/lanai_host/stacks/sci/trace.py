@@ -1,4 +1,4 @@
-"""What the adapter's packets tell of this device's messages, for traces."""
+"""This device's messages as traces find them in the adapter's packets."""
 
 import struct
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ HEAD = struct.Struct(">HHiIII")  # of a control packet: kind, context, tag, leng
 
 
 def plan(layout: Layout) -> Mapping[str, int]:
-    """Of a segment: bytes of each peer's part, and where in it the control packets end."""
+    """Return the layout of a segment: bytes of each peer's part, and where in it the control packets end."""
     return {"part": layout.part, "control": layout.control}
 
 

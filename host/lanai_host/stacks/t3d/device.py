@@ -37,8 +37,9 @@ CONTEXT_AT = MAX_TAG.bit_length()  # in the number of a barrier
 
 @dataclass(frozen=True)
 class Attachment:
-    """What a rank must know of its NIC: how many ranks there are, where in SRAM it writes requests,
-    and the options."""
+    """The facts of its NIC that a rank needs: how many ranks there are, where in SRAM it writes requests, and the
+    options.
+    """
 
     rank: int
     ranks: int

@@ -60,7 +60,7 @@ class HeapLayout:
         return WORD.size * int(COUNTERS) + peer * self.slot_size
 
     def flag(self, peer: int) -> int:
-        """Whether this rank's slot at `peer` is in use."""
+        """Return the offset of the word that is set while this rank's slot at `peer` is in use."""
         return self.slot(self.ranks) + peer * WORD.size
 
     def reply(self, number: int) -> int:
@@ -79,7 +79,7 @@ class HeapLayout:
 
     @property
     def staging_size(self) -> int:
-        """Of the longest put that the library makes up."""
+        """The bytes of the longest put that the library makes up."""
         return max(self.slot_size, self.reply_size)
 
     @property

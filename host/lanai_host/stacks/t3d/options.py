@@ -1,4 +1,4 @@
-"""What a user may choose of `t3d`."""
+"""The options of `t3d`."""
 
 from dataclasses import dataclass
 
@@ -77,7 +77,7 @@ class T3dOptions:
 
     @property
     def fenced(self) -> bool:
-        """Whether puts must be kept in order by fences."""
+        """True if fences must keep puts in order."""
         return bool(self.adaptive and self.fence)
 
 

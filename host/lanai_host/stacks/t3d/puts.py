@@ -135,7 +135,7 @@ class Puts:
         self.asked += 1
 
     def fence(self, rank: int, result: int) -> None:
-        """What is put behind this leaves when all that was put to a rank before is there."""
+        """Queue a fence: puts behind it leave once all earlier puts to a rank have arrived."""
         self.ask(Question(Kind.FENCE, Remote(rank, 0), result, size=0))
 
     def put_last(self, end: Remote, data: bytes, fixed: bytes, layout: HeapLayout) -> None:
@@ -158,8 +158,7 @@ class Puts:
         return (self._questions - self._heap.counter(Counter.ANSWERED)) & 0xFFFF_FFFF
 
     def completed(self, number: int) -> bool:
-        """Whether the put of that number, and all before it, have been read: their memory may
-        change."""
+        """Return whether the put of that number and all before it have been read, so that their memory may change."""
         left = self.asked - self._done
         return number <= self.asked - left
 

@@ -126,7 +126,7 @@ class Receiving:
         self._ask(landing)
 
     def _fits(self, body: Body, length: int) -> bool:
-        """Whether a message can be put where its receive wants it (T3-21)."""
+        """Return whether a message can be put where its receive wants it (T3-21)."""
         grain = self._layout.options.alignment
         return body.runs == 1 and body.size >= length and body.address % grain == length % grain == 0
 
@@ -148,7 +148,7 @@ class Receiving:
         self._puts.put_last(end, data, fixed, self._layout)
 
     def _ask_on(self, landing: Landing) -> None:
-        """What was asked for is there: ask for more, or the message is whole."""
+        """Continue a transfer whose requested bytes are there: ask for more, or complete the message."""
         message = landing.message
         if landing.asked < message.length:
             self._ask(landing)

@@ -111,7 +111,7 @@ class Sending:
         self._end(send)
 
     def _aligned(self, body: Body) -> bool:
-        """Whether puts can move a message from where it is (T3-21)."""
+        """Return whether puts can move a message from where it is (T3-21)."""
         grain = self._layout.options.alignment
         return body.runs <= 1 and body.address % grain == body.size % grain == 0
 
@@ -142,7 +142,7 @@ class Sending:
             self._puts.put_last(there, data, header, self._layout)
 
     def _put_status_first(self, there: Remote, data: bytes, header: bytes) -> None:
-        """As the first version: the line with the status leaves before the rest of the header."""
+        """Put a message as the first version does: the line with the status leaves before the rest of the header."""
         if data:
             self._puts.put(Put(there._replace(address=there.address - len(data)), data))
         first = LINE - there.address % LINE

@@ -126,7 +126,7 @@ class Symmetric:
         return self._change(Kind.ADD, rank, target, value)
 
     def fence(self) -> None:
-        """What is put to a rank behind this arrives behind what was put there before.
+        """Order puts: those behind the fence arrive at a rank behind those before it.
 
         On the T3D nothing needs to be done.
         """

@@ -30,7 +30,7 @@ QUESTIONS = 8  # types of questions are their kinds and this
 
 
 class Type(IntEnum):
-    """What a packet is."""
+    """The type of a packet."""
 
     SHORT = Part.SHORT
     LONG = Part.LONG
@@ -82,8 +82,7 @@ def see(words: Sequence[int], plan: Mapping[str, Any]) -> SeenPut:
 def _in_heap(
     address: int, size: int, content: Sequence[int], plan: Mapping[str, Any]
 ) -> tuple[Part, int, int | None] | None:
-    """What a put into the heap is, the number of the reply structure, and the first address in
-    it."""
+    """Return the part of the heap that a put writes, the number of the reply structure, and the first address in it."""
     if plan["slots"] <= address < plan["flags"]:
         return _in_slot((address - plan["slots"]) % plan["slot_size"], size, content, plan), -1, None
     if plan["flags"] <= address < plan["replies"]:
@@ -111,8 +110,9 @@ def packets(op: int, length: int) -> int:
 
 
 def tables(plan: Mapping[str, Any]) -> list[Table]:
-    """Of a request all counts but its number, at which the firmware looks to see whether there is
-    one."""
+    """Return the tables in the firmware's memory. A request counts from its first word to its number, at which the
+    firmware polls.
+    """
     nic = plan["nic"]
     incoming, outgoing, request = int(sizeof(Incoming)), int(sizeof(Outgoing)), int(sizeof(Request))
     requests = nic + int(offset_of(Nic, "border")) + int(offset_of(Border, "requests"))

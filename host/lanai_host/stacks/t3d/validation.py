@@ -24,7 +24,7 @@ class OperandRangeError(Exception):
 
 
 class Limit(Enum):
-    """What was extended to make an address valid."""
+    """The limit of the address space that was extended to make an address valid."""
 
     HEAP = auto()
     STACK = auto()
