@@ -136,7 +136,7 @@ _SIZED = ("create", "allocate", "allocate_shared", "attach")
 _ASSERTING = ("fence", "start", "post", "lock", "lock_all")
 _REACHING = ("Put", "Get", "Accumulate", "Get_accumulate", "Fetch_and_op", "Compare_and_swap")
 
-# What a name means in one function only: None is no error.
+# What a name means in one function only: None is not an error.
 _EXCEPTIONS: dict[tuple[str, str], _Row] = {
     **{
         (name, "attribute_val"): _NULL_ALLOWED
@@ -202,8 +202,10 @@ _EXCEPTIONS: dict[tuple[str, str], _Row] = {
 
 
 def refusals(call: str, parameters: Prototype, library_counts: bool = False) -> list[Refusal]:
-    """What `call` refuses, argument by argument. `library_counts`: some arguments mean nothing at
-    some processes, so that only the library can tell whether a count is wrong."""
+    """Return the arguments that `call` refuses, in the order of its parameters.
+
+    `library_counts`: some arguments mean nothing at some processes, so that only the library can check a count.
+    """
     if call.startswith("MPI_T_"):  # any output may be null
         return []
     names = {parameter[0] for parameter in parameters}
@@ -221,7 +223,7 @@ def refusals(call: str, parameters: Prototype, library_counts: bool = False) -> 
 
 
 def _usual(parameter: tuple[str, str, int, bool], names: set[str], library_counts: bool) -> list[Refusal]:
-    """What is refused of a parameter of this type and name."""
+    """Return the values that are refused of a parameter of this type and name."""
     name, base, pointers, const = parameter
     if pointers:
         return _pointer(name, base, const, names)

@@ -152,8 +152,9 @@ def _is_unread_handle(parameter: list[Any], wanted: Collection[str]) -> bool:
 
 
 def _threads(name: str, own: str, place: str, found: Binding, names: dict[str, Any]) -> list[str]:
-    """What the thread level asks of each call. A function is made when first called, and then the
-    level is known."""
+    """Return the lines by which each call checks the thread level. A function is made when first called, and then the
+    level is known.
+    """
     progress = abi.world.process.progress
     if abi.world.thread_level == ThreadLevel.MULTIPLE:
         if progress.order is None:

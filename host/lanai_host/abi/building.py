@@ -117,7 +117,7 @@ def _compile_bridge(header: Header, flavor: Flavor, work: Path) -> None:
 
 
 def interface(header: Header, flavor: Flavor) -> dict[str, object]:
-    """What the bindings need to know of the header at run time."""
+    """Return the part of the header that the bindings need at run time."""
     _, crossing = generate.table(header, flavor)
     return {
         "constants": header.constants,

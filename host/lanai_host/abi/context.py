@@ -163,7 +163,7 @@ class Context:
         return self.messages.put(message)
 
     def any_type(self, handle: int) -> Datatype:
-        """A datatype that may be insignificant: what is no handle becomes one that no buffer may
+        """A datatype that may be insignificant: what is not a handle becomes one that no buffer may
         have."""
         found: Datatype = self.types.get(handle, INSIGNIFICANT)
         return found
@@ -178,7 +178,7 @@ class Context:
         return self.no_file if handle == self.files.null else self.files[handle]
 
     def any_op(self, handle: int) -> Op:
-        """An operation that may be insignificant: what is no handle becomes one that is refused
+        """An operation that may be insignificant: what is not a handle becomes one that is refused
         where it is looked at."""
         try:
             found: Op = self.ops[handle]

@@ -1,4 +1,4 @@
-"""What a call returns that raised, and whose error handler it calls."""
+"""The return value of a call that raised, and the error handler that it calls."""
 
 import os
 import sys
@@ -54,8 +54,9 @@ def end_process(code: int, text: str) -> None:
 
 
 def failed(name: str, error: Exception, find_place: places.Find | None = None, *arguments: Any) -> int:
-    """What a call that raised returns, once the error handler of its communicator has been called.
-    `find_place(*arguments)` gives the object whose handler that is, unless the error names it."""
+    """Call the error handler of the communicator of a call that raised, and return the call's error code.
+    `find_place(*arguments)` gives the object whose handler that is, unless the error names it.
+    """
     told = _as_mpi_error(name, error)
     if abi.phase is Phase.BEFORE:
         print(f"lanai: error: {told}", file=sys.stderr, flush=True)
@@ -67,7 +68,7 @@ def failed(name: str, error: Exception, find_place: places.Find | None = None, *
 
 
 class ToolError(Exception):
-    """What a call of the tools interface returns: MPI_T_ERR_ and this name."""
+    """An error of the tools interface: the call returns MPI_T_ERR_ and this name."""
 
 
 def tool_failed(name: str, error: Exception) -> int:

@@ -67,7 +67,7 @@ class Flavor:
         return "intptr_t"
 
     def handle(self, base: str) -> str | None:
-        """The C type of a handle's value; None for what is no handle."""
+        """The C type of a handle's value; None for what is not a handle."""
         if base not in HANDLES:
             return None
         return "intptr_t" if self.wide or base == "MPI_File" else "int"

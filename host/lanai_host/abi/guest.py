@@ -31,7 +31,7 @@ class Finder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Of a top-level module that no other finder has found."""
+        """Find a top-level module that no other finder has found, if this library imports it."""
         if path is not None or not self._is_ours(sys._getframe(1)):
             return None
         if fullname in self._hidden:

@@ -1,8 +1,7 @@
-"""What mpi.h declares, read mechanically: prototypes, constants, the status.
+"""The declarations of mpi.h, read mechanically: prototypes, constants, the status.
 
-The header is the one of the `mpich` package, the declarations that binaries out there were compiled
-with. Nothing in it is retyped here: handles, constants and the layout of MPI_Status all come from
-the file.
+The header is the one of the `mpich` package, the declarations that binaries out there were compiled with. Nothing in it
+is retyped here: handles, constants and the layout of MPI_Status all come from the file.
 """
 
 import ast

@@ -44,8 +44,7 @@ class Missing(NamedTuple):
 
 
 class Imports(NamedTuple):
-    """What a program needs of MPI: how many symbols, through which ABI, and those that are not
-    there."""
+    """The MPI symbols that a program needs: how many, through which ABI, and those that are missing."""
 
     flavor: Flavor
     symbols: int
@@ -53,7 +52,9 @@ class Imports(NamedTuple):
 
 
 def imports(path: Path) -> Imports:
-    """Of a program, or of a shared library. Raises UserError for what cannot be run here."""
+    """Return the MPI symbols that a program or a shared library needs. Raises UserError for a file that cannot be run
+    here.
+    """
     if not dynamic_names(path):
         raise UserError(
             f"{str(path)!r} is not a dynamically linked ELF file; name a compiled program or a shared library"

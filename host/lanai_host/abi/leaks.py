@@ -1,5 +1,6 @@
-"""What a program has left behind when it ends MPI, by handle table, with the place where it was made:
-for `lanai run --report-leaks`."""
+"""The objects that a program has not freed when it ends MPI, by handle table, with the place where each was made: for
+`lanai run --report-leaks`.
+"""
 
 import contextlib
 import os

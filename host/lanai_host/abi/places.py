@@ -29,7 +29,7 @@ class Unborn:
 def finder(call: str, parameters: Prototype, inputs: Collection[str]) -> tuple[Find, str]:
     """(function, its arguments) that give the object whose error handler is called, None if no
     argument has one. `inputs`: the arguments that the binding reads, so that pointers to handles among
-    them are no outputs."""
+    them are not outputs."""
     if call.startswith(_OF_FILES):
         return _file_finder(parameters, inputs)
     for base, direct, pointed in _KINDS:
@@ -43,7 +43,7 @@ def finder(call: str, parameters: Prototype, inputs: Collection[str]) -> tuple[F
 
 
 def _file_finder(parameters: Prototype, inputs: Collection[str]) -> tuple[Find, str]:
-    """What has nothing to do with an open file is MPI_FILE_NULL's."""
+    """Return the finder of a call on files. A call without an open file has the error handler of MPI_FILE_NULL."""
     for name, kind, pointers, _ in parameters:
         if kind == "MPI_File" and pointers == 0:
             return _of_file, name

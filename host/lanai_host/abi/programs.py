@@ -88,8 +88,7 @@ def _mpi4py_is_standard() -> bool:
 
 
 def environment(program: Path) -> dict[str, str]:
-    """What a program's environment needs so that it finds our library. An mpi4py of either ABI is
-    told which it is."""
+    """Return the environment variables with which a program finds our library. They also name the ABI to mpi4py."""
     flavor = flavor_of(program)
     directory = str(library_directory(flavor.name))
     bindings = other_names()

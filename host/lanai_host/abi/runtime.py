@@ -107,7 +107,7 @@ def _made(name: str, prototype: list[Any]) -> Callable[..., Any]:
 
 
 def _escaped(name: str, result: str, kind: type[BaseException], error: BaseException, trace: Any) -> int:
-    """What C gets if an exception leaves a binding, which none should."""
+    """Report an exception that leaves a binding, which none should, and return the result for C."""
     if isinstance(error, KeyboardInterrupt):
         process.end(128 + signal.SIGINT, f"{name}: interrupted")
     code = failures.failed(name, error if isinstance(error, Exception) else RuntimeError(repr(error)))
@@ -215,7 +215,7 @@ class Process:
         return device_over(self.client), 1 / (1000 * slot_khz) if slot_khz else SLOT
 
     def finalize(self) -> None:
-        """MPI_Finalize. Sessions are no part of what it ends: MPI goes on for those that are there, and
+        """MPI_Finalize. It does not end sessions: MPI goes on for those that are there, and
         for those that the program may begin later."""
         with self.leaving():
             if abi.sessions.made():
@@ -292,7 +292,7 @@ class Process:
 
 
 def _flush() -> None:
-    """Of what Python and C have printed nothing is lost."""
+    """Write out all that Python and C have printed."""
     sys.stdout.flush()
     sys.stderr.flush()
     ctypes.CDLL(None).fflush(None)

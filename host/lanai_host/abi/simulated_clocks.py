@@ -1,4 +1,4 @@
-"""What the clocks of a rank show, and how it sleeps, where these are simulated (`clocks`)."""
+"""The clocks and the sleep of a rank where these are simulated (`clocks`)."""
 
 import _thread
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""What functions of MPI the files of this process name, which says what it may still call."""
+"""The MPI functions that the files of this process name: it may call no others."""
 
 import mmap
 import sysconfig
@@ -33,7 +33,7 @@ def names_sessions() -> bool:
 
 @cache
 def _loaded() -> tuple[str, ...]:
-    """What the paths of libraries begin with that this library has loaded."""
+    """Return the beginnings of the paths of libraries that this library has loaded."""
     import numpy
 
     folder = Path(numpy.__file__).resolve().parent

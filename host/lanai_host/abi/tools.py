@@ -1,5 +1,4 @@
-"""What the calls of the tools interface (MPI_T) have in common: handles, outputs that may be null,
-strings, variables."""
+"""The common parts of the calls of the tools interface (MPI_T): handles, null outputs, strings, variables."""
 
 import ctypes
 from collections.abc import Callable, Sequence
@@ -67,8 +66,9 @@ def put_address(address: int, value: int) -> None:
 
 
 def put_text(pointer: Any, length: Any, text: str) -> None:
-    """As MPI_T does it: `length` is the room, and becomes what the whole needs; without room it
-    only does that."""
+    """Write a text as MPI_T does: `length` is the size of the buffer, and becomes the size that the whole text needs.
+    Without a buffer only `length` is set.
+    """
     room = length[0] if length else 0
     if pointer and room > 0:
         abi.put_text(pointer, text, room)

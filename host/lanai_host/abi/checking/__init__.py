@@ -1,8 +1,8 @@
-"""What one rank records of its MPI calls for `lanai check`, which judges the records of all ranks.
+"""Records of one rank's MPI calls for `lanai check`, which judges the records of all ranks.
 
-A record is a line of JSON in the rank's own file, written before the call that it tells of goes on. It
-takes no simulated time. `n` numbers the calls of a rank, `t` is the machine's clock in nanoseconds (that
-orders the ranks' records), `k` the kind:
+A record is a line of JSON in the rank's own file, written before the call that it tells of goes on. It takes no
+simulated time. `n` numbers the calls of a rank, `t` is the machine's clock in nanoseconds (that orders the ranks'
+records), `k` the kind:
 
 - `call`: an MPI call begins: `c` its name, `s` its place in the program.
 - `end`: call `n` has returned.

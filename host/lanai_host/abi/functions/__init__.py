@@ -1,2 +1,1 @@
-"""What each MPI function does, by chapter of the standard. Importing a chapter binds its functions
-(see `binding`)."""
+"""The MPI functions, by chapter of the standard. Importing a chapter binds its functions (see `binding`)."""

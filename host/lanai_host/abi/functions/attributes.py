@@ -119,7 +119,7 @@ class _Key(Keyval):
 
 
 def _kind(value: int) -> int:
-    """What the Fortran bindings call an address-sized integer and a pointer."""
+    """Return the Fortran bindings' number for the kind of a value: 1 for an address-sized integer, 0 for a pointer."""
     return 1 if isinstance(value, Integer) else 0
 
 
@@ -163,8 +163,9 @@ def get_value(call: str, kind: str, owner: Any, keyval: int) -> tuple[bool, int]
 
 
 def get_pointer(call: str, kind: str, owner: Any, keyval: int, result: int) -> bool:
-    """What C gets: integers, which are the environment's attributes and Fortran's, come as pointers
-    to them."""
+    """Write an attribute as C gets it, and return whether it is set. Integers, which are the environment's attributes
+    and Fortran's, become pointers to them.
+    """
     found, value = get_value(call, kind, owner, keyval)
     if found:
         if kind == "comm" and predefined(keyval):
@@ -180,7 +181,7 @@ def get_pointer(call: str, kind: str, owner: Any, keyval: int, result: int) -> b
 
 
 def _pointer(window: Window, name: str, value: int) -> int:
-    """What C gets of a window's own attribute: the base is a pointer, the others are pointed to."""
+    """Return a window's own attribute as C gets it: the base itself, or a pointer to any other."""
     form = _OF_WINDOWS[name][0]
     if not form:
         return value

@@ -90,7 +90,7 @@ Sizes = Callable[[int, Any], tuple[int, int]]
 
 
 def _everyone(sendbuf: int, comm: Any) -> tuple[int, int]:
-    """What is sent in place has no counts of its own."""
+    """Return how many send counts and receive counts a call has. Data sent in place has no counts of its own."""
     return 0 if sendbuf == IN_PLACE else comm.remote_size, comm.remote_size
 
 

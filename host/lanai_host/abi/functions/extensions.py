@@ -8,7 +8,7 @@ from ..context import abi
 
 
 def _no() -> int:
-    """Whether MPI takes buffers in a GPU's memory, of one kind."""
+    """Return that MPI does not take buffers in the memory of a GPU of some kind."""
     return 0
 
 

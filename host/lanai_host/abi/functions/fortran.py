@@ -1,9 +1,8 @@
-"""What MPICH's Fortran and C++ bindings call beside MPI itself: attributes that are integers,
-callbacks in their language.
+"""Functions beside MPI itself that MPICH's Fortran and C++ bindings call: attributes that are integers, and callbacks
+in their language.
 
-Values of attributes travel as they are: C's are pointers, Fortran's are integers of which the
-program wants the value back. C reads an integer of Fortran's through a pointer, as MPI says;
-Fortran reads a pointer of C's as an address.
+Values of attributes travel as they are: C's are pointers, Fortran's are integers of which the program wants the value
+back. C reads an integer of Fortran's through a pointer, as MPI says; Fortran reads a pointer of C's as an address.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
-"""What this binary interface is: sizes of C's integers, and Fortran's types and logical values.
+"""The description of this binary interface: sizes of C's integers, and Fortran's types and logical values.
 
-The size of LOGICAL and its values are fixed when the library is built, as MPICH's are: a program may
-ask for them, and is refused with MPI_ERR_ABI when it sets them.
+The size of LOGICAL and its values are fixed when the library is built, as MPICH's are: a program may ask for them, and
+is refused with MPI_ERR_ABI when it sets them.
 """
 
 import ctypes

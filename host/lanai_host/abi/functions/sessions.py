@@ -27,7 +27,7 @@ def MPI_Session_init(info: Info | None, errhandler: Errhandler) -> Session:
 
 
 def _thread_level(info: Info | None) -> ThreadLevel:
-    """What the hint `thread_level` asks for."""
+    """Return the thread level that the hint `thread_level` asks for."""
     wanted = None if info is None else info.get("thread_level")
     if wanted is None:
         return ThreadLevel.MULTIPLE

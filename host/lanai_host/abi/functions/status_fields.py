@@ -1,4 +1,4 @@
-"""What a program reads and sets of a status by calls that are not done in C."""
+"""The calls on the fields of a status that are not done in C."""
 
 from typing import Any
 

@@ -1,5 +1,6 @@
-"""What the tools interface (MPI_T) has none of here: events, their sources, enumerations. Whatever
-names one of them is an error."""
+"""The objects of the tools interface (MPI_T) that do not exist here: events, their sources, enumerations. A call that
+names one of them is an error.
+"""
 
 from typing import Any
 

@@ -82,7 +82,7 @@ def _describe(
     desc_len: Any,
     bind: Any,
 ) -> None:
-    """What variables of both kinds have in common."""
+    """Write the properties that variables of both kinds have."""
     put_text(name, name_len, variable.name)
     put_text(desc, desc_len, variable.text)
     put(verbosity, constant("VERBOSITY_USER_BASIC"))

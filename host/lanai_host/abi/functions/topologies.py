@@ -13,7 +13,7 @@ from ..context import abi
 
 
 def _first(pointer: Any, room: int, values: Sequence[int]) -> None:
-    """As many values as the program has room for."""
+    """Write as many values as the program has space for."""
     abi.put_ints(pointer, values[:room])
 
 
