@@ -21,7 +21,8 @@ def image(config=NIC):
 
 
 class Side:
-    """A host program that sends `messages` to its peer and expects as many; `got` is what came."""
+    """A host program that sends `messages` to its peer and expects as many; `got` is what came. Its
+    memory stays: a NIC may still read the last message when the program has ended."""
 
     def __init__(self, net, number, peer, messages, config=NIC, bytes_each=64):
         self.image = image(config)
@@ -33,7 +34,7 @@ class Side:
     def program(self, bus):
         here = self.image
         bus.write_block(SRAM_HOST + here.base, here.loaded)
-        out, into, count = bus.allocate(4096), bus.allocate(4096), bus.allocate(4096)
+        self.memory = out, into, count = bus.allocate(4096), bus.allocate(4096), bus.allocate(4096)
         words = {1: out.bus_address, 2: self.size, 3: self.route, 4: into.bus_address, 5: count.bus_address}
         for number, value in words.items():
             bus.write(host_offset(f"SCRATCH{number}"), value)

@@ -1,5 +1,6 @@
 """Numbers of a NIC that only scale time are given to a model when it runs: one model serves all."""
 
+import importlib
 import sys
 from dataclasses import dataclass, fields, replace
 
@@ -37,8 +38,12 @@ class Foreign(BlockConfig):
         raise AssertionError("a key elaborates nothing")
 
 
+# The barrier tree with its numbers built in: a module, which the process that elaborates it imports.
+FIXED_TREE = """
+from lanai_hdl.barrier.config import BarrierTree
 class FixedTree(BarrierTree):
     takes_numbers = False
+"""
 
 
 def keys(nic, fabric="switch"):
@@ -108,11 +113,15 @@ def test_fabrics_do_what_they_do_with_numbers_built_in(fabric, numbers):
 
 
 @pytest.mark.ci  # builds another NIC and switch
-def test_so_does_the_barrier_tree():
+def test_so_does_the_barrier_tree(tmp_path, monkeypatch):
     """Its timeouts follow from a quotient of rates. It begins a slot sooner than as it is synthesized."""
+    (tmp_path / "fixed_tree.py").write_text(FIXED_TREE)
+    monkeypatch.syspath_prepend(tmp_path)
+    fixed = importlib.import_module("fixed_tree").FixedTree()
+    assert Design(NIC.but(blocks=(fixed,))).numbers == {}
     one, other = (
         start((sys.executable, "-c", COLLECTIVES), 2, "t3d", nic=NIC.but(**LOW, blocks=(tree,)))
-        for tree in (BarrierTree(), FixedTree())
+        for tree in (BarrierTree(), fixed)
     )
     assert one.code == other.code == 0
     assert (one.sim_time, one.clocks) == (other.sim_time, other.clocks)
