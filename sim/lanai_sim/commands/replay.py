@@ -6,8 +6,6 @@ import time
 from pathlib import Path
 
 from lanai_firmware import output_file
-from lanai_hdl import numbers
-from lanai_hdl.config import lanai41
 from lanai_host.errors import UserError
 
 from ..engines.replay import SUFFIX, Inputs, digest
@@ -54,10 +52,7 @@ def run(args: argparse.Namespace) -> int:
 def find_usual(paths: list[Path], output: Path) -> int:
     if not output.parent.is_dir():
         raise UserError(f"cannot write {str(output)!r}: its directory does not exist; name a file in one that does")
-    loaded = {path: Inputs.load(path, nic_of(path)) for path in paths}
-    # What comes in at a NIC depends on its rates and times, and inputs are given to other NICs than their own.
-    rates = numbers.values(lanai41())
-    files = {path: one for path, one in loaded.items() if numbers.values(one.nic) == rates}
+    files = {path: Inputs.load(path, nic_of(path)) for path in paths}
     if all(one.nic.blocks for one in files.values()):
         raise UserError(f"{str(paths[0].parent)!r} holds no {SUFFIX} file of a NIC without optional blocks; add one")
     found = choose.found(list(files.values()))

@@ -10,6 +10,7 @@ import re
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanai_hdl.config import NicConfig
+from lanai_hdl.numbers import values
 from lanai_host.compilers import for_models
 
 from .. import designs
@@ -82,20 +84,7 @@ def sampled(inputs: Inputs, nic: NicConfig | None = None) -> Samples:
     """What the registers of the NIC held while it got these inputs; or what those of `nic`, another
     one, would have."""
     nic = nic or inputs.nic
-    design = Design(nic)
-    (texts,) = elaborate([design], designs.key([design]))
-    model = Model(NIC_TOP, texts, options=SAVABLE)
-    with tempfile.TemporaryDirectory() as work:
-        verilate(model, False, Path(work))
-        root = Path(work) / f"{model.class_name}___024root.h"
-        slot = slot_of(root.with_name(f"{root.stem}__0.cpp").read_text())
-        mentioned = set(re.findall(r"\w+", "".join(slot.own)))
-        sizes = [name for name in members(root.read_text()) if name in mentioned]
-    extra = dict(unit("nic.cc", NIC_TOP, nic_header(nic)).headers) | {
-        "members.h": "".join(f"{{offsetof(Root, {name}), sizeof(Root::{name})}},\n" for name in sizes),
-    }
-    wrapper = files(__package__).joinpath("sample.cc").read_text()
-    loaded = ctypes.CDLL(str(library([model], wrapper, extra=extra, tool=for_models())))
+    loaded, sizes, needed = _sampler(Design(nic).general)
     rows = np.zeros((-(-len(inputs.slots) // STEP), len(sizes)), np.uint64)
     loaded.usual_sample(
         np.ascontiguousarray(inputs.slots).ctypes.data_as(ctypes.c_void_p),
@@ -108,7 +97,28 @@ def sampled(inputs: Inputs, nic: NicConfig | None = None) -> Samples:
     }
     seen = {name for block in nic.blocks for name in names if re.fullmatch(rf"{block.name}\.\w*\$\d+", name)}
     # `seen`: a block's inputs as it saw them when it rested.
-    return Samples(names, rows, frozenset(counters | seen), frozenset(map(plain, read(slot))))
+    return Samples(names, rows, frozenset(counters | seen), needed)
+
+
+@cache
+def _sampler(design: Design) -> tuple[ctypes.CDLL, tuple[str, ...], frozenset[str]]:
+    """Return the library that samples this NIC with any numbers, the members that it samples, and the
+    registers whose value of the slot before matters."""
+    assert isinstance(design.config, NicConfig)
+    (texts,) = elaborate([design], designs.key([design]))
+    model = Model(NIC_TOP, texts, options=SAVABLE)
+    with tempfile.TemporaryDirectory() as work:
+        verilate(model, False, Path(work))
+        root = Path(work) / f"{model.class_name}___024root.h"
+        slot = slot_of(root.with_name(f"{root.stem}__0.cpp").read_text())
+        mentioned = set(re.findall(r"\w+", "".join(slot.own)))
+        sizes = tuple(name for name in members(root.read_text()) if name in mentioned)
+    extra = dict(unit("nic.cc", NIC_TOP, nic_header(design.config)).headers) | {
+        "members.h": "".join(f"{{offsetof(Root, {name}), sizeof(Root::{name})}},\n" for name in sizes),
+    }
+    wrapper = files(__package__).joinpath("sample.cc").read_text()
+    loaded = ctypes.CDLL(str(library([model], wrapper, extra=extra, tool=for_models())))
+    return loaded, sizes, frozenset(map(plain, read(slot)))
 
 
 def chosen(recordings: Sequence[Samples]) -> dict[str, int]:
@@ -118,10 +128,10 @@ def chosen(recordings: Sequence[Samples]) -> dict[str, int]:
     differs: dict[str, tuple[float, int]] = {}
     for name in dict.fromkeys(recordings[0].names):
         at = [one.places(name) for one in recordings]
-        values, counts = np.unique(
+        held, counts = np.unique(
             np.concatenate([rows[:, where].ravel() for rows, where in zip(quiet, at, strict=True)]), return_counts=True
         )
-        value = values[counts.argmax()]
+        value = held[counts.argmax()]
         share = min((rows[:, where] == value).mean(0).min() for rows, where in zip(quiet, at, strict=True))
         if share >= SHARE and not UNSTABLE.match(name) and name not in recordings[0].lasting:
             differs[name] = (float(np.mean([(one.columns(name) != value).mean() for one in recordings])), int(value))
@@ -130,12 +140,18 @@ def chosen(recordings: Sequence[Samples]) -> dict[str, int]:
 
 def found(files: Sequence[Inputs]) -> dict[str, int]:
     """What is usual in NICs without optional blocks, then what else is in NICs with some. There must
-    be inputs of a NIC without any."""
+    be inputs of a NIC without any.
+
+    A register must be usual at all rates and times that the NICs have. Inputs are given only to NICs
+    with the rates and times that they were recorded at, as what comes in depends on them."""
     without = [one for one in files if not one.nic.blocks]
     base = [sampled(one) for one in without]
     usual = chosen(base)
-    for nic in dict.fromkeys(one.nic for one in files if one.nic.blocks):
-        others = [sampled(one, nic) for one in without] + [sampled(one) for one in files if one.nic == nic]
+    for blocks in dict.fromkeys(one.nic.blocks for one in files if one.nic.blocks):
+        having = [one for one in files if one.nic.blocks == blocks]
+        nics = dict.fromkeys(one.nic for one in having)
+        others = [sampled(one, nic) for nic in nics for one in without if values(one.nic) == values(nic)]
+        others += map(sampled, having)
         more = chosen(others)
         usual |= {name: more[name] for name in more if name not in base[0].names and name in others[0].read}
     return usual

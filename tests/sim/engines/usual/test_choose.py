@@ -90,5 +90,5 @@ def test_what_is_on_record_is_what_the_inputs_give_and_holds_in_most_slots(tmp_p
     assert output.read_text() == values.PATH.read_text()
     said = capsys.readouterr().out
     shares = [float(line.split(": ")[1].split("%")[0]) for line in said.splitlines()]
-    assert len(shares) == 5
-    assert min(shares[1:]) > 75  # the adapter works in most slots of the first
+    assert len(shares) == 9
+    assert min(shares[3:]) > 70  # the adapter works in most slots of the first three
