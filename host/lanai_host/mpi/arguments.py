@@ -1,5 +1,4 @@
-"""What the functions on communicators check about their arguments. `call` is the MPI function that
-errors name."""
+"""The checks of arguments by the functions on communicators. `call` is the MPI function that errors name."""
 
 from typing import NoReturn
 

@@ -82,7 +82,7 @@ class Attributes:
         self._drop(owner, keyval)
 
     def copy_to(self, owner: Any) -> "Attributes":
-        """What a duplicate of `owner` inherits, as each key's copy callback decides."""
+        """Return the attributes that a duplicate of `owner` inherits, as each key's copy callback decides."""
         copied = Attributes()
         for keyval, value in list(self._values.items()):
             if keyval.copy is not None:

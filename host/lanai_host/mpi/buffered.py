@@ -24,7 +24,7 @@ LONG = 1 << 14
 
 
 class Owner(Protocol):
-    """What a buffer can be attached to: the process, a communicator, a session."""
+    """An object that a buffer can be attached to: the process, a communicator, a session."""
 
     send_buffer: SendBuffer | None
 

@@ -44,8 +44,9 @@ CALL = HostCost.CALL  # looking a member up in an enum class costs as much as a 
 
 
 class ProcessState:
-    """What all communicators of one process share. `taken`: how many context numbers the predefined
-    ones have."""
+    """The state that all communicators of one process share. `taken`: how many context numbers the predefined ones
+    have.
+    """
 
     def __init__(self, device: Device, progress: Progress, taken: int) -> None:
         self.device = device
@@ -184,7 +185,7 @@ class Communicator:
 
     @property
     def label(self) -> str:
-        """What reports call it: the name that the program gave it, else one that no other has."""
+        """The communicator's name in reports: the one that the program gave it, else one that no other has."""
         return self.name or f"communicator {self.number} of {self.origin}"
 
     def others(self) -> tuple[int, ...]:

@@ -46,7 +46,7 @@ class _AnyOf:
 
 
 class _Missing:
-    """What several requests were polled for in vain: `polling.Asks`."""
+    """The requests that were polled for in vain: `polling.Asks`."""
 
     def __init__(self, active: list[tuple[int, Request]]) -> None:
         self._active = active
@@ -68,7 +68,7 @@ def _active(requests: Iterable[Request | None]) -> list[tuple[int, Request]]:
 
 
 def _poll_until_done(active: list[tuple[int, Request]], everything: bool) -> bool:
-    """Whether all (or any) are done, after at most one look at the device."""
+    """Return whether all (or any) are done, after at most one poll of the device."""
     decide = all if everything else any
     progress = active[0][1].progress
     if not decide(request.done for _, request in active):

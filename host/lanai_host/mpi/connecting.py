@@ -22,7 +22,7 @@ from .making import creation_link
 
 
 class Other(NamedTuple):
-    """What a root has found out. `codes` are for the program, at all processes of the root's group."""
+    """The other side, as a root has found it. `codes` are for the program, at all processes of the root's group."""
 
     leader: int  # a rank in the run
     tag: int  # of what the leaders tell each other
@@ -30,7 +30,7 @@ class Other(NamedTuple):
 
 
 class Connected(NamedTuple):
-    """What each process of a group gets."""
+    """The result of a connection at each process of a group."""
 
     communicator: Communicator
     codes: Sequence[int]
@@ -95,7 +95,7 @@ def connect_groups(
 def _spread(
     link: Link, root: int, finding: Finding | None, failure: MpiError | None
 ) -> Generator[Iterable[Operation], None, Other]:
-    """What the root finds, at all."""
+    """Broadcast the root's finding, or its failure, and return the finding at all members."""
     other = Other(_FAILED, 0)
     if finding is not None:
         try:

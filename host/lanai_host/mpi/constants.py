@@ -25,7 +25,7 @@ BSEND_OVERHEAD: Final = 96
 
 
 class Comparison(enum.IntEnum):
-    """What comparing two groups or two communicators says."""
+    """The result of comparing two groups or two communicators."""
 
     IDENT = 0
     CONGRUENT = 1
@@ -41,7 +41,7 @@ class ThreadLevel(enum.IntEnum):
 
 
 class TopologyKind(enum.IntEnum):
-    """What MPI_Topo_test says; UNDEFINED stands for none."""
+    """The result of MPI_Topo_test; UNDEFINED stands for no topology."""
 
     GRAPH = 1
     CART = 2
@@ -49,7 +49,7 @@ class TopologyKind(enum.IntEnum):
 
 
 class SplitType(enum.IntEnum):
-    """What MPI_Comm_split_type may be asked for."""
+    """The split types of MPI_Comm_split_type."""
 
     SHARED = 1
     HW_GUIDED = 2
@@ -61,7 +61,7 @@ SPLIT_BY_NEIGHBORHOOD = 5  # MPIX_COMM_TYPE_NEIGHBORHOOD, which the standard ABI
 
 
 class LockType(enum.IntEnum):
-    """What MPI_Win_lock may be asked for."""
+    """The lock types of MPI_Win_lock."""
 
     EXCLUSIVE = 234
     SHARED = 235
@@ -84,7 +84,7 @@ class WindowModel(enum.IntEnum):
 
 
 class Assertion(enum.IntFlag):
-    """What a program asserts when it opens or closes an epoch: MPI_MODE_NOCHECK and so on."""
+    """The assertions of a program that opens or closes an epoch: MPI_MODE_NOCHECK and so on."""
 
     NOCHECK = 1024
     NOSTORE = 2048

@@ -1,5 +1,4 @@
-"""What the functions that make communicators have in common: finding out who belongs together, and
-agreeing on a number."""
+"""The common parts of the functions that make communicators: finding the members, and agreeing on a number."""
 
 from collections.abc import Callable, Generator, Iterable
 

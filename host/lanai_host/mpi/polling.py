@@ -12,10 +12,10 @@ LOOKS = 256  # polls between two looks at the clock of real time
 
 
 class Asks(Protocol):
-    """What a poll asks for."""
+    """The requests or the message that a poll asks for."""
 
     def why(self) -> Wait:
-        """What a process would wait for, as a report says it."""
+        """Return what a process would wait for, as a report says it."""
 
 
 class Polls:

@@ -146,7 +146,7 @@ class Ports:
 
 
 def _tag_of(call: str, descriptor: int) -> int:
-    """What both ends of a socket, and no others, know."""
+    """Return a tag that both ends of a socket, and no others, compute."""
     try:
         with socket.socket(fileno=os.dup(descriptor)) as end:
             ends = sorted([end.getsockname()[:2], end.getpeername()[:2]])

@@ -30,21 +30,21 @@ PUMP_PAUSE = 20e-6  # seconds that a pumping thread leaves the lock and the inte
 
 
 class Ends(Protocol):
-    """What is done at some time."""
+    """An action that is done at some time."""
 
     @property
     def done(self) -> bool: ...
 
 
 class Waitable(Ends, Protocol):
-    """What a thread can wait for."""
+    """A condition that a thread can wait for."""
 
     def operations(self) -> list[Operation]:
         """Device operations of which one at least must end before `done` can change; none if
         unknown."""
 
     def why(self) -> Wait:
-        """What a deadlock report says."""
+        """Return the wait as a deadlock report says it."""
 
 
 class Task(Protocol):
@@ -54,7 +54,7 @@ class Task(Protocol):
         """Go on as far as ended operations allow; True when finished."""
 
     def operations(self) -> list[Operation]:
-        """What it waits for. None that is done is among them, once it has gone on."""
+        """Return the operations that it waits for. Once it has gone on, none of them is done."""
 
 
 class Service(Task, Protocol):
@@ -83,7 +83,7 @@ class _Any:
 
 
 class _Several:
-    """What several threads wait for. `why` is the first one's, and says that there are more."""
+    """The waits of several threads. `why` is the first one's, and says that there are more."""
 
     def __init__(self, targets: list[Waitable]) -> None:
         self._targets = targets
@@ -273,7 +273,7 @@ class Progress:
             self._advance()
 
     def _pass(self, picoseconds: int) -> None:
-        if self.pass_time is not None:  # else the device is no simulator's
+        if self.pass_time is not None:  # else the device is not a simulator's
             self.pass_time(picoseconds)
 
     def _pump(self, target: Waitable) -> None:

@@ -41,7 +41,7 @@ class Request(ABC):
     @property
     @abstractmethod
     def done(self) -> bool:
-        """Whether a completion call may take the status."""
+        """True if a completion call may take the status."""
 
     def operations(self) -> list[Operation]:
         return []
@@ -54,7 +54,7 @@ class Request(ABC):
         return self.why().awaits
 
     def status(self) -> Status:
-        """Of a request that is done. A failure is in `Status.error`."""
+        """Return the status of a request that is done. A failure is in `Status.error`."""
         return Status()
 
     def release(self) -> None:  # noqa: B027  # few kinds have anything to do

@@ -20,7 +20,7 @@ _TRIPLET = re.compile(r"(\d+)(?::(\d+)(?::(\d+))?)?")
 
 
 class Program(NamedTuple):
-    """What a program asks to be started."""
+    """A program to start, with its arguments, its number of processes and its hints."""
 
     command: str
     arguments: Sequence[str]

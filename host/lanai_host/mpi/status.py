@@ -1,4 +1,4 @@
-"""What a completed receive says about its message."""
+"""The status of a completed receive."""
 
 from .constants import ANY_SOURCE, ANY_TAG
 

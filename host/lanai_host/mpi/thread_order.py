@@ -25,9 +25,9 @@ SUSPECT = 0.02  # seconds that a thread runs before it is examined whether it sp
 
 
 def judged(waited: float, busiest: Spent) -> str | None:
-    """What a thread does that is waited for no more; None while it may still be computing. Only its
-    own doing counts: `waited` seconds on a machine that has no processor for it say nothing about
-    the thread."""
+    """Return the activity of a thread that is not waited for any more; None while it may still be computing. Only its
+    own activity counts: `waited` seconds on a machine that has no processor for it say nothing about the thread.
+    """
     running, asleep = busiest.running / 1e9, waited - sum(busiest) / 1e9
     if running >= LONG:
         return "runs on and on"
@@ -126,8 +126,7 @@ class ThreadOrder:
 
     @property
     def targets(self) -> list[Any]:
-        """What the threads that wait inside wait for, in the order of their numbers. For the holder
-        of the turn."""
+        """The targets of the threads that wait inside, in the order of their numbers. For the holder of the turn."""
         with self._mutex:
             return [stop.target for _, stop in sorted(self._stopped.items()) if stop.target is not None]
 

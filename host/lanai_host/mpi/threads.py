@@ -33,8 +33,7 @@ def others() -> list[int]:
 
 
 def doing(number: int) -> Doing:
-    """What a thread does at this moment. One that has ended counts as blocked: nothing comes from
-    it."""
+    """Return the activity of a thread at this moment. One that has ended counts as blocked: nothing comes from it."""
     text = _read(number, "syscall")
     if not text:
         return Doing.BLOCKED

@@ -10,8 +10,7 @@ SHARE = 8  # ... or this part of the time that has been waited
 
 
 class Timed:
-    """What a thread waits for until the time `until`, or until `ready`. `now` tells the rank's time, in
-    picoseconds."""
+    """A wait until the time `until`, or until `ready`. `now` gives the rank's time, in picoseconds."""
 
     def __init__(self, now: Callable[[], int], until: int, ready: Callable[[], bool] | None = None) -> None:
         self.begun = now()
@@ -48,5 +47,5 @@ def step_after(waited: int) -> int:
 
 
 def timed_among(targets: Sequence[object]) -> list[Timed]:
-    """Those that end at a time."""
+    """Return the waits that end at a time and are not done."""
     return [target for target in targets if isinstance(target, Timed) and not target.done]

@@ -1,5 +1,6 @@
-"""What tools may ask about: control variables (what host work costs) and performance variables
-(what the NIC counts)."""
+"""The variables of the tools interface: control variables (prices of host work) and performance variables (counters of
+the NIC).
+"""
 
 import enum
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from .world import World
 
 
 class Kind(enum.Enum):
-    """What a performance variable is; the value is MPI's name for its class."""
+    """The class of a performance variable; the value is MPI's name for it."""
 
     COUNTER = "COUNTER"
     LEVEL = "LEVEL"

@@ -168,13 +168,14 @@ class World:
         return found
 
     def communicators(self) -> list[Communicator]:
-        """Those that this process can use, the built-in ones first."""
+        """Return the communicators that this process can use, the built-in ones first."""
         made = sorted(self.process.communicators, key=lambda communicator: communicator.number)
         return [self.comm_world, self.comm_self, *made]
 
     def leaks(self) -> list[str]:
-        """What the program has left behind, for a report at finalize. Objects that only the binding
-        knows are its part."""
+        """Return the objects that the program has not freed, one text each, for a report at finalize. Objects that only
+        the binding knows are its part.
+        """
         device = self.process.device
         found = [
             f"{f'communicator {name}' if (name := communicator.name) else communicator.label}"

@@ -1,4 +1,4 @@
-"""What collectives check before they begin."""
+"""The checks of collectives before they begin."""
 
 from collections.abc import Sequence
 

@@ -47,8 +47,9 @@ def check_reduction(link: Link, datatype: Datatype, op: Op) -> None:
 def check_both(
     link: Link, send: int, receive: int, count: int, datatype: Datatype, op: Op, received: int | None = None
 ) -> None:
-    """Of a reduction whose every process has a send buffer of `count` elements and a receive buffer
-    (of `received`)."""
+    """Check a reduction in which every process has a send buffer of `count` elements and a receive buffer (of
+    `received`).
+    """
     check_reduction(link, datatype, op)
     checks.no_in_place(link, receive, "recvbuf")
     if link.is_inter:

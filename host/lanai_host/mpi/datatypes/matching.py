@@ -12,7 +12,7 @@ from .datatype import Datatype, Envelope
 
 
 class TypeClass(enum.IntEnum):
-    """What MPI_Type_match_size may be asked for."""
+    """The type classes of MPI_Type_match_size."""
 
     REAL = 1
     INTEGER = 2

@@ -26,7 +26,9 @@ from .datatype import Datatype
 
 
 def external(datatype: Datatype) -> Datatype:
-    """As in external32: only types with a long, unsigned long or wide character inside differ."""
+    """Return a datatype as external32 lays it out: only types with a long, unsigned long or wide character inside
+    differ.
+    """
     if datatype.signature.external == datatype.size:
         return datatype
     return _rebuilt(datatype, lambda basic: _bytes(basic.signature.external))

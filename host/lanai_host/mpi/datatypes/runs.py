@@ -22,8 +22,9 @@ def merge_runs(offsets: Ints, lengths: Ints) -> tuple[Ints, Ints]:
 
 
 def cut_runs(offsets: Ints, lengths: Ints, packed: Ints, begin: int, end: int) -> tuple[Ints, Ints]:
-    """What of some runs, which lie at `packed` in the stream, is in its bytes begin..end-1;
-    neighbours joined."""
+    """Return the parts of some runs, which lie at `packed` in the stream, that are in its bytes begin..end-1;
+    neighbours joined.
+    """
     starts = np.maximum(packed, begin)
     sizes = np.minimum(packed + lengths, end) - starts
     inside = sizes > 0

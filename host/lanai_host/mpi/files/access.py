@@ -25,7 +25,7 @@ from .two_phase import Moved, read_all, write_all
 
 
 class Where(enum.Enum):
-    """What says where in the file an access begins."""
+    """The kind of position at which an access of a file begins."""
 
     EXPLICIT = "_at"
     INDIVIDUAL = ""

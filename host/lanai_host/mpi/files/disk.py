@@ -82,7 +82,7 @@ class Disk:
             raise self._failed(call, error) from None
 
     def synchronize(self, call: str) -> None:
-        """What was written is on the disk."""
+        """Bring the written data to the disk."""
         self._device.charge(HostCost.FILE_SYNC)
         try:
             os.fsync(self._descriptor)

@@ -30,7 +30,7 @@ class Hints(NamedTuple):
         )
 
     def numbers(self) -> dict[str, int]:
-        """What must be the same on all processes."""
+        """Return the hints that must be the same on all processes."""
         switches = {"romio_cb_read": self.cb_read, "romio_cb_write": self.cb_write}
         return {
             "cb_buffer_size": self.cb_buffer_size,
@@ -51,7 +51,7 @@ class Hints(NamedTuple):
 
 
 def default_hints(processes: int) -> Hints:
-    """Those of ROMIO, with every process a node of its own."""
+    """Return the hints of ROMIO, with every process a node of its own."""
     return Hints(16 << 20, processes, "automatic", "automatic")
 
 

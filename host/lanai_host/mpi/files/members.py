@@ -1,5 +1,4 @@
-"""What the collective calls on files have in common: hearing from all members, and failing
-together."""
+"""The common parts of the collective calls on files: collecting values of all members, and failing together."""
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from types import TracebackType
@@ -77,7 +76,7 @@ class Trouble:
 
     @property
     def number(self) -> int:
-        """What the others are told."""
+        """The number that the others receive: 0, or that of the error."""
         return 0 if self.error is None else self.error.number
 
     def settle(self, call: str, filename: str, numbers: Iterable[int]) -> None:

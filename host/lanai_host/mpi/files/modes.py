@@ -24,7 +24,7 @@ class Mode(enum.IntFlag):
 
 
 class Whence(enum.IntEnum):
-    """What an offset is relative to."""
+    """The position that an offset is relative to."""
 
     SET = 600
     CUR = 602

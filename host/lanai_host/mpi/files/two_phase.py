@@ -33,8 +33,9 @@ _WORD = np.dtype(np.int64)
 
 
 class _Round(NamedTuple):
-    """What this process asks of each window of a round, and what each process asks of this one's
-    own window, if it has one."""
+    """The requests of one round: this process's to each window, and each process's to this one's own window, if it has
+    one.
+    """
 
     windows: list[Window]
     asking: list[Pieces]

@@ -99,7 +99,7 @@ def _runs_of_one(datatype: Datatype) -> tuple[Ints, Ints]:
 
 
 def check_types(call: str, etype: Datatype, filetype: Datatype, writable: bool) -> None:
-    """What MPI asks of the types of a view. Bytes may overlap where nothing can be written."""
+    """Raise the MPI error for types that MPI does not allow in a view. Bytes may overlap if nothing can be written."""
     for name, datatype in (("etype", etype), ("filetype", filetype)):
         if not datatype.committed:
             raise MpiError(ErrorClass.TYPE, f"{call}: {name}, the datatype {datatype.name!r}, is not committed")

@@ -1,5 +1,6 @@
-"""Who accesses which part of the file in a collective access, and what of a process's runs lies in
-a part. Arithmetic only."""
+"""The windows of a collective access: which process accesses which part of the file, and which of a process's runs lie
+in a part. Arithmetic only.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -79,7 +80,7 @@ def _interleaved(hulls: Sequence[Hull]) -> bool:
 
 
 def cut(runs: Runs, low: int, high: int) -> Pieces:
-    """What of a process's runs lies in bytes low..high-1."""
+    """Return the parts of a process's runs that lie in bytes low..high-1."""
     offsets, lengths = runs
     positions = np.cumsum(lengths) - lengths
     begins, ends = np.maximum(offsets, low), np.minimum(offsets + lengths, high)

@@ -60,8 +60,7 @@ def _buffer(call: str, name: str, address: int, count: int, datatype: Datatype) 
 def _target(
     window: Window, call: str, rank: int, displacement: int, count: int, datatype: Datatype, basic: int | None = None
 ) -> Place | None:
-    """What the operation is about, once the window is in an epoch that allows it; None if that is
-    MPI_PROC_NULL."""
+    """Return the target of an operation, once the window is in an epoch that allows it; None for MPI_PROC_NULL."""
     with window.progress.lock:
         window.device.charge(CALL)
     if count < 0:

@@ -114,8 +114,9 @@ class ByDevice(Messages):
         return self._change(why, target, result, [(Atomic.COMPARE_AND_SWAP, new, old)])
 
     def _by_atomics(self, call: str, target: Place, op: Op | None) -> bool:
-        """Whether the hardware changes such elements. What this process began the other way for the
-        same target has then taken effect."""
+        """Return whether the hardware changes such elements. All that this process began the other way for the same
+        target has then taken effect.
+        """
         size, rank = wire.TYPES[target.basic].size, target.rank
         kind = wire.TYPES[target.basic].kind
         atomic = Atomic.COMPARE_AND_SWAP if op is None else OPERATIONS.get(id(op))

@@ -1,4 +1,4 @@
-"""What the way by the device waits for: transfers by the device, and counters that peers write."""
+"""The waits of the way by the device: for transfers by the device, and for counters that peers write."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -70,7 +70,7 @@ class Counted(Pending):
 
 
 def reached(count: int, number: int) -> bool:
-    """Whether a counter of 32 bits, which may wrap, has reached a number."""
+    """Return whether a counter of 32 bits, which may wrap, has reached a number."""
     return (count - number) & MASK < 1 << 31
 
 

@@ -1,4 +1,4 @@
-"""What of this process's memory a window exposes."""
+"""The memory of this process that a window exposes."""
 
 from bisect import bisect_right
 from collections.abc import Iterator

@@ -157,7 +157,9 @@ class Messages(Way):
         self._finish(call, [self._peers[rank] for rank in ranks], landed=False)
 
     def _landing(self, peers: Iterable[Peer]) -> list[Operation]:
-        """What is done when all that went another way than by messages has taken effect there."""
+        """Return operations that are done once all that went another way than by messages has taken effect at the
+        peers.
+        """
         return []
 
     @property

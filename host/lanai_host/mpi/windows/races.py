@@ -17,8 +17,9 @@ _BY_ELEMENT = frozenset({Kind.ACCUMULATE, Kind.GET_ACCUMULATE, Kind.COMPARE_AND_
 
 
 class Watch(NamedTuple):
-    """What a process whose races are reported has: `report` takes a sentence, `place` gives the
-    words for the call of MPI that the program is in."""
+    """The reporting functions of a process whose races are reported: `report` takes a sentence, `place` gives the words
+    for the call of MPI that the program is in.
+    """
 
     report: Callable[[str], None]
     place: Callable[[str], str]

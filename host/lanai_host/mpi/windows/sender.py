@@ -44,7 +44,7 @@ class Reply:
 
 
 class Peer:
-    """What this process knows of one target.
+    """The state of one target, as this process knows it.
 
     Attributes:
         sends, replies: under way, as far as not looked at since they ended.
@@ -167,7 +167,7 @@ class Sender:
         return site
 
     def _teach(self, peer: Peer, kind: Kind, slot: int, data: bytes) -> None:
-        """What the target is to remember, under a number."""
+        """Send the target data to remember under a number."""
         scratch = _scratch(data)
         header = Header(kind, window=self._number, slot=slot, serial=self.next_serial(), size=len(data))
         for operation in self.send(peer, header, Run(scratch.address, len(data))):

@@ -57,8 +57,9 @@ class Service:
         return self._posted[0][0] if self._posted else NEVER
 
     def operations(self) -> list[Operation]:
-        """Those that are not done. One that ended before an older one is taken after it; a wait for it
-        would return at once, and let no time pass."""
+        """Return the operations that are not done. One that ended before an older one is taken after it; a wait for it
+        would return at once, and let no time pass.
+        """
         found = [operation for operation, _ in (*self._posted, *self._sends)]
         for target in self._waiting:
             found += target.operations()

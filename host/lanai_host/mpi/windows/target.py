@@ -32,7 +32,7 @@ MOST_REFUSED = 200  # bytes of an answer that says what could not be done
 
 
 class Fallback(Protocol):
-    """What looks after sends."""
+    """A handler for sends that fail."""
 
     def if_it_fails(self, send: Operation, then: Callable[[], object]) -> None:
         """Call `then` if a send fails, now or later."""

@@ -1,4 +1,4 @@
-"""What calls on a window wait for where its operations go by messages."""
+"""The waits of calls on a window whose operations go by messages."""
 
 from collections.abc import Callable, Iterable
 

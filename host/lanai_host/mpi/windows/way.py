@@ -124,7 +124,7 @@ class Way(ABC):
 
     @abstractmethod
     def unlock(self, call: str, ranks: Iterable[int]) -> None:
-        """As `flush`, and give locks back."""
+        """Complete all operations as `flush` does, and give locks back."""
 
     def pass_fence(self) -> None:
         """All ranks have come to the fence."""

@@ -63,7 +63,7 @@ class Window:
 
     @property
     def label(self) -> str:
-        """What reports call it."""
+        """The window's name in reports."""
         return f"window {self.name}" if self.name else f"an unnamed window of {self.size} ranks"
 
     def __repr__(self) -> str:

@@ -1,8 +1,8 @@
-"""What one-sided calls say to their targets: requests, each a header with as much of its data as
-fits, and descriptions of datatypes.
+"""The messages of one-sided calls to their targets: requests, each a header with as much of its data as fits, and
+descriptions of datatypes.
 
-Requests of one process to another are taken in their order. Data that do not fit, and all answers,
-travel in a context of their own under the request's serial number.
+Requests of one process to another are taken in their order. Data that do not fit, and all answers, travel in a context
+of their own under the request's serial number.
 """
 
 import enum
@@ -34,7 +34,7 @@ _BY_NAME = {name: number for number, name in enumerate(PREDEFINED)}
 
 
 class Kind(enum.IntEnum):
-    """What a request asks for."""
+    """The kind of a request."""
 
     TYPE = 0  # remember a datatype
     PUT = 1
