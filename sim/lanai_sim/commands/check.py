@@ -38,6 +38,8 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("no program was named; write, for example: lanai check -n 2 ./program")
     with built(command) as program:
         job = Job(program, args.ranks, args.device, max_wall=args.max_wall)
+        if not job.stack.nics:
+            job = job.but(ranks_per_node=args.ranks)  # one computer, whose ranks can share memory
         verdict, result = check.check(job, buffering=not args.once)
     if result.code:
         launcher.print_report(dataclasses.replace(result, notes=()))
