@@ -1,4 +1,4 @@
-"""What a rank's process must know of the adapters: its own, and where the other ranks are."""
+"""The facts of the adapters that a rank's process needs: its own, and where the other ranks are."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,5 +1,6 @@
-"""What the host sets up before processes use the adapter: numbers, routes, bus windows. Only the
-host itself may do this."""
+"""The registers that the host sets up before processes use the adapter: numbers, routes, bus windows. Only the host
+itself may do this.
+"""
 
 from collections.abc import Mapping
 

@@ -33,7 +33,7 @@ SENDS = (Op.WRITE, Op.APPEND, Op.RETRY)  # bytes leave with the command
 
 @dataclass(frozen=True)
 class Command:
-    """What one command asks for.
+    """A command to the adapter.
 
     Attributes:
         token, offset: the target's memory, and a byte of it.
@@ -61,7 +61,7 @@ class Command:
 
     @property
     def field(self) -> int:
-        """What the `CommandWord` has in the field `atomic`."""
+        """The value of the field `atomic` of the `CommandWord`."""
         if self.op is Op.ATOMIC:
             return self.atomic
         if self.op is Op.WRITE:
@@ -106,7 +106,7 @@ class Commands:
 
     @property
     def running(self) -> list[RemoteOperation]:
-        """What is under way, oldest first."""
+        """The operations under way, oldest first."""
         return [one.operation for one in self._running.values()]
 
     def start(self, command: Command, what: str) -> RemoteOperation:
@@ -156,7 +156,7 @@ class Commands:
         return Watched(self._flags, FLAG_BYTES * buffer + FLAG_AT, oldest.flag)
 
     def take_ended(self) -> list[RemoteOperation]:
-        """Those that have ended since the last look, oldest first. Their buffers are free again."""
+        """Take the operations that have ended since the last poll, oldest first. Their buffers are free again."""
         ended = []
         while self._running:
             buffer, oldest = next(iter(self._running.items()))

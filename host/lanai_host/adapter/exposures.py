@@ -1,5 +1,6 @@
-"""What the adapter may reach of a process's memory: entries of its page table, and exposures, which
-name runs of them (MB-03)."""
+"""The part of a process's memory that the adapter may access: entries of its page table, and exposures, which name runs
+of them (MB-03).
+"""
 
 import random
 from collections.abc import Sequence
@@ -43,14 +44,14 @@ class Exposure:
 
     @property
     def entries(self) -> int:
-        """Of the page table."""
+        """The number of page table entries that it uses."""
         return len(self.directories or self.pages)
 
     def covers(self, address: int, size: int) -> bool:
         return self.address <= address and address + size <= self.address + self.size
 
     def offset(self, address: int) -> int:
-        """Of a byte in the exposure's pages, as commands name it."""
+        """Return the offset of a byte in the exposure's pages, as commands name it."""
         return self.token.first + address - self.address
 
 
@@ -76,11 +77,11 @@ class Exposures:
 
     @property
     def most_pages(self) -> int:
-        """That the page table could have, were it empty."""
+        """The most pages that the page table could hold, if it were empty."""
         return self._pages.entries
 
     def fits(self, address: int, size: int) -> bool:
-        """Whether the page table has room for this memory's pages. If not, it can only be walked."""
+        """Return whether the page table has space for this memory's pages. If not, it can only be walked."""
         return self._pages.has_room(pages_of(address, size))
 
     def check_room(self, address: int, size: int, *, walked: bool = False) -> None:

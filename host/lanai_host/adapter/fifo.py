@@ -46,7 +46,7 @@ class Fifo:
         return tail & COUNT if tail & REFUSING else None
 
     def look(self) -> bool:
-        """Whether there are records that have not been dropped, as of now."""
+        """Poll the FIFO. Return whether there are records that have not been dropped."""
         self.seen = bytes(self._memory.view[self._control : self._control + 4])
         return int.from_bytes(self.seen, "big") & COUNT != self._head
 
@@ -56,8 +56,9 @@ class Fifo:
         return self._memory.view[begin + RECORD_HEADER : begin + RECORD_HEADER + self._size_word().length]
 
     def sender(self) -> tuple[int, int]:
-        """Who has appended the oldest record: the NIC, and the process of its host. The adapters
-        say so, not the sender."""
+        """Return the origin of the oldest record: the NIC, and the process of its host. The adapters write it, not the
+        sender.
+        """
         size = self._size_word()
         return size.node, size.process
 
@@ -67,7 +68,7 @@ class Fifo:
         self._set(1, self._head)
 
     def watched(self) -> Watched:
-        """What changes when a record is appended or refused after the last look."""
+        """Return the word that changes when a record is appended or refused after the last poll."""
         return Watched(self._memory, self._control, self.seen)
 
     def _size_word(self) -> SizeWord:

@@ -24,7 +24,7 @@ class PageTable:
             raise self._full(count)
 
     def has_room(self, count: int) -> bool:
-        """Whether there are `count` free entries in a row."""
+        """Return whether there are `count` free entries in a row."""
         return self._find(count) is not None
 
     def _find(self, count: int) -> int | None:

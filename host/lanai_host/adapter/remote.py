@@ -177,8 +177,9 @@ class AdapterRemote(Remote):
         return Exposure(exposed.token.pack(), exposed)
 
     def _make_room(self, address: int, size: int) -> bool:
-        """Whether the adapter's page table has room for the pages. Else there is for their directories,
-        or BusError is raised."""
+        """Make space in the adapter's page table for the pages, or else for their directories. Return whether it has
+        space for the pages. Raises BusError if it has neither.
+        """
         lending = self._adapter.lending
         if pages_of(address, size) <= self._exposures.most_pages and lending.make_room(address, size):
             return True
@@ -210,7 +211,7 @@ def buffer_of(segment: Segment) -> HostBuffer:
 
 
 def holds(segment: Segment, address: int, size: int) -> bool:
-    """Whether a range of memory lies in a segment, up to the end of its last page."""
+    """Return whether a range of memory lies in a segment, up to the end of its last page."""
     return segment.address <= address and address + size <= segment.address + buffer_of(segment).size
 
 

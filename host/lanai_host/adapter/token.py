@@ -1,4 +1,4 @@
-"""What a process must know to reach another's memory (MB-01)."""
+"""The name by which a process reaches another's memory (MB-01)."""
 
 import struct
 from dataclasses import dataclass

@@ -46,7 +46,7 @@ def text(words: Sequence[int]) -> str:
 
 
 def _name(status: int) -> str:
-    """Of a `Status`, or its number if none has it: the packet may be damaged."""
+    """Return the name of a `Status`, or its number if none has it: the packet may be damaged."""
     return getattr(status, "name", f"status{status}")
 
 

@@ -111,7 +111,7 @@ class AtomicTransfer(Transfer):
 
 @dataclass
 class Piece:
-    """What one command moves.
+    """The part of a transfer that one command moves.
 
     Attributes:
         operation: the command.

@@ -19,7 +19,7 @@ ASAN = "ASAN_OPTIONS"  # the address sanitizer refuses to come after a library t
 
 
 class Clock(StrEnum):
-    """What the clocks of ranks show."""
+    """The time that the clocks of ranks show."""
 
     SIMULATED = "simulated"  # the rank's time
     REAL = "real"  # the computer's
@@ -46,7 +46,7 @@ def can_be_loaded() -> bool:
 
 
 def environment(clock: Clock, given: Mapping[str, str]) -> dict[str, str]:
-    """What ranks need in their environment, `given` being the rest of it."""
+    """Return the variables that ranks need in their environment; `given` is the rest of it."""
     if clock is Clock.REAL:
         return {}
     if not can_be_loaded():
