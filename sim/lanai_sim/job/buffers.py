@@ -29,8 +29,9 @@ def page_malloc() -> Path:
 
 
 def environment(buffers: Buffers, given: Mapping[str, str]) -> dict[str, str]:
-    """What ranks need in their environment, `given` being the rest of it. Python's own allocator of
-    small objects is left out."""
+    """Return the variables that ranks need in their environment; `given` is the rest of it. Python's own allocator of
+    small objects is left out.
+    """
     if buffers is Buffers.ANY:
         return {}
     before = given.get(PRELOAD, "")
@@ -42,8 +43,9 @@ def environment(buffers: Buffers, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def digest(placements: Sequence[int | None]) -> str:
-    """Of what the ranks said of their buffers: equal if all lay alike, empty if not all have said
-    so."""
+    """Return a digest of the ranks' buffer placements: equal if all were alike, empty if not all ranks have reported
+    theirs.
+    """
     said = [placement for placement in placements if placement is not None]
     if len(said) < len(placements):
         return ""

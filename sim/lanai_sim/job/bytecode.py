@@ -49,13 +49,13 @@ def _folders(package: str) -> list[str]:
 
 
 def _first_sources() -> Iterable[str]:
-    """Of each of the other packages the first file: that it has bytecode stands for the rest."""
+    """Return the first file of each of the other packages. If it has bytecode, the rest is taken to have it too."""
     specs = filter(None, map(find_spec, OTHERS))
     return [spec.origin for spec in specs if spec.origin is not None]
 
 
 def _is_compiled(path: str) -> bool:
-    """Whether a source, or each in a folder, has bytecode that is no older, or can have none."""
+    """Return whether a source, or each in a folder, has bytecode that is not older, or can have none."""
     if not os.path.isdir(path):
         return _are_compiled(Path(path).parent, [Path(path).name])
     return all(_are_compiled(Path(folder), names) for folder, _, names in os.walk(path))

@@ -1,4 +1,4 @@
-"""What a job is: a program of ranks on a messaging system, on a machine."""
+"""The data of a job: a program of ranks on a messaging system, on a machine."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ class WaveConfig:
 
 @dataclass(frozen=True)
 class Program:
-    """What some of a job's ranks execute. `environment` is laid over that of the job."""
+    """A program that some of a job's ranks execute. `environment` is laid over that of the job."""
 
     command: tuple[str, ...]
     ranks: int
@@ -45,10 +45,10 @@ class Program:
 
 @dataclass(frozen=True, repr=False)
 class JobData:
-    """What to run and on what. `Job` adds how to run it.
+    """The program of a job and the system that it runs on. `Job` adds how to run it.
 
-    A member may be given as a user writes it: `program` and `Kill`s as texts, times as "20ms", `options` as a table
-    or the name of a preset, an enum by its value.
+    A member may be given as a user writes it: `program` and `Kill`s as texts, times as "20ms", `options` as a table or
+    the name of a preset, an enum by its value.
     """
 
     program: Sequence[str] = ()  # what each rank executes, with its arguments; `python` is this interpreter
@@ -145,7 +145,7 @@ class JobData:
 
     @property
     def all_programs(self) -> tuple[Program, ...]:
-        """What the ranks execute."""
+        """The programs that the ranks execute."""
         return self.programs or (Program(tuple(self.program), self.ranks),)
 
     @property
@@ -159,8 +159,9 @@ class JobData:
 
     @property
     def chosen_clock(self) -> Clock:
-        """What the clocks of ranks show. Unless it was chosen, they are simulated where NICs are, but not
-        where ranks are kept restartable, or pay for measured CPU time."""
+        """The time that the clocks of ranks show. Unless it was chosen, they are simulated where NICs are, but not
+        where ranks are kept restartable, or pay for measured CPU time.
+        """
         if self.clock is not None:
             return self.clock
         simulated = self.stack.nics and not (self.checkpoint or self.kills or self.machine.host.cpu_scale)

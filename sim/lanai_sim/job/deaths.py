@@ -105,8 +105,9 @@ class Deaths:
             self.unfinished.append(process)
 
     def not_finalized(self) -> str:
-        """Who has ended without MPI_Finalize, while other ranks wait for more than that; empty if
-        nobody has."""
+        """Return the report of a rank that has ended without MPI_Finalize while other ranks wait for it; empty if there
+        is none.
+        """
         if not self.unfinished:
             return ""
         first, self.unfinished = self.unfinished[0], []
@@ -153,6 +154,6 @@ class Deaths:
 
 
 def failed(process: Process, rank: Rank) -> RankFailed:
-    """That its exit code ends the run."""
+    """Return the error by which a rank's exit code ends the run."""
     how = f" at {rank.crash}" if rank.crash else f", by {rank.leaves}" if rank.leaves else ""
     return RankFailed(exit_code(process.popen.returncode), f"{process.describe_exit()}{how}")

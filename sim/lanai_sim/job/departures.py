@@ -82,7 +82,7 @@ def failed(departures: Sequence[Departure]) -> list[Departure]:
 
 
 def departed(one: RankState, departure: Departure | None) -> RankState:
-    """What a rank is doing, when it is known how it left."""
+    """Return the state of a rank, corrected by the way in which it left, if that is known."""
     if departure is None or not departure.failed:
         return one
     return replace(one, state=departure.state(one.state), wait=None, over=True, failed=True)

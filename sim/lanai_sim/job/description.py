@@ -14,7 +14,7 @@ from .data import JobData
 
 
 def described(config: JobData) -> dict[str, Any]:
-    """What the run is. How it is evaluated (threads, snapshots) changes no result, and is left out."""
+    """Return the description of a run. How it is evaluated (threads, snapshots) changes no result, and is left out."""
     stack = config.stack
     found = {
         "command": list(config.program),

@@ -64,7 +64,7 @@ class ForkServer:
         socket.send_fds(self._control, [said.encode()], list(files))
 
     def pid(self) -> int:
-        """Of the next rank, in the order in which they were asked for. All must have been."""
+        """Return the process id of the next rank, in the order in which they were asked for. All must have been."""
         return int(self._receive())
 
     def listen(self, timeout: float | None) -> None:
@@ -126,6 +126,6 @@ def reap(popen: subprocess.Popen[bytes]) -> None:
 
 
 def pipe() -> tuple[IO[bytes], int]:
-    """What a rank prints: our end and its end."""
+    """Return the two ends of a pipe for a rank's output: ours and the rank's."""
     ours, theirs = os.pipe()
     return os.fdopen(ours, "rb"), theirs

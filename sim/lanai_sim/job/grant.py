@@ -1,5 +1,6 @@
-"""What PIO one rank may do to its NIC: its own request slots and its own doorbell bit, as the
-driver's attachment says. All may read what the NIC counts."""
+"""The PIO accesses that one rank may make to its NIC: to its own request slots and its own doorbell bit, as the
+driver's attachment says. All may read what the NIC counts.
+"""
 
 from dataclasses import dataclass
 from typing import Self

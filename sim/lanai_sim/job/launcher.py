@@ -193,7 +193,7 @@ class Run:
             begin += program.ranks
 
     def _service(self, rank: Rank, start: Start) -> Service:
-        """What serves a rank. `start` is what it learns of its beginning."""
+        """Return the service of a rank. `start` describes to it how it was started."""
         world, keeper = self.world, self.deaths.keepers.get(rank.number)
         settings = {**world.rank_config(rank.number), "start": asdict(start)}
         if keeper is not None:

@@ -1,5 +1,6 @@
-"""What each NIC is doing when a run has come to a stop: read from its registers over its host bus,
-as a driver's author would."""
+"""The state of each NIC when a run has come to a stop: read from its registers over its host bus, as a driver's author
+would.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -85,7 +86,7 @@ def _processor(engine: Engine, nic: int, found: Mapping[str, int], image: Image 
 
 
 def _reason(engine: Engine, nic: int, image: Image) -> str:
-    """What the firmware says, if it stopped itself."""
+    """Return the reason that the firmware gives, if it stopped itself."""
     if TRAP_SITE not in image.symbols:
         return ""
     site = read(engine, nic, [SRAM_HOST + image.symbols[TRAP_SITE].address])

@@ -147,7 +147,7 @@ class NicWorld(World):
         return found
 
     def _end_run(self) -> None:
-        """What the NICs do from now on is no part of the run."""
+        """Stop the trace: later work of the NICs is not part of the run."""
         if self.session is not None:
             self.session.stop()
 
@@ -196,7 +196,7 @@ class NicWorld(World):
         self.started = max(self.cluster.engine.time.picoseconds(slot) for slot in self.cluster.slots())
 
     def _boot_all(self, image: Image | None) -> list[Mapping[int, Attachment]]:
-        """What each node's ranks must know. What the NICs are then is kept for later runs."""
+        """Boot all NICs and return the attachments of all nodes' ranks. The state of the NICs is kept for later."""
         options, placement = self.config.chosen_options, self.placement
         tasks = [
             self.kernel.spawn(run_in_greenlet(self.stack.boot, bus, image, options, placement, node), node)

@@ -1,5 +1,6 @@
-"""What ranks print: whole lines from many pipes to our own streams, optionally with the rank before
-each, or to a buffer for each rank."""
+"""The output of ranks: whole lines from many pipes to our own streams, optionally with the rank before each, or to a
+buffer for each rank.
+"""
 
 import os
 import select

@@ -46,7 +46,7 @@ class Pollers:
 
 
 def _hint(ranks: Ranks, rank: Rank) -> str:
-    """What the rank polls for, and which ranks will do nothing more."""
+    """Return a text that names what the rank polls for, and which ranks will do nothing more."""
     why = unpack_wait(rank.polls)
     assert why is not None
     polls = describe_wait(why, place_of(rank.pid, why.site), "polls")

@@ -203,7 +203,7 @@ def _start_one(
 
 
 def _name_of(command: Sequence[str]) -> str:
-    """What reports call a program: for Python, the script."""
+    """Return the name of a program in reports: for Python, the script."""
     script = command[0] == sys.executable and len(command) > 1 and not command[1].startswith("-")
     return os.path.basename(command[1] if script else command[0])
 
@@ -216,7 +216,7 @@ def _reads(rank: int) -> bool:
 def _server_of(
     command: Sequence[str], variables: Mapping[str, str], directory: str | None, servers: WarmServers | None
 ) -> Callable[[], ForkServer] | None:
-    """What starts the process that forks ranks of this program; None if each must be executed."""
+    """Return a function that starts the process that forks ranks of this program; None if each must be executed."""
 
     def start(words: Sequence[str], env: Mapping[str, str], sock: int) -> subprocess.Popen[bytes]:
         return _spawn(words, env, subprocess.DEVNULL, sock, directory)

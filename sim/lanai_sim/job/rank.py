@@ -139,7 +139,7 @@ class Rank:
         return FinalState.unpack(replies[0].payload) if replies else None
 
     def taken_replies(self) -> list[Request]:
-        """What `read` has taken while no request that blocks has come."""
+        """Return the requests that `read` has taken while no request that blocks has come."""
         replies, self._requests = self._requests, []
         return replies
 

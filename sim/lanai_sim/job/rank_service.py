@@ -28,13 +28,13 @@ class Abort(Exception):
 
 
 class NicAccess(Protocol):
-    """What serves the requests that concern a rank's NIC. Times are the rank's clock in and out."""
+    """A server of the requests that concern a rank's NIC. Times are the rank's clock in and out."""
 
     async def connect(self, pid: int) -> None:
         """The rank's process has this id."""
 
     async def serve(self, request: Request, clock: int) -> tuple[int, bytes]:
-        """Do what is no write; the time at which it is done, and the answer."""
+        """Serve any request but a write. Return its completion time and answer."""
 
     async def write(self, requests: Sequence[Request], clock: int) -> int:
         """Do PIO writes, each of them its `elapsed` after the one before was done; the time at

@@ -92,11 +92,11 @@ class Ranks:
             self._selector.unregister(rank.sock)
 
     def active(self) -> list[Rank]:
-        """Those whose code may run."""
+        """Return the ranks whose code may run."""
         return list(self._active)
 
     def set_aside(self, rank: Rank) -> None:
-        """The rank's process waits for something that is no part of the simulation: time passes without
+        """The rank's process waits for something that is not part of the simulation: time passes without
         it."""
         self._active.remove(rank)
         self.running -= 1

@@ -34,7 +34,7 @@ class Exit(IntEnum):
 
 
 class Ending(StrEnum):
-    """What ended a run."""
+    """The reason why a run ended."""
 
     FINISHED = "finished"  # all ranks ended by themselves, with code 0
     RANK_FAILED = "rank failed"  # an exit code, a signal, or an end without MPI_Finalize
@@ -50,7 +50,7 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True)
 class RankOutput:
-    """What a rank printed, if it was captured."""
+    """The output of a rank, if it was captured."""
 
     stdout: str = ""
     stderr: str = ""

@@ -50,8 +50,7 @@ class Booted:
     def take(
         cls, cluster: Cluster, buses: list[ClusterBus], attachments: list[Mapping[int, Attachment]]
     ) -> "Booted | None":
-        """Of NICs that have just been booted on `buses`. None if the engine cannot save its
-        state."""
+        """Return a snapshot of NICs that have just been booted on `buses`. None if the engine cannot save its state."""
         state = cluster.save()
         if state is None:
             return None
@@ -71,7 +70,7 @@ class Booted:
 
 
 def key(parts: Mapping[str, object]) -> str:
-    """Of a boot that `parts` decide. Their values must have a `repr` that says all."""
+    """Return the cache key of a boot that `parts` decide. Their values must have a `repr` that says all."""
     return cache.key_of(f"{name}={value!r}" for name, value in sorted(parts.items()))
 
 

@@ -21,9 +21,12 @@ MORE = (
 
 @dataclass(frozen=True)
 class Traffic:
-    """What one NIC counted, from its power-up to the end, in `slots` slots, of which the engine
-    evaluated some and skipped the others. `flaw`: why that is not all, if it is not. `blocks`: what
-    each optional block counted, by its name, since the NIC was reset last."""
+    """The counts of one NIC, from its power-up to the end, in `slots` slots, of which the engine evaluated some and
+    skipped the others.
+
+    `flaw`: why that is not all, if it is not. `blocks`: the counts of each optional block, by its name, since the NIC
+    was reset last.
+    """
 
     slots: int
     counts: dict[str, int]
@@ -34,9 +37,11 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Summary:
-    """What is known of a run without having traced it. `spent`: picoseconds of each rank by
-    `SPENT`; `placement`: of buffers, a digest that runs share whose buffers lay alike in their
-    pages; `left`: objects that programs have not freed, by kind."""
+    """The results of a run that are known without a trace.
+
+    `spent`: picoseconds of each rank by `SPENT`; `placement`: of buffers, a digest that is equal for runs whose buffers
+    lay alike in their pages; `left`: objects that programs have not freed, by kind.
+    """
 
     started: int = 0
     ends: tuple[int, ...] = ()
@@ -108,7 +113,7 @@ class Summary:
         return lines
 
     def _block_counts(self) -> dict[str, dict[str, int]]:
-        """Of all NICs together."""
+        """Return the counts of the optional blocks, summed over all NICs."""
         found: dict[str, dict[str, int]] = {}
         for nic in self.nics:
             for block, counts in nic.blocks.items():
@@ -137,7 +142,7 @@ def traffic(engine: Engine, nodes: Sequence[Node]) -> list[Traffic]:
 
 
 def _counts(engine: Engine, node: Node) -> tuple[dict[str, int], str]:
-    """What the NIC has counted in all, and why that is not all."""
+    """Return the NIC's counts, and why they are not all."""
     values = read(engine, node.number, [host_offset(name) for name in COUNTED])
     if len(values) < len(COUNTED):
         return {}, f"nic {node.number}, which does not answer on its host bus"

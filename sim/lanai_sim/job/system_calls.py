@@ -1,8 +1,8 @@
-"""What ranks' processes do in the kernel: wait for another process, or sleep.
+"""The system calls in which ranks' processes wait for another process, or sleep.
 
-Simulated time may pass for the other ranks while one waits for another process: how long that takes
-does not depend on the machine. A rank that computes, sleeps, or waits for a process that it started
-itself is not among these. `sleepers` lets time pass without a rank that sleeps on and on.
+Simulated time may pass for the other ranks while one waits for another process: how long that takes does not depend on
+the machine. A rank that computes, sleeps, or waits for a process that it started itself is not among these. `sleepers`
+lets time pass without a rank that sleeps on and on.
 """
 
 import platform

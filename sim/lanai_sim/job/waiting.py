@@ -1,5 +1,4 @@
-"""Who waits for what, in words: for the report of a run that has stopped, and for the progress
-line."""
+"""The waits of ranks in words, for the report of a run that has stopped, and for the progress line."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ MOST_MESSAGES = 8  # lines on those that lie at one rank
 
 @dataclass(frozen=True)
 class RankState:
-    """What one rank is doing at `clock`.
+    """The activity of one rank at `clock`.
 
     Members:
         state: in words.
@@ -73,7 +72,7 @@ class RankState:
 
 
 def doing(rank: Rank, clock: int, runs: bool, why: bytes, final: FinalState | None, coming: bool | None) -> RankState:
-    """What a rank is doing, from its last word."""
+    """Return the activity of a rank, from its last report."""
     return replace(_doing(rank, clock, runs, why, final, coming), origin=rank.origin, restarts=rank.restarts)
 
 

@@ -55,7 +55,7 @@ class World:
         return self.transport is not None and self.relay is None
 
     def let_time_pass(self, outside: Sequence[Rank]) -> bool | None:
-        """The processes of these ranks wait for something that is no part of the simulation, and no
+        """The processes of these ranks wait for something that is not part of the simulation, and no
         other rank runs code. Let the first of the others go on; whether one does. None: the scheduler
         has all ranks, and is to go on without these."""
         if not self._apart or self.transport is None:
@@ -108,7 +108,7 @@ class World:
         """Before the ranks start."""
 
     def rank_config(self, rank: int) -> dict[str, Any]:
-        """What the rank learns at HELLO."""
+        """Return the configuration that the rank gets at HELLO."""
         transport: dict[str, Any] = {} if self.transport is None else {"transport": self.transport.path}
         if self.relay is not None:
             transport = {"relay": True}
@@ -119,12 +119,13 @@ class World:
         }
 
     def environment(self) -> dict[str, str]:
-        """What the ranks' environment must hold beside what the run asks for: of the same size
-        whether they are traced or not, as it moves what comes after it in their heaps."""
+        """Return the variables that the ranks' environment needs beside those of the run. They have the same size
+        whether the ranks are traced or not, because their size moves all that comes after them in the ranks' heaps.
+        """
         return {ENV_NOTES: (self.session.notebooks.path if self.session is not None else "").ljust(PATH_ROOM)}
 
     def service(self, *arguments: Any) -> Service:
-        """What serves a rank."""
+        """Return the service of a rank."""
         if self.session is None:
             return Service(*arguments)
         from .tracing.service import TracedService
@@ -137,11 +138,11 @@ class World:
             self.session.begin(self.started, {})
 
     def notes(self) -> list[str]:
-        """What the result should tell beyond the report."""
+        """Return lines that the result adds to the report."""
         return []
 
     def traffic(self) -> list[Traffic]:
-        """What the NICs counted. The run is over then."""
+        """Return the counts of the NICs. The run is over then."""
         return []
 
     def buffers_digest(self, ranks: Sequence[Rank]) -> str:
@@ -153,7 +154,7 @@ class World:
         return ""
 
     def look(self, rank: Rank) -> tuple[int, bool, bytes]:
-        """What a rank is doing: its time, whether it runs code, the record of why it waits."""
+        """Return the state of a rank: its time, whether it runs code, the record of why it waits."""
         if self.transport is None or not rank.connected or rank.finalized:
             return rank.clock, rank.running, rank.why
         state = self.transport.look(rank.number)
@@ -179,7 +180,7 @@ class World:
         return {}
 
     def describe_nics(self) -> list[str]:
-        """What the hardware is doing, a line each, now that the run has come to a stop."""
+        """Return the state of the hardware, a line each, now that the run has come to a stop."""
         return []
 
     def report_lost(self, rank: int, text: str) -> None:

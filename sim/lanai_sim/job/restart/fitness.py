@@ -1,5 +1,6 @@
-"""What a process may not have if a copy of it is to take its place: what a fork does not copy, or
-what the process shares with others."""
+"""The reasons why a copy of a process cannot take its place: resources that a fork does not copy, or that the process
+shares with others.
+"""
 
 import os
 import stat

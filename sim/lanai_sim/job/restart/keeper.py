@@ -36,7 +36,7 @@ class Memory(Protocol):
     """A rank's memory as its NIC sees it."""
 
     def kept(self) -> object:
-        """What `restore` needs of this moment."""
+        """Return the state of this moment that `restore` needs."""
 
     def lost(self) -> None:
         """The rank's process has ended, and the rank is to be made anew."""
@@ -230,7 +230,7 @@ class Keeper:
         return True
 
     def _next(self) -> list[Request] | None:
-        """What the rank asks next; None if its process has ended."""
+        """Return the rank's next requests; None if its process has ended."""
         while True:
             requests = self.rank.read(0)
             if requests is not None:

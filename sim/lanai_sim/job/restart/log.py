@@ -1,6 +1,6 @@
-"""What a rank was told since its snapshot, and what it asked: enough to bring a copy of the
-snapshot to where the rank was. It stands for the log of the CCU MPI's daemon (CC-26), which owns
-all messages of its node."""
+"""A log of the answers that a rank got since its snapshot, and of its requests: enough to bring a copy of the snapshot
+to where the rank was. It stands for the log of the CCU MPI's daemon (CC-26), which owns all messages of its node.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

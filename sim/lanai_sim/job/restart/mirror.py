@@ -79,7 +79,7 @@ class Mirror:
         return self._load_runs(self._runs, file)
 
     def take_changes(self) -> list[Change]:
-        """What differs from what was loaded. Pages without users go."""
+        """Return the differences from the contents that were loaded, and drop pages without users."""
         found = [
             change
             for address, held in sorted(self._pages.items())

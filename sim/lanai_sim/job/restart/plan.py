@@ -1,7 +1,7 @@
-"""What the user asks for: ranks to kill, and how often to take snapshots.
+"""The user's plan for a run: ranks to kill, and how often to take snapshots.
 
-kill rank2 at=3ms       rank 2's process is killed (SIGKILL) at this simulated time
-every=2ms               each rank takes a snapshot of itself this often
+kill rank2 at=3ms       rank 2's process is killed (SIGKILL) at this simulated time every=2ms               each rank
+takes a snapshot of itself this often
 """
 
 from collections.abc import Sequence

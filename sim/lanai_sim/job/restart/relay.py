@@ -17,8 +17,9 @@ Killer = Callable[[int, int], None]
 
 
 class Relay:
-    """What the ranks of a run have in common. `kill(rank, time)` is called at the times of
-    `kills`."""
+    """The state that the relayed transports of a run's ranks share. `kill(rank, time)` is called at the times of
+    `kills`.
+    """
 
     def __init__(self, kernel: Kernel, hub: TransportHub) -> None:
         self.kernel = kernel

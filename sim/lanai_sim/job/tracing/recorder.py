@@ -26,7 +26,7 @@ KEEP = 4096  # rows of a table to collect before they are written
 
 
 class Attachment(Protocol):
-    """What a trace asks of a rank's attachment."""
+    """The part of a rank's attachment that a trace uses."""
 
     def request_in(self, offset: int, data: bytes) -> PlacedRequest | None:
         """The request that a write to PIO `offset` completes, if it does."""
@@ -34,7 +34,7 @@ class Attachment(Protocol):
 
 @dataclass
 class Book:
-    """What is known of one rank. `at`: its host time is told up to there."""
+    """The state of one rank's record. `at`: its host time is recorded up to there."""
 
     rank: int
     at: int
@@ -170,7 +170,7 @@ class Recorder:
         self.flush()
 
     def lost(self) -> list[str]:
-        """What ranks noted and had no room for, a line each."""
+        """Return a line for each rank whose notes did not all fit into its memory."""
         return [
             f"{book.lost:,} notes of rank {book.rank}, for which its memory had no room"
             for book in self.books
@@ -224,7 +224,7 @@ class Recorder:
             book.at = end
 
     def _settle(self, book: Book, clock: int) -> None:
-        """What the rank's clock has passed is certain."""
+        """Write the rank's host time once its clock has passed it: it is certain then."""
         told = book.told
         if told and told[-1][10] <= clock:
             self._add_all(b"HOST", told)

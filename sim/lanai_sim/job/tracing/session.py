@@ -22,8 +22,7 @@ from ..result import Result
 
 
 class Session:
-    """What `lanai run --trace FILE` adds to a run. Raises UserError at once if the file cannot be
-    written."""
+    """The trace that `lanai run --trace FILE` adds to a run. Raises UserError at once if the file cannot be written."""
 
     def __init__(self, config: "JobData", path: str) -> None:
         self.config = config
@@ -68,7 +67,7 @@ class Session:
         self.recorder.begin(started, attachments)
 
     def stop(self) -> None:
-        """What the NICs do from now on is no part of the run."""
+        """Stop the trace of the NICs: their later work is not part of the run."""
         if self.engine is not None:
             self.engine.finish()
 
