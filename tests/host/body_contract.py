@@ -1,4 +1,4 @@
-"""What every `Body` keeps to. A test class says how one is made of given runs of memory."""
+"""The contract of every `Body`. A test class makes one of given runs of memory."""
 
 import ctypes
 

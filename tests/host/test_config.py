@@ -1,4 +1,4 @@
-"""What host work costs is apart from how the drivers of NICs choose."""
+"""The prices of host work, apart from the choices of the drivers of NICs."""
 
 from dataclasses import fields
 

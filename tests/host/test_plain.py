@@ -1,4 +1,4 @@
-"""What processes hand each other as JSON comes back as it was."""
+"""The JSON between processes: an object comes back as it was."""
 
 import json
 from collections.abc import Mapping

@@ -8,7 +8,7 @@ from pathlib import Path
 from lanai_host import real_time
 
 CLOCK = re.compile(r"(?<!real_)\btime\.(time|monotonic|perf_counter|sleep)(_ns)?\(")
-NOT_IN_RANKS = {"bus/serial.py"}  # a board is no simulation
+NOT_IN_RANKS = {"bus/serial.py"}  # a board is not a simulation
 
 
 def test_real_time_passes():

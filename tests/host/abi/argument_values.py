@@ -171,7 +171,7 @@ def wrong_values(refusal: Refusal, parameter: tuple[str, str, int, bool], usual:
 
 
 def _held(base: str) -> list[str]:
-    """Pointers to something that is no handle."""
+    """Pointers to something that is not a handle."""
     hold = f"hold_{base.removeprefix('MPI_').lower()}"
     freed = [f"({hold} = {_freed(base)}, &{hold})"] if base in _FREED else []
     return [f"({hold} = ({base}){_NO_HANDLE}, &{hold})", *freed]

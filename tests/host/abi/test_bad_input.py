@@ -1,4 +1,4 @@
-"""What programs do wrong, or to excess, and what they are told."""
+"""Errors and excesses of programs, and the messages that they get."""
 
 import re
 

@@ -82,7 +82,7 @@ def test_a_preloaded_shim_works_too(shim, tmp_path):
 
 
 def test_every_function_has_its_pmpi_name():
-    """What the header declares as MPI_X can be called as PMPI_X."""
+    """Every function that the header declares as MPI_X can be called as PMPI_X."""
     functions = [name for name in read("mpi.h").functions if name.startswith(("MPI_", "MPIX_"))]
     text = f"""if True:
         import ctypes, os

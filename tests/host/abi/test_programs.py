@@ -208,7 +208,7 @@ def test_calls_at_the_wrong_time_or_on_nothing(call, words):
 
 
 def test_every_function_without_a_binding_says_so():
-    """Of MPICH's own functions; all of MPI have one."""
+    """MPICH's own functions without a binding return an error that names them; all functions of MPI have one."""
     text = """if True:
         import ctypes, os
         libmpi = ctypes.CDLL(os.environ["MPI4PY_LIBMPI"] + "/libmpi.so.12")

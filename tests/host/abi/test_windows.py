@@ -237,7 +237,7 @@ win.Free()
 
 
 def test_two_sided_messages_take_as_long_beside_an_idle_window(script):
-    """Of simulated time, to the picosecond."""
+    """The simulated time is equal to the picosecond."""
     text = """
 comm.Barrier()
 start = MPI.Wtime()

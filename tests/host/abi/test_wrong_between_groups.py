@@ -52,7 +52,7 @@ def test_wrong_arguments_are_refused(flavor, all_cases, source):
 
 
 def on_mpich(binary, total):
-    """What the program prints on MPICH; begun again behind each case that ends it."""
+    """Return the program's answers on MPICH; it is started again behind each case that ends it."""
     starter, libraries = mpich()
     found, begin = {}, 0
     while begin < total:

@@ -61,7 +61,7 @@ def compile_for(flavor: Flavor, source: Path) -> str:
 
 
 def answers(text: str) -> dict[int, tuple[str, ...]]:
-    """What the program printed: {case: (class or how it ended, handlers, text)}."""
+    """Return the answers that the program printed: {case: (class or how it ended, handlers, text)}."""
     rows = (line.split("|", 3) for line in text.splitlines() if line.count("|") >= 3 and line.split("|")[0].isdigit())
     return {int(number): tuple(rest) for number, *rest in rows}
 

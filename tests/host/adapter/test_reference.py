@@ -111,8 +111,9 @@ class Raw:
 
 
 def control_words(chance):
-    """Of a FIFO: empty, full, refusing, or with anything between; its ring in the host's memory or
-    not."""
+    """Return control words of a FIFO: empty, full, refusing, or with anything between; its ring in the host's memory or
+    not.
+    """
     pages = chance.choice([1, 2, 4, 8])
     tail = chance.randrange(1 << 18) * 4
     if tail % PAGE > last_start(REMOTE.payload):
@@ -163,7 +164,7 @@ def some_walked(command, chance):
 
 
 def overlap(one, other):
-    """Whether two commands write the same bytes: all exposures begin with the same page."""
+    """Return whether two commands write the same bytes: all exposures begin with the same page."""
     return one.offset < other.offset + other.length and other.offset < one.offset + one.length
 
 
@@ -214,8 +215,11 @@ def take(host, buffer, tag, command):
 
 
 def compare(count, seed, faults, relaxed=0.0, walked=False):
-    """What statuses there were, and how often no answer came. `relaxed`: share of the writes.
-    `walked`: most exposures are."""
+    """Run random commands on the gateware and on the reference, and compare all answers and memories.
+
+    Returns the statuses that there were, and how often no answer came. `relaxed`: share of the writes. `walked`: most
+    exposures are.
+    """
     chance, walks = random.Random(seed), random.Random(f"walks {seed}")
     contents = [set_fifos(chance.randbytes(SIZE)) for _ in range(2)]
     sides = {}

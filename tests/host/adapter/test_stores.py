@@ -115,7 +115,7 @@ def test_an_adapter_without_aperture_is_refused():
 
 @dataclass(frozen=True)
 class Ended:
-    """What a run of random stores saw."""
+    """The outcome of a run of random stores."""
 
     statuses: set[Status]
     packets: int

@@ -1,5 +1,4 @@
-"""What every `Bus` does, whatever is behind it. A test class inherits these cases and says how a
-program gets a bus."""
+"""The contract of every `Bus`. A test class inherits these cases and provides a bus for a program."""
 
 import ctypes
 from abc import ABC, abstractmethod
@@ -212,7 +211,7 @@ class BusContract(ABC):
 
         def program(bus):
             words = [Watched(bus.allocate(64), 0, bytes(4))]
-            for _ in range(2):  # the second is no wait for the same: it counts as work too
+            for _ in range(2):  # the second is not a wait for the same: it counts as work too
                 before = bus.now
                 bus.work(3 * MICROSECOND, words)
                 assert 3 * MICROSECOND <= bus.now - before < 4 * MICROSECOND

@@ -23,7 +23,7 @@ class Counted:
         self.matcher = Matcher(self.meter)
 
     def compared(self, work):
-        """What `work` returns, and the envelopes compared for it."""
+        """Return the result of `work`, and the envelopes compared for it."""
         answer = work()
         return answer, self.meter.take() // self.meter.costs.match
 

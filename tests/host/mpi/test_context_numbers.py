@@ -48,8 +48,7 @@ def test_when_numbers_run_out():
 
 
 def test_many_communicators_at_once():
-    """As many as 16 bits of context allow; those in circles of references count as free when they
-    are needed."""
+    """Use all communicators that 16 bits of context allow. Those in circles of references are freed when needed."""
 
     def program(world):
         comm = world.comm_world

@@ -1,5 +1,4 @@
-"""What a device may offer beyond messages, as collectives use it: a barrier of its own, thresholds
-of its own."""
+"""The offers of a device beyond messages, as collectives use them: a barrier of its own, thresholds of its own."""
 
 import threading
 from dataclasses import replace

@@ -14,7 +14,7 @@ class Target:
 
 @pytest.fixture
 def clock(monkeypatch):
-    """What the time is."""
+    """The time that the library sees, in a list of one."""
     now = [100.0]
     monkeypatch.setattr(polling.real_time, "monotonic", lambda: now[0])
     return now

@@ -43,7 +43,7 @@ def library(request, tmp_path_factory):
 
 
 def seen(run):
-    """Whether the thread that runs `run(end)` is seen to spin, three times over."""
+    """Return whether the thread that runs `run(end)` is seen to spin, three times over."""
     end = ctypes.c_int(0)
     thread = threading.Thread(target=run, args=(end,), daemon=True)
     thread.start()

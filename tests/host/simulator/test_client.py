@@ -20,7 +20,7 @@ def connected():
 
 
 def frames(post, watchful=False):
-    """What arrives of what `post` posts, with the client's clock after it."""
+    """Return the bytes that arrive of what `post` posts, with the client's clock after it."""
     client, simulator = connected()
     client.watchful = watchful
     client.charge(40)

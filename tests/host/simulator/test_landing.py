@@ -15,7 +15,7 @@ from .test_transport import LATENCY, WHY, Ranks, apart, body
 
 
 class Memory:
-    """What a rank has allocated."""
+    """Memory that a rank has allocated."""
 
     def __init__(self, transport, size):
         self.place, address = transport.allocate(size)

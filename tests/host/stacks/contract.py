@@ -1,8 +1,7 @@
-"""What every `Device` does, whatever is below it. A test class inherits these cases and says how
-two ranks get their devices.
+"""The contract of every `Device`. A test class inherits these cases and says how two ranks get their devices.
 
-A case is a function of one rank's device. Both ranks run it at once. It leaves nothing under way,
-so that several cases may follow each other on the same devices.
+A case is a function of one rank's device. Both ranks run it at once. It leaves nothing under way, so that several cases
+may follow each other on the same devices.
 """
 
 import ctypes

@@ -73,7 +73,7 @@ class Unwritten:
 
 
 class TestObserved(TestIdeal):
-    """What a traced rank has in place of its device."""
+    """The contract on the device that a traced rank has."""
 
     @staticmethod
     def device(*arguments):

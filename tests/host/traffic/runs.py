@@ -59,7 +59,7 @@ def compiled(folder: Path, *options: str) -> Path:
 
 
 def output_of(command: list[str], **environment: str) -> str:
-    """What a command prints, with its code if that is not 0."""
+    """Return the output of a command, with its code if that is not 0."""
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, check=False)
     return done.stdout if done.returncode == 0 else f"exit code {done.returncode}\n{done.stdout}{done.stderr}"
 
@@ -74,8 +74,10 @@ def on_mpich(program: Path, seed: int, ranks: int) -> str:
 
 
 def on_lanai(program: Path, seed: int, ranks: int, options: list[str]) -> str:
-    """As `output_of`. Where faults were asked for and none struck, the run shows nothing: that is
-    an error."""
+    """Return the output of a program under `lanai run`, as `output_of` does.
+
+    Where faults were asked for and none struck, the run shows nothing: that is an error.
+    """
     command = [*CLI, "run", "-q", "-n", str(ranks), *options, str(program), str(seed), str(ROUNDS)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if "--fault" in options and "lanai: fault: corrupt of " not in done.stderr:

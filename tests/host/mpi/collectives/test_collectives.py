@@ -1,4 +1,4 @@
-"""What holds for every collective: datatypes, wrong arguments, calls in the background, tags."""
+"""Tests of all collectives: datatypes, wrong arguments, calls in the background, tags."""
 
 import numpy as np
 import pytest

@@ -51,7 +51,7 @@ def steps(monkeypatch):
 
 
 def parts(array, count, size):
-    """What a call gets for an array: as one part, and cut for all ranks."""
+    """Return the arguments of a call for an array: as one part, and cut for all ranks."""
     address, _, kind = buffer(array)
     return Part(address, count, kind), Spread(address, [count] * size, [count * rank for rank in range(size)], kind)
 

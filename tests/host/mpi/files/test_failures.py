@@ -1,5 +1,4 @@
-"""What goes wrong with files, and the error class of each: those of MPICH, where the standard does
-not say otherwise."""
+"""Failures of files, and the error class of each: those of MPICH, where the standard does not say otherwise."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""What windows expose: memory of the program's, of the library's, attached, shared."""
+"""The memory that windows expose: the program's, the library's, attached, shared."""
 
 import ctypes
 

@@ -37,7 +37,7 @@ class Table:
 
 
 class TableWords:
-    """What `Words` is for process `me`."""
+    """The `Words` of process `me`."""
 
     def __init__(self, table, me):
         self.table, self.me = table, me

@@ -54,8 +54,9 @@ steps = st.builds(
 
 
 def legal(wanted):
-    """Those steps of one epoch that MPI allows together: what is put is touched once, sums may meet
-    sums, reads may meet reads."""
+    """Return the steps of one epoch that MPI allows together: what is put is touched once, sums may meet sums, reads
+    may meet reads.
+    """
     users, chosen = {}, []
     for step in wanted:
         if step.places[-1] >= PLACES:

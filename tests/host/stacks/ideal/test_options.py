@@ -1,4 +1,4 @@
-"""What a message costs on `ideal`: a latency, and its time on the sender's link."""
+"""The cost of a message on `ideal`: a latency, and its time on the sender's link."""
 
 import re
 from itertools import pairwise
@@ -21,7 +21,7 @@ if world.rank:
 
 
 def rate(*options):
-    """Of a stream of 64 KB messages, in MB/s."""
+    """Return the rate of a stream of 64 KB messages, in MB/s."""
     done = warm.lanai("run", "-n", 2, *options, "python", "-c", STREAM, timeout=100)
     assert done.returncode == 0, done.stderr
     return int(re.fullmatch(r"bytes a microsecond: (\d+)\n", done.stdout)[1])

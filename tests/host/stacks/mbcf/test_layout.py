@@ -1,4 +1,4 @@
-"""What a rank's queues look like in its memory."""
+"""The layout of a rank's queues in its memory."""
 
 from itertools import pairwise
 

@@ -22,8 +22,9 @@ def content(source, dest, number, size):
 
 
 class Rank:
-    """What one rank does: sends and receives begun in any order, receives taken back, looks
-    between; at last it waits for all."""
+    """One rank's traffic: sends and receives begun in any order, receives taken back, polls between; at last it waits
+    for all.
+    """
 
     def __init__(self, number, plan, seed):
         self.number, self.plan, self.chance = number, plan, random.Random(seed)

@@ -1,4 +1,4 @@
-"""What a receiver tells a peer whose records its FIFO refused."""
+"""The reports of a receiver to a peer whose records its FIFO refused."""
 
 from unittest.mock import Mock
 

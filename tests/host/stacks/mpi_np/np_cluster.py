@@ -77,7 +77,7 @@ class Ranks:
 
 
 class Rank:
-    """What a program has in hand."""
+    """The program's access to one rank."""
 
     def __init__(self, ranks, bus, device):
         self.ranks, self.bus, self.device, self.rank = ranks, bus, device, device.rank

@@ -118,7 +118,7 @@ class Inbox:
 
 
 def draw(dice):
-    """What each rank sends to each."""
+    """Return random messages from each rank to each."""
     return {
         (a, b): [
             Message(a, index, dice.randrange(TAGS), dice.choice(SIZES), dice.random() < 0.2) for index in range(COUNT)

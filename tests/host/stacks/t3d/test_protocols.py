@@ -92,7 +92,7 @@ class Rank:
         return receive
 
     def arrives(self, peer, mode=SHORT, length=0, reply=NONE, matched=NONE):
-        """What a peer puts into its slot here."""
+        """Put a header into the slot of `peer` here, as the peer does."""
         place = self.layout.header(peer)
         fields = (mode, CONTEXT, TAG, length, reply, matched, 0, BUSY)
         self.heap.view[place : place + HEADER.size] = pack_header(self.layout, fields)

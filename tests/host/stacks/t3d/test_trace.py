@@ -1,4 +1,4 @@
-"""What a put means, the place tells to which it goes."""
+"""The meaning of a put, which follows from its place."""
 
 import pytest
 
