@@ -13,7 +13,7 @@ from lanai_sim.studies.recordings import RECORDINGS
 
 @pytest.mark.ci  # verilates two NICs
 def test_every_name_on_record_is_one_of_the_nics_that_are_recorded(tmp_path):
-    made = list(dict.fromkeys(Design(recording.nic).general for recording in RECORDINGS.values()))
+    made = list(dict.fromkeys(Design(recording.job.machine.nic).general for recording in RECORDINGS.values()))
     names = set()
     for texts in elaborate(made, designs.key(made)):
         model = Model(NIC_TOP, texts)
