@@ -1,4 +1,4 @@
-"""What the host bus counts."""
+"""The counters of the host bus."""
 
 from ..csr.declare import Counter, RegisterBlock
 

@@ -1,4 +1,4 @@
-"""What crosses the host bus, outside and inside the NIC."""
+"""The signatures of the host bus, outside and inside the NIC."""
 
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out

@@ -300,7 +300,7 @@ class PioTarget(wiring.Component):
         self._request(m, access)
 
     def _request(self, m, access):
-        """What the LBUS will be asked for."""
+        """Register the access to make on the LBUS."""
         m.d.sync += [
             self.lbus.write.eq(access.write),
             self.lbus.addr.eq(access.addr - SRAM_HOST),

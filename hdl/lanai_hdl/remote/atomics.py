@@ -13,7 +13,7 @@ def ordered(word, little):
 
 
 class AtomicUnit(wiring.Component):
-    """What an ATOMIC makes of the number that it finds, within the slot.
+    """An ALU that computes the new value of an ATOMIC from the old one, within the slot.
 
     Members: `op`; `wide`, numbers have 64 bits, not 32; `operand`, `comparand`, `old`, `new`.
     """

@@ -46,7 +46,7 @@ CONTROL_BYTES = 4 * len(CONTROL_FIELDS)
 
 
 def record_bytes(length: int) -> int:
-    """What a record with `length` bytes of data takes."""
+    """Return the bytes that a record with `length` bytes of data takes."""
     return RECORD_HEADER + (length + 3) // 4 * 4
 
 

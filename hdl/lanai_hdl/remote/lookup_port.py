@@ -13,7 +13,7 @@ PROCESS_BITS = 4  # of an exposure number in a packet; those above `processes` h
 
 
 class Need(enum.Enum, shape=3):
-    """What an access must be allowed to do."""
+    """The right that an access needs."""
 
     OWN = 0  # the process's own memory: no key and no right are asked for
     READ = 1

@@ -37,7 +37,7 @@ class MemoryMover:
             ]
 
     def _read(self, m):
-        """What the memory holds: the word of an ATOMIC, the control words of a FIFO."""
+        """Read the memory: the word of an ATOMIC, or the control words of a FIFO."""
         with m.State("READ"):
             m.d.comb += [self._run.read.eq(1), self._found.begin.eq(1)]
             with m.If(self._run.begun):
@@ -132,5 +132,5 @@ class MemoryMover:
         m.d.comb += [self._write_data.store_word.eq(1), self._write_data.number.eq(self._append.new_tail)]
 
     def _reads_first(self):
-        """What the request does depends on what the memory holds."""
+        """Return 1 if the access begins with a read: of an ATOMIC's word, or a FIFO's control words."""
         return (self._packet.first.op == Op.ATOMIC) | (self._packet.appends & (self._step == Step.CONTROL))

@@ -55,7 +55,7 @@ class PacketBuilder:
         return after
 
     def ask(self, m, lookup):
-        """What the lookup is asked: where a reply's data lie, or a request's."""
+        """Drive `lookup` with the source of the packet's data: of a reply, or of a request."""
         entry, reply = self.entry, self.reply
         with m.If(self.replies):
             m.d.comb += [

@@ -60,21 +60,21 @@ class PacketHeader:
 
     @property
     def wide(self):
-        """Of an ATOMIC: it changes 64 bits."""
+        """Return 1 if the packet, an ATOMIC, changes 64 bits."""
         return self.size.length == WIDE_BYTES
 
     @property
     def value(self):
-        """Of a reply to an ATOMIC: what it found."""
+        """The old value, in a reply to an ATOMIC."""
         return Cat(self.size.as_value(), self.offset)
 
     @property
     def loaded(self):
-        """Of a reply to a load: its word."""
+        """The word that was read, in a reply to a load."""
         return self.size.as_value()
 
     def accesses(self, config, entry):
-        """Whether the packet reads or writes host memory. `entry` is the request that it answers,
+        """Return 1 if the packet reads or writes host memory. `entry` is the request that it answers,
         if it is a reply."""
         data = (self.first.op == Op.DATA) & (entry.op == Op.READ)
         if config.streams:
@@ -86,8 +86,8 @@ class PacketHeader:
         return ((atomic | self.appends) & self.offset[:2].any()) | (atomic & self.wide & self.offset[2])
 
     def register_answer(self, m, is_open, entry):
-        """What is told of the answer stands in the slot after `target`: for a packet with more words
-        than an ACK, before `well_formed`."""
+        """Register whether the request is open, and the words of its answer. They are valid in the slot
+        after `target`: for a packet with more words than an ACK, before `well_formed`."""
         align = Mux(entry.op == Op.READ, entry.local_offset[:2], 0)
         m.d.sync += [self.answers_open.eq(is_open), self.answer_words.eq((entry.length + align + 3) >> 2)]
 

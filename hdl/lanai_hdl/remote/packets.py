@@ -21,7 +21,7 @@ ATOMIC_BYTES, WIDE_BYTES = 4, 8  # what an ATOMIC may change
 
 
 class Op(IntEnum):
-    """What a packet asks for or answers."""
+    """The operation of a request, or the kind of a reply."""
 
     NOP = 0  # takes a sequence number and nothing else: stands in for a request that failed at its source
     WRITE = 1  # data follow
@@ -34,8 +34,8 @@ class Op(IntEnum):
 
 
 class Atomic(IntEnum):
-    """What an ATOMIC makes of the number of 32 or 64 bits at its address. The answer is the value
-    before, its lower half first."""
+    """The operation of an ATOMIC on the number of 32 or 64 bits at its address. The answer is the
+    value before, its lower half first."""
 
     SWAP = 0
     ADD = 1
@@ -56,7 +56,7 @@ class Order(IntEnum):
 
 
 class Condition(IntEnum):
-    """Whether an APPEND or RETRY depends on writes before it. Its field `atomic` tells. The bits are
+    """The dependence of an APPEND or RETRY on writes before it, in its field `atomic`. The bits are
     not those of `Order`: a NOP in its place is in turn, and nothing depends on it."""
 
     NONE = 0
@@ -125,27 +125,27 @@ class ReplyWord(Word):
 
 
 def appends(op):
-    """Whether an op, a signal, adds a record to a FIFO."""
+    """Return 1 if an op, a signal, adds a record to a FIFO."""
     return (op == Op.APPEND) | (op == Op.RETRY)
 
 
 def relaxed(op, atomic):
-    """Whether a request, or what is kept of it, may take effect out of turn."""
+    """Return 1 if a request, or what is kept of it, may take effect out of turn."""
     return (op <= Op.WRITE) & atomic[0]
 
 
 def conditional(op, atomic):
-    """Whether a request is a record that must not follow a BOUND write that was refused."""
+    """Return 1 if a request is a record that must not follow a BOUND write that was refused."""
     return appends(op) & atomic[2]
 
 
 def fails_bound(op, atomic, status):
-    """Whether a request that ended so is a BOUND write that was refused, or has failed at its source."""
+    """Return 1 if a request that ended so is a BOUND write that was refused or failed at its source."""
     return (op <= Op.WRITE) & atomic[1] & ((op == Op.NOP) | (status != Status.OK))
 
 
 def newer(session, other):
-    """Whether a session begins after another one of the same NIC: by at most half of all numbers."""
+    """Return 1 if a session is later than another one of the same NIC, by at most half of all numbers."""
     ahead = (session - other)[:SESSION_BITS]
     return ahead.any() & ~ahead[-1]
 

@@ -32,9 +32,9 @@ class Outcome(data.Struct):
 
 
 class Progress(data.Struct):
-    """Of a sender's requests: the first that has not been carried out, and which of the next ones
+    """A sender's progress: the first request that has not been carried out, and which of the next ones
     have been, a bit for each sequence number modulo `WINDOW`. `marked` has a bit for each of its
-    processes. All of `session`, unless none is `known`."""
+    processes. All belongs to `session`, unless none is `known`."""
 
     session: SESSION_BITS
     known: 1
@@ -161,8 +161,8 @@ class ReceiveOrder(wiring.Component):
         m.d.sync += self.place.eq(Mux(self.boot == self.own_boot, of_sender, Place.ABROAD))
 
     def _go_on(self, m, progress):
-        """What is kept of the sender changes: one more has been carried out, `expected` moves on, or a
-        session begins."""
+        """Update the sender's progress: one more request has been carried out, `expected` moves on, or
+        a session begins."""
         now, after = progress.read(0)[1], progress.write_data
         first = Signal(WINDOW)
         m.d.comb += [

@@ -50,7 +50,7 @@ class ReferenceExposure:
 
 @dataclass(frozen=True)
 class ReferenceCommand:
-    """What a process writes into a command buffer, without the tag."""
+    """A command as a process writes it into a command buffer, without the tag."""
 
     op: Op
     peer: int
@@ -70,7 +70,7 @@ class ReferenceCommand:
 
     @property
     def field(self) -> int:
-        """What the field `atomic` of its `CommandWord` and `SizeWord` holds."""
+        """The field `atomic` of its `CommandWord` and `SizeWord`."""
         if self.op is Op.ATOMIC:
             return self.atomic
         if self.op in APPENDS:
@@ -78,8 +78,8 @@ class ReferenceCommand:
         return (Order.RELAXED if self.relaxed else Order.IN_TURN) | (Order.BOUND if self.bound else Order.IN_TURN)
 
     def may_overtake(self, other: "ReferenceCommand") -> bool:
-        """Whether this command, begun after another, may take effect before it: `run` tells what
-        happens in the order in which both were begun."""
+        """Return True if this command, begun after another, may take effect before it. `run` returns
+        the outcome in the order in which both were begun."""
         return self.relaxed and other.relaxed and self.op is other.op is Op.WRITE
 
 
@@ -123,7 +123,7 @@ class ReferenceNic:
         return status, page * PAGE_SIZE + offset % PAGE_SIZE, exposure.little
 
     def _entry(self, owner: int, first: int, page: int) -> tuple[Status, int]:
-        """What stands in the page table of a process, for a page of a run that begins at `first`."""
+        """Look a page of a run that begins at `first` up in the page table of a process."""
         return self._inside(owner, self.pages.get((owner, (first + page) % self.config.pages), 0))
 
     def _inside(self, owner: int, page: int) -> tuple[Status, int]:
@@ -131,7 +131,7 @@ class ReferenceNic:
         return (Status.OK if inside else Status.PAGE), page
 
     def _walk(self, owner: int, first: int, page: int) -> tuple[Status, int]:
-        """What stands in the directory for a page of an exposure whose first directory is entry `first`."""
+        """Look a page up in the directories of an exposure, the first of which is entry `first`."""
         status, directory = self._entry(owner, first, page // DIRECTORY_PAGES)
         if status is not Status.OK:
             return status, 0
@@ -183,8 +183,8 @@ def load(nics: Mapping[int, ReferenceNic], source: int, process: int, page: int,
 def _through(
     nics: Mapping[int, ReferenceNic], source: int, process: int, page: int, offset: int, need: Need, length: int
 ) -> tuple[Status, ReferenceNic, int]:
-    """Whether bytes of a page of the aperture may be accessed, and where they are: a NIC, a bus
-    address."""
+    """Return the status of an access to bytes of a page of the aperture, and where they are: a NIC, a
+    bus address."""
     here = nics[source]
     mapped = here.maps.get((process, page))
     if mapped is None or mapped.peer >= here.config.peers:
@@ -339,12 +339,12 @@ def _atomic(there: ReferenceNic, command: ReferenceCommand) -> tuple[Status, int
 
 
 def atomic_bytes(command: ReferenceCommand) -> int:
-    """What an ATOMIC changes."""
+    """Return the number of bytes that an ATOMIC changes."""
     return WIDE_BYTES if command.wide else ATOMIC_BYTES
 
 
 def compute(atomic: Atomic, old: int, operand: int, comparand: int, bits: int) -> int:
-    """What an atomic makes of a number of so many bits."""
+    """Return the value that an atomic gives a number of so many bits."""
     return {
         Atomic.SWAP: operand,
         Atomic.ADD: (old + operand) % (1 << bits),

@@ -265,7 +265,7 @@ class PacketSender(wiring.Component):
         return read.data
 
     def _fail(self, m, builder, status):
-        """What cannot be read is not sent: a NOP or an ACK goes in its place."""
+        """Send a NOP or an ACK in place of a packet whose data cannot be read."""
         m.d.sync += [builder.op.eq(Mux(builder.replies, Op.ACK, Op.NOP)), builder.reads.eq(0)]
         m.d.sync += [builder.reply.status.eq(status), builder.reply.reads.eq(0)]
         m.d.comb += [self.void.eq(~builder.replies), self.failed.eq(~builder.replies), self.refused.eq(builder.replies)]

@@ -284,8 +284,8 @@ class PacketServer(PacketCheck, MemoryMover, Completion, wiring.Component):
                     m.next = "DONE"
 
     def _settle(self, m, arrived):
-        """Whether the answers for the FIFO of an APPEND stand in the next slot: its offset was taken
-        three slots ago, or before."""
+        """Return 1 if the answers for the FIFO of an APPEND are valid in the next slot: its offset was
+        taken three slots ago, or before."""
         offset_taken, before = (arrived >= REQUEST_WORDS) & (arrived <= MOST_WORDS), Signal(2)
         m.d.sync += before.eq(Mux(offset_taken, Cat(1, before[0]), 0))
         return offset_taken & before.all()

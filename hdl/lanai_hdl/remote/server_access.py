@@ -11,7 +11,7 @@ from .tables import FLAG_AT, FLAG_BYTES, RESULT_AT, WIDE_RESULT_AT
 
 
 class Work(enum.Enum, shape=2):
-    """What the memory access under way is for."""
+    """The purpose of the memory access under way."""
 
     REQUEST = 0
     REPLY = 1
@@ -19,7 +19,7 @@ class Work(enum.Enum, shape=2):
 
 
 class Step(enum.Enum, shape=2):
-    """Of an APPEND: what is accessed."""
+    """The step of an APPEND, by what it accesses."""
 
     CONTROL = 0  # the control words are read
     RECORD = 1  # the record is written
@@ -27,9 +27,9 @@ class Step(enum.Enum, shape=2):
 
 
 def ask(m, lookup, work, step, packet, append, entry, oldest):
-    """What `lookup` is asked for.
+    """Drive `lookup` with the memory that the access needs.
 
-    `entry` is the request that a reply answers, `oldest` the command whose end is told.
+    `entry` is the request that a reply answers, `oldest` the command whose end is reported.
     """
     with m.Switch(work):
         with m.Case(Work.REQUEST):

@@ -20,7 +20,7 @@ def stream_bits(config: RemoteParameters) -> int:
 
 
 def count_shape(config: RemoteParameters) -> range:
-    """Of a number of words in a buffer."""
+    """Return the shape of a number of words in a buffer."""
     return range(config.stream_bytes // 4 + 1)
 
 
@@ -157,7 +157,7 @@ class StreamBuffers(wiring.Component):
         return late
 
     def _give(self, m, closed, gathered):
-        """Of several closed buffers that with the lowest number is next. `_left`: those that stay."""
+        """Output the closed buffer with the lowest number next. `_left`: those that stay."""
         gives, next_one = Signal(), Signal(range(self.config.streams))
         lowest = (closed & (~closed + 1))[: len(closed)]
         moves = ~gives | self.o.ready

@@ -67,7 +67,7 @@ FLAG_AT = 8
 
 
 class FlagWord(Word):
-    """What the adapter writes to host memory when a command has ended: third word of its
+    """The flag that the adapter writes to host memory when a command has ended: third word of its
     `FLAG_BYTES` in page 0 of the page table.
 
     Before it stands, as a big-endian number, what the memory held before an ATOMIC; other commands
@@ -79,8 +79,8 @@ class FlagWord(Word):
 
 
 class InUseWord(Word):
-    """Who may still use what a lookup has allowed: a part of the adapter that is `busy`, until that
-    ends or its count moves on."""
+    """The parts of the adapter that may still use what a lookup has allowed: each that is `busy`, until
+    that ends or its count moves on."""
 
     server_busy: 1
     server_count: 7

@@ -1,4 +1,4 @@
-"""What a ring is built as."""
+"""The configuration of a ring."""
 
 from dataclasses import dataclass, field
 

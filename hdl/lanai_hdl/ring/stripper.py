@@ -82,8 +82,8 @@ class Stripper(wiring.Component):
         return m
 
     def _admits(self, m, head, judged):
-        """Whether the packet is taken. Of each source from which one was refused, `expected` is the
-        place of the first."""
+        """Return 1 if the packet is taken. For each source from which one was refused, `expected` is
+        the place of the first."""
         count = self.config.ports
         refused, expected = Signal(count), Signal(data.ArrayLayout(PLACE_BITS, count))
         waits = refused.bit_select(head.source, 1)

@@ -1,4 +1,4 @@
-"""What the links of the ring carry."""
+"""The symbols that the links of the ring carry."""
 
 from amaranth.lib import data
 
