@@ -153,7 +153,7 @@ def run(args: argparse.Namespace) -> int:
 def program(path: Path) -> int:
     """What a compiled program, with the libraries that it needs, imports of MPI."""
     if not path.is_file():
-        raise UserError(f"doctor: {str(path)!r} is no file")
+        raise UserError(f"doctor: {str(path)!r} is not a file")
     found = imports.imports(path)
     for missing in found.missing:
         where = "" if missing.binary == str(path) else f" (in {missing.binary})"

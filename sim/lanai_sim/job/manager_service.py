@@ -88,7 +88,7 @@ class ProcessManager:
     def _start(self, command: Command, ranks: Sequence[int]) -> list[Process]:
         config = self._config
         if command.directory and not Path(command.directory).is_dir():
-            raise UserError(f"wdir is {command.directory!r}, which is no directory")
+            raise UserError(f"wdir is {command.directory!r}, which is not a directory")
         program = processes.resolve_program(command.program, command.path or None, command.directory)
         return processes.start(
             [program, *command.arguments],

@@ -140,7 +140,7 @@ class RankAccess:
             return await self._examine(clock)
         if op == Op.LOST:
             return clock, json.dumps(self.cluster.lost).encode()
-        raise Refused(f"{Op(op).name} is no request to a NIC")
+        raise Refused(f"{Op(op).name} is not a request to a NIC")
 
     def _word(self, address: int) -> memoryview:
         for first, memory in self._buffers:

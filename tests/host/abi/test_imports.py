@@ -107,5 +107,5 @@ def test_what_is_no_binary_is_refused(tmp_path):
     script.write_text("print()\n")
     with pytest.raises(UserError, match="not a dynamically linked ELF file; name a compiled program"):
         imports.imports(script)
-    with pytest.raises(UserError, match="is no file"):
+    with pytest.raises(UserError, match="is not a file"):
         doctor.program(tmp_path / "missing")
