@@ -32,6 +32,7 @@ def run(args: argparse.Namespace) -> int:
             grid.add_row(*row.values())
         console.print(grid)
         console.print()
+    console.print("`lanai systems` lists devices together with the machines of their papers, for `lanai run --system`.")
     return 0
 
 

@@ -1,12 +1,13 @@
 """The job of the public API: data that can be run, and written as JSON."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from .data import JobData
 from .document import to_json
 from .result import Result
-from .settings import from_json
+from .settings import from_json, job_from
 from .start import run_asked
 
 
@@ -28,6 +29,16 @@ class Job(JobData):
             UserError: it cannot be started as it is described.
         """
         return run_asked(self if capture is None else self.but(capture=capture), trace)
+
+    @classmethod
+    def on(cls, system: str, program: str | Sequence[str] = (), ranks: int = 1, **changes: Any) -> Self:
+        """Return a job on a system of `lanai systems`, such as "sci" or "ccu-1996".
+
+        Args:
+            changes: members of the job and of its machine; a table is laid over what the system has.
+        """
+        job = job_from({"system": system, **{name: changes.pop(name) for name in ("device",) if name in changes}}, cls)
+        return job.but(program=program, ranks=ranks, **changes)
 
     def to_json(self) -> str:
         """Return the job as JSON, which `from_json` reads, on another computer too. It is what a

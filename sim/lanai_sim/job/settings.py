@@ -21,6 +21,7 @@ from ..tables import Document, from_preset, known, like, read_json, table, texts
 from ..units import duration
 from .data import SCALARS, JobData, Program, WaveConfig
 from .restart.plan import is_kill, parse_checkpoint, parse_kill
+from .systems import expanded
 
 MACHINE = ("fabric", "nic", "host")
 JOB = TypeVar("JOB", bound=JobData)
@@ -79,12 +80,25 @@ def overlay(document: Mapping[str, Any], over: Mapping[str, Any]) -> Document:
     return result
 
 
+def without_machine(document: Mapping[str, Any]) -> Document:
+    """Return a document without what a system stands for, so that another one can be laid over it."""
+    tables = {stack(name).options_table for name in names()}
+    return {name: value for name, value in document.items() if name not in {"system", "device", *MACHINE, *tables}}
+
+
+def whole(document: Mapping[str, Any]) -> Document:
+    """Return a document with what its `system` stands for instead of that name. What else it says has
+    priority."""
+    return overlay(*expanded(document))
+
+
 def job_from(document: Mapping[str, Any], kind: type[JOB], **others: Any) -> JOB:
     """Return the job that a document describes. `others`: members of it, instead of the document's."""
+    document = whole(document)
     device = document.get("device", "ideal")
     chosen = stack(device) if isinstance(device, str) else stack("ideal")
     tables = option_tables(chosen.name, document)
-    known("the configuration", document, (*KEYS, *tables))
+    known("the configuration", document, (*KEYS, "system", *tables))
     found: dict[str, Any] = {name: like(name, SCALARS[name], document[name]) for name in SCALARS if name in document}
     faults = texts("faults", document.get("faults", []), "['drop nic0 packet=3']")
     machine = {name: document[name] for name in MACHINE if name in document}

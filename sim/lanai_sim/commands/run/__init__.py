@@ -76,6 +76,7 @@ def document_of(args: argparse.Namespace) -> Document:
     document: Document = {
         "ranks": args.ranks,
         "universe": args.universe,
+        "system": args.system,
         "device": args.device,
         "ranks_per_node": args.ranks_per_node,
         "fabric": args.fabric,
@@ -114,7 +115,9 @@ def config_of(args: argparse.Namespace) -> Job:
     """Return the job that the command line asks for."""
     command = args.program[1:] if args.program[:1] == ["--"] else args.program
     document = settings.read(Path(args.config)) if args.config is not None else {}
-    document = settings.overlay(document, document_of(args))
+    if args.system is not None and document:
+        document = settings.without_machine(document)
+    document = settings.whole(settings.overlay(document, document_of(args)))
     document["program"] = command or document.get("program")
     if not document["program"]:
         raise UserError("no program was named; write, for example: lanai run -n 2 python examples/mpi/ring.py")

@@ -12,6 +12,7 @@ from lanai_host.stacks import names as device_names
 from ...command_line import count
 from ...engines.kinds import names as engine_names
 from ...job.buffers import Buffers
+from ...job.systems import SYSTEMS
 from ...machine import fabrics
 from ...machine.blocks import names as block_names
 from ...machine.presets import PRESETS as NIC_PRESETS
@@ -68,6 +69,13 @@ ON: dict[str, Any] = {"action": "store_const", "const": True}
 def _add_machine(add: Add) -> None:
     add("-n", "--ranks", type=count, metavar="N", help="processes to start (default: 1)")
     add("--device", choices=device_names(), help="messaging system below MPI (default: ideal)")
+    add(
+        "--system",
+        choices=list(SYSTEMS),
+        metavar="NAME",
+        help="device, NIC, host, fabric and options in one word, e.g. ccu-1996; other flags change them (`lanai "
+        "systems` lists them)",
+    )
     add(
         "--universe",
         type=count,
