@@ -182,7 +182,9 @@ def test_a_full_disk_leaves_no_half_a_file(tmp_path):
         "sys.exit(cli.main(['doctor']))\n"
     )
     (tmp_path / "f.json").write_text("old")
-    done = subprocess.run([sys.executable, "-c", body], capture_output=True, text=True, cwd=tmp_path, check=False)
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", body], capture_output=True, text=True, cwd=tmp_path, check=False
+    )  # -B: bytecode that is cut at the limit would stay in the cache of all tests
     assert done.returncode == 2
     assert done.stderr == (
         "lanai: error: cannot write the figures 'f.json': File too large; make room, or name a file elsewhere\n"
