@@ -148,8 +148,9 @@ def split(setting: str, name: str) -> tuple[str, ...]:
 
 
 def is_wrapper(words: Sequence[str]) -> bool:
-    """Return whether a command runs an MPI wrapper, ours or another, behind any launcher: `lanai mpicc`, `ccache
-    /usr/bin/mpicc`.
+    """Return whether a command runs an MPI wrapper, ours or another, behind any launcher.
+
+    Examples are `lanai mpicc` and `ccache /usr/bin/mpicc`.
     """
     return any(Path(word).name in WRAPPERS for word in words)
 

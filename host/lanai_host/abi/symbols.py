@@ -1,4 +1,4 @@
-"""The MPI functions that the files of this process name: it may call no others."""
+"""A search for MPI functions that the files of this process name: it can call no others."""
 
 import mmap
 import sysconfig

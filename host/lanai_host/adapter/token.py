@@ -1,4 +1,4 @@
-"""The name by which a process reaches another's memory (MB-01)."""
+"""The token with which a process accesses another's memory (MB-01)."""
 
 import struct
 from dataclasses import dataclass

@@ -173,8 +173,10 @@ class World:
         return [self.comm_world, self.comm_self, *made]
 
     def leaks(self) -> list[str]:
-        """Return the objects that the program has not freed, one text each, for a report at finalize. Objects that only
-        the binding knows are its part.
+        """Return a text for each object that the program has left behind, for a report at finalize.
+
+        These are communicators, messages that were never received, and the buffer for buffered sends. The binding
+        reports the objects that only it knows.
         """
         device = self.process.device
         found = [

@@ -114,8 +114,8 @@ class ByDevice(Messages):
         return self._change(why, target, result, [(Atomic.COMPARE_AND_SWAP, new, old)])
 
     def _by_atomics(self, call: str, target: Place, op: Op | None) -> bool:
-        """Return whether the hardware changes such elements. All that this process began the other way for the same
-        target has then taken effect.
+        """Return whether the hardware changes such elements. Operations that this process began by the other method on
+        the same target have taken effect then.
         """
         size, rank = wire.TYPES[target.basic].size, target.rank
         kind = wire.TYPES[target.basic].kind

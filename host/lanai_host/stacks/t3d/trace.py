@@ -110,8 +110,10 @@ def packets(op: int, length: int) -> int:
 
 
 def tables(plan: Mapping[str, Any]) -> list[Table]:
-    """Return the tables in the firmware's memory. A request counts from its first word to its number, at which the
-    firmware polls.
+    """Return the tables in the firmware's memory.
+
+    The firmware polls at a request's number, so only reads of the bytes before it show that the firmware handles the
+    request.
     """
     nic = plan["nic"]
     incoming, outgoing, request = int(sizeof(Incoming)), int(sizeof(Outgoing)), int(sizeof(Request))
