@@ -84,7 +84,7 @@ def guarded(name: str, run: Callable[[], int]) -> int:
         return 2
     except OSError as error:
         if error.errno not in FULL:
-            if isinstance(error, BrokenPipeError):  # `lanai ... | head` is no error
+            if isinstance(error, BrokenPipeError):  # `lanai ... | head` is not an error
                 from .console import discard_output  # brings rich along
 
                 discard_output()

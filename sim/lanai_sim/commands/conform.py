@@ -136,7 +136,7 @@ def _run_programs(args: argparse.Namespace) -> int:
 
 
 def _chosen(known: Sequence[programs.Program], patterns: Sequence[str]) -> Sequence[programs.Program]:
-    """Those whose names match one of the patterns; all without any."""
+    """Return the programs whose names match one of the patterns; all without any."""
     for pattern in patterns:
         if not any(fnmatch.fnmatch(one.name, pattern) for one in known):
             raise UserError(
@@ -169,7 +169,7 @@ def _kept(kept: Kept, command: jobs.Command, names: Sequence[str], args: argpars
 
 
 def _theirs(title: str, command: jobs.Command, names: Sequence[str], args: argparse.Namespace) -> Iterable[Outcome]:
-    """What came of the same modules in the place of `--against`. `--resume` keeps that beside ours."""
+    """Return the outcomes of the same modules under the library of `--against`. `--resume` keeps them beside ours."""
     if not args.resume:
         return _run(command, names, args)
     return _kept(Kept(args.resume, title.strip("`"), args.ranks), command, names, args)

@@ -53,7 +53,7 @@ def device(stack: Stack) -> Row:
 
 
 def engine_kinds() -> list[Row]:
-    """What evaluates the NICs, the default first."""
+    """Return the engines that can evaluate the NICs, the default first."""
     found = [engines.kind(name) for name in engines.names()]
     return [{"name": kind.name, "what it is": kind.help} for kind in found]
 

@@ -62,8 +62,8 @@ def compiler(language: Language) -> Callable[[], str]:
 
 
 def fortran() -> str:
-    """What `lanai mpifort` needs: a compiler that works, MPICH's bindings, its module for this
-    compiler."""
+    """Find the parts that `lanai mpifort` needs: a compiler that works, MPICH's bindings, its module for
+    this compiler."""
     found = compilers.trial(Language.FORTRAN)
     bindings = wrappers.bindings()
     with tempfile.TemporaryDirectory(prefix="lanai-trial-") as name:
@@ -151,7 +151,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def program(path: Path) -> int:
-    """What a compiled program, with the libraries that it needs, imports of MPI."""
+    """Print the MPI symbols that a compiled program imports, with the libraries that it needs."""
     if not path.is_file():
         raise UserError(f"doctor: {str(path)!r} is not a file")
     found = imports.imports(path)
@@ -183,7 +183,7 @@ def machine() -> int:
 
 
 def look(part: Part) -> tuple[str | None, str]:
-    """What was found of a part, or else what is wrong with it."""
+    """Return the part that was found, or None, and what is wrong."""
     try:
         return part.find(), "missing"
     except UserError as error:

@@ -1,4 +1,4 @@
-"""Who talked to whom in a traced run: messages, bytes, sizes, protocols."""
+"""The communication matrix of a traced run: messages, bytes, sizes and protocols by pair of ranks."""
 
 import argparse
 from pathlib import Path

@@ -60,7 +60,7 @@ installed.
 
 @dataclass
 class Request:
-    """What a wrapper's command line asks for."""
+    """The options of a wrapper's command line."""
 
     arguments: list[str] = field(default_factory=list)
     show: str = ""
@@ -74,7 +74,7 @@ class Request:
 
     @property
     def links(self) -> bool:
-        """Whether the compiler is to link: not if told so, nor for a question such as
+        """True if the compiler is to link: not with an option such as `-c`, nor for a question such as
         `--version`."""
         if NO_LINK & set(self.arguments):
             return False

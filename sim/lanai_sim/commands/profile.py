@@ -1,4 +1,4 @@
-"""What each function and source line of the firmware cost in a traced run."""
+"""A profile of the firmware in a traced run, by function and by source line."""
 
 import argparse
 from typing import TypeVar

@@ -30,7 +30,7 @@ CHUNK = 100_000  # instructions or slots between looks at the limit
 
 @dataclass(frozen=True)
 class Outcome:
-    """What main returned. `cycles` and `instructions` are exact, from the first instruction to
+    """The value that main returned. `cycles` and `instructions` are exact, from the first instruction to
     main's end, or None."""
 
     result: int | None

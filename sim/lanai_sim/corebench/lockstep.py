@@ -36,7 +36,7 @@ class Divergence(Exception):
 
 @dataclass(frozen=True)
 class Proved:
-    """What one program amounted to."""
+    """The length of one program, in instructions and in slots."""
 
     instructions: int
     slots: int

@@ -1,1 +1,1 @@
-"""What evaluates a machine: engines behind one interface."""
+"""Engines that evaluate a machine, behind one interface."""

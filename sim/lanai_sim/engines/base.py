@@ -1,8 +1,8 @@
-"""What advances the NICs and the fabric: one interface, whatever evaluates the gateware.
+"""The interface of the engines, which advance the NICs and the fabric.
 
-Time is in slots, and every unit (NICs first, then switches) has a slot of its own: a unit that has
-something to tell stops there, and the others are at most a link latency ahead, where nothing that
-is told now could reach them."""
+Time is in slots, and every unit (NICs first, then switches) has a slot of its own. A unit that has
+something to report stops there. The others are at most a link latency ahead, where nothing that is
+reported now can affect them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -95,8 +95,8 @@ class BarrierRole(NamedTuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """What an engine is built of. `latency` is that of every cable, in slots. `switch`: what each
-    of the `switches` is. `barrier`: the part of each in the barrier tree, if `switch.cascaded`."""
+    """The units of an engine. `latency` is that of every cable, in slots. `switch`: the configuration of
+    each of the `switches`. `barrier`: the part of each in the barrier tree, if `switch.cascaded`."""
 
     nic: NicConfig
     nics: int
@@ -208,7 +208,7 @@ class Engine(ABC):
         """Host memory accesses of a NIC that were answered with an error."""
 
     def faults(self, wire: int, plan: Sequence[Planned]) -> None:
-        """What goes wrong on a wire: 2 * cable from its first end to the other, 2 * cable + 1 back.
+        """Set the faults on a wire: 2 * cable from its first end to the other, 2 * cable + 1 back.
         Of several faults that hit a packet the first counts. Capability FAULTS."""
         self._lacks("faults")
 
@@ -225,8 +225,8 @@ class Engine(ABC):
         self._lacks("recording")
 
     def recorded(self, nic: int) -> bytes:
-        """What was kept: a NicInputs of native/nic.h for each slot that was evaluated. Capability
-        RECORD."""
+        """Return the inputs that were kept: a NicInputs of native/nic.h for each slot that was evaluated.
+        Capability RECORD."""
         self._lacks("recording")
 
     def _lacks(self, what: str) -> NoReturn:

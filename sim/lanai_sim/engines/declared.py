@@ -1,4 +1,4 @@
-"""What the native engine and Python share, declared here once: `header` is the same in C++, with
+"""The types that the native engine and Python share, declared once: `header` is the same in C++, with
 sizes and offsets asserted."""
 
 import struct

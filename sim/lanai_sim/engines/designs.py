@@ -76,7 +76,7 @@ def key(designs: Sequence[Design]) -> tuple[object, ...]:
 
 
 def sources_digest() -> str:
-    """Of the content of every file that decides the Verilog."""
+    """Return a digest of the content of every file that decides the Verilog."""
     digest = hashlib.sha256()
     for name, path in [("designs", __file__), *(entry for package in SOURCES for entry in _files(package))]:
         source_files.add(digest, name, path)
@@ -84,7 +84,7 @@ def sources_digest() -> str:
 
 
 def _foreign_digests(designs: Sequence[Design]) -> list[str]:
-    """Of the sources of each optional block that is none of this project's gateware: all in its folder."""
+    """Return a digest of the folder of each optional block that is not part of this project's gateware."""
     configs = [design.config for design in designs if isinstance(design.config, NicConfig)]
     modules = {type(block).__module__ for config in configs for block in config.blocks}
     return [_folder_digest(module) for module in sorted(modules) if not module.startswith(f"{SOURCES[0]}.")]
@@ -100,7 +100,8 @@ def _folder_digest(module: str) -> str:
 
 
 def tools() -> tuple[object, ...]:
-    """What turns Amaranth into Verilog: packages by version, a Yosys of the system by its file."""
+    """Return the identity of the tools that turn Amaranth into Verilog: packages by version, a Yosys of the system by
+    its file."""
     system = shutil.which(os.environ.get("YOSYS", "yosys"))
     status = Path(system).stat() if system else None
     found = (system, status.st_size, status.st_mtime_ns) if status else ()

@@ -40,7 +40,7 @@ class Unit:
 
 
 def steps(tops: Sequence[str]) -> dict[str, float]:
-    """What the objects of these models are built in, with the seconds that each takes about."""
+    """Return the steps that build the objects of these models, and about how many seconds each takes."""
     found = {ENGINE: 1.5, RUNTIME_STEP: 4.5}
     for top in tops:
         found |= {_verilating(top): 2.0, _compiling(top, "often"): 3.5, _compiling(top, "once"): 1.2}
@@ -65,7 +65,7 @@ def _short(top: str) -> str:
 
 
 def text_key(text: str, headers: Mapping[str, str]) -> list[object]:
-    """Of a cache: what is compiled, and with which headers."""
+    """Return a cache key of C++: the text that is compiled, and its headers."""
     return [text, sorted(headers.items())]
 
 
@@ -104,7 +104,7 @@ class Objects:
         return self._cached(["unit", self._optimize, *unit.key, *model.key], make)
 
     def of_wrapper(self, text: str, headers: Mapping[str, str]) -> Path:
-        """Of C++ that includes no model's header: one object for all libraries."""
+        """Return the object of C++ that includes no model's header: one for all libraries."""
 
         def make(result: Path) -> None:
             building.step(ENGINE)
@@ -113,7 +113,7 @@ class Objects:
         return self._cached(["wrapper", self._optimize, *text_key(text, headers)], make)
 
     def of_own_wrapper(self, text: str, headers: Mapping[str, str], models: Sequence[Model]) -> Path:
-        """Of C++ that includes the headers of `models`: an object for this library alone."""
+        """Compile C++ that includes the headers of `models`: an object for this library alone."""
         for model in models:
             self._verilate(model)
         result = self._folder / "wrapper.o"

@@ -54,7 +54,7 @@ class _Remote:
 
 
 class _Host:
-    """What surrounds one NIC: accesses to perform, memory, words that are watched."""
+    """The host of one NIC: accesses to perform, memory, words that are watched."""
 
     def __init__(self, number: int, nic: Nic) -> None:
         self.number = number

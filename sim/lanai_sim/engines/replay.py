@@ -89,7 +89,7 @@ def record(engine: Engine, nic: int) -> Callable[[], Inputs]:
 
 
 def digest(nic: NicConfig, slots: NDArray[np.void], *, probes: bool = False, as_synthesized: bool = False) -> str:
-    """Of all outputs of all slots, from a model built in one of its ways."""
+    """Return a digest of all outputs of all slots, from a model built in one of its ways."""
     library = native(nic, None, probes=probes, as_synthesized=as_synthesized)
     numbers = number_words(nic, as_synthesized)
     return f"{library.engine_replay(np.ascontiguousarray(slots).tobytes(), len(slots), numbers):016x}"

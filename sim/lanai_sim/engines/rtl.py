@@ -111,7 +111,7 @@ def switch_header(switch: SwitchConfig | SegmentConfig | RingConfig, as_synthesi
 
 
 def number_words(config: NicConfig | SwitchConfig | SegmentConfig | RingConfig | None, as_synthesized: bool) -> Any:
-    """What `set_numbers` takes of a model's configuration."""
+    """Return the numbers of a model's configuration that `set_numbers` takes."""
     found = {} if config is None else Design(config, as_synthesized=as_synthesized).numbers
     return (U32 * len(found))(*found.values())
 
@@ -316,7 +316,7 @@ class RtlEngine(Engine):
 
     def restore(self, state: bytes) -> None:
         if not self._native.engine_restore(self._engine, state, len(state)):
-            raise ValueError(f"{len(state)} bytes are no state of an engine of this layout")
+            raise ValueError(f"{len(state)} bytes are not a state of an engine of this layout")
 
     def record(self, nic: int) -> None:
         self._native.engine_record(self._engine, nic)

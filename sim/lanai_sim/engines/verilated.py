@@ -45,7 +45,7 @@ class Model:
 
     @property
     def key(self) -> list[object]:
-        """Of a cache: what decides the C++, beside Verilator and its options."""
+        """The cache key of the C++: all that decides it, except Verilator and its options."""
         parts: list[object] = [
             self.top,
             self.class_name,

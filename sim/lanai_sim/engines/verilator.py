@@ -92,7 +92,7 @@ def library(
 
 
 def _steps(tops: Sequence[str], cxx_library: CxxLibrary) -> dict[str, float]:
-    """What a library is built in, with the seconds that each step takes about."""
+    """Return the steps that build a library, and about how many seconds each takes."""
     return {
         ELABORATE: 3.0,
         **objects.steps(tops),

@@ -56,7 +56,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Built:
-    """What a build gave. Fmax, critical path, bitstream and the seed that gave them are there after
+    """The result of a build. Fmax, critical path, bitstream and the seed that gave them are there after
     place and route only."""
 
     total: Block

@@ -59,7 +59,7 @@ synth_ecp5 -top top -run map_cells:
 """
 
     def files(self) -> dict[str, str]:
-        """What the script reads, by name."""
+        """Return the files that the script reads, by name."""
         if not self.thorough:
             return {TIMED: self.timed_block_ram()}
         each = ("&dch -f -r", f"&if -W {WIRE} -D {self.goal}", "&mfs", "")

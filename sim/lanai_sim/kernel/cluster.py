@@ -203,7 +203,7 @@ class ClusterBus(Bus):
         return buffer
 
     def memory(self, bus_address: int, size: int) -> bytes:
-        """What lies in memory that was allocated here; zeros outside it."""
+        """Return the content of memory that was allocated here; zeros outside it."""
         for buffer in self._allocated:
             start = bus_address - buffer.bus_address
             if 0 <= start <= buffer.size - size:

@@ -38,8 +38,7 @@ class Interrupted(Exception):
 
 
 class Suspension(Generic[VALUE]):
-    """What a waiting task hangs on. `resume` once: the task goes on at that time with that
-    value."""
+    """The wait of a task. Call `resume` once: the task goes on at that time with that value."""
 
     __slots__ = ("done", "kernel", "task")
 
@@ -74,11 +73,11 @@ class Task:
 
 
 class Clockwork(Protocol):
-    """What moves by itself between moments: the engine with its NICs."""
+    """A part that moves by itself between moments: the engine with its NICs."""
 
     def advance(self, limit: int) -> bool:
-        """Run up to `limit` picoseconds, or less if something happened that tasks must know: they
-        have then been told; or less if that takes long. The answer is then True. False: `limit` is
+        """Run up to `limit` picoseconds, or less. Return True if it stopped earlier, because of an event
+        that has been reported to tasks, or because it takes long. Return False if `limit` is
         reached, or nothing can happen until a task does something."""
 
     @property
@@ -99,11 +98,10 @@ class Outside(Protocol):
 
     @property
     def aside(self) -> Sequence[Any]:
-        """Processes that wait for something that is no part of the simulation: time passes without
-        them."""
+        """Processes that wait for something outside the simulation: time passes without them."""
 
     def take_back(self) -> bool:
-        """Those of them that run code again count as running from now on; whether there is one."""
+        """Count those of them that run code again as running from now on. Return True if there is one."""
 
     def wait_aside(self) -> None:
         """Let a little real time pass for them: nothing else can happen."""

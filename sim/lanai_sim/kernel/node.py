@@ -72,8 +72,8 @@ class Word(NamedTuple):
 
 
 class SharedMemory:
-    """What the processes of a host have allocated as shared, by bus address: all of them may store to it,
-    and to nothing else."""
+    """The memory that the processes of a host have allocated as shared, by bus address: all of them may
+    store to it, and to nothing else."""
 
     def __init__(self) -> None:
         self._buffers: dict[int, mmap] = {}

@@ -1,1 +1,1 @@
-"""What is simulated, as data: the fabric, its cables and switches, and the faults on them."""
+"""The simulated machine as data: the fabric, its cables and switches, and the faults on them."""

@@ -1,4 +1,4 @@
-"""What joins the NICs: cables and switches, and the source routes through them."""
+"""The network of the NICs: cables and switches, and the source routes through them."""
 
 from collections import deque
 from collections.abc import Iterator, Mapping

@@ -105,7 +105,7 @@ def wires_of(fabric: Fabric, where: str) -> list[int]:
 
 
 def plan(faults: Sequence[Fault], fabric: Fabric, time: SlotTime) -> dict[int, list[Planned]]:
-    """What goes wrong on each wire. Of several faults of one packet the first asked for counts."""
+    """Return the faults of each wire. Of several faults of one packet the first asked for counts."""
     planned: dict[int, list[Planned]] = {}
     for fault in faults:
         for wire in wires_of(fabric, fault.where):

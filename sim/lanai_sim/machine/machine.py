@@ -1,4 +1,4 @@
-"""What a job runs on: NICs, what joins them, their hosts, and what goes wrong."""
+"""The machine that a job runs on: NICs, their network, their hosts, and faults."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence

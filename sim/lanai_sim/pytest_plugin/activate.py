@@ -1,4 +1,4 @@
-"""What a session gets when it asks for ranks."""
+"""The parts that a session gets when it asks for ranks."""
 
 from types import ModuleType
 

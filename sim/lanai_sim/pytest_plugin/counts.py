@@ -29,7 +29,7 @@ def parse_counts(where: str, text: str) -> tuple[int, ...]:
 
 @dataclass
 class Wish:
-    """What the markers of a test ask for."""
+    """The ranks and the time that the markers of a test ask for."""
 
     ranks: tuple[int, ...] = ()
     least: int = 1
@@ -82,8 +82,8 @@ class Counts:
         self._all = all_tests
 
     def wish(self, item: pytest.Item) -> Wish | None:
-        """What the test asks for; None if it does not run on ranks. A count that it was given as a parameter
-        goes before its markers."""
+        """Return what the test asks for, or None if it does not run on ranks. A count that it was given as a
+        parameter goes before its markers."""
         wish = self._of_markers(_marker(item))
         parameters = getattr(getattr(item, "callspec", None), "params", {})
         if wish is not None and FIXTURE in parameters:

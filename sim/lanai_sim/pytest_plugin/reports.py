@@ -15,7 +15,7 @@ Sections = list[tuple[str, str]]  # captured text below its heading
 
 
 def sections(found: list[RankReports], ended: Ended) -> Sections:
-    """What each rank printed, and what it logged."""
+    """Return the sections with the output and the log of each rank."""
     texts = [(f"Captured {name}, rank {rank}", text) for (rank, name), text in ended.printed.items()]
     for one in found:
         logged = {name: text for report in one.reports for name, text in report.sections}

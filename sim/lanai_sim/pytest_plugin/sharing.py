@@ -1,4 +1,4 @@
-"""What the ranks of all tests of a session share, imported once for all of them."""
+"""The modules that the ranks of all tests of a session share, imported once for all of them."""
 
 import sys
 from types import ModuleType
@@ -17,6 +17,6 @@ def installed_plugins(config: pytest.Config) -> list[tuple[str, str]]:
 
 
 def shared_modules(plugins: list[tuple[str, str]]) -> list[str]:
-    """What a session has imported of Python's own library, of pytest and of installed plugins."""
+    """Return the modules of Python's own library, of pytest and of installed plugins that a session has imported."""
     tops = {"_pytest", *sys.stdlib_module_names, *(module.partition(".")[0] for _, module in plugins)}
     return sorted(name for name in sys.modules if name.partition(".")[0] in tops and name != "__main__")

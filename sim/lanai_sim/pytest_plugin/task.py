@@ -1,4 +1,4 @@
-"""What the ranks of a test are told, and how they tell what became of it."""
+"""The files by which the ranks of a test get their task and report its outcome."""
 
 import json
 import os
@@ -46,7 +46,7 @@ class Task:
         return Path(self.folder, f"reports-{rank}")
 
     def reports(self, rank: int) -> list[dict[str, Any]]:
-        """What a rank has reported. A last line that is not whole is left out: its process was killed."""
+        """Return the reports of a rank. A last line that is not whole is left out: its process was killed."""
         try:
             text = self.log(rank).read_text()
         except FileNotFoundError:

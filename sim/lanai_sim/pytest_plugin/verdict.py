@@ -18,7 +18,7 @@ PHASES: tuple[When, ...] = ("setup", "call", "teardown")
 
 @dataclass
 class RankReports:
-    """What one rank has reported. `collecting`: why it could not collect the test; `warnings` as `warned`
+    """The reports of one rank. `collecting`: why it could not collect the test; `warnings` as `warned`
     packs them."""
 
     rank: int
@@ -134,7 +134,7 @@ def _end(ranks: Sequence[RankReports], result: Result) -> list[str]:
     unfinished = [rank.rank for rank in ranks if not (rank.ended or rank.collecting)]
     lines = result.report.splitlines()
     if not unfinished and len(lines) <= 1 and any(rank.of("failed") or rank.collecting for rank in ranks):
-        return []  # all came to the end, and the exit code of one that failed is no news
+        return []  # all came to the end, and the exit code of one that failed adds nothing
     if not lines and unfinished:
         lines = [f"{ranks_text(unfinished)} ended before the test did"]
     return [f"{' the run ':-^79}", *lines, *result.notes]

@@ -19,7 +19,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 class Part(NamedTuple):
-    """What a moment is booked as: one of GROUPS, and which of its kind."""
+    """The part of the machine that a moment is counted for: one of GROUPS, and which of its kind."""
 
     group: str
     detail: str = ""
@@ -72,7 +72,7 @@ class Stretches(NamedTuple):
 
 
 class Activity:
-    """What went on in a run, by kind of unit; what firmware did, by function or by source line."""
+    """The activity of a run, by kind of unit; that of firmware by function or by source line."""
 
     def __init__(self, trace: Trace, lines: bool = False) -> None:
         self.trace = trace
@@ -80,7 +80,7 @@ class Activity:
         self.labels = Labels()
 
     def host(self, rank: int) -> Stretches:
-        """What a rank's processor did in the library, its waiting left out."""
+        """Return the activity of a rank's processor in the library, without its waiting."""
         rows = self.trace.host[self.trace.host["rank"] == rank]
         rows = rows[rows["kind"] != HostKind.WAIT]
         labels = np.array([self._host_label(kind) for kind in range(len(HOST_KINDS))], np.int64)
@@ -155,7 +155,7 @@ class Activity:
         return np.asarray(self.trace.picoseconds(slots), np.int64).reshape(np.shape(slots))
 
     def layers(self, chosen: Callable[[Stretches], Mask]) -> list[Layer]:
-        """What NICs did, as far as it is chosen, in the order in which a moment is booked."""
+        """Return the chosen activity of NICs, in the order in which a moment is counted."""
         return [kind.where(chosen(kind)).layer() for kind in self.kinds]
 
     @property

@@ -33,7 +33,7 @@ def figures(trace: Trace, ranks: Sequence[RankSum], messages: Sequence[MessageSu
 
 
 def _body(number: int, body: Body) -> dict[str, int]:
-    """Of one message, if a NIC moved its body to or from host memory."""
+    """Return the figures of one message, if a NIC moved its body to or from host memory."""
     if not body.sent.pages and not body.received.pages:
         return {}
     return {

@@ -1,4 +1,4 @@
-"""Who talks to whom: messages and bytes from each rank to each, sizes, protocols."""
+"""The communication matrix: messages and bytes from each rank to each, sizes, protocols."""
 
 from collections import Counter
 from dataclasses import dataclass

@@ -55,7 +55,7 @@ def script_json(data: Any) -> str:
 
 
 def page_data(trace: Trace, ranks: Sequence[RankSum], messages: Sequence[MessageSum]) -> dict[str, Any]:
-    """What the page's script shows. Times are picoseconds since the ranks began."""
+    """Return the data that the page's script shows. Times are picoseconds since the ranks began."""
     tracks, slices = _timeline(trace)
     shown = thin(slices, tracks, MOST_SLICES)
     return {

@@ -43,7 +43,7 @@ class Layer:
         return cls(starts[keep], ends[keep], labels[keep])
 
     def within(self, begin: int, end: int) -> "Layer":
-        """What of it lies in [begin, end), clipped."""
+        """Return the part of the layer in [begin, end), clipped."""
         first = int(np.searchsorted(self.end, begin, side="right"))
         last = int(np.searchsorted(self.begin, end, side="left"))
         part = slice(first, last)
@@ -52,7 +52,7 @@ class Layer:
 
 @dataclass
 class Parts:
-    """Who owns which piece: `layer` (index, -1: none) and `label` for each piece [edge[i],
+    """The owner of each piece of time: `layer` (index, -1: none) and `label` for each piece [edge[i],
     edge[i+1])."""
 
     edges: Times

@@ -37,8 +37,8 @@ class Cost:
 
 @dataclass
 class Profile:
-    """Of one NIC or all. `lines` by (file, line); line 0 is code that LLVM made of its own, such as
-    a prologue."""
+    """A profile of one NIC or all. `lines` by (file, line); line 0 is code that LLVM added, such as a
+    prologue."""
 
     total: Cost = field(default_factory=Cost)
     waiting: int = 0  # slots in the wait register

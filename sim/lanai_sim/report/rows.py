@@ -45,7 +45,7 @@ def firmware(messages: Sequence[MessageSum]) -> list[FirmwareRow]:
 
 
 def blocks(trace: Trace) -> list[BlockRow]:
-    """What each event and counter of the NICs' optional blocks did since the ranks began."""
+    """Return a row for each event and counter of the NICs' optional blocks since the ranks began."""
     rows, found = trace.blocks[trace.picoseconds(trace.blocks["slot"]) >= trace.started], []
     for signal, (block, name, _) in enumerate(trace.block_signals):
         mine = rows[rows["signal"] == signal]

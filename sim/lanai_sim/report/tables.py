@@ -33,7 +33,7 @@ def table(title: str, columns: Sequence[str], left: int = 1) -> Table:
 
 
 def print_head(console: Console, trace: Trace, ranks: Sequence[RankSum]) -> None:
-    """What was run, how long it took, and what the trace lacks."""
+    """Print the command, the time that it took, and what the trace lacks."""
     command = " ".join(trace.meta.get("command", []))
     total = max((rank.end for rank in ranks), default=0) - trace.started
     console.print(

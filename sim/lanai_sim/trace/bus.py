@@ -1,4 +1,4 @@
-"""What caused the transactions on a node's host bus: the host's accesses belong to calls, the NIC's to
+"""The causes of the transactions on a node's host bus: the host's accesses belong to calls, the NIC's to
 messages. `hostbus` is the table `Trace.hostbus`, in which rows are filled in."""
 
 from collections.abc import Callable, Sequence
@@ -25,8 +25,8 @@ def attribute(
     request_at: RequestAt,
     tables: Sequence[Table],
 ) -> None:
-    """What the NIC moves belongs to the descriptor that runs; what the host does, to the call in
-    which it does it."""
+    """Attribute the NIC's transactions to the messages of the descriptors that run, the host's to the calls in
+    which it makes them."""
     by_host = hostbus["master"][rows] == BY_HOST
     ours = rows[by_host]
     if by_call(trace, node, hostbus, ours):

@@ -1,4 +1,4 @@
-"""What a whole trace may hold. A file may be damaged or made by hand; what is read from it is
+"""Checks of the content of a trace. A file may be damaged or made by hand; what is read from it is
 checked here, once.
 
 Each function says what is wrong, or returns "".
@@ -31,7 +31,7 @@ TIMES = ("begin", "end", "posted", "completed", "time", "head", "tail", "slot")
 
 
 def meta(values: Any) -> str:
-    """Of the first chunk."""
+    """Check the first chunk."""
     if not isinstance(values, dict):
         return "it is not a table of values"
     for name, (first, last) in NUMBERS.items():
@@ -63,7 +63,7 @@ def meta(values: Any) -> str:
 
 
 def _firmware(values: Any) -> str:
-    """What `firmware.describe` makes of an image, or nothing."""
+    """Check the description of an image that `firmware.describe` makes, or an empty table."""
     if not isinstance(values, dict):
         return f"firmware is {values!r:.40}"
     files = values.get("files", {})
@@ -100,7 +100,7 @@ def end(values: Any, ranks: int) -> str:
 
 
 def rows(tag: bytes, table: Any, about: Mapping[str, Any], calls: int, requests: int) -> str:
-    """Of one chunk's rows, after so many calls and requests."""
+    """Check one chunk's rows, after so many calls and requests."""
     if not len(table):
         return ""
     bounds = {"rank": (0, about["ranks"] - 1), "node": (0, len(about["nodes"]) - 1)}

@@ -1,5 +1,5 @@
-"""What an adapter's packets are part of: the ranks at both ends of each, and the message, where the
-vocabulary knows how the device's messages go (see `records`, `controls`).
+"""The ranks at both ends of an adapter's packets, and their messages, where the vocabulary knows how the
+device's messages go (see `records`, `controls`).
 
 Requests from one rank to another are served in the order in which they leave, each once. What is
 sent again has the same first words. A request that its reply refuses has no effect; the device
@@ -47,7 +47,7 @@ def attribute(trace: StoredTrace, vocabulary: Commands, messages: Any, packets: 
 
 
 def _rank(trace: StoredTrace, node: int, process: int | None) -> int:
-    """Of a process of a node; of the only one, if `process` is None. -1 if it is not known."""
+    """Return the rank of a process of a node; of the only one, if `process` is None. -1 if it is not known."""
     ranks = trace.nodes[node] if 0 <= node < len(trace.nodes) else []
     if process is None and len(ranks) == 1:
         process = 0
@@ -105,7 +105,7 @@ class _Replies:
                 found.append((int(packet["head"]), int(answer.status)))
 
     def status(self, packet: Any, number: Number) -> int:
-        """Of the request that this packet is; OK if the trace ends before its reply."""
+        """Return the status in the reply to this packet, a request; OK if the trace ends before its reply."""
         replies = self._found[int(packet["source"]), int(packet["target"]), number]
         while replies and replies[0][0] <= packet["head"]:
             replies.popleft()

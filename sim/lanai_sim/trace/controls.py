@@ -17,7 +17,7 @@ SEGMENT = 0  # a rank's exposure that is its segment
 
 
 class FollowControls:
-    """What has been written so far. `plans`: what is known of each node's segments."""
+    """The state of the writes so far. `plans`: what is known of each node's segments."""
 
     def __init__(self, controls: Controls, book: Book, plans: Sequence[Mapping[str, Any]]) -> None:
         self._controls = controls

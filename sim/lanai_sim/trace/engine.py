@@ -30,7 +30,7 @@ class TracingEngine(RtlEngine):
         self._ends: list[int] = []
 
     def know(self, nic: int, image: Image | None, vocabulary: Vocabulary, plan: Mapping[str, Any]) -> None:
-        """What the NIC's processor will run, if anything, and where that keeps what."""
+        """Set the image that the NIC's processor will run, if any, and the places of its tables."""
         tables = vocabulary.tables(plan)
         ranges = [
             (table.begin, table.end, table.stride, table.first, table.last, int(table.kind), number)

@@ -167,7 +167,7 @@ def _attribute_channels(trace: StoredTrace, vocabulary: Channels, messages: Any,
 
 
 class _Follow:
-    """What the protocol has said so far."""
+    """The state of the protocol so far."""
 
     def __init__(self, trace: StoredTrace, messages: Any, known: dict[tuple[int, int, int], int]) -> None:
         self.node_of = trace.node_of

@@ -38,7 +38,7 @@ def attribute(trace: StoredTrace, vocabulary: Puts, messages: Any, packets: Any,
 
 
 class _Follow:
-    """What has been put so far. A node has one rank, with its number."""
+    """The state of the puts so far. A node has one rank, with its number."""
 
     def __init__(self, trace: StoredTrace, messages: Any) -> None:
         self.messages = messages
@@ -104,8 +104,8 @@ class _Follow:
         return found
 
     def _bytes(self, packet: Any, put: SeenPut, pair: tuple[int, int]) -> int:
-        """What goes to no place that was asked for tells a sender that its message has met a
-        receive."""
+        """Return the message that these bytes belong to, or -1. Bytes to a place that was not asked for
+        report to a sender that its message has met a receive."""
         found = self.places.pop((*pair, put.address), self.current.get(pair, -1))
         if found < 0:
             return -1

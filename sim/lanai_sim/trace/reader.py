@@ -10,7 +10,7 @@ from .work import Links
 
 
 class Trace(StoredTrace):
-    """What a file holds, and what follows from it."""
+    """A trace: the content of its file, and what follows from it."""
 
     @cached_property
     def requests(self) -> Any:
@@ -39,7 +39,7 @@ class Trace(StoredTrace):
 
     @cached_property
     def processor(self) -> Any:
-        """What each NIC's processor did: stretches that follow each other without a gap, by node
+        """The activity of each NIC's processor: stretches that follow each other without a gap, by node
         and time."""
         return self._nic[1]
 

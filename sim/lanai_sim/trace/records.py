@@ -12,7 +12,7 @@ from .schema import Protocol
 
 
 class FollowRecords:
-    """What has been asked for, written and appended so far."""
+    """The state of the requests, writes and appends so far."""
 
     def __init__(self, records: Records, book: Book) -> None:
         self._records = records
@@ -79,7 +79,7 @@ class FollowRecords:
         self._book.give(request, message)
 
     def _give_written(self, pair: Pair, asked: SeenRequest, length: int, message: int) -> None:
-        """What has been written to the memory that was asked for."""
+        """Give the message the writes to the memory that was asked for."""
         key = pair, asked.exposure, asked.key
         end = asked.offset + length
         mine = [write for write in self._written[key] if asked.offset <= write.offset < end]

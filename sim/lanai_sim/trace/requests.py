@@ -28,7 +28,7 @@ class Request(NamedTuple):
 
 
 class Book:
-    """What is known so far of a run's messages and of the packets that they are made of."""
+    """The messages of a run that are known so far, and the packets that they are made of."""
 
     def __init__(self, messages: Any, packets: Any) -> None:
         self._messages = messages

@@ -1,4 +1,4 @@
-"""What a trace file holds: kinds of chunks, and the columns of each table.
+"""The content of a trace file: kinds of chunks, and the columns of each table.
 
 A file is MAGIC, the format's version, then chunks. A chunk is CHUNK (tag, rows, bytes as stored,
 CRC-32 of the head before it and of the stored bytes) and its bytes, compressed with zlib: a JSON
@@ -34,7 +34,7 @@ TEXTS = (META, BOOT, NAMES, END)
 
 
 class HostKind(IntEnum):
-    """What a host's processor did, apart from host work that has a price: that is numbered behind
+    """An activity of a host's processor, apart from host work that has a price: that is numbered behind
     these, see `kind_of_work`."""
 
     OTHER = 0  # charged without a name: time between two samples of the CPU clock, say
@@ -50,12 +50,12 @@ HOST_KINDS = (*(kind.name for kind in HostKind), *(cost.name for cost in HostCos
 
 
 def kind_of_work(number: int) -> int:
-    """Of the `HostCost` with this place among them."""
+    """Return the kind of the `HostCost` with this place among them."""
     return len(HostKind) + number
 
 
 class RequestKind(IntEnum):
-    """What the MPI library asked its device for."""
+    """The kind of a request from the MPI library to its device."""
 
     SEND = 1
     RECEIVE = 2
@@ -92,7 +92,7 @@ class Engine(IntEnum):
 
 
 class State(IntEnum):
-    """What a NIC's processor did."""
+    """The state of a NIC's processor."""
 
     RUN = 0
     WAIT = 1  # in the wait register

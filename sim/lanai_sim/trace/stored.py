@@ -124,7 +124,7 @@ class StoredTrace:
 
     @property
     def made_by(self) -> dict[str, Any]:
-        """What the run was and by which versions it was made, as its JSON has it."""
+        """The command and configuration of the run, and the versions that made it, as in its JSON."""
         keys = ("version", "versions", "commit")
         written = {key: self.meta[key] for key in keys if key in self.meta}
         return {"command": self.meta.get("command", []), **self.meta.get("config", {}), "traced_by": written}
@@ -206,7 +206,7 @@ class StoredTrace:
 
     @cached_property
     def host(self) -> Any:
-        """What each rank's processor did: stretches that follow each other without a gap, by rank
+        """The activity of each rank's processor: stretches that follow each other without a gap, by rank
         and time."""
         host = self.stored(b"HOST")
         return host[np.lexsort((host["begin"], host["rank"]))]
@@ -245,7 +245,7 @@ def _head(path: Path, data: bytes) -> int:
     magic, version, _ = HEAD.unpack_from(data)
     if magic != MAGIC:
         raise UserError(
-            f"{str(path)!r} is no lanai trace: it starts with {data[:8]!r}; make one with `lanai run --trace FILE`"
+            f"{str(path)!r} is not a lanai trace: it starts with {data[:8]!r}; make one with `lanai run --trace FILE`"
         )
     if version != VERSION:
         raise UserError(
@@ -263,12 +263,12 @@ class Content:
 
 
 def _chunks(data: bytes, at: int) -> Iterator[tuple[bytes, Content | str, int]]:
-    """Each chunk: tag, content or what is wrong with it, place. After what is no chunk, tag b"",
+    """Each chunk: tag, content or what is wrong with it, place. After what is not a chunk, tag b"",
     there are no more."""
     while at < len(data):
         rest = len(data) - at
         if rest < CHUNK.size:
-            yield b"", f"what follows byte {at}: {rest} bytes are no whole chunk", at
+            yield b"", f"what follows byte {at}: {rest} bytes are not a whole chunk", at
             return
         tag, rows, size, crc = CHUNK.unpack_from(data, at)
         if tag not in STORED and tag not in TEXTS:

@@ -177,7 +177,7 @@ def _by_packets(stored: Any, links: Links, vocabulary: Puts) -> Iterator[int]:
 
 
 class _Work:
-    """What one NIC's processor worked on, and when: `slots` where that changed, `found` the message
+    """The work of one NIC's processor over time: `slots` where its message changed, `found` the message
     from there on."""
 
     def __init__(

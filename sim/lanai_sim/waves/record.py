@@ -30,8 +30,7 @@ _INSTANCE = re.compile(r"\\?(\S+)\s+\\?(\S+)\s+\($")
 
 @dataclass
 class Module:
-    """What a Verilog module tells about names: of its enumerations' values, and of the modules
-    inside."""
+    """The names in a Verilog module: of its enumerations' values, and of the modules inside."""
 
     enums: dict[str, Names]
     inside: dict[str, str]

@@ -59,7 +59,7 @@ def test_what_was_written_is_read(tmp_path):
 
 @pytest.mark.parametrize(
     ("data", "match"),
-    [(b"", "is empty"), (b"PK", "too short"), (b"\x7fELF" + bytes(60), "no lanai trace: it starts with b'.x7fELF"),
+    [(b"", "is empty"), (b"PK", "too short"), (b"\x7fELF" + bytes(60), "not a lanai trace: it starts with b'.x7fELF"),
      (HEAD.pack(MAGIC, 99, 0), f"of format 99, this openlanai reads {VERSION}"),
      (HEAD.pack(MAGIC, VERSION, 0), "without its beginning")],
 )  # fmt: skip

@@ -66,7 +66,7 @@ def nic_of(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def document_of(args: argparse.Namespace) -> Document:
-    """What the flags say, as a document to be laid over the file's."""
+    """Return the values of the flags as a document to be laid over the file's."""
     nodes = None
     if args.wave_nodes is not None:
         words = args.wave_nodes.split(",")

@@ -1,4 +1,4 @@
-"""What the engines add around the gateware, and its Verilog. Importing these modules means
+"""The parts that the engines add around the gateware, and its Verilog. Importing these modules means
 importing Amaranth.
 
 `lanai_sim.engines.designs` makes cache keys of all files here and in `lanai_hdl`: whatever decides

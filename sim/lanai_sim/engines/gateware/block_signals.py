@@ -1,4 +1,4 @@
-"""What a traced run tells of the optional blocks of its NICs: their events and what they count."""
+"""The signals of optional blocks that a traced run records: their events and what they count."""
 
 from lanai_hdl.config import NicConfig
 from lanai_hdl.csr.declare import Counter, EventBit

@@ -1,5 +1,4 @@
-"""What may stand between NICs, by its configuration: a switch, or what has the same wires and takes
-its place."""
+"""The units between NICs, by configuration: a switch, or a unit with the same wires in its place."""
 
 from amaranth.lib import wiring
 

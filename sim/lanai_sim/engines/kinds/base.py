@@ -1,4 +1,4 @@
-"""What an engine can do, and how a run makes one."""
+"""The kinds of engines: their capabilities, and how a run makes one."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from ..base import Engine, Layout
 
 
 class Capability(Flag):
-    """What a run may ask of an engine beyond `Engine`'s abstract methods."""
+    """An ability of an engine that a run may need beyond `Engine`'s abstract methods."""
 
     RANKS = auto()  # `map_remote`: memory of other processes
     FAULTS = auto()  # `faults`, `fault_count`
@@ -22,7 +22,7 @@ class Capability(Flag):
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """What a run chooses.
+    """The options of an engine that a run chooses.
 
     Attributes:
         skip: leave out slots in which a unit is still. Results are the same.

@@ -72,8 +72,8 @@ class Samples:
         return self.rows[wanted]
 
     def share(self, usual: dict[str, int]) -> float:
-        """Of slots in which all these registers have these values; those that the NIC does not
-        have do not count."""
+        """Return the share of slots in which all these registers have these values. Registers that the
+        NIC does not have do not count."""
         same = np.ones(len(self.rows), bool)
         for name in usual:
             same &= np.all(self.columns(name) == usual[name], axis=1)
@@ -81,8 +81,8 @@ class Samples:
 
 
 def sampled(inputs: Inputs, nic: NicConfig | None = None) -> Samples:
-    """What the registers of the NIC held while it got these inputs; or what those of `nic`, another
-    one, would have."""
+    """Return the values that the registers of the NIC held while it got these inputs; or those that the
+    registers of `nic`, another one, would have held."""
     nic = nic or inputs.nic
     loaded, sizes, needed = _sampler(Design(nic).general)
     rows = np.zeros((-(-len(inputs.slots) // STEP), len(sizes)), np.uint64)
@@ -139,8 +139,8 @@ def chosen(recordings: Sequence[Samples]) -> dict[str, int]:
 
 
 def found(files: Sequence[Inputs]) -> dict[str, int]:
-    """What is usual in NICs without optional blocks, then what else is in NICs with some. There must
-    be inputs of a NIC without any.
+    """Return the usual values of NICs without optional blocks, then further ones of NICs with some. There
+    must be inputs of a NIC without any.
 
     A register must be usual at all rates and times that the NICs have. Inputs are given only to NICs
     with the rates and times that they were recorded at, as what comes in depends on them."""

@@ -1,4 +1,4 @@
-"""What a slot evaluates, read from Verilator's C++."""
+"""The statements that a slot evaluates, read from Verilator's C++."""
 
 import re
 from collections.abc import Collection
@@ -35,7 +35,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Slot:
-    """What a model of class `root` evaluates after clocks have risen, in order. There are no parts
+    """The parts that a model of class `root` evaluates after clocks have risen, in order. There are none
     if the source is not as Verilator usually writes it."""
 
     root: str
@@ -43,13 +43,13 @@ class Slot:
 
     @property
     def own(self) -> tuple[str, ...]:
-        """What it evaluates if its own clock alone has."""
+        """The parts that it evaluates if its own clock alone has risen."""
         return tuple(part.text for part in self.parts if part.own)
 
 
 def slot_of(source: str, together: Collection[str] = ()) -> Slot:
-    """Of Verilator's C++, which has all functions of a slot. `together`: clocks that rise only when
-    the model's own does."""
+    """Read the slot of Verilator's C++, which has all functions of a slot. `together`: clocks that rise
+    only when the model's own does."""
     head = re.search(r"^void (\w+)___eval_nba\(\w+\* vlSelf\) \{\n", source, re.M)
     if head is None:
         raise ValueError("the source has no function `eval_nba`")

@@ -33,8 +33,8 @@ def written(values: Mapping[str, int]) -> str:
 
 
 def of(design: Design) -> Mapping[str, int]:
-    """Those that the model of this design is rewritten for. A model of the gateware as it is
-    synthesized stays as Verilator makes it."""
+    """Return the usual values that the model of this design is rewritten for. A model of the gateware as
+    it is synthesized stays as Verilator makes it."""
     if not isinstance(design.config, NicConfig) or design.as_synthesized:
         return {}
     return known()

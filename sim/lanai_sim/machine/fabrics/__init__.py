@@ -38,7 +38,7 @@ def kind(name: str) -> FabricKind:
 
 
 def usages() -> str:
-    """What may be written, of all fabrics that exist."""
+    """Return the spellings of all fabrics that exist."""
     return ", ".join(kind(name).usage for name in names())
 
 

@@ -1,4 +1,4 @@
-"""What a kind of fabric says of itself."""
+"""The interface of a kind of fabric."""
 
 from abc import ABC, abstractmethod
 from typing import ClassVar

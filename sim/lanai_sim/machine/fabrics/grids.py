@@ -18,8 +18,8 @@ NIC_PORT = 0
 
 
 def plus_port(dimension: int) -> int:
-    """Of every switch: to the next node in this dimension. The port after it leads to the node
-    before."""
+    """Return the port of every switch to the next node in this dimension. The port after it leads to the
+    node before."""
     return 1 + 2 * dimension
 
 

@@ -27,12 +27,12 @@ class FrameBytes:
         return FrameTimes(*(slots(count, slot_khz, kbytes) for count in (self.lead, self.least, self.gap)))
 
     def slots(self, size: int, slot_khz: int, kbytes: int) -> int:
-        """What a packet of `size` bytes takes on a wire of so many kB/s."""
+        """Return the slots that a packet of `size` bytes takes on a wire of so many kB/s."""
         return slots(max(self.lead + size, self.least) + self.gap, slot_khz, kbytes)
 
 
 def slots(count: int, slot_khz: int, kbytes: int) -> int:
-    """What so many bytes take on a wire of so many kB/s."""
+    """Return the slots that so many bytes take on a wire of so many kB/s."""
     return -(-count * slot_khz // kbytes)
 
 
