@@ -15,6 +15,7 @@ from .body import Body
 from .choices import Choices
 from .config import HostCost
 from .operation import Operation
+from .orders import Orders
 from .remote import Remote, Writes
 from .wait import Wait
 
@@ -130,6 +131,7 @@ class Device(ABC):
     remote: Remote | None = None  # memory of other ranks, if this device reaches it
     writes: Writes | None = None  # memory that other ranks only write, if this device offers that
     choices: Choices = Choices()
+    orders: Orders | None = None  # what to take where MPI leaves a choice, if somebody explores that
     copies: bool = (
         False  # standard sends are done at once, whatever their length, because the device has copied the message
     )

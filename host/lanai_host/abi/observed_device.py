@@ -22,6 +22,7 @@ class ObservedDevice(Device):
         self.rank, self.size, self.node, self.max_tag = device.rank, device.size, device.node, device.max_tag
         self.remote, self.writes = device.remote, device.writes
         self.choices, self.copies, self.work = device.choices, device.copies, device.work
+        self.orders = device.orders
 
     def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
         number = self._observer.request(SEND | MODES[mode] << 4, dest, tag, context, body)

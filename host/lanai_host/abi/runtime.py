@@ -177,7 +177,7 @@ class Process:
             self.recorder = Recorder(directory, device.rank)
             world.on_error = self.recorder.error
             world.process.races = Watch(self.recorder.race, _place)
-        if os.environ.get(ENV_SYNCHRONOUS):
+        if os.environ.get(ENV_SYNCHRONOUS) or device.orders is not None:
             world.send_synchronously()
         if client is not None:
             client.on_end = self._final_state

@@ -8,6 +8,7 @@ them.
 from collections.abc import Iterable, Sequence
 
 from ..operation import Operation
+from ..orders import ALL, Orders
 from ..wait import Wait
 from .constants import UNDEFINED
 from .errors import ErrorClass, MpiError
@@ -131,7 +132,7 @@ def wait_any(requests: Requests) -> tuple[int, Status]:
             return UNDEFINED, Status()
         active[0].progress.wait(_AnyOf("MPI_Waitany", active))
         index = _first_done(requests)
-    return _take(requests, index)
+    return _take(requests, _chosen("MPI_Waitany", requests, index))
 
 
 def test_any(requests: Requests) -> tuple[bool, int, Status]:
@@ -147,11 +148,29 @@ def test_any(requests: Requests) -> tuple[bool, int, Status]:
             active.progress.polls.missed(active)
             return False, UNDEFINED, Status()
         active.progress.polls.found()
-    return True, *_take(requests, index)
+    return True, *_take(requests, _chosen("MPI_Testany", requests, index))
 
 
-def _take(requests: Requests, index: int | None) -> tuple[int, Status]:
+def _chosen(call: str, requests: Requests, index: int | None) -> int:
+    """Return which request a call gives of those that are done, `index` being the first of them."""
     assert index is not None
+    first = requests[index]
+    assert first is not None
+    orders = first.orders
+    return index if orders is None else orders.one_of(call, [place for place, _ in _settled(first, _active(requests))])
+
+
+def _settled(first: Request, active: list[tuple[int, Request]]) -> list[tuple[int, Request]]:
+    """Return the requests that are done once everything has happened that can happen now."""
+    orders, progress = first.orders, first.progress
+    if orders is not None:
+        with progress.lock:
+            orders.settle()
+        progress.poll()
+    return [(place, request) for place, request in active if request.done]
+
+
+def _take(requests: Requests, index: int) -> tuple[int, Status]:
     request = requests[index]
     assert request is not None
     try:
@@ -185,6 +204,9 @@ def _take_some(call: str, active: list[tuple[int, Request]]) -> tuple[list[int],
     indices: list[int] = []
     statuses: list[Status] = []
     failed: list[Request] = []
+    orders = active[0][1].orders
+    if orders is not None:
+        active = _some(call, orders, active)
     for index, request in active:
         if request.done:
             indices.append(index)
@@ -195,6 +217,13 @@ def _take_some(call: str, active: list[tuple[int, Request]]) -> tuple[list[int],
     if failed:
         raise _in_status(call, failed, statuses, indices)
     return indices, statuses
+
+
+def _some(call: str, orders: Orders, active: list[tuple[int, Request]]) -> list[tuple[int, Request]]:
+    """Return the requests that a call gives: all that are done, or one of them."""
+    done = _settled(active[0][1], active)
+    value = orders.one_of(call, [place for place, _ in done], several=True)
+    return [(place, request) for place, request in done if value in (ALL, place)]
 
 
 def get_status_all(requests: Requests) -> list[Status] | None:

@@ -29,7 +29,9 @@ def post_send(
         check_peer(comm, call, "dest", dest)
     body = datatype.body(address, count)
     if mode is STANDARD and comm.process.synchronous:
-        mode = SYNCHRONOUS
+        orders = comm.device.orders
+        if orders is None or orders.waits(dest, tag):
+            mode = SYNCHRONOUS
     with comm.lock:
         comm.device.charge(CALL)
         return comm.device.send(comm.route[dest], tag, comm.context, body, mode)

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from ..operation import DeviceError, ErrorKind, Operation
+from ..orders import Orders
 from ..wait import Wait
 from .communicator import Communicator
 from .constants import ANY_TAG, PROC_NULL
@@ -28,6 +29,11 @@ class Request(ABC):
 
     def __init__(self, progress: Progress) -> None:
         self.progress = progress
+
+    @property
+    def orders(self) -> Orders | None:
+        """The choices of this process; None if nobody explores them."""
+        return self.progress.device.orders
 
     @property
     def place(self) -> object:

@@ -12,6 +12,7 @@ class Asked(Request):
     """A request that counts how often it is asked whether it is done."""
 
     looks = 0
+    orders = None
 
     def __init__(self, done):
         self._done = done

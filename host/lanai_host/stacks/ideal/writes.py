@@ -83,12 +83,12 @@ class IdealWrites(Writes):
         insort(self._settling, settling, key=_time)
         return settling
 
-    def collect(self, why: Wait | None) -> list[tuple[int, Datagram]]:
+    def collect(self, why: Wait | None, until: int = FOREVER) -> list[tuple[int, Datagram]]:
         """Collect datagrams from the transport. A wait ends as soon as a write settles."""
         transport, settling = self._transport, self._settling
         if not settling:
-            return transport.collect(why)
-        collected = transport.collect(why, settling[0].at)
+            return transport.collect(why, until)
+        collected = transport.collect(why, min(until, settling[0].at))
         while settling and settling[0].at <= transport.now:
             settling.pop(0).done = True
         return collected

@@ -1,0 +1,98 @@
+"""The choices that MPI leaves to a library, of one process: taken as a plan says, and recorded.
+
+A run under `lanai explore` has a folder with the plan (PLAN, JSON: a list of `Choice`), in which each rank
+writes what it has chosen (`record_file`, a JSON object a line). A choice is known by its kind and by how many
+of that kind the rank has made before, so a plan means the same in each run.
+"""
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .call_site import here
+from .source_lines import mapped
+
+ENV_ORDERS = "LANAI_ORDERS"  # the folder, if not empty
+PLAN = "plan.json"
+MATCH, SEND, DONE = "match", "send", "done"  # kinds of choices
+ALL = -1  # instead of a rank, of a number, or of a request
+WAITS = 1  # the value of a send that waits for its receive
+
+
+class Choice(NamedTuple):
+    """One choice of a rank. `value`: of MATCH the sender whose message is taken, of SEND `WAITS`, of DONE the
+    request that is given, or `ALL`."""
+
+    rank: int
+    kind: str
+    number: int
+    value: int
+
+
+def record_file(folder: Path, rank: int) -> Path:
+    """Return where a rank writes what it has chosen."""
+    return folder / f"rank{rank}.jsonl"
+
+
+class Orders:
+    """The choices of a rank. `settle` lets everything happen that can happen while this rank waits."""
+
+    def __init__(self, folder: Path, rank: int) -> None:
+        plan = [Choice(*one) for one in json.loads((folder / PLAN).read_text())]
+        self._planned = {(one.kind, one.number): one.value for one in plan if one.rank in (rank, ALL)}
+        self._made = dict.fromkeys((MATCH, SEND, DONE), 0)
+        self._file = os.open(record_file(folder, rank), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        self.settle: Callable[[], None] = lambda: None
+
+    def planned(self, kind: str) -> int | None:
+        """Return what the plan says of the next choice of a kind; None if it says nothing."""
+        return self._planned.get((kind, self._made[kind]))
+
+    def made(self, kind: str, value: int, of: Sequence[int], **more: Any) -> int:
+        """A choice was made: record it. Return its number."""
+        number = self._made[kind]
+        self._made[kind] = number + 1
+        self._write({"k": kind, "n": number, "v": value, "of": list(of), **more})
+        return number
+
+    def late(self, number: int, source: int) -> None:
+        """A message came after a match was chosen, which might have taken it."""
+        self._write({"k": "late", "n": number, "of": source})
+
+    def waits(self, dest: int, tag: int) -> bool:
+        """Return whether a standard send waits for its receive."""
+        planned = self.planned(SEND) or self._planned.get((SEND, ALL)) or 0
+        place = {"site": site()} if planned else {}
+        self.made(SEND, planned, [0, WAITS], dest=dest, tag=tag, **place)
+        return planned == WAITS
+
+    def one_of(self, call: str, done: Sequence[int], several: bool = False) -> int:
+        """Return which of the requests that are done a call gives; `several`: it may give `ALL`, and does
+        unless the plan says otherwise."""
+        values = [ALL, *done] if several else [*done]
+        planned = self.planned(DONE)
+        value = planned if planned in values else values[0]
+        if len(done) > 1 or planned is not None:
+            missed = {"missed": planned} if planned not in (None, value) else {}
+            self.made(DONE, value, values, call=call, site=site(), **missed)
+        return value
+
+    def _write(self, record: dict[str, Any]) -> None:
+        os.write(self._file, json.dumps(record, separators=(",", ":")).encode() + b"\n")
+
+
+def site() -> str:
+    """Return the place of the program's call: "file:line" of Python, "file+offset" of compiled code."""
+    place = here()
+    if not place.startswith("@"):
+        return place.removeprefix(os.getcwd() + os.sep)
+    found = mapped(os.getpid(), int(place[1:], 16) - 1)
+    return "" if found is None else f"{found[0]}+{found[1]:#x}"
+
+
+def orders_of(rank: int) -> Orders | None:
+    """Return the choices of this process; None if nobody explores them."""
+    folder = os.environ.get(ENV_ORDERS)
+    return Orders(Path(folder), rank) if folder else None
