@@ -15,6 +15,7 @@ WHOLE = {
     "host/traffic": "random MPI traffic, on NICs and on MPICH",
     "host/two_nodes": "driver, firmware and gateware together, whatever simulates them",
     "sim/extending": "the other examples of docs/extending.md",
+    "sim/explore/programs": "programs with a wrong order that plain runs pass",
     "sim/docs": "the commands and outputs of the documentation",
 }
 

@@ -190,6 +190,7 @@ def _add_records(add: Add) -> None:
     add("--json", metavar="FILE", help="write the figures, and the settings that made them")
     add("--prefix", **ON, help="put [rank] before each line that a rank prints")
     add("--report-leaks", action="store_true", help="tell at MPI_Finalize what each rank has not freed or received")
+    add("--replay", metavar="FILE", help="follow a schedule that `lanai explore` has written")
     add(
         "--report-races",
         action="store_true",

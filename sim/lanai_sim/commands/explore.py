@@ -1,0 +1,93 @@
+"""Run an MPI program in the other orders that MPI allows, and say which of them fail."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from lanai_host.errors import UserError
+
+from ..explore import report
+from ..explore.running import Runner, job_of
+from ..explore.schedule import Schedule
+from ..explore.search import Budget, Search
+
+NAME = "explore"
+HELP = "run an MPI program in other orders that MPI allows, and find one that fails"
+FOUND = 10
+
+
+def counts(text: str) -> list[int]:
+    """'4' or '1-16' for argparse."""
+    first, dash, last = text.partition("-")
+    words = [first, last] if dash else [first]
+    if not all(word.isdecimal() and int(word) >= 1 for word in words) or int(words[0]) > int(words[-1]):
+        raise argparse.ArgumentTypeError(f"{text!r} is not understood; write a count, such as 4, or a range, 1-16")
+    return list(range(int(words[0]), int(words[-1]) + 1))
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-n", "--ranks", type=counts, default=[2], metavar="N", help="processes to start, or a range: 1-16 (default: 2)"
+    )
+    parser.add_argument("--runs", type=int, default=1000, metavar="N", help="end after so many runs (default: 1000)")
+    parser.add_argument(
+        "--time", type=float, default=60.0, metavar="SECONDS", help="begin no run after so long (default: 60)"
+    )
+    parser.add_argument("--outputs", action="store_true", help="another standard output is a failure too")
+    parser.add_argument("--all", action="store_true", help="go on after the first failure, and tell each kind once")
+    parser.add_argument(
+        "--schedule", default="explore.json", metavar="FILE",
+        help="where to write the schedule of a failure; more of them get numbers (default: explore.json)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--max-wall", type=float, default=60.0, metavar="SECONDS", help="a run that lasts longer fails (default: 60)"
+    )
+    parser.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM ARGS", help="what each rank runs")
+
+
+def run(args: argparse.Namespace) -> int:
+    command = args.program[1:] if args.program[:1] == ["--"] else args.program
+    if not command:
+        raise UserError("no program was named; write, for example: lanai explore -n 3 ./program")
+    if args.runs < 1 or not args.time > 0:
+        raise UserError("--runs and --time must be more than 0")
+    searches = []
+    runner, written = Runner(), 0
+    begun = Budget(args.runs, args.time)
+    try:
+        for place, ranks in enumerate(args.ranks):
+            share = max(1, (begun.runs - begun.spent) // (len(args.ranks) - place))
+            budget = Budget(share, args.time / len(args.ranks))
+            job = job_of(command, ranks, capture=True, max_wall=args.max_wall)
+            search = Search(job, budget, args.outputs, args.all)
+            searches.append(search)
+            search.run(runner, _tell)
+            begun.spent += search.runs
+            written = _write(search, command, args.schedule, written)
+            if search.failures and not args.all:
+                break
+    finally:
+        runner.close()
+    return FOUND if any(search.failures for search in searches) else 0
+
+
+def _tell(text: str) -> None:
+    if sys.stderr.isatty():
+        print(f"\rlanai: {text}\033[K", end="", file=sys.stderr)
+
+
+def _write(search: Search, command: list[str], path: str, written: int) -> int:
+    """Tell what was found and write the schedules. Return how many there are by now."""
+    if sys.stderr.isatty():
+        print("\r\033[K", end="", file=sys.stderr)
+    for failure in search.failures:
+        name = path if not written else str(Path(path).with_stem(f"{Path(path).stem}-{written + 1}"))
+        outcome = failure.outcome
+        Schedule.of(command, search.job.ranks, outcome.made, outcome.result).write(name)
+        written += 1
+        for line in report.lines_of(failure, name):
+            print(f"lanai: {line}", file=sys.stderr)
+    if search.unsteady:
+        print(f"lanai: the program is not deterministic by itself: {search.unsteady}", file=sys.stderr)
+    print(f"lanai: {report.closing(search)}", file=sys.stderr)
+    return written

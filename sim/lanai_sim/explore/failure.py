@@ -1,0 +1,52 @@
+"""How a run fails, or prints something else than another one."""
+
+import re
+from dataclasses import dataclass
+
+from ..job.result import Ending, Result
+from .running import Outcome
+
+_PROCESS = re.compile(r"\(pid \d+\)|at [\d.]+ \w+:")  # differs from run to run
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run that is wrong. `kind`: "deadlock", "output", or another ending of a run."""
+
+    kind: str
+    text: str
+    outcome: Outcome
+
+    @property
+    def head(self) -> tuple[str, str]:
+        """What two runs have in common that fail alike."""
+        return self.kind, _PROCESS.sub("", self.text.partition("\n")[0])
+
+
+def failure_of(outcome: Outcome, usual: Result | None = None) -> Failure | None:
+    """Return how a run has failed; with `usual`, also if it has printed something else."""
+    result = outcome.result
+    if result.code:
+        errors = [] if result.ending is Ending.DEADLOCK else _last_errors(result)
+        return Failure(str(result.ending), "\n".join([result.report, *errors]), outcome)
+    if usual is not None and (difference := differs(usual, result)):
+        return Failure("output", difference, outcome)
+    return None
+
+
+def _last_errors(result: Result) -> list[str]:
+    """Return the last line that each rank which did not end well has written to its standard error."""
+    said = [(rank, output.stderr.split("\n")) for rank, output in enumerate(result.outputs) if result.exits[rank]]
+    last = [(rank, next((line for line in reversed(lines) if line.strip()), "")) for rank, lines in said]
+    return [f"[rank {rank}] {line}" for rank, line in last if line]
+
+
+def differs(usual: Result, result: Result) -> str:
+    """Return the first line in which the standard outputs of two runs differ; empty if in none."""
+    for rank, (one, other) in enumerate(zip(usual.outputs, result.outputs, strict=True)):
+        lines, others = one.stdout.splitlines(), other.stdout.splitlines()
+        for number in range(max(len(lines), len(others))):
+            texts = [repr(all_[number]) if number < len(all_) else "nothing" for all_ in (lines, others)]
+            if texts[0] != texts[1]:
+                return f"line {number + 1} of rank {rank} is {texts[1]} instead of {texts[0]}"
+    return ""

@@ -1,0 +1,113 @@
+"""A run as a file that can be repeated: the program and the choices of its ranks."""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from lanai_firmware import output_file
+from lanai_host.errors import UserError
+from lanai_host.orders import MATCH, SEND, WAITS, Choice
+
+from ..job.result import Result
+from .records import KINDS, Made
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The choices of a run of a program, and what came of it. `digest`: of the files that the command names."""
+
+    program: tuple[str, ...]
+    digest: str
+    ranks: int
+    choices: tuple[Choice, ...]
+    ending: str = ""
+    code: int = 0
+    sim_time: int = 0
+
+    @classmethod
+    def of(cls, program: Sequence[str], ranks: int, made: Sequence[Made], result: Result) -> Self:
+        """Return the schedule of a run. Sends are in it only if they wait."""
+        kept = tuple(one.choice for one in made if one.choice.kind != SEND or one.choice.value == WAITS)
+        return cls(tuple(program), digest(program), ranks, kept, str(result.ending), result.code, result.sim_time)
+
+    @classmethod
+    def read(cls, path: str) -> Self:
+        """Return what a file holds. Raises UserError."""
+        try:
+            document = json.loads(Path(path).read_text())
+        except OSError as error:
+            raise UserError(f"cannot read the schedule {path!r}: {error.strerror}") from error
+        except ValueError as error:
+            raise UserError(f"{path!r} is not a schedule of `lanai explore`: {error}") from error
+        try:
+            return cls._of_document(document)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise UserError(f"{path!r} is not a schedule of `lanai explore` of format {FORMAT}: {error}") from error
+
+    @classmethod
+    def _of_document(cls, document: dict[str, Any]) -> Self:
+        if document.pop("format") != FORMAT:
+            raise ValueError("it has another format")
+        choices = tuple(Choice(*one) for one in document.pop("choices"))
+        for one in choices:
+            if one.kind not in KINDS or not all(type(part) is int for part in (one.rank, one.number, one.value)):
+                raise ValueError(f"{list(one)} is not a choice")
+        program = tuple(map(str, document.pop("program")))
+        found = cls(program=program, choices=choices, **document)
+        if type(found.ranks) is not int or found.ranks < 1:
+            raise ValueError(f"ranks = {found.ranks!r} is not a count")
+        return found
+
+    def write(self, path: str) -> None:
+        """Write the file. Raises UserError."""
+        document = {"format": FORMAT, **dataclasses.asdict(self)}
+        choices = ",\n    ".join(json.dumps(one) for one in document.pop("choices"))
+        head = json.dumps(document, indent=2).removesuffix("\n}")
+        text = f'{head},\n  "choices": [\n    {choices}\n  ]\n}}\n'
+        output_file.write(path, text, "the schedule")
+
+    def check(self, program: Sequence[str]) -> None:
+        """Raise UserError if this is not a schedule of the program."""
+        if tuple(program) != self.program:
+            raise UserError(
+                f"the schedule is one of another program: {' '.join(self.program)}, and not {' '.join(program)}"
+            )
+        if digest(program) != self.digest:
+            raise UserError("the program has changed since the schedule was written; run `lanai explore` again")
+
+    def departure(self, made: Sequence[Made]) -> str:
+        """Return where a run that was to follow this schedule has not; empty if it did."""
+        run = Schedule.of(self.program, self.ranks, made, Result(0, 0)).choices
+        missed = next((one for one in made if one.missed is not None), None)
+        if missed is not None:
+            return f"{missed.words()}; the schedule says {missed.missed}"
+        for ours, theirs in zip(self.choices, run, strict=False):
+            if ours != theirs:
+                return f"the schedule says {_brief(ours)}, the program has made {_brief(theirs)}"
+        if len(self.choices) != len(run):
+            more = self.choices[len(run) :] or run[len(self.choices) :]
+            who = "schedule" if len(self.choices) > len(run) else "program"
+            return f"only the {who} has {_brief(more[0])}"
+        return ""
+
+
+def _brief(choice: Choice) -> str:
+    what = {MATCH: "the sender", SEND: "a send that waits:"}.get(choice.kind, "the request")
+    return f"{what} {choice.value} for {choice.kind} {choice.number + 1} of rank {choice.rank}"
+
+
+def digest(program: Sequence[str]) -> str:
+    """Return a digest of the files that a command names."""
+    found = hashlib.sha256()
+    for word in program:
+        path = Path(word)
+        if path.is_file():
+            found.update(path.read_bytes())
+        found.update(b"\0")
+    return found.hexdigest()

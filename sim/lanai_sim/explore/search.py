@@ -1,0 +1,129 @@
+"""Which orders of a program are tried: the default one, then those that differ from it in one choice, in two,
+and so on."""
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from lanai_host.orders import ALL, SEND, WAITS, Choice
+
+from ..job.data import JobData
+from .failure import Failure, differs, failure_of
+from .running import Outcome, Runner
+from .schedule import Schedule
+
+Plan = frozenset[Choice]
+
+
+@dataclass
+class Budget:
+    """How much may be tried."""
+
+    runs: int
+    seconds: float
+    begun: float = field(default_factory=time.monotonic)
+    spent: int = 0
+
+    @property
+    def left(self) -> bool:
+        return self.spent < self.runs and time.monotonic() - self.begun < self.seconds
+
+
+@dataclass
+class Search:
+    """A search, and what it has found.
+
+    Attributes:
+        failures: the first run of each kind of failure, or the first only.
+        repeated: runs whose histories another one had.
+        missed: plans that could not be followed.
+        complete: no plan is left to try.
+        unsteady: how the program differs between runs with the same choices; empty if it does not.
+    """
+
+    job: JobData
+    budget: Budget
+    outputs: bool = False
+    all: bool = False
+    failures: list[Failure] = field(default_factory=list)
+    runs: int = 0
+    repeated: int = 0
+    missed: int = 0
+    complete: bool = False
+    unsteady: str = ""
+
+    def run(self, runner: Runner, tell: Callable[[str], None] = lambda text: None) -> None:
+        """Try plans until the budget is spent, a failure is found (unless `all`), or none is left."""
+        waiting: deque[Plan] = deque([frozenset()])
+        last: deque[Plan] = deque()  # single sends: tried when all else is
+        planned: set[Plan] = {frozenset()}
+        histories = set()
+        usual: Outcome | None = None
+        while (waiting or last) and self.budget.left:
+            plan = waiting.popleft() if waiting else last.popleft()
+            outcome = self._once(runner, plan)
+            if usual is None:
+                usual = outcome
+                self.unsteady = self._steady(runner, outcome)
+            left = len(waiting) + len(last)
+            tell(f"{self.job.ranks} ranks: run {self.runs}, {len(plan)} choices differ, {left} plans wait")
+            steady = usual.result if self.outputs and not self.unsteady else None
+            failure = failure_of(outcome, steady)
+            if failure is not None and self._found(runner, failure):
+                return
+            self.missed += outcome.missed
+            if outcome.history in histories:
+                self.repeated += 1
+                continue
+            histories.add(outcome.history)
+            for queue, more in self._next(outcome, waiting, last):
+                if more not in planned:
+                    planned.add(more)
+                    queue.append(more)
+        self.complete = not waiting and not last
+
+    def _once(self, runner: Runner, plan: Plan) -> Outcome:
+        self.runs += 1
+        self.budget.spent += 1
+        return runner.run(self.job, plan)
+
+    def _steady(self, runner: Runner, outcome: Outcome) -> str:
+        """Repeat a run. Return how it differs."""
+        schedule = Schedule.of(self.job.program, self.job.ranks, outcome.made, outcome.result)
+        again = self._once(runner, frozenset(schedule.choices))
+        return schedule.departure(again.made) or _unlike(outcome, again)
+
+    def _found(self, runner: Runner, failure: Failure) -> bool:
+        """Keep a failure if it can be repeated. Return whether the search ends."""
+        if not self.unsteady:
+            self.unsteady = self._steady(runner, failure.outcome)
+        if failure.head not in [one.head for one in self.failures]:
+            self.failures.append(failure)
+        return not self.all
+
+    def _next(self, outcome: Outcome, waiting: deque[Plan], last: deque[Plan]) -> Iterator[tuple[deque[Plan], Plan]]:
+        """Give the plans that differ from a run in one choice more, with where they wait."""
+        plan = outcome.plan
+        kept = {one[:3] for one in plan}
+        sends = sorted({one.choice.rank for one in outcome.made if one.choice.kind == SEND})
+        waits = any(one.kind == SEND for one in plan)
+        if sends and not waits:
+            yield waiting, plan | {Choice(ALL, SEND, ALL, WAITS)}
+        for one in sorted(outcome.made, key=lambda made: (made.choice.number, made.choice.rank)):
+            if one.choice.kind != SEND and one.key not in kept:
+                for value in one.others:
+                    yield waiting, plan | {one.choice._replace(value=value)}
+        if not waits:
+            for rank in sends if len(sends) > 1 else ():
+                yield waiting, plan | {Choice(rank, SEND, ALL, WAITS)}
+        for one in outcome.made:
+            if one.choice.kind == SEND and one.choice.value != WAITS and not waits:
+                yield last, plan | {one.choice._replace(value=WAITS)}
+
+
+def _unlike(outcome: Outcome, again: Outcome) -> str:
+    one, other = outcome.result, again.result
+    if (one.ending, one.code) != (other.ending, other.code):
+        return f"it has ended by {one.ending} (code {one.code}), and then by {other.ending} (code {other.code})"
+    return differs(one, other)

@@ -1,0 +1,77 @@
+"""`lanai explore` finds the wrong order of each program, and `lanai run --replay` repeats it."""
+
+import json
+
+import pytest
+from warm import lanai
+
+from .programs import FOLDER, WRONG, command, has_compiler
+
+
+def explored(words, ranks, schedule, *options):
+    return lanai("explore", "-n", ranks, "--schedule", schedule, *options, "--", *words, timeout=300)
+
+
+def test_a_wrong_order_is_found_and_repeated(tmp_path):
+    words, schedule = command("first_reply.py", tmp_path), tmp_path / "found.json"
+    assert lanai("run", "-q", "-n", 3, *words, timeout=60).returncode == 0
+    done = explored(words, 3, schedule)
+    assert done.returncode == 10, done.stderr
+    assert "rank failed with 1 choice changed" in done.stderr
+    assert "first_reply.py:7: wildcard 1 takes the message of rank 2 with tag 0" in done.stderr
+    again = lanai("run", "--replay", schedule, timeout=60)
+    assert again.returncode == 1
+    assert "AssertionError" in again.stderr
+    assert "the run has followed the schedule" in again.stderr
+
+
+def test_a_right_program_is_tried_in_every_order(tmp_path):
+    script = tmp_path / "right.py"
+    script.write_text(
+        "from mpi4py import MPI\n"
+        "comm = MPI.COMM_WORLD\n"
+        "if comm.rank:\n"
+        "    comm.send(comm.rank, dest=0)\n"
+        "else:\n"
+        "    assert {comm.recv(source=MPI.ANY_SOURCE) for _ in range(2)} == {1, 2}\n"
+    )
+    done = explored(["python", script], 3, tmp_path / "none.json", "--outputs")
+    assert done.returncode == 0, done.stderr
+    assert "3 ranks: every order was tried" in done.stderr
+    assert not (tmp_path / "none.json").exists()
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("name", WRONG)
+def test_each_wrong_order_is_found_and_repeated(name, tmp_path):
+    if name.endswith(".c") and not has_compiler():
+        pytest.skip("no C compiler")
+    ranks, kind = WRONG[name]
+    words, schedule = command(name, tmp_path), tmp_path / "found.json"
+    assert lanai("run", "-q", "-n", ranks, *words, timeout=60).returncode == 0
+    done = explored(words, ranks, schedule, *(["--outputs"] if kind == "output" else []))
+    assert done.returncode == 10, done.stderr
+    assert f"{ranks} ranks: {kind} with" in done.stderr
+    expected = json.loads(schedule.read_text())
+    for _ in range(3):
+        again = lanai("run", "--replay", schedule, timeout=60)
+        assert again.returncode == expected["code"], again.stderr
+        assert "the run has followed the schedule" in again.stderr
+
+
+@pytest.mark.ci
+def test_a_range_of_ranks_is_searched_until_one_fails(tmp_path):
+    done = explored(["python", FOLDER / "phases.py"], "1-4", tmp_path / "found.json")
+    assert done.returncode == 10
+    assert "1 rank: every order was tried" in done.stderr
+    assert "3 ranks: rank failed with 1 choice changed" in done.stderr
+    assert "4 ranks" not in done.stderr
+
+
+@pytest.mark.ci
+def test_a_program_that_draws_its_own_lots_is_named(tmp_path):
+    script = tmp_path / "random_.py"
+    script.write_text("import os\nfrom mpi4py import MPI\nprint(os.urandom(8).hex())\n")
+    done = explored(["python", script], 2, tmp_path / "found.json", "--outputs")
+    assert done.returncode == 0, done.stderr
+    assert "the program is not deterministic by itself: line 1 of rank 0 is" in done.stderr
