@@ -1,4 +1,4 @@
-"""What the NIC counts, read by MPI's tool interface, as a program of the user's would."""
+"""The counters of the NIC, read by MPI's tool interface, as a user's program would."""
 
 import ctypes
 from ctypes import byref

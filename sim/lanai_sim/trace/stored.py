@@ -240,7 +240,7 @@ def _widen(table: Any, dtype: Any) -> Any:
 def _head(path: Path, data: bytes) -> int:
     """Length of the file's head, if it is one of ours."""
     if len(data) < HEAD.size:
-        what = "empty" if not data else "no lanai trace: it is too short"
+        what = "empty" if not data else "not a lanai trace: it is too short"
         raise UserError(f"{str(path)!r} is {what}; make one with `lanai run --trace FILE`")
     magic, version, _ = HEAD.unpack_from(data)
     if magic != MAGIC:

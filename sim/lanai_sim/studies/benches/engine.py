@@ -143,7 +143,7 @@ def two_threads(cycles: int) -> float:
 
 
 def entry_seconds(entries: int = 20_000) -> float:
-    """What one call of the engine from Python costs when there is nothing to do."""
+    """Return the seconds that one call of the engine from Python takes when there is nothing to do."""
     engine = busy_engine(1)
     slot = engine.slot(0)
     started = time.perf_counter()
@@ -155,7 +155,7 @@ def entry_seconds(entries: int = 20_000) -> float:
 
 
 def rank_seconds(program: str, ranks: int, folder: str) -> float:
-    """What one round of a program of ranks takes; the best of a few runs."""
+    """Return the seconds of one round of a program of ranks; the best of a few runs."""
     result = f"{folder}/seconds"
     best = float("inf")
     for _ in range(STARTS):

@@ -1,5 +1,5 @@
-"""What the firmware's switches cost and bring: one-way times of the same messages with recovery on,
-and with cut-through off.
+"""Costs and gains of the firmware's switches: one-way times of the same messages with recovery on, and
+with cut-through off.
 
 The host's own work is free here, so that what is left is bus, NIC and wire; cycles are the NIC
 processor's.
@@ -67,8 +67,8 @@ def late_receive(config: McpConfig, size: int) -> float:
 
 
 def pools(sizes: tuple[int, ...]) -> dict[str, float]:
-    """What it costs that one message is written to host memory and another comes back
-    (docs/design/np-channel-swap.md)."""
+    """Measure the cost of evicting a channel: one message is written to host memory and another comes
+    back (docs/design/np-channel-swap.md)."""
     figures = {}
     for size in sizes:
         own, shared = (late_receive(McpConfig(resident=resident), size) for resident in (0, 1))

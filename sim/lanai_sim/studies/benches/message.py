@@ -104,7 +104,7 @@ class Meter:
             self._samples.append((self.engine, self.entries, used.ru_utime, used.ru_stime))
 
     def costs(self) -> list[Cost]:
-        """What was spent up to each mark."""
+        """Return the CPU time up to each mark."""
         found = []
         for number, (engine, entries, user, system) in enumerate(self._samples):
             first = MARK * RANKS * number
@@ -143,7 +143,7 @@ class TimedWorld(NicWorld):
 
 
 def blocks(messages: int, size: int) -> list[Cost]:
-    """What a message cost, in each block of one run. Start and end of the run are in none of
+    """Return the cost of a message, in each block of one run. Start and end of the run are in none of
     them."""
     count = messages // BLOCK + WARM_UP
     with tempfile.NamedTemporaryFile() as file:

@@ -1,6 +1,6 @@
-"""What calls and messages cost in real time: a local call, half a round trip of 4 bytes on the
-ideal device, the same while a window exists that is not used, a put of 8 bytes with its flush, all
-beside the same program under the `mpich` wheel's own library, and the start of a small job."""
+"""Costs of calls and messages in real time: a local call, half a round trip of 4 bytes on the ideal
+device, the same while a window exists that is not used, a put of 8 bytes with its flush, all beside
+the same program under the `mpich` wheel's own library, and the start of a small job."""
 
 import argparse
 import os

@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def cpu_seconds(ranks: int, device: str) -> float:
-    """Of one run with all its processes."""
+    """Return the CPU time of one run with all its processes."""
     before = _children()
     command = [
         sys.executable,

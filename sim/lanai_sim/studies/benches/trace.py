@@ -1,5 +1,5 @@
-"""What tracing costs: processor time beside the same run without it, bytes of the file; and how
-much of the work has a cause."""
+"""The cost of tracing: processor time beside the same run without it, bytes of the file; and how much
+of the work has a cause."""
 
 import argparse
 import os

@@ -55,7 +55,7 @@ LEFT_OUT = {
     "futures/test_service.py": "it starts several jobs that find each other over the network",
     "test-run and check-mpiexec": "they start mpiexec themselves",
     "wrap-cython, wrap-swig, wrap-f2py, wrap-boost, wrap-pybind11, wrap-nanobind, cython": "they need those packages",
-    "wrap-cffi": "it gives cffi a path that is no string, which cffi 2.0 refuses",
+    "wrap-cffi": "it gives cffi a path that is not a string, which cffi 2.0 refuses",
     "libmpi-cffi": "it builds a module against one mpi.h",
     "cuda-aware-mpi": "it needs a GPU",
     "Fortran's and C++'s workers of spawning, mandelbrot-master.py, wrap-ctypes-f90, wrap-ctypes-f08": (

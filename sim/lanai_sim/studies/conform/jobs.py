@@ -49,7 +49,7 @@ def mpich_files() -> tuple[Path, Path]:
 
 
 def mpich_environment(library: Path, limit: float) -> dict[str, str]:
-    """What makes programs find it, for at most so many seconds."""
+    """Return the variables that make programs find the library, and stop them after so many seconds."""
     return {
         "MPI4PY_LIBMPI": str(library),
         "MPI4PY_MPIABI": "mpich",
@@ -103,8 +103,8 @@ def run_job(command: Command, title: str, names: Sequence[str], ranks: int, limi
 
 
 def _apart(place: Path) -> Iterator[str]:
-    """What each rank printed into a file of its own, as `--prefix` writes it: mpiexec mixes the
-    ranks within lines."""
+    """Return the output of each rank from its own file, as `--prefix` writes it: mpiexec mixes the ranks
+    within lines."""
     for path in sorted(place.glob(f"{RANK}*")):
         number = path.name.split(".")[1]
         yield "\n".join(f"[{number}] {line}" for line in path.read_text(errors="replace").splitlines())

@@ -25,7 +25,7 @@ class Kept:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise UserError(f"--resume {str(directory)!r} is no directory: {error.strerror}") from error
+            raise UserError(f"--resume {str(directory)!r} is not a directory: {error.strerror}") from error
         if self._path.exists():
             self._read()
 
@@ -58,8 +58,8 @@ class Kept:
 
 
 def _compact(outcome: Outcome) -> dict[str, object]:
-    """What is not as an `Outcome` has it by itself. Times to a tenth of a second, and to a tenth of
-    a simulated microsecond."""
+    """Return the fields that do not have their empty values. Times are rounded to a tenth of a second, and
+    to a tenth of a simulated microsecond."""
     fields = dataclasses.fields(Outcome)
     values = {field.name: getattr(outcome, field.name) for field in fields if field.name != "module"}
     values |= {"seconds": round(outcome.seconds, 1), "simulated": round(outcome.simulated, 4)}

@@ -1,4 +1,4 @@
-"""What unittest printed on all ranks, read into counts and names."""
+"""A reader of unittest's output on all ranks, into counts and names."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence

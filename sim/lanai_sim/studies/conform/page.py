@@ -111,7 +111,7 @@ def page(
 
 
 def _kept(directory: str) -> list[str]:
-    """What the reader must know of outcomes that were kept."""
+    """Return the note about outcomes that were kept."""
     if not directory:
         return []
     return [

@@ -94,8 +94,8 @@ def _prepared(program: Program, place: Path) -> list[str]:
 
 
 def _mpich_environment(library: Path, limit: float, place: Path) -> dict[str, str]:
-    """What makes programs of the registry and of Debian find it; Debian's look for libmpich.so.12.
-    Bindings have the names of both."""
+    """Return the variables that make programs of the registry and of Debian find the library. Debian's look for
+    libmpich.so.12. Bindings have the names of both."""
     environment = jobs.mpich_environment(library, limit)
     names = place / "mpich"
     names.mkdir()
@@ -136,7 +136,7 @@ def without_folders(text: str) -> str:
 
 
 def _kept(program: Program, text: str) -> tuple[str, ...]:
-    """What is compared of a program's output. Ranks that print at the same time may share a line."""
+    """Return the parts of a program's output that are compared. Ranks that print at the same time may share a line."""
     if program.any_order:
         found = re.finditer(program.kept, text, re.M)
     else:
@@ -146,7 +146,7 @@ def _kept(program: Program, text: str) -> tuple[str, ...]:
 
 
 def _processor_seconds() -> float:
-    """Of all processes that this one has started and that have ended."""
+    """Return the CPU time of all processes that this one has started and that have ended."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 

@@ -60,14 +60,14 @@ class Program:
     any_order: bool = False
 
     def missing(self) -> list[str]:
-        """What is not installed: modules, or the binary."""
+        """Return what is not installed: modules, or the binary."""
         modules = [name for name in (self.module, *self.modules) if name and importlib.util.find_spec(name) is None]
         library = [self.library] if self.library and not any(Path("/").glob(self.library)) else []
         binary = [self.binary] if self.binary and not self.module and not find(self.binary) else []
         return modules + library + binary
 
     def command(self) -> list[str]:
-        """What to execute; for a `compiled` program, what makes it."""
+        """Return the command to execute; for a `compiled` program, the one that compiles it."""
         folder = self._folder()
         if not self.binary:
             program = [sys.executable, *(["-m", "lanai_sim", "mpicc"] if self.compiled else [])]

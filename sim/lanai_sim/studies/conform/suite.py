@@ -100,6 +100,6 @@ def spares(names: Sequence[str], ranks: int, on: Stack) -> int:
 
 
 def program(names: Sequence[str]) -> list[str]:
-    """What to run, after `python`, for these modules."""
+    """Return the arguments of `python` that run these modules."""
     chosen = "|".join(names)
     return [str(directory() / "main.py"), "-v", "-i", rf"^({chosen})\.py$"]

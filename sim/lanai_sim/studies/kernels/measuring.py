@@ -1,4 +1,4 @@
-"""What computing costs, and what a kernel is measured by."""
+"""Computing time, and the figures by which a kernel is measured."""
 
 import json
 from collections.abc import Callable
@@ -12,7 +12,7 @@ WRITTEN, QUEUED = "nic_mbcf_written_bytes", "nic_mbcf_queued_bytes"
 
 
 def compute(microseconds: float) -> None:
-    """The processor is busy, outside the library but for its clock."""
+    """Keep the processor busy, outside the library except for its clock."""
     end = MPI.Wtime() + 1e-6 * microseconds
     while MPI.Wtime() < end:
         pass

@@ -111,7 +111,7 @@ def norm(grid: Grid) -> float:
 
 
 def problem(points: int, exchange: Exchange) -> Grid:
-    """Of the right side, which sums up to nothing, this rank's block."""
+    """Return this rank's block of the right side, which sums up to zero."""
     whole = np.random.default_rng(1).standard_normal((points,) * 3)
     whole -= whole.mean()
     blocks = zip(exchange.cube.coords, exchange.cube.dims, strict=True)

@@ -1,4 +1,4 @@
-"""What a paper claims, as facts: read from `claims.toml` in its folder, and checked while
+"""The claims of a paper as facts: read from `claims.toml` in its folder, and checked while
 reading."""
 
 import tomllib
@@ -119,7 +119,7 @@ def parse(text: str, paper: str, name: str) -> list[Claim]:
         seen.add(claim.id)
     for claim in claims:
         if missing := sorted({*claim.rows} - seen):
-            raise UserError(f"{name}: claim {claim.id!r} has rows {', '.join(missing)}, which are no claims here")
+            raise UserError(f"{name}: claim {claim.id!r} has rows {', '.join(missing)}, which are not claims here")
     return claims
 
 

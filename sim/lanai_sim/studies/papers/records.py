@@ -17,7 +17,7 @@ HOUR = 60  # minutes
 
 @dataclass(frozen=True)
 class Record:
-    """What one run of a paper's experiments found.
+    """The figures of one run of a paper's experiments.
 
     Attributes:
         figures: by name.

@@ -63,7 +63,7 @@ class Held:
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of one claim."""
+    """The answer to one claim."""
 
     claim: Claim
     value: float | None = None
@@ -176,7 +176,7 @@ def reasons(paper: str, why_not: Mapping[str, str], context: str) -> Callable[[C
 
 
 def explained(claims: Sequence[Claim], held: Mapping[str, Held], why: Callable[[Claim], str]) -> dict[str, Held]:
-    """What holds each claim. `why` gives the reason for a claim that has neither a test nor a
+    """Return what holds each claim. `why` gives the reason for a claim that has neither a test nor a
     reason."""
     found = {claim.id: held.get(claim.id, Held()) for claim in claims}
     return {claim.id: one if (one := found[claim.id]).tests or one.why else Held(why=why(claim)) for claim in claims}

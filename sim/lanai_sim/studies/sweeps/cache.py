@@ -67,7 +67,7 @@ class Burst:
 
 
 def bursts(nic: View) -> Iterator[Burst]:
-    """What one processor did in the window, whole bursts only."""
+    """Return the bursts of one processor in the window, whole ones only."""
     valid = nic["valid"] != 0
     others = (nic["hdma"] | nic["pio"] | nic["recv"] | nic["send"]) != 0
     waiting = nic["waiting"] != 0

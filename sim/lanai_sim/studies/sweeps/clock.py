@@ -57,7 +57,7 @@ def fixed_part(curve: dict[float, float]) -> float:
 
 
 class Curves:
-    """What the sweep found, by clock in MHz."""
+    """The times of the sweep, by clock in MHz."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self.nic = line(rows, "megahertz", "latency_us", matching="nic")

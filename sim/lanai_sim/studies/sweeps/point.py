@@ -26,7 +26,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Conclusion:
-    """What a sweep found: a few figures, a paragraph that states them, plots by file name."""
+    """The conclusion of a sweep: a few figures, a paragraph that states them, plots by file name."""
 
     figures: Figures
     paragraph: str

@@ -140,7 +140,7 @@ def test_kept_outcomes_belong_to_one_device_and_number_of_ranks(tmp_path):
     (tmp_path / "mpich-5.0.2.2.json").write_text("[]")
     with pytest.raises(UserError, match=r"mpich-5.0.2.2.json' holds no outcomes"):
         kept.Kept(tmp_path, "MPICH 5.0.2", 2)
-    with pytest.raises(UserError, match="is no directory"):
+    with pytest.raises(UserError, match="is not a directory"):
         kept.Kept(tmp_path / "mpi-np.3.json", "mpi-np", 3)
 
 

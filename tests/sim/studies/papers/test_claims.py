@@ -36,7 +36,7 @@ ROW = '[[claim]]\nid = "p.a"\nkind = "shape"\nsays = "It is."\nwhere = "1"\n'
         (ROW.replace("shape", "shaep"), "kind 'shaep'; it must be one of constant, fitted, predicted"),
         (ROW.replace("shape", "fitted"), "'p.a' must have rows if it is fitted"),
         (ROW + 'rows = ["p.a"]\n', "'p.a' must have rows if it is fitted, and only then"),
-        (ROW.replace("shape", "fitted") + 'rows = ["p.b"]\n', "'p.a' has rows p.b, which are no claims here"),
+        (ROW.replace("shape", "fitted") + 'rows = ["p.b"]\n', "'p.a' has rows p.b, which are not claims here"),
         (ROW + 'bound = "most"\n', "bound 'most'"),
         (ROW + "vaule = 3\n", "unknown keys vaule"),
         (ROW.replace('where = "1"\n', ""), "lacks where"),

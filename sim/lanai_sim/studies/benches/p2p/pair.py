@@ -32,8 +32,9 @@ PAGE = 4096
 
 @dataclass(frozen=True)
 class Setting:
-    """What is measured: the hosts, the firmware's plan, the NICs. `send_first`: who begins a round trip posts
-    the receive of the answer when the send has ended, as the thesis does, and not before it (NP-B1)."""
+    """The machine that is measured: the hosts, the firmware's plan, the NICs. `send_first`: the side that begins
+    a round trip posts the receive of the answer when the send has ended, as the thesis does, and not before
+    it (NP-B1)."""
 
     host: HostConfig = field(default_factory=pentium2_266)
     mcp: McpConfig = field(default_factory=McpConfig)
@@ -143,7 +144,7 @@ class Side:
 
 @dataclass
 class Stage:
-    """What the sides of one `play` share. `notes` is theirs to use."""
+    """The state that the sides of one `play` share. `notes` is theirs to use."""
 
     setting: Setting
     nodes: int

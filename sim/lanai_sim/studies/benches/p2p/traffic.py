@@ -21,7 +21,7 @@ HEAP_HEADER = 16  # bytes of a page that malloc keeps for itself before a large 
 
 @dataclass(frozen=True)
 class Trip:
-    """What one size gave: microseconds."""
+    """The times of one size, in microseconds."""
 
     one_way: float
     send: float  # the host's part of a send: from the call until it is the program's turn again

@@ -55,8 +55,8 @@ def measure(setting: Setting, sizes: Sequence[int], repetitions: int) -> Ways:
 
 
 def reading(setting: Setting, sizes: Sequence[int]) -> dict[int, float]:
-    """What it costs the host to read so many bytes from the NIC word by word, and the call around
-    that."""
+    """Measure the time in which the host reads so many bytes from the NIC word by word, with the call
+    around that."""
 
     def program(side: Side) -> dict[int, float]:
         found = {}

@@ -1,4 +1,4 @@
-"""What each experiment says of the paper's claims: the figure to put beside the number, or what
+"""The answer of each experiment to the paper's claims: the figure to put beside the number, or what
 must show."""
 
 from collections.abc import Callable
@@ -108,7 +108,7 @@ def deviates_least(figures: Figures) -> bool:
 
 
 def deviations(figures: Figures) -> str:
-    """Of all systems at the largest size."""
+    """Return the deviations of all systems at the largest size."""
     size = sizes(figures, "bitonic")[-1]
     systems_of = ("ccu", *OTHERS)
     return ", ".join(f"{name} {figures[f'{name}.bitonic_deviation_us.{size}']:,.0f} us" for name in systems_of)

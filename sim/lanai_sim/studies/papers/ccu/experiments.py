@@ -30,7 +30,7 @@ FROM_ROOT = {"bcast", "linear_bcast", "scatter", "ping", "pingpong", "talk", "st
 
 @dataclass(frozen=True)
 class Outcome:
-    """Of one run.
+    """The times and counts of one run.
 
     Attributes:
         times: by size: for each repetition when each rank began and ended, in microseconds.

@@ -143,7 +143,7 @@ def _reason(name: str, figures: Figures) -> str:
 
 
 def _itself(figures: Figures, name: str) -> str:
-    """What NPB's own program came to in each class and variant, as far as it was run."""
+    """Return the share that NPB's own program reached in each class and variant, as far as it was run."""
     begin, end = f"theirs.npb.{name}.", ".written_percent"
     found = {
         figure.removeprefix(begin).removesuffix(end): value
@@ -160,7 +160,7 @@ def _place(one: tuple[str, float]) -> tuple[bool, str]:
 
 
 def _words(which: Sequence[str]) -> str:
-    """Of the parts of a figure's name: perhaps the ranks, perhaps the variant, the class."""
+    """Return words for the parts of a figure's name: perhaps the ranks, perhaps the variant, the class."""
     return (
         f"in class {which[-1]}"
         + ", receives without sources" * (ANY in which)

@@ -48,7 +48,7 @@ def ours() -> Setting:
 
 
 def measure(setting: Setting, requests: int, program: str, arguments: Sequence[int]) -> dict[str, float]:
-    """What a program with two ranks measured, by size."""
+    """Return the figures that a program with two ranks measured, by size."""
     options = replace(setting.options, requests=requests)
     return ranks.measure(program, arguments, Job((), 2, "mbcf", setting.machine, options))
 

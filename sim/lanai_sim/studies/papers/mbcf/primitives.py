@@ -140,7 +140,7 @@ Measure = Callable[[Primitive, int], float]
 
 
 def measure(costs: HostConfig, nic: NicConfig, fabric: str, what: Measure, sizes: Sequence[int]) -> dict[str, float]:
-    """What node 0 finds, by primitive and size."""
+    """Return the times that node 0 measures, by primitive and size."""
     net = fabrics.describe(fabric, 2)
     timeout = timeout_on(nic, adapter_of(nic), partial(net.passage, nic))
     places: dict[int, Place] = {}

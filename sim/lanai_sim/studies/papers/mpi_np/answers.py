@@ -1,4 +1,4 @@
-"""What each experiment says of the thesis's claims: the figure to put beside the number, or what
+"""The answer of each experiment to the thesis's claims: the figure to put beside the number, or what
 must show."""
 
 from math import inf

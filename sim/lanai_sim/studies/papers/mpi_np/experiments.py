@@ -69,8 +69,8 @@ def peaks(quick: bool) -> Figures:
 
 
 def partial_batch(quick: bool) -> Figures:
-    """What the next page costs, by how many there are already: the fifth and the ninth need another
-    page-table entry."""
+    """Measure the cost of the next page, by how many there are already: the fifth and the ninth need
+    another page-table entry."""
     found = traffic.trips(thesis(), [PAGE * pages for pages in range(1, 14)], 3)
     rises = {pages: found[PAGE * pages].one_way - found[PAGE * (pages - 1)].one_way for pages in range(4, 14)}
     begins = [rise for pages, rise in rises.items() if pages % 4 == 1]

@@ -1,4 +1,4 @@
-"""What the experiments of the thesis run on.
+"""The settings of the experiments of the thesis.
 
 "thesis" is the gateware with the thesis's policies: pages pinned and unpinned for every message
 (NP-49), every message acknowledged (NP-16), small ones sent without credit (NP-24), a mark for each

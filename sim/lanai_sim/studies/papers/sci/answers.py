@@ -1,5 +1,5 @@
-"""What each experiment says of the paper's claims: the figure to put beside the number, or what must
-show; and why a claim has none."""
+"""The answer of each experiment to the paper's claims: the figure to put beside the number, or what
+must show; and why a claim has none."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -40,7 +40,7 @@ def over_generic(figures: Figures, setting: str = "theirs") -> dict[float, float
 
 
 def sparse(figures: Figures, window: str, what: str, size: int) -> float:
-    """Of `window`, such as "put.shared"."""
+    """Return a figure of `window`, such as "put.shared"."""
     return figures[f"theirs.sparse.{window}.{what}.{size}"]
 
 
@@ -58,7 +58,7 @@ def with_gaps(figures: Figures, access: int) -> dict[float, float]:
 
 
 def spread(access: int) -> ByShape:
-    """Whether the stride matters for writes of so many bytes."""
+    """Return the answer to a claim that the stride matters for writes of so many bytes."""
 
     def holds(figures: Figures) -> bool:
         rates = with_gaps(figures, access).values()
@@ -104,7 +104,7 @@ def without_mpi(figures: Figures, use: str) -> str:
 
 
 def rows(name: str, values: Callable[[Figures], Sequence[float]], unit: str, use: str) -> ByShape:
-    """Whether a column of table 2 comes out, each row within 10 percent. `use`: "least" or "most"."""
+    """Return the answer to a column of table 2: each row within 10 percent. `use`: "least" or "most"."""
     (claim,) = (claim for claim in claims.load("sci") if claim.id == f"sci.table2.{name}")
 
     def holds(figures: Figures) -> bool:
@@ -136,7 +136,7 @@ def _adjacent_are_best(figures: Figures) -> bool:
 
 
 def _best_stride(figures: Figures) -> float:
-    """What all strides with the best bandwidth are multiples of."""
+    """Return the greatest common divisor of the strides with the best bandwidth."""
     rates = strided(figures, 256)
     best = max(rates.values())
     return float(math.gcd(*(int(stride) for stride, rate in rates.items() if rate > 0.99 * best)))

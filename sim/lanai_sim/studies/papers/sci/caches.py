@@ -1,4 +1,4 @@
-"""What the second-level cache of a node has to fill while a receiver unpacks a message, by the bytes
+"""A model of the fills of a node's second-level cache while a receiver unpacks a message, by the bytes
 of a handshake (section 3.3.2).
 
 The blocks of a datatype are visited in the order in which `lanai_host.mpi.datatypes` copies them: all

@@ -1,4 +1,4 @@
-"""What the paper says of its machine and its programs, as ours have it.
+"""Constants of the paper's machine and programs, as ours have them.
 
 The stride of sparse is the one that the paper's text names (SC-G3). The load of table 2 follows from
 its own columns but for 4 nodes (SC-G4), so it is not measured.
@@ -28,7 +28,7 @@ PCI_BITS = 64  # of the paper's; ours has `NicConfig.host_bus_bits` at a higher 
 
 
 def link_mib(nic: NicConfig) -> float:
-    """What a link carries, in MiB/s."""
+    """Return the bandwidth of a link, in MiB/s."""
     return 1000 * nic.link_kbytes / MIB
 
 

@@ -1,5 +1,5 @@
-"""What the experiments say of blocks elsewhere: on other messaging systems, within a node, in a
-cache."""
+"""The answers of the experiments to claims about blocks elsewhere: on other messaging systems, within a
+node, in a cache."""
 
 from ...benches.p2p.plots import by_size
 from ..verdicts import ByFigure, ByShape, Figures, Way

@@ -48,7 +48,7 @@ def measured(host: RemoteHost) -> Figures:
 
 
 def figures(nic: NicConfig) -> Figures:
-    """Of a NIC with an aperture: ``combined.store.<access>.<stride>_mibps``, and ``uncombined``."""
+    """Return figures of a NIC with an aperture: ``combined.store.<access>.<stride>_mibps``, and ``uncombined``."""
     found: Figures = {}
     for name, one in (("combined", nic), ("uncombined", uncombined(nic))):
         result: Figures = play([measured, idle], one, size=2 * MAPPED, costs=pentium3_800())[0]

@@ -1,4 +1,4 @@
-"""What each experiment says of the paper's claims: the figure to put beside the number, or what must show."""
+"""The answer of each experiment to the paper's claims: the figure to put beside the number, or what must show."""
 
 from ..verdicts import ByFigure, ByShape, Figures, Way
 

@@ -30,8 +30,8 @@ def measured(program: Program, quick: bool, folder: str) -> Figures:
 
 
 def _measure(program: Program, ranks: int, binary: Path, which: str) -> Figures:
-    """What a binary sends. If it is the one that is timed, its time with requests, without, and on all
-    ranks without a network."""
+    """Measure the traffic of a binary. If it is the one that is timed, also measure its time with requests,
+    without, and on all ranks without a network."""
     how = {"ranks": ranks, "host": {"compute": 1000 * program.step_ns}}
     start = begin(program, ranks)
     texts = {"": run(binary, ON_MACHINE.but(**how))}

@@ -41,11 +41,11 @@ class Program:
 
     @property
     def variant(self) -> str:
-        """The one that the paper's is like."""
+        """The variant that is like the paper's."""
         return ANY if self.any_source else ""
 
     def variants(self, kind: str) -> tuple[str, ...]:
-        """Those that a class is run in."""
+        """Return the variants in which a class is run."""
         return ("", ANY) if kind == "S" and self.any_source else (self.variant,)
 
     @property

@@ -25,13 +25,13 @@ def run(binary: Path, job: Job) -> str:
 
 
 def is_verified(text: str) -> bool:
-    """Whether the program says that its result is right."""
+    """Return True if the program says that its result is right."""
     found = re.search(r"^\s*Verification\s*=\s*(\S+)\s*$", text, re.MULTILINE)
     return found is not None and found[1] == "SUCCESSFUL"
 
 
 def totals(text: str) -> dict[str, int]:
-    """What all ranks have sent to others, by the counters' names."""
+    """Return the traffic of all ranks to others, by the counters' names."""
     return {name: int(value) for name, value in re.findall(r"^total nic_mbcf_(\w+) (\d+)$", text, re.MULTILINE)}
 
 
@@ -43,7 +43,8 @@ def figures(found: Mapping[str, int]) -> dict[str, float]:
 
 
 def speed(text: str, times: int) -> dict[str, float]:
-    """What the program says of its timed part: its time, so many times, and its speed, which has more digits."""
+    """Return the figures that the program prints of its timed part: its time, so many times, and its speed, which
+    has more digits."""
     found = {}
     for figure, words, factor in (("seconds", "Time in seconds", times), ("mops", "Mop/s total", 1)):
         match = re.search(rf"^\s*{words}\s*=\s*([\d.]+)\s*$", text, re.MULTILINE)
