@@ -1,4 +1,4 @@
-"""What all tests share: the expected figures, the groups of slow tests."""
+"""The parts that all tests share: the expected figures, the groups of slow tests."""
 
 import gc
 import json

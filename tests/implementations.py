@@ -48,7 +48,7 @@ def load(module, name):
 
 
 def covered(suite):
-    """What the test classes below `suite` name as their `implementation`."""
+    """Return the classes that the test classes below `suite` name as their `implementation`."""
     return {cls.__dict__["implementation"] for cls in below(suite) if "implementation" in cls.__dict__}
 
 

@@ -13,7 +13,7 @@ PARTS = 5
 
 @dataclass(frozen=True)
 class Group:
-    """What the tests of a group prove, and where they are: files and folders in tests/, without
+    """A group of slow tests: what they prove, and where they are: files and folders in tests/, without
     those that another group names below them."""
 
     proves: str

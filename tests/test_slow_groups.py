@@ -55,7 +55,7 @@ def test_random_traffic_is_parted_by_seeds():
 
 
 def test_collection_gives_a_slow_test_its_group(request):
-    """What conftest.py does when it collects: this test is not slow and has no group."""
+    """This test is not slow and has no group: conftest.py marks tests when it collects."""
     assert not [mark.name for mark in request.node.iter_markers() if mark.name in GROUPS]
     registered = "\n".join(request.config.getini("markers"))
     assert all(f"{name}: " in registered for name in GROUPS)

@@ -21,7 +21,7 @@ WHOLE = {
 
 
 def folders(package):
-    """Those below tests/ that hold tests of the package, as they would be called in it."""
+    """Return the folders below tests/ that hold tests of the package, as they would be called in it."""
     top = TESTS / package.split("/", maxsplit=1)[0]
     return sorted({path.parent.relative_to(top).as_posix() for path in top.rglob("*.py")})
 

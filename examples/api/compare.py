@@ -11,7 +11,7 @@ SIZES = (4, 4096)
 
 
 def half_round_trip(size):
-    """What each rank does: send a message to and fro, and return microseconds for one way."""
+    """Send a message to and fro, on each rank, and return microseconds for one way."""
     from mpi4py import MPI
 
     world, data = MPI.COMM_WORLD, bytearray(size)

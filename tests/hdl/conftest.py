@@ -1,4 +1,4 @@
-"""What the tests of gateware share: the formal runner."""
+"""The formal runner, which the tests of gateware share."""
 
 import os
 import shutil

@@ -148,8 +148,8 @@ def test_a_queue_holds_something(kind):
 
 
 class QueueSpec(wiring.Component):
-    """Of all entries the one of any number leaves as that number, as it was put; and any kind is
-    `Queue`, slot for slot."""
+    """The entry of any number leaves as that number, as it was put; and any kind is `Queue`, slot for
+    slot."""
 
     def __init__(self, kind, depth):
         self.kind = kind

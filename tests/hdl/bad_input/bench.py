@@ -35,8 +35,8 @@ UPLOAD = 0x48003
 
 @dataclass
 class Told:
-    """What a fault may change: `counts` of mishaps, sticky `events`, bytes in `sram` and in `host`
-    memory by address."""
+    """The changes that a fault may make: `counts` of mishaps, sticky `events`, bytes in `sram` and in
+    `host` memory by address."""
 
     counts: dict[str, int] = field(default_factory=dict)
     events: int = 0  # of `machine.Event`
@@ -45,8 +45,8 @@ class Told:
 
 
 class Nic:
-    """What a fault is injected into: the parts of the chip's `world` by their names, and what
-    should be in its memories by now."""
+    """The NIC that a fault is injected into: the parts of the chip's `world` by their names, and the
+    expected content of its memories."""
 
     def __init__(self, side, context, world):
         self.side, self.context, self.world = side, context, world

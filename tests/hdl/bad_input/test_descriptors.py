@@ -53,7 +53,7 @@ async def of_length_0(nic):
 
 
 async def up_to_the_very_end(nic):
-    """What is just allowed: the last bytes of the SRAM, and of the host's addresses."""
+    """Transfer the last bytes that are allowed: of the SRAM, and of the host's addresses."""
     assert await transfer(nic, HOST + 1, SRAM - 7, 7, IN) == (False, 2)
     assert await transfer(nic, 0xFFFFFFFA, BUFFER, 6, OUT) == (False, 2)
     return Told(

@@ -73,7 +73,7 @@ async def a_burst_across_the_end(nic):
 
 
 async def what_is_the_processors(nic):
-    """What the host may not write, all ones: none changes and no engine moves."""
+    """Write ones to registers that the host may not write: none changes and no engine moves."""
     assert not any(BY_NAME[name].access & Access.HW for name in PROCESSORS)
     before = [await nic.host.read_register(name) for name in PROCESSORS]
     for name in PROCESSORS:

@@ -123,7 +123,7 @@ async def dies_amid_a_misrouted_packet(nic):
 
 
 async def dies_while_sending(nic):
-    """What would go into a dead cable is dropped and counted, and nothing waits for it."""
+    """Send into a dead cable: the packet is dropped and counted, and nothing waits for it."""
     nic.source.pins.set(kind=Kind.DOWN)
     await nic.slots(4)
     done = await nic.firmware.load("SEND_DONE") + 1
@@ -137,7 +137,7 @@ async def dies_while_sending(nic):
 
 
 async def unknown_kinds(nic):
-    """Codes that are no kind of flit: one ends a packet that it stands in, none begins one."""
+    """Codes that are not a kind of flit: one ends a packet that it stands in, none begins one."""
     await nic.firmware.post(BUFFER, BUFFER + ROOM)
     for kind, data in [(5, 1), (6, 2), *[HEAD, *BODY[:2]], (5, 3), (6, 4), TAIL]:
         nic.context.set(Value.cast(nic.side.nic.link_rx.kind), getattr(kind, "value", kind))

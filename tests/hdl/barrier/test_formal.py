@@ -1,4 +1,4 @@
-"""What holds of the barrier tree for every order of bits, and whatever the wires lose or spoil."""
+"""Proofs of the barrier tree for every order of bits, and whatever the wires lose or spoil."""
 
 import pytest
 from amaranth import Module, Mux, Signal
@@ -133,7 +133,7 @@ class CascadeSpec(wiring.Component):
 
     @staticmethod
     def _link(m, sender):
-        """What the other end has been told of a bit."""
+        """Return a bit as the other end has last received it."""
         under_way, told = Signal(), Signal()
         with m.If(AnySeq(1)):
             m.d.sync += under_way.eq(sender)
@@ -152,7 +152,7 @@ def test_no_barrier_is_passed_before_all_have_begun_it(prove):
 
 
 def test_the_proof_needs_the_rule_of_use(prove):
-    """Who sets a bit anew before the switch has answered can pass alone."""
+    """A NIC that sets a bit anew before the switch has answered can pass alone."""
     with pytest.raises(AssertionError):
         prove(TreeSpec(careless=True), mode="bmc", depth=16)
 

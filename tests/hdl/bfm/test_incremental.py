@@ -17,7 +17,7 @@ SLOTS = 100
 
 
 def changes(engine, top, drive, wave, clocks=("sync",)):
-    """What changes in `top` while `drive(context)` runs, by time: its wave, without the order
+    """Return the changes in `top` while `drive(context)` runs, by time: its wave, without the order
     within a moment."""
     simulator = Simulator(top, engine=engine)
     for n, clock in enumerate(clocks):
@@ -79,7 +79,7 @@ class Everything:
         m.d.sync += wide.bit_select(self.at, 1).eq(self.d[3])
 
     def _registers(self, m):
-        """What holds, counts, follows, falls back and is reset by a signal."""
+        """Add registers that hold, count, follow, fall back and are reset by a signal."""
         count = Signal(8)
         follows = Signal(8)
         low = Signal(8, init=7)

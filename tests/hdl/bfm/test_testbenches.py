@@ -66,7 +66,7 @@ class Design:
 
 
 def seen(engine):
-    """What testbenches and a process read, with the names of those who read, in order."""
+    """Return the values that testbenches and a process read, with the readers' names, in order."""
     design, found, waiting = Design(), [], True
     simulator = Simulator(design.top, engine=engine)
     for n, clock in enumerate(CLOCKS):

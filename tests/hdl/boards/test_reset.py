@@ -32,7 +32,7 @@ def program():
 
 
 def start(bus, memory, direction, data, stores):
-    """What a driver does first, with an image that is there already: reset, parameters, run."""
+    """Do a driver's first steps, with an image that is there already: reset, parameters, run."""
     bus.write(host_offset("CONTROL"), Control.RESET)
     memory.view[:SIZE] = data if direction == TO_SRAM else NONE
     bus.write_block(SRAM, NONE if direction == TO_SRAM else data)
@@ -44,8 +44,8 @@ def start(bus, memory, direction, data, stores):
 
 
 def cut_off(bus, old, new, direction, next_direction, reads, stores):
-    """What the first transfer has written to host memory. It is cut off some frames after its
-    processor was started, which began it after some stores."""
+    """Return the bytes that the first transfer has written to host memory. It is cut off some frames
+    after its processor was started, which began it after some stores."""
     start(bus, old, direction, OLD, stores)
     for _ in range(reads):
         bus.read(host_offset("ID"))

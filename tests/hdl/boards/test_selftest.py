@@ -19,8 +19,8 @@ IRQ_LED = 1
 
 
 def selftest(bus):
-    """What a host does with a freshly configured board: identify it, offer memory, let the test go
-    on, read the report."""
+    """Test a freshly configured board as a host does: identify it, offer memory, let the test go on,
+    read the report."""
     assert bus.read(host_offset("ID")) == MACHINE_ID
     memory = bus.allocate(2 * TEST_BYTES)
     bus.write(host_offset(REQUEST_REGISTER), memory.bus_address)

@@ -18,7 +18,7 @@ def run(bank, script):
 
 
 def side_of(register):
-    """Who writes to it: True for the host."""
+    """Return True if the host writes to the register."""
     return not register.access & Access.PW
 
 

@@ -35,7 +35,7 @@ def words_of(program):
 
 @dataclass
 class Ran:
-    """What a run showed: (slot, pc, result) of each retired instruction, registers written, trap,
+    """The events of a run: (slot, pc, result) of each retired instruction, registers written, trap,
     idle by slot, register accesses."""
 
     retired: list = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What instructions do, case by case; the random proof against the golden model is in
+"""The effects of instructions, case by case; the random proof against the golden model is in
 tests/sim/corebench/test_lockstep.py."""
 
 import pytest

@@ -1,4 +1,4 @@
-"""What holds of the core for every input: the ALU's and shifter's results, the fetch's manners, and
+"""Proofs of the core for every input: the ALU's and shifter's results, the fetch's protocol, and
 that nothing leaves the map."""
 
 import pytest

@@ -157,8 +157,8 @@ def test_refused_descriptors_move_nothing_and_complete():
 
 @pytest.mark.parametrize("to_host", [0, 1])
 def test_a_failed_descriptor_stops_the_engine_until_it_is_resumed(to_host):
-    """What is queued behind has not been read yet, so it can be changed; the failed one counts as
-    done only afterwards."""
+    """Descriptors queued behind it have not been read yet, so they can be changed; the failed one counts
+    as done only afterwards."""
     engine = Engine()
     marks = []
 

@@ -1,4 +1,4 @@
-"""What holds for every input: the arbiter, the LBUS, the host DMA's bounds, STOP/GO."""
+"""Proofs for every input: the arbiter, the LBUS, the host DMA's bounds, STOP/GO."""
 
 from itertools import pairwise
 
@@ -56,8 +56,8 @@ class ArbiterSpec(wiring.Component):
 
 
 class LbusSpec(wiring.Component):
-    """What the granted requester asks is what the SRAM does, and what the SRAM answers is what it
-    gets."""
+    """The SRAM does what the granted requester asks, and the requester gets what the SRAM
+    answers."""
 
     def __init__(self):
         super().__init__({})

@@ -1,5 +1,5 @@
-"""What DMA costs the processor (NP-58, NP-B6): real engines take the slots, the real processor runs
-the loop."""
+"""The slowdown of the processor by DMA (NP-58, NP-B6): real engines take the slots, the real processor
+runs the loop."""
 
 import pytest
 

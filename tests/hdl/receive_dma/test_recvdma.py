@@ -41,7 +41,7 @@ class Engine:
         self.resets = 0
 
     async def _take(self, context, count, chance, pause):
-        """As software does: looks at a completion, pops it; the strobe comes in the next slot."""
+        """Take completions as software does: read one, pop it; the strobe comes in the next slot."""
         oldest, got = self.dma.completed, []
         while len(got) < count:
             if context.get(oldest.valid) and chance.random() >= pause:

@@ -198,7 +198,7 @@ class Side:
         return context.get(window.rdata), waited
 
     async def reset(self, context):
-        """As CONTROL.RESET does it; the registers that boot writes are cleared."""
+        """Reset the adapter as CONTROL.RESET does; the registers that boot writes are cleared."""
         context.set(self.resets, 1)
         for signal in (self.dut.control, self.dut.window.request):
             context.set(signal, 0)
@@ -286,7 +286,7 @@ class Side:
         return await self.end(context, tag, buffer, process)
 
     def result(self, buffer=0, wide=0):
-        """What the last ATOMIC of this buffer found."""
+        """Return the number that the last ATOMIC of this buffer found."""
         at = WIDE_RESULT_AT if wide else RESULT_AT
         return int.from_bytes(self.pages[0x10000][FLAG_BYTES * buffer :][at:FLAG_AT], "big")
 

@@ -1,4 +1,4 @@
-"""What requests the aperture makes of stores."""
+"""The requests that the aperture makes of stores."""
 
 from amaranth import Module, ResetInserter, Signal
 

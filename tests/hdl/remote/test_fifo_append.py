@@ -39,7 +39,7 @@ class Reader:
         side.load(CONTROL, b"".join(one.to_bytes(4, "big") for one in (start, head, word(RingWord, page=0, mask=0))))
 
     def release(self):
-        """What was there at first is gone."""
+        """Release the data that was there at first."""
         self.side.load(CONTROL + 4, self.head.to_bytes(4, "big"))
 
     def tail(self):

@@ -1,4 +1,4 @@
-"""What one adapter has outstanding: which requests it sends together, which answers it takes, and when it
+"""The outstanding requests of one adapter: which it sends together, which answers it takes, and when it
 gives a peer up. The test plays the peers."""
 
 from lanai_hdl.remote.packets import WINDOW, Op, Order, RequestWord, TargetWord

@@ -1,4 +1,4 @@
-"""What a receiver knows of its senders."""
+"""A receiver's state of its senders."""
 
 import random
 

@@ -52,7 +52,7 @@ class OnceSpec(wiring.Component):
         return m
 
     def _request(self, m):
-        """What is shown, and its number and session."""
+        """Drive any request, with its number and session."""
         dut = self.dut
         self._changes = Signal()
         request, boot = Signal(16 + SESSION_BITS), Signal.like(dut.boot)

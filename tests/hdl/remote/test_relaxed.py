@@ -7,7 +7,7 @@ from .test_bad_packets import reply, request
 
 
 def write(sequence, order=Order.RELAXED):
-    """Of its number, to the word of this number."""
+    """Return a write of the number `sequence` to the word of this number."""
     return request(Op.WRITE, sequence, offset=4 * sequence, data=(0x100 + sequence,), order=order)
 
 

@@ -91,7 +91,7 @@ async def adds(context, side, peer, count):
 
 
 def check_adds(found, first, last):
-    """Those that ended well have each found another number, in order, among those that there were."""
+    """Check that the adds that ended well have each found another number, in order, within the range."""
     well = [number for status, number in found if status is Status.OK]
     assert well == sorted(set(well))
     assert all(first <= number < last for number in well)

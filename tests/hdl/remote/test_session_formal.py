@@ -22,8 +22,8 @@ DEPTH = 14
 
 
 class Request(data.Struct):
-    """What a request says. `watched`, for the proof: it is that of the command that is watched, or of the
-    one behind it."""
+    """The content of a request. `watched`, for the proof: it is that of the command that is watched, or of
+    the one behind it."""
 
     named: SessionName
     sequence: 16
@@ -32,7 +32,7 @@ class Request(data.Struct):
 
 
 class Answer(data.Struct):
-    """What a reply says."""
+    """The content of a reply."""
 
     named: SessionName
     sequence: 16
@@ -187,7 +187,7 @@ class Sender(wiring.Component):
         return making
 
     def _judge(self, m):
-        """As `PacketCheck` judges replies to requests in order."""
+        """Judge replies to requests in order, as `PacketCheck` does."""
         sequencer, answer, port = self.sequencer, self.answer, self.links.port
         of_session = answer.named.as_value() == port.named.as_value()
         leaves, unknown = (answer.status == Status.SESSION) & of_session, port.named.boot == 0

@@ -32,7 +32,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Rules:
-    """Of which a test may leave one out."""
+    """The rules of sessions. A test may leave one out."""
 
     receiver_names_its_boot: bool = True
     sessions_are_compared: bool = True

@@ -13,9 +13,9 @@ CONFIG = Remote(payload=16, streams=2, stream_bytes=16, stream_slots=2)
 
 
 class StoredSpec(wiring.Component):
-    """Of one word of the aperture, whichever: from a store on until its buffer is freed it stands in
-    a buffer, which holds it once and gives it out as it was stored; at no other time is it given
-    out; it is not stored again before. To a depth, from reset.
+    """The life of one word of the aperture, whichever: from a store on until its buffer is freed it is in
+    a buffer, which holds it once and gives it out as it was stored. At no other time is it given out.
+    It is not stored again before. To a depth, from reset.
 
     Assumed: only a buffer that was given out is freed, and only once. To spare the solver work that
     is all alike, stores are to the first four blocks, two for each buffer, and words have two bits.

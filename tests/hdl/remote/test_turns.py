@@ -95,8 +95,8 @@ def test_huge_commands_of_both_take_turns_and_both_end_well():
     "op", [pytest.param(Op.READ, marks=pytest.mark.ci), Op.WRITE, pytest.param(Op.APPEND, marks=pytest.mark.ci)]
 )
 def test_a_command_ends_at_its_first_refusal(op):
-    """Of 4 GB. The other process's commands, in turns with it, end as if it was not there, and so do
-    those of its own process behind it."""
+    """The command has 4 GB. The other process's commands, in turns with it, end as if it was not there,
+    and so do those of its own process behind it."""
 
     async def script(context, source, target, sent):
         huge = await source.start(context, op, 1, 2, 0, HUGE, 5, 0, key=KEY + 1, process=1)

@@ -330,7 +330,7 @@ def test_no_stale_line_answers_after_a_write_of_the_tables(stall):
 
 @pytest.mark.parametrize("stall", [0.3, *(pytest.param(stall, marks=pytest.mark.ci) for stall in (0, 0.8))])
 def test_random_questions(stall):
-    """Of two clients at once, direct and walked, between bursts of another engine; then the tables are
+    """Two clients ask at once, direct and walked, between bursts of another engine; then the tables are
     written."""
     asking, resting, seen = [False], [True], set()
 

@@ -1,4 +1,4 @@
-"""What holds of a node's bypass FIFO, whatever comes on the ring."""
+"""Proofs of a node's bypass FIFO, whatever comes on the ring."""
 
 from amaranth import Module, Signal
 from amaranth.asserts import AnySeq

@@ -20,7 +20,7 @@ def numbered(source, target, count, chance):
 
 
 def traffic(ports, count, seed):
-    """What each node sends, in order: (target, words)."""
+    """Return the packets of each node, in order: (target, words)."""
     chance = random.Random(seed)
     found = []
     for source in range(ports):
@@ -79,8 +79,8 @@ def test_packets_that_cannot_be_sent_are_dropped_and_counted():
 
 
 def shares(hold_after, count=16):
-    """What three nodes that send to the fourth more than its link carries get of that link: packets
-    of each among the first half. What the first sends passes the other two."""
+    """Return the shares of three nodes that send to the fourth more than its link carries: packets of
+    each among the first half. Those of the first pass the other two."""
     words = list(range(1, PACKET - 2))
     nodes = [Node(packet([n << 16, *words], 3) * count) for n in range(3)] + [Node()]
     run(small(receives=12, hold_after=hold_after), nodes)

@@ -1,4 +1,4 @@
-"""What holds of the wire and of one NIC's copy, whatever is sent and whichever NIC says STOP."""
+"""Proofs of the wire and of one NIC's copy, whatever is sent and whichever NIC sends STOP."""
 
 import pytest
 from amaranth import Module, Signal

@@ -33,8 +33,8 @@ def test_a_packet_to_one_port_has_the_route_of_a_switch(target):
 
 @pytest.mark.parametrize(("gap", "stop"), [(0, 0), (0.5, 0), (0, 0.2), (0.3, 0.1)])
 def test_random_traffic_arrives_whole_and_in_order_or_not_at_all(gap, stop):
-    """What a receiver gets sound is a part, in order, of what each talker sent it; what it does not
-    get is counted."""
+    """The sound packets of a receiver are a part, in order, of those that each talker sent it. Lost ones
+    are counted."""
     rng = random.Random(3)
     nodes = [Node(gap=gap, stop=stop) for _ in range(4)]
     sent = {}

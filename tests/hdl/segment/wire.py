@@ -27,8 +27,8 @@ def packet(words, *ports):
 
 @dataclass
 class Node:
-    """What is plugged into one port: flits to send, flits that came with their slots, and when it
-    says STOP or pauses."""
+    """A node on one port: flits to send, flits that came with their slots, and when it sends STOP or
+    pauses."""
 
     send: list = field(default_factory=list)
     got: list = field(default_factory=list)

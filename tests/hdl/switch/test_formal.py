@@ -1,4 +1,4 @@
-"""What holds of an output's arbiter whichever inputs request and for however long: one holder, kept until it
+"""Proofs of an output's arbiter, whichever inputs request and for however long: one holder, kept until it
 lets go, and no input passed over."""
 
 import pytest

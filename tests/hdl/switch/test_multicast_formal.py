@@ -97,7 +97,7 @@ class RoutedSpec(wiring.Component):
         self._states(m, n, fsm, live, held & (before[-len(kind.as_value()) :] == Kind.HEAD), named)
 
     def _states(self, m, n, fsm, live, head_waits, named):
-        """What the induction needs: how an input's state goes with its packet."""
+        """Assert the invariants that the induction needs: how an input's state goes with its packet."""
         block = self.dut.inputs[n]
         wanted, has = block.request, Cat(arbiter.grant[n] for arbiter in self.dut.arbiters)
         mask = self.dut.i[n].payload.data[24:] == MULTICAST

@@ -30,8 +30,8 @@ def packet(words, *ports):
 
 @dataclass
 class Node:
-    """What is plugged into one port: flits to send, flits that came, and how often it says STOP or
-    leaves a gap."""
+    """A node on one port: flits to send, flits that came, and how often it sends STOP or leaves a
+    gap."""
 
     send: list = field(default_factory=list)
     got: list = field(default_factory=list)

@@ -71,7 +71,7 @@ def test_writes_and_reads_pass_in_order(divisor):
 
 
 def test_reads_asked_for_before_the_first_answer_are_all_answered():
-    """As many as may be, while a memory access has the line: answers queue up behind it."""
+    """The most reads that may be, while a memory access has the line: answers queue up behind it."""
     dut = UartBridge(4)
     line, window = Line(dut, 4), Window(dut)
     window.words = {4 * n: 0x11 * n for n in range(UNANSWERED)}

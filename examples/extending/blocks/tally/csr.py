@@ -1,4 +1,4 @@
-"""What the block shows to software, and counts."""
+"""The register, event and counters of the block."""
 
 from lanai_hdl.csr.declare import Access, Behavior, Counter, EventBit, Register, RegisterBlock
 

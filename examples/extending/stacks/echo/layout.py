@@ -1,4 +1,4 @@
-"""What host and firmware agree on: registers, words of host memory, the packet.
+"""The layout that host and firmware share: registers, words of host memory, the packet.
 
 Host memory of a rank, at the bus address in SCRATCH1, in pages:
     page 0: counters, written by the NIC: packets acknowledged, packets received, and their sum

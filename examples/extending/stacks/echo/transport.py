@@ -18,7 +18,7 @@ _COUNTERS = struct.Struct(">3I")
 
 @dataclass(frozen=True)
 class Attachment:
-    """What a rank must know of its NIC: the ways to and from each rank."""
+    """The routes of a rank's NIC, to and from each rank."""
 
     rank: int
     there: tuple[int, ...]
@@ -97,7 +97,7 @@ class PacketTransport:
             self._bus.wait_change(self._memory, layout.COUNTERS + 8, seen, why)
 
     def _look(self) -> list[tuple[int, bytes]]:
-        """What has arrived whole; the next packet leaves if it can."""
+        """Take the messages that have arrived whole. Send the next packet if it can leave."""
         self._acknowledged, received, _ = self._counters()
         messages = []
         while self._received != received:

@@ -1,4 +1,4 @@
-"""What the matching block shows to software."""
+"""The registers, event and counter of the matching block."""
 
 from lanai_hdl.csr.declare import Access, Behavior, Counter, EventBit, Register, RegisterBlock
 
