@@ -1,0 +1,132 @@
+"""Run one MPI program on several systems, and set side by side where the time went and what moved.
+Without a program: the built-in kit, which measures latency, rate, overlap and collective operations."""
+
+import argparse
+import datetime
+import re
+import sys
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+from lanai_host.errors import UserError
+
+from ..command_line import count
+from ..console import wide
+from ..figures import write_json
+from ..job.systems import SYSTEMS, system
+from ..studies import drawing
+from ..studies.comparing import kit, tables
+from ..studies.comparing.measured import Measured, measure
+from ..studies.parallel import each
+from .run.flags import sim_time
+
+NAME = "compare"
+HELP = "run one MPI program on several systems, side by side"
+DEFAULT = tuple(name for name, one in SYSTEMS.items() if name == one.device)
+Found = dict[str, Measured]
+Own = Mapping[str, Mapping[str, float]]  # figures of the kit, by system
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--systems", metavar="A,B,C", help=f"which, of `lanai systems` (default: {','.join(DEFAULT)})")
+    parser.add_argument("-n", "--ranks", type=count, metavar="N", help="processes to start (default: 2)")
+    parser.add_argument("--max-sim-time", type=sim_time, metavar="TIME", help="end each run at this simulated time")
+    parser.add_argument("--jobs", type=int, default=0, metavar="N", help="systems at a time (default: one a core)")
+    parser.add_argument("--plot", metavar="FILE", help="draw how long the program takes on each system")
+    parser.add_argument("--json", metavar="FILE", help="write the figures to FILE")
+    parser.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM ARGS", help="what each rank runs")
+
+
+def run(args: argparse.Namespace) -> int:
+    chosen = systems_of(args.systems)
+    if args.jobs < 0:
+        raise UserError(f"--jobs must be at least 1 (0: one a core), got {args.jobs}")
+    if args.plot:
+        drawing.available()
+    command = tuple(args.program[1:] if args.program[:1] == ["--"] else args.program)
+    if not command and args.ranks is not None:
+        raise UserError(
+            f"-n {args.ranks}: the built-in kit has its own numbers of ranks; name a program, or leave it out"
+        )
+    limits = {} if args.max_sim_time is None else {"max_sim_time": args.max_sim_time}
+    programs: kit.Programs = {"program": (command, args.ranks or 2)} if command else kit.programs()
+    parts = {part: measured(chosen, *programs[part], limits, args.jobs) for part in programs}
+    found, own = next(iter(parts.values())), {} if command else kit.figures(parts)
+    show(parts, own)
+    if args.plot:
+        drawing.draw(plot(found, own, command), Path(args.plot))
+    if args.json:
+        config = {"command": list(command), "ranks": {part: ranks for part, (_, ranks) in programs.items()}}
+        more = {"kit": own, "date": datetime.date.today().isoformat()} if own else {}
+        write_json(args.json, figures(found, own), {**config, "systems": chosen}, **more)
+    return int(any(result.failed for part in parts.values() for result in part.values()))
+
+
+def systems_of(text: str | None) -> list[str]:
+    """Return the systems that `--systems` names, each once."""
+    chosen = list(DEFAULT) if text is None else list(dict.fromkeys(filter(None, text.split(","))))
+    if not chosen:
+        raise UserError(f"--systems {text!r} names none; write, for example: --systems ideal,mpi-np")
+    for name in chosen:
+        system(name)
+    return chosen
+
+
+def measured(chosen: list[str], command: tuple[str, ...], ranks: int, limits: dict[str, str], jobs: int) -> Found:
+    """Run the program on each system."""
+    found = {}
+    for name, result in each(partial(measure, program=command, ranks=ranks, limits=limits), chosen, jobs):
+        print(f"lanai: done: {name}", file=sys.stderr)
+        found[name] = result
+    return {name: found[name] for name in chosen}
+
+
+def show(parts: Mapping[str, Found], own: Own) -> None:
+    """Print the tables; the counters are those of the first part."""
+    console = wide()
+    if own:
+        console.print(tables.own(own, tables.KIT))
+        console.print()
+    found = next(iter(parts.values()))
+    console.print(tables.counters(found))
+    console.print()
+    for line in dict.fromkeys(line for part in parts.values() for line in tables.notes(part)):
+        console.print(line)
+    if not own:
+        console.print(tables.sameness(found))
+
+
+def figures(found: Found, own: Own) -> dict[str, float]:
+    """Return `compare.SYSTEM.FIGURE`; figures of the kit have its words joined by underscores."""
+    named = {f"compare.{name}.{figure}": value for name, one in found.items() for figure, value in one.figures.items()}
+    for name, one in found.items():
+        named |= {f"compare.{name}.messages.{key.replace(' ', '_')}": value for key, value in one.protocols.items()}
+    for name, values in own.items():
+        named |= {f"compare.{name}.{word(figure)}": value for figure, value in values.items()}
+    return named
+
+
+def word(title: str) -> str:
+    """'one way, 4 B, us' as one word of a figure's name."""
+    return re.sub(r"\W+", "_", title.replace("%", "percent")).strip("_").lower()
+
+
+def plot(found: Found, own: Own, command: tuple[str, ...]) -> drawing.Plot:
+    """The picture: latencies of the kit, or where the ranks' time went."""
+    if own:
+        lines = {name: latencies(values) for name, values in own.items() if latencies(values)}
+        return drawing.Plot("One way, by the size of the message", "bytes", "us", lines, log="xy")
+    parts = {"waiting": "waiting_us", "host work": "host_work_us", "PIO": "pio_us"}
+    bars = {
+        name: {part: one.figures[key] for part, key in parts.items() if key in one.figures}
+        for name, one in found.items()
+        if one.figures
+    }
+    return drawing.Plot(" ".join(command), "us of all ranks together", "", bars=bars)
+
+
+def latencies(values: Mapping[str, float]) -> dict[float, float]:
+    """One way by size, of the kit's figures."""
+    sizes = {name: re.fullmatch(r"one way, (\d+) B, us", name) for name in values}
+    return {float(size[1]): values[name] for name, size in sizes.items() if size}

@@ -1,0 +1,1 @@
+"""One program under several systems, side by side."""

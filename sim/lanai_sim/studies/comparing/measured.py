@@ -1,0 +1,181 @@
+"""One program on one system: what it printed, and figures that have the same name on all systems."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from lanai_host.config import HostCost
+from lanai_host.errors import UserError
+from lanai_host.stacks.base import NicStack
+
+from ...job.job import Job
+from ...job.result import Result
+from ...trace import Trace
+from ...trace.schema import HOST_KINDS, HostKind, Protocol, State
+
+BODIES = frozenset({"EAGER", "EAGER_UNPAID", "ANSWER", "SHORT", "BYTES", "WRITE", "APPEND"})  # types of packets
+WORD = 4  # bytes
+PID = re.compile(r" \(pid \d+\)")
+NO_TRACE = "its firmware has no vocabulary for traces, so messages, copies and its work after the boot are not seen"
+NO_CLOCK = "the adapter is gateware, and does not count the time that it works"
+NO_NIC = "it has no NIC"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A row of the table. `name`: in JSON; empty for words."""
+
+    title: str
+    name: str = ""
+    places: int = 0
+
+
+FIGURES = (
+    Figure("simulated time, us", "simulated_us", 1),
+    Figure("ranks waited, us", "waiting_us", 1),
+    Figure("host work, us", "host_work_us", 1),
+    Figure("PIO, us", "pio_us", 1),
+    Figure("NIC processors worked, us", "nic_work_us", 1),
+    Figure("packets", "packets"),
+    Figure("on the wire, bytes", "wire_bytes"),
+    Figure("control packets", "control_packets"),
+    Figure("messages", "messages"),
+    Figure("copied by hosts, bytes", "copied_bytes"),
+)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one system made of a program.
+
+    Attributes:
+        figures: by the names of FIGURES; one that the system cannot tell is missing.
+        reasons: why figures are missing, by their names.
+        mover: the part that moves the bytes, in words.
+        protocols: messages by protocol.
+        outputs: what each rank printed.
+        why: the reason for which there are no figures; empty if there are.
+        failed: the program ran, and did not end well.
+    """
+
+    figures: Mapping[str, float] = field(default_factory=dict)
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    mover: str = ""
+    protocols: Mapping[str, int] = field(default_factory=dict)
+    outputs: Sequence[str] = ()
+    why: str = ""
+    failed: bool = False
+
+    @property
+    def own(self) -> dict[str, float]:
+        """The figures that rank 0 printed: the numbers of lines that are JSON objects."""
+        found: dict[str, float] = {}
+        for line in (self.outputs[0] if self.outputs else "").splitlines():
+            try:
+                values = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(values, dict):
+                found |= {name: value for name, value in values.items() if isinstance(value, int | float)}
+        return found
+
+
+def measure(system: str, program: tuple[str, ...], ranks: int, limits: Mapping[str, Any] | None = None) -> Measured:
+    """Run the program on a system. What its limits refuse, and what fails, is told. `limits`: members of the job."""
+    try:
+        job = Job.on(system, program, ranks, capture=True, **(limits or {}))
+        result = job.run(trace=traced(job))
+    except UserError as error:
+        return Measured(why=str(error))
+    outputs = [output.stdout for output in result.outputs]
+    if not result.ok:
+        head = (result.report or f"the program ended with code {result.code}").partition("\n")[0]
+        head = PID.sub("", head)
+        return Measured(why=head, outputs=outputs, failed=True)
+    trace = result.trace if traced(job) else None
+    figures, reasons = {**of_run(job, result, trace)}, {}
+    if trace is not None:
+        figures |= of_trace(trace)
+        if has_firmware(job):
+            figures["nic_work_us"] = processors(trace)
+    for one in FIGURES:
+        if one.name not in figures:
+            reasons[one.name] = reason(job, one.name)
+    return Measured(figures, reasons, mover(job), protocols(trace), outputs)
+
+
+def has_firmware(job: Job) -> bool:
+    return isinstance(job.stack, NicStack) and job.stack.firmware is not None
+
+
+def traced(job: Job) -> bool:
+    """Whether the system has traces."""
+    stack = job.stack
+    return not isinstance(stack, NicStack) or stack.vocabulary is not None
+
+
+def of_run(job: Job, result: Result, trace: Trace | None) -> dict[str, float]:
+    """What every run counts."""
+    run = result.figures
+    found = {"simulated_us": run["run.simulated_us"]}
+    if not job.stack.nics:
+        return found | ({} if trace is None else _times(trace))
+    found |= {name: run[f"run.{name}"] for name in ("waiting_us", "host_work_us", "pio_us")}
+    found |= {"packets": run["run.tx_packets"], "wire_bytes": WORD * run["run.tx_flits"]}
+    return found
+
+
+def _times(trace: Trace) -> dict[str, float]:
+    """The ranks' time where there are no NICs."""
+    rows = trace.host
+    spent = (rows["end"] - rows["begin"]) / 1e6
+    waits = rows["kind"] == HostKind.WAIT
+    return {"waiting_us": float(spent[waits].sum()), "host_work_us": float(spent[~waits].sum())}
+
+
+def of_trace(trace: Trace) -> dict[str, float]:
+    """What only a trace tells."""
+    copied = trace.host["kind"] == HOST_KINDS.index(HostCost.COPY.name)
+    found: dict[str, float] = {"messages": len(trace.messages), "copied_bytes": int(trace.host["count"][copied].sum())}
+    if len(trace.nodes):
+        kinds = Counter(trace.packets["kind"][trace.packets["message"] >= 0].tolist())
+        name = str if trace.vocabulary is None else trace.vocabulary.type_name
+        found["control_packets"] = len(trace.packets) - sum(kinds[kind] for kind in kinds if name(kind) in BODIES)
+    return found
+
+
+def processors(trace: Trace) -> float:
+    """Microseconds of all NICs' processors since the ranks began, without what they waited for the LBUS."""
+    rows = trace.processor[trace.processor["state"] == State.RUN]
+    rows = rows[trace.picoseconds(rows["begin"]) >= trace.started]
+    return float(trace.picoseconds(rows["end"] - rows["begin"] - rows["stalled"]).sum() / 1e6)
+
+
+def protocols(trace: Trace | None) -> dict[str, int]:
+    """Messages by protocol, the commonest first."""
+    if trace is None:
+        return {}
+    counts = Counter(trace.messages["protocol"].tolist())
+    return {Protocol(number).name.lower().replace("_", " "): count for number, count in counts.most_common()}
+
+
+def mover(job: Job) -> str:
+    """The part that moves the bytes of messages: readers shall not take a fast adapter for a merit of a protocol."""
+    stack = job.stack
+    if not isinstance(stack, NicStack):
+        return "none: a line"
+    if has_firmware(job):
+        return f"firmware, {job.machine.nic.slot_khz / 2000:g} MHz"
+    if job.machine.host.kernel.arrival:
+        return "kernel (as adapter)"
+    return f"adapter, {job.machine.nic.slot_khz / 1000:g} MHz"
+
+
+def reason(job: Job, name: str) -> str:
+    """Why a system cannot tell a figure."""
+    if not job.stack.nics:
+        return NO_NIC
+    return NO_CLOCK if name == "nic_work_us" and not has_firmware(job) else NO_TRACE

@@ -1,0 +1,1 @@
+"""MPI programs of the kit. Rank 0 prints figures as a JSON object."""

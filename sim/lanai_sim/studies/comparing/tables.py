@@ -1,0 +1,74 @@
+"""The tables of a comparison, a column for each system, and what stands below them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from rich.table import Table
+
+from ...report.tables import table
+from .measured import FIGURES, Measured
+
+DASH = "-"
+KIT = "The kit, on each system"
+Found = Mapping[str, Measured]  # by system
+
+
+def counters(found: Found) -> Table:
+    """Where the time went and what moved, by the same names on all systems."""
+    made = table("What the runs took", ["", *found])
+    for one in FIGURES:
+        made.add_row(one.title, *(number(result.figures.get(one.name), one.places) for result in found.values()))
+    made.add_row("bytes are moved by", *(result.mover or DASH for result in found.values()))
+    for protocol in dict.fromkeys(name for result in found.values() for name in result.protocols):
+        made.add_row(f"messages: {protocol}", *(number(result.protocols.get(protocol)) for result in found.values()))
+    return made
+
+
+def own(found: Mapping[str, Mapping[str, float]], title: str) -> Table:
+    """The figures that a program printed itself."""
+    made = table(title, ["", *found])
+    for name in dict.fromkeys(name for values in found.values() for name in values):
+        values = [values.get(name) for values in found.values()]
+        places = 0 if max((abs(value) for value in values if value is not None), default=0) >= 10_000 else 1
+        made.add_row(name, *(number(value, places) for value in values))
+    return made
+
+
+def number(value: float | None, places: int = 0) -> str:
+    return DASH if value is None else f"{value:,.{places}f}"
+
+
+def notes(found: Found) -> Iterator[str]:
+    """Below the tables: why there are dashes, and whether the outputs are equal."""
+    for system, result in found.items():
+        if result.why:
+            yield f"{system}: {result.why}"
+    reasons: dict[str, dict[str, list[str]]] = {}
+    for system, result in found.items():
+        for name, why in result.reasons.items():
+            reasons.setdefault(why, {}).setdefault(system, []).append(name)
+    for why, systems in reasons.items():
+        yield f"{DASH} ({', '.join(systems)}): {why}"
+
+
+def sameness(found: Found) -> str:
+    """Say whether the ranks printed the same on all systems, else what differs first."""
+    ran = {system: result.outputs for system, result in found.items() if not result.why}
+    if len(ran) < 2:
+        return "outputs are not compared: fewer than two systems ran the program"
+    first, *others = ran
+    for other in others:
+        if difference := first_difference(ran[first], ran[other]):
+            rank, line, ours, theirs = difference
+            return f"outputs differ, first in line {line} of rank {rank}: {first} {ours!r}, {other} {theirs!r}"
+    return f"outputs are equal on all {len(ran)} systems"
+
+
+def first_difference(ours: Sequence[str], theirs: Sequence[str]) -> tuple[int, int, str, str] | None:
+    """Return rank, line and both texts of the first line that differs; None if there is none."""
+    for rank, (mine, other) in enumerate(zip(ours, theirs, strict=True)):
+        if mine != other:
+            lines, others = [*mine.splitlines(keepends=True), ""], [*other.splitlines(keepends=True), ""]
+            for number, (one, two) in enumerate(zip(lines, others, strict=False), start=1):
+                if one != two:
+                    return rank, number, one.rstrip("\n"), two.rstrip("\n")
+    return None

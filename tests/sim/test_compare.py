@@ -1,0 +1,75 @@
+"""`lanai compare`: one program on several systems."""
+
+import json
+
+import pytest
+
+from lanai_sim import cli
+from lanai_sim.commands import compare
+from lanai_sim.studies.comparing.measured import Measured
+
+HELLO = ["python", "-c", "print('hello')"]
+
+
+def test_a_program_on_two_systems(capsys, tmp_path):
+    figures, picture = tmp_path / "c.json", tmp_path / "c.svg"
+    code = cli.main(
+        ["compare", "--systems", "ideal", "-n", "1", "--json", str(figures), "--plot", str(picture), "--", *HELLO]
+    )
+    assert code == 0
+    shown = capsys.readouterr().out
+    assert "simulated time, us" in shown
+    assert "- (ideal): it has no NIC" in shown
+    record = json.loads(figures.read_text())
+    assert record["figures"]["compare.ideal.simulated_us"] >= 0
+    assert record["config"]["command"] == HELLO
+    assert picture.read_text().startswith("<?xml")
+
+
+def test_a_failure_is_the_exit_code(capsys):
+    assert cli.main(["compare", "--systems", "ideal", "-n", "1", "--", "python", "-c", "1/0"]) == 1
+    assert "ideal: rank 0 exited with code 1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--systems", "ideal,mpinp"], "system 'mpinp' is not known; did you mean 'mpi-np'?"),
+        (["--systems", ","], "--systems ',' names none"),
+        (["--jobs", "-1"], "--jobs must be at least 1"),
+        (["-n", "4"], "-n 4: the built-in kit has its own numbers of ranks"),
+    ],
+)
+def test_what_is_wrong_is_quoted(words, complaint, capsys):
+    assert cli.main(["compare", *words]) == 2
+    assert complaint in capsys.readouterr().err
+
+
+def test_the_default_systems_are_on_the_common_testbed():
+    assert compare.DEFAULT == ("ideal", "mpi-np", "t3d", "ccu", "mbcf", "sci")
+
+
+def test_names_of_figures():
+    found = {"sci": Measured({"simulated_us": 2.0}, protocols={"remote write": 3})}
+    own = {"sci": {"one way, 4 B, us": 3.5, "hidden behind computing, sender, %": 99.0}}
+    assert compare.figures(found, own) == {
+        "compare.sci.simulated_us": 2.0,
+        "compare.sci.messages.remote_write": 3,
+        "compare.sci.one_way_4_b_us": 3.5,
+        "compare.sci.hidden_behind_computing_sender_percent": 99.0,
+    }
+
+
+def test_the_picture_of_the_kit_has_latencies():
+    own = {"sci": {"one way, 4 B, us": 3.5, "one way, 64 B, us": 8.6, "one way, 4 B, ANY_SOURCE, us": 9.0}, "ccu": {}}
+    assert compare.plot({}, own, ()).lines == {"sci": {4.0: 3.5, 64.0: 8.6}}
+
+
+@pytest.mark.ci
+def test_the_kit_on_all_systems(tmp_path, capsys):
+    path = tmp_path / "k.json"
+    assert cli.main(["compare", "--json", str(path)]) == 0
+    own = json.loads(path.read_text())["kit"]
+    assert set(own) == set(compare.DEFAULT)
+    assert len({frozenset(values) for values in own.values()}) == 1
+    assert own["ideal"]["one way, 4 B, us"] < min(own[name]["one way, 4 B, us"] for name in compare.DEFAULT[1:])
