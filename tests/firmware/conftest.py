@@ -1,4 +1,4 @@
-"""What firmware tests share: sources written to files, since the compiler compiles files."""
+"""Fixtures of firmware tests: sources are written to files, since the compiler compiles files."""
 
 import itertools
 import textwrap

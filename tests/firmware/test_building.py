@@ -1,4 +1,4 @@
-"""What is built is told from some time on, and only then."""
+"""The reports of a build: they begin some time after it begins, and not before."""
 
 import io
 import re
@@ -26,7 +26,7 @@ def impatient(monkeypatch):
 
 
 def said_of(capsys, work, *sleeps):
-    """What a work says whose steps take so long; None: it does not come to the step."""
+    """Return the report of a work whose steps take so long; None: the step is not reached."""
     with work:
         for name, seconds in zip(work.steps, sleeps, strict=False):
             if seconds is not None:

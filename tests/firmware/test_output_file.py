@@ -62,7 +62,7 @@ def test_what_is_not_a_file_is_written_directly(tmp_path):
 
 
 def test_the_name_given_ends_as_the_file_does(tmp_path):
-    """Those who write a file go by its end."""
+    """Writers choose the format by the end of the name."""
     with output_file.replaced(tmp_path / "run.0.vcd.gz", "the waveform") as place:
         assert place.name.endswith(".vcd.gz")
         place.write_text("")

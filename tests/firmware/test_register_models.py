@@ -1,4 +1,4 @@
-"""What every model of the on-chip registers does, whether it is addressed as the processor does
+"""The contract of every model of the on-chip registers, whether it is addressed as the processor does
 (`lang`) or by offset (`iss`)."""
 
 from abc import ABC, abstractmethod

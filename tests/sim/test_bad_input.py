@@ -1,5 +1,5 @@
-"""What a user can do wrong, and what a program or a machine can do to a run: each ends clearly,
-with its own code and words."""
+"""Mistakes of a user, and failures of a program or a machine: each ends the run clearly, with its own
+code and words."""
 
 import os
 import pty

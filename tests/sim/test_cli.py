@@ -39,7 +39,7 @@ def test_a_run_does_not_load_what_other_commands_need():
 
 
 def doctors_table(capsys):
-    """What `lanai doctor` says, as one text without borders and line breaks."""
+    """Return the output of `lanai doctor` as one text without borders and line breaks."""
     return " ".join(capsys.readouterr().out.replace("│", " ").split())
 
 

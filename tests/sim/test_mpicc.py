@@ -176,7 +176,7 @@ def test_cmake_finds_it(project):
 
 
 def test_a_configure_script_finds_it(project):
-    """What AC_PROG_CC and AX_MPI do: ask for the version, compile, link with a function, run."""
+    """Do the steps of AC_PROG_CC and AX_MPI: ask for the version, compile, link with a function, run."""
     (project / "conftest.c").write_text("int MPI_Init(int *, char ***);\nint main(void) { return MPI_Init == 0; }\n")
     for arguments in (
         ["--version"],

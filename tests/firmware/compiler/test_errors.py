@@ -1,4 +1,4 @@
-"""What the compiler refuses: where, what is not allowed, what to write instead."""
+"""Refusals of the compiler: where, what is not allowed, what to write instead."""
 
 import re
 

@@ -41,8 +41,8 @@ def refusal_of_compiler(module, name):
 
 
 def refused_by_one(folder, seed):
-    """What CPython and the compiler do not refuse alike, as texts; and the programs that neither
-    refuses."""
+    """Return texts of the programs that CPython and the compiler do not refuse alike, and the programs
+    that neither refuses."""
     head, cases = generate_edges(seed, CASES)
     path = folder / f"edges_{seed}.py"
     path.write_text(head + "".join(text for text, _ in cases.values()))
@@ -131,7 +131,7 @@ def stopped_or_result(run):
 
 
 def register_access(folder, seed):
-    """What each way makes of an access to a register through a pointer: a word, or why the
+    """Return the end of an access to a register through a pointer, for each way: a word, or why the
     processor stops."""
     path = folder / f"register_{seed}.py"
     path.write_text(generate_register_access(seed))
@@ -156,7 +156,7 @@ def test_registers_through_pointers_agree(tmp_path, seed):
 
 
 def without_rules(what, left, right):
-    """What the kinds give when literals are not looked at."""
+    """Return the type that the kinds give when literals are ignored."""
     return (left if isinstance(left, type) else right).wide
 
 

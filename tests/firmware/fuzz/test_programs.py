@@ -24,7 +24,7 @@ def load(program):
 
 @pytest.fixture(scope="module")
 def seen():
-    """What the programs of SEEDS executed, counted."""
+    """Return the counts of what the programs of SEEDS executed."""
     counts = Counter()
     for seed in SEEDS:
         processor = load(generate(seed, LAYOUT))

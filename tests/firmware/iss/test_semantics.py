@@ -1,4 +1,4 @@
-"""What single instructions do, against the rules of lanai_hdl.isa written out once more as
+"""The effects of single instructions, against the rules of lanai_hdl.isa written out once more as
 arithmetic."""
 
 import random

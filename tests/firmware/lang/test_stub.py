@@ -1,4 +1,4 @@
-"""What type checkers see of firmware code: `lang/__init__.pyi`."""
+"""The types of firmware code that type checkers see: `lang/__init__.pyi`."""
 
 import ast
 import subprocess
@@ -33,8 +33,8 @@ FIRMWARE = """
 
 
 def check(folder, lines):
-    """What mypy says of the firmware with one more line in `main`, for each of `lines`. It runs in a process of its
-    own, because it meddles with the garbage collector of its process."""
+    """Return mypy's output on the firmware with one more line in `main`, for each of `lines`. It runs in a process
+    of its own, because it meddles with the garbage collector of its process."""
     files = {line: folder / f"program_{number}.py" for number, line in enumerate(lines)}
     for line, path in files.items():
         path.write_text(textwrap.dedent(FIRMWARE) + f"    {line}\n")

@@ -53,7 +53,7 @@ class Program:
 
     @property
     def lines(self):
-        """Those that a finding shall name one of, as it names them."""
+        """The lines of which a finding names one, in its spelling."""
         marked = [number for number, line in enumerate(self.text.splitlines(), 1) if re.search(r"(//|#)!$", line)]
         return {f"{self.file}:{number}" for number in marked}
 

@@ -10,7 +10,7 @@ from lanai_sim.corebench.rtl import CoreBench
 
 
 def test_fifty_thousand_instructions():
-    """What they do and when they do it, to the slot."""
+    """Their effects and their times are equal, to the slot."""
     assert sum(proved.instructions for proved in prove_many(seed=0, instructions=50_000)) >= 50_000
 
 

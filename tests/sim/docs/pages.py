@@ -43,7 +43,7 @@ def steps(page):
 
 
 def run(commands, folder):
-    """What the commands print, standard error included; a command that fails fails the test."""
+    """Return the output of the commands, standard error included; a command that fails fails the test."""
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     printed = []
     for command in commands:
@@ -81,7 +81,7 @@ STILL = 1e-2  # of a mean: a deviation that is no more
 
 
 def _is_as(shown, printed):
-    """Whether a line is as the page has it.
+    """Return True if a line is as the page has it.
 
     The means of mpi4py's ping-pong depend a little on how many pages its first messages pin: from
     then on the ranks meet their NICs' loops at other moments. Where small buffers lie depends on the
@@ -111,7 +111,7 @@ def _outline(line):
 
 
 def _cut(lines, wanted):
-    """As many lines as are wanted, at the beginning and after `...` at the end."""
+    """Return as many lines as are wanted, at the beginning and after `...` at the end."""
     if GAP not in wanted:
         return lines[: len(wanted)]
     before = wanted.index(GAP)

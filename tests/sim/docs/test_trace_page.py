@@ -15,7 +15,7 @@ ROW = re.compile(r"^\| `(trace\.\w+(?:\.\w+)?)` \| ([\d.]+) \|$", re.M)
 
 @pytest.fixture(scope="module")
 def figures(tmp_path_factory):
-    """What the command of the page measures."""
+    """Return the figures that the command of the page measures."""
     folder = tmp_path_factory.mktemp("bench")
     (command,) = COMMAND.findall(PAGE.read_text())
     pages.run([f"{command} --json figures.json"], folder)
@@ -26,7 +26,7 @@ def figures(tmp_path_factory):
 def test_the_table_is_what_the_command_prints(figures, request):
     page = PAGE.read_text()
     shown = dict(ROW.findall(page))
-    assert set(shown) == set(figures) - {"trace.cpu_time_ratio"}  # that is no figure of the machine that is simulated
+    assert set(shown) == set(figures) - {"trace.cpu_time_ratio"}  # that is not a figure of the simulated machine
     fresh = {name: f"{figures[name]:.{len(value.partition('.')[2])}f}" for name, value in shown.items()}
     # The file names the program and its command, whose length differs from place to place.
     size = "trace.bytes_per_thousand_slots"

@@ -37,7 +37,7 @@ def servers():
 
 
 def printed(bug, servers):
-    """What a run prints that does not end well."""
+    """Return the output of a run that does not end well."""
     limit = duration(bug["limit"]) if bug["limit"] else FOREVER
     job = JobData((sys.executable, "bug.py"), int(bug["ranks"]), max_sim_time=limit, max_wall=120)
     result = Run(job, world_of(job), Output(prefix=False, capture=True), servers).execute()
@@ -47,7 +47,7 @@ def printed(bug, servers):
 
 
 def checked(bug):
-    """What the check says of a program that runs well."""
+    """Return the findings of the check on a program that runs well."""
     words = [sys.executable, "-P", "-m", "lanai_sim", "check", "-n", bug["ranks"], "python", "bug.py"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 10, (bug["title"], done.stderr)

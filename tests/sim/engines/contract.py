@@ -1,5 +1,5 @@
-"""What every engine must do, whatever evaluates the gateware. A test class inherits these cases and
-says how one is made."""
+"""The contract of every engine, whatever evaluates the gateware. A test class inherits these cases and
+defines how one is made."""
 
 import ctypes
 import mmap
@@ -35,7 +35,7 @@ SLOT = 10**9 // NIC.slot_khz  # picoseconds
 
 
 def start(bus, memory, direction, data):
-    """What a driver does first, with an image that is there already: reset, parameters, run."""
+    """Do a driver's first steps, with an image that is there already: reset, parameters, run."""
     to_sram = direction == HostDmaStart.TO_SRAM
     bus.write(host_offset("CONTROL"), int(Control.RESET))
     memory.view[:SIZE] = data if to_sram else NONE

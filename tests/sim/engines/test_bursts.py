@@ -54,7 +54,7 @@ def processor(node, number, seed, log):
 
 
 def play(make_engine, seed):
-    """What each processor was told, and when, in the order in which it was told."""
+    """Return the answers to each processor, and their times, in order."""
     log = []
     cluster = Cluster(PAIR, NIC, make_engine)
     for node in cluster.nodes:

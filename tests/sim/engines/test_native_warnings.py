@@ -37,7 +37,7 @@ class Captured(Exception):
 
 
 def complain(build, module, monkeypatch, folder):
-    """What the compiler says of the wrapper and the units that `build` hands to `module.library`."""
+    """Return the compiler's messages on the wrapper and the units that `build` passes to `module.library`."""
     given = {}
 
     def library(models, wrapper, *, units=(), trace=False, optimize="", extra=None, tool=None, title=""):
@@ -125,8 +125,8 @@ BODIES = {"bridge": "".join(f"static {one} {{ {'' if one.startswith('void') else
 
 @pytest.mark.parametrize("name", C_MODULES)
 def test_c_parts(name, tmp_path):
-    """As they are compiled, without the glue that cffi makes; Python's headers define _GNU_SOURCE
-    there."""
+    """The C parts are compiled as usual, without the glue that cffi makes; Python's headers define
+    _GNU_SOURCE there."""
     text = HEADERS.get(name, "")
     text += "".join((resources.files(package) / f"{part}.c").read_text() for package, part in C_MODULES[name])
     source = tmp_path / f"{name}.c"
@@ -137,7 +137,7 @@ def test_c_parts(name, tmp_path):
 
 
 def test_no_c_part_is_left_out():
-    """Those of lanai_sim.job are always compiled so, and the C binding's are glue of MPI's own
+    """The parts of lanai_sim.job are always compiled so, and the C binding's are glue of MPI's own
     header."""
     found = {path.stem for path in Path(lanai_host.__file__).parent.rglob("*.c") if path.parent.name != "abi"}
     assert found == {part for parts in C_MODULES.values() for _, part in parts}

@@ -41,8 +41,8 @@ def runtime(tmp_path_factory):
 
 
 def run(folder, runtime, change=lambda text: text):
-    """Of the program, with the sanitizer. `change` is made to what steps the units. Ends at the first
-    race: what the engine does after one is undefined, and may not end."""
+    """Run the program with the sanitizer. `change` is made to the text that steps the units. The run ends
+    at the first race: the engine's behaviour after one is undefined, and it may not end."""
     objects, flags = runtime
     engine = unit("engine.cc")
     others = [unit("nic.cc", NIC_TOP, nic_header(SWITCH.nic)), unit("switch.cc", SWITCH_TOP, switch_header(SWITCH))]
@@ -70,7 +70,7 @@ def test_threads_do_not_race(tmp_path, runtime):
 
 
 def test_a_race_would_be_seen(tmp_path, runtime):
-    """What a worker did is not made known to the thread that waits for it."""
+    """A worker's writes are not published to the thread that waits for it."""
     release, relaxed = (f"left_.fetch_sub(1, std::memory_order_{order})" for order in ("release", "relaxed"))
 
     def unordered(text):

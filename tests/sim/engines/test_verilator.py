@@ -62,7 +62,7 @@ def test_concurrent_runs_share_one_build(cache):
 
 @pytest.mark.ci
 def test_units_and_what_calls_them_are_compiled_once(cache, monkeypatch):
-    """Of two pairs of models with one in common, the second compiles what belongs to the other."""
+    """Two pairs of models have one in common. The second pair compiles only the text of its other one."""
     calls = """
         unsigned turn_first(), turn_second();
         extern "C" __attribute__((visibility("default"))) unsigned run() { return 1000 * turn_first() + turn_second(); }

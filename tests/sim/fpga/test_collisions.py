@@ -36,7 +36,7 @@ class Memories(wiring.Component):
 
 
 def masks(design):
-    """Of each read port: its memory, whether it has a clock, its mask."""
+    """Return the mask of each read port, by its memory and whether it has a clock."""
     found = re.findall(
         r'cell \$memrd_v2.*?MEMID "\\\\(\S+)".*?COLLISION_X_MASK (\S+).*?CLK_ENABLE (\S)', design, re.DOTALL
     )

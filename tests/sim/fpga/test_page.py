@@ -41,7 +41,7 @@ def hold(request, measured, head=HEAD):
 
 
 def cells(area, block):
-    """Of one block, as the page has them."""
+    """Return the cells of one block, as on the page."""
     name = "build" if block == TOTAL else f"build.block.{block}"
     return [f"{area.get(f'{name}.{kind}', 0):,.0f}" for kind in KINDS]
 

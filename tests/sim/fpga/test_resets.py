@@ -29,7 +29,7 @@ def design(flip_flops):
 
 
 def function(cells, bit):
-    """What a net is, as a tree of cells' types and inputs; buffers left out."""
+    """Return the function of a net as a tree of cells' types and inputs, without buffers."""
     for found in cells.values():
         if any([bit] == found["connections"].get(port) for port in OUTPUTS):
             inputs = {port: bits[0] for port, bits in found["connections"].items() if port not in OUTPUTS}

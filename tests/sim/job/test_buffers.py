@@ -240,7 +240,7 @@ TIME = re.compile(r"took (\S+ \S+) of simulated time")
 @pytest.mark.ci
 @pytest.mark.parametrize("device", stacks.names())
 def test_traces_and_processes_of_their_own_change_no_time(device, tmp_path):
-    """Of a program that keeps its buffers."""
+    """The program keeps its buffers."""
     program = tmp_path / "program.py"
     program.write_text(KEPT)
     times = []

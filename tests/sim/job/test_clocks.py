@@ -170,7 +170,7 @@ TOOK = {
 
 
 def compiled(text, program, *flags):
-    """Whether the compiler has made it."""
+    """Compile `text` to `program`. Return True if the compiler succeeds."""
     source = program.with_suffix(".c")
     source.write_text(text)
     command = [sys.executable, "-m", "lanai_sim", "mpicc", "-O1", *flags, str(source), "-o", str(program)]

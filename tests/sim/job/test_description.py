@@ -1,4 +1,4 @@
-"""What a run writes down of itself: all that decides its result."""
+"""The description that a run writes of itself: all that decides its result."""
 
 import json
 import subprocess

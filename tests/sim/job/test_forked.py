@@ -41,7 +41,7 @@ def lanai(*words, cwd=None, stdin="", **variables):
 
 
 def arguments(way, folder, text):
-    """Of Python, to run `text` in one of its ways."""
+    """Return Python's arguments that run `text` in one of its ways."""
     (folder / "probe.py").write_text(text)
     return {"script": ["probe.py"], "text": ["-c", text], "module": ["-m", "probe"]}[way]
 

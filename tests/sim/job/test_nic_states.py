@@ -61,7 +61,7 @@ def test_a_processor_in_reset_is_told():
 
 
 def test_events_of_others_are_not_taken_for_answers():
-    """What a rank had asked of its NIC when the run ended is answered while the registers are
+    """The NIC answers accesses that a rank had begun when the run ended, while the registers are
     read."""
     cluster = Cluster(pair(), NIC)
     cluster.engine.pio(0, [Access(0, False, host_offset("CYCLES"), tag=tag) for tag in (1, 2, 3)])

@@ -1,4 +1,4 @@
-"""What comes on a rank's socket and is not the library's ends the run in one line."""
+"""A stray message on a rank's socket, not from the library, ends the run in one line."""
 
 import socket
 import sys

@@ -1,4 +1,4 @@
-"""What a run with NICs cannot do is refused before a model of them is built, which can take a
+"""Refusals of a run with NICs: they come before a model of the NICs is built, which can take a
 minute."""
 
 import pytest

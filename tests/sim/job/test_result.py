@@ -1,4 +1,4 @@
-"""What a job's result tells: codes, outputs, figures, and a deadlock as data."""
+"""The content of a job's result: codes, outputs, figures, and a deadlock as data."""
 
 import pickle
 import threading

@@ -22,7 +22,7 @@ def asked(*words):
 
 
 def same(job, device, machine, options):
-    """Whether a job runs on this. The NIC of a document has the device's blocks already."""
+    """Return True if a job runs on this system. The NIC of a document has the device's blocks already."""
     equip = getattr(job.stack, "equip", lambda nic: nic)
     nics = [equip(one.nic) for one in (job.machine, machine)]
     return (job.device, job.machine.but(nic=nics[0]), job.chosen_options) == (

@@ -1,4 +1,4 @@
-"""Who waits for whom: circles of waits, and ranks that are waited for in vain."""
+"""The graph of waits: its circles, and ranks that are waited for in vain."""
 
 from dataclasses import replace
 

@@ -28,7 +28,7 @@ def servers():
 
 
 def told(servers, capfd, text=TELLS, ranks=2, **variables):
-    """What the ranks of a run print, and its exit code."""
+    """Return the lines that the ranks of a run print, and its exit code."""
     config = JobData((sys.executable, "-c", text), ranks, environment=variables)
     result = Run(config, world_of(config), Output(prefix=False), servers).execute()
     return {line for line in capfd.readouterr().out.splitlines() if line.startswith("warm")}, result.code

@@ -54,8 +54,8 @@ def test_in_a_long_ring_no_route_passes_through_coordinate_0(size):
 
 
 def test_the_shortest_routes_of_a_large_torus_would_deadlock():
-    """What the rules of `Grid` are for: the same cables with a search's routes are refused, and the
-    ring is named."""
+    """The rules of `Grid` prevent this: the same cables with a search's routes are refused, and the ring
+    is named."""
     net = fabrics.describe("torus:5", 5)
     plain = Fabric("plain", net.nics, net.switches, net.ports, net.cables)
     with pytest.raises(UserError, match=r"can deadlock: .*switch0\.1, switch1\.1, switch2\.1, switch3\.1, switch4\.1"):

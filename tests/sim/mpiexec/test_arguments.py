@@ -1,4 +1,4 @@
-"""What a command line of mpiexec asks for."""
+"""The command line of mpiexec."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a session does with tests on ranks, and what it does not do without `--lanai`."""
+"""Sessions with tests on ranks, and sessions without `--lanai`."""
 
 import signal
 import subprocess

@@ -1,4 +1,4 @@
-"""What comes of each test of one suite that is run on ranks."""
+"""The outcome of each test of one suite that is run on ranks."""
 
 import re
 from xml.etree import ElementTree

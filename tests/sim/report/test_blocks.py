@@ -1,4 +1,4 @@
-"""What a trace tells of the optional blocks of NICs."""
+"""The signals of optional blocks of NICs in a trace."""
 
 import pytest
 

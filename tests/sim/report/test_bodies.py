@@ -26,7 +26,7 @@ def arrival(size, begin, end):
 
 
 def body(*transfers, size=3000, kind=Type.EAGER, posted=0, **plan):
-    """Of a message whose one packet arrives in slots 1000 to 2000."""
+    """Return the body of a message whose one packet arrives in slots 1000 to 2000."""
     trace = sample()
     trace.meta["plans"] = [PLAN | plan, PLAN | plan]
     trace.messages["received"] = trace.picoseconds(posted)

@@ -17,7 +17,7 @@ CONTEXT, TAG = 3, 7
 
 
 class Writes:
-    """Of two ranks; messages of these sizes go from rank 0 to rank 1."""
+    """The writes of two ranks; messages of these sizes go from rank 0 to rank 1."""
 
     def __init__(self, *sizes):
         self.messages = np.zeros(len(sizes), MESSAGES)

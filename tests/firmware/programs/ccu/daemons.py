@@ -131,7 +131,7 @@ class Host:
         return True
 
     def take(self):
-        """What has come."""
+        """Take the datagrams that have come."""
         while self.reads and self.read != self.status("arrived"):
             place = int(RING_AT) + self.read % int(RING) * int(PLACE)
             _, length = struct.unpack_from(">II", self.memory, place)
@@ -230,7 +230,7 @@ class Daemons:
 
 
 def unreliable(rng, drop=0.0, damage=0.0, double=0.0, late=0.0):
-    """What a bad wire makes of each copy. A late one comes behind the next of its pair."""
+    """Return a bad wire: a function that spoils each copy. A late one comes behind the next of its pair."""
     held = {}
 
     def spoil(source, target, packet):

@@ -1,4 +1,4 @@
-"""What must not happen before something else: an engine of a node stands still until the rule would be
+"""Rules of order, one event before another: an engine of a node stands still until the rule would be
 broken."""
 
 from lanai_firmware.lang import offset_of
@@ -48,7 +48,7 @@ def test_a_report_is_not_written_over_before_it_has_been_copied():
 
 
 def test_copies_wait_for_room():
-    """Those of packets, and those of reports."""
+    """Copies of packets wait, and those of reports."""
     world = Daemons((3, 1), ack_every=1)
     *ranks, other = world.hosts
     world.quiet()

@@ -1,4 +1,4 @@
-"""What a rank may not reach with the daemon's help, and packets that no sound daemon sends."""
+"""Memory that a rank may not access with the daemon's help, and packets that no sound daemon sends."""
 
 from unittest.mock import patch
 
@@ -235,7 +235,7 @@ def test_an_acknowledgement_of_what_was_not_sent_is_not_taken():
 
 
 def test_fragments_without_a_last_one_do_not_stop_the_daemon():
-    """As many as can be held."""
+    """There are as many fragments as can be held."""
     world, _ = guarded(1, 1, 1, datagrams=1, window=1, broadcast=0, buffers=1)
     world.quiet()
     for number in reversed(range(int(NUMBERS))):

@@ -47,7 +47,7 @@ LIMITS = {
     "length",  # of a send: what was announced
 }
 PACKET_BYTES = "receive_dma.length()"
-LIMIT_NAMES = {"PAGE", "first", "left", "size"}  # the same where they are no members
+LIMIT_NAMES = {"PAGE", "first", "left", "size"}  # the same where they are not members
 EXEMPT = {
     ("answering.step", "cursor.left < left"): "the smaller of the two",
 }
@@ -55,8 +55,8 @@ WELL = {ast.Lt: True, ast.LtE: True, ast.Eq: True, ast.Gt: False, ast.GtE: False
 
 
 def answer_of(comparison):
-    """What the comparison says if all is well. A limit is an upper one, but what PACKET_BYTES is
-    held to and `first` are lower ones."""
+    """Return the value of the comparison if all is well. A limit is an upper one, but `first` and the
+    limit of PACKET_BYTES are lower ones."""
     lower = PACKET_BYTES in ast.unparse(comparison.left) or ast.unparse(comparison.comparators[0]) == "first"
     return WELL[type(comparison.ops[0])] is not lower
 

@@ -39,8 +39,8 @@ class GuardedMemory(HostMemory):
 
 
 class Host:
-    """What a rank's host does, as actions that may be taken in any order with those of the NICs,
-    but in turn."""
+    """The host of a rank. Its actions may be taken in any order with those of the NICs, but in
+    turn."""
 
     def __init__(self, nic, layout, number, local_rank=0, ranks=2):
         self.nic, self.layout, self.number, self.local_rank, self.ranks = nic, layout, number, local_rank, ranks

@@ -35,7 +35,7 @@ def body(number):
 
 
 def ends(host, kinds):
-    """What became of each operation that ended so."""
+    """Return the error of each operation that ended with one of these kinds."""
     return {r["operation"]: Error(r["error"]) for r in host.records() if r["kind"] in kinds}
 
 

@@ -80,7 +80,7 @@ CONFIGS = {"credit": SMALL, "unpaid": UNPAID, "rendezvous": RENDEZVOUS}
 
 
 def settled(wanted):
-    """What each host's receives should have got, where that depends on what happened."""
+    """Return what each host's receives should have got, where that depends on earlier events."""
     return {number: receives() if callable(receives) else receives for number, receives in wanted.items()}
 
 
@@ -190,7 +190,7 @@ def test_many_orders(script, config):
 
 
 def test_an_order_cut_short_would_have_gone_on_alike():
-    """What `Orders` leaves out ends as what it followed: the same places with and without
+    """An order that `Orders` leaves out ends like one that it followed: the same places with and without
     cutting."""
     orders = Orders(twins, SMALL)
     places = [{step: 1} for step in range(0, 24, 6)]

@@ -1,4 +1,4 @@
-"""What must not happen before something else: an engine of a NIC stands still until the rule would be
+"""Rules of order, one event before another: an engine of a NIC stands still until the rule would be
 broken."""
 
 from lanai_firmware.lang import offset_of

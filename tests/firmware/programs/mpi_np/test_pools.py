@@ -144,7 +144,7 @@ def test_a_taken_message_survives_being_away():
 
 
 def test_an_empty_room_changes_hands_for_nothing():
-    """What holds no message leaves none behind: no transfer, whichever channel has the pool."""
+    """A pool without a message is not transferred, whichever channel has it."""
     rig = Rig(SHARED)
     for turn in range(3):
         for n, peer in ((1, 0), (2, 1)):

@@ -1,5 +1,5 @@
-"""What a hostile rank or a broken wire can do: nothing to others (NP-14, NP-28). Plain Python
-firmware traps what strays."""
+"""Protection from a hostile rank or a broken wire: neither can harm others (NP-14, NP-28). Firmware in
+plain Python traps stray accesses."""
 
 import random
 from collections import deque

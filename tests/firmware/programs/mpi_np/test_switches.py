@@ -1,4 +1,4 @@
-"""What the firmware's configuration refuses, and what its switches do on the model."""
+"""Refusals of the firmware's configuration, and the effects of its switches on the model."""
 
 import pytest
 

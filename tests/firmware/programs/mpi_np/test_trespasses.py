@@ -43,7 +43,7 @@ def test_every_attempt_names_functions_with_checks():
 
 
 def test_protocols_cannot_reach_a_request():
-    """What a host may change at any time is read at the border only: no other module of the
+    """Memory that a host may change at any time is read at the border only: no other module of the
     firmware knows `Request`."""
     assert layout.Request
     knowing = set()

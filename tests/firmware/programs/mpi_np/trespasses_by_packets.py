@@ -47,7 +47,7 @@ def parts_for_a_receive_that_does_not_exist():
     "pulling.on_answer",
 )
 def packets_shorter_than_they_say():
-    """What lies behind them in the buffer came with earlier ones."""
+    """Send packets that are too short. The bytes behind them in the buffer came with earlier ones."""
     for kind, fields, *pieces in (
         (Type.EAGER, {}, (0, 4096)),
         (Type.EAGER, {}, (0, 100), (4096, 4096)),

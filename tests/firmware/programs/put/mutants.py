@@ -18,7 +18,7 @@ CHECKS = {
     Mutant(sending.is_sound, "kind < ANSWER", "True"): refused["an answer"],
     Mutant(sending.is_sound, "size <= BODY", "True"): refused["more bytes than a packet has"],
     Mutant(sending.is_sound, "size <= INLINE", "True"): refused["more inline bytes than there are"],
-    Mutant(sending.is_sound, "size & 3 == 0", "True"): refused["inline bytes that are no words"],
+    Mutant(sending.is_sound, "size & 3 == 0", "True"): refused["inline bytes that are not words"],
     Mutant(sending.has_request, "nic.offset == 0", "True"): test_refusals.test_a_request_is_read_once,
     Mutant(
         answering.get, "size > BODY", "False"

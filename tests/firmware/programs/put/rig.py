@@ -65,7 +65,7 @@ class Host:
         return self.word(4 * which)
 
     def counted(self, which: Counter):
-        """What the NIC has counted, whether the host knows it or not."""
+        """Return a counter of the NIC, even if the host does not know its value yet."""
         with self.nic.machine:
             return int(state.nic.counters[which])
 

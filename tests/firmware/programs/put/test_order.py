@@ -1,4 +1,4 @@
-"""What must not happen before something else: the engines of one NIC stand still until the rule would
+"""Rules of order, one event before another: the engines of one NIC stand still until the rule would
 be broken."""
 
 import pytest

@@ -1,5 +1,5 @@
-"""What a rank may not ask for, and packets that no sound NIC sends: each is told as a fault to whom it
-belongs to, and nobody else notices."""
+"""Requests that a rank may not make, and packets that no sound NIC sends: each is reported as a fault to
+the rank that it belongs to, and to no other."""
 
 import ast
 from collections import Counter as Counted
@@ -68,7 +68,7 @@ REFUSED = {
     "an answer": (1, Kind.ANSWER, 12, 0),
     "a kind that there is not": (1, NO_KIND, 4, 0),
     "more inline bytes than there are": (1, Kind.PUT, INLINE + 4, 0),
-    "inline bytes that are no words": (1, Kind.PUT, 5, 0),
+    "inline bytes that are not words": (1, Kind.PUT, 5, 0),
     "the node behind the last": (3, Kind.PUT, 4, 0),
     "a node whose number ends like that of one": (int(NODES) + 1, Kind.PUT, 4, 0),
     "bytes that are said to be spoilt": (1, Kind.PUT, int(SPOILT) | 4, HEAP),
@@ -151,7 +151,7 @@ def test_a_request_is_read_once():
 
 
 def test_each_word_of_a_request_is_read_in_one_place():
-    """What a rank may change at any time is read once, and by no other function."""
+    """Memory that a rank may change at any time is read once, and by no other function."""
     border = "address_of(nic.border.requests[nic.taken % RING])"
     reads = Counted()
     for module in (answering, common, put_main, receiving, reporting, sending, barriers, barrier_main):

@@ -1,5 +1,5 @@
-"""What the barrier tree's part of the put firmware looks at, each with the test that notices when it is
-gone."""
+"""The checks of the barrier tree's part of the put firmware, each with the test that fails without
+it."""
 
 from lanai_firmware.programs.put_barrier import barriers
 

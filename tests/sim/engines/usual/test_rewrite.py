@@ -79,7 +79,7 @@ def worker(usual):
 
 
 def outputs(usual, busy):
-    """Of every slot, and in how many all was as usual."""
+    """Return the outputs of every slot, and in how many slots all values were usual."""
     second = function("Vworker___024root")
     wrapper = WRAPPER.replace("bool usual(Vworker___024root*);", f"bool {second}(Vworker___024root*);" if usual else "")
     wrapper = wrapper.replace("usual(m.rootp)", f"{second}(m.rootp)" if usual else "false")

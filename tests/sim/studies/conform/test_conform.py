@@ -145,7 +145,7 @@ def test_kept_outcomes_belong_to_one_device_and_number_of_ranks(tmp_path):
 
 
 def test_a_page_grows_module_by_module(tmp_path, monkeypatch, capsys):
-    """What was kept is on the page of each later run, and is not run again."""
+    """Outcomes that were kept are on the page of each later run, and are not run again."""
     ran = []
 
     def run(command, names, ranks, limit):

@@ -58,7 +58,7 @@ def places(tmp_path_factory):
 
 @pytest.fixture
 def copied(places, monkeypatch):
-    """Those sources, and the digest taken of them. A test leaves them as they were."""
+    """Return copies of the sources, of which the digest is taken. A test leaves them as they were."""
     monkeypatch.setattr(sources, "roots", lambda: places)
     return places
 

@@ -203,8 +203,8 @@ def test_each_program_is_verified_before_it_is_measured(monkeypatch, tmp_path):
 
 
 def test_times_are_of_the_whole_problem_of_class_w():
-    """What is run, times `whole`, is what the paper ran: class W's own iterations, in NPB 3.3 too but
-    for MG."""
+    """The iterations that are run, times `whole`, are those of the paper: class W's own, in NPB 3.3 too
+    but for MG."""
     own = {"mg": 40, "cg": 15, "is": 10, "lu": 300, "sp": 400, "bt": 200}
     assert {one.name for one in PROGRAMS if one.timed} == {*own, "ep"} == set(times.WHY)
     for name, iterations in own.items():

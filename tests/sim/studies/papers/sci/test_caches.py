@@ -1,4 +1,4 @@
-"""What a receiver's cache fills while it unpacks a message."""
+"""The fills of a receiver's cache while it unpacks a message."""
 
 import pytest
 

@@ -8,8 +8,8 @@ from lanai_sim.studies.papers.sci import ringlet
 
 @pytest.mark.slow
 def test_table_2():
-    """As the paper has it: minimum use within 3 %, maximum use within 8 %. A faster link gives as
-    much more as its clock."""
+    """The model agrees with the paper: minimum use within 3 %, maximum use within 8 %. Throughput rises
+    with the link's clock."""
     found = ringlet.figures()
     theirs = {claim.id: claim for claim in claims.load("sci")}
     for use, least in (("min_use", 0.03), ("max_use", 0.08)):
