@@ -90,8 +90,8 @@ class BurstPort(wiring.Signature):
     """An engine's port to host memory, seen from the engine.
 
     Bursts are run in order. `write` brings a write burst's words, `read` a read burst's; the bus
-    waits for an engine that is late with either. `written` tells of each word of a write burst that
-    the host has answered, `refused` with it that it was an error.
+    waits for an engine that is late with either. `written` reports each word of a write burst that
+    the host has answered, `refused` with it an error.
     """
 
     def __init__(self):

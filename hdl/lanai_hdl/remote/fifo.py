@@ -8,7 +8,7 @@ has 1 to 128 pages, a power of two, and begins at a page of the exposure whose n
 of that.
 
 A record is a `SizeWord` with the number of bytes and who has appended them, the FIFO's offset, and
-the bytes; the next one begins at a word. It does not cross a page: where a page has no room for the
+the bytes; the next one begins at a word. It does not cross a page: where a page has no space for the
 longest record, the next one begins at the next page.
 
 The adapter keeps copies of control words (`FifoWords`). Once a record has been appended, the owner
@@ -25,7 +25,7 @@ RECORD_HEADER = 8  # bytes of a record before its data
 
 
 class TailWord(Word):
-    """`count` bytes have been appended, modulo 2**20. With `refusing` there was no room for a
+    """`count` bytes have been appended, modulo 2**20. With `refusing` there was no space for a
     record: none but a RETRY is appended."""
 
     count: COUNT_BITS

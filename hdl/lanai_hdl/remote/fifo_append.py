@@ -18,7 +18,7 @@ class FifoAppend(wiring.Component):
     and `size`, its bytes; `new_tail`, the new tail word.
 
     Members: `tail`, `head`, `ring`, the control words; `length`; `retry`, the request is a RETRY;
-    `barred`, the record is refused whatever room there is; the answers.
+    `barred`, the record is refused whatever space there is; the answers.
     """
 
     tail: In(layout(TailWord))

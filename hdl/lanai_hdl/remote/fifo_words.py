@@ -19,7 +19,7 @@ class FifoWords(wiring.Component):
     """Keeps the control words of `KEPT` FIFOs, so that a record costs no read of host memory.
 
     Only the adapter changes the tail. Nothing changes the ring. The head is as it was when it was read
-    last: the FIFO may have more room by now, and never less.
+    last: the FIFO may have more space by now, and never less.
 
     A FIFO is named by exposure and offset. All names of the same words agree in the lower bits of
     the offset, because exposures consist of whole pages. Those bits alone choose the entry, so that

@@ -120,7 +120,7 @@ class Lookup(wiring.Component):
         return m
 
     def _connect_walker(self, m):
-        """A question may bring what stood in the tables two slots before. So the walker is told of a write
+        """A question may bring what stood in the tables two slots before. So a write is reported to the walker
         two slots later."""
         walker = self.walker
         write = Signal(data.StructLayout({"changes": 1, "owner": len(walker.owner)}))

@@ -79,8 +79,8 @@ class MemoryMover:
             m.next = "WRITE"
 
     def _write(self, m):
-        """The words are written, and what comes of it is told. While a record is written its tail is
-        looked up."""
+        """Write the words, and report the status. While a record is written its tail is looked
+        up."""
         with m.State("WRITE"):
             m.d.comb += self._run.write.eq(1)
             record = (self._work == Work.REQUEST) & self._packet.appends & (self._step == Step.RECORD)

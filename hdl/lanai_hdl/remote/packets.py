@@ -46,8 +46,8 @@ class Atomic(IntEnum):
 
 
 class Order(IntEnum):
-    """When a WRITE takes effect, among the requests of its sender, and what depends on it. Its field
-    `atomic` tells, and that of the NOP in its place."""
+    """The order in which a WRITE takes effect, among the requests of its sender, and what depends on it. It
+    is in the field `atomic`, and in that of the NOP in its place."""
 
     IN_TURN = 0
     RELAXED = 1  # as soon as it has come, also before those that were sent before it

@@ -1,9 +1,9 @@
 """A model of the adapters of several NICs and of the memory of their hosts, in plain Python, from the
 same parameters and formats.
 
-Wires lose nothing here and nothing takes time: each command is carried out at once. What faults on
-the wire do to the gateware must not show in anything that this model tells. Which peers are lost it
-is told.
+Wires lose nothing here and nothing takes time: each command is carried out at once. The effects of
+faults on the wire on the gateware must not show in any result of this model. The lost peers are an
+input.
 """
 
 from collections.abc import Mapping
@@ -198,7 +198,7 @@ def _through(
 
 
 def _keep_worst(here: ReferenceNic, process: int, status: Status) -> None:
-    """The first failure of a process since its last NOP is what that will tell."""
+    """Keep the first failure of a process since its last NOP: the next NOP reports it."""
     if here.stored.get(process, Status.OK) is Status.OK:
         here.stored[process] = status
 

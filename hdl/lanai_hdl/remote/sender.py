@@ -28,7 +28,7 @@ STORED_BITS = APERTURE_WORD_BITS  # of the place of a word in a page: its lower 
 class PacketSender(wiring.Component):
     """Sends what waits, replies and requests in turn.
 
-    A packet is begun only when all of it has room in the queue to the wire. So a burst of the host
+    A packet is begun only when all of it has space in the queue to the wire. So a burst of the host
     bus never waits for the wire, and what arrives can always be written to host memory.
 
     A request whose memory cannot be read goes out as a NOP, which keeps the peer's sequence whole;

@@ -37,7 +37,7 @@ class PacketServer(PacketCheck, MemoryMover, Completion, wiring.Component):
     """One thing at a time: a packet, or the end of a request. It waits for host memory and for
     nothing else.
 
-    A request that finds no room for its reply is dropped: its sender will send it again. So what
+    A request that finds no space for its reply is dropped: its sender will send it again. So what
     arrives never waits for what is to be sent.
 
     Members

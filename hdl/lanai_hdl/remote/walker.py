@@ -19,7 +19,7 @@ class WalkPort(wiring.Signature):
 
     The question, while `asks`, which stays until `done`: the page that stands in word `item` of the
     directory that entry `entry` of all page tables names. That is bus page `directory`; `inside`: it
-    lies in the owner's window. `status` tells with `done` whether there is one. `page` is it, in the
+    lies in the owner's window. `status` has, with `done`, whether there is one. `page` is it, in the
     next slot.
     """
 

@@ -31,7 +31,7 @@ class Ring(wiring.Component):
     rx, tx : arrays of ``config.ports`` links
     bad_routes, strays, dropped, retries : ``Out(32)`` counters over all ports, modulo 2**32: packets
         dropped for their route, flits outside a packet, packets dropped that had no TAIL or were too
-        long, packets sent again as their target had no room
+        long, packets sent again as their target had no space
     idle : ``Out(1)``: nothing is inside and nothing changes until a flit or STOP comes
     """
 

@@ -27,7 +27,7 @@ class PacketFlit(data.Struct):
 
 class RingHead(data.Struct):
     """The word of a HEAD on the ring. `place` is where the source keeps the packet until its echo
-    comes. An echo is a packet of HEAD and TAIL; `busy`: the target had no room, send it again."""
+    comes. An echo is a packet of HEAD and TAIL; `busy`: the target had no space, send it again."""
 
     target: NODE_BITS
     source: NODE_BITS

@@ -1,4 +1,4 @@
-"""Run a published test suite of MPI, unchanged, on simulated NICs, and tell what passed."""
+"""Run a published test suite of MPI, unchanged, on simulated NICs, and report what passed."""
 
 import argparse
 import fnmatch
@@ -181,7 +181,7 @@ def _run(command: jobs.Command, names: Sequence[str], args: argparse.Namespace) 
 
 
 def _outcomes(console: Console, found: Iterable[Outcome]) -> list[Outcome]:
-    """All of them, told as they come."""
+    """Return all outcomes, and print each as it comes."""
     outcomes = []
     for outcome in found:
         outcomes.append(outcome)

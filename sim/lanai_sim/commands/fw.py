@@ -1,4 +1,4 @@
-"""Firmware: build an image, run it in one of four ways, disassemble it, tell its sizes."""
+"""Firmware: build an image, run it in one of four ways, disassemble it, show its sizes."""
 
 import argparse
 from collections.abc import Callable

@@ -3,7 +3,7 @@ instruction by instruction.
 
 Compared are, for each retired instruction, its address, its word, what it wrote to registers and
 memory, and the slot in which it retired; then the trap that ends the program, the whole SRAM and
-the on-chip registers. Meanwhile other requesters take slots at random, and the core is told to wait
+the on-chip registers. Meanwhile other requesters take slots at random, and the core is made to wait
 at random.
 """
 

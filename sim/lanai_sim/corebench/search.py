@@ -97,7 +97,7 @@ class Searcher:
 
 
 def search_figures() -> dict[str, float]:
-    """Instructions a node. The headline is the worst of all misses that the key tells; `same_key`
+    """Instructions a node. The headline is the worst of all misses that the key shows; `same_key`
     differs in the tag's upper half alone."""
     searcher = Searcher()
     costs = {name: searcher.per_node(miss) for name, miss in MISSES.items()}

@@ -27,7 +27,7 @@ class EventKind(IntEnum):
 
 
 class Event(NamedTuple):
-    """Something a unit tells. It has finished all slots before `slot`."""
+    """An event that a unit reports. The unit has finished all slots before `slot`."""
 
     slot: int
     kind: int
@@ -165,7 +165,7 @@ class Engine(ABC):
         """Queue accesses; they are performed in order."""
 
     def bursts(self, nic: int, begin: int, bursts: Sequence[Burst], tag: int) -> bool:
-        """Perform what one processor does from `begin` on, in picoseconds, and tell with `tag` when
+        """Perform the bursts of one processor from `begin` on, in picoseconds, and report with `tag` when
         the last burst is done.
 
         Bursts of several processors go in the order of the times at which they want to begin, and
@@ -194,7 +194,7 @@ class Engine(ABC):
         """Watch no word of this tag any more."""
 
     def save(self) -> bytes | None:
-        """All state of the units and what is between them; None if it cannot be told now, or ever.
+        """All state of the units and what is between them; None if it cannot be saved now, or ever.
         What the host has mapped, watches and waits for is not part of it."""
         return None
 

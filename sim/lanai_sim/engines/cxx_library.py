@@ -21,7 +21,7 @@ LINK = ("-shared", "-s", "-Wl,-Bsymbolic", "-pthread")
 
 
 def unchecked(tool: Compiler) -> list[str]:
-    """Unless told otherwise, zig adds checks for undefined behavior to objects, and its first link
+    """Without this option zig adds checks for undefined behavior to objects, and its first link
     compiles the library that these checks call. Compiling and linking both need the option."""
     return ["-fno-sanitize=undefined"] if tool.is_zig else []
 

@@ -1,9 +1,9 @@
-"""How Yosys chooses logic for an ECP5 this full of block RAM: as `synth_ecp5` does, but told what
-wires and block RAMs take.
+"""How Yosys chooses logic for an ECP5 this full of block RAM: as `synth_ecp5` does, but with the
+delays of wires and block RAMs.
 
 `synth_ecp5` thinks of a wire as 0.3 ns and of a block RAM as no time at all. Here most wires take
-more than a nanosecond, and a block RAM takes most of six, with far ones behind a long wire. Told
-so, it spends logic on fewer levels where that counts.
+more than a nanosecond, and a block RAM takes most of six, with far ones behind a long wire. With
+these delays it spends logic on fewer levels where that counts.
 
 A NIC with optional blocks has more logic and more block RAMs, and takes two steps more
 (`Mapping.thorough`). Without them the netlist is the one on record.

@@ -137,7 +137,7 @@ class Cluster:
 
     def save(self) -> bytes | None:
         """The state of engine and scheduler while no task is open, as far as it decides what comes.
-        None if the engine cannot tell."""
+        None if the engine cannot save it."""
         state = self.engine.save()
         return None if state is None else _CLOCKS.pack(self.kernel.now, self._reached, self.still) + state
 

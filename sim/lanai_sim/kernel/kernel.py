@@ -152,8 +152,8 @@ class Kernel:
         return suspension
 
     def alone(self) -> Awaitable[None]:
-        """Suspend a task until no process runs code, at this time: what it then writes to their memory
-        meets none of them in the midst of a look."""
+        """Suspend a task until no process runs code, at this time: no process
+        is then in the midst of a poll when the task writes to its memory."""
         suspension: Suspension[None] = Suspension(self)
         self._alone.append(suspension)
         return suspension

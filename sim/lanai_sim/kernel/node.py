@@ -82,7 +82,7 @@ class SharedMemory:
         self._buffers[first] = memory
 
     def remove(self, first: int) -> None:
-        """The process has left. It may be told twice."""
+        """Remove the buffer of a process that has left. It may be called twice for one buffer."""
         self._buffers.pop(first, None)
 
     def write(self, address: int, data: bytes) -> None:
@@ -137,7 +137,7 @@ def words_of(offset: int, data: bytes) -> list[tuple[int, int, int]]:
 
 
 class EngineEvents(Protocol):
-    """Where a node's engine tells what has happened (`Cluster`)."""
+    """The receiver of the events of a node's engine (`Cluster`)."""
 
     engine: Engine
     kernel: Kernel

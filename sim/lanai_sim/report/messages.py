@@ -27,8 +27,8 @@ ITS_TURN = Part(PEER, "for its turn")
 
 @dataclass
 class MessageSum:
-    """One message. `pieces` tells the same as `split`, in the order of time: (part, begin, end).
-    `body`: where its data lay."""
+    """One message. `pieces` has the times of `split` in order: (part, begin, end). `body`: where its data
+    lay."""
 
     row: Any
     begin: int

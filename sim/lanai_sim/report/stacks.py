@@ -1,6 +1,6 @@
 """Rebuild the firmware's call stacks from where its processor was.
 
-The gateware tells which instruction retired, not who called. But a compiled program enters a
+The gateware shows which instruction retired, not its caller. But a compiled program enters a
 function at its first instruction only, and leaves it to the function below it on the stack. So:
 being at a function's first instruction after having been elsewhere is a call; being in the middle
 of another function is a return to it. A function inlined into another shows as a leaf of its own

@@ -43,7 +43,7 @@ def thin(slices: Sequence[Slice], names: Sequence[str], most: int) -> Thinned:
 
 def _share(sizes: Sequence[int], most: int) -> int:
     """How many slices a track may keep, so that all tracks together keep at most `most`: small ones
-    leave room to the others."""
+    leave space to the others."""
     left, tracks = most, len(sizes)
     for size in sorted(sizes):
         if size * tracks > left:

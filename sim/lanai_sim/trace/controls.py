@@ -1,5 +1,5 @@
 """Messages of a device whose ranks write bytes and control packets to each other's segments
-(`Controls`). Bytes are written before the control packet that tells of them, and control packets
+(`Controls`). Bytes are written before the control packet that announces them, and control packets
 do not overtake each other."""
 
 from collections import defaultdict, deque

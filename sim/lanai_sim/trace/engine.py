@@ -1,4 +1,4 @@
-"""The rtl engine of a traced run: it takes what its NICs tell and hands it to the writer."""
+"""The rtl engine of a traced run: it passes the events of its NICs to the writer."""
 
 import ctypes
 from collections import Counter

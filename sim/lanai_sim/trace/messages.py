@@ -19,8 +19,8 @@ CANCELLED = 255  # REQUESTS.error; other errors are `lanai_host.device.ErrorKind
 
 
 def link(trace: StoredTrace) -> tuple[Any, Any]:
-    """Requests and messages, each naming the other. What packets tell of messages is not yet filled
-    in."""
+    """Requests and messages, each naming the other. The columns that come from packets are not yet
+    filled in."""
     requests = _requests(trace)
     sends = np.flatnonzero((requests["kind"] == RequestKind.SEND) & (requests["error"] != CANCELLED))
     messages = np.zeros(len(sends), MESSAGES)

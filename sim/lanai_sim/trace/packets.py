@@ -30,8 +30,8 @@ SOUND = int(Verdict.VALID)
 
 
 def link(trace: StoredTrace, messages: Any) -> tuple[Any, Any]:
-    """Packets, and for each row of PRX the row of `Trace.packets`. Fills in what packets tell of
-    `messages`."""
+    """Packets, and for each row of PRX the row of `Trace.packets`. Fills in the columns of
+    `messages` that come from packets."""
     out, arrivals = trace.stored(b"PTX "), trace.stored(b"PRX ")
     out = out[np.argsort(out["head"], kind="stable")]
     packets, arrived = _join(trace, out, arrivals)

@@ -25,8 +25,8 @@ MOST_TEXT = 1 << 28  # bytes of JSON in a chunk
 
 
 class StoredTrace:
-    """One run. `missing` tells, line by line, what the file should hold and does not; `complete`
-    that there is nothing to tell.
+    """A stored run. `missing` lists, line by line, what the file should hold and does not; `complete` is
+    True if it lacks nothing.
 
     Tables (`schema` has their columns) are made when first asked for. `outcome` is empty where the
     end is missing."""

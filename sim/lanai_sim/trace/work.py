@@ -68,7 +68,7 @@ def link(trace: StoredTrace, links: Links) -> tuple[Any, Any, Any]:
 
 
 def _transfers(trace: StoredTrace, links: Links) -> Any:
-    """Transfers with their beginnings, packets and, where a packet tells, messages."""
+    """Transfers with their beginnings, packets and, where a packet names them, messages."""
     stored = trace.stored(b"DMA ")
     stored = stored[np.lexsort((stored["end"], stored["engine"], stored["node"]))]
     dma = np.zeros(len(stored), DMA)

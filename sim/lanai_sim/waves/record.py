@@ -78,7 +78,7 @@ def open_for_writing(file: Path) -> IO[str]:
 
 def decode(raw: Path, file: str, verilog: str, top: str, vocabulary: Vocabulary | None = None) -> None:
     """Write `file` from what Verilator has left in `raw`, which goes. Without a vocabulary packets
-    are told by their route only."""
+    are named by their route only."""
     try:
         with output_file.replaced(file, "the waveform") as place, open(raw) as lines, open_for_writing(place) as out:
             out.writelines(decoded(lines, modules_of(verilog), top, vocabulary))

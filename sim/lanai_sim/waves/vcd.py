@@ -17,7 +17,7 @@ def sample(path: Path, names: Sequence[str]) -> tuple[NDArray[np.uint64], Sample
     """The times in the file, and for each name its values after each of them.
 
     A name is the scopes and the signal joined by dots, such as
-    "TOP.lanai_nic.nic.processor.retire.pc". Numbers that Amaranth adds to tell equal names apart
+    "TOP.lanai_nic.nic.processor.retire.pc". Numbers that Amaranth adds to make equal names differ
     ("doorbell$547") change with every edit of the gateware and may be left out. At most 64 bits
     each.
     """

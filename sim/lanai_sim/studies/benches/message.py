@@ -114,7 +114,7 @@ class Meter:
 
 
 class TimedEngine(RtlEngine):
-    """The same engine, whose CPU time is told to a meter."""
+    """The same engine, whose CPU time is reported to a meter."""
 
     meter: Meter
 

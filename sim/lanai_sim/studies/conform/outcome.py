@@ -37,7 +37,7 @@ _SKIPPED = re.compile(r"\.\.\. .*?skipped '|^skipped '")
 
 def read(name: str, text: str, code: int, ranks: int) -> Outcome:
     """A module's job, whose lines begin with [rank]. A test failed if it did on any rank; rank 0
-    tells what was skipped."""
+    reports what was skipped."""
     outcome = Outcome(name)
     counts = [int(count) for count in re.findall(r"^\[0\] Ran (\d+) tests?", text, re.M)]
     outcome.run = counts[0] if counts else 0

@@ -79,7 +79,7 @@ def page(
 
     Args:
         kept: the directory of `--resume`.
-        modules: all that may be on the page. Those of them that are not are told.
+        modules: all that may be on the page. The page names those of them that are not.
     """
     lines = [
         f"# mpi4py's test suite on `{device}`, {ranks} ranks",

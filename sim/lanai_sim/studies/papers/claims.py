@@ -23,8 +23,8 @@ class Kind(Enum):
 
 
 class Bound(Enum):
-    """How the published value is meant. `holds` tells whether ours agrees with it as it is
-    meant."""
+    """The meaning of the published value. `holds` returns whether ours agrees with it in this
+    meaning."""
 
     EQ = "eq"
     APPROX = "approx"

@@ -58,7 +58,7 @@ def figures(
     """The figures of all experiments of a module. Those in the table are not measured again, and
     those that need what is not `given` are left out.
 
-    `tell` gets each experiment's name as it ends.
+    `tell` is called with each experiment's name as it ends.
     """
     found: Figures = {}
     missing = []

@@ -2,7 +2,7 @@
 
 The message is cut at what can be seen from outside: the request's doorbell, the packet's HEAD
 leaving, its TAIL arriving, the word of host memory that the receiver waits for, the call's return.
-What the processors do between is told apart by function, from their retire ports.
+The processors' work between these is split by function, from their retire ports.
 """
 
 import tempfile
