@@ -1,0 +1,113 @@
+"""What changed from one result to another of the same program, largest first, and a verdict in a sentence."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lanai_host.errors import UserError
+
+from .outcome import SIMULATED, Outcome
+
+TIME = re.compile(r"_us(\.|$)|, us$")
+
+
+@dataclass(frozen=True)
+class Change:
+    """A figure that is not the same in both; one that a result does not have is 0."""
+
+    name: str
+    before: float
+    after: float
+
+    @property
+    def difference(self) -> float:
+        return self.after - self.before
+
+    @property
+    def percent(self) -> float:
+        """Of what it was before; infinite if that was nothing."""
+        return 100 * self.difference / abs(self.before) if self.before else float("inf") * (self.after or 1)
+
+    @property
+    def is_time(self) -> bool:
+        return TIME.search(self.name) is not None
+
+
+def check(before: Outcome, after: Outcome) -> None:
+    """Raise UserError for results that say nothing about each other."""
+    if before.traced != after.traced:
+        kinds = {True: "a trace", False: "a result as JSON"}
+        raise UserError(
+            f"{before.path} is {kinds[before.traced]}, {after.path} {kinds[after.traced]}; name two of one kind"
+        )
+    if before.command != after.command:
+        raise UserError(
+            f"{before.path} is of {_words(before)}, {after.path} of {_words(after)}: results of other programs cannot "
+            "be compared"
+        )
+    if not before.figures.keys() & after.figures.keys():
+        raise UserError(f"{before.path} and {after.path} have no figure in common; name two results of one command")
+
+
+def _words(outcome: Outcome) -> str:
+    return repr(" ".join(outcome.command)) if outcome.command else "no program"
+
+
+def changes(before: Outcome, after: Outcome) -> list[Change]:
+    """Return what differs: times by their difference, then other figures by their share, the largest first."""
+    names = dict.fromkeys([*before.figures, *after.figures])
+    found = [Change(name, before.figures.get(name, 0), after.figures.get(name, 0)) for name in names]
+    differing = [one for one in found if one.difference]
+    times = sorted((one for one in differing if one.is_time), key=lambda one: -abs(one.difference))
+    others = sorted((one for one in differing if not one.is_time), key=lambda one: -abs(one.percent))
+    return [*times, *others]
+
+
+def settings(before: Outcome, after: Outcome) -> list[str]:
+    """Return the settings that differ, as 'host.call: 300000 -> 900000'."""
+    names = dict.fromkeys([*before.settings, *after.settings])
+    pairs = ((name, before.settings.get(name), after.settings.get(name)) for name in names)
+    return [f"{name}: {old} -> {new}" for name, old, new in pairs if old != new]
+
+
+def leading(found: Sequence[Change], before: Outcome, after: Outcome) -> Change | None:
+    """Return the change that the verdict is about: that of the simulated time, or of a figure that changed by the
+    largest share if the results have no such time. None: it did not change."""
+    if SIMULATED in before.figures and SIMULATED in after.figures:
+        return next((one for one in found if one.name == SIMULATED), None)
+    return max(found, key=lambda one: abs(one.percent), default=None)
+
+
+def verdict(found: Sequence[Change], before: Outcome, after: Outcome) -> str:
+    """Return one sentence: how much changed, and where most of it is."""
+    if not found:
+        return f"nothing changed: all {len(before.figures)} figures are equal"
+    main = leading(found, before, after)
+    if main is None:
+        return f"the simulated time is equal; {len(found)} other figures changed, most of all {found[0].name}"
+    if main.name != SIMULATED:
+        values = f"{main.before:,g} -> {main.after:,g} ({share(main)})"
+        return f"{len(found)} figures changed, most of all {main.name}: {values}"
+    word = "more" if main.difference > 0 else "less"
+    text = (
+        f"{after.path} took {abs(main.percent):.1f} % {word} simulated time than {before.path}: {main.after:,.3f} us "
+        f"instead of {main.before:,.3f} us"
+    )
+    parts = [one for one in found if one.name in before.parts | after.parts and one.difference * main.difference > 0]
+    if parts:
+        largest = parts[0]
+        name = largest.name.removeprefix("run.").removesuffix("_us").removesuffix(", us").replace("_", " ")
+        text += f"; the largest part of it is {name}, {largest.difference:+,.3f} us of all ranks"
+    return text
+
+
+def share(change: Change) -> str:
+    """The change in percent, as text."""
+    return "new" if not change.before else f"{change.percent:+.1f} %"
+
+
+def exceeds(main: Change | None, limit: float) -> bool:
+    """Whether a change is too much: simulated time grew by more than `limit` percent, another figure moved so far."""
+    if main is None:
+        return False
+    return (main.percent if main.name == SIMULATED else abs(main.percent)) > limit

@@ -1,0 +1,111 @@
+"""What a run came to, read from a result as JSON or from a trace: its program, its settings, its figures."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lanai_host.errors import UserError
+
+from ..trace import Trace
+from ..trace.schema import MAGIC
+from . import rows
+from .activity import Activity
+from .messages import MessageBook
+from .ranks import rank_sums
+
+SIMULATED = "run.simulated_us"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One result.
+
+    Attributes:
+        path: its file.
+        traced: it is a trace.
+        command: what the ranks executed; empty where a result does not say it.
+        settings: all others that decided the result, by dotted names, and the commit.
+        figures: by name.
+        parts: names of those figures that a rank's time is the sum of.
+    """
+
+    path: str
+    traced: bool
+    command: tuple[str, ...]
+    settings: Mapping[str, Any]
+    figures: Mapping[str, float]
+    parts: frozenset[str] = field(default_factory=frozenset)
+
+
+def read(path: str, lines: bool = False) -> Outcome:
+    """Read a result or a trace. `lines`: firmware by line instead of by function. Raises UserError for other files."""
+    try:
+        with Path(path).open("rb") as file:
+            traced = file.read(len(MAGIC)) == MAGIC
+    except OSError as error:
+        raise UserError(f"cannot read {path!r}: {error.strerror}") from error
+    return of_trace(path, lines) if traced else of_json(path)
+
+
+def of_json(path: str) -> Outcome:
+    """Read what a command wrote with --json."""
+    try:
+        record = json.loads(Path(path).read_text())
+        config, figures = dict(record["config"]), dict(record["figures"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(
+            f"{path!r} is neither a trace nor a result with figures and config; write one by `lanai run --json {path}`"
+        ) from error
+    numbers = {name: value for name, value in figures.items() if isinstance(value, int | float)}
+    parts = frozenset({"run.waiting_us", "run.host_work_us", "run.pio_us"} & numbers.keys())
+    return Outcome(path, False, _command(config), _settings(config, record.get("commit")), numbers, parts)
+
+
+def of_trace(path: str, lines: bool) -> Outcome:
+    """Read a trace, and sum up its calls, messages, firmware and counts."""
+    trace = Trace.open(path)
+    activity = Activity(trace, lines)
+    ranks, messages = rank_sums(activity), list(MessageBook(activity).all())
+    tables = rows.tables(ranks, messages)
+    figures: dict[str, float] = {SIMULATED: (max(trace.ends, default=trace.started) - trace.started) / 1e6}
+    parts: dict[str, float] = {}
+    for one in tables["ranks"]:
+        for name, time in one.items():
+            if name.endswith("_us") and name != "total_us":
+                _add(parts, f"{name.removesuffix('_us').replace('_', ' ')}, us", time)
+    for one in tables["calls"]:
+        figures |= {f"{one['call']}, us": one["total_us"], f"{one['call']}, calls": one["count"]}
+    for one in tables["messages"]:
+        kind = f"messages of {one['bytes']} B, {one['protocol']}"
+        figures |= {f"{kind}, us": one["mean_us"] * one["count"], f"{kind}, count": one["count"]}
+    for one in tables["firmware"]:
+        for how in ("worked", "stalled"):
+            figures[f"firmware {one['firmware']} {how}, us"] = one[f"{how}_us"] * len(messages)
+    figures |= {"packets": len(trace.packets), "messages": len(trace.messages)}
+    settings = _settings(dict(trace.meta.get("config", {})), trace.meta.get("commit"))
+    command = tuple(trace.meta.get("command", ()))
+    return Outcome(path, True, command, settings, figures | parts, frozenset(parts))
+
+
+def _add(sums: dict[str, float], name: str, value: float) -> None:
+    sums[name] = sums.get(name, 0) + value
+
+
+def _command(config: Mapping[str, Any]) -> tuple[str, ...]:
+    command = config.get("command", ())
+    return tuple(map(str, command)) if isinstance(command, list | tuple) else (str(command),)
+
+
+def _settings(config: Mapping[str, Any], commit: Any) -> dict[str, Any]:
+    return dict(_flat("", {name: value for name, value in config.items() if name != "command"})) | {"commit": commit}
+
+
+def _flat(before: str, table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Nested tables as dotted names."""
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _flat(f"{before}{name}.", value)
+        else:
+            yield f"{before}{name}", value
