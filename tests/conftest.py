@@ -42,7 +42,7 @@ def pytest_configure(config):
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection():
-    """The collected tests are no garbage. While the collector counts them among the old objects, it
+    """The collected tests are not garbage. While the collector counts them among the old objects, it
     searches these so seldom that a worker keeps the simulated memories of hundreds of tests. It need not
     look at the young ones as often as it does by default."""
     gc.disable()

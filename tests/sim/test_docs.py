@@ -1,4 +1,4 @@
-"""The sample of the FPGA page: a board's top, Verilated, tells who it is over its serial line."""
+"""The sample of the FPGA page: a board's top, Verilated, identifies itself over its serial line."""
 
 import re
 from pathlib import Path

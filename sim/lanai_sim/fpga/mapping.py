@@ -37,9 +37,9 @@ class Mapping:
     """One way of choosing logic. `thorough`: abc9 chooses three times, each time from what it has
     chosen before, and a block RAM is a box to it. `goal`: picoseconds that a path may take then.
 
-    Of a cell that is no box this Yosys passes on to abc9 what its inputs need, but not when its
-    outputs come. Of a box it passes on the times from inputs to outputs, so the clock, which comes
-    at time 0, stands for the edge.
+    For a cell that is not a box this Yosys passes to abc9 the times that its inputs need, but not when
+    its outputs come. For a box it passes the times from inputs to outputs, so the clock, which comes at
+    time 0, stands for the edge.
     """
 
     thorough: bool = False

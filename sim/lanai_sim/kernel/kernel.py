@@ -159,8 +159,8 @@ class Kernel:
         return suspension
 
     def wake_at(self, time: int, number: int, suspension: Suspension[Any], alone: bool, since: int = 0) -> None:
-        """Resume a suspension with None at `time` unless it is resumed sooner. `alone`: that this
-        will happen is no reason to go on. The wait begins at `since`."""
+        """Resume a suspension with None at `time` unless it is resumed sooner. `alone`: this does not
+        keep the simulation going. The wait begins at `since`."""
         self._order += 1
         heapq.heappush(self._timeouts, (time, number, self._order, suspension, alone, since))
 

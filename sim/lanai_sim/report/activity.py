@@ -92,7 +92,7 @@ class Activity:
 
     @cached_property
     def processors(self) -> Stretches:
-        """All NICs' processors at work; waiting in the wait register is no work, nor is being held
+        """All NICs' processors at work; waiting in the wait register is not work, nor is being held
         up."""
         rows, worked = self._running
         label = self._by_place(rows["pc"], PROCESSOR)

@@ -52,7 +52,7 @@ def test_register_accesses_keep_their_order(module, lanai):
 
 
 def test_memory_is_written_before_a_register_starts_an_engine(module, lanai):
-    """A descriptor in SRAM must be there when the engine is told of it."""
+    """A descriptor in SRAM must be there when the engine is started with it."""
     m = module("""
         GO = register(u32, 0xFF000)
         descriptor: Global[Array[u32, 2]]

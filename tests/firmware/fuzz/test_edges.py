@@ -1,5 +1,5 @@
-"""At the edges of the language all ways of running firmware agree, and this test can tell when they
-do not."""
+"""At the edges of the language all ways of running firmware agree, and this test fails when they do
+not."""
 
 import re
 from types import SimpleNamespace

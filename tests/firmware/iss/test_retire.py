@@ -1,4 +1,4 @@
-"""Retire records tell exactly what changed: replaying them gives the model's state."""
+"""Retire records have exactly the changes: replaying them gives the model's state."""
 
 from lanai_firmware.fuzz import Layout, generate
 from lanai_firmware.iss import Memory, Processor, Stop

@@ -71,7 +71,7 @@ class Nic:
         return result
 
     async def look(self, name, told):
-        """Nothing but what is told has happened; and the NIC still works."""
+        """Check that only the expected changes have happened, and that the NIC still works."""
         await self.slots(4)  # a level falls, and a count shows, some slots after its cause
         isr = await self.firmware.load("ISR")
         assert isr & ~LEVEL_EVENTS == told.events, f"{name}: events {Event(isr)!r}"

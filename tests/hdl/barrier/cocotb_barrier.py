@@ -14,7 +14,7 @@ numbers = [0] * PORTS  # of the last state: the switch's reset does not forget t
 
 
 class Nic:
-    """The other end of one port: tells its bits until they are acknowledged, and answers the switch."""
+    """The other end of one port: sends its bits until they are acknowledged, and answers the switch."""
 
     def __init__(self, dut, port, loss):
         self.port = port

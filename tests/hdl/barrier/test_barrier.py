@@ -139,7 +139,7 @@ def test_a_short_loss_of_the_carrier_is_survived_and_a_long_one_is_not():
 
 
 def test_a_carrier_that_goes_while_all_wait_is_noticed():
-    """A result that was on its way is told again."""
+    """A result that was on its way is sent again."""
     star = Star(2, fault=lambda wire, slot, kind, data: (7, 0) if wire == 2 and 955 <= slot < 1400 else (kind, data))
 
     async def waits(context, node):

@@ -95,9 +95,9 @@ class TreeSpec(wiring.Component):
 
 
 class CascadeSpec(wiring.Component):
-    """The same with a NIC at the top switch and two at one below it. A link tells what its sender had
+    """The same with a NIC at the top switch and two at one below it. A link shows what its sender had
     at any time before, never something older than the last: `BarrierEnd` does that.
-    `flat`: the lower switch passes its own result to its NICs, not what the top says."""
+    `flat`: the lower switch passes its own result to its NICs, not the top's."""
 
     def __init__(self, flat=False):
         self.flat = flat

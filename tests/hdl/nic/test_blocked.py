@@ -1,5 +1,5 @@
-"""A packet that no receiver takes (NP-19): what waits behind a STOP for ever can be got rid of from
-either end, and is told."""
+"""A packet that no receiver takes (NP-19): what waits behind a STOP for ever can be dropped from
+either end, and is reported."""
 
 import pytest
 
@@ -66,7 +66,7 @@ def test_a_blocked_nic_resets_itself_and_the_path_is_free_again():
 
 @pytest.mark.ci
 def test_a_blocked_switch_drops_and_the_next_packet_passes():
-    """The switch gives up first, tail and all: the receiver's part of the packet is told to be
+    """The switch gives up first, tail and all: the receiver's part of the packet is reported as
     unsound, the sender never waits for ever."""
 
     async def sender(context, world):

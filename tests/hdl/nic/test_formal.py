@@ -97,7 +97,7 @@ class StopGoSpec(wiring.Component):
     not overflow.
 
     By induction over: flits held, flits on the way, and go-aheads on the way are never more than
-    the FIFO has room for.
+    the FIFO has space for.
     """
 
     def __init__(self, latency, rx_fifo):

@@ -1,4 +1,4 @@
-"""Stores to the aperture land in the peer's memory, loads from it read that, and the next NOP tells
+"""Stores to the aperture land in the peer's memory, loads from it read that, and the next NOP reports
 how they ended."""
 
 import random

@@ -1,5 +1,5 @@
-"""FIFOs in host memory: what is appended is there in order, and what finds no room is refused until
-an explicit retry."""
+"""FIFOs in host memory: records that are appended are there in order, and one that finds no space is
+refused until an explicit retry."""
 
 import itertools
 import random
@@ -32,7 +32,7 @@ class Reader:
     """The process that owns the FIFO."""
 
     def __init__(self, side: Side, start=0, free=4096):
-        """A FIFO whose next record begins at `start`, with room for `free` bytes until
+        """A FIFO whose next record begins at `start`, with space for `free` bytes until
         `release`."""
         self.side, self.head = side, start
         head = (start - 4096 + free) % COUNTS
@@ -128,7 +128,7 @@ def test_what_is_not_allowed_is_refused_and_leaves_the_fifo_as_it_was():
 @pytest.mark.parametrize("size", [1, 8, 12, 16])
 def test_a_short_record_is_judged_by_its_own_fifo(size):
     """One that has come while a record for another FIFO was served, so that its words follow each
-    other at once. The head of its FIFO, as it was read last, leaves no room for it."""
+    other at once. The head of its FIFO, as it was read last, leaves no space for it."""
     side, other = Side(0), CONTROL + 16
     sequence = itertools.count()
 

@@ -61,7 +61,7 @@ def test_only_reads_are_sent_while_a_read_is_outstanding_and_nothing_while_an_at
 
 
 def test_a_late_answer_of_a_relaxed_write_ends_no_other_one():
-    """Answers of relaxed writes are taken in any order, so nothing but their peer and their number tells
+    """Answers of relaxed writes are taken in any order, so only their peer and their number show
     whose they are. The entries of the window are used again, and each peer has numbers of its own."""
 
     async def script(context, side):

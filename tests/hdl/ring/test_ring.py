@@ -12,7 +12,7 @@ from .wire import PACKET, Node, packet, run, small
 
 
 def numbered(source, target, count, chance):
-    """Packets from one node to another; their words tell source and number."""
+    """Return packets from one node to another; their words contain source and number."""
     return [
         (target, [source << 16 | number, *(chance.getrandbits(32) for _ in range(chance.randrange(PACKET - 3)))])
         for number in range(count)

@@ -12,7 +12,7 @@ PORTS, PACKETS = 3, 8
 
 
 def traffic(source):
-    """(ports, words) of each packet; the first word tells whose it is."""
+    """(ports, words) of each packet; the first word shows whose it is."""
     chance = random.Random(source)
     for number in range(PACKETS):
         words = [chance.getrandbits(32) for _ in range(chance.randrange(40))]

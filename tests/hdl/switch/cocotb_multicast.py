@@ -14,7 +14,7 @@ BAD_MASKS = (0, 1 << PORTS, 1 << PORTS | 1)
 
 
 def traffic(source):
-    """(ports, words) of each packet; the first word tells whose it is."""
+    """(ports, words) of each packet; the first word shows whose it is."""
     chance = random.Random(source)
     for number in range(PACKETS):
         ports = chance.sample(range(PORTS), chance.randint(1, PORTS))

@@ -64,7 +64,7 @@ class Board:
         context.set(self.bus.reset, 0)
 
     async def begin(self, context, write, address, words):
-        """Ask for a burst; offer the words, or room for them."""
+        """Ask for a burst; offer the words, or space for them."""
         engine = self.bus.engine
         await stream_put(context, engine.burst, [{"write": write, "word": address // 4, "words": len(words)}])
         if write:

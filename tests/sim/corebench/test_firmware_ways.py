@@ -144,7 +144,7 @@ def test_stops_tell_the_line(tmp_path, way, what):
 
 @pytest.mark.parametrize("way", ["iss", "rtl"])
 def test_undefined_opcode_at_run_time(tmp_path, way):
-    """The program overwrites its own next function with a word that is no instruction."""
+    """The program overwrites its own next function with a word that is not an instruction."""
     path = tmp_path / f"undefined_{way}.py"
     path.write_text("""
 from lanai_firmware.lang import Ptr, at, firmware, i32, u32

@@ -149,7 +149,7 @@ def test_sources_that_give_the_same_verilog_share_one_build(cache, monkeypatch):
 
 @pytest.fixture
 def linked(monkeypatch):
-    """The libraries that were built: each has no objects, and its file a content that tells it."""
+    """The libraries that were built: each has no objects, and its file a content that names it."""
     built = []
     monkeypatch.setattr(verilator, "_objects", lambda *given: [])
     monkeypatch.setattr(

@@ -1,4 +1,4 @@
-"""Yosys is told when a block RAM's output comes, and lets it pass fewer LUTs for it."""
+"""Yosys gets the delay of a block RAM's output, and lets it pass fewer LUTs for it."""
 
 import json
 import subprocess

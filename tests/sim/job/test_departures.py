@@ -1,4 +1,4 @@
-"""Ranks whose programs end by an error while others need them: the cause is told first, and the
+"""Ranks whose programs end by an error while others need them: the cause is reported first, and the
 exit code is theirs."""
 
 import signal

@@ -70,7 +70,7 @@ def test_a_kernel_sees_a_signal_at_its_next_turn():
     "make", first_of(lambda layout: RtlEngine(layout, skip=False), PysimEngine), ids=["rtl", "pysim"]
 )
 def test_an_engine_call_is_bounded(make):
-    """NICs that are evaluated for ever, with nothing to tell."""
+    """The NICs are evaluated for ever, with nothing to report."""
     engine = make(Layout(NIC, 2, PAIR.cables))
     if isinstance(engine, PysimEngine):
         engine.run(10)

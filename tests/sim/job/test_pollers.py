@@ -1,4 +1,4 @@
-"""Ranks that poll in vain: told once, and the run ends if a rank has failed that they poll for."""
+"""Ranks that poll in vain: they are reported once, and the run ends if a rank has failed that they poll for."""
 
 import sys
 

@@ -85,7 +85,7 @@ world.Recv(bytearray(1), source=(world.rank - 1) % 4, tag=99)
 
 
 def test_messages_of_channels_that_have_left_the_nic(tmp_path):
-    """One room for all channels: when the last one has messages, those of the others are in host
+    """One pool for all channels: when the last one has messages, those of the others are in host
     memory."""
     program = tmp_path / "program.py"
     program.write_text(FEW)

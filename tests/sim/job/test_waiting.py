@@ -1,4 +1,4 @@
-"""Reports of stopped runs: the program's own call and line, and what an end from outside tells."""
+"""Reports of stopped runs: the program's own call and line, and the report of an end from outside."""
 
 import signal
 import subprocess

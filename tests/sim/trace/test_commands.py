@@ -56,7 +56,7 @@ class Wire:
         self.request(op, HEAD.size + inside, LAYOUT.control(0, queue), *data, **how)
 
     def asks(self, number, size, offset=0):
-        """Rank 1 tells where a message of so many bytes may be written to."""
+        """Add rank 1's request for a message of so many bytes, with the place to write it to."""
         packed = Request(number, 0, CONTEXT, TAG, MEMORY, KEY, offset, size, FIFOS, 0).pack()
         data = np.frombuffer(packed[: len(packed) & ~3], ">u4")
         self.request(Op.APPEND, len(packed), LAYOUT.control(1, Queue.REQUESTS), *data, source=1)

@@ -1,4 +1,4 @@
-"""Damaged and forged traces: every command tells what is wrong in one line, or what the trace
+"""Damaged and forged traces: every command reports what is wrong in one line, or what the trace
 lacks. None ends in a traceback.
 
 A run on NICs is traced once. Then bytes of its file are changed, cut out or doubled; and, with

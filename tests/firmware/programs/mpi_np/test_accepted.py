@@ -55,7 +55,7 @@ def test_a_packet_without_a_number_is_dropped():
 
 
 def test_packets_of_a_peer_that_was_lost_are_dropped():
-    """The program was told that nothing will come from it."""
+    """The program has a report that nothing will come from it."""
     rig = Rig(ON.but(retries=1))
     cut = [True]
     rig.fabric.filter = lambda source, target, packet: [] if cut[0] else [packet]

@@ -56,7 +56,7 @@ def test_a_receive_buffer_is_used_again_when_its_body_is_in_memory():
 
 
 def test_a_kept_body_is_released_when_it_has_been_read():
-    """Its room is not given to another before: there are credit and room for four messages."""
+    """Its space is not given to another before: there are credit and space for four messages."""
     rig = Rig(FULL, nic=DEEP)
     sender, receiver = rig.hosts
     for n in range(1, 5):

@@ -1,5 +1,5 @@
 """Recovery: whatever the wires do to packets, each message arrives once, in order, whole; and a
-peer that is gone is told of."""
+peer that is gone is reported."""
 
 import random
 from collections import deque
@@ -163,8 +163,8 @@ def test_many_faults_many_orders(script, config, plan, seed):
 
 
 def test_without_recovery_a_lost_packet_is_a_lost_message():
-    """The paper's behaviour, which the configuration keeps: nothing is sent again, and no rank is
-    told."""
+    """The paper's behaviour, which the configuration keeps: nothing is sent again, and no rank
+    gets a report."""
     rig = Rig(SMALL)
     rig.fabric.filter = Faults({0: "drop"})
     rig.hosts[0].send(1, 7, body(1))

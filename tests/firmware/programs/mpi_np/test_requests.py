@@ -86,7 +86,7 @@ def test_each_rank_has_slots_and_a_bit_of_its_own():
 
 
 def test_a_request_in_a_slot_that_was_not_given_back_is_refused():
-    """Its host is told; the send that is in the slot goes on."""
+    """Its host gets a report; the send that is in the slot goes on."""
     rig = Rig(SMALL.but(eager_limit=0))
     a, b = rig.hosts
     a.post(Op.SEND_INLINE, 1, b"body", tag=1, length=4, peer=1)

@@ -70,7 +70,7 @@ class Host:
             return int(state.nic.counters[which])
 
     def overwrite(self, request, **members):
-        """Change words of a request, the first of which is 1, after the NIC was told of it."""
+        """Change words of a request, the first of which is 1, after the NIC was notified of it."""
         place = self.border + (request - 1) % int(RING) * int(sizeof(Request))
         for name, value in members.items():
             self.nic.pio_write(place + int(offset_of(Request, name)), value.to_bytes(4, "big"))

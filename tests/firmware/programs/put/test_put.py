@@ -170,7 +170,7 @@ def test_a_heap_that_cannot_be_written_is_tried_once():
 
 
 def test_a_nic_whose_rank_has_ended_takes_packets_however_many_come_before_its_turn():
-    """All its buffers are filled, and nothing of them goes to the host: no transfer's end tells it that
+    """All its buffers are filled, and nothing of them goes to the host: no transfer's end shows it that
     they are free. A packet that it left in the network would stop the others behind it."""
     fabric, (one, two) = play(2)
     two.write("heap", int(CLOSED))

@@ -41,7 +41,7 @@ class Scene:
                 self.fabric.act(self.dice.choice(actions))
 
     def add(self):
-        """An innocent rank adds to a word of another's, if its ring has room."""
+        """An innocent rank adds to a word of another's, if its ring has space."""
         host, node = self.dice.choice(self.innocent), self.dice.randrange(1, COUNT)
         if host.asked - host.counted(Counter.COMPLETED) < int(RING):
             host.ask(node, Kind.ADD, WORD, ANSWERS.start + 4 * (host.asked % 16), operand=1)

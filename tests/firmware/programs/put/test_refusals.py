@@ -107,7 +107,7 @@ def test_the_longest_requests_are_not_refused():
 
 
 def test_a_refused_request_is_done_when_those_before_it_have_left():
-    """COMPLETED tells which sources may change: it must not run ahead."""
+    """COMPLETED shows which sources may change: it must not run ahead."""
     fabric, (one, two) = play(2)
     one.request(1, Kind.PUT, A, 8, source=HEAP + B)
     one.request(1, Kind.PUT, A, 5, b"12345678")

@@ -1,5 +1,5 @@
-"""The put firmware with the barrier tree, in plain Python: what it asks of the tree, and what it tells
-its host."""
+"""The put firmware with the barrier tree, in plain Python: what it asks of the tree, and what it reports
+to its host."""
 
 from lanai_firmware.nic.model.nic import Nic
 from lanai_firmware.programs.put.layout import CLOSED, Counter, Kind

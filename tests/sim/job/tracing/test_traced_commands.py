@@ -112,7 +112,7 @@ def test_a_traced_run(device, tmp_path):
 @pytest.mark.parametrize("device", PROTOCOLS)
 @pytest.mark.parametrize("more", [(), FAULTS])
 def test_messages_are_linked_to_the_packets_that_carry_their_bytes(device, more, tmp_path):
-    """To receives that wait, and to a receiver that computes, whose queues have no room for all."""
+    """To receives that wait, and to a receiver that computes, whose queues have no space for all."""
     program, path = tmp_path / "program.py", tmp_path / "t"
     program.write_text(f"SIZES, TAG = {SIZES}, {TAG}\n{POSTED}")
     command = ("run", "-n", 2, "--device", device, *more, "--trace", path, sys.executable, program)

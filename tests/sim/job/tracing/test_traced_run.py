@@ -1,4 +1,4 @@
-"""Whole runs: tracing changes nothing, sums are exact, and what happened is told with its cause."""
+"""Whole runs: tracing changes nothing, sums are exact, and each event is reported with its cause."""
 
 import contextlib
 import subprocess

@@ -2,8 +2,8 @@
 where one begins to win.
 
 By PIO all bodies are written by the host's processor, by DMA all are pinned and fetched. Pinning is
-done for each message, as in the thesis (NP-49), or pages stay pinned. To receive by PIO is no way
-that mpi-np has: its price here is that of reading the body from the NIC.
+done for each message, as in the thesis (NP-49), or pages stay pinned. mpi-np does not receive
+by PIO: its price here is that of reading the body from the NIC.
 """
 
 from collections.abc import Sequence

@@ -184,7 +184,7 @@ BY_CLAIM: dict[str, Way] = {
         "{f[clock.latency_us.host.33]:.1f} "
         "to {f[clock.latency_us.host.133]:.1f} us with the host matching",
         "A NIC that leaves matching to the host is still asked several times a message, so it gains from its "
-        "clock too: it is no thin "
+        "clock too: it is not a thin "
         "interface as BIP is, which had next to nothing to gain.",
     ),
     "s2_4_2.trapeze_bandwidth": ByShape(
