@@ -16,14 +16,15 @@ from .source_lines import mapped
 
 ENV_ORDERS = "LANAI_ORDERS"  # the folder, if not empty
 PLAN = "plan.json"
-MATCH, SEND, DONE = "match", "send", "done"  # kinds of choices
+MATCH, SEND, DONE, ACCESS, TEST = "match", "send", "done", "access", "test"  # kinds of choices
 ALL = -1  # instead of a rank, of a number, or of a request
-WAITS = 1  # the value of a send that waits for its receive
+WAITS = 1  # the value of a send that waits for its receive, of an access that waits for the other ranks, and of a
+# test that says "not yet"
 
 
 class Choice(NamedTuple):
-    """One choice of a rank. `value`: of MATCH the sender whose message is taken, of SEND `WAITS`, of DONE the
-    request that is given, or `ALL`."""
+    """One choice of a rank. `value`: of MATCH the sender whose message is taken, of SEND, ACCESS and
+    TEST `WAITS` or 0, of DONE the request that is given, or `ALL`."""
 
     rank: int
     kind: str
@@ -37,14 +38,16 @@ def record_file(folder: Path, rank: int) -> Path:
 
 
 class Orders:
-    """The choices of a rank. `settle` lets everything happen that can happen while this rank waits."""
+    """The choices of a rank. `settle` lets everything happen that can happen while this rank waits; `pause` lets
+    a while of simulated time pass."""
 
     def __init__(self, folder: Path, rank: int) -> None:
         plan = [Choice(*one) for one in json.loads((folder / PLAN).read_text())]
         self._planned = {(one.kind, one.number): one.value for one in plan if one.rank in (rank, ALL)}
-        self._made = dict.fromkeys((MATCH, SEND, DONE), 0)
+        self._made = dict.fromkeys((MATCH, SEND, DONE, ACCESS, TEST), 0)
         self._file = os.open(record_file(folder, rank), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
         self.settle: Callable[[], None] = lambda: None
+        self.pause: Callable[[], None] = lambda: None
 
     def planned(self, kind: str) -> int | None:
         """Return what the plan says of the next choice of a kind; None if it says nothing."""
@@ -68,6 +71,14 @@ class Orders:
         self.made(SEND, planned, [0, WAITS], dest=dest, tag=tag, **place)
         return planned == WAITS
 
+    def lets_others(self, call: str) -> bool:
+        """Return whether a lock, or an access to a window, waits until the other ranks have done what they can."""
+        return self._waits(ACCESS, call)
+
+    def not_yet(self, call: str) -> bool:
+        """Return whether a test says that nothing is there yet though something is."""
+        return self._waits(TEST, call)
+
     def one_of(self, call: str, done: Sequence[int], several: bool = False) -> int:
         """Return which of the requests that are done a call gives; `several`: it may give `ALL`, and does
         unless the plan says otherwise."""
@@ -78,6 +89,11 @@ class Orders:
             missed = {"missed": planned} if planned not in (None, value) else {}
             self.made(DONE, value, values, call=call, site=site(), **missed)
         return value
+
+    def _waits(self, kind: str, call: str) -> bool:
+        planned = self.planned(kind) or 0
+        self.made(kind, planned, [0, WAITS], call=call, site=site())
+        return planned == WAITS
 
     def _write(self, record: dict[str, Any]) -> None:
         os.write(self._file, json.dumps(record, separators=(",", ":")).encode() + b"\n")

@@ -77,6 +77,9 @@ def _poll_until_done(active: list[tuple[int, Request]], everything: bool) -> boo
         if not decide(request.done for _, request in active):
             progress.polls.missed(_Missing(active))
             return False
+    orders = active[0][1].orders
+    if orders is not None and orders.not_yet("MPI_Testall" if everything else "MPI_Testsome"):
+        return False
     progress.polls.found()
     return True
 
@@ -148,7 +151,11 @@ def test_any(requests: Requests) -> tuple[bool, int, Status]:
             active.progress.polls.missed(active)
             return False, UNDEFINED, Status()
         active.progress.polls.found()
-    return True, *_take(requests, _chosen("MPI_Testany", requests, index))
+    found = _chosen("MPI_Testany", requests, index)
+    first = requests[found]
+    if first is not None and first.orders is not None and first.orders.not_yet("MPI_Testany"):
+        return False, UNDEFINED, Status()
+    return True, *_take(requests, found)
 
 
 def _chosen(call: str, requests: Requests, index: int | None) -> int:

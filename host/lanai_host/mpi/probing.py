@@ -106,6 +106,9 @@ def _seek(comm: Communicator, call: str, source: int, tag: int, take: bool, bloc
         if not arrival.done:
             comm.progress.polls.missed(arrival)
             return None
+    orders = comm.device.orders
+    if not block and not take and orders is not None and orders.not_yet(call):
+        return None
     comm.progress.polls.found()
     return arrival.found
 

@@ -90,6 +90,8 @@ class Request(ABC):
             if not self.done:
                 self.progress.polls.missed(self)
                 return None
+        if self.orders is not None and self.orders.not_yet("MPI_Test"):
+            return None
         self.progress.polls.found()
         return self.finish()
 

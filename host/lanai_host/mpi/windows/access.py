@@ -70,6 +70,8 @@ def _target(
     if not window.check_rank(call, rank, "target_rank"):
         return None
     window.epochs.use(call, rank, window.communicator.route[rank])
+    if window.epochs.locks.get(rank) is not LockType.EXCLUSIVE:
+        window.await_others(call)
     offset = window.place(call, rank, displacement, count, datatype)
     if window.epochs.access is not None:
         window.way.await_post(call, rank)

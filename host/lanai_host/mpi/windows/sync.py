@@ -122,6 +122,7 @@ def lock(window: Window, kind: int, rank: int, assertion: int) -> None:
     if Assertion.NOCHECK in asserted:
         window.epochs.unchecked.add(rank)
     elif present:
+        window.await_others(call)
         window.way.lock(call, rank, LockType(kind))
 
 

@@ -24,6 +24,8 @@ HINTS = (  # of MPI-4.1, with what this library does if the program says nothing
 )
 BY_MESSAGES = "lanai_targets_by_messages"  # how many, of windows on devices that have remote memory
 
+PAUSES = 64  # in which other ranks decide as many wildcards
+
 
 class Window:
     """MPI_Win. Its fields are plain, as a communicator's are.
@@ -60,6 +62,16 @@ class Window:
         self.held: Any = None
         self.addresses: list[int] = []
         self.freed = False
+
+    def await_others(self, call: str) -> None:
+        """Begin a lock or an access. Where orders are explored it may wait until the other ranks have done what
+        they can."""
+        orders = self.device.orders
+        if orders is not None and orders.lets_others(call):
+            for _ in range(PAUSES):
+                with self.progress.lock:
+                    orders.pause()
+                self.progress.poll()
 
     @property
     def label(self) -> str:

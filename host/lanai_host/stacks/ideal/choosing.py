@@ -58,7 +58,7 @@ class ChoosingDevice(IdealDevice):
     ) -> None:
         super().__init__(rank, size, transport, host)
         self.orders = self._orders = orders
-        orders.settle = self._settle
+        orders.settle, orders.pause = self._settle, self._pause
         self._until = collect
         self._wild: dict[int, int] = {}  # by context, receives from any source that wait
         self._probe: _Asked | None = None  # finds messages, and none is chosen yet
@@ -160,6 +160,14 @@ class ChoosingDevice(IdealDevice):
                 self.arrive(source, datagram)
             if not arrived and self._transport.now >= until:
                 return
+
+    def _pause(self) -> None:
+        """Let a while pass in which other ranks go on."""
+        until = self._transport.now + QUIET
+        while self._transport.now < until:
+            self.pay()
+            for source, datagram in self._until(_LOOK, until):
+                self.arrive(source, datagram)
 
     def _give_up(self, undecided: _Undecided) -> int:
         """Return the time at which a choice is made if nothing comes until then."""
