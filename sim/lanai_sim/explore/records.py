@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lanai_host.orders import ALL, DONE, MATCH, SEND, Choice, record_file
+from lanai_host.orders import ACCESS, ALL, DONE, MATCH, SEND, TEST, WAITS, Choice, record_file
 from lanai_host.source_lines import symbolized
 
-KINDS = (MATCH, SEND, DONE)
+KINDS = (MATCH, SEND, DONE, ACCESS, TEST)
+SELDOM = (SEND, ACCESS, TEST)  # kinds that are told only if they wait
 
 
 @dataclass(frozen=True)
@@ -21,11 +22,17 @@ class Made:
     others: tuple[int, ...] = ()
     site: str = ""
     tag: int | None = None
+    call: str = ""
     missed: int | None = None
 
     @property
     def key(self) -> tuple[int, str, int]:
         return self.choice[:3]
+
+    @property
+    def told(self) -> bool:
+        """It belongs into a schedule."""
+        return self.choice.kind not in SELDOM or self.choice.value == WAITS
 
     @property
     def place(self) -> str:
@@ -41,8 +48,12 @@ class Made:
             return f"rank {rank}{at}: wildcard {number + 1} takes the message of rank {value} with tag {self.tag}"
         if kind == SEND:
             return f"rank {rank}{at}: standard send {number + 1} waits for its receive"
+        if kind == ACCESS:
+            return f"rank {rank}{at}: {self.call} waits until the other ranks have done what they can"
+        if kind == TEST:
+            return f"rank {rank}{at}: {self.call} finds nothing yet"
         given = "all that are done" if value == ALL else f"request {value}"
-        return f"rank {rank}{at}: completion {number + 1} gives {given}"
+        return f"rank {rank}{at}: {self.call} gives {given}"
 
 
 def read(folder: Path, ranks: int) -> list[Made]:
@@ -73,4 +84,4 @@ def _made(rank: int, records: list[dict[str, Any]]) -> Iterable[Made]:
             more = late.get(one["n"], []) if one["k"] == MATCH else []
             others = tuple(value for value in (*one["of"], *more) if value != one["v"])
             choice = Choice(rank, one["k"], one["n"], one["v"])
-            yield Made(choice, others, one.get("site", ""), one.get("tag"), one.get("missed"))
+            yield Made(choice, others, one.get("site", ""), one.get("tag"), one.get("call", ""), one.get("missed"))

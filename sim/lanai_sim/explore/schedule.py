@@ -10,10 +10,10 @@ from typing import Any, Self
 
 from lanai_firmware import output_file
 from lanai_host.errors import UserError
-from lanai_host.orders import MATCH, SEND, WAITS, Choice
+from lanai_host.orders import MATCH, Choice
 
 from ..job.result import Result
-from .records import KINDS, Made
+from .records import KINDS, SELDOM, Made
 
 FORMAT = 1
 
@@ -32,8 +32,8 @@ class Schedule:
 
     @classmethod
     def of(cls, program: Sequence[str], ranks: int, made: Sequence[Made], result: Result) -> Self:
-        """Return the schedule of a run. Sends are in it only if they wait."""
-        kept = tuple(one.choice for one in made if one.choice.kind != SEND or one.choice.value == WAITS)
+        """Return the schedule of a run. Most sends, accesses and tests are usual, and left out."""
+        kept = tuple(one.choice for one in made if one.told)
         return cls(tuple(program), digest(program), ranks, kept, str(result.ending), result.code, result.sim_time)
 
     @classmethod
@@ -98,7 +98,9 @@ class Schedule:
 
 
 def _brief(choice: Choice) -> str:
-    what = {MATCH: "the sender", SEND: "a send that waits:"}.get(choice.kind, "the request")
+    if choice.kind in SELDOM:
+        return f"that {choice.kind} {choice.number + 1} of rank {choice.rank} waits"
+    what = "the sender" if choice.kind == MATCH else "the request"
     return f"{what} {choice.value} for {choice.kind} {choice.number + 1} of rank {choice.rank}"
 
 

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from lanai_host.orders import ALL, SEND, WAITS, Choice
+from lanai_host.orders import ALL, SEND, TEST, WAITS, Choice
 
 from ..job.data import JobData
 from .failure import Failure, differs, failure_of
@@ -14,6 +14,7 @@ from .running import Outcome, Runner
 from .schedule import Schedule
 
 Plan = frozenset[Choice]
+SINGLE = (SEND, TEST)  # kinds of choices of which each is changed alone, or all sends at once
 
 
 @dataclass
@@ -56,7 +57,7 @@ class Search:
     def run(self, runner: Runner, tell: Callable[[str], None] = lambda text: None) -> None:
         """Try plans until the budget is spent, a failure is found (unless `all`), or none is left."""
         waiting: deque[Plan] = deque([frozenset()])
-        last: deque[Plan] = deque()  # single sends: tried when all else is
+        last: deque[Plan] = deque()  # of SINGLE kinds: tried when all else is
         planned: set[Plan] = {frozenset()}
         histories = set()
         usual: Outcome | None = None
@@ -106,20 +107,22 @@ class Search:
         """Give the plans that differ from a run in one choice more, with where they wait."""
         plan = outcome.plan
         kept = {one[:3] for one in plan}
-        sends = sorted({one.choice.rank for one in outcome.made if one.choice.kind == SEND})
-        waits = any(one.kind == SEND for one in plan)
-        if sends and not waits:
+        ranks = sorted({one.choice.rank for one in outcome.made if one.choice.kind == SEND})
+        if any(one.kind in SINGLE and one.rank != ALL for one in plan):
+            return
+        if ranks and not any(one.kind == SEND for one in plan):
             yield waiting, plan | {Choice(ALL, SEND, ALL, WAITS)}
-        for one in sorted(outcome.made, key=lambda made: (made.choice.number, made.choice.rank)):
-            if one.choice.kind != SEND and one.key not in kept:
+        made = sorted(outcome.made, key=lambda made: (made.choice.number, made.choice.rank))
+        for one in made:
+            if one.choice.kind not in SINGLE and one.key not in kept:
                 for value in one.others:
                     yield waiting, plan | {one.choice._replace(value=value)}
-        if not waits:
-            for rank in sends if len(sends) > 1 else ():
-                yield waiting, plan | {Choice(rank, SEND, ALL, WAITS)}
-        for one in outcome.made:
-            if one.choice.kind == SEND and one.choice.value != WAITS and not waits:
-                yield last, plan | {one.choice._replace(value=WAITS)}
+        if not plan:
+            for rank in ranks if len(ranks) > 1 else ():
+                yield last, plan | {Choice(rank, SEND, ALL, WAITS)}
+            for one in made:
+                if one.choice.kind in SINGLE:
+                    yield last, plan | {one.choice._replace(value=WAITS)}
 
 
 def _unlike(outcome: Outcome, again: Outcome) -> str:
