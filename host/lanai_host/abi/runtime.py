@@ -172,9 +172,9 @@ class Process:
         if os.environ.get(ENV_LEAKS) or os.environ.get(ENV_CHECK):
             leaks.watch()
         if directory := os.environ.get(ENV_CHECK):
-            from .checking.recorder import Recorder  # no other run needs it
+            from .checking.recording import recorder  # no other run needs it
 
-            self.recorder = Recorder(directory, device.rank)
+            self.recorder = recorder(directory, device.rank)
             world.on_error = self.recorder.error
             world.process.races = Watch(self.recorder.race, _place)
         if os.environ.get(ENV_SYNCHRONOUS) or device.orders is not None:

@@ -1,6 +1,6 @@
 """Records of collective calls: what all ranks must agree on, and the buffers."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...mpi.communicator import Communicator
 from ...mpi.constants import ROOT
@@ -8,11 +8,8 @@ from ...mpi.op import Op
 from ..context import abi
 from .call import Call
 from .flight import Buffer
-from .messages import After, Handler
+from .recorder import After, Handler, Recorder
 from .signatures import runs_of
-
-if TYPE_CHECKING:
-    from .recorder import Recorder
 
 HANDLERS: dict[str, Handler] = {}
 MOST_RANKS = 64  # whose counts a record tells one by one
@@ -238,7 +235,7 @@ _OLD = {
 def _collective(shape: Any, how: str) -> Handler:
     """`how`: "", "i" or "init"."""
 
-    def handle(rec: "Recorder", call: Call) -> After | None:
+    def handle(rec: Recorder, call: Call) -> After | None:
         comm = call.comm()
         buffers, fields = shape(call, comm) if not comm.is_inter else ([], {})
         note(rec, call, comm, fields)
@@ -252,14 +249,14 @@ def _collective(shape: Any, how: str) -> Handler:
     return handle
 
 
-def note(rec: "Recorder", call: Call, comm: Communicator, fields: dict[str, Any]) -> None:
+def note(rec: Recorder, call: Call, comm: Communicator, fields: dict[str, Any]) -> None:
     """Record a collective call on a communicator."""
     members = None if comm.is_inter else list(comm.group.members)
     rec.note("coll", call, c=call.name, on=rec.names.of(comm), label=comm.label, of=members, **fields)
 
 
 def _of_communicator(argument: str) -> Handler:
-    def handle(rec: "Recorder", call: Call) -> After | None:
+    def handle(rec: Recorder, call: Call) -> After | None:
         value = call.raw(argument)
         comm = abi.comms[value if isinstance(value, int) else value[0]]
         note(rec, call, comm, {})

@@ -1,19 +1,13 @@
 """Records of sends and receives, blocking or not, persistent or not."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...mpi.constants import ANY_SOURCE, ANY_TAG, PROC_NULL
 from ..context import abi
 from .call import Call
 from .flight import Buffer
+from .recorder import After, Handler, Recorder
 from .signatures import runs_of
-
-if TYPE_CHECKING:
-    from .recorder import Recorder
-
-After = Callable[[int], None]  # what to do once the call has returned this code
-Handler = Callable[["Recorder", Call], After | None]
 
 HANDLERS: dict[str, Handler] = {}
 _BUFFER = ("buf", "count", "datatype")
@@ -21,7 +15,7 @@ _SENT = ("sendbuf", "sendcount", "sendtype")
 _RECEIVED = ("recvbuf", "recvcount", "recvtype")
 
 
-def _send_fields(rec: "Recorder", call: Call, mode: str, buffer: tuple[str, str, str], tag: str) -> dict[str, Any]:
+def _send_fields(rec: Recorder, call: Call, mode: str, buffer: tuple[str, str, str], tag: str) -> dict[str, Any]:
     comm = call.comm()
     dest = call.number_of("dest")
     to = PROC_NULL if dest == PROC_NULL else comm.route[dest]
@@ -29,7 +23,7 @@ def _send_fields(rec: "Recorder", call: Call, mode: str, buffer: tuple[str, str,
     return {"mode": mode, "comm": rec.names.of(comm), "to": to, "tag": call.number_of(tag), "sig": signature}
 
 
-def _receive_fields(rec: "Recorder", call: Call, buffer: tuple[str, str, str], tag: str) -> dict[str, Any]:
+def _receive_fields(rec: Recorder, call: Call, buffer: tuple[str, str, str], tag: str) -> dict[str, Any]:
     comm = call.comm()
     source = call.number_of("source")
     wanted = source if source in (PROC_NULL, ANY_SOURCE) else comm.route[source]
@@ -44,7 +38,7 @@ def _tag(tag: int) -> int:
 def _sends(mode: str, how: str) -> Handler:
     """`how`: "", "i" or "init"."""
 
-    def handle(rec: "Recorder", call: Call) -> After | None:
+    def handle(rec: Recorder, call: Call) -> After | None:
         buffers = [Buffer(call.regions(*_BUFFER), False, "buf")]
         fields = _send_fields(rec, call, mode, _BUFFER, "tag")
         if how == "init":
@@ -59,7 +53,7 @@ def _sends(mode: str, how: str) -> Handler:
 
 
 def _receives(how: str) -> Handler:
-    def handle(rec: "Recorder", call: Call) -> After | None:
+    def handle(rec: Recorder, call: Call) -> After | None:
         buffers = [Buffer(call.regions(*_BUFFER), True, "buf")]
         fields = _receive_fields(rec, call, _BUFFER, "tag")
         if how == "init":
@@ -72,7 +66,7 @@ def _receives(how: str) -> Handler:
     return handle
 
 
-def _taken(rec: "Recorder", call: Call, wanted: int, number: int) -> After:
+def _taken(rec: Recorder, call: Call, wanted: int, number: int) -> After:
     """Record which message a blocking receive has got."""
     comm = call.comm()
     at = call.index["status"]
@@ -91,7 +85,7 @@ def _taken(rec: "Recorder", call: Call, wanted: int, number: int) -> After:
     return after
 
 
-def _exchange(rec: "Recorder", call: Call) -> After | None:
+def _exchange(rec: Recorder, call: Call) -> After | None:
     """MPI_Sendrecv."""
     buffers = [Buffer(call.regions(*_SENT), False, "sendbuf"), Buffer(call.regions(*_RECEIVED), True, "recvbuf")]
     rec.use(call, buffers)
@@ -100,7 +94,7 @@ def _exchange(rec: "Recorder", call: Call) -> After | None:
     return _taken(rec, call, fields["want"], rec.operation("recv", call, fields))
 
 
-def _replace(rec: "Recorder", call: Call) -> After | None:
+def _replace(rec: Recorder, call: Call) -> After | None:
     """MPI_Sendrecv_replace."""
     rec.use(call, [Buffer(call.regions(*_BUFFER), True, "buf")])
     rec.operation("send", call, _send_fields(rec, call, "x", _BUFFER, "sendtag"))
@@ -108,13 +102,13 @@ def _replace(rec: "Recorder", call: Call) -> After | None:
     return _taken(rec, call, fields["want"], rec.operation("recv", call, fields))
 
 
-def _unsure(rec: "Recorder", call: Call) -> After | None:
+def _unsure(rec: Recorder, call: Call) -> After | None:
     """A call whose matches are not followed: those on its communicator are not judged from here on."""
     rec.note("unsure", call, comm=rec.names.of(call.comm()))
     return None
 
 
-def _matched_probe(rec: "Recorder", call: Call) -> After | None:
+def _matched_probe(rec: Recorder, call: Call) -> After | None:
     """MPI_Mprobe and MPI_Improbe take a message."""
     comm = call.comm()
     at = call.index["status"]
@@ -139,7 +133,7 @@ def _no_proc() -> int:
     return abi.constants["MPI_MESSAGE_NO_PROC"]
 
 
-def _matched_receive(rec: "Recorder", call: Call) -> After | None:
+def _matched_receive(rec: Recorder, call: Call) -> After | None:
     """MPI_Mrecv and MPI_Imrecv: the signature of a receive that a probe has recorded."""
     taken = rec.messages.pop(call.raw("message")[0], None)
     buffers = [Buffer(call.regions(*_BUFFER), True, "buf")]
@@ -150,7 +144,7 @@ def _matched_receive(rec: "Recorder", call: Call) -> After | None:
     return rec.made(call, [], buffers) if begins else None
 
 
-def _start(rec: "Recorder", call: Call) -> After | None:
+def _start(rec: Recorder, call: Call) -> After | None:
     count = call.raw("count") if call.has("count") else 1
     pointer = call.raw("array_of_requests" if call.has("array_of_requests") else "request")
     for handle in abi.ints(pointer, count) if count > 1 else [pointer[0]] if count else []:

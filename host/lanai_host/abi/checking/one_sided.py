@@ -1,7 +1,7 @@
 """Records of windows, of operations on them and of their synchronization."""
 
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...mpi.constants import PROC_NULL, WindowFlavor
 from ...mpi.group import Group
@@ -10,19 +10,16 @@ from ..context import abi
 from .call import Call
 from .collectives import note
 from .flight import Buffer
-from .messages import After, Handler
+from .recorder import After, Handler, Recorder
 from .regions import Regions, regions_of
 from .signatures import runs_of
-
-if TYPE_CHECKING:
-    from .recorder import Recorder
 
 HANDLERS: dict[str, Handler] = {}
 _ORIGIN = ("origin_addr", "origin_count", "origin_datatype")
 _RESULT = ("result_addr", "result_count", "result_datatype")
 
 
-def made(rec: "Recorder", call: Call, window: Window) -> None:
+def made(rec: Recorder, call: Call, window: Window) -> None:
     """A window begins."""
     name = rec.names.of(window.communicator)
     base, size = window.memory.base, 0 if window.flavor is WindowFlavor.DYNAMIC else window.memory.size
@@ -42,7 +39,7 @@ def _target(call: Call, window: Window, rank: int, count: str, datatype: str) ->
 def _moves(kind: str, target: tuple[str, str], origin: Callable[[Call], list[Buffer]]) -> Handler:
     """`target`: the arguments with its count and datatype; `origin` gives the buffers of the origin."""
 
-    def handle(rec: "Recorder", call: Call) -> After | None:
+    def handle(rec: Recorder, call: Call) -> After | None:
         window, rank = call.window(), call.raw("target_rank")
         if call.number_of("target_rank") == PROC_NULL:
             return None
@@ -106,7 +103,7 @@ HANDLERS["MPI_Compare_and_swap"] = _moves("cas", _SINGLE, _swap)
 def _synchronizes(what: str, ends: str = "") -> Handler:
     """`ends`: which operations of this origin it completes: "all", "rank" or none."""
 
-    def handle(rec: "Recorder", call: Call) -> After | None:
+    def handle(rec: Recorder, call: Call) -> After | None:
         window = call.window()
         name = rec.names.of(window.communicator)
         rank = call.number_of("rank") if call.has("rank") else None
@@ -146,7 +143,7 @@ for _call, _ends in {
     HANDLERS[f"MPI_Win_{_call}"] = _synchronizes(_call, _ends)
 
 
-def _freed(rec: "Recorder", call: Call) -> After | None:
+def _freed(rec: Recorder, call: Call) -> After | None:
     window = abi.wins[call.raw("win")[0]]
     name = rec.names.of(window.communicator)
     note(rec, call, window.communicator, {})

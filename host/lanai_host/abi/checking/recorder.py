@@ -3,24 +3,24 @@ buffers."""
 
 import re
 import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from ...mpi.errors import ErrorClass, MpiError
+from ...mpi.windows import Window
 from ..context import abi
 from ..leaks import Left
-from . import collectives, messages, one_sided
 from .call import Call
 from .flight import Buffer, Flight
 from .identities import Identities
 from .journal import Journal
-from .messages import After
 from .places import place
 from .regions import overlaps_itself, shared
 from .requests import Made, Requests
 from .touches import Touch, Touches
 
-HANDLERS = {**messages.HANDLERS, **collectives.HANDLERS, **one_sided.HANDLERS}
+After = Callable[[int], None]  # what to do once the call has returned this code
+Handler = Callable[["Recorder", Call], After | None]  # what to do before it
 _COMPLETES = ("MPI_Wait", "MPI_Test", "MPI_Request_free", "MPI_Request_get_status", "MPI_Cancel")
 _MAKES_WINDOWS = ("MPI_Win_create", "MPI_Win_allocate", "MPI_Win_create_dynamic")
 _STORE = re.compile(r"(?P<call>MPI_\w+) at (?P<line>\S+) of rank (?P<rank>\d+) and a store of .* race for (?P<what>.*)")
@@ -30,7 +30,15 @@ _LEAVE_ALONE = "leave the buffer alone until the operation is complete"
 class Recorder:
     """`call` wraps what C calls for an MPI function."""
 
-    def __init__(self, directory: str, rank: int) -> None:
+    def __init__(
+        self,
+        directory: str,
+        rank: int,
+        handlers: Mapping[str, Handler],
+        window_made: Callable[["Recorder", Call, Window], None],
+    ) -> None:
+        self._handlers = handlers
+        self._window_made = window_made
         self.journal = Journal(directory, rank)
         self.names = Identities()
         self.flight = Flight()
@@ -53,7 +61,7 @@ class Recorder:
         """Return `function`, recorded each time it is called."""
         name = name.removesuffix("_c")
         names = [parameter[0] for parameter in prototype[1]]
-        handler = HANDLERS.get(name)
+        handler = self._handlers.get(name)
         completes = name.startswith(_COMPLETES)
         communicators = [p[0] for p in prototype[1] if p[1] == "MPI_Comm" and p[2] == 1 and p[0] != "comm"]
         if handler is None and not completes and not communicators and name != "MPI_Finalize":
@@ -89,7 +97,7 @@ class Recorder:
         self._look(call)
         return call
 
-    def _handled(self, handler: messages.Handler | None, call: Call) -> After | None:
+    def _handled(self, handler: Handler | None, call: Call) -> After | None:
         if handler is None:
             return None
         try:
@@ -105,7 +113,7 @@ class Recorder:
             if not idle:
                 self._name_communicators()
             if call.name.startswith(_MAKES_WINDOWS):
-                one_sided.made(self, call, abi.wins[call.raw("win")[0]])
+                self._window_made(self, call, abi.wins[call.raw("win")[0]])
         for made, fields in self.requests.matches():
             self.journal.put("match", call.number, id=made.id, **fields)
         if self._coming:
