@@ -17,6 +17,7 @@ from .source_lines import mapped
 ENV_ORDERS = "LANAI_ORDERS"  # the folder, if not empty
 PLAN = "plan.json"
 MATCH, SEND, DONE, ACCESS, TEST = "match", "send", "done", "access", "test"  # kinds of choices
+LAST = -2  # instead of a sender: the one whose message came last
 ALL = -1  # instead of a rank, of a number, or of a request
 WAITS = 1  # the value of a send that waits for its receive, of an access that waits for the other ranks, and of a
 # test that says "not yet"
@@ -52,6 +53,14 @@ class Orders:
     def planned(self, kind: str) -> int | None:
         """Return what the plan says of the next choice of a kind; None if it says nothing."""
         return self._planned.get((kind, self._made[kind]))
+
+    def preferred(self, found: Sequence[int]) -> int:
+        """Return the sender among `found`, in the order in which their messages came, that a match takes unless
+        the plan names one for it."""
+        preferred = self._planned.get((MATCH, ALL))
+        if preferred == LAST:
+            return found[-1]
+        return preferred if preferred is not None and preferred in found else found[0]
 
     def made(self, kind: str, value: int, of: Sequence[int], **more: Any) -> int:
         """A choice was made: record it. Return its number."""

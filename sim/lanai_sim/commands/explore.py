@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
             searches.append(search)
             search.run(runner, _tell)
             begun.spent += search.runs
-            written = _write(search, command, args.schedule, written)
+            written = _write(search, args.schedule, written)
             if search.failures and not args.all:
                 break
     finally:
@@ -76,14 +76,14 @@ def _tell(text: str) -> None:
         print(f"\rlanai: {text}\033[K", end="", file=sys.stderr)
 
 
-def _write(search: Search, command: list[str], path: str, written: int) -> int:
+def _write(search: Search, path: str, written: int) -> int:
     """Tell what was found and write the schedules. Return how many there are by now."""
     if sys.stderr.isatty():
         print("\r\033[K", end="", file=sys.stderr)
     for failure in search.failures:
         name = path if not written else str(Path(path).with_stem(f"{Path(path).stem}-{written + 1}"))
         outcome = failure.outcome
-        Schedule.of(command, search.job.ranks, outcome.made, outcome.result).write(name)
+        Schedule.of(search.job, outcome.made, outcome.result).write(name)
         written += 1
         for line in report.lines_of(failure, name):
             print(f"lanai: {line}", file=sys.stderr)

@@ -4,6 +4,7 @@
 - `schedule`: a run as a file that can be repeated.
 - `running`: one run by a plan.
 - `failure`: how a run differs from one that is right.
+- `minimizing`: a failure by fewer changed choices.
 - `search`: which plans to try, and in which order.
 - `replaying`: a schedule run again.
 - `report`: what a user is told.

@@ -15,11 +15,13 @@ SELDOM = (SEND, ACCESS, TEST)  # kinds that are told only if they wait
 
 @dataclass(frozen=True)
 class Made:
-    """A choice that a rank has made. `others`: what it might have been instead; `missed`: what the plan said and
+    """A choice that a rank has made. `others`: what it might have been instead; `usual`: what it is
+    without a plan; `missed`: what the plan said and
     was not possible."""
 
     choice: Choice
     others: tuple[int, ...] = ()
+    usual: int = 0
     site: str = ""
     tag: int | None = None
     call: str = ""
@@ -81,7 +83,7 @@ def _made(rank: int, records: list[dict[str, Any]]) -> Iterable[Made]:
             late.setdefault(one["n"], []).append(one["of"])
     for one in records:
         if one["k"] in KINDS:
-            more = late.get(one["n"], []) if one["k"] == MATCH else []
-            others = tuple(value for value in (*one["of"], *more) if value != one["v"])
-            choice = Choice(rank, one["k"], one["n"], one["v"])
-            yield Made(choice, others, one.get("site", ""), one.get("tag"), one.get("call", ""), one.get("missed"))
+            came = late.get(one["n"], []) if one["k"] == MATCH else []
+            others = tuple(value for value in (*one["of"], *came) if value != one["v"])
+            told = {name: one[name] for name in ("site", "tag", "call", "missed") if name in one}
+            yield Made(Choice(rank, one["k"], one["n"], one["v"]), others, one["of"][0], **told)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from lanai_host.errors import UserError
 
 from ..job import launcher
-from ..job.data import JobData
+from ..job.data import NO_LIMIT, JobData
 from .running import DEVICE, OPTIONS, Runner
 from .schedule import Schedule
 
@@ -20,6 +20,8 @@ def job_of_schedule(schedule: Schedule, program: Sequence[str], job: JobData, gi
         raise UserError(f"the schedule is one of {schedule.ranks} ranks, not of {job.ranks}; leave -n out")
     if "device" in given and job.device != DEVICE:
         raise UserError(f"a schedule is repeated on the device {DEVICE}, not on {job.device}; leave --device out")
+    if job.max_wall == NO_LIMIT and schedule.max_wall is not None:
+        job = job.but(max_wall=float(schedule.max_wall))
     return job.but(program=tuple(program), ranks=schedule.ranks, device=DEVICE, options=OPTIONS)
 
 

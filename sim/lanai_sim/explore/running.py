@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lanai_host.orders import ENV_ORDERS, PLAN, Choice
+from lanai_host.orders import ENV_ORDERS, PLAN, SEND, Choice
 
 from ..job.data import JobData
 from ..job.launcher import Run
-from ..job.result import Result
+from ..job.result import Ending, Result
 from ..job.warm import WarmServers
 from .records import Made, read
 
@@ -37,9 +37,13 @@ class Outcome:
 
     @property
     def deviations(self) -> list[Made]:
-        """The planned choices that were made."""
+        """The choices that are not the usual ones, but for sends of which the plan says that all wait."""
         planned = {tuple(one) for one in self.plan}
-        return [one for one in self.made if tuple(one.choice) in planned]
+        return [
+            one
+            for one in self.made
+            if tuple(one.choice) in planned or (one.choice.kind != SEND and one.choice.value != one.usual)
+        ]
 
 
 class Runner:
@@ -55,6 +59,8 @@ class Runner:
             (folder / PLAN).write_text(json.dumps(list(plan)))
             planned = job.but(environment={**job.environment, ENV_ORDERS: name})
             result = Run(planned, servers=self._servers).execute()
+            if result.ending is Ending.INTERRUPTED:
+                raise KeyboardInterrupt
             return Outcome(frozenset(plan), tuple(read(folder, job.ranks)), result)
 
     def close(self) -> None:

@@ -12,6 +12,7 @@ from lanai_firmware import output_file
 from lanai_host.errors import UserError
 from lanai_host.orders import MATCH, Choice
 
+from ..job.data import NO_LIMIT, JobData
 from ..job.result import Result
 from .records import KINDS, SELDOM, Made
 
@@ -29,12 +30,15 @@ class Schedule:
     ending: str = ""
     code: int = 0
     sim_time: int = 0
+    max_wall: float | None = None  # seconds that a run may last; None: any
 
     @classmethod
-    def of(cls, program: Sequence[str], ranks: int, made: Sequence[Made], result: Result) -> Self:
+    def of(cls, job: JobData, made: Sequence[Made], result: Result) -> Self:
         """Return the schedule of a run. Most sends, accesses and tests are usual, and left out."""
         kept = tuple(one.choice for one in made if one.told)
-        return cls(tuple(program), digest(program), ranks, kept, str(result.ending), result.code, result.sim_time)
+        program = tuple(job.program)
+        ending, wall = str(result.ending), None if job.max_wall == NO_LIMIT else job.max_wall
+        return cls(program, digest(program), job.ranks, kept, ending, result.code, result.sim_time, wall)
 
     @classmethod
     def read(cls, path: str) -> Self:
@@ -62,6 +66,8 @@ class Schedule:
         found = cls(program=program, choices=choices, **document)
         if type(found.ranks) is not int or found.ranks < 1:
             raise ValueError(f"ranks = {found.ranks!r} is not a count")
+        if found.max_wall is not None and not (isinstance(found.max_wall, int | float) and found.max_wall > 0):
+            raise ValueError(f"max_wall = {found.max_wall!r} is not a number of seconds")
         return found
 
     def write(self, path: str) -> None:
@@ -83,7 +89,7 @@ class Schedule:
 
     def departure(self, made: Sequence[Made]) -> str:
         """Return where a run that was to follow this schedule has not; empty if it did."""
-        run = Schedule.of(self.program, self.ranks, made, Result(0, 0)).choices
+        run = tuple(one.choice for one in made if one.told)
         missed = next((one for one in made if one.missed is not None), None)
         if missed is not None:
             return f"{missed.words()}; the schedule says {missed.missed}"

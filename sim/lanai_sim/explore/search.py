@@ -6,10 +6,12 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from lanai_host.orders import ALL, SEND, TEST, WAITS, Choice
+from lanai_host.orders import ALL, LAST, MATCH, SEND, TEST, WAITS, Choice
 
 from ..job.data import JobData
 from .failure import Failure, differs, failure_of
+from .minimizing import minimized
+from .records import Made
 from .running import Outcome, Runner
 from .schedule import Schedule
 
@@ -69,13 +71,15 @@ class Search:
                 self.unsteady = self._steady(runner, outcome)
             left = len(waiting) + len(last)
             tell(f"{self.job.ranks} ranks: run {self.runs}, {len(plan)} choices differ, {left} plans wait")
-            steady = usual.result if self.outputs and not self.unsteady else None
-            failure = failure_of(outcome, steady)
-            if failure is not None and self._found(runner, failure):
+            steady = usual if self.outputs and not self.unsteady else None
+            failure = failure_of(outcome, None if steady is None else steady.result)
+            if failure is not None and self._found(runner, failure, steady):
                 return
             self.missed += outcome.missed
             if outcome.history in histories:
                 self.repeated += 1
+                continue
+            if _is_last(plan):
                 continue
             histories.add(outcome.history)
             for queue, more in self._next(outcome, waiting, last):
@@ -91,16 +95,18 @@ class Search:
 
     def _steady(self, runner: Runner, outcome: Outcome) -> str:
         """Repeat a run. Return how it differs."""
-        schedule = Schedule.of(self.job.program, self.job.ranks, outcome.made, outcome.result)
+        schedule = Schedule.of(self.job, outcome.made, outcome.result)
         again = self._once(runner, frozenset(schedule.choices))
         return schedule.departure(again.made) or _unlike(outcome, again)
 
-    def _found(self, runner: Runner, failure: Failure) -> bool:
-        """Keep a failure if it can be repeated. Return whether the search ends."""
+    def _found(self, runner: Runner, failure: Failure, usual: Outcome | None) -> bool:
+        """Keep a failure that is not known, by as few changed choices as possible. Return whether the search ends."""
+        if failure.head in [one.head for one in self.failures]:
+            return False
         if not self.unsteady:
+            failure = minimized(failure, lambda plan: self._once(runner, plan), usual)
             self.unsteady = self._steady(runner, failure.outcome)
-        if failure.head not in [one.head for one in self.failures]:
-            self.failures.append(failure)
+        self.failures.append(failure)
         return not self.all
 
     def _next(self, outcome: Outcome, waiting: deque[Plan], last: deque[Plan]) -> Iterator[tuple[deque[Plan], Plan]]:
@@ -108,10 +114,12 @@ class Search:
         plan = outcome.plan
         kept = {one[:3] for one in plan}
         ranks = sorted({one.choice.rank for one in outcome.made if one.choice.kind == SEND})
-        if any(one.kind in SINGLE and one.rank != ALL for one in plan):
-            return
         if ranks and not any(one.kind == SEND for one in plan):
             yield waiting, plan | {Choice(ALL, SEND, ALL, WAITS)}
+        senders = sorted({sender for one in outcome.made if one.choice.kind == MATCH for sender in _senders(one)})
+        if len(senders) > 1 and all(one.number == ALL for one in plan):
+            for sender in (*senders, LAST):
+                yield waiting, plan | {Choice(ALL, MATCH, ALL, sender)}
         made = sorted(outcome.made, key=lambda made: (made.choice.number, made.choice.rank))
         for one in made:
             if one.choice.kind not in SINGLE and one.key not in kept:
@@ -123,6 +131,15 @@ class Search:
             for one in made:
                 if one.choice.kind in SINGLE:
                     yield last, plan | {one.choice._replace(value=WAITS)}
+
+
+def _is_last(plan: Plan) -> bool:
+    """Return whether no plans are made from this one: it changes one choice of a SINGLE kind, or all wildcards."""
+    return any(one.rank != ALL if one.kind in SINGLE else one.number == ALL for one in plan)
+
+
+def _senders(made: Made) -> tuple[int, ...]:
+    return made.choice.value, *made.others
 
 
 def _unlike(outcome: Outcome, again: Outcome) -> str:

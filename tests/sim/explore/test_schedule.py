@@ -13,7 +13,7 @@ from lanai_sim.explore.schedule import Schedule
 from lanai_sim.job.result import Result
 
 MADE = (
-    Made(Choice(0, "match", 0, 2), (1,), "a.py:3", 7),
+    Made(Choice(0, "match", 0, 2), (1,), site="a.py:3", tag=7),
     Made(Choice(1, "send", 0, 0)),
     Made(Choice(2, "send", 0, 1)),
 )
@@ -23,7 +23,7 @@ MADE = (
 def schedule(tmp_path):
     program = tmp_path / "a.py"
     program.write_text("pass\n")
-    return Schedule.of(["python", str(program)], 3, MADE, Result(1, 5))
+    return Schedule.of(job_of(["python", str(program)], 3), MADE, Result(1, 5))
 
 
 def test_what_was_written_is_read(schedule, tmp_path):

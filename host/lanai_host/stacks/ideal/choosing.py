@@ -193,7 +193,7 @@ class ChoosingDevice(IdealDevice):
 
     def _decide(self, asked: _Asked | Receive, found: dict[int, _Message]) -> None:
         planned = self._orders.planned(MATCH)
-        source = planned if planned in found else next(iter(found))
+        source = planned if planned in found else self._orders.preferred(list(found))
         missed = {"missed": planned} if planned not in (None, source) else {}
         message = found[source]
         self._patient = 0
