@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from lanai_host.errors import UserError
 
@@ -32,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--systems", metavar="A,B,C", help=f"which, of `lanai systems` (default: {','.join(DEFAULT)})")
     parser.add_argument("-n", "--ranks", type=count, metavar="N", help="processes to start (default: 2)")
     parser.add_argument("--max-sim-time", type=sim_time, metavar="TIME", help="end each run at this simulated time")
+    parser.add_argument("--no-trace", action="store_true", help="do not trace: faster, but messages are not known")
     parser.add_argument("--jobs", type=int, default=0, metavar="N", help="systems at a time (default: one a core)")
     parser.add_argument("--plot", metavar="FILE", help="draw how long the program takes on each system")
     parser.add_argument("--json", metavar="FILE", help="write the figures to FILE")
@@ -50,8 +52,9 @@ def run(args: argparse.Namespace) -> int:
             f"-n {args.ranks}: the built-in kit has its own numbers of ranks; name a program, or leave it out"
         )
     limits = {} if args.max_sim_time is None else {"max_sim_time": args.max_sim_time}
+    how = {"limits": limits, "trace": not args.no_trace}
     programs: kit.Programs = {"program": (command, args.ranks or 2)} if command else kit.programs()
-    parts = {part: measured(chosen, *programs[part], limits, args.jobs) for part in programs}
+    parts = {part: measured(chosen, *programs[part], how, args.jobs) for part in programs}
     found, own = next(iter(parts.values())), {} if command else kit.figures(parts)
     show(parts, own)
     if args.plot:
@@ -73,10 +76,10 @@ def systems_of(text: str | None) -> list[str]:
     return chosen
 
 
-def measured(chosen: list[str], command: tuple[str, ...], ranks: int, limits: dict[str, str], jobs: int) -> Found:
-    """Run the program on each system."""
+def measured(chosen: list[str], command: tuple[str, ...], ranks: int, how: dict[str, Any], jobs: int) -> Found:
+    """Run the program on each system. `how`: further arguments of `measure`."""
     found = {}
-    for name, result in each(partial(measure, program=command, ranks=ranks, limits=limits), chosen, jobs):
+    for name, result in each(partial(measure, program=command, ranks=ranks, **how), chosen, jobs):
         print(f"lanai: done: {name}", file=sys.stderr)
         found[name] = result
     return {name: found[name] for name in chosen}

@@ -22,6 +22,8 @@ PID = re.compile(r" \(pid \d+\)")
 NO_TRACE = "its firmware has no vocabulary for traces, so messages, copies and its work after the boot are not seen"
 NO_CLOCK = "the adapter is gateware, and does not count the time that it works"
 NO_NIC = "it has no NIC"
+NOT_TRACED = "the run was not traced"
+ON_NICS = frozenset({"pio_us", "nic_work_us", "packets", "wire_bytes", "control_packets"})
 
 
 @dataclass(frozen=True)
@@ -83,11 +85,19 @@ class Measured:
         return found
 
 
-def measure(system: str, program: tuple[str, ...], ranks: int, limits: Mapping[str, Any] | None = None) -> Measured:
-    """Run the program on a system. What its limits refuse, and what fails, is told. `limits`: members of the job."""
+def measure(
+    system: str, program: tuple[str, ...], ranks: int, limits: Mapping[str, Any] | None = None, trace: bool = True
+) -> Measured:
+    """Run the program on a system. What its limits refuse, and what fails, is told.
+
+    Args:
+        limits: members of the job.
+        trace: the run, where the system can be traced; else messages and copies are not known.
+    """
     try:
         job = Job.on(system, program, ranks, capture=True, **(limits or {}))
-        result = job.run(trace=traced(job))
+        trace = trace and traced(job)
+        result = job.run(trace=trace)
     except UserError as error:
         return Measured(why=str(error))
     outputs = [output.stdout for output in result.outputs]
@@ -95,16 +105,16 @@ def measure(system: str, program: tuple[str, ...], ranks: int, limits: Mapping[s
         head = (result.report or f"the program ended with code {result.code}").partition("\n")[0]
         head = PID.sub("", head)
         return Measured(why=head, outputs=outputs, failed=True)
-    trace = result.trace if traced(job) else None
-    figures, reasons = {**of_run(job, result, trace)}, {}
-    if trace is not None:
-        figures |= of_trace(trace)
+    events = result.trace if trace else None
+    figures, reasons = {**of_run(job, result, events)}, {}
+    if events is not None:
+        figures |= of_trace(events)
         if has_firmware(job):
-            figures["nic_work_us"] = processors(trace)
+            figures["nic_work_us"] = processors(events)
     for one in FIGURES:
         if one.name not in figures:
-            reasons[one.name] = reason(job, one.name)
-    return Measured(figures, reasons, mover(job), protocols(trace), outputs)
+            reasons[one.name] = reason(job, one.name, trace)
+    return Measured(figures, reasons, mover(job), protocols(events), outputs)
 
 
 def has_firmware(job: Job) -> bool:
@@ -174,8 +184,10 @@ def mover(job: Job) -> str:
     return f"adapter, {job.machine.nic.slot_khz / 1000:g} MHz"
 
 
-def reason(job: Job, name: str) -> str:
-    """Why a system cannot tell a figure."""
-    if not job.stack.nics:
+def reason(job: Job, name: str, trace: bool) -> str:
+    """Return why a figure is not known. `trace`: the run was traced."""
+    if not job.stack.nics and name in ON_NICS:
         return NO_NIC
-    return NO_CLOCK if name == "nic_work_us" and not has_firmware(job) else NO_TRACE
+    if job.stack.nics and name == "nic_work_us" and not has_firmware(job):
+        return NO_CLOCK
+    return NO_TRACE if trace or not traced(job) else NOT_TRACED

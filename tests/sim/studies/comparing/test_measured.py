@@ -5,7 +5,17 @@ import pytest
 from lanai_sim.job.job import Job
 from lanai_sim.job.systems import SYSTEMS
 from lanai_sim.studies.comparing import kit
-from lanai_sim.studies.comparing.measured import FIGURES, NO_NIC, NO_TRACE, Measured, measure, mover, reason
+from lanai_sim.studies.comparing.measured import (
+    FIGURES,
+    NO_CLOCK,
+    NO_NIC,
+    NO_TRACE,
+    NOT_TRACED,
+    Measured,
+    measure,
+    mover,
+    reason,
+)
 
 PROGRAM = """
 from mpi4py import MPI
@@ -48,6 +58,13 @@ def test_every_figure_is_there_or_has_a_reason(system):
         assert set(found.reasons.values()) == {NO_TRACE}
 
 
+def test_without_a_trace_messages_are_not_known():
+    found = measure("ideal", COMMAND, 2, trace=False)
+    assert set(found.figures) == {"simulated_us"}
+    assert found.reasons["messages"] == found.reasons["copied_bytes"] == NOT_TRACED
+    assert found.reasons["packets"] == NO_NIC
+
+
 def test_a_program_that_fails_is_told():
     found = measure("ideal", ("python", "-c", "import sys; sys.exit(7)"), 1)
     assert (found.failed, found.figures) == (True, {})
@@ -76,7 +93,9 @@ def test_the_part_that_moves_the_bytes():
 
 
 def test_reasons_are_of_the_system():
-    assert reason(Job.on("sci"), "nic_work_us") != reason(Job.on("ccu"), "nic_work_us")
+    assert reason(Job.on("sci"), "nic_work_us", True) == NO_CLOCK
+    assert reason(Job.on("sci"), "messages", False) == NOT_TRACED
+    assert reason(Job.on("ccu"), "messages", False) == NO_TRACE
 
 
 def test_figures_that_a_program_prints():
