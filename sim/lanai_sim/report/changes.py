@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from lanai_host.errors import UserError
 
+from ..units import counted
 from .outcome import SIMULATED, Outcome
 
 TIME = re.compile(r"_us(\.|$)|, us$")
@@ -84,10 +85,12 @@ def verdict(found: Sequence[Change], before: Outcome, after: Outcome) -> str:
         return f"nothing changed: all {len(before.figures)} figures are equal"
     main = leading(found, before, after)
     if main is None:
-        return f"the simulated time is equal; {len(found)} other figures changed, most of all {found[0].name}"
+        return (
+            f"the simulated time is equal; {counted(len(found), 'other figure')} changed, most of all {found[0].name}"
+        )
     if main.name != SIMULATED:
         values = f"{main.before:,g} -> {main.after:,g} ({share(main)})"
-        return f"{len(found)} figures changed, most of all {main.name}: {values}"
+        return f"{counted(len(found), 'figure')} changed, most of all {main.name}: {values}"
     word = "more" if main.difference > 0 else "less"
     text = (
         f"{after.path} took {abs(main.percent):.1f} % {word} simulated time than {before.path}: {main.after:,.3f} us "
