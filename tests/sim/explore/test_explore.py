@@ -1,6 +1,7 @@
 """`lanai explore` finds the wrong order of each program, and `lanai run --replay` repeats it."""
 
 import json
+import resource
 
 import pytest
 from warm import lanai
@@ -49,8 +50,11 @@ def test_each_wrong_order_is_found_and_repeated(name, tmp_path):
     ranks, kind = WRONG[name]
     words, schedule = command(name, tmp_path), tmp_path / "found.json"
     assert lanai("run", "-q", "-n", ranks, *words, timeout=60).returncode == 0
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = explored(words, ranks, schedule, *(["--outputs"] if kind == "output" else []))
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert done.returncode == 10, done.stderr
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 60
     assert f"{ranks} ranks: {kind} with" in done.stderr
     expected = json.loads(schedule.read_text())
     for _ in range(3):
