@@ -12,6 +12,7 @@ from lanai_firmware import cache
 
 from .flavor import FLAVORS, Flavor
 from .installed import include_directory
+from .libpython import shared_libpython
 
 _OURS = ("lanai_hdl", "lanai_firmware", "lanai_host")  # what a rank imports
 
@@ -34,15 +35,6 @@ def _interpreter() -> str:
     share a library."""
     usual = Path(sys.executable).with_name("python3")
     return str(usual) if usual.exists() and usual.samefile(sys.executable) else sys.executable
-
-
-def shared_libpython() -> str:
-    """The path of this interpreter's shared libpython; empty if it has none."""
-    directory, name = sysconfig.get_config_var("LIBDIR"), sysconfig.get_config_var("INSTSONAME")
-    if not (directory and name and ".so" in name):
-        return ""
-    path = Path(directory) / name
-    return str(path) if path.exists() else ""
 
 
 def _sources() -> list[bytes]:

@@ -13,7 +13,8 @@ from ..compilers import Compiler, Language, find
 from ..errors import UserError
 from .flavor import MPICH, STANDARD, Flavor
 from .installed import include_directory
-from .library import library_directory, shared_libpython
+from .libpython import shared_libpython
+from .library import library_directory
 
 COUNT = "-fsanitize-coverage=trace-pc"  # the compiler calls the counter at each basic block
 # Where distributions keep MPICH's Fortran bindings, which work over any library with MPICH's ABI.

@@ -2,10 +2,10 @@
 
 import json
 import os
-import time
 from pathlib import Path
 from typing import Any
 
+from ... import real_time
 from ...errors import UserError
 
 MOST_BYTES = 1 << 28  # of records, after which a rank writes none; the summary says so
@@ -27,7 +27,7 @@ class Journal:
         """Append a record of call `number`. Fields that are None are left out."""
         if self.full:
             return
-        record = {"k": kind, "n": number, "t": time.monotonic_ns()}
+        record = {"k": kind, "n": number, "t": int(1e9 * real_time.monotonic())}
         record.update((name, value) for name, value in fields.items() if value is not None)
         self._write(record)
 

@@ -59,7 +59,7 @@ def test_a_packet_may_wait_for_one_of_each_other_nic():
 
 def test_a_run_asks_its_fabric():
     world = NicWorld(JobData(("true",), 4, "mbcf"), Kernel())
-    assert world.placement.passage(1000) == fabrics.describe("switch", 4).passage(world.config.nic, 1000) > 0
+    assert world.placement.passage(1000) == fabrics.describe("switch", 4).passage(world.config.machine.nic, 1000) > 0
 
 
 @pytest.mark.ci
