@@ -11,7 +11,7 @@ from lanai_host.config import HostConfig
 
 from ..tables import Document, brief, chosen, from_preset, from_table, known, read_json, texts, to_table
 from .document import Equip, fabric_from, fabric_table, nic_from, nic_table
-from .fabrics.cables import SUFFIX, Ends, parse_cables, read
+from .fabrics.cables import SUFFIX, Ends, FileEnds, parse_cables, read
 from .faults import Fault, parse
 from .presets import PRESETS as NIC_PRESETS
 
@@ -111,6 +111,8 @@ def _fabric(given: str | Ends | Cables) -> str | Ends:
     """A file's cables instead of its name: the machine is to be the same on another computer."""
     if isinstance(given, str):
         return read(given) if given.endswith(SUFFIX) else given
+    if isinstance(given, FileEnds):
+        return given
     if all(isinstance(end, str) for pair in given for end in pair):
         return parse_cables("the machine's fabric", [list(pair) for pair in given])
     return tuple(given)  # type: ignore[arg-type]  # ends that have been read

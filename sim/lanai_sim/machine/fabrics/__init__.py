@@ -13,7 +13,7 @@ from lanai_host.errors import UserError, did_you_mean
 from ..fabric import Fabric
 from . import grids, ring, switches, wires
 from .base import FabricKind
-from .cables import SUFFIX, Ends, from_cables, from_file
+from .cables import SUFFIX, Ends, FileEnds, from_cables, from_file
 
 OWN_MODULES = ("base", "cables", "grids", "wires")
 OWN: dict[str, FabricKind] = {**grids.KINDS, **ring.KINDS, **switches.KINDS, **wires.KINDS}
@@ -46,7 +46,7 @@ def describe(text: str | Ends, nics: int) -> Fabric:
     """The fabric that the command line or a file asks for, or that of some cables. UserError for
     what cannot be."""
     if not isinstance(text, str):
-        return from_cables("cables", nics, text)
+        return from_cables(text.path if isinstance(text, FileEnds) else "cables", nics, text)
     if text.endswith(SUFFIX):
         return from_file(text, nics)
     name, colon, argument = text.partition(":")

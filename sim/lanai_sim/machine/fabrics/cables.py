@@ -58,7 +58,13 @@ def ends_text(ends: Ends) -> list[list[str]]:
     return [[f"switch{number}.{port}" if switch else f"nic{number}" for switch, number, port in pair] for pair in ends]
 
 
-def read(path: str) -> Ends:
+class FileEnds(tuple[tuple[End, End], ...]):
+    """The cables of a file. Errors name it."""
+
+    path: str
+
+
+def read(path: str) -> FileEnds:
     """Return the cables of a TOML file with cables = [["nic0", "switch0.0"], ...]."""
     try:
         values = tomllib.loads(Path(path).read_text())
@@ -67,7 +73,9 @@ def read(path: str) -> Ends:
     unknown = sorted(set(values) - {"cables"})
     if unknown:
         raise UserError(f"fabric {path!r} has unknown keys {', '.join(unknown)}; it may have: cables")
-    return parse_cables(path, values.get("cables", []))
+    ends = FileEnds(parse_cables(path, values.get("cables", [])))
+    ends.path = path
+    return ends
 
 
 def from_file(path: str, nics: int) -> Fabric:
