@@ -117,7 +117,7 @@ def test_a_fabric_is_refused_what_it_cannot_be():
 def test_a_paper_is_measured():
     run = lanai("paper", "echo", "--quick")
     assert run.returncode == 0, run.stderr
-    assert "2 of 2 claims answered" in run.stdout
+    assert "Of 2 claims 2 are answered" in " ".join(run.stdout.split())
 
 
 @pytest.mark.ci
