@@ -181,6 +181,7 @@ def test_no_more_copies_are_queued_than_the_host_dma_takes():
         for host in hosts:
             for node in range(3):
                 host.request(node, Kind.PUT, C + 4 * n, 4, source=HEAP + A)
+                host.ask(node, Kind.ADD, B, B + 8, operand=1)
         for number in (0, 1, 2):
             go_on(fabric, *(("copy", other) for other in range(3) if other != number))
     fabric.run()
