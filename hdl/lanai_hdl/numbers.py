@@ -26,7 +26,7 @@ class Scaled:
 
     def derived(self) -> Mapping[str, int]:
         """The greatest value of each property that gateware takes as a number of its own, because it
-        is no sum of the fields."""
+        does not compute it from the fields."""
         return {}
 
 

@@ -76,7 +76,7 @@ class Bench:
         self.simulator.add_process(self._watchdog)
 
     def restart(self, slots: int) -> None:
-        """Begin anew, without processes, with all signals and memories as they are at first."""
+        """Reset the simulation: no processes, all signals and memories at their initial values."""
         self.slots, self.open, self.ended = slots, [], False
         self.simulator._engine.forget_testbenches()
         self.simulator.reset()

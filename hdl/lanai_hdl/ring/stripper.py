@@ -13,7 +13,7 @@ class Stripper(wiring.Component):
     """Passes symbols on in the slot in which they come. In the place of a packet for this node its
     echo leaves, and idle symbols. So no more flits leave than come.
 
-    A packet for which there is no space is refused by a busy echo. Its source sends it again. Until
+    If there is no space for a packet, the node refuses it with a busy echo, and its source sends it again. Until
     then all other packets of this source are refused too, so packets of one source stay in order.
 
     Members

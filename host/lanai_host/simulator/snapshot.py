@@ -1,7 +1,7 @@
 """A rank's snapshot of itself: a copy of the process, made by fork, that sleeps until the simulator
 makes the rank from it anew (`lanai run --checkpoint`).
 
-All is native code (snapshot.c): a rank that is made anew must allocate what the rank itself went on
+All is native code (snapshot.c): a restarted rank must allocate what the rank itself went on
 to allocate, so that its buffers lie at the same addresses.
 """
 

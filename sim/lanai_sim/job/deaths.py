@@ -1,4 +1,4 @@
-"""Ranks whose processes end before their time: killed on purpose, made anew, survived by the
+"""Ranks whose processes end before their time: killed on purpose, restarted, survived by the
 others, or the end of the run."""
 
 import os
@@ -32,7 +32,7 @@ class RankFailed(Exception):
 
 class Deaths:
     """`pairs`: each process with its rank, in the order of ranks; `keepers`: of ranks that can be
-    made anew; `restarts`: what became of ranks that were killed."""
+    restarted; `restarts`: what became of ranks that were killed."""
 
     def __init__(self, config: JobData, kernel: Kernel, world: World, output: Output) -> None:
         self.config = config
@@ -61,7 +61,7 @@ class Deaths:
             self.world.relay.kill = self._kill
 
     def keep(self, process: Process, rank: Rank) -> None:
-        """The rank can be made anew when its process is killed, if that is asked for."""
+        """The rank can be restarted when its process is killed, if that is asked for."""
         plan, world = self.config.checkpoint, self.world
         if plan is not None and self.line is not None and self.ranks is not None:
             due = plan.first(world.started, rank.number, self.config.ranks)
@@ -82,7 +82,7 @@ class Deaths:
         self.died(process, rank, time_)
 
     def died(self, process: Process, rank: Rank, time_: int) -> None:
-        """The rank's process has ended before its time: it is made anew, or lost, or that ends the
+        """The rank's process has ended before its time: it is restarted, or lost, or that ends the
         run by `RankFailed`."""
         assert self.ranks is not None
         keeper = self.keepers.get(rank.number)
@@ -114,7 +114,7 @@ class Deaths:
         return f"{first.describe_exit()} without MPI_Finalize; the other ranks cannot go on without it"
 
     def restarted(self, process: Process) -> bool:
-        """The rank's process was killed after it had left the simulation, and is made anew."""
+        """The rank's process was killed after it had left the simulation, and is restarted."""
         keeper = self.keepers.get(process.rank)
         if keeper is None or not keeper.can_restart:
             return False

@@ -73,7 +73,7 @@ class Rank:
     def __init__(self, number: int, sock: socket.socket) -> None:
         self.number = number
         self.log: RankLog | None = None
-        self.restarts = 0  # how often its process was made anew
+        self.restarts = 0  # how often its process was restarted
         self.pid = 0
         self.clock = 0
         self.pio = self.waited = 0  # picoseconds of it spent on PIO, and waiting for the NIC

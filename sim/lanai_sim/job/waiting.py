@@ -31,7 +31,7 @@ class RankState:
         coming: something is on its way that lets it go on; None if that is not known.
         unreceived: messages that lie at it.
         queued: sends and receives that are not done.
-        restarts: how often its process was killed and made anew.
+        restarts: how often its process was killed and restarted.
     """
 
     rank: int

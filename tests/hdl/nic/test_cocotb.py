@@ -55,7 +55,7 @@ class Repeater(wiring.Component):
             transmitter.i.valid.eq(receiver.o.valid),
             receiver.o.ready.eq(transmitter.i.ready),
             again.kind.eq(flit.kind),
-            again.data.eq(Mux(flit.kind == Kind.TAIL, 0, flit.data)),  # the CRC is made anew
+            again.data.eq(Mux(flit.kind == Kind.TAIL, 0, flit.data)),  # the CRC is restarted
         ]
         wiring.connect(m, transmitter.link, cable.i)
         wiring.connect(m, cable.o, wiring.flipped(self.tx))

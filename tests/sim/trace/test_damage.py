@@ -2,7 +2,7 @@
 lacks. None ends in a traceback.
 
 A run on NICs is traced once. Then bytes of its file are changed, cut out or doubled; and, with
-checksums made anew, what its chunks say is changed as no run would write it.
+checksums restarted, what its chunks say is changed as no run would write it.
 """
 
 import json

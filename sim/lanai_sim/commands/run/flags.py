@@ -166,7 +166,7 @@ def _add_faults(add: Add) -> None:
     add(
         "--checkpoint",
         metavar="every=TIME",
-        help="each rank takes a snapshot of itself this often, e.g. every=2ms; a rank that is killed is made anew "
+        help="each rank takes a snapshot of itself this often, e.g. every=2ms; a rank that is killed is restarted "
         "from its last one",
     )
     add(

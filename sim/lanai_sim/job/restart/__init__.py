@@ -1,1 +1,1 @@
-"""Ranks that are killed on purpose, snapshots of ranks, and ranks made anew from them."""
+"""Ranks that are killed on purpose, snapshots of ranks, and ranks restarted from them."""

@@ -29,7 +29,7 @@ MOST_IN_VAIN = 20  # restarts in a row that bring the rank no further than the o
 
 
 class NoSnapshot(Exception):
-    """The rank cannot be kept restartable, or cannot be made anew; the text says why."""
+    """The rank cannot be kept restartable, or cannot be restarted; the text says why."""
 
 
 class Memory(Protocol):
@@ -39,7 +39,7 @@ class Memory(Protocol):
         """Return the state of this moment that `restore` needs."""
 
     def lost(self) -> None:
-        """The rank's process has ended, and the rank is to be made anew."""
+        """The rank's process has ended, and the rank is to be restarted."""
 
     def restore(self, kept: object, pid: int) -> None:
         """The rank is this process, and is where it was when `kept` was taken."""
@@ -48,7 +48,7 @@ class Memory(Protocol):
         """Write again what NICs wrote."""
 
     def repeated(self, request: Request) -> None:
-        """The rank made anew has asked for this again."""
+        """The restarted rank has asked for this again."""
 
     def restored(self) -> None:
         """It is where its process was killed."""
@@ -56,7 +56,7 @@ class Memory(Protocol):
 
 class Keeper:
     """`log` is None until the first snapshot, taken when the rank connects. `ready` is the time at
-    which a rank made anew has done its work again: no answer comes to it before."""
+    which a restarted rank has done its work again: no answer comes to it before."""
 
     def __init__(
         self, line: Line, checkpoint: Checkpoint, kernel: Kernel, ranks: Ranks, rank: Rank, process: Process,
@@ -177,7 +177,7 @@ class Keeper:
         if self.rank.running:
             self.rank.clock = max(self.rank.clock, self.ready)
         self._deaths.append(
-            f"rank {self.rank.number} was killed at {format_time(now)} and made anew from its snapshot of "
+            f"rank {self.rank.number} was killed at {format_time(now)} and restarted from its snapshot of "
             f"{format_time(log.taken)}"
         )
 

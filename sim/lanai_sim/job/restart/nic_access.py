@@ -30,14 +30,14 @@ class KeptRankAccess(RankAccess):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self.revive: Callable[[], bool] = lambda: False  # has the rank's process ended, and been made anew?
+        self.revive: Callable[[], bool] = lambda: False  # has the rank's process ended, and been restarted?
         self._mirror = Mirror()
         self._addresses: dict[int, int] = {}  # of mirrored pages, by bus page
         self._file = -1  # the process's memory
         self._before: list[Bytes] = []  # the allocated buffers when the rank began to wait
         self._waits = False
         self._undelivered: list[Write] = []
-        self._repeated = 0  # buffers that the rank made anew has
+        self._repeated = 0  # buffers that the restarted rank has
 
     async def connect(self, pid: int) -> None:
         await super().connect(pid)
@@ -149,7 +149,7 @@ class KeptRankAccess(RankAccess):
         return address
 
     def _free_buffers(self) -> None:
-        """They stay as long as the rank may have to be made anew."""
+        """They stay as long as the rank may have to be restarted."""
 
     def free(self) -> None:
         """The run is over."""

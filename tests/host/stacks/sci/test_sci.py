@@ -70,7 +70,7 @@ def test_a_rank_made_anew_has_what_its_node_stored_to_it():
     kill = ("--checkpoint", "every=300us", "--fault", "kill rank2 at=600us")
     run = on_sci(4, "--ranks-per-node", 2, *kill, sizes="10,5000")
     assert run.returncode == 0, run.stderr
-    assert "rank 2 was killed at 600.000 us and made anew" in run.stderr
+    assert "rank 2 was killed at 600.000 us and restarted" in run.stderr
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Ranks that are killed, at simulated times and from outside, and ranks made anew from snapshots:
+"""Ranks that are killed, at simulated times and from outside, and ranks restarted from snapshots:
 on `ideal`. `test_campaign` has many kills on every device."""
 
 import os
