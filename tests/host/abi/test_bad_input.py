@@ -233,17 +233,10 @@ def test_an_error_that_ends_the_job_names_its_source_line(lines, when, said):
     assert alone(str(lines), when).stderr == said.format("communicator 2 of MPI_Comm_dup")
 
 
-@pytest.mark.parametrize(
-    ("device", "told"),
-    first_of(
-        ("ideal", "it has 64 bytes"),
-        ("mbcf", "it has 64 bytes"),
-        ("mpi-np", "the NIC does not tell how many it has"),  # its record has room for one size
-    ),
-)
-def test_a_message_that_is_too_long_tells_its_size(device, told):
+@pytest.mark.parametrize("device", first_of("ideal", "mbcf", "mpi-np"))
+def test_a_message_that_is_too_long_tells_its_size(device):
     done = python(2, "w.Send(np.ones(8), 0) if w.rank else w.Recv(b, 1)", device=device)
-    assert f"longer than the receive buffer of 32 bytes ({told})\n" in done.stderr
+    assert "longer than the receive buffer of 32 bytes (it has 64 bytes)\n" in done.stderr
 
 
 @pytest.mark.parametrize("device", first_of("ideal", "mpi-np"))
