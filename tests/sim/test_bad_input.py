@@ -13,9 +13,7 @@ import time
 import pytest
 
 from lanai_host.errors import UserError
-from lanai_sim.job.data import JobData
-from lanai_sim.job.launcher import run
-from lanai_sim.job.start import start
+from openlanai import Job
 
 LANAI = [sys.executable, "-m", "lanai_sim"]
 
@@ -161,7 +159,7 @@ def test_impossible_routes_are_refused_before_anything_is_built(tmp_path):
     ],
 )
 def test_ends_of_programs(body, code, words):
-    result = start((sys.executable, "-c", body), 2)
+    result = Job((sys.executable, "-c", body), 2).run()
     assert result.code == code
     assert words in result.report + " ".join(result.notes)
 
@@ -176,7 +174,7 @@ if child == 0:
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
 MPI.COMM_WORLD.Barrier()
 """
-    assert start((sys.executable, "-c", body), 2).code == 0
+    assert Job((sys.executable, "-c", body), 2).run().code == 0
 
 
 def test_progress_on_a_terminal(tmp_path):
@@ -214,4 +212,4 @@ def test_a_bad_configuration_is_one_line(tmp_path):
 
 def test_user_errors_can_be_caught():
     with pytest.raises(UserError, match="program 'no-such-program' was not found"):
-        run(JobData(("no-such-program",), 1))
+        Job(("no-such-program",), 1).run()

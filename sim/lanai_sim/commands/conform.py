@@ -158,26 +158,26 @@ def _names(args: argparse.Namespace) -> list[str]:
 
 
 def _ours(names: Sequence[str], args: argparse.Namespace) -> Iterable[Outcome]:
-    command = jobs.simulated(args.device)
+    runner = jobs.simulated(args.device)
     if not args.resume:
-        return _run(command, names, args)
-    return _kept(Kept(args.resume, args.device, args.ranks), command, names, args)
+        return _run(runner, names, args)
+    return _kept(Kept(args.resume, args.device, args.ranks), runner, names, args)
 
 
-def _kept(kept: Kept, command: jobs.Command, names: Sequence[str], args: argparse.Namespace) -> Iterable[Outcome]:
-    return kept.go_on(names, lambda name: next(jobs.run(command, [name], args.ranks, args.limit)))
+def _kept(kept: Kept, runner: jobs.Runner, names: Sequence[str], args: argparse.Namespace) -> Iterable[Outcome]:
+    return kept.go_on(names, lambda name: next(jobs.run(runner, [name], args.ranks, args.limit)))
 
 
-def _theirs(title: str, command: jobs.Command, names: Sequence[str], args: argparse.Namespace) -> Iterable[Outcome]:
+def _theirs(title: str, runner: jobs.Runner, names: Sequence[str], args: argparse.Namespace) -> Iterable[Outcome]:
     """Return the outcomes of the same modules under the library of `--against`. `--resume` keeps them beside ours."""
     if not args.resume:
-        return _run(command, names, args)
-    return _kept(Kept(args.resume, title.strip("`"), args.ranks), command, names, args)
+        return _run(runner, names, args)
+    return _kept(Kept(args.resume, title.strip("`"), args.ranks), runner, names, args)
 
 
-def _run(command: jobs.Command, names: Sequence[str], args: argparse.Namespace) -> Iterable[Outcome]:
+def _run(runner: jobs.Runner, names: Sequence[str], args: argparse.Namespace) -> Iterable[Outcome]:
     how = jobs.run_together if args.together else jobs.run
-    return how(command, names, args.ranks, args.limit)
+    return how(runner, names, args.ranks, args.limit)
 
 
 def _outcomes(console: Console, found: Iterable[Outcome]) -> list[Outcome]:
@@ -198,7 +198,7 @@ def _outcomes(console: Console, found: Iterable[Outcome]) -> list[Outcome]:
 
 
 def _compare(
-    console: Console, there: jobs.Command, names: Sequence[str], args: argparse.Namespace, ours: Sequence[Outcome]
+    console: Console, there: jobs.Runner, names: Sequence[str], args: argparse.Namespace, ours: Sequence[Outcome]
 ) -> Comparison:
     title, where = "`ideal`", "`ideal`"
     if args.against == "mpich":

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from lanai_host.errors import UserError
 
 from ..job import launcher
-from ..job.data import NO_LIMIT, JobData
+from ..job.data import NO_LIMIT
+from ..job.job import Job
 from .running import DEVICE, OPTIONS, Runner
 from .schedule import Schedule
 
 DEPARTED = 11  # exit code of a run that has not followed its schedule
 
 
-def job_of_schedule(schedule: Schedule, program: Sequence[str], job: JobData, given: Sequence[str]) -> JobData:
+def job_of_schedule(schedule: Schedule, program: Sequence[str], job: Job, given: Sequence[str]) -> Job:
     """Return a job that follows a schedule. `given`: flags that the user has set. Raises UserError."""
     schedule.check(program)
     if "ranks" in given and job.ranks != schedule.ranks:
@@ -25,7 +26,7 @@ def job_of_schedule(schedule: Schedule, program: Sequence[str], job: JobData, gi
     return job.but(program=tuple(program), ranks=schedule.ranks, device=DEVICE, options=OPTIONS)
 
 
-def replay(schedule: Schedule, job: JobData) -> int:
+def replay(schedule: Schedule, job: Job) -> int:
     """Run a job by a schedule, and say whether it has followed. Return the exit code."""
     runner = Runner()
     try:

@@ -5,10 +5,11 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from lanai_host.orders import ENV_ORDERS, PLAN, SEND, Choice
 
-from ..job.data import JobData
+from ..job.job import Job
 from ..job.launcher import Run
 from ..job.result import Ending, Result
 from ..job.warm import WarmServers
@@ -52,7 +53,7 @@ class Runner:
     def __init__(self) -> None:
         self._servers = WarmServers()
 
-    def run(self, job: JobData, plan: Sequence[Choice] | frozenset[Choice]) -> Outcome:
+    def run(self, job: Job, plan: Sequence[Choice] | frozenset[Choice]) -> Outcome:
         """Run a job by a plan."""
         with tempfile.TemporaryDirectory(prefix="lanai-explore-") as name:
             folder = Path(name)
@@ -68,6 +69,6 @@ class Runner:
         self._servers.close()
 
 
-def job_of(program: Sequence[str], ranks: int, **how: object) -> JobData:
+def job_of(program: Sequence[str], ranks: int, **how: Any) -> Job:
     """Return the job of a run in which messages take next to no time."""
-    return JobData(program=tuple(program), ranks=ranks, device=DEVICE, options=OPTIONS, **how)  # type: ignore[arg-type]
+    return Job(program, ranks, DEVICE, options=OPTIONS, **how)

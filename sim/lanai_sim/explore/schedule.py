@@ -12,7 +12,8 @@ from lanai_firmware import output_file
 from lanai_host.errors import UserError
 from lanai_host.orders import MATCH, Choice
 
-from ..job.data import NO_LIMIT, JobData
+from ..job.data import NO_LIMIT
+from ..job.job import Job
 from ..job.result import Result
 from .records import KINDS, SELDOM, Made
 
@@ -33,7 +34,7 @@ class Schedule:
     max_wall: float | None = None  # seconds that a run may last; None: any
 
     @classmethod
-    def of(cls, job: JobData, made: Sequence[Made], result: Result) -> Self:
+    def of(cls, job: Job, made: Sequence[Made], result: Result) -> Self:
         """Return the schedule of a run. Most sends, accesses and tests are usual, and left out."""
         kept = tuple(one.choice for one in made if one.told)
         program = tuple(job.program)

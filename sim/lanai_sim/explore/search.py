@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from lanai_host.orders import ALL, LAST, MATCH, SEND, TEST, WAITS, Choice
 
-from ..job.data import JobData
+from ..job.job import Job
 from .failure import Failure, differs, failure_of
 from .minimizing import minimized
 from .records import Made
@@ -45,7 +45,7 @@ class Search:
         unsteady: how the program differs between runs with the same choices; empty if it does not.
     """
 
-    job: JobData
+    job: Job
     budget: Budget
     outputs: bool = False
     all: bool = False

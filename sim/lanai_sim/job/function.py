@@ -9,8 +9,8 @@ from typing import Any
 
 from lanai_host.called import CALL, Answer, answer_file
 
+from .job import Job
 from .result import RankError, Result
-from .start import job_of, run_job
 
 PROGRAM = ("python", "-m", "lanai_host.called")
 
@@ -42,7 +42,7 @@ def run(
         folder = Path(name)
         call = pickled(function, tuple(args), dict(kwargs or {}))
         (folder / CALL).write_bytes(pickle.dumps(sys.path) + call)
-        result = run_job(job_of((*PROGRAM, name), ranks, device, **how))
+        result = Job((*PROGRAM, name), ranks, device).but(**how).run()
         answers = [_answer(folder, rank) for rank in range(ranks)]
     for rank, answer in enumerate(answers):
         if answer is not None and answer.traceback:

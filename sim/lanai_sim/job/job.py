@@ -1,14 +1,15 @@
 """The job of the public API: data that can be run, and written as JSON."""
 
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from . import launcher
 from .data import JobData
 from .document import to_json
 from .result import Result
 from .settings import from_json, job_from
-from .start import run_asked
 
 
 class Job(JobData):
@@ -28,7 +29,15 @@ class Job(JobData):
         Raises:
             UserError: it cannot be started as it is described.
         """
-        return run_asked(self if capture is None else self.but(capture=capture), trace)
+        job = self if capture is None else self.but(capture=capture)
+        if trace is None or trace is False:
+            return launcher.run(job)
+        if trace is not True:
+            return launcher.run(job.but(trace=str(trace)))
+        with tempfile.TemporaryDirectory(prefix="lanai") as folder:
+            result = launcher.run(job.but(trace=str(Path(folder, "run.trace"))))
+            _ = result.trace  # reads the whole file
+            return result.without_file()
 
     @classmethod
     def on(cls, system: str, program: str | Sequence[str] = (), ranks: int = 1, **changes: Any) -> Self:

@@ -42,6 +42,15 @@ from .world import World
 CHECK_SECONDS = 0.1
 
 
+def world_of(config: JobData, kernel: Kernel) -> World:
+    """Return the world in which the job's device lives."""
+    if not config.stack.nics:
+        return World(config, kernel)
+    from .nic_world import NicWorld  # brings the engines along
+
+    return NicWorld(config, kernel)
+
+
 class Run:
     """One run, from the start of its processes to the end of the last one. `output` takes what ranks print,
     `servers` give the process that forks them; without them the run has its own."""
@@ -49,7 +58,7 @@ class Run:
     def __init__(
         self,
         config: JobData,
-        world: Callable[[JobData, Kernel], World] = World,
+        world: Callable[[JobData, Kernel], World] = world_of,
         output: Output | None = None,
         servers: WarmServers | None = None,
     ) -> None:
@@ -308,6 +317,6 @@ def print_report(result: Result) -> None:
         print(f"lanai: {note}", file=sys.stderr)
 
 
-def run(config: JobData, world: Callable[[JobData, Kernel], World] = World) -> Result:
-    """Run a program on simulated ranks."""
+def run(config: JobData, world: Callable[[JobData, Kernel], World] = world_of) -> Result:
+    """Run a job to its end. `world`: another than its device needs."""
     return Run(config, world).execute()

@@ -3,11 +3,10 @@
 import sys
 from dataclasses import dataclass, field
 
-from ..job.data import JobData
+from ..job.job import Job
 from ..job.launcher import Run
 from ..job.output import Output
 from ..job.result import Result
-from ..job.start import world_of
 from ..job.warm import WarmServers
 from .task import ENV_TASK, TEXT
 
@@ -27,8 +26,8 @@ def run_ranks(
 ) -> Ended:
     """Run the test whose task lies in a folder. Raises UserError for what cannot be started."""
     program, task = (sys.executable, "-c", TEXT), {ENV_TASK: folder}
-    job = JobData(program, ranks, device, max_wall=wall, max_sim_time=sim_time, environment=task)
-    result = Run(job, world_of(job), Output(prefix=show, capture=True, show=show), servers).execute()
+    job = Job(program, ranks, device, max_wall=wall, max_sim_time=sim_time, environment=task)
+    result = Run(job, output=Output(prefix=show, capture=True, show=show), servers=servers).execute()
     return Ended(result, _printed(result))
 
 

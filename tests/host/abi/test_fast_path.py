@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from lanai_sim.job.start import start
+from openlanai import Job
 
 pytest.importorskip("mpi4py")
 TRAFFIC = """
@@ -65,7 +65,7 @@ else:
 def test_times_are_those_of_the_long_way(tmp_path):
     def clocks(**options):
         command = (sys.executable, "-c", TRAFFIC)
-        done = start(command, 2, max_wall=120, **options)
+        done = Job(command, 2, max_wall=120).but(**options).run()
         assert (done.code, done.report) == (0, "")
         return done.clocks
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from lanai_sim.job.start import start
+from openlanai import Job
 
 PROGRAM = """
 from mpi4py import MPI
@@ -16,4 +16,4 @@ assert names == [(rank, f"127.0.0.{rank // 2 + 1}") for rank in expected], names
 
 def test_split_by_shared_memory_is_split_by_node():
     command = (sys.executable, "-c", PROGRAM)
-    assert start(command, 5, ranks_per_node=2).code == 0
+    assert Job(command, 5, ranks_per_node=2).run().code == 0

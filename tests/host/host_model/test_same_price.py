@@ -7,7 +7,7 @@ import pytest
 
 from lanai_host.config import HostConfig, Queue
 from lanai_host.stacks import names
-from lanai_sim.job.start import start
+from openlanai import Job
 
 MATCH = 1_000_000_000  # ps: more than all else in these programs takes together
 # Ten messages are there before their receives, then ten receives before their messages; both meet in reverse order.
@@ -47,6 +47,6 @@ LOOKS = {Queue.LIST: (55, 56), Queue.HASH: (10, 11)}  # the last one is of rank 
 @pytest.mark.parametrize("device", names())
 def test_matches_cost_the_same(device, queue, capfd):
     host = HostConfig(match=MATCH, queue=queue)
-    assert start((sys.executable, "-c", PROGRAM), 2, device, host=host).code == 0
+    assert Job((sys.executable, "-c", PROGRAM), 2, device).but(host=host).run().code == 0
     found = re.search(r"looks (\d+) (\d+)", capfd.readouterr().out)
     assert tuple(map(int, found.groups())) == ((0, 0) if device in ON_THE_NIC else LOOKS[queue])

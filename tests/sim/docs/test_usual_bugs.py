@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from lanai_sim.job.data import JobData
 from lanai_sim.job.launcher import Run
 from lanai_sim.job.output import Output
-from lanai_sim.job.start import world_of
 from lanai_sim.job.warm import WarmServers
 from lanai_sim.kernel.kernel import FOREVER
 from lanai_sim.units import duration
+from openlanai import Job
 
 from .pages import ROOT, check, excerpt
 
@@ -39,8 +38,8 @@ def servers():
 def printed(bug, servers):
     """Return the output of a run that does not end well."""
     limit = duration(bug["limit"]) if bug["limit"] else FOREVER
-    job = JobData((sys.executable, "bug.py"), int(bug["ranks"]), max_sim_time=limit, max_wall=120)
-    result = Run(job, world_of(job), Output(prefix=False, capture=True), servers).execute()
+    job = Job((sys.executable, "bug.py"), int(bug["ranks"]), max_sim_time=limit, max_wall=120)
+    result = Run(job, output=Output(prefix=False, capture=True), servers=servers).execute()
     text = "".join(one.stdout + one.stderr for one in result.outputs) + f"\nlanai: {result.report}\n"
     assert bool(result.code) == (not bug["check"]), (bug["title"], text)
     return checked(bug) if bug["check"] else re.sub(r"pid \d+", "pid 4711", text)

@@ -17,9 +17,9 @@ from lanai_sim.engines import designs, rtl
 from lanai_sim.engines.base import NEVER, Access, Layout
 from lanai_sim.engines.designs import Design
 from lanai_sim.engines.rtl import RtlEngine
-from lanai_sim.job.start import start
 from lanai_sim.machine.fabrics import describe
 from lanai_sim.studies.recordings import COLLECTIVES, HIGH, LOW
+from openlanai import Job
 
 from .play import NIC, PAIR, play
 
@@ -120,7 +120,7 @@ def test_so_does_the_barrier_tree(tmp_path, monkeypatch):
     fixed = importlib.import_module("fixed_tree").FixedTree()
     assert Design(NIC.but(blocks=(fixed,))).numbers == {}
     one, other = (
-        start((sys.executable, "-c", COLLECTIVES), 2, "t3d", nic=NIC.but(**LOW, blocks=(tree,)))
+        Job((sys.executable, "-c", COLLECTIVES), 2, "t3d").but(nic=NIC.but(**LOW, blocks=(tree,))).run()
         for tree in (BarrierTree(), fixed)
     )
     assert one.code == other.code == 0

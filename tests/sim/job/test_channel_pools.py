@@ -4,7 +4,7 @@ while others come."""
 import sys
 
 from lanai_firmware.programs.mpi_np.plan import McpConfig
-from lanai_sim.job.start import start
+from openlanai import Job
 
 LATE = """
 from mpi4py import MPI
@@ -25,6 +25,6 @@ print("all right")
 
 def test_late_receives_through_one_room(capfd):
     command = (sys.executable, "-c", LATE)
-    result = start(command, 3, "mpi-np", options=McpConfig(resident=1))
+    result = Job(command, 3, "mpi-np", options=McpConfig(resident=1)).run()
     assert (result.code, result.report) == (0, "")
     assert capfd.readouterr().out.count("all right") == 3

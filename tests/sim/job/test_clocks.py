@@ -10,10 +10,8 @@ from pairs import first_of
 
 from lanai_host.clocks.library import Clock
 from lanai_host.config import HostConfig
-from lanai_sim.job.nic_world import NicWorld
 from lanai_sim.job.result import Exit
-from lanai_sim.job.start import job_of, start
-from lanai_sim.job.world import World
+from openlanai import Job
 
 PYTHON = """\
 import asyncio, os, select, socket, threading, time
@@ -46,8 +44,7 @@ print(world.rank, f"{MPI.Wtime():.12f}", flush=True)
 
 
 def run(command, size=2, device="ideal", clock=Clock.SIMULATED, **options):
-    world = World if device == "ideal" else NicWorld
-    return start(command, size, device, world=world, clock=clock, max_wall=60, **options)
+    return Job(command, size, device, clock=clock, max_wall=60).but(**options).run()
 
 
 def python(text, *words, **options):
@@ -377,7 +374,7 @@ def test_a_program_with_the_address_sanitizer_runs(tmp_path, monkeypatch, capfd)
 
 
 def config(device, **options):
-    return job_of(("program",), 2, device, **options)
+    return Job(("program",), 2, device).but(**options)
 
 
 def test_clocks_are_simulated_on_nics_unless_that_is_not_safe():

@@ -8,7 +8,7 @@ import pytest
 from pairs import first_of
 
 from lanai_sim.job.crashes import crash_place
-from lanai_sim.job.start import start
+from openlanai import Job
 
 PROGRAM = """\
 #include <mpi.h>
@@ -63,7 +63,7 @@ def program(tmp_path_factory):
     ),
 )
 def test_compiled_programs(program, how, device, code, said):
-    result = start((str(program), how), 2, device, max_wall=60)
+    result = Job((str(program), how), 2, device, max_wall=60).run()
     assert result.code == code
     assert result.report.startswith("rank 1 (pid ")
     assert result.report.endswith(said)
@@ -73,7 +73,7 @@ def test_compiled_programs(program, how, device, code, said):
 def test_python_programs(tmp_path, fails):
     script = tmp_path / "crash.py"
     script.write_text(f"from mpi4py import MPI\nif MPI.COMM_WORLD.rank:\n    {fails}\nMPI.COMM_WORLD.Barrier()\n")
-    result = start((sys.executable, str(script)), 2, max_wall=60)
+    result = Job((sys.executable, str(script)), 2, max_wall=60).run()
     assert result.code > 128
     assert result.report.endswith(f" at {script}:3")
 

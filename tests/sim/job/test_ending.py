@@ -17,12 +17,13 @@ from lanai_hdl.machine import SRAM_HOST, Control, host_offset
 from lanai_sim.engines.base import NEVER, Access, Layout
 from lanai_sim.engines.pysim import PysimEngine
 from lanai_sim.engines.rtl import RtlEngine
+from lanai_sim.job import launcher
 from lanai_sim.job.nic_world import NicWorld
 from lanai_sim.job.result import Exit
-from lanai_sim.job.start import start
 from lanai_sim.kernel.cluster import Cluster
 from lanai_sim.kernel.kernel import Interrupted, Kernel, WallLimit
 from lanai_sim.machine.fabrics.switches import pair
+from openlanai import Job
 
 NIC = lanai41()
 PAIR = pair()
@@ -117,7 +118,7 @@ class LateWorld(NicWorld):
 
 def test_max_wall_ends_a_busy_run_on_nics(capfd):
     command = (sys.executable, "-c", BUSY)
-    result = start(command, 2, "mpi-np", max_wall=3600, world=LateWorld)
+    result = launcher.run(Job(command, 2, "mpi-np", max_wall=3600), LateWorld)
     assert result.code == Exit.TIME_LIMIT
     assert "the run has taken --max-wall=3600 s" in result.report
     assert "begun" in capfd.readouterr().out
@@ -129,7 +130,7 @@ def test_max_wall_ends_a_busy_run_on_nics(capfd):
 @pytest.mark.parametrize("limit", [{"max_sim_time": 1_000_000_000}, {"max_wall": 1e-3}], ids=["simulated", "real"])
 def test_a_limit_within_the_boot_is_reported(limit):
     command = (sys.executable, "-c", BUSY)
-    result = start(command, 2, "mpi-np", snapshot=False, **limit)
+    result = Job(command, 2, "mpi-np", snapshot=False).but(**limit).run()
     assert result.code == Exit.TIME_LIMIT
     assert "no rank has begun: the NICs are booting" in result.report
     assert "  nic 1: " in result.report

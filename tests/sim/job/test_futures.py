@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from lanai_sim.job.start import start
+from openlanai import Job
 
 pytest.importorskip("mpi4py.futures")
 
@@ -49,7 +49,7 @@ if __name__ == "__main__":
 
 def job(arguments, size, per_node, max_wall=300):
     command = (sys.executable, *map(str, arguments))
-    return start(command, size, device="mpi-np", ranks_per_node=per_node, max_wall=max_wall)
+    return Job(command, size, device="mpi-np", ranks_per_node=per_node, max_wall=max_wall).run()
 
 
 def expect(result, lines, capfd):

@@ -9,7 +9,7 @@ from lanai_hdl.machine import PIO_WINDOW_SIZE, host_offset
 from lanai_host.stacks.mpi_np.driver import Attachment
 from lanai_sim.job.grant import Forbidden, Grant
 from lanai_sim.job.result import Exit
-from lanai_sim.job.start import start
+from openlanai import Job
 
 ATTACHMENT = Attachment(
     rank=5, ranks=8, local_rank=1, region=0x110000, slot_bytes=1072, copyblock=0, records=0, page_entries=0, receives=0,
@@ -81,7 +81,7 @@ ACTS = {
 def test_a_rank_cannot_reach_its_neighbour_on_the_nic(what, capfd):
     act, words = ACTS[what]
     command = (sys.executable, "-c", REACH.replace("ACT", act))
-    result = start(command, 2, "mpi-np", ranks_per_node=2)
+    result = Job(command, 2, "mpi-np", ranks_per_node=2).run()
     assert result.code == Exit.FORBIDDEN
     assert result.report.startswith(words)
     assert "its own" in result.report

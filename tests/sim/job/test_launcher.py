@@ -12,10 +12,8 @@ import pytest
 from pairs import first_of
 
 from lanai_host.errors import UserError
-from lanai_sim.job.data import JobData
-from lanai_sim.job.launcher import run
 from lanai_sim.job.result import Exit
-from lanai_sim.job.start import job_of
+from openlanai import Job
 
 PRELUDE = """
 import os, sys
@@ -29,7 +27,7 @@ def receive(tag=0): return transport.collect(Wait("receive", None, tag))
 
 
 def ranks(body, count=2, **options):
-    return run(job_of((sys.executable, "-c", PRELUDE + body), count, **options))
+    return Job((sys.executable, "-c", PRELUDE + body), count).but(**options).run()
 
 
 def alive(marker):
@@ -127,7 +125,7 @@ def test_exit_code_of_a_rank_is_the_runs():
 
 
 def test_a_crash_before_the_start_is_told():
-    result = run(JobData((sys.executable, "-c", "import no_such_module"), 2))
+    result = Job((sys.executable, "-c", "import no_such_module"), 2).run()
     assert result.code == 1
     assert "exited with code 1" in result.report
 
@@ -139,20 +137,20 @@ def test_exit_without_finalize_is_an_error():
 
 
 def test_a_program_that_never_calls_us_just_runs():
-    result = run(JobData(("true",), 3))
+    result = Job(("true",), 3).run()
     assert (result.code, result.report) == (0, "")
 
 
 def test_an_unknown_program_is_refused():
     with pytest.raises(UserError, match="no-such-program"):
-        run(JobData(("no-such-program",), 2))
+        Job(("no-such-program",), 2).run()
 
 
 def test_a_python_file_is_not_a_program(tmp_path):
     script = tmp_path / "hello.py"
     script.write_text("print('hello')")
     with pytest.raises(UserError, match="write: python"):
-        run(JobData((str(script),), 2))
+        Job((str(script),), 2).run()
 
 
 def test_a_fork_may_not_call(capfd):
@@ -186,7 +184,7 @@ def test_limits_of_time():
 
 
 def test_prefix_and_long_lines(capfd):
-    result = run(JobData((sys.executable, "-c", "print('a' * 100000); print('b')"), 1, prefix=True))
+    result = Job((sys.executable, "-c", "print('a' * 100000); print('b')"), 1, prefix=True).run()
     assert result.code == 0
     lines = capfd.readouterr().out.splitlines()
     assert all(line.startswith("[0] ") for line in lines)
@@ -196,7 +194,7 @@ def test_prefix_and_long_lines(capfd):
 
 def test_all_output_of_a_talkative_program_comes_through(capfd):
     body = "import sys\nfor _ in range(200): sys.stdout.write('x' * 65535 + chr(10))"
-    assert run(JobData((sys.executable, "-c", body), 2)).code == 0
+    assert Job((sys.executable, "-c", body), 2).run().code == 0
     assert len(capfd.readouterr().out) == 2 * 200 * 65536
 
 
@@ -232,7 +230,7 @@ def test_a_file_that_cannot_be_executed_is_told(tmp_path):
     program.write_bytes(b"\x00 no program")
     program.chmod(0o755)
     with pytest.raises(UserError, match=r"cannot start '.*/program': Exec format error"):
-        run(JobData((str(program),), 2))
+        Job((str(program),), 2).run()
 
 
 def test_a_rank_lies_at_the_same_addresses_and_dies_with_the_simulator(capfd):
@@ -243,5 +241,5 @@ libc, number = ctypes.CDLL(None), ctypes.c_int()
 libc.prctl(2, ctypes.byref(number))  # PR_GET_PDEATHSIG
 print(number.value, hex(libc.personality(0xFFFFFFFF) & 0x40000))
 """
-    assert run(JobData((sys.executable, "-c", body), 2)).code == 0
+    assert Job((sys.executable, "-c", body), 2).run().code == 0
     assert capfd.readouterr().out.splitlines() == [f"{signal.SIGKILL.value} 0x40000"] * 2

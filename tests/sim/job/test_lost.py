@@ -10,8 +10,9 @@ from pairs import first_of
 from lanai_hdl.machine import PIO_WINDOW_SIZE
 from lanai_host.config import pentium2_266
 from lanai_host.errors import UserError
+from lanai_sim.job import launcher
 from lanai_sim.job.nic_world import NicWorld
-from lanai_sim.job.start import start
+from openlanai import Job
 
 SIZES = {"eager": 4, "eager from host memory": 3000, "rendezvous": 300_000}
 
@@ -56,7 +57,7 @@ class OpenWorld(NicWorld):
 def play(body, size=4, ranks=2, **options):
     command = (sys.executable, "-c", START.replace("SIZE", str(size)) + body)
     host = pentium2_266().but(watchdog=2_000_000_000)
-    return start(command, ranks, "mpi-np", host=host, world=OpenWorld, **options)
+    return launcher.run(Job(command, ranks, "mpi-np").but(host=host, **options), OpenWorld)
 
 
 RETURN = (
@@ -155,7 +156,7 @@ def test_survivors_go_on_if_asked_to(protocol, capfd):
 def test_survival_needs_nics():
     command = (sys.executable, "-c", START.replace("SIZE", "4") + "if world.rank: die()\nworld.recv(source=1)")
     with pytest.raises(UserError, match="--survive-death needs NICs"):
-        start(command, 2, survive=True)
+        Job(command, 2, survive=True).run()
 
 
 COUNTED = """

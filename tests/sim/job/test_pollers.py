@@ -6,7 +6,7 @@ import pytest
 from pairs import first_of
 
 from lanai_sim.job.result import Exit
-from lanai_sim.job.start import start
+from openlanai import Job
 
 PROGRAM = """\
 import os, sys
@@ -38,7 +38,7 @@ HINT = "lanai: hint: rank 0 polls in MPI_Iprobe at {}:21, peer 1, tag 9, probe o
 def play(tmp_path, how, device="ideal", **options):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
-    return start((sys.executable, str(program), how), 3, device, **options), program
+    return Job((sys.executable, str(program), how), 3, device).but(**options).run(), program
 
 
 @pytest.mark.parametrize("device", first_of("ideal", "mpi-np"))

@@ -8,7 +8,7 @@ from pairs import first_of
 
 from lanai_sim.job.nic_service import RankAccess
 from lanai_sim.job.result import Exit
-from lanai_sim.job.start import start
+from openlanai import Job
 
 # Rank 0 polls for messages that the others send late, first in silence, then while the others talk;
 # it answers the last one.
@@ -70,7 +70,7 @@ def asked(monkeypatch):
 
 
 def play(capfd, **options):
-    result = start((sys.executable, "-c", LATE), 3, "mpi-np", **options)
+    result = Job((sys.executable, "-c", LATE), 3, "mpi-np").but(**options).run()
     assert (result.code, result.report) == (0, "")
     return capfd.readouterr().out, result.sim_time, result.clocks
 
@@ -102,7 +102,7 @@ if MPI.COMM_WORLD.rank == 0:
 @pytest.mark.ci
 def test_a_poll_for_what_never_comes_meets_the_limit():
     def end(**options):
-        result = start((sys.executable, "-c", FOR_EVER), 2, "mpi-np", max_sim_time=LIMIT, **options)
+        result = Job((sys.executable, "-c", FOR_EVER), 2, "mpi-np", max_sim_time=LIMIT).but(**options).run()
         assert "simulated time has reached --max-sim-time" in result.report
         return result.code, result.clocks
 

@@ -9,7 +9,7 @@ from pairs import first_of
 from lanai_host.simulator.protocol import HEADER, Op
 from lanai_sim.job.rank import Rank, Stray
 from lanai_sim.job.result import Exit
-from lanai_sim.job.start import start
+from openlanai import Job
 
 PRINTF = b"hello world, printed to a wrong descriptor\n"
 
@@ -45,7 +45,7 @@ if world.rank:
             pass
 world.Barrier()
 """
-    result = start((sys.executable, "-c", text), 2, device, max_wall=60)
+    result = Job((sys.executable, "-c", text), 2, device, max_wall=60).run()
     assert result.code == Exit.FORBIDDEN
     assert result.report.startswith("rank 1: bytes that are not the MPI library's came on its connection to lanai")
     assert "\n" not in result.report

@@ -7,8 +7,8 @@ import pytest
 
 from lanai_firmware.programs.mpi_np.plan import McpConfig
 from lanai_sim.job.result import Exit
-from lanai_sim.job.start import start
 from lanai_sim.machine import faults
+from openlanai import Job
 
 TRAFFIC = """
 from mpi4py import MPI
@@ -34,7 +34,7 @@ BAD = ("drop", "corrupt", "duplicate", "reorder")
 def traffic(ranks, turns, fault_texts, **firmware):
     command = (sys.executable, "-c", TRAFFIC.replace("TURNS", str(turns)))
     planned = tuple(faults.parse(text) for text in fault_texts)
-    return start(command, ranks, "mpi-np", options=McpConfig(**firmware), faults=planned)
+    return Job(command, ranks, "mpi-np", options=McpConfig(**firmware)).but(faults=planned).run()
 
 
 def test_right_data_over_bad_wires(capfd):

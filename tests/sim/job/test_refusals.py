@@ -5,9 +5,7 @@ import pytest
 
 from lanai_host.errors import UserError
 from lanai_sim.engines import rtl
-from lanai_sim.job.data import JobData
-from lanai_sim.job.launcher import run
-from lanai_sim.job.nic_world import NicWorld
+from openlanai import Job
 
 
 @pytest.mark.parametrize("device", ["ccu"])
@@ -15,7 +13,7 @@ def test_a_device_whose_packets_no_trace_shows(device, monkeypatch, tmp_path):
     monkeypatch.setattr(rtl, "build", None)
     trace = tmp_path / "no.trace"
     with pytest.raises(UserError, match=f"--trace cannot show the packets of the device '{device}'"):
-        run(JobData(("true",), 2, device, trace=str(trace)), NicWorld)
+        Job(("true",), 2, device, trace=str(trace)).run()
     assert not trace.exists()
 
 
@@ -37,4 +35,4 @@ def test_a_device_whose_packets_no_trace_shows(device, monkeypatch, tmp_path):
 def test_more_ranks_than_a_system_serves(device, ranks, ranks_per_node, text, monkeypatch):
     monkeypatch.setattr(rtl, "build", None)
     with pytest.raises(UserError, match=text):
-        run(JobData(("true",), ranks, device, ranks_per_node=ranks_per_node), NicWorld)
+        Job(("true",), ranks, device, ranks_per_node=ranks_per_node).run()

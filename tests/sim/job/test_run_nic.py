@@ -10,8 +10,8 @@ import pytest
 from pairs import first_of
 
 from lanai_sim.job.data import WaveConfig
-from lanai_sim.job.start import start
 from lanai_sim.kernel.kernel import FOREVER
+from openlanai import Job
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "mpi"
 PING = """
@@ -39,7 +39,7 @@ print(world.rank, MPI.Wtime())
 
 def ping(**options):
     command = (sys.executable, "-c", PING)
-    return start(command, 2, "mpi-np", **options)
+    return Job(command, 2, "mpi-np").but(**options).run()
 
 
 @pytest.mark.ci
@@ -62,7 +62,7 @@ def test_a_message_goes_through_every_layer_and_costs_the_same_beside_a_load(cap
 def test_deadlock_on_nics_is_told():
     body = "from mpi4py import MPI; w = MPI.COMM_WORLD; w.recv(source=1 - w.rank, tag=5)"
     command = (sys.executable, "-c", body)
-    result = start(command, 2, "mpi-np")
+    result = Job(command, 2, "mpi-np").run()
     assert result.code == 3
     assert "rank 0" in result.report
     assert "tag 5" in result.report
@@ -73,7 +73,7 @@ def test_deadlock_on_nics_is_told():
 def test_several_ranks_share_a_nic(ranks, program, capfd):
     command = (sys.executable, str(EXAMPLES / f"{program}.py"))
     fabric = "switch" if program == "ring" else "switches:3"
-    result = start(command, ranks, "mpi-np", ranks_per_node=2, fabric=fabric)
+    result = Job(command, ranks, "mpi-np", ranks_per_node=2).but(fabric=fabric).run()
     assert (result.code, result.report) == (0, "")
     assert f"{ranks}" in capfd.readouterr().out
 
@@ -119,7 +119,7 @@ def test_receives_met_in_reverse_order_do_not_cost_in_proportion_to_their_number
 
     def each(count):
         command = (sys.executable, "-c", REVERSE, str(count))
-        result = start(command, 2, "mpi-np")
+        result = Job(command, 2, "mpi-np").run()
         assert (result.code, result.report) == (0, "")
         return float(capfd.readouterr().out)
 

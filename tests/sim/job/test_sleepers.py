@@ -12,10 +12,8 @@ from pairs import first_of
 
 from lanai_host.clocks.library import Clock
 from lanai_sim.job import sleepers
-from lanai_sim.job.nic_world import NicWorld
 from lanai_sim.job.sleepers import NOTE, Sleepers
-from lanai_sim.job.start import start
-from lanai_sim.job.world import World
+from openlanai import Job
 
 CHILD = "import subprocess, time; subprocess.Popen(['sleep', '60'])\n"
 PROCESSES = {
@@ -96,8 +94,7 @@ def test_an_event_loop_with_timers_does_not_stop_simulated_time(device, monkeypa
     monkeypatch.setattr(sleepers, "PATIENCE", 0.3)
     program = tmp_path / "loop.py"
     program.write_text(LOOP)
-    world = World if device == "ideal" else NicWorld
-    result = start((sys.executable, str(program)), 3, device, world=world, clock=Clock.REAL, max_wall=30)
+    result = Job((sys.executable, str(program)), 3, device, clock=Clock.REAL, max_wall=30).run()
     assert result.code == 0, result.report
     assert capfd.readouterr().out == "b'ok'\n"
     assert result.notes.count(NOTE) == 1
@@ -115,6 +112,6 @@ world.Barrier()
 
 
 def test_time_stands_still_for_ranks_that_sleep_for_a_while():
-    runs = [start((sys.executable, "-c", SHORT), 3, max_wall=30) for _ in range(2)]
+    runs = [Job((sys.executable, "-c", SHORT), 3, max_wall=30).run() for _ in range(2)]
     assert [(run.code, run.notes) for run in runs] == [(0, ())] * 2
     assert runs[0].clocks == runs[1].clocks

@@ -13,11 +13,11 @@ from lanai_firmware.cache_entries import digests
 from lanai_firmware.programs.mpi_np.plan import McpConfig
 from lanai_sim.engines.base import Access
 from lanai_sim.job import snapshot
-from lanai_sim.job.data import JobData, WaveConfig
+from lanai_sim.job.data import WaveConfig
 from lanai_sim.job.nic_world import NicWorld
-from lanai_sim.job.start import run_job
 from lanai_sim.kernel.kernel import Kernel, TimeLimit
 from lanai_sim.machine.machine import Machine
+from openlanai import Job
 
 EXCHANGE = """
 import mmap
@@ -28,7 +28,7 @@ for peer in range(world.size):
     world.Sendrecv(mine, peer ^ world.rank, 1, other, peer ^ world.rank, 1) if peer ^ world.rank < world.size else None
 world.Barrier()
 """
-PAIR = JobData((sys.executable, "-c", EXCHANGE), 2, "mpi-np")
+PAIR = Job((sys.executable, "-c", EXCHANGE), 2, "mpi-np")
 CONFIGS = {
     "pair": PAIR,
     "every slot": replace(PAIR, skip=False),
@@ -58,7 +58,7 @@ def entries(place):
 
 
 def finish(config):
-    result = run_job(config)
+    result = config.run()
     assert (result.code, result.report) == (0, "")
     return result.clocks, result.sim_time, result.summary.figures()
 

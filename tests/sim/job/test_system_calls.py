@@ -9,10 +9,8 @@ import pytest
 from pairs import first_of
 
 from lanai_sim.job import system_calls
-from lanai_sim.job.nic_world import NicWorld
 from lanai_sim.job.result import Exit
-from lanai_sim.job.start import start
-from lanai_sim.job.world import World
+from openlanai import Job
 
 PEER = "import socket; a, b = socket.socketpair(); "
 WAITING = {
@@ -86,8 +84,7 @@ def test_a_rank_may_wait_in_accept_for_one_that_waits_for_simulated_time(device,
     program.write_text(JOIN)
     times = set()
     for _ in range(2 if device == "ideal" else 1):
-        world = World if device == "ideal" else NicWorld
-        result = start((sys.executable, str(program)), 2, device, world=world, max_wall=100)
+        result = Job((sys.executable, str(program)), 2, device, max_wall=100).run()
         assert result.code == 0, result.report
         printed = sorted(capfd.readouterr().out.splitlines())
         assert [line.split()[:2] for line in printed] == [["0", "None"], ["1", "hello"]]
@@ -103,7 +100,7 @@ def test_a_rank_to_which_no_rank_connects_does_not_stop_the_others():
         "if not rank: socket.create_server(('127.0.0.1', 0)).accept()\n"
         "for _ in range(9): MPI.COMM_SELF.sendrecv(1, 0, source=0)\nMPI.COMM_WORLD.recv(source=0)"
     )
-    result = start((sys.executable, "-c", text), 2, max_wall=8)
+    result = Job((sys.executable, "-c", text), 2, max_wall=8).run()
     assert result.code == Exit.TIME_LIMIT
     assert "rank 0 at" in result.report
     assert ": waits in the system's accept()" in result.report

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from lanai_sim.job.result import Exit
-from lanai_sim.job.start import start
+from openlanai import Job
 
 TWO_THREADS = """
 import threading
@@ -105,7 +105,7 @@ thread.join()
 
 
 def ranks(body, size=2, **options):
-    return start((sys.executable, "-c", body), size, max_wall=120, **options)
+    return Job((sys.executable, "-c", body), size, max_wall=120).but(**options).run()
 
 
 def test_two_threads_a_rank_are_the_same_beside_a_load(capfd):

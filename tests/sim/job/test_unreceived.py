@@ -6,10 +6,8 @@ import pytest
 
 from lanai_firmware.programs.mpi_np.plan import McpConfig
 from lanai_sim.job.result import Exit
-from lanai_sim.job.start import start
 from lanai_sim.job.waiting import MOST_MESSAGES
-
-from .worlds import WORLDS
+from openlanai import Job
 
 UNRECEIVED = """\
 from mpi4py import MPI
@@ -29,12 +27,11 @@ else:
 """
 
 
-@pytest.mark.parametrize("where", WORLDS)
-def test_messages_that_no_receive_took(where, tmp_path):
-    device, world = where
+@pytest.mark.parametrize("device", ["ideal", "mpi-np"])
+def test_messages_that_no_receive_took(device, tmp_path):
     program = tmp_path / "program.py"
     program.write_text(UNRECEIVED)
-    result = start((sys.executable, str(program)), 2, device, world=world)
+    result = Job((sys.executable, str(program)), 2, device).run()
     assert result.code == Exit.DEADLOCK
     lines = result.report.splitlines()
     at = lines.index(next(line for line in lines if line.startswith("  rank 1 at")))
@@ -64,7 +61,7 @@ def test_messages_on_the_nic_and_off_it(tmp_path):
     """More than a channel has slots for, so that some were taken to the host."""
     program = tmp_path / "program.py"
     program.write_text(MANY)
-    result = start((sys.executable, str(program)), 4, "mpi-np")
+    result = Job((sys.executable, str(program)), 4, "mpi-np").run()
     assert result.code == Exit.DEADLOCK
     found = [line for line in result.report.splitlines() if "not received: " in line]
     assert len(found) == MOST_MESSAGES + 1
@@ -89,7 +86,7 @@ def test_messages_of_channels_that_have_left_the_nic(tmp_path):
     memory."""
     program = tmp_path / "program.py"
     program.write_text(FEW)
-    result = start((sys.executable, str(program)), 4, "mpi-np", options=McpConfig(resident=1))
+    result = Job((sys.executable, str(program)), 4, "mpi-np", options=McpConfig(resident=1)).run()
     assert result.code == Exit.DEADLOCK
     found = [line for line in result.report.splitlines() if "not received: " in line]
     assert found == [

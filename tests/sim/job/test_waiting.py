@@ -9,9 +9,7 @@ import pytest
 from pairs import first_of
 
 from lanai_sim.job.result import Exit
-from lanai_sim.job.start import start
-
-from .worlds import WORLDS
+from openlanai import Job
 
 PYTHON = """\
 from mpi4py import MPI
@@ -23,13 +21,12 @@ if world.rank == 0:
 """
 
 
-@pytest.mark.parametrize("where", WORLDS)
-def test_python_programs(where, tmp_path):
-    device, world = where
+@pytest.mark.parametrize("device", ["ideal", "mpi-np"])
+def test_python_programs(device, tmp_path):
     program = tmp_path / "program.py"
     program.write_text(PYTHON)
     command = (sys.executable, str(program))
-    result = start(command, 2, device, world=world)
+    result = Job(command, 2, device).run()
     assert result.code == Exit.DEADLOCK
     assert (
         f"waits in MPI_Wait at {program}:6, peer 1, tag 3, for MPI_Irecv, receive on MPI_COMM_WORLD\n" in result.report
@@ -67,7 +64,7 @@ def test_c_programs(flags, place, tmp_path):
     source.write_text(C)
     lanai = [sys.executable, "-m", "lanai_sim"]
     subprocess.run([*lanai, "mpicc", *flags, "-o", str(program), str(source)], check=True)
-    result = start((str(program),), 2)
+    result = Job((str(program),), 2).run()
     assert result.code == Exit.DEADLOCK
     assert f"waits in MPI_Recv at {place}, peer 1, tag 7, receive on MPI_COMM_WORLD" in result.report
     assert f"rank 1 waits for rank 0 in MPI_Recv at {place}" in result.report
@@ -88,10 +85,9 @@ world.Recv(bytearray(1), source=1 - world.rank, tag=2)
 """
 
 
-@pytest.mark.parametrize("where", WORLDS)
+@pytest.mark.parametrize("device", ["ideal", "mpi-np"])
 @pytest.mark.parametrize("how", [pytest.param("limit", marks=pytest.mark.ci), "signal"])
-def test_an_end_from_outside_tells_of_circles_and_messages(where, how, tmp_path):
-    device, _ = where
+def test_an_end_from_outside_tells_of_circles_and_messages(device, how, tmp_path):
     program = tmp_path / "program.py"
     program.write_text(STUCK)
     command = [sys.executable, "-m", "lanai_sim", "run", "-n", "3", "--device", device, sys.executable, str(program)]
@@ -117,7 +113,7 @@ def test_a_healthy_program_at_a_limit_shows_no_circle():
         "from mpi4py import MPI\nworld, data = MPI.COMM_WORLD, bytearray(1)\nif world.rank: world.Send(data, 0)\n"
         "while True: world.Recv(data), world.Send(data, 1 - world.rank)"
     )
-    result = start((sys.executable, "-c", body), 2, max_sim_time=50_000_000)
+    result = Job((sys.executable, "-c", body), 2, max_sim_time=50_000_000).run()
     assert result.code == Exit.TIME_LIMIT
     assert "waits in MPI_Recv" in result.report
     assert "circle" not in result.report
@@ -129,7 +125,7 @@ def test_a_limit_tells_the_same():
         "from mpi4py import MPI; import time\nif MPI.COMM_WORLD.rank: "
         "time.sleep(60)\nMPI.COMM_WORLD.Recv(bytearray(1), source=1)"
     )
-    result = start((sys.executable, "-c", body), 2, max_wall=8)
+    result = Job((sys.executable, "-c", body), 2, max_wall=8).run()
     assert result.code == Exit.TIME_LIMIT
     assert "rank 0 at 300.000 ns: waits in MPI_Recv at <string>:3, peer 1, receive on MPI_COMM_WORLD" in result.report
     assert "rank 1 at 0 ps: waits in the system's clock_nanosleep()" in result.report

@@ -5,11 +5,10 @@ import sys
 import pytest
 
 from lanai_host.errors import UserError
-from lanai_sim.job.data import JobData
 from lanai_sim.job.launcher import Run
 from lanai_sim.job.output import Output
-from lanai_sim.job.start import world_of
 from lanai_sim.job.warm import WarmServers
+from openlanai import Job
 
 TELLS = """
 import os, sys
@@ -29,8 +28,8 @@ def servers():
 
 def told(servers, capfd, text=TELLS, ranks=2, **variables):
     """Return the lines that the ranks of a run print, and its exit code."""
-    config = JobData((sys.executable, "-c", text), ranks, environment=variables)
-    result = Run(config, world_of(config), Output(prefix=False), servers).execute()
+    config = Job((sys.executable, "-c", text), ranks, environment=variables)
+    result = Run(config, output=Output(prefix=False), servers=servers).execute()
     return {line for line in capfd.readouterr().out.splitlines() if line.startswith("warm")}, result.code
 
 

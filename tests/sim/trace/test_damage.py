@@ -14,10 +14,10 @@ import pytest
 from pairs import some_of
 
 from lanai_sim import cli
-from lanai_sim.job.start import start
 from lanai_sim.trace import Trace
 from lanai_sim.trace.schema import CHECKED, CHUNK, HEAD, STORED
 from lanai_sim.trace.writer import pack, unpack
+from openlanai import Job
 
 PROGRAM = """
 from mpi4py import MPI
@@ -33,7 +33,7 @@ COMMANDS = (["report", "--html", "page.html"], ["profile"], ["matrix"], ["timeli
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     path = tmp_path_factory.mktemp("damage") / "whole"
-    assert start((sys.executable, "-c", PROGRAM), 2, "mpi-np", trace=str(path)).code == 0
+    assert Job((sys.executable, "-c", PROGRAM), 2, "mpi-np", trace=str(path)).run().code == 0
     assert Trace.open(path).complete
     return path.read_bytes()
 

@@ -18,6 +18,7 @@ from lanai_host.errors import UserError
 from ...engines.base import Engine, Event, Layout
 from ...engines.rtl import RtlEngine
 from ...job.data import JobData
+from ...job.job import Job
 from ...job.launcher import run as launch
 from ...job.nic_world import NicWorld
 from ...kernel.kernel import Kernel
@@ -151,8 +152,7 @@ def blocks(messages: int, size: int) -> list[Cost]:
         meter = Meter(memoryview(mmap.mmap(file.fileno(), 0)).cast("d"))
         numbers = (count * BLOCK, BLOCK, MARK, size)
         command = (sys.executable, "-c", PROGRAM, file.name, *map(str, numbers))
-        config = JobData(command, RANKS, "mpi-np")
-        result = launch(config, partial(TimedWorld, meter=meter))
+        result = launch(Job(command, RANKS, "mpi-np"), partial(TimedWorld, meter=meter))
     if result.code:
         raise UserError(f"the run of {messages} messages ended with code {result.code}: {result.report}")
     costs = meter.costs()[WARM_UP:]

@@ -2,37 +2,59 @@
 package."""
 
 import importlib.metadata
-import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from lanai_host.errors import UserError
 from lanai_host.stacks import stack
 
+from ...job.job import Job
 from . import outcome, suite
 from .outcome import Outcome
 
 RANK = "rank."  # and its number: files with what it printed
-# names of modules, ranks, seconds, a file for figures -> what to execute, and what its environment
-# has beside ours
-Command = Callable[[Sequence[str], int, float, Path], tuple[list[str], Mapping[str, str]]]
 
 
-def simulated(device: str) -> Command:
-    """`lanai run` on a device."""
+@dataclass(frozen=True)
+class Ran:
+    """A job of modules that has ended. Each line of a rank in `text` begins with its number, [rank]."""
 
-    def command(names: Sequence[str], ranks: int, limit: float, file: Path) -> tuple[list[str], Mapping[str, str]]:
-        options = ["-n", str(ranks), "--device", device, "--prefix", "--max-wall", str(limit), "--json", str(file)]
-        if spares := suite.spares(names, ranks, stack(device)):
-            options += ["--universe", str(ranks + spares)]
-        return [sys.executable, "-m", "lanai_sim", "run", *options, "python", *suite.program(names)], {}
+    text: str
+    code: int
+    figures: Mapping[str, float] = field(default_factory=dict)
 
-    return command
+
+Runner = Callable[[Sequence[str], int, float], Ran]  # runs modules with so many ranks for at most so many seconds
+
+
+def job(device: str, names: Sequence[str], ranks: int, limit: float) -> Job:
+    """Return the job of these modules on a device."""
+    spares = suite.spares(names, ranks, stack(device))
+    program = ("python", *suite.program(names))
+    return Job(program, ranks, device, universe=spares and ranks + spares, max_wall=limit, capture=True)
+
+
+def simulated(device: str) -> Runner:
+    """Return a runner on simulated NICs, or on a device without them."""
+
+    def run(names: Sequence[str], ranks: int, limit: float) -> Ran:
+        result = job(device, names, ranks, limit).run()
+        printed = [of_rank(rank, one.stdout + one.stderr) for rank, one in enumerate(result.outputs)]
+        said = [f"lanai: {text}" for text in (result.report, *result.notes) if text]
+        return Ran("\n".join([*printed, *said]), result.code, result.figures)
+
+    return run
+
+
+def of_rank(rank: int, printed: str) -> str:
+    """Return what a rank printed, each line with its number."""
+    return "\n".join(f"[{rank}] {line}" for line in printed.splitlines())
 
 
 def mpich_files() -> tuple[Path, Path]:
@@ -58,59 +80,53 @@ def mpich_environment(library: Path, limit: float) -> dict[str, str]:
     }
 
 
-def mpich() -> Command:
-    """Real MPICH, of the `mpich` package."""
+def mpich() -> Runner:
+    """Return a runner on real MPICH, of the `mpich` package."""
     mpiexec, library = mpich_files()
 
-    def command(names: Sequence[str], ranks: int, limit: float, file: Path) -> tuple[list[str], Mapping[str, str]]:
-        out, err = (str(file.with_name(f"{RANK}%r.{stream}")) for stream in ("out", "err"))
-        apart = ["-outfile-pattern", out, "-errfile-pattern", err]
-        start = [str(mpiexec), *apart, "-n", str(ranks), sys.executable, *suite.program(names)]
-        return start, mpich_environment(library, limit)
+    def run(names: Sequence[str], ranks: int, limit: float) -> Ran:
+        with tempfile.TemporaryDirectory(prefix="lanai-conform-") as place:
+            # Each rank into its own files: mpiexec mixes the ranks within lines.
+            out, err = (str(Path(place, f"{RANK}%r.{stream}")) for stream in ("out", "err"))
+            apart = ["-outfile-pattern", out, "-errfile-pattern", err]
+            done = subprocess.run(
+                [str(mpiexec), *apart, "-n", str(ranks), sys.executable, *suite.program(names)],
+                env={**os.environ, **mpich_environment(library, limit)},
+                capture_output=True,
+                text=True,
+                errors="replace",
+                check=False,
+            )
+            return Ran("\n".join([done.stdout, done.stderr, *_apart(Path(place))]), done.returncode)
 
-    return command
+    return run
 
 
-def run(command: Command, names: Sequence[str], ranks: int, limit: float) -> Iterator[Outcome]:
+def run(runner: Runner, names: Sequence[str], ranks: int, limit: float) -> Iterator[Outcome]:
     """Each module in a job of its own, so that one that hangs does not take the others along.
     `limit`: seconds for each, of which heavy ones get several times as many."""
     for name in names:
-        yield run_job(command, name, [name], ranks, limit * suite.HEAVY.get(name, 1))[0]
+        yield run_job(runner, name, [name], ranks, limit * suite.HEAVY.get(name, 1))[0]
 
 
-def run_job(command: Command, title: str, names: Sequence[str], ranks: int, limit: float) -> tuple[Outcome, str]:
-    """Modules in one job: what came of them together, and the text that it was read from."""
-    with tempfile.TemporaryDirectory(prefix="lanai-conform-") as place:
-        file = Path(place) / "figures.json"
-        arguments, environment = command(names, ranks, limit, file)
-        begun = time.monotonic()
-        done = subprocess.run(
-            arguments,
-            env={**os.environ, **environment},
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-        )
-        seconds = time.monotonic() - begun
-        figures = json.loads(file.read_text())["figures"] if file.exists() else {}
-        text = "\n".join([done.stdout, done.stderr, *_apart(Path(place))])
-    result = outcome.read(title, text, done.returncode, ranks)
-    result.seconds = seconds
-    result.simulated = figures.get("run.simulated_us", 0.0) / 1000
-    result.cycles = figures.get("run.nic_cycles", 0.0)
-    return result, text
+def run_job(runner: Runner, title: str, names: Sequence[str], ranks: int, limit: float) -> tuple[Outcome, str]:
+    """Run modules in one job. Return their outcome together, and the text that it was read from."""
+    begun = time.monotonic()
+    ran = runner(names, ranks, limit)
+    result = outcome.read(title, ran.text, ran.code, ranks)
+    result.seconds = time.monotonic() - begun
+    result.simulated = ran.figures.get("run.simulated_us", 0.0) / 1000
+    result.cycles = ran.figures.get("run.nic_cycles", 0.0)
+    return result, ran.text
 
 
 def _apart(place: Path) -> Iterator[str]:
-    """Return the output of each rank from its own file, as `--prefix` writes it: mpiexec mixes the ranks
-    within lines."""
+    """Return the output of each rank from its own file."""
     for path in sorted(place.glob(f"{RANK}*")):
-        number = path.name.split(".")[1]
-        yield "\n".join(f"[{number}] {line}" for line in path.read_text(errors="replace").splitlines())
+        yield of_rank(int(path.name.split(".")[1]), path.read_text(errors="replace"))
 
 
-def run_together(command: Command, names: Sequence[str], ranks: int, limit: float) -> list[Outcome]:
+def run_together(runner: Runner, names: Sequence[str], ranks: int, limit: float) -> list[Outcome]:
     """All modules in one job, as the suite's own runner does."""
-    result, text = run_job(command, "all", names, ranks, limit)
+    result, text = run_job(runner, "all", names, ranks, limit)
     return outcome.by_module(result, names, text)

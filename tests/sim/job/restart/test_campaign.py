@@ -13,7 +13,7 @@ import pytest
 from lanai_host.config import HostConfig
 from lanai_sim.job.launcher import Run
 from lanai_sim.job.restart.plan import Checkpoint, Kill
-from lanai_sim.job.start import job_of, run_job, world_of
+from openlanai import Job
 
 PROGRAM = """
 import sys
@@ -60,7 +60,7 @@ FREE = HostConfig().but(snapshot=0, log_byte=0, restart=0)
 def config_of(device, program=PROGRAM, **options):
     command = (sys.executable, "-c", program.replace("ROUNDS", str(ROUNDS)))
     options = {"host": FREE, **options}
-    return job_of(command, RANKS, device=device, prefix=True, **options)
+    return Job(command, RANKS, device=device, prefix=True).but(**options)
 
 
 def printed(capfd):
@@ -69,7 +69,7 @@ def printed(capfd):
 
 
 def play(device, capfd, **options):
-    result = run_job(config_of(device, **options))
+    result = config_of(device, **options).run()
     assert (result.code, result.report) == (0, "")
     return result, printed(capfd)
 
@@ -125,7 +125,7 @@ def test_kills_from_outside(device, capfd):
     quiet, expected = play(device, capfd)
     every = (quiet.sim_time - quiet.summary.started) // 5
     config = config_of(device, checkpoint=Checkpoint(every))
-    one = Run(config, world_of(config))
+    one = Run(config)
     killer = Killer(one, 20)
     killer.start()
     result = one.execute()

@@ -12,12 +12,10 @@ import pytest
 
 from lanai_host.config import HostConfig
 from lanai_host.errors import UserError
-from lanai_sim.job.data import JobData
-from lanai_sim.job.launcher import run
 from lanai_sim.job.restart.fitness import unfit
 from lanai_sim.job.restart.plan import Checkpoint, Kill, parse_checkpoint, parse_kill
 from lanai_sim.job.result import Exit
-from lanai_sim.job.start import job_of
+from openlanai import Job
 
 MS = 10**9
 FREE = HostConfig().but(snapshot=0, log_byte=0, restart=0)
@@ -50,7 +48,7 @@ print("ends", value)
 
 def play(body, capfd, count=3, **options):
     """The result, and what each rank printed."""
-    result = run(job_of((sys.executable, "-c", PRELUDE + body), count, prefix=True, **options))
+    result = Job((sys.executable, "-c", PRELUDE + body), count, prefix=True).but(**options).run()
     lines = capfd.readouterr().out.splitlines()
     return result, [[line for line in lines if line.startswith(f"[{rank}]")] for rank in range(count)]
 
@@ -121,11 +119,11 @@ def test_checkpoints_that_are_not_understood(text):
 
 def test_kills_that_cannot_be():
     with pytest.raises(UserError, match=r"fault 'kill rank3 at 0 ps': there are ranks 0 to 2"):
-        run(JobData(("true",), 3, kills=(Kill(3, 0),)))
+        Job(("true",), 3, kills=(Kill(3, 0),)).run()
     with pytest.raises(UserError, match=r"the run ends at 1\.000 ms, as --max-sim-time says"):
-        run(JobData(("true",), 3, kills=(Kill(2, 2 * MS),), max_sim_time=MS))
+        Job(("true",), 3, kills=(Kill(2, 2 * MS),), max_sim_time=MS).run()
     with pytest.raises(UserError, match="--checkpoint cannot be combined with --trace"):
-        run(JobData(("true",), 3, checkpoint=Checkpoint(MS), trace="x"))
+        Job(("true",), 3, checkpoint=Checkpoint(MS), trace="x").run()
 
 
 THREAD = "import threading; threading.Thread(target=input, daemon=True).start()"

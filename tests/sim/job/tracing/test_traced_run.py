@@ -10,13 +10,13 @@ import pytest
 
 from lanai_firmware.programs.mpi_np.layout import Type
 from lanai_host.stacks.ideal.options import IdealOptions
-from lanai_sim.job.start import start
 from lanai_sim.report.activity import Activity
 from lanai_sim.report.bodies import Body, Place
 from lanai_sim.report.messages import MessageBook
 from lanai_sim.report.ranks import by_group
 from lanai_sim.trace import Trace
 from lanai_sim.trace.schema import CHUNK, Engine, Fault, HostKind, Protocol, State
+from openlanai import Job
 
 from ...trace.test_file import ends_of_chunks
 
@@ -40,7 +40,11 @@ for size in {SIZES}:
 
 
 def launch(body, trace=None, device="mpi-np", size=2, **options):
-    return start((sys.executable, "-c", body), size, device, trace=None if trace is None else str(trace), **options)
+    return (
+        Job((sys.executable, "-c", body), size, device, trace=None if trace is None else str(trace))
+        .but(**options)
+        .run()
+    )
 
 
 @pytest.fixture(scope="module")

@@ -73,7 +73,7 @@ def test_what_differs_from_mpich_is_listed_by_name():
 
 
 def test_a_page_has_a_column_for_each_number_of_ranks(tmp_path, monkeypatch, capsys):
-    def run(command, names, ranks, limit):
+    def run(runner, names, ranks, limit):
         yield outcome.Outcome(names[0], 3, skipped=["test_op.A.s"] if ranks == 1 else [], failed=["f"] * (ranks == 4))
 
     monkeypatch.setattr(conform.jobs, "run", run)
@@ -148,7 +148,7 @@ def test_a_page_grows_module_by_module(tmp_path, monkeypatch, capsys):
     """Outcomes that were kept are on the page of each later run, and are not run again."""
     ran = []
 
-    def run(command, names, ranks, limit):
+    def run(runner, names, ranks, limit):
         ran.append(names[0])
         yield outcome.Outcome(names[0], 3)
 
@@ -179,7 +179,7 @@ def test_what_is_left_out_is_named_with_its_reason():
 def test_heavy_modules_get_more_time(monkeypatch):
     given = {}
     monkeypatch.setattr(
-        jobs, "run_job", lambda command, title, names, ranks, limit: given.setdefault(title, limit) and (title, "")
+        jobs, "run_job", lambda runner, title, names, ranks, limit: given.setdefault(title, limit) and (title, "")
     )
     assert list(jobs.run(jobs.simulated("ideal"), ["test_p2p_buf", "test_util_dtlib"], 2, 10)) == [
         "test_p2p_buf",
@@ -189,16 +189,15 @@ def test_heavy_modules_get_more_time(monkeypatch):
 
 
 @pytest.mark.ci
-def test_modules_that_start_processes_get_spares(tmp_path):
-    command = jobs.simulated("ideal")
-    options, _ = command(["test_spawn"], 2, 10, tmp_path)
-    assert options[options.index("--universe") + 1] == str(2 * (1 + suite.SPARES["test_spawn"]))
-    on_nics, _ = jobs.simulated("mpi-np")(["test_spawn"], 2, 10, tmp_path)
-    assert on_nics[on_nics.index("--universe") + 1] == str(2 * (1 + suite.SPARES_ON_NICS["test_spawn"]))
-    assert "--universe" not in command(["test_p2p_buf"], 2, 10, tmp_path)[0]
-    alone, _ = command(["test_util_pool"], 1, 10, tmp_path)
-    assert alone[alone.index("--universe") + 1] == str(1 + suite.SPARES_OF_ONE["test_util_pool"])
-    assert "--universe" not in command(["test_util_pool"], 2, 10, tmp_path)[0]  # its ranks are the pool
+def test_modules_that_start_processes_get_spares():
+    def universe(device, module, ranks):
+        return jobs.job(device, [module], ranks, 10).universe
+
+    assert universe("ideal", "test_spawn", 2) == 2 * (1 + suite.SPARES["test_spawn"])
+    assert universe("mpi-np", "test_spawn", 2) == 2 * (1 + suite.SPARES_ON_NICS["test_spawn"])
+    assert universe("ideal", "test_p2p_buf", 2) == 0
+    assert universe("ideal", "test_util_pool", 1) == 1 + suite.SPARES_OF_ONE["test_util_pool"]
+    assert universe("ideal", "test_util_pool", 2) == 0  # its ranks are the pool
 
 
 def test_modules_are_chosen_by_name_or_pattern(tmp_path, monkeypatch):
