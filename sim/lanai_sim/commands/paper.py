@@ -14,7 +14,7 @@ from lanai_host.errors import UserError
 
 from ..console import plain
 from ..studies import drawing
-from ..studies.papers import page, records, studies, verdicts
+from ..studies.papers import artifact, records, sections, studies, verdicts
 
 NAME = "paper"
 HELP = "run a paper's experiments and write published beside ours"
@@ -35,6 +35,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="take the figures that an earlier --json wrote: words and draws only",
     )
+    parser.add_argument(
+        "--artifact",
+        metavar="DIR",
+        help="measure nothing: write into DIR what repeats the record of the page (or of --from): a script with an "
+        "exit code, expected figures, tolerance, how long it takes",
+    )
     parser.add_argument("--table", metavar="FILE", help="keep each experiment's figures in FILE, and go on from there")
     parser.add_argument(
         "--npb",
@@ -48,6 +54,8 @@ def run(args: argparse.Namespace) -> int:
     study = studies.find(args.paper)
     if args.jobs < 0:
         raise UserError(f"--jobs must be at least 1 (0: one a core), got {args.jobs}")
+    if args.artifact:
+        return write_artifact(drawing.folder(args.artifact), study, args.source)
     folder = output_folder(args.output, args.quick, study.checkout)
     record = records.read(args.source, args.paper) if args.source else measured(study, args)
     found = dict(record.figures)
@@ -58,6 +66,15 @@ def run(args: argparse.Namespace) -> int:
         write_page(folder, study, record)
     if args.json:
         records.write(args.json, args.paper, record, answers)
+    return 0
+
+
+def write_artifact(folder: Path, study: studies.Study, source: str | None) -> int:
+    """Write what one needs to repeat a record."""
+    record = records.read(source or study.record, study.paper)
+    answers = study.answer(dict(record.figures))
+    artifact.write(folder, study.paper, study.frame.title, record, answers, study.inputs_of(record))
+    print(f"lanai: wrote README.md, run.sh and expected.json into {folder.name}/", file=sys.stderr)
     return 0
 
 
@@ -85,9 +102,11 @@ def measured(study: studies.Study, args: argparse.Namespace) -> records.Record:
 
 
 def expected(study: studies.Study, quick: bool) -> str:
-    """How long the run is going to take, by the record of the last one."""
+    """How long the run is going to take, by the record of the last one, or by what the study says of quick ones."""
     path = study.record
     kept = records.read(path, study.paper) if path.is_file() else None
+    if quick and study.quick_minutes:
+        return f"{study.paper}: a quick run takes about {study.quick_minutes:g} min of processor time"
     if kept is None or kept.quick != quick:
         return f"{study.paper}: minutes with --quick, up to hours without; no {path.name} says how long exactly"
     return f"{study.paper}: the last such run took {kept.took} ({path.name})"
@@ -113,7 +132,7 @@ def show(answers: list[verdicts.Answer]) -> None:
             ratio = "" if one.ratio is None else f"{one.ratio:.2f}"
             short = one.claim.id.split(".", 1)[1]
             kind, published = one.claim.kind.value, one.claim.published or "0"
-            table.add_row(short, kind, published, page.number(one.value), page.number(one.default), ratio)
+            table.add_row(short, kind, published, sections.number(one.value), sections.number(one.default), ratio)
     console.print(table)
     table = Table("claim", "here it", "seen")
     for one in answers:

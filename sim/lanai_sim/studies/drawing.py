@@ -11,6 +11,7 @@ from lanai_host.errors import UserError
 
 FORMATS = (".svg", ".png", ".pdf")
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
+PUBLISHED = ("o", "s", "^", "D")
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,7 @@ class Plot:
 
     Attributes:
         lines: name to {x: y}.
+        points: the same, as published: drawn as marks that no line joins.
         bars: label to {part: height}, stacked; used instead of `lines`.
         marks: horizontal lines: name to height.
         log: which axes are logarithmic, "x", "y", "xy" or "".
@@ -28,6 +30,7 @@ class Plot:
     x: str
     y: str
     lines: Mapping[str, Mapping[float, float]] = field(default_factory=dict)
+    points: Mapping[str, Mapping[float, float]] = field(default_factory=dict)
     bars: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     marks: Mapping[str, float] = field(default_factory=dict)
     log: str = ""
@@ -79,7 +82,7 @@ def draw(plot: Plot, path: Path) -> None:
         axes.set_ylabel(plot.y)
         if plot.bars:
             figure.legend(loc="outside lower center", ncol=5, fontsize=8)
-        elif len(plot.lines) > 1:
+        elif len(plot.lines) + len(plot.points) > 1:
             axes.legend(fontsize=8)
         metadata: dict[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix, {})
         with output_file.replaced(path, "the drawing") as place:
@@ -90,13 +93,17 @@ def _lines(axes: Any, plot: Plot) -> None:
     for number, (name, points) in enumerate(plot.lines.items()):
         places: Sequence[float] = sorted(points)
         axes.plot(places, [points[x] for x in places], marker=MARKS[number % len(MARKS)], markersize=4, label=name)
+    for number, (name, points) in enumerate(plot.points.items()):
+        look: dict[str, Any] = {"marker": PUBLISHED[number % len(PUBLISHED)], "markersize": 7, "color": "black"}
+        axes.plot(list(points), list(points.values()), linestyle="", fillstyle="none", label=name, **look)
+    everything = [*plot.lines.values(), *plot.points.values()]
     if "x" in plot.log:
-        smallest = min((x for points in plot.lines.values() for x in points), default=1)
+        smallest = min((x for points in everything for x in points), default=1)
         axes.set_xscale("log" if smallest > 0 else "symlog", base=2)
     if "y" in plot.log:
         axes.set_yscale("log")
     else:
-        top = max([*plot.marks.values(), *(y for points in plot.lines.values() for y in points.values())], default=1)
+        top = max([*plot.marks.values(), *(y for points in everything for y in points.values())], default=1)
         axes.set_ylim(0, 1.1 * top)
 
 

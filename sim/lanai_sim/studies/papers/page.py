@@ -1,5 +1,5 @@
-"""A paper's page: figures redrawn, published beside ours, claims by how they were answered, the
-score. Markdown."""
+"""A paper's page: the score, its figures and tables with published beside ours, the other claims by how they were
+answered. Markdown."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,14 @@ from ..drawing import Plot
 from .claims import Kind
 from .measuring import Experiment
 from .records import Record
-from .verdicts import Answer, score, words
+from .sections import Section, number, table, written
+from .verdicts import FAR, Answer, score, words
+
+MOST = 15_000  # bytes of a page at most, so that it is read
+HOW_TO_READ = (
+    "In a table by size the published number stands before the stroke and ours behind it. **Bold** is off by more than "
+    "15 %."
+)
 
 
 @dataclass(frozen=True)
@@ -19,6 +26,7 @@ class Frame:
         title, intro: how the page begins.
         ours, default: headings of the two columns with our numbers.
         experiments: in order.
+        sections: the paper's figures and tables, in its order. Plots that none names come before them.
     """
 
     title: str
@@ -26,70 +34,127 @@ class Frame:
     ours: str
     default: str
     experiments: Sequence[Experiment]
+    sections: Sequence[Section] = ()
 
 
-def write(frame: Frame, answers: Sequence[Answer], plots: Mapping[str, Plot], folder: str, record: Record) -> str:
-    """The page that a record gives; plots are referred to as folder/name.svg."""
-    numbers = [answer for answer in answers if answer.value is not None]
-    shapes = [answer for answer in answers if answer.holds is not None]
-    tested = [answer for answer in answers if answer.tests]
-    open_ = [answer for answer in answers if not answer.answered]
-    parts = [f"# {frame.title}", record.words, frame.intro, "## Score", words(score(answers)), "## Figures"]
-    parts += [f"![{plot.title}]({folder}/{name}.svg)" for name, plot in sorted(plots.items())]
-    parts += ["## Numbers", *_numbers(frame, numbers), "## What shows and what does not", *_shapes(shapes)]
-    if tested:
-        parts += ["## Held by tests", _table(("claim", "tests"), ((_says(a), _tests(a)) for a in tested))]
-    parts += [
-        "## Not answered",
-        _table(("claim", "kind", "why not"), ((_says(a), a.claim.kind.value, a.why) for a in open_)),
-    ]
-    parts += ["## The experiments", _table(("name", "what it is"), ((one.name, one.says) for one in frame.experiments))]
+def write(
+    paper: str, frame: Frame, answers: Sequence[Answer], plots: Mapping[str, Plot], folder: str, record: Record
+) -> str:
+    """The page that a record gives; a plot is referred to as folder/paper-name.svg."""
+    shown = {name for section in frame.sections for grid in section.grids for name in grid.claims}
+    rest = [answer for answer in answers if answer.short not in shown]
+    parts = [f"# {frame.title}", record.words, frame.intro, "## Score", words(score(answers)), HOW_TO_READ]
+    mapping = f"tests/claims/{paper.replace('-', '_')}.toml"
+    parts += [f"A claim's id begins with `{paper}.`; `{mapping}` names the tests that hold it."]
+    for section in _sections(frame, plots):
+        parts += _section(section, {answer.short: answer for answer in answers}, plots, f"{folder}/{paper}")
+    parts += [*_numbers(frame, rest), *_shapes(rest), *_tested(rest), *_open(rest)]
+    parts += ["## The experiments", "; ".join(f"`{one.name}`: {one.says}" for one in frame.experiments) + "."]
     return "\n\n".join(parts) + "\n"
 
 
+def _sections(frame: Frame, plots: Mapping[str, Plot]) -> Iterable[Section]:
+    named = {name for section in frame.sections for name in section.plots}
+    left = {name: plot.title for name, plot in plots.items() if name not in named}
+    return [*([Section("Figures", plots=left)] if left else []), *frame.sections]
+
+
+def _section(section: Section, answers: Mapping[str, Answer], plots: Mapping[str, Plot], begin: str) -> Iterable[str]:
+    yield f"## {section.title}"
+    if section.says:
+        yield section.says
+    for name, words_of_it in section.plots.items():
+        if name in plots:
+            yield f"![{plots[name].title}]({begin}-{name}.svg)"
+            yield words_of_it
+    for grid in section.grids:
+        yield written(grid, answers)
+        yield from _causes([answers[name] for name in grid.claims])
+
+
+def _causes(answers: Sequence[Answer]) -> Iterable[str]:
+    """One line for each cause of numbers that are far off."""
+    by_cause: dict[str, list[str]] = {}
+    for answer in answers:
+        if answer.claim.kind is Kind.PREDICTED and answer.within(FAR) is False:
+            by_cause.setdefault(answer.cause, []).append(f"`{answer.short}` {_ratio(answer)}")
+    if by_cause:
+        yield "\n".join(f"- {', '.join(those)}: {cause}" for cause, those in by_cause.items())
+
+
 def _numbers(frame: Frame, answers: Sequence[Answer]) -> Iterable[str]:
+    numbers = [answer for answer in answers if answer.value is not None]
     for heading, kinds in (
-        ("### Predicted", (Kind.PREDICTED, Kind.SHAPE, Kind.CONTEXT)),
-        ("### Fitted on rows of the paper", (Kind.FITTED,)),
-        ("### Constants of its design", (Kind.CONSTANT,)),
+        ("## Other predicted numbers", (Kind.PREDICTED, Kind.SHAPE, Kind.CONTEXT)),
+        ("## Numbers that are fitted on rows of the paper", (Kind.FITTED,)),
     ):
-        chosen = [answer for answer in answers if answer.claim.kind in kinds]
+        chosen = [answer for answer in numbers if answer.claim.kind in kinds]
         if chosen:
-            head = ("claim", "published", frame.ours, frame.default, "ratio", "why")
             yield heading
-            yield _table(head, (_row(answer) for answer in chosen))
+            yield _with_reasons(frame, chosen)
+    constants = [answer for answer in numbers if answer.claim.kind is Kind.CONSTANT]
+    if constants:
+        yield "## Constants of its design"
+        yield "Published, and in brackets ours: " + "; ".join(map(_constant, constants)) + "."
 
 
-def _row(answer: Answer) -> tuple[str, ...]:
-    ratio = "" if answer.ratio is None else f"{answer.ratio:.2f}"
-    published = answer.claim.published or "0"
-    return _says(answer), published, number(answer.value), number(answer.default), ratio, answer.why
+def _with_reasons(frame: Frame, answers: Sequence[Answer]) -> str:
+    both = any(answer.default is not None for answer in answers)
+    default = (frame.default,) if both else ()
+    rows = (
+        (
+            _says(answer),
+            answer.claim.published or "0",
+            number(answer.value),
+            *((number(answer.default),) if both else ()),
+            _ratio(answer),
+            answer.cause,
+        )
+        for answer in answers
+    )
+    return table(("claim", "published", frame.ours, *default, "ratio", "why"), rows)
+
+
+def _constant(answer: Answer) -> str:
+    why = f"; {answer.why.rstrip('.')}" if answer.within(FAR) is False else ""
+    return f"`{answer.short}` {answer.claim.published or '0'} ({number(answer.value)}{why})"
+
+
+def _ratio(answer: Answer) -> str:
+    return "" if answer.ratio is None else f"{answer.ratio:.2f}"
 
 
 def _shapes(answers: Sequence[Answer]) -> Iterable[str]:
-    rows = ((_says(a), "shows" if a.holds else "**does not**", a.saw, a.why) for a in answers)
-    yield _table(("claim", "here it", "seen", "why"), rows)
+    """What shows needs no reason."""
+    shapes = [answer for answer in answers if answer.holds is not None]
+    if shapes:
+        yield "## What shows and what does not"
+        rows = (
+            (_says(one), "shows" if one.holds else "**does not**", one.saw if one.holds else f"{one.saw}. {one.why}")
+            for one in shapes
+        )
+        yield table(("claim", "here it", "seen"), rows)
+
+
+def _tested(answers: Sequence[Answer]) -> Iterable[str]:
+    tested = [one for one in answers if one.tests and one.value is None and one.holds is None]
+    if tested:
+        yield "## Held by tests alone"
+        yield "\n".join(f"- {_says(answer)}" + (f": {answer.why}" if answer.why else "") for answer in tested)
+
+
+def _open(answers: Sequence[Answer]) -> Iterable[str]:
+    """The claims without an answer, by the reason why not."""
+    by_reason: dict[str, list[str]] = {}
+    for answer in answers:
+        if not answer.answered:
+            text = f"`{answer.short}`" if answer.claim.kind is Kind.CONTEXT else _says(answer)
+            by_reason.setdefault(answer.why, []).append(text)
+    if by_reason:
+        yield "## Not answered"
+        yield "\n".join(f"- {why} {', '.join(those)}" for why, those in by_reason.items())
 
 
 def _says(answer: Answer) -> str:
-    """The claim with its section and the id that tests use."""
-    return f"{answer.claim.says} (§{answer.claim.where}) <br>`{answer.claim.id}`"
-
-
-def _tests(answer: Answer) -> str:
-    named = "<br>".join(f"`{test}`" for test in answer.tests)
-    return f"{named}<br>{answer.why}" if answer.why and answer.value is None and answer.holds is None else named
-
-
-def number(value: float | None) -> str:
-    """Four digits, and whole numbers as they are."""
-    if value is None:
-        return ""
-    if value == int(value):
-        return f"{int(value):,}"
-    return f"{value:,.4g}"
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+    """The claim with its section and its id."""
+    return f"{answer.claim.says.rstrip('.')} (§{answer.claim.where}) `{answer.short}`"

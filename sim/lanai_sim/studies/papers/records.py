@@ -58,10 +58,15 @@ def now_at(figures: Mapping[str, float], date: str, quick: bool, minutes: float)
 
 def write(path: str | Path, paper: str, record: Record, answers: Sequence[Answer]) -> None:
     """Write a record with its score, as the commands' --json has it."""
-    total = {f"paper.{paper}.{name}": value for name, value in score(answers).items()}
+    total = score_of(paper, answers)
     figures = {f"paper.{paper}.figure.{name}": value for name, value in record.figures.items()}
     measured = {"commit": record.commit, "date": record.date, "quick": record.quick, "minutes": record.minutes}
     write_json(path, total | figures, {"paper": paper, "quick": record.quick}, measured=measured)
+
+
+def score_of(paper: str, answers: Sequence[Answer]) -> dict[str, float]:
+    """The score under the names that --json gives it."""
+    return {f"paper.{paper}.{name}": value for name, value in score(answers).items()}
 
 
 def read(path: str | Path, paper: str) -> Record:

@@ -35,6 +35,7 @@ class Study:
         revision: grows when an experiment comes to measure something else. Tables of older figures
             are not used then.
         inputs: what the user may give, by its option's name, with what checks it: raises UserError.
+        quick_minutes: of processor time that a quick run takes, about; 0 if nobody measured it.
         checkout: whose `tests/claims/<paper>.toml` names the tests that hold claims, and whose docs
             get the page.
     """
@@ -47,6 +48,7 @@ class Study:
     why_not: Callable[[Claim], str]
     revision: int = 1
     inputs: Mapping[str, Callable[[str], None]] = field(default_factory=dict)
+    quick_minutes: float = 0
     checkout: Path = CHECKOUT
 
     @property
@@ -77,6 +79,11 @@ class Study:
         """The file with the record of the page."""
         return self.checkout / "docs" / "papers" / f"{self.paper}.json"
 
+    def inputs_of(self, record: Record) -> list[str]:
+        """The inputs without which a run gives fewer figures than a record has. Experiments that need one begin the
+        names of their figures with its name."""
+        return [name for name in self.inputs if any(f".{name}." in figure for figure in record.figures)]
+
     def plots(self, record: Record) -> dict[str, Plot]:
         """By file name."""
         return {f"{self.paper}-{name}": plot for name, plot in self.draw(dict(record.figures)).items()}
@@ -84,7 +91,7 @@ class Study:
     def page(self, record: Record) -> str:
         """The page that a record gives."""
         answers = self.answer(dict(record.figures))
-        return page.write(self.frame, answers, self.plots(record), "figures", record)
+        return page.write(self.paper, self.frame, answers, self.draw(dict(record.figures)), "figures", record)
 
     def answer(self, found: Figures) -> list[Answer]:
         """Every claim's answer, with the reason where there is none."""

@@ -4,7 +4,7 @@ not show, or by a test."""
 import ast
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from lanai_host.errors import UserError
@@ -14,17 +14,20 @@ from .claims import Bound, Claim, Kind, load
 Figures = Mapping[str, float]
 NOT_YET = "No experiment or test yet."
 NEAR = 0.1  # "within 10 percent"
+FAR = 0.15  # beyond that a predicted number needs a cause
 FAIR = 0.25
 
 
 @dataclass(frozen=True)
 class ByFigure:
     """The claim's number, measured here. `default` is the same with the project's own policies, if
-    those differ. `why` is one sentence: why ours is what it is."""
+    those differ. `why` is one sentence: why ours is what it is. `experiment` names the one that shows why ours is
+    far from the published number."""
 
     figure: str | Callable[[Figures], float]
     why: str | Callable[[Figures], str]
     default: str = ""
+    experiment: str = ""
 
     def value(self, figures: Figures) -> float | None:
         try:
@@ -36,11 +39,12 @@ class ByFigure:
 @dataclass(frozen=True)
 class ByShape:
     """Something that shows in the figures or does not. `saw` is formatted with them as `f`, or
-    makes its words itself."""
+    makes its words itself. `values` are ours beside the claim's, where it has several; None where there is none."""
 
     holds: Callable[[Figures], bool]
     saw: str | Callable[[Figures], str]
     why: str
+    values: Callable[[Figures], Sequence[float | None]] | None = None
 
     def verdict(self, figures: Figures) -> tuple[bool, str] | None:
         try:
@@ -72,7 +76,13 @@ class Answer:
     saw: str = ""
     why: str = ""
     tests: tuple[str, ...] = ()
-    experiment: str = field(default="", compare=False)
+    experiment: str = ""
+    values: tuple[float | None, ...] = ()
+
+    @property
+    def short(self) -> str:
+        """The claim's id without the paper's name."""
+        return self.claim.id.partition(".")[2]
 
     @property
     def answered(self) -> bool:
@@ -91,14 +101,26 @@ class Answer:
 
     def within(self, part: float) -> bool | None:
         """Is the number that near to the published one? The rest is as in `near`."""
-        published = self.claim.value
-        if self.value is None or published is None:
+        if self.value is None or self.claim.value is None:
             return None
-        if self.claim.bound is Bound.MIN:
-            return self.value >= published
-        if self.claim.bound in (Bound.MAX, Bound.LT):
-            return self.value <= published
-        return abs(self.value - published) <= part * abs(published)
+        return near(self.value, self.claim.value, self.claim.bound, part)
+
+    @property
+    def cause(self) -> str:
+        """Why the number is what it is. If it is predicted and far off, also what shows that."""
+        if self.claim.kind is not Kind.PREDICTED or self.within(FAR) is not False:
+            return self.why
+        shown = f"Experiment `{self.experiment}` shows it." if self.experiment else "Cause not known."
+        return f"{self.why} {shown}".lstrip()
+
+
+def near(value: float, published: float, bound: Bound, part: float) -> bool:
+    """Is a number that near to the published one, or on the side that the bound says?"""
+    if bound is Bound.MIN:
+        return value >= published
+    if bound in (Bound.MAX, Bound.LT):
+        return value <= published
+    return abs(value - published) <= part * abs(published)
 
 
 def answers(
@@ -119,9 +141,10 @@ def answered(
 def _answer(claim: Claim, way: Way | None, test: Held, figures: Figures) -> Answer:
     if isinstance(way, ByFigure) and (value := way.value(figures)) is not None:
         why = way.why if isinstance(way.why, str) else way.why(figures)
-        return Answer(claim, value, figures.get(way.default), why=why, tests=test.tests)
+        return Answer(claim, value, figures.get(way.default), why=why, tests=test.tests, experiment=way.experiment)
     if isinstance(way, ByShape) and (seen := way.verdict(figures)) is not None:
-        return Answer(claim, holds=seen[0], saw=seen[1], why=way.why, tests=test.tests)
+        values = tuple(way.values(figures)) if way.values else ()
+        return Answer(claim, holds=seen[0], saw=seen[1], why=way.why, tests=test.tests, values=values)
     return Answer(claim, why=test.why, tests=test.tests)
 
 

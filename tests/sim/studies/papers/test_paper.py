@@ -74,14 +74,37 @@ def test_near_respects_the_bound(bound, value, near):
 def test_page_holds_every_claim_once():
     found = verdicts.answers(CLAIMS, WAYS, {"p.c": Held(why="It is not known.")}, FIGURES)
     record = Record(FIGURES, "abc", "2026-11-26", True, 90)
-    text = page.write(STUDY.frame, found, {"f": Plot("A plot", "x", "y")}, "figures", record)
+    frame = replace(STUDY.frame, sections=())
+    text = page.write("p", frame, found, {"f": Plot("A plot", "x", "y")}, "figures", record)
     assert text.splitlines()[2] == (
         "Measured by a quick run, with fewer sizes and repetitions, of commit `abc` on 2026-11-26, in 1.5 h."
     )
-    assert all(text.count(f"`{claim.id}`") == 1 for claim in CLAIMS)
-    assert "| 10 us | 10.5 | 5 | 1.05 | A \\| reason. |" in text
-    assert "![A plot](figures/f.svg)" in text
-    assert "It is not known." in text
+    assert all(text.count(f"`{claim.id.removeprefix('p.')}`") == 1 for claim in CLAIMS)
+    assert "| It takes this long (§1) `a` | 10 us | 10.5 | 5 | 1.05 | A \\| reason. |" in text
+    assert "| It falls (§2) `b` | shows | from 3 to 1 |" in text
+    assert "![A plot](figures/p-f.svg)" in text
+    assert "- It is not known. There are this many (§3) `c`" in text
+
+
+def test_what_does_not_show_has_its_reason():
+    found = verdicts.answers(CLAIMS, WAYS, {}, FIGURES | {"t.low": 5.0})
+    text = page.write("p", replace(STUDY.frame, sections=()), found, {}, "figures", Record(FIGURES))
+    assert "| It falls (§2) `b` | **does not** | from 3 to 5. Why. |" in text
+
+
+def test_a_number_that_is_far_off_names_what_shows_why_or_says_that_it_is_not_known():
+    claim = Claim("p.a", Kind.PREDICTED, "So.", "1", 10.0)
+    assert Answer(claim, 11.4, why="So.").cause == "So."
+    assert Answer(claim, 11.6, why="So.").cause == "So. Cause not known."
+    assert Answer(claim, 11.6, why="So.", experiment="clock").cause == "So. Experiment `clock` shows it."
+    assert Answer(replace(claim, kind=Kind.CONSTANT), 20.0, why="So.").cause == "So."
+
+
+@pytest.mark.parametrize("paper", studies.names())
+def test_reasons_name_experiments(paper):
+    found = studies.find(paper)
+    named = {way.experiment for way in found.ways().values() if isinstance(way, ByFigure) and way.experiment}
+    assert named <= {one.name for one in found.frame.experiments}
 
 
 def test_every_answer_is_to_a_claim_and_every_other_has_a_reason():

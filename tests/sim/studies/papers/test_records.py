@@ -7,7 +7,7 @@ import pytest
 from lanai_host.errors import UserError
 from lanai_sim.commands.paper import expected
 from lanai_sim.studies import drawing
-from lanai_sim.studies.papers import measuring, records, studies
+from lanai_sim.studies.papers import measuring, page, records, studies
 from lanai_sim.studies.papers.records import Record
 
 KEPT = [name for name in studies.names() if studies.find(name).record.is_file()]
@@ -26,6 +26,15 @@ def test_the_page_is_what_the_record_gives(paper):
     """If this fails, run `lanai paper PAPER --from docs/papers/PAPER.json`."""
     study, record = kept(paper)
     assert study.record.with_suffix(".md").read_text() == study.page(record)
+
+
+@pytest.mark.parametrize("paper", KEPT)
+def test_the_page_is_short_and_names_every_plot(paper):
+    study, record = kept(paper)
+    text = study.page(record)
+    assert len(text.encode()) <= page.MOST
+    assert all(f"](figures/{name}.svg)" in text for name in study.plots(record))
+    assert set(study.draw(dict(record.figures))) <= {name for section in study.frame.sections for name in section.plots}
 
 
 @pytest.mark.ci

@@ -29,6 +29,10 @@ TITLES = {
     "bitonic": "Bitonic sort on 8 nodes (figure 9)",
     "cannon": "Cannon's product on 9 nodes (figure 10)",
 }
+INTEGERS = ("reduce", "allreduce", "reduce_scatter", "scan", "bitonic")
+SIZES = dict.fromkeys(INTEGERS, "integers of a process") | {"cannon": "rows of a block"}
+RATES = {8000.0: 6.4, 16_000.0: 7.0}  # Mbit/s in the paper's text, by size
+PUBLISHED = {"pingpong": {"paper": {size: size * 8 / 1000 / rate for size, rate in RATES.items()}}}
 
 
 def by_size(figures: Figures, prefix: str) -> dict[float, float]:
@@ -43,7 +47,9 @@ def of(figures: Figures) -> dict[str, Plot]:
     found = {}
     for pattern, title in TITLES.items():
         lines = {label: by_size(figures, f"{system}.{pattern}_us") for system, label in LABELS.items()}
-        found[pattern.replace("_", "-")] = Plot(title, "size", "ms", {k: v for k, v in lines.items() if v})
+        found[pattern.replace("_", "-")] = Plot(
+            title, SIZES.get(pattern, "bytes"), "ms", {k: v for k, v in lines.items() if v}, PUBLISHED.get(pattern, {})
+        )
     found["bandwidth"] = Plot(
         "Bandwidth of PingPong (figure 4)",
         "bytes",
@@ -53,7 +59,7 @@ def of(figures: Figures) -> dict[str, Plot]:
             for system, label in LABELS.items()
             if by_size(figures, f"{system}.pingpong_us")
         },
-        marks={"paper, 8,000 bytes": 6.4, "paper, 16,000 bytes": 7},
+        points={"paper": RATES},
     )
     found["window"] = Plot(
         f"{systems.LONGEST:,} bytes in packets of {systems.EXPERIMENT_PACKET:,} by window, receiver shared",

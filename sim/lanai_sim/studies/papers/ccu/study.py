@@ -4,6 +4,7 @@ from .. import verdicts
 from ..page import Frame
 from ..studies import Study
 from . import answers, experiments, plots
+from .sections import SECTIONS
 
 FRAME = Frame(
     title="The CCU MPI, measured again",
@@ -25,6 +26,7 @@ FRAME = Frame(
     ours="here",
     default="",
     experiments=experiments.EXPERIMENTS,
+    sections=SECTIONS,
 )
 
 STUDY = Study(

@@ -2,13 +2,17 @@
 version."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from ...benches.p2p import plots
-from ...benches.p2p.plots import by_size
+from ...benches.p2p.plots import STAGES, by_size
 from ...drawing import Plot
 
 Figures = Mapping[str, float]
 SMALL = 1024
+LATENCY, NIC_SHARE = 68, 0.75  # of 4 bytes, in the thesis: microseconds, and the NICs' share of them
+SLOWDOWN = "fig4-6-slowdown"
+BESIDE_DMA = {"thesis, one edge": {100.0: 1 / 1.5}, "thesis, both edges": {100.0: 0.0}}  # all slots taken
 
 
 def of(figures: Figures) -> dict[str, Plot]:
@@ -39,7 +43,7 @@ def of(figures: Figures) -> dict[str, Plot]:
                 "first version": by_size(figures, "version.first.bandwidth_MBps"),
                 "project's defaults": by_size(figures, "ours.bandwidth_MBps"),
             },
-            marks={"thesis peak": 70},
+            marks={"thesis, peak": 70, "thesis, peak of the first version": 60},
             log="x",
         ),
         "fig4-3-send-overhead": Plot(
@@ -61,10 +65,25 @@ def of(figures: Figures) -> dict[str, Plot]:
                 "the thesis's policies": _upto(by_size(figures, "thesis.latency_us"), SMALL),
                 "project's defaults": _upto(by_size(figures, "ours.latency_us"), SMALL),
             },
-            marks={"thesis, 4 bytes": 68},
+            points={"thesis": {4.0: LATENCY}},
         ),
+        "fig4-5-break-down": Plot("Where the time of 4 bytes goes (thesis fig. 4.5)", "us", "", bars=_stages(figures)),
     }
+    if SLOWDOWN in drawn:
+        found[SLOWDOWN] = replace(drawn[SLOWDOWN], points=BESIDE_DMA)
     return {name: plot for name, plot in found.items() if any(plot.lines.values()) or plot.bars}
+
+
+def _stages(figures: Figures) -> dict[str, dict[str, float]]:
+    """The parts of 4 bytes' latency; of the thesis's only the NICs' is known."""
+    settings = {"defaults": "ours", "thesis's policies": "thesis"}
+    found = {
+        label: {name.replace("_", ", "): figures[f"{setting}.stage_us.{name}"] for name in STAGES}
+        for label, setting in settings.items()
+        if f"{setting}.stage_us.{STAGES[0]}" in figures
+    }
+    nics = NIC_SHARE * LATENCY
+    return found | {"thesis": {"NICs together": nics, "the rest": LATENCY - nics}} if found else {}
 
 
 def _upto(points: dict[float, float], most: float) -> dict[float, float]:

@@ -4,6 +4,7 @@ from .. import verdicts
 from ..page import Frame
 from ..studies import Study
 from . import answers, experiments, plots
+from .sections import SECTIONS
 
 FRAME = Frame(
     title="MPI-NP, measured again",
@@ -27,6 +28,7 @@ FRAME = Frame(
     ours="thesis's policies",
     default="defaults",
     experiments=experiments.EXPERIMENTS,
+    sections=SECTIONS,
 )
 
 STUDY = Study(

@@ -110,7 +110,7 @@ def rows(name: str, values: Callable[[Figures], Sequence[float]], unit: str, use
     def holds(figures: Figures) -> bool:
         return all(abs(ours / theirs - 1) < NEAR for ours, theirs in zip(values(figures), claim.values, strict=True))
 
-    return ByShape(holds, lambda figures: listed(values, unit)(figures) + without_mpi(figures, use), TABLE_2)
+    return ByShape(holds, lambda figures: listed(values, unit)(figures) + without_mpi(figures, use), TABLE_2, values)
 
 
 def sufficient(figures: Figures) -> float:

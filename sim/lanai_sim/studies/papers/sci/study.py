@@ -4,6 +4,7 @@ from .. import verdicts
 from ..page import Frame
 from ..studies import Study
 from . import answers, experiments, plots
+from .sections import SECTIONS
 
 FRAME = Frame(
     title="SCI-MPICH, measured again",
@@ -27,6 +28,7 @@ FRAME = Frame(
     ours="SCI",
     default="Myrinet",
     experiments=experiments.EXPERIMENTS,
+    sections=SECTIONS,
 )
 
 STUDY = Study(

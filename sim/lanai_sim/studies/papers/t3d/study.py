@@ -4,6 +4,7 @@ from .. import verdicts
 from ..page import Frame
 from ..studies import Study
 from . import answers, experiments, plots
+from .sections import SECTIONS
 
 FRAME = Frame(
     title="MPICH on the Cray T3D, measured again",
@@ -21,6 +22,7 @@ FRAME = Frame(
     ours="here",
     default="",
     experiments=experiments.EXPERIMENTS,
+    sections=SECTIONS,
 )
 
 STUDY = Study(

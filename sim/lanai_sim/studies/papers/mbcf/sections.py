@@ -1,0 +1,121 @@
+"""The thesis's tables, in its order."""
+
+from ..sections import Cell, Grid, Section
+from . import primitives
+from .experiments import BANDWIDTH_SIZES, ROUND_TRIP_SIZES
+from .npb.programs import PROGRAMS
+from .times import TABLES, WAYS
+
+MEANS = ("cg", "lu", "sp", "bt")  # programs for whose messages the thesis has a mean size
+NINE = 9  # processes of SP and BT, which need a square
+
+
+def _by_size(sizes: tuple[int, ...], columns: dict[str, str]) -> Grid:
+    """A table by size; `columns`: heads, and what a claim's id begins with."""
+    lines = {f"{size:,}": [f"{begin}.{size}" for begin in columns.values()] for size in sizes}
+    return Grid(("bytes", *columns), lines)
+
+
+def _shares() -> Grid:
+    """Table 4.3 but MG, of which next to nothing is written."""
+    lines: dict[str, list[Cell]] = {
+        name.upper(): [f"t4_3.{name}", f"t4_3.mean.{name}" if name in MEANS else ""]
+        for name in (program.name for program in PROGRAMS)
+        if name != "mg"
+    }
+    return Grid(("program", "written, %", "bytes a message"), lines)
+
+
+def _times() -> Grid:
+    """Tables 4.4 to 4.10: SR and NSR on all processes and on four, and what the paper has for MPICH over TCP."""
+    lines: dict[str, list[Cell]] = {}
+    for program in PROGRAMS:
+        begin = f"t4_{TABLES[program.name]}.{program.name}"
+        half = 2 if program.ranks == NINE else 3  # processes in the claim: 1 and 4, or 1, 2 and 4
+        fewer: list[Cell] = [(f"{begin}.fewer", half - 1), (f"{begin}.fewer", 2 * half - 1)]
+        lines[f"{program.name.upper()}, {program.ranks}"] = [f"{begin}.sr", f"{begin}.nsr", *fewer, f"{begin}.mpich"]
+    return Grid(("program, processes", *WAYS, *(f"{way}, on 4" for way in WAYS), "MPICH over TCP"), lines)
+
+
+SECTIONS = (
+    Section(
+        "Tables 2.1 and 2.2: below MPI",
+        "Microseconds one way, then MB/s of a stream on a hub that switches and on one that does not. Six prices of "
+        "the kernel are fitted on rows of these tables, the least frame of the hub on one row; adapter and frames are "
+        "simulated. Up to 64 bytes the sender's price for a command and an answer decides.\n\n"
+        "No choice of these constants reaches 16 bytes on the hub. If the sender decides, its price lies on a line "
+        "between those for 4 and 64 bytes, which the full-duplex rows hold to 1.26 MB/s. If the wire decides, 64 bytes "
+        "become too slow, 3.77 MB/s. A sender that waits until its frame has left would explain the paper's rows; ours "
+        "does not wait. With collisions (`primitives_colliding`) 64 bytes are too slow by half, as our adapter's "
+        "answer to each packet collides with the packet behind it. Why collisions do not show in that table is not "
+        "known.",
+        grids=(
+            _by_size(primitives.LATENCY_SIZES, {"remote write, us": "t2_1.write", "FIFO, us": "t2_1.fifo"}),
+            _by_size(
+                primitives.STREAM_SIZES,
+                {
+                    "write, switch": "t2_2.write",
+                    "FIFO, switch": "t2_2.fifo",
+                    "write, hub": "t2_2.writeh",
+                    "FIFO, hub": "t2_2.fifoh",
+                },
+            ),
+        ),
+    ),
+    Section(
+        "Table 4.1: round trip",
+        "A message and its answer, in microseconds: with requests (SR) and without (NSR). A notice costs the "
+        "receiver less than a record that its kernel must take out of a FIFO; four prices of the library are fitted "
+        "on rows of this table.",
+        {
+            "round_trip": (
+                "Lines are ours, marks the thesis's numbers; Myrinet is the project's testbed. Requests shorten every "
+                "round trip but those on Myrinet up to 64 bytes, which go by remote write either way."
+            )
+        },
+        (_by_size(ROUND_TRIP_SIZES, {"SR": "t4_1.sr", "NSR": "t4_1.nsr"}),),
+    ),
+    Section(
+        "Table 4.2: peak bandwidth",
+        "MB/s of a stream on a hub that switches (`switching-hub`), and on one that does not (`csma`, with Ethernet's "
+        "back-off). Up to 1,024 bytes the receiver's price for a record decides, then the wire; on the hub answers "
+        "collide with data, and nothing is fitted on those columns. On `hub`, where NICs take turns, they are too "
+        "fast.",
+        {
+            "bandwidth": (
+                "Lines are ours, marks the thesis's numbers. On 100BASE-TX all curves meet at the wire's rate, full "
+                "duplex sooner than half."
+            )
+        },
+        (
+            _by_size(
+                BANDWIDTH_SIZES,
+                {
+                    "SR, switch": "t4_2.srf",
+                    "NSR, switch": "t4_2.nsrf",
+                    "SR, hub": "t4_2.srh",
+                    "NSR, hub": "t4_2.nsrh",
+                },
+            ),
+        ),
+    ),
+    Section(
+        "Table 4.3: what goes by remote write",
+        "Measured with NPB 3.3 itself if the user has it: `lanai paper mbcf --npb DIR`, where DIR is its folder "
+        "`NPB3.3-MPI`. It needs gfortran, MPICH's Fortran bindings and make; nothing of NPB is kept here. A copy is "
+        "built with `lanai mpifort --count`. Three things are replaced in it: the number of iterations, by 1 to 4; in "
+        "MG and LU the source of each nonblocking receive by `mpi_any_source`, as NPB 3.3 names sources where the 2.3 "
+        "of the paper did not; class W of MG by the paper's. Each program first runs whole in class S on `ideal`, and "
+        "must find its result right. A basic block takes as long as makes one process of class W as slow as the "
+        "paper's. Where buffers lie changes shares by up to 0.5 points.",
+        grids=(_shares(),),
+    ),
+    Section(
+        "Tables 4.4 to 4.10: NPB's times",
+        "Seconds of the programs' timed part: of 2 iterations of class W (CG 1, MG 4), multiplied to the paper's "
+        "number; EP's is that of class S, twice. A single process takes as long as the paper's by the choice of a "
+        "block's price; what is measured is what more processes add. The paper's hub switched, half duplex; ours is "
+        "full duplex. MPICH over TCP is not simulated.",
+        grids=(_times(),),
+    ),
+)
