@@ -73,7 +73,7 @@ def write_artifact(folder: Path, study: studies.Study, source: str | None) -> in
     """Write what one needs to repeat a record."""
     record = records.read(source or study.record, study.paper)
     answers = study.answer(dict(record.figures))
-    artifact.write(folder, study.paper, study.frame.title, record, answers, study.inputs_of(record))
+    artifact.write(folder, study.paper, study.frame, record, answers, study.inputs_of(record))
     print(f"lanai: wrote README.md, run.sh and expected.json into {folder.name}/", file=sys.stderr)
     return 0
 

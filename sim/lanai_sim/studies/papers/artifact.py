@@ -9,6 +9,7 @@ from lanai_firmware import output_file
 
 from ...version import versions
 from . import records
+from .page import Frame
 from .records import Record
 from .sections import number, table
 from .verdicts import Answer
@@ -42,6 +43,10 @@ README = """\
 Time is simulated, so the load of the machine changes no figure. The tolerance is for where the memory of a program
 lies, which moves some figures a little.{inputs}
 
+## Experiments
+
+{experiments}
+
 ## Expected
 
 | | |
@@ -60,7 +65,7 @@ def command(paper: str, record: Record, inputs: Sequence[str] = ()) -> str:
 
 
 def write(
-    folder: Path, paper: str, title: str, record: Record, answers: Sequence[Answer], inputs: Sequence[str] = ()
+    folder: Path, paper: str, frame: Frame, record: Record, answers: Sequence[Answer], inputs: Sequence[str] = ()
 ) -> None:
     """Write `README.md`, `run.sh` and `expected.json` into a folder."""
     run = command(paper, record, inputs)
@@ -69,7 +74,7 @@ def write(
     texts = {
         "run.sh": SCRIPT.format(command=run, tolerance=TOLERANCE),
         "README.md": README.format(
-            title=title,
+            title=frame.title,
             words=record.words,
             commit=record.commit or "unknown",
             versions=", ".join(f"{name} {number}" for name, number in versions().items()),
@@ -77,6 +82,7 @@ def write(
             command=run,
             tolerance=TOLERANCE,
             inputs=f" Set {names} to the folder that `lanai paper --help` describes." if inputs else "",
+            experiments=table(("name", "what it is"), ((one.name, one.says) for one in frame.experiments)),
             score="\n".join(f"| `{name}` | {value:g} |" for name, value in total.items()),
             expected=table(("claim", "published", "expected here"), map(_row, answers)),
         ),

@@ -11,10 +11,15 @@ from .records import Record
 from .sections import Section, number, table, written
 from .verdicts import FAR, Answer, score, words
 
-MOST = 15_000  # bytes of a page at most, so that it is read
+MOST = 15 << 10  # bytes of a page at most, so that it is read
 HOW_TO_READ = (
     "In a table by size the published number stands before the stroke and ours behind it. **Bold** is off by more than "
     "15 %."
+)
+
+WHERE = (
+    "A claim's id begins with `{paper}.` and its section in the paper. `sim/lanai_sim/studies/papers/{module}` has all "
+    "claims in words, `tests/claims/{module}.toml` the tests that hold them."
 )
 
 
@@ -24,8 +29,8 @@ class Frame:
 
     Attributes:
         title, intro: how the page begins.
+        experiments: in order; the artifact lists them.
         ours, default: headings of the two columns with our numbers.
-        experiments: in order.
         sections: the paper's figures and tables, in its order. Plots that none names come before them.
     """
 
@@ -44,12 +49,10 @@ def write(
     shown = {name for section in frame.sections for grid in section.grids for name in grid.claims}
     rest = [answer for answer in answers if answer.short not in shown]
     parts = [f"# {frame.title}", record.words, frame.intro, "## Score", words(score(answers)), HOW_TO_READ]
-    mapping = f"tests/claims/{paper.replace('-', '_')}.toml"
-    parts += [f"A claim's id begins with `{paper}.`; `{mapping}` names the tests that hold it."]
+    parts += [WHERE.format(paper=paper, module=paper.replace("-", "_"))]
     for section in _sections(frame, plots):
         parts += _section(section, {answer.short: answer for answer in answers}, plots, f"{folder}/{paper}")
     parts += [*_numbers(frame, rest), *_shapes(rest), *_tested(rest), *_open(rest)]
-    parts += ["## The experiments", "; ".join(f"`{one.name}`: {one.says}" for one in frame.experiments) + "."]
     return "\n\n".join(parts) + "\n"
 
 
@@ -140,7 +143,9 @@ def _tested(answers: Sequence[Answer]) -> Iterable[str]:
     tested = [one for one in answers if one.tests and one.value is None and one.holds is None]
     if tested:
         yield "## Held by tests alone"
-        yield "\n".join(f"- {_says(answer)}" + (f": {answer.why}" if answer.why else "") for answer in tested)
+        yield ", ".join(f"`{answer.short}`" for answer in tested) + "."
+        reasons = [f"- `{answer.short}`: {answer.why}" for answer in tested if answer.why]
+        yield from ["\n".join(reasons)] if reasons else []
 
 
 def _open(answers: Sequence[Answer]) -> Iterable[str]:
@@ -148,13 +153,12 @@ def _open(answers: Sequence[Answer]) -> Iterable[str]:
     by_reason: dict[str, list[str]] = {}
     for answer in answers:
         if not answer.answered:
-            text = f"`{answer.short}`" if answer.claim.kind is Kind.CONTEXT else _says(answer)
-            by_reason.setdefault(answer.why, []).append(text)
+            by_reason.setdefault(answer.why, []).append(f"`{answer.short}`")
     if by_reason:
         yield "## Not answered"
-        yield "\n".join(f"- {why} {', '.join(those)}" for why, those in by_reason.items())
+        yield "\n".join(f"- {', '.join(those)}: {why}" for why, those in by_reason.items())
 
 
 def _says(answer: Answer) -> str:
-    """The claim with its section and its id."""
-    return f"{answer.claim.says.rstrip('.')} (§{answer.claim.where}) `{answer.short}`"
+    """The claim with its id, which begins with the section."""
+    return f"{answer.claim.says.rstrip('.')} `{answer.short}`"

@@ -35,7 +35,7 @@ def repeat(folder, measure):
 def test_the_script_ends_with_0_if_the_figures_came_out_with_1_if_not_and_with_2_if_there_are_none(tmp_path):
     study = studies.find("t3d")
     record = Record({"latency_us.32": 30.0, "put_MBps": 115.0, "get_MBps": 57.0}, "abc", "2026-11-26", True, 6)
-    artifact.write(tmp_path, "t3d", "T3D", record, study.answer(dict(record.figures)))
+    artifact.write(tmp_path, "t3d", study.frame, record, study.answer(dict(record.figures)))
     assert repeat(tmp_path, "cp expected.json measured.json")[0] == 0
     assert (tmp_path / "called.txt").read_text().split()[:2] == ["paper", "t3d"]
     found = json.loads((tmp_path / "expected.json").read_text())
@@ -55,6 +55,7 @@ def test_it_tells_commit_hours_tolerance_and_what_to_expect(tmp_path):
     text = (tmp_path / "a" / "README.md").read_text()
     for words in ("commit `abc`", "about 1.5 h", "within 0.1 %", "| `mbcf.t2_1.write.4` | 24.5 us | 24 |", "`NPB`"):
         assert words in text
+    assert all(one.says in text for one in study.frame.experiments)
     assert '--npb "$NPB"' in (tmp_path / "a" / "run.sh").read_text()
     assert records.read(tmp_path / "a" / "expected.json", "mbcf") == record
 

@@ -11,8 +11,14 @@ from lanai_sim.studies.papers import measuring, page, records, studies
 from lanai_sim.studies.papers.records import Record
 
 KEPT = [name for name in studies.names() if studies.find(name).record.is_file()]
-# Short experiments, of which the record has at least ten cells.
-CHEAP = {"t3d": ("latency",), "mbcf": ("primitives",), "mpi-np": ("constants", "slowdown"), "sci": ("constants",)}
+# Short experiments of each paper, of which the record has at least ten cells.
+CHEAP = {
+    "t3d": ("latency",),
+    "ccu": ("pingpong",),
+    "mbcf": ("primitives",),
+    "mpi-np": ("slowdown", "transfers", "break-down"),
+    "sci": ("raw",),
+}
 CELLS = 10
 
 
@@ -73,9 +79,10 @@ def test_a_record_is_read_as_it_was_written(tmp_path):
 def test_a_run_tells_how_long_it_takes(minutes, words, tmp_path):
     study = studies.find("t3d")
     assert Record({}, minutes=minutes).took == words
-    elsewhere = replace(study, checkout=tmp_path)
+    elsewhere = replace(study, checkout=tmp_path, quick_minutes=0)
     assert "no t3d.json says how long" in expected(elsewhere, True)
     (tmp_path / "docs" / "papers").mkdir(parents=True)
     records.write(elsewhere.record, "t3d", Record({}, minutes=minutes), [])
     assert expected(elsewhere, False) == f"t3d: the last such run took {words} (t3d.json)"
+    assert expected(study, True) == "t3d: a quick run takes about 2 min of processor time"
     assert "no t3d.json says how long" in expected(elsewhere, True)

@@ -37,4 +37,5 @@ STUDY = Study(
     draw=plots.of,
     why_not=verdicts.reasons("ccu", answers.WHY_NOT, verdicts.NOT_YET),
     revision=4,
+    quick_minutes=3,
 )

@@ -36,4 +36,5 @@ STUDY = Study(
     why_not=answers.why_not,
     revision=6,
     inputs={"npb": building.check},
+    quick_minutes=1,
 )

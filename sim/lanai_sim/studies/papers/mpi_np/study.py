@@ -38,4 +38,5 @@ STUDY = Study(
     ways=answers.ways,
     draw=plots.of,
     why_not=verdicts.reasons("mpi-np", answers.WHY_NOT, answers.CONTEXT_WHY_NOT),
+    quick_minutes=1,
 )

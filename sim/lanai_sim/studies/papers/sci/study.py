@@ -39,4 +39,5 @@ STUDY = Study(
     draw=plots.of,
     why_not=verdicts.reasons("sci", answers.WHY_NOT, answers.CONTEXT_WHY_NOT),
     revision=4,
+    quick_minutes=1,
 )

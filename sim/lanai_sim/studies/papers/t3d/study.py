@@ -32,4 +32,5 @@ STUDY = Study(
     ways=answers.ways,
     draw=plots.of,
     why_not=verdicts.reasons("t3d", answers.WHY_NOT, answers.CONTEXT_WHY_NOT),
+    quick_minutes=2,
 )
