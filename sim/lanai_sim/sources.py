@@ -7,7 +7,7 @@ costs a measurement; a row of other code would cost a wrong answer.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -47,6 +47,17 @@ def digest() -> str:
     for name, path in code(roots()):
         source_files.add(made, name, path)
     return made.hexdigest()[:16]
+
+
+def program_digest(program: Sequence[str]) -> str:
+    """Return a digest of a user's program: of the files that its command names."""
+    found = hashlib.sha256()
+    for word in program:
+        path = Path(word)
+        if path.is_file():
+            found.update(path.read_bytes())
+        found.update(b"\0")
+    return found.hexdigest()
 
 
 def _version(tool: str) -> str:

@@ -6,7 +6,7 @@ import datetime
 import re
 import sys
 from collections.abc import Mapping
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,14 @@ from lanai_host.errors import UserError
 
 from ..command_line import count
 from ..console import wide
+from ..executors import place
+from ..executors.journal import Journal, each_kept
 from ..figures import write_json
 from ..job.systems import SYSTEMS, system
+from ..sources import program_digest
 from ..studies import drawing
 from ..studies.comparing import kit, tables
-from ..studies.comparing.measured import Measured, measure
-from ..studies.parallel import each
+from ..studies.comparing.measured import Measured, measure_point
 from .run.flags import sim_time
 
 NAME = "compare"
@@ -34,16 +36,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-n", "--ranks", type=count, metavar="N", help="processes to start (default: 2)")
     parser.add_argument("--max-sim-time", type=sim_time, metavar="TIME", help="end each run at this simulated time")
     parser.add_argument("--no-trace", action="store_true", help="do not trace: faster, but messages are not known")
-    parser.add_argument("--jobs", type=int, default=0, metavar="N", help="systems at a time (default: one a core)")
     parser.add_argument("--plot", metavar="FILE", help="draw how long the program takes on each system")
     parser.add_argument("--json", metavar="FILE", help="write the figures to FILE")
+    parser.add_argument("--journal", metavar="FILE", help="keep what each system gave in FILE, and go on from there")
+    place.add_arguments(parser, "systems")
     parser.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM ARGS", help="what each rank runs")
 
 
 def run(args: argparse.Namespace) -> int:
     chosen = systems_of(args.systems)
-    if args.jobs < 0:
-        raise UserError(f"--jobs must be at least 1 (0: one a core), got {args.jobs}")
+    where = place.Place.of(args, args.journal or "")
     if args.plot:
         drawing.available()
     command = tuple(args.program[1:] if args.program[:1] == ["--"] else args.program)
@@ -51,10 +53,11 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(
             f"-n {args.ranks}: the built-in kit has its own numbers of ranks; name a program, or leave it out"
         )
-    limits = {} if args.max_sim_time is None else {"max_sim_time": args.max_sim_time}
-    how = {"limits": limits, "trace": not args.no_trace}
+    limits = {"max_sim_time": args.max_sim_time, "max_wall": args.limit if args.limit < place.NO_LIMIT else None}
+    how = {"limits": {name: value for name, value in limits.items() if value is not None}, "trace": not args.no_trace}
     programs: kit.Programs = {"program": (command, args.ranks or 2)} if command else kit.programs()
-    parts = {part: measured(chosen, *programs[part], how, args.jobs) for part in programs}
+    journal = Journal(Path(args.journal), "compare") if args.journal else None
+    parts = {part: measured(chosen, *programs[part], how, journal, where) for part in programs}
     found, own = next(iter(parts.values())), {} if command else kit.figures(parts)
     show(parts, own)
     if args.plot:
@@ -76,13 +79,25 @@ def systems_of(text: str | None) -> list[str]:
     return chosen
 
 
-def measured(chosen: list[str], command: tuple[str, ...], ranks: int, how: dict[str, Any], jobs: int) -> Found:
-    """Run the program on each system. `how`: further arguments of `measure`."""
-    found = {}
-    for name, result in each(partial(measure, program=command, ranks=ranks, **how), chosen, jobs):
-        print(f"lanai: done: {name}", file=sys.stderr)
-        found[name] = result
-    return {name: found[name] for name in chosen}
+def measured(
+    chosen: list[str],
+    command: tuple[str, ...],
+    ranks: int,
+    how: dict[str, Any],
+    journal: Journal | None,
+    where: place.Place,
+) -> Found:
+    """Run the program on each system. `how`: further arguments of `measure`. A run that takes too long is a row with
+    the reason."""
+    kept = {"program": list(command), "files": program_digest(command), "ranks": ranks, **how}
+    points = [{"system": name, **kept} for name in chosen]
+    unlimited = replace(where, limit=place.NO_LIMIT)  # the jobs have the limit
+    rows = each_kept(journal, points, measure_point, unlimited, lambda point: _tell(point["system"]))
+    return {row.point["system"]: Measured(**row.figures) for row in rows}
+
+
+def _tell(system: str) -> None:
+    print(f"lanai: done: {system}", file=sys.stderr)
 
 
 def show(parts: Mapping[str, Found], own: Own) -> None:

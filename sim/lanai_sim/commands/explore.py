@@ -6,8 +6,12 @@ from pathlib import Path
 
 from lanai_host.errors import UserError
 
+from ..executors import place
+from ..executors.journal import Journal
+from ..executors.place import Place
 from ..explore import report
-from ..explore.running import Runner, job_of
+from ..explore.ahead import AheadRunner
+from ..explore.running import job_of
 from ..explore.schedule import Schedule
 from ..explore.search import Budget, Search
 
@@ -42,6 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-wall", type=float, default=60.0, metavar="SECONDS", help="a run that lasts longer fails (default: 60)"
     )
+    parser.add_argument("--journal", metavar="FILE", help="keep each run in FILE, and go on from there")
+    place.add_arguments(parser, "runs", limit=False)
     parser.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM ARGS", help="what each rank runs")
 
 
@@ -52,7 +58,8 @@ def run(args: argparse.Namespace) -> int:
     if args.runs < 1 or not args.time > 0:
         raise UserError("--runs and --time must be more than 0")
     searches = []
-    runner, written = Runner(), 0
+    journal = Journal(Path(args.journal), "explore") if args.journal else None
+    runner, written = AheadRunner(Place.of(args, args.journal or ""), args.runs, journal), 0
     begun = Budget(args.runs, args.time)
     try:
         for place, ranks in enumerate(args.ranks):

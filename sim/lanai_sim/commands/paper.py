@@ -13,6 +13,7 @@ from lanai_firmware import output_file
 from lanai_host.errors import UserError
 
 from ..console import plain
+from ..executors import place
 from ..studies import drawing
 from ..studies.papers import artifact, records, sections, studies, verdicts
 
@@ -41,23 +42,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="measure nothing: write into DIR what repeats the record of the page (or of --from): a script with an "
         "exit code, expected figures, tolerance, how long it takes",
     )
-    parser.add_argument("--table", metavar="FILE", help="keep each experiment's figures in FILE, and go on from there")
+    parser.add_argument(
+        "--journal", "--table", metavar="FILE", help="keep each experiment's figures in FILE, and go on from there"
+    )
     parser.add_argument(
         "--npb",
         metavar="DIR",
         help="for mbcf: the folder NPB3.3-MPI of the NAS Parallel Benchmarks; for tables 4.3 to 4.10",
     )
-    parser.add_argument("--jobs", type=int, default=0, metavar="N", help="experiments at a time (default: one a core)")
+    place.add_arguments(parser, "experiments")
 
 
 def run(args: argparse.Namespace) -> int:
     study = studies.find(args.paper)
-    if args.jobs < 0:
-        raise UserError(f"--jobs must be at least 1 (0: one a core), got {args.jobs}")
+    where = place.Place.of(args, args.journal or "")
     if args.artifact:
         return write_artifact(drawing.folder(args.artifact), study, args.source)
     folder = output_folder(args.output, args.quick, study.checkout)
-    record = records.read(args.source, args.paper) if args.source else measured(study, args)
+    record = records.read(args.source, args.paper) if args.source else measured(study, args, where)
     found = dict(record.figures)
     answers = study.answer(found)
     show(answers)
@@ -88,15 +90,12 @@ def write_page(folder: Path, study: studies.Study, record: records.Record) -> No
     print(f"lanai: wrote {path.name} into {path.parent.name}/", file=sys.stderr)
 
 
-def measured(study: studies.Study, args: argparse.Namespace) -> records.Record:
-    """The experiments' figures from runs made now, or kept in the table."""
-    table = Path(args.table) if args.table else None
+def measured(study: studies.Study, args: argparse.Namespace, where: place.Place) -> records.Record:
+    """The experiments' figures from runs made now, or kept in the journal."""
     given = {"npb": args.npb} if args.npb is not None else {}
     print(f"lanai: {expected(study, args.quick)}", file=sys.stderr)
     begin = time.monotonic()
-    figures = study.figures(
-        args.quick, args.jobs, table, lambda name: print(f"lanai: {name}: done", file=sys.stderr), given
-    )
+    figures = study.figures(args.quick, where, lambda name: print(f"lanai: {name}: done", file=sys.stderr), given)
     minutes = (time.monotonic() - begin) / 60
     return records.now_at(figures, datetime.now(UTC).date().isoformat(), args.quick, minutes)
 

@@ -2,7 +2,7 @@
 
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,9 @@ class Runner:
             if result.ending is Ending.INTERRUPTED:
                 raise KeyboardInterrupt
             return Outcome(frozenset(plan), tuple(read(folder, job.ranks)), result)
+
+    def ahead(self, job: Job, plans: Iterable[frozenset[Choice]]) -> None:
+        """Runs by these plans are going to be asked for."""
 
     def close(self) -> None:
         """End the process that ranks were forked from."""

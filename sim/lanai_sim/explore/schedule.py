@@ -1,7 +1,6 @@
 """A run as a file that can be repeated: the program and the choices of its ranks."""
 
 import dataclasses
-import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from lanai_host.orders import MATCH, Choice
 from ..job.data import NO_LIMIT
 from ..job.job import Job
 from ..job.result import Result
+from ..sources import program_digest
 from .records import KINDS, SELDOM, Made
 
 FORMAT = 1
@@ -39,7 +39,7 @@ class Schedule:
         kept = tuple(one.choice for one in made if one.told)
         program = tuple(job.program)
         ending, wall = str(result.ending), None if job.max_wall == NO_LIMIT else job.max_wall
-        return cls(program, digest(program), job.ranks, kept, ending, result.code, result.sim_time, wall)
+        return cls(program, program_digest(program), job.ranks, kept, ending, result.code, result.sim_time, wall)
 
     @classmethod
     def read(cls, path: str) -> Self:
@@ -85,7 +85,7 @@ class Schedule:
             raise UserError(
                 f"the schedule is one of another program: {' '.join(self.program)}, and not {' '.join(program)}"
             )
-        if digest(program) != self.digest:
+        if program_digest(program) != self.digest:
             raise UserError("the program has changed since the schedule was written; run `lanai explore` again")
 
     def departure(self, made: Sequence[Made]) -> str:
@@ -109,14 +109,3 @@ def _brief(choice: Choice) -> str:
         return f"that {choice.kind} {choice.number + 1} of rank {choice.rank} waits"
     what = "the sender" if choice.kind == MATCH else "the request"
     return f"{what} {choice.value} for {choice.kind} {choice.number + 1} of rank {choice.rank}"
-
-
-def digest(program: Sequence[str]) -> str:
-    """Return a digest of the files that a command names."""
-    found = hashlib.sha256()
-    for word in program:
-        path = Path(word)
-        if path.is_file():
-            found.update(path.read_bytes())
-        found.update(b"\0")
-    return found.hexdigest()

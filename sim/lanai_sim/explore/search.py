@@ -5,6 +5,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 
 from lanai_host.orders import ALL, LAST, MATCH, SEND, TEST, WAITS, Choice
 
@@ -64,6 +65,7 @@ class Search:
         histories = set()
         usual: Outcome | None = None
         while (waiting or last) and self.budget.left:
+            runner.ahead(self.job, chain(waiting, last))
             plan = waiting.popleft() if waiting else last.popleft()
             outcome = self._once(runner, plan)
             if usual is None:

@@ -17,6 +17,9 @@ class Imagined:
     def __init__(self, fails, job):
         self.fails, self.job, self.plans = fails, job, []
 
+    def ahead(self, job, plans):
+        pass
+
     def run(self, job, plan):
         self.plans.append(frozenset(plan))
         named = {one.number: one.value for one in plan}

@@ -1,5 +1,6 @@
 """One program on one system: what it printed, and figures that have the same name on all systems."""
 
+import dataclasses
 import json
 import re
 from collections import Counter
@@ -115,6 +116,13 @@ def measure(
         if one.name not in figures:
             reasons[one.name] = reason(job, one.name, trace)
     return Measured(figures, reasons, mover(job), protocols(events), outputs)
+
+
+def measure_point(point: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `measure` of the arguments in a point, as values that JSON can hold. `files` only tells programs
+    apart that have the same name."""
+    arguments = {name: value for name, value in point.items() if name != "files"}
+    return dataclasses.asdict(measure(**{**arguments, "program": tuple(point["program"])}))
 
 
 def has_firmware(job: Job) -> bool:

@@ -3,11 +3,11 @@
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from .. import parallel
-from ..sweeps.point import Point
-from ..sweeps.table import Table
+from ...executors.journal import Journal, Point, each_kept
+from ...executors.place import Place
 from . import claims
 
 Figures = dict[str, float]
@@ -30,54 +30,37 @@ class Experiment:
     needs: str = ""
 
 
-@dataclass(frozen=True)
-class Task:
-    """An experiment as workers get it: its name in the list EXPERIMENTS of a module."""
-
-    module: str
-    name: str
-    quick: bool
-    given: str = ""
-
-    @property
-    def point(self) -> Point:
-        return {"experiment": self.name, "quick": self.quick}
-
-
-def run(task: Task) -> Figures:
-    """The figures of one experiment."""
+def run(module: str, given: Mapping[str, str], point: Point) -> Figures:
+    """Return the figures of one experiment of a module. `given`: what the user gave, by its option's name."""
     claims.names()  # a worker finds the papers on LANAI_PATH too
-    (experiment,) = (one for one in importlib.import_module(task.module).EXPERIMENTS if one.name == task.name)
-    figures: Figures = experiment.run(task.quick, *([task.given] if experiment.needs else []))
+    (experiment,) = (one for one in importlib.import_module(module).EXPERIMENTS if one.name == point["experiment"])
+    figures: Figures = experiment.run(point["quick"], *([given[experiment.needs]] if experiment.needs else []))
     return figures
 
 
 def figures(
-    module: str, kept: Table | None, quick: bool, jobs: int, tell: Callable[[str], None], given: Mapping[str, str]
+    module: str, kept: Journal | None, quick: bool, place: Place, tell: Callable[[str], None], given: Mapping[str, str]
 ) -> Figures:
-    """The figures of all experiments of a module. Those in the table are not measured again, and
+    """The figures of all experiments of a module. Those in the journal are not measured again, and
     those that need what is not `given` are left out.
 
     `tell` is called with each experiment's name as it ends.
     """
+    points = [
+        {"experiment": one.name, "quick": quick}
+        for one in importlib.import_module(module).EXPERIMENTS
+        if not one.needs
+        or given.get(one.needs)
+        or (kept is not None and kept.find({"experiment": one.name, "quick": quick}))
+    ]
+    rows = each_kept(kept, points, partial(run, module, dict(given)), place, lambda point: tell(point["experiment"]))
     found: Figures = {}
-    missing = []
-    for one in importlib.import_module(module).EXPERIMENTS:
-        task = Task(module, one.name, quick, given.get(one.needs, ""))
-        row = kept.find(task.point) if kept is not None else None
-        if row is not None:
-            found |= row.figures
-        elif task.given or not one.needs:
-            missing.append(task)
-    for task, part in parallel.each(run, missing, jobs):
-        found |= part
-        if kept is not None:
-            kept.add(task.point, part)
-        tell(task.name)
+    for row in rows:
+        found |= row.figures
     return dict(sorted(found.items()))
 
 
-def table(paper: str, revision: int, path: Path | None) -> Table | None:
+def journal(paper: str, revision: int, path: Path | None) -> Journal | None:
     """Where a paper's figures are kept; `revision` grows when an experiment comes to measure
     something else."""
-    return Table(path, f"paper-{paper}", revision) if path is not None else None
+    return Journal(path, f"paper-{paper}", revision) if path is not None else None

@@ -8,6 +8,7 @@ from types import ModuleType
 from lanai_host import plugins
 from lanai_host.errors import UserError
 
+from ...executors.place import Place
 from .. import papers
 from ..drawing import Plot
 from . import claims, measuring, page, verdicts
@@ -59,20 +60,19 @@ class Study:
     def figures(
         self,
         quick: bool,
-        jobs: int,
-        table: Path | None,
+        place: Place,
         tell: Callable[[str], None],
         given: Mapping[str, str] | None = None,
     ) -> Figures:
-        """All experiments' figures; those in the table are not measured again. `tell` gets each
+        """All experiments' figures; those in the place's journal are not measured again. `tell` gets each
         experiment's name as it ends. `given`: values of `inputs`."""
         given = given or {}
         for name, value in given.items():
             if name not in self.inputs:
                 raise UserError(f"--{name} is not for the paper {self.paper!r}")
             self.inputs[name](value)
-        kept = measuring.table(self.paper, self.revision, table)
-        return measuring.figures(self.experiments.__name__, kept, quick, jobs, tell, given)
+        kept = measuring.journal(self.paper, self.revision, Path(place.journal) if place.journal else None)
+        return measuring.figures(self.experiments.__name__, kept, quick, place, tell, given)
 
     @property
     def record(self) -> Path:

@@ -1,13 +1,14 @@
 """All sweeps, by name and letter, and how one is run."""
 
 from collections.abc import Callable
+from functools import partial
 
 from lanai_host.errors import unknown
 
-from .. import parallel
+from ...executors.journal import Journal, each_kept
+from ...executors.place import Place
 from . import cache, clock, fairness, matching, overlap, queues, sticky, windows
 from .point import Conclusion, Figures, Point, Sweep
-from .table import Table
 
 MODULES = (clock, cache, queues, fairness, overlap, matching, sticky, windows)
 SWEEPS: tuple[Sweep, ...] = tuple(sorted((module.SWEEP for module in MODULES), key=lambda one: one.letter))
@@ -21,19 +22,13 @@ def find(name: str) -> Sweep:
     raise unknown("sweep", name, (sweep.name for sweep in SWEEPS))
 
 
-def measure(named: tuple[str, Point]) -> Figures:
+def measure(name: str, point: Point) -> Figures:
     """For workers: one point of the sweep with that name."""
-    return find(named[0]).measure(named[1])
+    return find(name).measure(point)
 
 
 def run(
-    sweep: Sweep, table: Table, quick: bool, jobs: int, mpi: bool, tell: Callable[[Point], None] = lambda point: None
+    sweep: Sweep, journal: Journal, quick: bool, place: Place, tell: Callable[[Point], None] = lambda point: None
 ) -> Conclusion:
-    """Measure what the table does not hold yet, and conclude from all."""
-    points = sweep.points(quick)
-    todo = [(sweep.name, point) for point in table.missing(points)]
-    for (_, point), figures in parallel.each(measure, todo, jobs, mpi):
-        table.add(point, figures)
-        tell(point)
-    rows = [row for point in points if (row := table.find(point)) is not None]
-    return sweep.conclude(rows)
+    """Measure what the journal does not hold yet, and conclude from all."""
+    return sweep.conclude(each_kept(journal, sweep.points(quick), partial(measure, sweep.name), place, tell))

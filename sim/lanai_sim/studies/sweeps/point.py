@@ -9,19 +9,13 @@ from lanai_firmware.programs.mpi_np.plan import McpConfig
 from lanai_hdl.config import NicConfig, lanai41
 from lanai_host.config import HostConfig, pentium2_266
 
+from ...executors.journal import Point, Row
 from ..benches.p2p.pair import Setting
 from ..drawing import Plot
 
-Point = dict[str, Any]  # what JSON can hold
+__all__ = ["Conclusion", "Figures", "Point", "Row", "Sweep", "grid", "line", "nic_at", "setting"]
+
 Figures = dict[str, float]
-
-
-@dataclass(frozen=True)
-class Row:
-    """A point and what it gave."""
-
-    point: Mapping[str, Any]
-    figures: Mapping[str, float]
 
 
 @dataclass(frozen=True)

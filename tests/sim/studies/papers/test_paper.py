@@ -7,6 +7,7 @@ import pytest
 
 from lanai_host.errors import UserError
 from lanai_sim.cli import main
+from lanai_sim.executors.place import Place
 from lanai_sim.studies import papers
 from lanai_sim.studies.drawing import Plot
 from lanai_sim.studies.papers import claims, measuring, page, records, studies, verdicts
@@ -217,8 +218,8 @@ def test_a_whole_run_of_one_experiment(tmp_path, monkeypatch):
     assert figures["paper.mpi-np.claims"] == 103
     assert figures["paper.mpi-np.answered"] >= figures["paper.mpi-np.predicted_within_10"] >= 1
     assert len(table.read_text().splitlines()) == 1
-    monkeypatch.setattr(measuring, "run", None)  # the table has it all
-    assert STUDY.figures(True, 1, table, print)["np.np_slowdown.one_dma"] == 1.5
+    monkeypatch.setattr(measuring, "run", pytest.fail)  # the journal has it all
+    assert STUDY.figures(True, Place(jobs=1, journal=str(table)), print)["np.np_slowdown.one_dma"] == 1.5
     again = ["--from", str(tmp_path / "p.json"), "--output", str(tmp_path / "again")]
     assert main(["paper", "mpi-np", *again]) == 0
     text = (tmp_path / "docs" / "mpi-np.md").read_text()

@@ -60,7 +60,7 @@ def test_the_code_gives_the_record(paper):
     module = study.experiments.__name__
     found = {}
     for name in CHEAP[paper]:
-        found |= measuring.run(measuring.Task(module, name, record.quick))
+        found |= measuring.run(module, {}, {"experiment": name, "quick": record.quick})
     assert len(found) >= CELLS
     assert {name: record.figures[name] for name in found} == pytest.approx(found, rel=1e-3)
 

@@ -1,4 +1,4 @@
-"""`lanai sweep`: the table, going on after a stop, the page, and small real points."""
+"""`lanai sweep`: the journal, going on after a stop, the page, and small real points."""
 
 import json
 import shutil
@@ -9,11 +9,10 @@ import pytest
 from lanai_host.errors import UserError
 from lanai_sim import sources
 from lanai_sim.cli import main
-from lanai_sim.studies import parallel
+from lanai_sim.executors.journal import Journal
 from lanai_sim.studies.drawing import Plot
 from lanai_sim.studies.sweeps import cache, catalog, clock, fairness, page, point, queues, sticky, windows
 from lanai_sim.studies.sweeps.point import Conclusion, Row, Sweep
-from lanai_sim.studies.sweeps.table import Table
 
 MEASURED = []
 
@@ -39,7 +38,7 @@ def toy(monkeypatch):
 
 
 def test_goes_on_where_it_was(tmp_path):
-    options = ["sweep", "toy", "--jobs", "1", "--table", str(tmp_path / "t.jsonl")]
+    options = ["sweep", "toy", "--jobs", "1", "--journal", str(tmp_path / "t.jsonl")]
     assert main([*options, "--quick"]) == 0
     assert main([*options, "--json", str(tmp_path / "f.json")]) == 0
     assert MEASURED == [1, 2, 3]
@@ -85,7 +84,7 @@ def test_the_digest_is_the_same_wherever_the_sources_are(places, monkeypatch):
     ],
 )
 def test_rows_of_other_code_are_passed_over(edited, copied, tmp_path):
-    options = ["sweep", "toy", "--jobs", "1", "--quick", "--table", str(tmp_path / "t.jsonl")]
+    options = ["sweep", "toy", "--jobs", "1", "--quick", "--journal", str(tmp_path / "t.jsonl")]
     assert main(options) == 0
     name, _, rest = edited.partition("/")
     path = copied[name] / rest
@@ -113,14 +112,14 @@ def test_every_source_counts(copied):
 
 
 def test_a_new_revision_measures_again(tmp_path):
-    Table(tmp_path / "t", "toy", 1).add({"x": 1}, {"y": 2.0})
-    assert Table(tmp_path / "t", "toy", 1).missing([{"x": 1}]) == []
-    assert Table(tmp_path / "t", "toy", 2).missing([{"x": 1}]) == [{"x": 1}]
-    assert Table(tmp_path / "t", "other", 1).missing([{"x": 1}]) == [{"x": 1}]
+    Journal(tmp_path / "t", "toy", 1).add({"x": 1}, {"y": 2.0})
+    assert Journal(tmp_path / "t", "toy", 1).missing([{"x": 1}]) == []
+    assert Journal(tmp_path / "t", "toy", 2).missing([{"x": 1}]) == [{"x": 1}]
+    assert Journal(tmp_path / "t", "other", 1).missing([{"x": 1}]) == [{"x": 1}]
 
 
-def test_a_sweeps_revision_reaches_its_table(tmp_path, monkeypatch):
-    options = ["sweep", "toy", "--jobs", "1", "--quick", "--table", str(tmp_path / "t.jsonl")]
+def test_a_sweeps_revision_reaches_its_journal(tmp_path, monkeypatch):
+    options = ["sweep", "toy", "--jobs", "1", "--quick", "--journal", str(tmp_path / "t.jsonl")]
     assert main(options) == 0
     monkeypatch.setattr(catalog, "SWEEPS", (replace(TOY, revision=2),))
     assert main(options) == 0
@@ -129,26 +128,26 @@ def test_a_sweeps_revision_reaches_its_table(tmp_path, monkeypatch):
 
 def test_a_line_cut_short_is_measured_again(tmp_path):
     path = tmp_path / "t.jsonl"
-    Table(path, TOY.name).add({"x": 1}, {"y": 2.0})
-    Table(path, TOY.name).add({"x": 2}, {"y": 4.0})
+    Journal(path, TOY.name).add({"x": 1}, {"y": 2.0})
+    Journal(path, TOY.name).add({"x": 2}, {"y": 4.0})
     path.write_text(path.read_text()[:-20])
-    again = Table(path, TOY.name)
+    again = Journal(path, TOY.name)
     assert again.missing([{"x": 1}, {"x": 2}]) == [{"x": 2}]
     again.add({"x": 2}, {"y": 4.0})
-    assert Table(path, TOY.name).missing([{"x": 1}, {"x": 2}]) == []
+    assert Journal(path, TOY.name).missing([{"x": 1}, {"x": 2}]) == []
 
 
-def test_a_foreign_table_is_refused(tmp_path):
+def test_a_foreign_journal_is_refused(tmp_path):
     (tmp_path / "t").write_text("hello\nworld\n")
-    with pytest.raises(UserError, match="line 1: 'hello' is not a row of a sweep"):
-        Table(tmp_path / "t", TOY.name)
+    with pytest.raises(UserError, match="line 1: 'hello' is not a row of a journal"):
+        Journal(tmp_path / "t", TOY.name)
 
 
 def test_errors_are_told(tmp_path, capsys):
     assert main(["sweep", "clokc"]) == 2
     assert "sweep 'clokc' is not known; did you mean 'clock'? choose one of clock, cache" in capsys.readouterr().err
-    assert main(["sweep", "toy", "--jobs", "1", "--table", str(tmp_path / "none" / "t")]) == 2
-    assert "cannot write the table" in capsys.readouterr().err
+    assert main(["sweep", "toy", "--jobs", "1", "--journal", str(tmp_path / "none" / "t")]) == 2
+    assert "cannot write the journal" in capsys.readouterr().err
     (tmp_path / "file").write_text("")
     assert main(["sweep", "toy", "--output", str(tmp_path / "file")]) == 2
     assert "cannot make the directory" in capsys.readouterr().err
@@ -156,7 +155,16 @@ def test_errors_are_told(tmp_path, capsys):
 
 
 def test_page_keeps_other_sections(tmp_path):
-    options = ["sweep", "toy", "--jobs", "1", "--table", str(tmp_path / "t.jsonl"), "--output", str(tmp_path / "docs")]
+    options = [
+        "sweep",
+        "toy",
+        "--jobs",
+        "1",
+        "--journal",
+        str(tmp_path / "t.jsonl"),
+        "--output",
+        str(tmp_path / "docs"),
+    ]
     path = tmp_path / "docs" / page.PAGE
     assert main([*options, "--quick"]) == 0
     first = path.read_text()
@@ -169,11 +177,6 @@ def test_page_keeps_other_sections(tmp_path):
     assert "The sum is 12." in text
     assert text.index("(y)") < text.index("(z)")
     assert (tmp_path / "docs" / "figures" / "beyond-toy.svg").exists()
-
-
-def test_workers_give_what_one_process_gives():
-    items = list(range(5))
-    assert sorted(parallel.each(abs, items, jobs=2)) == sorted(parallel.each(abs, items, jobs=1))
 
 
 def test_letters_and_names_are_unique():
@@ -254,6 +257,6 @@ def test_replay_without_cache_is_the_gateware():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["queues", "fairness", "overlap", "cache", "windows"])
 def test_whole_sweeps(name, tmp_path):
-    options = ["--quick", "--table", str(tmp_path / "t.jsonl"), "--output", str(tmp_path)]
+    options = ["--quick", "--journal", str(tmp_path / "t.jsonl"), "--output", str(tmp_path)]
     assert main(["sweep", name, *options]) == 0
     assert f"`lanai sweep {name}`" in (tmp_path / page.PAGE).read_text()

@@ -10,6 +10,7 @@ import pytest
 
 from lanai_host.errors import UserError
 from lanai_sim.cli import main
+from lanai_sim.executors.place import Place
 from lanai_sim.studies.papers import measuring, studies
 from lanai_sim.studies.papers.mbcf import times
 from lanai_sim.studies.papers.mbcf.npb import building, experiment, running
@@ -131,18 +132,18 @@ def test_a_wrong_folder_and_a_missing_compiler_are_told_in_a_line(folder, tmp_pa
 
 def test_other_papers_do_not_take_it(folder):
     with pytest.raises(UserError, match="--npb is not for the paper 'sci'"):
-        studies.find("sci").figures(True, 1, None, print, {"npb": str(folder)})
+        studies.find("sci").figures(True, Place(jobs=1), print, {"npb": str(folder)})
 
 
 def test_an_experiment_is_left_out_without_what_it_needs():
     class Kept:
-        """A table with all experiments but one."""
+        """A journal with all experiments but one."""
 
         def find(self, point):
             return None if point["experiment"].startswith("npb_") else type("Row", (), {"figures": {}})
 
     module = studies.find("mbcf").experiments.__name__
-    assert measuring.figures(module, Kept(), True, 1, pytest.fail, {}) == {}
+    assert measuring.figures(module, Kept(), True, Place(jobs=1), pytest.fail, {}) == {}
 
 
 def test_verification_and_totals_are_read_from_the_output():

@@ -1,4 +1,4 @@
-"""The table of a sweep: one JSON line a point, appended as points end, so that a sweep that was
+"""Results that are kept: one JSON line a point, appended as points end, so that a command that was
 stopped goes on where it was.
 
 Rows are found by content: the point, the study's revision, and all code that could change a figure
@@ -8,17 +8,29 @@ Rows are found by content: the point, the study's revision, and all code that co
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from lanai_host.errors import UserError
 
-from ... import sources
-from .point import Figures, Point, Row
+from .. import sources
+from .place import Place
+from .workers import each
+
+Point = dict[str, Any]  # what JSON can hold
 
 
-class Table:
+@dataclass(frozen=True)
+class Row:
+    """A point and what it gave: figures by name, or other values that JSON can hold."""
+
+    point: Mapping[str, Any]
+    figures: Mapping[str, Any]
+
+
+class Journal:
     """The rows of one study, by its name and revision, in one file. A last line that a crash cut
     short is dropped."""
 
@@ -38,7 +50,7 @@ class Table:
         try:
             lines = self.path.read_text().splitlines()
         except (OSError, UnicodeDecodeError) as error:
-            raise UserError(f"cannot read the table {str(self.path)!r}: {error}") from error
+            raise UserError(f"cannot read the journal {str(self.path)!r}: {error}") from error
         rows = {}
         for number, line in enumerate(lines, 1):
             try:
@@ -48,7 +60,7 @@ class Table:
                 if number == len(lines):
                     break
                 raise UserError(
-                    f"{self.path.name}, line {number}: {line[:40]!r} is not a row of a sweep; name another table"
+                    f"{self.path.name}, line {number}: {line[:40]!r} is not a row of a journal; name another file"
                 ) from error
         return rows
 
@@ -58,7 +70,7 @@ class Table:
     def missing(self, points: Sequence[Point]) -> list[Point]:
         return [point for point in points if self.find(point) is None]
 
-    def add(self, point: Point, figures: Figures) -> None:
+    def add(self, point: Point, figures: Mapping[str, Any]) -> None:
         """Append a row; it is in the file when this returns. A line that a crash cut short goes."""
         key = self._key(point)
         self._rows[key] = Row(point, figures)
@@ -72,5 +84,40 @@ class Table:
                 file.write(json.dumps(record, sort_keys=True) + "\n")
         except OSError as error:
             raise UserError(
-                f"cannot write the table {str(self.path)!r}: {error.strerror}; name one with --table"
+                f"cannot write the journal {str(self.path)!r}: {error.strerror}; name one with --journal"
             ) from error
+
+
+def each_kept(
+    journal: Journal | None,
+    points: Sequence[Point],
+    function: Callable[[Point], Mapping[str, Any]],
+    place: Place,
+    tell: Callable[[Point], None] = lambda point: None,
+) -> list[Row]:
+    """Return the rows of all points, in their order. What the journal does not hold yet is measured, and kept
+    as it ends. `tell` is called with each of these."""
+    kept = [None if journal is None else journal.find(point) for point in points]
+    found = {number: row for number, row in enumerate(kept) if row is not None}
+    missing = [(number, point) for number, point in enumerate(points) if number not in found]
+    for (number, point), figures in each(_Numbered(function), missing, place, lambda one: words(one[1])):
+        if journal is not None:
+            journal.add(point, figures)
+        found[number] = Row(point, figures)
+        tell(point)
+    return [found[number] for number in range(len(points))]
+
+
+def words(point: Point) -> str:
+    """Return a point as a line tells it."""
+    return ", ".join(f"{name}={value}" for name, value in point.items())
+
+
+@dataclass(frozen=True)
+class _Numbered:
+    """Calls a function for a point that has a number."""
+
+    function: Callable[[Point], Mapping[str, Any]]
+
+    def __call__(self, item: tuple[int, Point]) -> Mapping[str, Any]:
+        return self.function(item[1])

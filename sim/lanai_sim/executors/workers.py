@@ -1,0 +1,127 @@
+"""Tasks handed to workers, and what is said when one is lost."""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from lanai_host.errors import UserError
+
+from .. import sources
+from .kinds import executor
+from .place import Place
+from .task import Ended, Task, Way
+
+ITEM = TypeVar("ITEM")
+RESULT = TypeVar("RESULT")
+LOCAL = Place()
+
+
+class TookTooLong(UserError):
+    """A run was ended at its limit of real time."""
+
+
+class Workers:
+    """Calls a function for items, in workers that are started when the first one is needed."""
+
+    def __init__(self, function: Callable[[Any], Any], place: Place, count: int) -> None:
+        self._place = place
+        self._task = Task(function, sources.digest(), place.limit)
+        self._count = count
+        self._pool: Executor | None = None
+        self._futures: list[Future[Ended]] = []
+        self.ended = 0
+
+    def here(self, item: Any) -> Any:
+        """Call the function in this process."""
+        return self._value(self._task.call(item))
+
+    def submit(self, item: Any) -> "Future[Ended]":
+        """Hand an item to a worker."""
+        if self._pool is None:
+            self._pool = executor(self._place, self._count)
+        try:
+            future = self._pool.submit(self._task, item)
+        except BrokenExecutor as error:
+            raise self._lost(error) from error
+        self._futures.append(future)
+        return future
+
+    def result(self, future: "Future[Ended]") -> Any:
+        """Return what the function has returned. Raises UserError."""
+        try:
+            ended = future.result()
+        except BrokenExecutor as error:
+            raise self._lost(error) from error
+        except (ImportError, AttributeError) as error:
+            raise UserError(
+                f"a worker cannot load what it shall run ({error}); install one version everywhere"
+            ) from error
+        return self._value(ended)
+
+    def _value(self, ended: Ended) -> Any:
+        if ended.way is Way.OTHER_CODE:
+            raise UserError(f"a worker has another version of openlanai: {ended.value}; install one version everywhere")
+        if ended.way is Way.TOO_LONG:
+            raise TookTooLong(f"it took more than --limit {self._place.limit:g} s")
+        if ended.way is Way.REFUSED:
+            raise UserError(ended.value)
+        self.ended += 1
+        return ended.value
+
+    def _lost(self, error: BaseException) -> UserError:
+        """Return what is told of a worker that has died."""
+        more = str(error).partition("\n")[0] if str(error).startswith("job ") else "killed, or out of memory?"
+        kept = (
+            f"{self._place.journal} keeps these, and the same command goes on from there" if self._place.journal else ""
+        )
+        return UserError(
+            f"a worker has died ({more}); {self.ended} of {self._count} runs had ended" + (f"; {kept}" if kept else "")
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close(kind is not None)
+
+    def close(self, cancel: bool = True) -> None:
+        """End the workers. Runs that have begun end first."""
+        if self._pool is not None:
+            for future in self._futures:
+                future.cancel()
+            self._pool.shutdown(cancel_futures=cancel)
+
+
+def each(
+    function: Callable[[ITEM], RESULT],
+    items: Sequence[ITEM],
+    place: Place = LOCAL,
+    name: Callable[[ITEM], str] = str,
+) -> Iterator[tuple[ITEM, RESULT]]:
+    """Give every item with what `function` makes of it, as they become ready. A single one, or with one job, is made in
+    this process. Those that take too long are told by `name` when all others have ended: UserError."""
+    late: list[str] = []
+    with Workers(function, place, len(items)) as workers:
+        for item, get in _in_turn(workers, items, place):
+            try:
+                found = get()
+            except TookTooLong:
+                late.append(name(item))
+                continue
+            yield item, found
+    if late:
+        kept = f"; {place.journal} keeps the others" if place.journal else ""
+        named = "; ".join(late[:3]) + ("; ..." if len(late) > 3 else "")
+        raise UserError(f"{len(late)} of {len(items)} runs took more than --limit {place.limit:g} s: {named}{kept}")
+
+
+def _in_turn(workers: Workers, items: Sequence[ITEM], place: Place) -> Iterator[tuple[ITEM, Callable[[], Any]]]:
+    """Give each item with what gives its result, in the order in which they end."""
+    if place.here(len(items)):
+        for item in items:
+            yield item, lambda item=item: workers.here(item)  # type: ignore[misc]
+        return
+    waiting = {workers.submit(item): item for item in items}
+    for future in as_completed(waiting):
+        yield waiting[future], lambda future=future: workers.result(future)  # type: ignore[misc]

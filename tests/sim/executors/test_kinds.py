@@ -1,0 +1,91 @@
+"""`--on`: the executors that can be chosen, and what is said where there is none."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lanai_host.errors import UserError
+from lanai_sim.cli import main
+from lanai_sim.executors import kinds
+from lanai_sim.executors.place import Place
+from lanai_sim.executors.workers import each
+
+MPIEXEC = Path(sys.executable).parent / "mpiexec"  # of the `mpich` wheel
+OWN = """
+import concurrent.futures
+class Pools:
+    threads = staticmethod(lambda: concurrent.futures.ThreadPoolExecutor(2))
+def nothing(): pass
+"""
+PROGRAM = """
+import os
+from lanai_sim.executors.place import Place
+from lanai_sim.executors.workers import each
+
+def work(item):
+    if item < 0:
+        os._exit(1)
+    return item * item, os.getpid()
+
+if __name__ == "__main__":
+    found = dict(each(work, list(range(6)), Place(on="mpi")))
+    print(sorted(square for square, _ in found.values()), os.getpid() in [pid for _, pid in found.values()])
+"""
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("how", "text"),
+    [
+        ({"on": "lokal"}, "--on 'lokal' is not understood; write local, mpi, slurm, or MODULE:CALLABLE"),
+        ({"on": "module:"}, "--on 'module:' is not understood"),
+        ({"jobs": -1}, r"--jobs must be at least 1 \(0: one a core\), got -1"),
+        ({"limit": 0.0}, "--limit must be a positive number of seconds, got 0"),
+    ],
+)
+def test_a_place_that_cannot_be_is_refused(how, text):
+    with pytest.raises(UserError, match=text):
+        Place(**how)
+
+
+def test_an_executor_of_the_users(here):
+    (here / "own_pools.py").write_text(OWN)
+    assert dict(each(abs, [-1, -2], Place(on="own_pools:Pools.threads"))) == {-1: 1, -2: 2}
+    with pytest.raises(UserError, match="--limit needs workers that are processes"):
+        dict(each(abs, [-1, -2], Place(on="own_pools:Pools.threads", limit=5.0)))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("no_such_module:make", "gives no executor: ModuleNotFoundError: No module named 'no_such_module'"),
+        ("json:make", "gives no executor: AttributeError: module 'json' has no attribute 'make'"),
+        ("json:dumps", "gives no executor: TypeError"),
+        ("collections:Counter", "gives a Counter; it must give a concurrent.futures.Executor"),
+    ],
+)
+def test_what_gives_no_executor_is_named(name, text, here, capsys):
+    assert main(["sweep", "queues", "--quick", "--on", name]) == 2
+    assert text in capsys.readouterr().err
+
+
+def test_mpi_without_ranks_says_how_to_start_them(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["lanai", "sweep", "queues", "--on", "mpi"])
+    with pytest.raises(UserError, match=r"mpiexec -n 5 python -m mpi4py.futures -m lanai_sim sweep queues --on mpi"):
+        kinds.executor(Place(on="mpi"), 2)
+
+
+def test_workers_are_the_ranks_of_mpich(here):
+    (here / "program.py").write_text(PROGRAM)
+    command = [str(MPIEXEC), "-n", "3", sys.executable, "-m", "mpi4py.futures", "program.py"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "[0, 1, 4, 9, 16, 25] False"

@@ -1,0 +1,92 @@
+"""Runs in workers: the same results as in this process, and one line for what goes wrong."""
+
+import importlib
+
+import pytest
+
+from lanai_host.errors import UserError
+from lanai_sim.executors.journal import Journal, each_kept
+from lanai_sim.executors.place import Place
+from lanai_sim.executors.task import Task, Way
+from lanai_sim.executors.workers import each
+
+TWO = Place(jobs=2)
+
+
+WORK = """
+import os, signal, time
+from lanai_host.errors import UserError
+
+def double(point):
+    return {"y": 2 * point["x"]}
+
+def refuse(item):
+    raise UserError(f"no {item}")
+
+def die_at_two(point):
+    if point["x"] == 2:
+        time.sleep(1)
+        os.kill(os.getpid(), signal.SIGKILL)
+    return double(point)
+
+def sleep_at_two(point):
+    if point["x"] == 2:
+        time.sleep(60)
+    return double(point)
+"""
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory):
+    """Return a module that workers find too."""
+    folder = tmp_path_factory.mktemp("path")
+    (folder / "work_of_workers.py").write_text(WORK)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(folder)
+        yield importlib.import_module("work_of_workers")
+
+
+def points(count):
+    return [{"x": x} for x in range(count)]
+
+
+def test_workers_give_what_one_process_gives():
+    items = list(range(-3, 2))
+    assert sorted(each(abs, items, TWO)) == sorted(each(abs, items, Place(jobs=1)))
+
+
+def test_rows_are_in_the_order_of_points_and_kept(work, tmp_path):
+    path, told = tmp_path / "j", []
+    Journal(path, "toy").add({"x": 1}, {"y": 5})
+    rows = each_kept(Journal(path, "toy"), points(4), work.double, Place(jobs=1), lambda point: told.append(point["x"]))
+    assert [row.figures["y"] for row in rows] == [0, 5, 4, 6]
+    assert told == [0, 2, 3]
+    assert [row.figures["y"] for row in each_kept(Journal(path, "toy"), points(4), work.refuse, TWO)] == [0, 5, 4, 6]
+
+
+def test_what_is_refused_in_a_worker_is_refused_here(work):
+    with pytest.raises(UserError, match=r"^no [12]$"):
+        list(each(work.refuse, [1, 2], TWO))
+
+
+def test_a_worker_that_dies_loses_nothing_that_has_ended(work, tmp_path):
+    path = tmp_path / "j"
+    place = Place(jobs=2, journal=str(path))
+    with pytest.raises(UserError, match=r"a worker has died \(killed, .*; 2 of 3 runs had ended; .*j keeps these, and"):
+        each_kept(Journal(path, "toy"), points(3), work.die_at_two, place)
+    assert Journal(path, "toy").missing(points(3)) == [{"x": 2}]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_run_that_takes_too_long_is_told_when_the_others_have_ended(jobs, work, tmp_path):
+    path = tmp_path / "j"
+    place = Place(jobs=jobs, limit=0.5, journal=str(path))
+    with pytest.raises(UserError, match=r"1 of 4 runs took more than --limit 0.5 s: x=2; .*j keeps the others"):
+        each_kept(Journal(path, "toy"), points(4), work.sleep_at_two, place)
+    assert Journal(path, "toy").missing(points(4)) == [{"x": 2}]
+
+
+def test_a_worker_of_another_version_is_named(work):
+    ended = Task(work.double, "0123")({"x": 1})
+    assert ended.way is Way.OTHER_CODE
+    assert "and this process 0123" in ended.value
