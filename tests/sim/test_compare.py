@@ -22,7 +22,7 @@ def test_a_program_on_two_systems(capsys, tmp_path):
     assert "- (ideal): it has no NIC" in shown
     record = json.loads(figures.read_text())
     assert record["figures"]["compare.ideal.simulated_us"] >= 0
-    assert record["config"]["command"] == HELLO
+    assert record["config"]["program"] == HELLO
     assert picture.read_text().startswith("<?xml")
 
 

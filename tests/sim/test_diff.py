@@ -9,7 +9,7 @@ from lanai_sim import cli
 
 def result(path, **figures):
     named = {f"run.{name}": value for name, value in figures.items()}
-    path.write_text(json.dumps({"figures": named, "config": {"command": ["true"], "host": {"call": figures["n"]}}}))
+    path.write_text(json.dumps({"figures": named, "config": {"program": ["true"], "host": {"call": figures["n"]}}}))
     return str(path)
 
 

@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     if args.plot:
         drawing.draw(plot(found, own, command), Path(args.plot))
     if args.json:
-        config = {"command": list(command), "ranks": {part: ranks for part, (_, ranks) in programs.items()}}
+        config = {"program": list(command), "ranks": {part: ranks for part, (_, ranks) in programs.items()}}
         more = {"kit": own, "date": datetime.date.today().isoformat()} if own else {}
         write_json(args.json, figures(found, own), {**config, "systems": chosen}, **more)
     return int(any(result.failed for part in parts.values() for result in part.values()))

@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     for rank in result.ranks:
         print("\n".join(lines(rank)))
     if args.json is not None:
-        write_json(args.json, dict(figures(result.ranks)), {**described(job), "at": args.at})
+        write_json(args.json, dict(figures(result.ranks)), described(job))
     return 0 if result.code == Exit.TIME_LIMIT else result.code
 
 

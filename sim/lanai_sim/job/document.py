@@ -5,13 +5,15 @@ import json
 from typing import Any
 
 from ..kernel.kernel import FOREVER
+from ..machine.document import check_blocks
 from ..tables import Document, plain, to_table
 from ..units import exact_time
 from .data import NO_LIMIT, SCALARS, JobData, WaveConfig
 
 
 def to_json(job: JobData) -> str:
-    """Return the job as JSON."""
+    """Return the job as JSON. Raises UserError for a NIC that a document cannot describe."""
+    check_blocks(job.machine.nic)
     return json.dumps(document(job), indent=2)
 
 

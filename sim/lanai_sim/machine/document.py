@@ -62,12 +62,16 @@ def _with_parameters(nic: NicConfig, blocks: Sequence[BlockConfig], tables: Mapp
     return nic.but(blocks=tuple(from_table(f"[nic.{one.name}]", one, tables.get(one.name, {})) for one in blocks))
 
 
+def check_blocks(nic: NicConfig) -> None:
+    """Raise UserError for a block that `nic_from` cannot make, as its name is not known."""
+    for one in nic.blocks:
+        name = _name_of(one)
+        if name not in names() or type(block(name)) is not type(one):
+            raise UserError(
+                f"the block {name!r} of this NIC cannot be named in a document; put its folder into `blocks/` of a "
+                "directory on LANAI_PATH"
+            )
+
+
 def _name_of(one: BlockConfig) -> str:
-    """Return the name by which `block` gives a block of this kind."""
-    name = one.name.replace("_", "-")
-    if name not in names() or type(block(name)) is not type(one):
-        raise UserError(
-            f"the block {name!r} of this NIC cannot be named in a document; put its folder into `blocks/` of a "
-            "directory on LANAI_PATH"
-        )
-    return name
+    return one.name.replace("_", "-")

@@ -10,7 +10,7 @@ from lanai_host.config import PRESETS as HOST_PRESETS
 from lanai_host.config import HostConfig
 
 from ..tables import Document, brief, chosen, from_preset, from_table, known, read_json, texts, to_table
-from .document import Equip, fabric_from, fabric_table, nic_from, nic_table
+from .document import Equip, check_blocks, fabric_from, fabric_table, nic_from, nic_table
 from .fabrics.cables import SUFFIX, Ends, FileEnds, parse_cables, read
 from .faults import Fault, parse
 from .presets import PRESETS as NIC_PRESETS
@@ -92,6 +92,7 @@ class Machine:
 
     def to_json(self) -> str:
         """Return the machine as JSON, which `from_json` reads, on another computer too."""
+        check_blocks(self.nic)
         return json.dumps(self.document(), indent=2)
 
     @classmethod

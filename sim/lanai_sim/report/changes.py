@@ -41,7 +41,7 @@ def check(before: Outcome, after: Outcome) -> None:
         raise UserError(
             f"{before.path} is {kinds[before.traced]}, {after.path} {kinds[after.traced]}; name two of one kind"
         )
-    if before.command != after.command:
+    if before.program != after.program:
         raise UserError(
             f"{before.path} is of {_words(before)}, {after.path} of {_words(after)}: results of other programs cannot "
             "be compared"
@@ -51,7 +51,7 @@ def check(before: Outcome, after: Outcome) -> None:
 
 
 def _words(outcome: Outcome) -> str:
-    return repr(" ".join(outcome.command)) if outcome.command else "no program"
+    return repr(" ".join(outcome.program)) if outcome.program else "no program"
 
 
 def changes(before: Outcome, after: Outcome) -> list[Change]:

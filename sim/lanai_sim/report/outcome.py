@@ -25,7 +25,7 @@ class Outcome:
     Attributes:
         path: its file.
         traced: it is a trace.
-        command: what the ranks executed; empty where a result does not say it.
+        program: what the ranks executed; empty where a result does not say it.
         settings: all others that decided the result, by dotted names, and the commit.
         figures: by name.
         parts: names of those figures that a rank's time is the sum of.
@@ -33,7 +33,7 @@ class Outcome:
 
     path: str
     traced: bool
-    command: tuple[str, ...]
+    program: tuple[str, ...]
     settings: Mapping[str, Any]
     figures: Mapping[str, float]
     parts: frozenset[str] = field(default_factory=frozenset)
@@ -60,7 +60,8 @@ def of_json(path: str) -> Outcome:
         ) from error
     numbers = {name: value for name, value in figures.items() if isinstance(value, int | float)}
     parts = frozenset({"run.waiting_us", "run.host_work_us", "run.pio_us"} & numbers.keys())
-    return Outcome(path, False, _command(config), _settings(config, record.get("commit")), numbers, parts)
+    others = {name: record[name] for name in ("code", "commit") if name in record}
+    return Outcome(path, False, _program(config), _settings(config) | others, numbers, parts)
 
 
 def of_trace(path: str, lines: bool) -> Outcome:
@@ -84,22 +85,22 @@ def of_trace(path: str, lines: bool) -> Outcome:
         for how in ("worked", "stalled"):
             figures[f"firmware {one['firmware']} {how}, us"] = one[f"{how}_us"] * len(messages)
     figures |= {"packets": len(trace.packets), "messages": len(trace.messages)}
-    settings = _settings(dict(trace.meta.get("config", {})), trace.meta.get("commit"))
-    command = tuple(trace.meta.get("command", ()))
-    return Outcome(path, True, command, settings, figures | parts, frozenset(parts))
+    settings = _settings(dict(trace.meta.get("config", {}))) | {"commit": trace.meta.get("commit")}
+    program = tuple(trace.meta.get("command", ()))
+    return Outcome(path, True, program, settings, figures | parts, frozenset(parts))
 
 
 def _add(sums: dict[str, float], name: str, value: float) -> None:
     sums[name] = sums.get(name, 0) + value
 
 
-def _command(config: Mapping[str, Any]) -> tuple[str, ...]:
-    command = config.get("command", ())
-    return tuple(map(str, command)) if isinstance(command, list | tuple) else (str(command),)
+def _program(config: Mapping[str, Any]) -> tuple[str, ...]:
+    program = config.get("program", ())
+    return tuple(map(str, program)) if isinstance(program, list | tuple) else (str(program),)
 
 
-def _settings(config: Mapping[str, Any], commit: Any) -> dict[str, Any]:
-    return dict(_flat("", {name: value for name, value in config.items() if name != "command"})) | {"commit": commit}
+def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(_flat("", {name: value for name, value in config.items() if name != "program"}))
 
 
 def _flat(before: str, table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -124,10 +124,10 @@ class StoredTrace:
 
     @property
     def made_by(self) -> dict[str, Any]:
-        """The command and configuration of the run, and the versions that made it, as in its JSON."""
+        """The configuration of the run, as in its JSON, and the versions that made it."""
         keys = ("version", "versions", "commit")
         written = {key: self.meta[key] for key in keys if key in self.meta}
-        return {"command": self.meta.get("command", []), **self.meta.get("config", {}), "traced_by": written}
+        return {"program": self.meta.get("command", []), **self.meta.get("config", {}), "traced_by": written}
 
     # Who and when.
 

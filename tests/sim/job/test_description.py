@@ -1,25 +1,22 @@
-"""The description that a run writes of itself: all that decides its result."""
+"""The document that a run writes of itself: all that decides its result."""
 
 import json
 import subprocess
+import sys
 from dataclasses import fields
 from pathlib import Path
 
+import pytest
 from warm import lanai
 
 from lanai_hdl.config import NicConfig
 from lanai_host.config import HostConfig
 from lanai_sim import version
 from lanai_sim.commands.run import config_of, flags_of
-from lanai_sim.job.data import JobData
-from lanai_sim.job.description import described
-
-# They change how a run is evaluated, where its files go, or what is printed; none changes its result.
-LEFT_OUT = {
-    "threads", "skip", "snapshot", "fork", "wave", "trace", "inputs", "prefix", "capture", "progress", "environment",
-    "rank_variables",
-    "max_sim_time", "max_wall",  # as "limits"
-}  # fmt: skip
+from lanai_sim.job.data import SCALARS
+from lanai_sim.job.description import EVALUATION, described
+from lanai_sim.job.settings import KEYS
+from openlanai import Job
 
 
 def of(*words):
@@ -28,11 +25,12 @@ def of(*words):
 
 def test_every_member_that_decides_a_result_is_there():
     found = of("-n", "4", "--device", "mpi-np")
-    members = {"command", "nic", "fabric", "host", "faults"} | {field.name for field in fields(JobData)}
-    assert members - {"program", "machine"} - LEFT_OUT == {*found} - {"limits", "firmware"}
+    assert {*found} == {*KEYS, "firmware"} - EVALUATION - {"checkpoint"}  # which is there if one was asked for
+    assert {*SCALARS} - EVALUATION <= {*found}
     assert {*found["host"]} == {field.name for field in fields(HostConfig)}
-    assert {*found["nic"]} == {field.name for field in fields(NicConfig)}
-    assert found["command"] == ["true", "[x]"]
+    assert {*found["nic"]} == {field.name for field in fields(NicConfig)} - {"blocks"}
+    assert found["program"] == ["true", "[x]"]
+    assert not {"nic", "fabric", "engine"} & {*of("-n", "4")}  # of a run without NICs
 
 
 def test_values_arrive_as_json():
@@ -41,15 +39,22 @@ def test_values_arrive_as_json():
         "--fault", "drop nic0 packet=3", "--fault", "kill rank2 at=3ms", "--survive-death", "--max-sim-time", "2ms",
     )  # fmt: skip
     assert json.loads(json.dumps(found)) == found
-    (adapter,) = found["nic"]["blocks"]
-    assert (adapter["block"], adapter["peers"]) == ("remote", 32)
-    assert (found["options"]["chunk"], found["buffers"], found["survive"]) == (4096, "page", True)
-    (fault,) = found["faults"]
-    assert (fault["kind"], fault["where"], fault["packet"]) == ("drop", "nic0", 3)
-    assert found["kills"] == ["kill rank2 at 3.000 ms"]
-    assert found["limits"] == {"sim_time_ps": 2 * 10**9, "wall_s": None}
-    assert (found["fabric"], found["firmware"]) == ("switch", None)
-    assert of("-n", "4", "--device", "mpi-np")["firmware"] == "mpi-np"
+    assert (found["nic"]["blocks"], found["nic"]["remote"]["peers"]) == (["remote"], 32)
+    assert (found["sci"]["chunk"], found["buffers"], found["survive"]) == (4096, "page", True)
+    assert found["faults"] == ["drop nic0 packet=3", "kill rank2 at=3ms"]
+    assert found["limits"] == {"sim_time": "2ms"}
+    assert (found["fabric"], found["clock"]) == ("switch", "real")
+
+
+@pytest.mark.parametrize("device", ["ideal", "sci"])
+def test_a_job_of_it_has_the_same_result(device):
+    """With values that the first job leaves to be chosen."""
+    text = "from mpi4py import MPI; MPI.COMM_WORLD.bcast(5)"
+    job = Job((sys.executable, "-c", text), 2, device, threads=2)
+    again = Job.from_json(json.dumps(described(job)))
+    assert (again.threads, again.buffers, again.options) == (1, job.chosen_buffers, job.chosen_options)
+    assert described(again) == described(job)
+    assert again.run().check().clocks == job.run().check().clocks
 
 
 def test_a_fabric_of_cables_is_told_cable_by_cable(tmp_path):
@@ -66,8 +71,8 @@ def test_a_trace_and_its_report_say_the_same_as_the_run(tmp_path):
     assert lanai("run", *flags, *program, timeout=300).returncode == 0
     assert lanai("report", trace, "--json", report, timeout=100).returncode == 0
     ran, told = (json.loads(Path(name).read_text()) for name in (run, report))
-    assert ran["config"]["command"] == program
-    assert {**told["config"], "code": 0, "traced_by": None} == {**ran["config"], "traced_by": None}
+    assert ran["config"]["program"] == program
+    assert {**told["config"], "traced_by": None} == {**ran["config"], "traced_by": None}
     assert told["config"]["traced_by"]["versions"] == ran["versions"]
     tables = told["tables"]
     assert {"MPI_Bcast", "MPI_Finalize"} <= {row["call"] for row in tables["calls"]}

@@ -81,8 +81,8 @@ def test_figures_are_written(tmp_path):
     subprocess.run([*RUN, "--json", str(file), *BARRIER], capture_output=True, text=True, check=True)
     record = json.loads(file.read_text())
     config = record["config"]
-    assert (config["device"], config["ranks"], config["code"]) == ("ideal", 2, 0)
-    assert config["command"] == BARRIER
+    assert (config["device"], config["ranks"], record["code"]) == ("ideal", 2, 0)
+    assert config["program"] == BARRIER
     assert "nic" not in config
     assert record["figures"]["run.simulated_us"] > 1  # a datagram's latency
 

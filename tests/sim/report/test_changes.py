@@ -8,11 +8,11 @@ from lanai_sim.report import changes
 from lanai_sim.report.changes import Change
 from lanai_sim.report.outcome import Outcome
 
-COMMAND = ("python", "ring.py")
+PROGRAM = ("python", "ring.py")
 
 
-def outcome(path, figures, traced=False, command=COMMAND, settings=(), parts=()):
-    return Outcome(path, traced, command, dict(settings), figures, frozenset(parts))
+def outcome(path, figures, traced=False, program=PROGRAM, settings=(), parts=()):
+    return Outcome(path, traced, program, dict(settings), figures, frozenset(parts))
 
 
 def test_times_come_first_and_the_largest_of_each():
@@ -67,9 +67,9 @@ def test_settings_that_differ():
 def test_what_cannot_be_compared_is_refused():
     a = outcome("a", {"x": 1})
     with pytest.raises(changes.UserError, match=r"a is of 'python ring.py', b of 'python pi.py': results of other"):
-        changes.check(a, outcome("b", {"x": 1}, command=("python", "pi.py")))
+        changes.check(a, outcome("b", {"x": 1}, program=("python", "pi.py")))
     with pytest.raises(changes.UserError, match="b of no program"):
-        changes.check(a, outcome("b", {"x": 1}, command=()))
+        changes.check(a, outcome("b", {"x": 1}, program=()))
     with pytest.raises(changes.UserError, match="a is a result as JSON, b a trace; name two of one kind"):
         changes.check(a, outcome("b", {"x": 1}, traced=True))
     with pytest.raises(changes.UserError, match="no figure in common"):

@@ -14,10 +14,10 @@ PROGRAM = ("python", "-c", "from mpi4py import MPI; MPI.COMM_WORLD.Barrier()")
 def test_a_result_as_json(tmp_path):
     path = tmp_path / "a.json"
     figures = {"run.simulated_us": 1.5, "run.pio_us": 1, "run.waiting_us": 2}
-    config = {"command": ["python", "x.py"], "host": {"kernel": {"wake": 3}}, "ranks": 2}
+    config = {"program": ["python", "x.py"], "host": {"kernel": {"wake": 3}}, "ranks": 2}
     path.write_text(json.dumps({"figures": figures, "config": config, "commit": "abc"}))
     found = outcome.read(str(path))
-    assert (found.traced, found.command, found.figures) == (False, ("python", "x.py"), figures)
+    assert (found.traced, found.program, found.figures) == (False, ("python", "x.py"), figures)
     assert found.settings == {"host.kernel.wake": 3, "ranks": 2, "commit": "abc"}
     assert found.parts == {"run.pio_us", "run.waiting_us"}
 
@@ -26,7 +26,7 @@ def test_a_trace(tmp_path):
     path = tmp_path / "a.trace"
     result = Job(PROGRAM, 2).run(trace=path).check()
     found = outcome.read(str(path))
-    assert (found.traced, found.command) == (True, PROGRAM)
+    assert (found.traced, found.program) == (True, PROGRAM)
     assert found.figures[outcome.SIMULATED] == result.figures[outcome.SIMULATED]
     assert found.figures["MPI_Barrier, calls"] == 2
     assert found.figures["MPI_Barrier, us"] > 0

@@ -172,5 +172,5 @@ def finish(args: argparse.Namespace, job: Job) -> int:
         for line in result.summary.lines():
             print(f"lanai: {line}", file=sys.stderr)
     if args.json is not None:
-        write_json(args.json, result.figures, {**described(job), "code": result.code})
+        write_json(args.json, result.figures, described(job), code=result.code)
     return result.code
