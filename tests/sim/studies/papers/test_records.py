@@ -13,7 +13,7 @@ from lanai_sim.studies.papers.records import Record
 KEPT = [name for name in studies.names() if studies.find(name).record.is_file()]
 # Short experiments of each paper, of which the record has at least ten cells.
 CHEAP = {
-    "t3d": ("latency",),
+    "t3d": ("latency", "alignment", "validation"),
     "ccu": ("pingpong",),
     "mbcf": ("primitives",),
     "mpi-np": ("slowdown", "transfers", "break-down"),
