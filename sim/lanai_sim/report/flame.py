@@ -45,7 +45,7 @@ def svg(totals: Mapping[Stack, int], title: str, unit: str = "slots") -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="monospace" '
         'font-size="11">'
-        f'<text x="4" y="13" font-size="13">{escape(title)}</text>{"".join(boxes)}</svg>\n'
+        f'<text x="4" y="13" font-size="13" fill="currentColor">{escape(title)}</text>{"".join(boxes)}</svg>\n'
     )
 
 

@@ -1,80 +1,210 @@
-"""Write a timeline that Perfetto (ui.perfetto.dev) and chrome://tracing open: tracks with slices,
-arrows between slices.
+"""Write a timeline as Perfetto's own protocol buffers, which ui.perfetto.dev opens.
 
-The file is the Trace Event Format in JSON. Times come in picoseconds and leave in microseconds with
-six decimals, so nothing is rounded.
+Lanes are tracks in tracks, values are counters, arrows are flows. Perfetto's time is in nanoseconds; each
+slice that is not whole nanoseconds tells its exact begin and length among its arguments.
 """
 
-import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
 from lanai_firmware import output_file
 
+from .protobuf import fixed64, member, message
+from .timeline import Lane, Timeline
 
-def microseconds(picoseconds: int) -> float:
-    return picoseconds / 1_000_000
+SEQUENCE = 1  # of packets: the file has one
+CLEARED, NEEDED = 1, 2  # in sequence_flags: names begin anew; this packet uses names
+EXPLICIT = 3  # TrackDescriptor.child_ordering
+THOUSAND = 1000  # picoseconds in a nanosecond
+PACKET = 1  # Trace
 
 
-class Timeline:
-    """Groups (a rank, a NIC) hold tracks; tracks hold slices that nest or follow each other.
+class TracePacket(IntEnum):
+    """Numbers of fields, as in perfetto/trace/trace_packet.proto. The classes below are its parts."""
 
-    Times are given in picoseconds. The file's time begins at `zero`; what ends before is left out."""
+    TIMESTAMP = 8
+    SEQUENCE_ID = 10
+    TRACK_EVENT = 11
+    INTERNED_DATA = 12
+    SEQUENCE_FLAGS = 13
+    TRACK_DESCRIPTOR = 60
 
-    def __init__(self, zero: int = 0) -> None:
-        self._zero = zero
-        self._events: list[dict[str, Any]] = []
-        self._groups: dict[str, int] = {}
-        self._tracks: dict[tuple[str, str], tuple[int, int]] = {}
-        self._arrows = 0
 
-    def track(self, group: str, name: str) -> tuple[int, int]:
-        """The track of that name, made at its first mention; tracks appear in the order in which
-        they were mentioned."""
-        if (group, name) not in self._tracks:
-            if group not in self._groups:
-                process = self._groups[group] = len(self._groups) + 1
-                self._describe("process_name", process, 0, {"name": group})
-                self._describe("process_sort_index", process, 0, {"sort_index": process})
-            process = self._groups[group]
-            thread = len(self._tracks) + 1
-            self._tracks[group, name] = (process, thread)
-            self._describe("thread_name", process, thread, {"name": name})
-            self._describe("thread_sort_index", process, thread, {"sort_index": thread})
-        return self._tracks[group, name]
+class Track(IntEnum):
+    """TrackDescriptor."""
 
-    def slice(
-        self, track: tuple[int, int], name: str, begin: int, end: int, args: Mapping[str, Any] | None = None
-    ) -> None:
-        """Something that lasted from `begin` to `end`."""
-        if end < self._zero:
+    UUID = 1
+    NAME = 2
+    PARENT_UUID = 5
+    COUNTER = 8
+    CHILD_ORDERING = 11
+    SIBLING_ORDER_RANK = 12
+    DESCRIPTION = 14
+
+
+UNIT_NAME = 6  # CounterDescriptor
+
+
+class Event(IntEnum):
+    """TrackEvent."""
+
+    CATEGORY_IIDS = 3
+    DEBUG_ANNOTATIONS = 4
+    TYPE = 9
+    NAME_IID = 10
+    TRACK_UUID = 11
+    COUNTER_VALUE = 30
+    FLOW_IDS = 47
+    TERMINATING_FLOW_IDS = 48
+
+
+class Type(IntEnum):
+    """TrackEvent.Type."""
+
+    BEGIN = 1
+    END = 2
+    COUNTER = 4
+
+
+class Annotation(IntEnum):
+    """DebugAnnotation."""
+
+    NAME_IID = 1
+    INT_VALUE = 4
+    STRING_VALUE = 6
+
+
+class Interned(IntEnum):
+    """InternedData: texts that the file has once."""
+
+    CATEGORIES = 1
+    EVENT_NAMES = 2
+    ANNOTATION_NAMES = 3
+
+
+IID, NAME = 1, 2  # of an entry of InternedData
+
+
+def write(path: str | Path, timeline: Timeline, about: Mapping[str, Any]) -> int:
+    """Write the file, and return how many slices, values and arrows it holds. `about`: what is known of the run.
+    Raises UserError if the file cannot be written."""
+    made = _File(timeline)
+    with output_file.replaced(path, "the timeline") as place, open(place, "wb") as file:
+        for packet in made.packets(about):
+            file.write(member(PACKET, packet))
+    return made.events
+
+
+class _File:
+    """The packets of one file. A track's uuid is its place among all lanes, from 1; the run's own is 0xFFFF_FFFF."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self.timeline = timeline
+        self.events = 0
+        self._iids: dict[Interned, dict[str, int]] = {kind: {} for kind in Interned}
+        self._new: list[tuple[int, bytes]] = []  # entries that the next packet must hold
+        self._uuids = {lane.path: number for number, lane in enumerate(timeline.lanes, 1)}
+        self._flows: dict[int, list[tuple[int, int, bool]]] = {}  # by track: time, number, whether it ends here
+        for number, arrow in enumerate(timeline.arrows, 1):
+            self._flows.setdefault(self._uuids[arrow.source.path], []).append((arrow.begin, number, False))
+            self._flows.setdefault(self._uuids[arrow.target.path], []).append((arrow.end, number, True))
+
+    def packets(self, about: Mapping[str, Any]) -> Iterator[bytes]:
+        yield message([(TracePacket.SEQUENCE_ID, SEQUENCE), (TracePacket.SEQUENCE_FLAGS, CLEARED)])
+        yield from self._run(about)
+        for rank, lane in enumerate(self.timeline.top, 1):
+            yield from self._tree(lane, 0, rank)
+        for lane in self.timeline.lanes:
+            yield from self._slices(lane)
+            yield from self._values(lane)
+        self.events += len(self.timeline.arrows)
+
+    def _run(self, about: Mapping[str, Any]) -> Iterator[bytes]:
+        """A track above all with one slice: the run, and what is known of it."""
+        end = max((one.end for lane in self.timeline.lanes for one in lane.slices), default=0)
+        yield self._described([(Track.UUID, RUN), (Track.NAME, "run"), (Track.SIBLING_ORDER_RANK, 0)])
+        yield from self._slice(RUN, "run", "run", 0, end, about)
+
+    def _tree(self, lane: Lane, parent: int, rank: int) -> Iterator[bytes]:
+        """Describe a lane, and those below it."""
+        uuid = self._uuids[lane.path]
+        members: list[tuple[int, Any]] = [(Track.UUID, uuid), (Track.NAME, lane.name)]
+        members += [(Track.PARENT_UUID, parent)] if parent else []
+        members += [(Track.SIBLING_ORDER_RANK, rank), (Track.CHILD_ORDERING, EXPLICIT)]
+        members += [(Track.DESCRIPTION, lane.about)] if lane.about else []
+        if lane.values is not None:
+            members.append((Track.COUNTER, message([(UNIT_NAME, lane.values.unit)])))
+        yield self._described(members)
+        for place, child in enumerate(lane.children):
+            yield from self._tree(child, uuid, place)
+
+    def _described(self, members: list[tuple[int, Any]]) -> bytes:
+        return message([(TracePacket.SEQUENCE_ID, SEQUENCE), (TracePacket.TRACK_DESCRIPTOR, message(members))])
+
+    def _slices(self, lane: Lane) -> Iterator[bytes]:
+        """A slice begins in the file before those inside it."""
+        uuid = self._uuids[lane.path]
+        flows = sorted(self._flows.get(uuid, ()))
+        for one in sorted(lane.slices, key=lambda one: (one.begin, -one.end)):
+            details = dict(one.details)
+            if one.message >= 0:
+                details["message"] = one.message
+            if one.begin % THOUSAND or one.end % THOUSAND:
+                details |= {"begin (ps)": one.begin, "length (ps)": one.end - one.begin}
+            extra = b""
+            while flows and flows[0][0] < one.end:
+                _, number, ends = flows.pop(0)
+                extra += fixed64(Event.TERMINATING_FLOW_IDS if ends else Event.FLOW_IDS, number)
+            yield from self._slice(uuid, one.name, one.kind, one.begin, one.end, details, extra)
+
+    def _slice(
+        self, uuid: int, name: str, kind: str, begin: int, end: int, details: Mapping[str, Any], flows: bytes = b""
+    ) -> Iterator[bytes]:
+        self.events += 1
+        event: list[tuple[int, Any]] = [
+            (Event.TYPE, Type.BEGIN),
+            (Event.TRACK_UUID, uuid),
+            (Event.NAME_IID, self._iid(Interned.EVENT_NAMES, name)),
+        ]
+        event += [(Event.CATEGORY_IIDS, self._iid(Interned.CATEGORIES, kind))]
+        event += [(Event.DEBUG_ANNOTATIONS, self._annotation(*one)) for one in details.items()]
+        yield self._at(begin, message(event) + flows)
+        yield self._at(end, message([(Event.TYPE, Type.END), (Event.TRACK_UUID, uuid)]))
+
+    def _annotation(self, name: str, value: Any) -> bytes:
+        """A number stays one; anything else becomes text."""
+        iid = self._iid(Interned.ANNOTATION_NAMES, name)
+        if isinstance(value, int):
+            return message([(Annotation.NAME_IID, iid), (Annotation.INT_VALUE, value)])
+        return message([(Annotation.NAME_IID, iid), (Annotation.STRING_VALUE, str(value))])
+
+    def _iid(self, kind: Interned, text: str) -> int:
+        """Return the number of a text of some kind. The packet that uses it first tells it."""
+        known = self._iids[kind]
+        if text not in known:
+            known[text] = len(known) + 1
+            self._new.append((kind, message([(IID, known[text]), (NAME, text)])))
+        return known[text]
+
+    def _values(self, lane: Lane) -> Iterator[bytes]:
+        if lane.values is None:
             return
-        begin = max(begin, self._zero)
-        event = self._event("X", track, begin) | {"name": name, "dur": microseconds(end - begin)}
-        if args:
-            event["args"] = dict(args)
-        self._events.append(event)
+        for time, level in zip(lane.values.times, lane.values.levels, strict=True):
+            self.events += 1
+            members = [(Event.TYPE, Type.COUNTER), (Event.TRACK_UUID, self._uuids[lane.path])]
+            yield self._at(time, message([*members, (Event.COUNTER_VALUE, level)]))
 
-    def arrow(self, name: str, source: tuple[int, int], begin: int, target: tuple[int, int], end: int) -> None:
-        """From the slice that covers `begin` on one track to the slice that covers `end` on
-        another."""
-        self._arrows += 1
-        common = {"name": name, "cat": "message", "id": self._arrows}
-        self._events.append(self._event("s", source, begin) | common)
-        self._events.append(self._event("f", target, end) | common | {"bp": "e"})
+    def _at(self, time: int, event: bytes) -> bytes:
+        members: list[tuple[int, Any]] = [
+            (TracePacket.TIMESTAMP, round(time / THOUSAND)), (TracePacket.SEQUENCE_ID, SEQUENCE),
+            (TracePacket.SEQUENCE_FLAGS, NEEDED),
+        ]  # fmt: skip
+        if self._new:
+            members.append((TracePacket.INTERNED_DATA, message(self._new)))
+            self._new = []
+        return message([*members, (TracePacket.TRACK_EVENT, event)])
 
-    def write(self, path: str | Path) -> None:
-        with output_file.replaced(path, "the timeline") as place, open(place, "w", encoding="utf-8") as file:
-            json.dump({"displayTimeUnit": "ns", "traceEvents": self._events}, file, separators=(",", ":"))
 
-    @property
-    def events(self) -> list[dict[str, Any]]:
-        """The events as they will be written."""
-        return self._events
-
-    def _event(self, phase: str, track: tuple[int, int], time: int) -> dict[str, Any]:
-        return {"ph": phase, "pid": track[0], "tid": track[1], "ts": microseconds(time - self._zero)}
-
-    def _describe(self, what: str, process: int, thread: int, args: dict[str, Any]) -> None:
-        self._events.append({"ph": "M", "name": what, "pid": process, "tid": thread, "args": args})
+RUN = 0xFFFF_FFFF  # the uuid of the run's own track

@@ -25,10 +25,10 @@ class Cost:
     stalled: int = 0
     instructions: int = 0
 
-    def add(self, row: Any) -> None:
-        self.slots += int(row["end"] - row["begin"])
-        self.stalled += int(row["stalled"])
-        self.instructions += int(row["count"])
+    def add(self, slots: int, stalled: int, instructions: int) -> None:
+        self.slots += slots
+        self.stalled += stalled
+        self.instructions += instructions
 
     @property
     def cycles(self) -> float:
@@ -73,22 +73,26 @@ def profile(trace: Trace, node: int | None = None, boot: bool = False) -> Profil
 def _steps(result: Profile, trace: Trace, rows: Any) -> Iterator[tuple[int, str, str, int]]:
     """Book each stretch, and pass it on for the stacks."""
     places: dict[int, Place] = {}
-    for row in rows:
-        if row["state"] != State.RUN:
-            waited = int(row["end"] - row["begin"])
-            if row["state"] == State.WAIT:
-                result.waiting += waited
-            else:
-                result.held += waited
+    columns = (rows[name].tolist() for name in ("state", "pc", "begin", "end", "stalled", "count"))
+    for state, pc, begin, end, stalled, count in zip(*columns, strict=True):
+        slots = end - begin
+        if state == State.WAIT:
+            result.waiting += slots
             continue
-        pc = int(row["pc"])
+        if state != State.RUN:
+            result.held += slots
+            continue
         if pc not in places:
             places[pc] = trace.firmware.where(pc)
         place = places[pc]
-        result.total.add(row)
-        result.functions.setdefault(short(place.function), Cost()).add(row)
-        result.lines.setdefault((place.file, place.line), Cost()).add(row)
-        yield pc, short(place.compiled), short(place.function), int(row["end"] - row["begin"])
+        function = short(place.function)
+        for cost in (
+            result.total,
+            result.functions.setdefault(function, Cost()),
+            result.lines.setdefault((place.file, place.line), Cost()),
+        ):
+            cost.add(slots, stalled, count)
+        yield pc, short(place.compiled), function, slots
 
 
 def annotated(trace: Trace, result: Profile, file: str) -> Iterator[tuple[Cost | None, int, str]]:

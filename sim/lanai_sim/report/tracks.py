@@ -1,5 +1,5 @@
-"""A trace as a timeline for Perfetto: a track for each rank's MPI calls and host work, each NIC's
-processor, DMA engines and link.
+"""A trace as a timeline: lanes for each rank's MPI calls and host work, each NIC's processor or adapter, DMA
+engines and links, the switch's ports and the barrier tree.
 
 Arrows go from the call that sent a message to the call in which it came.
 """
@@ -8,16 +8,24 @@ from typing import Any
 
 import numpy as np
 
+from lanai_firmware.programs.vocabulary import Commands
+
 from ..trace import Trace
-from ..trace.schema import HOST_KINDS, Engine, HostKind, State
+from ..trace.schema import BY_NIC, HOST_KINDS, Engine, HostKind, State
 from ..units import counted
-from .activity import ENGINES, short
+from .activity import DMA, ENGINES, HOST, OUTSIDE, PEER, PIO, PROCESSOR, WIRE, short
+from .levels import add_levels
 from .messages import protocol_name
-from .perfetto import Timeline
+from .timeline import ADAPTER, BARRIER, CALL, Lane, Timeline
+
+RANKS, NICS, SWITCH, TREE = "ranks", "NICs", "switch", "barrier tree"
+HOST_PARTS = {HostKind.WAIT: PEER, HostKind.PIO_READ: PIO, HostKind.PIO_WRITE: PIO}
+PROGRAMS = {"ccu": "processor: the daemon"}  # names of a NIC's processor, by device, beside "processor"
+BLOCKS = {"remote": ("adapter", ADAPTER), "barrier": ("barrier tree", BARRIER)}  # by block: its lane, its kind
 
 
 def timeline(trace: Trace) -> Timeline:
-    """All since the ranks began, which is time 0."""
+    """Return all since the ranks began, which is time 0."""
     made = Timeline(trace.started)
     for rank in range(trace.ranks):
         _calls(made, trace, rank)
@@ -25,42 +33,62 @@ def timeline(trace: Trace) -> Timeline:
     for node in range(len(trace.nodes)):
         _processor(made, trace, node)
         _engines(made, trace, node)
+        _adapter(made, trace, node)
         _blocks(made, trace, node)
     _packets(made, trace)
     _datagrams(made, trace)
+    add_levels(made, trace)
     _arrows(made, trace)
+    made.drop_empty()
     return made
 
 
+def of_rank(made: Timeline, rank: int, name: str) -> Lane:
+    return made.lane(RANKS, f"rank {rank}", name)
+
+
+def of_nic(made: Timeline, node: int, *names: str, about: str = "") -> Lane:
+    return made.lane(NICS, f"NIC {node}", *names, about=about)
+
+
 def _calls(made: Timeline, trace: Trace, rank: int) -> None:
-    track = made.track(f"rank {rank}", "MPI")
     for row in trace.calls[trace.calls["rank"] == rank]:
         end = int(row["end"]) if row["end"] >= 0 else trace.ends[rank]
-        args = {name: int(row[name]) for name in ("peer", "tag", "context", "bytes") if row[name] >= 0}
-        made.slice(track, trace.name(int(row["name"])), int(row["begin"]), end, {"call": int(row["id"]), **args})
+        details = {name: int(row[name]) for name in ("peer", "tag", "context", "bytes") if row[name] >= 0}
+        lane = of_rank(made, rank, "MPI")
+        made.slice(lane, CALL, trace.name(int(row["name"])), int(row["begin"]), end, -1, details)
 
 
 def _host(made: Timeline, trace: Trace, rank: int) -> None:
-    track = made.track(f"rank {rank}", "host work")
+    """The program's own time between calls is drawn too; of it nothing else is known."""
     for row in trace.host[trace.host["rank"] == rank]:
-        if row["kind"] == HostKind.WAIT:
-            reason = trace.name(int(row["reason"])) if row["reason"] < len(trace.names) else ""
-            args = {"reason": reason, "peer": int(row["peer"])}
+        kind = int(row["kind"])
+        details: dict[str, Any] = {}
+        name = HOST_KINDS[kind].lower().replace("_", " ")
+        if kind == HostKind.WAIT:
+            if row["reason"] < len(trace.names):
+                details["for"] = trace.name(int(row["reason"]))
+            details |= {"peer": int(row["peer"])} if row["peer"] >= 0 else {}
         else:
-            args = {"count": int(row["count"]), "bytes": int(row["bytes"])}
-        name = HOST_KINDS[int(row["kind"])].lower().replace("_", " ")
-        made.slice(track, name, int(row["begin"]), int(row["end"]), args)
+            details |= {name: int(row[name]) for name in ("count", "bytes") if row[name] > 1}
+        part = HOST_PARTS.get(kind, HOST)  # type: ignore[call-overload]
+        if row["call"] < 0 and kind == HostKind.OTHER:
+            part, name = OUTSIDE, "program"
+        elif row["call"] >= 0:
+            details["in"] = trace.name(int(trace.calls["name"][row["call"]]))
+        made.slice(of_rank(made, rank, "host work"), part, name, int(row["begin"]), int(row["end"]), -1, details)
 
 
 def _processor(made: Timeline, trace: Trace, node: int) -> None:
     """Stretches of one function for one message become one slice."""
-    track = made.track(f"NIC {node}", "processor")
     rows = trace.processor[(trace.processor["node"] == node) & (trace.processor["state"] == State.RUN)]
     if not len(rows):
         return
-    where = trace.firmware.where
+    lane = of_nic(made, node, PROGRAMS.get(trace.meta.get("device", ""), "processor"))
     unique, which = np.unique(rows["pc"], return_inverse=True)
-    names = [short(where(int(pc)).function) or f"{pc:#x}" for pc in unique]
+    places = [trace.firmware.where(int(pc)) for pc in unique]
+    names = [short(place.function) or f"{pc:#x}" for place, pc in zip(places, unique, strict=True)]
+    lines = [f"{place.file.split('/')[-1]}:{place.line}" if place.file else "" for place in places]
     numbers = np.array([names.index(name) for name in names])[which]
     breaks = (
         (numbers[1:] != numbers[:-1])
@@ -72,66 +100,92 @@ def _processor(made: Timeline, trace: Trace, node: int) -> None:
     stalled = np.add.reduceat(rows["stalled"], starts)
     begins, ends = trace.picoseconds(rows["begin"][starts]), trace.picoseconds(rows["end"][stops - 1])
     for index, first in enumerate(starts.tolist()):
-        args = _message(rows[first]) | {"slots stalled": int(stalled[index])}
-        made.slice(track, names[numbers[first]], int(begins[index]), int(ends[index]), args)
+        details: dict[str, Any] = {"line": lines[which[first]]} if lines[which[first]] else {}
+        details |= {"slots stalled": int(stalled[index])} if stalled[index] else {}
+        message = int(rows["message"][first])
+        made.slice(lane, PROCESSOR, names[numbers[first]], int(begins[index]), int(ends[index]), message, details)
 
 
 def _engines(made: Timeline, trace: Trace, node: int) -> None:
     for engine in Engine:
         rows = trace.dma[(trace.dma["node"] == node) & (trace.dma["engine"] == engine)]
-        track = made.track(f"NIC {node}", f"DMA {ENGINES[engine]}")
         begins, ends = trace.picoseconds(rows["begin"]), trace.picoseconds(rows["end"])
         for index, row in enumerate(rows):
-            args = _message(row) | {"bytes": int(row["bytes"]), "SRAM": f"{row['local']:#x}"}
-            made.slice(track, counted(int(row["bytes"]), "byte"), int(begins[index]), int(ends[index]), args)
+            lane = of_nic(made, node, "DMA", ENGINES[engine])
+            size, details = int(row["bytes"]), {"SRAM": f"{row['local']:#x}"}
+            if row["host"] and engine in (Engine.HOST_READ, Engine.HOST_WRITE):
+                details["host memory"] = f"{row['host']:#x}"
+            made.slice(
+                lane, DMA, counted(size, "byte"), int(begins[index]), int(ends[index]), int(row["message"]), details
+            )
+
+
+def _adapter(made: Timeline, trace: Trace, node: int) -> None:
+    """The remote-memory adapter is the one master of its NIC's host bus: no firmware runs."""
+    if not isinstance(trace.vocabulary, Commands):
+        return
+    rows = trace.hostbus[(trace.hostbus["node"] == node) & (trace.hostbus["master"] == BY_NIC)]
+    begins, ends = trace.picoseconds(rows["begin"]), trace.picoseconds(rows["end"])
+    for index, row in enumerate(rows):
+        lane = of_nic(made, node, "adapter", "host memory", about="transfers of the adapter over the host bus")
+        name = f"{'write' if row['write'] else 'read'} {counted(int(row['bytes']), 'byte')}"
+        details = {"host memory": f"{row['address']:#x}"}
+        made.slice(lane, ADAPTER, name, int(begins[index]), int(ends[index]), int(row["message"]), details)
 
 
 def _blocks(made: Timeline, trace: Trace, node: int) -> None:
-    """A track for each signal of the optional blocks, with a slice for each slot in which it was high."""
+    """A lane for each signal of the optional blocks, with a slice for each slot in which it was high."""
     rows = trace.blocks[trace.blocks["node"] == node]
     begins, ends = trace.picoseconds(rows["slot"]), trace.picoseconds(rows["slot"] + 1)
     for index, row in enumerate(rows):
         block, name, meaning = trace.block_signals[int(row["signal"])]
-        track = made.track(f"NIC {node}", f"{block} {name}")
-        made.slice(track, name, int(begins[index]), int(ends[index]), {"meaning": meaning})
+        group, kind = BLOCKS.get(block, (block, ADAPTER))
+        if kind == BARRIER:
+            lane = made.lane(TREE, f"NIC {node}", name, about=meaning)
+        else:
+            lane = of_nic(made, node, group, name, about=meaning)
+        made.slice(lane, kind, name, int(begins[index]), int(ends[index]))
 
 
 def _packets(made: Timeline, trace: Trace) -> None:
-    vocabulary = trace.vocabulary
+    """A packet is drawn where it leaves, where it arrives, and at the port of the switch that it leaves by: as long
+    before its arrival as the last link takes."""
+    config = trace.meta.get("config", {})
+    delay = trace.picoseconds(int(config.get("nic", {}).get("link_latency", 0)))
+    switched = str(config.get("fabric", "")).partition(":")[0] == "switch"
     for row in trace.packets[trace.packets["head"] >= 0]:
-        track = made.track(f"NIC {row['source']}", "link out")
-        begin, end = trace.picoseconds(int(row["head"])), trace.picoseconds(int(row["tail"]))
-        args: dict[str, Any] = _message(row) | {
-            "to NIC": int(row["target"]),
-            "channel": int(row["channel"]),
-            "bytes": int(row["bytes"]),
-        }
-        if vocabulary is not None:
-            args["type"] = vocabulary.type_name(int(row["kind"]))
-        made.slice(track, f"packet {row['id']}", begin, max(begin, end), args)
+        _packet(made, trace, row, of_nic(made, row["source"], "link out"), "head", "tail", 0)
+    for row in trace.packets[trace.packets["arrival_head"] >= 0]:
+        _packet(made, trace, row, of_nic(made, row["target"], "link in"), "arrival_head", "arrival_tail", 0)
+        if switched:
+            port = made.lane(SWITCH, f"port to NIC {row['target']}", about="one link's latency before it arrives")
+            _packet(made, trace, row, port, "arrival_head", "arrival_tail", delay)
+
+
+def _packet(made: Timeline, trace: Trace, row: Any, lane: Lane, head: str, tail: str, earlier: int) -> None:
+    begin, end = (trace.picoseconds(int(row[column])) - earlier for column in (head, tail))
+    kind = "" if trace.vocabulary is None else f"{trace.vocabulary.type_name(int(row['kind']))} "
+    details = {"bytes": int(row["bytes"]), "from NIC": int(row["source"]), "to NIC": int(row["target"])}
+    made.slice(lane, WIRE, f"{kind}packet {row['id']}", begin, max(begin, end), int(row["message"]), details)
 
 
 def _datagrams(made: Timeline, trace: Trace) -> None:
-    """A track for each rank. A datagram that has left is still on its way when the next one leaves: it is drawn until
-    then, as slices of a track must not overlap."""
+    """A lane for each rank. A datagram that has left is still on its way when the next one leaves: it is drawn until
+    then, as slices of a lane must not overlap."""
     for source in range(trace.ranks):
         rows = trace.lines[trace.messages["source"][trace.lines["message"]] == source]
         ends = np.minimum(rows["end"], np.append(rows["begin"][1:], np.iinfo(np.int64).max))
         for row, end in zip(rows, ends.tolist(), strict=True):
             message = trace.messages[int(row["message"])]
-            track = made.track(f"rank {source}", "datagrams")
-            args = {"message": int(row["message"]), "to rank": int(message["target"]), "bytes": int(message["bytes"])}
-            made.slice(track, f"{message['bytes']} bytes", int(row["begin"]), int(end), args)
+            lane, name = of_rank(made, source, "datagrams"), f"{message['bytes']} bytes"
+            details = {"to rank": int(message["target"]), "bytes": int(message["bytes"])}
+            made.slice(lane, WIRE, name, int(row["begin"]), int(end), int(row["message"]), details)
 
 
 def _arrows(made: Timeline, trace: Trace) -> None:
     """From the call that sent to the call in which the data came."""
     for row in trace.messages[(trace.messages["send_call"] >= 0) & (trace.messages["completed"] >= 0)]:
         call = trace.calls[int(row["send_call"])]
-        source, target = (made.track(f"rank {row[side]}", "MPI") for side in ("source", "target"))
+        source, target = (of_rank(made, row[side], "MPI") for side in ("source", "target"))
         name = f"{counted(int(row['bytes']), 'byte')}, tag {row['tag']}, {protocol_name(row)}"
         made.arrow(name, source, int(call["begin"]), target, max(int(row["completed"]) - 1, 0))
-
-
-def _message(row: Any) -> dict[str, int]:
-    return {"message": int(row["message"])} if row["message"] >= 0 else {}

@@ -38,7 +38,7 @@ def test_the_tutorials_steps(tmp_path, refresh):
         [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True
     ).stdout
     assert re.fullmatch(r"\d+\.\d{3} µs from the request to the data, \d+ messages\n", shown)
-    assert {"ping.html", "ping.json", "firmware.svg"} <= {path.name for path in tmp_path.iterdir()}
+    assert {"ping.html", "ping.pftrace", "firmware.svg"} <= {path.name for path in tmp_path.iterdir()}
     pages.check(TUTORIAL, found, refresh)
 
 

@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from lanai_sim.report.tracks import timeline as lanes_of
+from lanai_sim.trace import Trace
+
 ROOT = Path(__file__).parents[3]
 EXAMPLES = ROOT / "examples" / "extending"
 PACKETS = """
@@ -135,7 +138,7 @@ def test_a_block_is_in_each_nic_and_what_it_counts_is_told(tmp_path):
 
 @pytest.mark.ci
 def test_a_trace_shows_when_its_events_happen_and_what_it_counts(tmp_path):
-    trace, figures, timeline = (tmp_path / name for name in ("run.trace", "report.json", "timeline.json"))
+    trace, figures, timeline = (tmp_path / name for name in ("run.trace", "report.json", "run.pftrace"))
     block = ("--block", "tally:limit=512")
     run = lanai("run", "-n", "2", "--device", "mpi-np", *block, "--trace", trace, sys.executable, "-c", SIZES)
     assert run.returncode == 0, run.stderr
@@ -146,8 +149,9 @@ def test_a_trace_shows_when_its_events_happen_and_what_it_counts(tmp_path):
     for name, count in zip(("TALLY_SHORT", "TALLY_LONG"), counted, strict=True):
         assert sum(row["times"] for row in rows if row["signal"] == name) == int(count)
     assert lanai("timeline", trace, "-o", timeline).returncode == 0
-    events = json.loads(timeline.read_text())["traceEvents"]
-    assert sum(event["name"] == "TALLY_RECORD" and event["ph"] == "X" for event in events) == 4
+    assert b"TALLY_RECORD" in timeline.read_bytes()
+    lanes = {lane.path: len(lane.slices) for lane in lanes_of(Trace.open(trace)).lanes}
+    assert sum(lanes["NICs", f"NIC {node}", "tally", "TALLY_RECORD"] for node in (0, 1)) == 4
 
 
 @pytest.mark.parametrize(

@@ -36,10 +36,11 @@ def test_each_signal_of_each_nic_has_a_row():
 
 
 def test_the_timeline_has_a_slice_for_each_slot():
-    events = [event for event in timeline(traced()).events if event["ph"] == "X" and event["name"] in ("SHORT", "LONG")]
-    assert [(event["name"], event["ts"], event["dur"]) for event in events] == [
-        ("SHORT", 0.05, 0.001), ("SHORT", 0.051, 0.001), ("LONG", 0.2, 0.001), ("SHORT", 0.3, 0.001),
-    ]  # fmt: skip
+    found = {lane.path: [(one.begin, one.end) for one in lane.slices] for lane in timeline(traced()).lanes}
+    assert found["NICs", "NIC 0", "tally", "SHORT"] == [(50 * NS, 51 * NS), (51 * NS, 52 * NS)]
+    assert found["NICs", "NIC 0", "tally", "LONG"] == [(200 * NS, 201 * NS)]
+    assert found["NICs", "NIC 1", "tally", "SHORT"] == [(300 * NS, 301 * NS)]
+    assert ("NICs", "NIC 1", "tally", "LONG") not in found
 
 
 def test_signals_that_are_not_named_are_damage():

@@ -1,6 +1,7 @@
 """The commands that show a trace."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -77,9 +78,10 @@ def test_annotated_source(capsys: pytest.CaptureFixture[str]) -> None:
     assert "120.0  75.0 %        110    2     look()" in capsys.readouterr().out
 
 
-def test_timeline(tmp_path: Path) -> None:
-    assert main(["timeline", "t", "-o", str(tmp_path / "t.json")]) == 0
-    assert json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+def test_timeline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["timeline", "t", "-o", str(tmp_path / "t.pftrace")]) == 0
+    assert re.search(r"wrote .*t.pftrace: \d+ events; open it at ui.perfetto.dev", capsys.readouterr().out)
+    assert b"MPI_Send" in (tmp_path / "t.pftrace").read_bytes()
 
 
 def test_matrix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

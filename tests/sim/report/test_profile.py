@@ -68,10 +68,13 @@ def test_matrix_counts_messages_and_bytes() -> None:
 
 
 def test_timeline_has_every_unit_and_an_arrow() -> None:
-    events = timeline(sample()).events
-    tracks = [event["args"]["name"] for event in events if event["name"] == "thread_name"]
-    assert tracks[:4] == ["MPI", "host work", "MPI", "host work"]
-    assert {"processor", "DMA SRAM to link", "link out"} <= set(tracks)
-    names = [event["name"] for event in events if event["ph"] == "X"]
-    assert {"MPI_Send", "MPI_Recv", "fw.poll", "fw.send", "packet 0", "28 bytes"} <= set(names)
-    assert [event["ph"] for event in events if event.get("cat") == "message"] == ["s", "f"]
+    made = timeline(sample())
+    paths = [lane.path for lane in made.lanes]
+    assert paths[:4] == [("ranks",), ("ranks", "rank 0"), ("ranks", "rank 0", "MPI"), ("ranks", "rank 0", "host work")]
+    for path in (("processor",), ("DMA", "SRAM to link"), ("link out",), ("link in",)):
+        assert any(one[0] == "NICs" and one[2:] == path for one in paths), path
+    names = {one.name for lane in made.lanes for one in lane.slices}
+    assert {"MPI_Send", "MPI_Recv", "fw.poll", "fw.send", "28 bytes"} <= names
+    assert any(name.endswith("packet 0") for name in names)
+    (arrow,) = made.arrows
+    assert (arrow.source.title, arrow.target.title) == ("rank 0 · MPI", "rank 1 · MPI")

@@ -27,7 +27,7 @@ for size in (4, 6000):
     if comm.rank == 0: comm.Send(data, 1); comm.Recv(data, 1)
     else: comm.Recv(data, 0); comm.Send(data, 0)
 """
-COMMANDS = (["report", "--html", "page.html"], ["profile"], ["matrix"], ["timeline", "-o", "timeline.json"])
+COMMANDS = (["report", "--html", "page.html"], ["profile"], ["matrix"], ["timeline", "-o", "t.pftrace"])
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,156 @@
+"""The data that the page's scripts show. Times are picoseconds since the ranks began."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...trace import Trace
+from .. import rows
+from ..activity import GROUPS, Part
+from ..matrix import matrix
+from ..messages import MessageSum, protocol_name
+from ..ranks import RankSum, Split, by_group, merged
+from ..tables import body_line
+from ..thinning import Thinned, thin, thin_values
+from ..timeline import KINDS, Lane
+from ..tracks import timeline
+from .packed import Texts, busy, column, differences, packed_lane
+
+MESSAGES = 8  # slices of the timeline for each message that is listed; as many pieces of their ways
+VALUES = 2  # ... for each level of a value
+
+
+class PageData:
+    """All that a page shows of a run; what does not depend on the page's size is made once."""
+
+    def __init__(self, trace: Trace, ranks: Sequence[RankSum], messages: Sequence[MessageSum]) -> None:
+        self._trace = trace
+        self._messages = messages
+        self._lanes = list(timeline(trace).lanes)
+        self._total = max((rank.end for rank in ranks), default=0) - trace.started
+        self._fixed = {
+            "kinds": list(KINDS),
+            "groups": len(GROUPS),
+            "total": self._total,
+            "facts": _facts(trace),
+            "missing": trace.missing,
+            "ranks": [{"rank": rank.rank, "split": _split(rank.split)} for rank in ranks],
+            "calls": [[name, count, _split(split)] for name, count, split in rows.calls(ranks)],
+            "sizes": _sizes(messages),
+            "firmware": [list(row) for row in rows.firmware(messages)],
+            "blocks": [list(row) for row in rows.blocks(trace)],
+            "matrix": _matrix(trace),
+        }
+
+    def of(self, most: int) -> dict[str, Any]:
+        """Return the data, with at most about `most` slices on the timeline, and so many messages and values as go
+        with them."""
+        texts = Texts()
+        lanes, lost = _lanes(self._lanes, self._total, most, texts)
+        shown = self._messages[: most // MESSAGES]
+        if len(shown) < len(self._messages):
+            left_out = len(self._messages) - len(shown)
+            lost.append(f"{left_out:,} of {len(self._messages):,} messages: it lists the first ones")
+        listed = _messages(self._trace, shown, texts, most, lost)
+        return {**self._fixed, "lost": lost, "lanes": lanes, "messages": listed, "texts": texts.all}
+
+
+def _facts(trace: Trace) -> dict[str, int | str]:
+    """Return what the head says; nothing of what the run did not have."""
+    numbers = {
+        "ranks": trace.ranks,
+        "NICs": len(trace.nodes),
+        "messages": len(trace.messages),
+        "packets": len(trace.packets),
+    }
+    return {"device": trace.meta.get("device", ""), **{name: count for name, count in numbers.items() if count}}
+
+
+def _split(split: Split) -> list[int]:
+    groups = by_group(split)
+    return [groups.get(group, 0) for group in GROUPS]
+
+
+def _sizes(messages: Sequence[MessageSum]) -> list[list[Any]]:
+    """Return bytes, protocol, count, and the sums of messages of the same size and protocol."""
+    return [
+        [size, protocol, len(members), _split(merged([message.split for message in members]))]
+        for size, protocol, members in rows.sizes(messages)
+    ]
+
+
+def _matrix(trace: Trace) -> list[list[int]]:
+    """Return source, target, messages and bytes of each pair that has any."""
+    found = matrix(trace)
+    return [
+        [int(i), int(j), int(found.messages[i, j]), int(found.bytes[i, j])]
+        for i, j in zip(*np.nonzero(found.messages), strict=True)
+    ]
+
+
+def _lanes(lanes: Sequence[Lane], total: int, most: int, texts: Texts) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the timeline's lanes, each before those below it, and a line for each that lost slices. Such a lane
+    tells how busy it was all the same."""
+    kept = thin([lane.slices for lane in lanes], most)
+    levels = most // VALUES // max(sum(lane.values is not None for lane in lanes), 1)
+    places = {lane.path: place for place, lane in enumerate(lanes)}
+    found = []
+    for lane, one in zip(lanes, kept, strict=True):
+        values = None if lane.values is None else thin_values(lane.values, levels)
+        made = packed_lane(lane, places.get(lane.path[:-1], -1), one.slices, values, texts)
+        found.append(made | ({"busy": busy(lane.slices, total)} if one.lost else {}))
+    return found, _lost(lanes, kept)
+
+
+def _lost(lanes: Sequence[Lane], kept: Sequence[Thinned]) -> list[str]:
+    """Say what the timeline leaves out: lane by lane if they are few."""
+    short = [(lane, one) for lane, one in zip(lanes, kept, strict=True) if one.lost]
+    if not short:
+        return []
+    if len(short) <= 3:
+        return [
+            f"{one.lost:,} of {len(lane.slices):,} slices of {lane.title}: it shows the longest of every "
+            f"{one.window / 1e6:,.3f} µs"
+            for lane, one in short
+        ]
+    gone, all_slices = sum(one.lost for _, one in short), sum(len(lane.slices) for lane in lanes)
+    windows = [one.window / 1e6 for _, one in short]
+    shown = f"each of these shows the longest of every {min(windows):,.3f} to {max(windows):,.3f} µs"
+    return [f"{gone:,} of {all_slices:,} slices of the timeline, in {len(short):,} of its lanes: {shown}"]
+
+
+def _messages(trace: Trace, messages: Sequence[MessageSum], texts: Texts, most: int, lost: list[str]) -> dict[str, Any]:
+    """Return messages as columns. `pieces` of each: (group, detail, length) of what follows each other from its
+    begin on, and nothing for messages that are too many for that."""
+    names = {"id": "id", "source": "source", "target": "target", "tag": "tag", "bytes": "bytes"}
+    found: dict[str, Any] = {name: [int(one.row[key]) for one in messages] for name, key in names.items()}
+    pieces: list[list[int]] = []
+    for one in messages:
+        most -= len(one.pieces)
+        pieces.append([number for piece in one.pieces for number in _piece(texts, *piece)] if most >= 0 else [])
+    if most < 0:
+        lost.append(
+            f"the moments of {pieces.count([]):,} of {len(pieces):,} messages: `lanai report --message N` has them"
+        )
+    return found | {
+        "protocol": column([texts.number(protocol_name(one.row)) for one in messages]) if messages else [],
+        "begin": differences(one.begin - trace.started for one in messages),
+        "length": [one.total for one in messages],
+        "body": [texts.number(body_line(one.body)) for one in messages],
+        "calls": [texts.number(_calls(trace, one.row)) for one in messages],
+        "pieces": pieces,
+    }
+
+
+def _calls(trace: Trace, row: Any) -> str:
+    """Name the calls that sent and received a message: the cause of all that was done for it."""
+    sent, received = (
+        trace.name(int(trace.calls["name"][row[column]])) if row[column] >= 0 else ""
+        for column in ("send_call", "receive_call")
+    )
+    return " → ".join(filter(None, (sent, received)))
+
+
+def _piece(texts: Texts, part: Part, begin: int, end: int) -> tuple[int, int, int]:
+    return GROUPS.index(part.group), texts.number(part.detail), end - begin
