@@ -1,40 +1,132 @@
-"""Studies beyond the papers, many runs each: in parallel, into one journal that is gone on with,
-ending in figures, a paragraph and a plot."""
+"""Many runs, side by side, into one journal that is gone on with: a program over all combinations of values of
+parameters (`lanai config --list`), as a table and a plot; or a study beyond the papers, by its name."""
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.table import Table
+
+from lanai_host.errors import UserError
+from lanai_host.stacks import names as device_names
 
 from ..console import plain
 from ..executors import place
 from ..executors.journal import Journal, words
 from ..figures import write_json
+from ..job import settings
+from ..job.systems import SYSTEMS
+from ..parameters.listing import RANKS
+from ..parameters.varied import parse
 from ..studies import drawing
-from ..studies.sweeps import catalog, page
+from ..studies.sweeps import catalog, page, rows, varied
 from ..studies.sweeps.point import Point
+from ..tables import Document
 
 NAME = "sweep"
-HELP = "run a study over many settings: clock, cache, queues, fairness, overlap, matching"
+HELP = "run a program over values of parameters, or a study: clock, cache, queues, fairness, overlap, matching"
+PROGRAM_JOURNAL = "sweep.jsonl"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     known = ", ".join(f"{one.letter} {one.name}" for one in catalog.SWEEPS)
-    parser.add_argument("sweep", metavar="NAME", help=f"which, by name or letter: {known}")
-    parser.add_argument("--quick", action="store_true", help="a few points only")
+    own = parser.add_argument_group("a program over parameters").add_argument
+    own("--vary", action="append", default=[], metavar="NAME=V,V,...", help="values of a parameter; may be given again")
+    own("-n", "--ranks", metavar="N", help="processes to start: 4, or several numbers: 2-16, or 2,4,8 (default: 2)")
+    own("--config", metavar="FILE", help="settings as TOML, for what is not varied")
+    own("--system", choices=list(SYSTEMS), metavar="NAME", help="of `lanai systems`, for what is not varied")
+    own("--device", choices=device_names(), help="messaging system below MPI (default: ideal)")
+    own("--format", choices=rows.FORMATS, help="of the rows (default: as the file's name has it, else csv)")
+    own("--rows", metavar="FILE", help="write a row for each run to FILE (default: print them as CSV)")
+    own("--plot", metavar="FILE", help="draw a figure over the first parameter that has several numbers")
+    own("--y", default=varied.TIME, metavar="FIGURE", help=f"the figure that is drawn (default: {varied.TIME})")
+    study = parser.add_argument_group("a study").add_argument
+    study("--quick", action="store_true", help="a few points only")
+    study("--output", metavar="DIR", help=f"draw into DIR/figures and put the section into DIR/{page.PAGE}")
     parser.add_argument(
-        "--journal", "--table", metavar="FILE", help="where results are kept (default: sweep-NAME.jsonl here)"
-    )
+        "--journal", "--table", metavar="FILE",
+        help=f"where results are kept (default: sweep-NAME.jsonl, for a program {PROGRAM_JOURNAL})",
+    )  # fmt: skip
+    parser.add_argument("--json", metavar="FILE", help="write the figures to FILE")
     place.add_arguments(parser, "points")
     parser.add_argument(
-        "--output", metavar="DIR", help=f"draw into DIR/figures and put the section into DIR/{page.PAGE}"
+        "words", nargs="*", metavar="NAME | -- PROGRAM ARGS", help=f"a study by name or letter: {known}; or a program"
     )
-    parser.add_argument("--json", metavar="FILE", help="write the figures to FILE")
 
 
 def run(args: argparse.Namespace) -> int:
-    sweep = catalog.find(args.sweep)
+    if args.vary or args.ranks:
+        return over_parameters(args)
+    if len(args.words) != 1:
+        raise UserError(
+            "name a study, such as `lanai sweep queues`, or what shall vary and a program: "
+            "lanai sweep --vary host.call=0,300000 -- python examples/mpi/ring.py"
+        )
+    return study(args)
+
+
+def over_parameters(args: argparse.Namespace) -> int:
+    """Run a program over parameters."""
+    if not args.words:
+        raise UserError("no program was named; write it behind --: lanai sweep --vary ... -- python ring.py")
+    form = rows.format_of(args.rows, args.format)
+    if args.plot:
+        drawing.available()
+    axes = axes_of(args.vary, args.ranks)
+    path = args.journal or PROGRAM_JOURNAL
+    where = place.Place.of(args, path)
+    points = varied.points(axes, base_of(args, axes), args.words, where.limit)
+    journal = Journal(Path(path), "vary")
+    missing = len(journal.missing(points))
+    print(f"lanai: {len(points)} runs, {len(points) - missing} of them in {path}", file=sys.stderr)
+    found = varied.run(points, journal, where, tell)
+    if args.rows:
+        rows.write(found, args.rows, form)
+    else:
+        print(rows.as_csv(found), end="")
+    if args.plot:
+        drawing.draw(varied.plot(axes, found, args.y, " ".join(args.words)), Path(args.plot))
+    if args.json:
+        figures = {
+            f"sweep.{words(dict(row.point['vary'])).replace(', ', ',')}.{name}": value
+            for row in found
+            for name, value in row.figures["figures"].items()
+        }
+        write_json(args.json, figures, {"program": args.words, "vary": axes})
+    failed = [row for row in found if not row.figures["ok"]]
+    for row in failed:
+        print(f"lanai: {words(dict(row.point['vary']))}: {row.figures['ending']}", file=sys.stderr)
+    return int(bool(failed))
+
+
+def axes_of(texts: Sequence[str], ranks: str | None) -> varied.Axes:
+    """Return the values of each parameter that varies."""
+    axes: dict[str, list[object]] = {}
+    for text in [*texts, *([f"{RANKS}={ranks}"] if ranks else [])]:
+        name, values = parse(text)
+        if name in axes:
+            raise UserError(f"{name} is varied twice; write all its values in one --vary")
+        axes[name] = values
+    return axes
+
+
+def base_of(args: argparse.Namespace, axes: varied.Axes) -> Document:
+    """Return the configuration of what does not vary."""
+    document: Document = settings.read(Path(args.config)) if args.config else {}
+    given = {"system": args.system, "device": args.device}
+    for name, value in given.items():
+        if value is not None and name in axes:
+            raise UserError(f"--{name} {value}: {name} varies already; leave one of them out")
+    if args.system is not None and document:
+        document = settings.without_machine(document)
+    document = settings.overlay(document, {name: value for name, value in given.items() if value is not None})
+    return {"ranks": 2, **document}
+
+
+def study(args: argparse.Namespace) -> int:
+    """Run a study of the catalog."""
+    sweep = catalog.find(args.words[0])
     path = args.journal or f"sweep-{sweep.name}.jsonl"
     where = place.Place.of(args, path)
     folder = drawing.folder(args.output) if args.output else None

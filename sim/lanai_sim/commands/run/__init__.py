@@ -15,9 +15,9 @@ from ...command_line import Parser
 from ...figures import write_json
 from ...job import launcher, settings
 from ...job.description import described
+from ...job.fitting import check_flags
 from ...job.job import Job
 from ...tables import Document
-from .fitting import check_flags
 from .flags import FIRST, add_arguments
 
 __all__ = ["FIRST", "HELP", "NAME", "add_arguments", "run"]

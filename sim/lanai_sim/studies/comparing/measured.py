@@ -1,7 +1,6 @@
 """One program on one system: what it printed, and figures that have the same name on all systems."""
 
 import dataclasses
-import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,6 +15,7 @@ from ...job.job import Job
 from ...job.result import Result
 from ...trace import Trace
 from ...trace.schema import HOST_KINDS, HostKind, Protocol, State
+from ..printed import numbers
 
 BODIES = frozenset({"EAGER", "EAGER_UNPAID", "ANSWER", "SHORT", "BYTES", "WRITE", "APPEND"})  # types of packets
 WORD = 4  # bytes
@@ -75,15 +75,7 @@ class Measured:
     @property
     def own(self) -> dict[str, float]:
         """The figures that rank 0 printed: the numbers of lines that are JSON objects."""
-        found: dict[str, float] = {}
-        for line in (self.outputs[0] if self.outputs else "").splitlines():
-            try:
-                values = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(values, dict):
-                found |= {name: value for name, value in values.items() if isinstance(value, int | float)}
-        return found
+        return numbers(self.outputs[0] if self.outputs else "")
 
 
 def measure(

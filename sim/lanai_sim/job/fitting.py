@@ -8,8 +8,8 @@ from lanai_host.errors import UserError
 from lanai_host.stacks import names, stack
 from lanai_host.stacks.base import Stack
 
-from ...job.data import JobData
-from ...job.restart.plan import is_kill
+from .data import JobData
+from .restart.plan import is_kill
 
 # Flags that change what NICs do, or what joins them. Flags that say how NICs are evaluated change no
 # result, and are accepted where there are none: one command line serves all devices.

@@ -1,0 +1,158 @@
+"""What the class of a configuration says of a member: its range, its choices, its meaning."""
+
+import inspect
+import re
+import tokenize
+from dataclasses import dataclass, fields, replace
+from enum import Enum
+from functools import cache
+from io import StringIO
+from typing import Any
+
+from lanai_hdl.errors import UserError
+from lanai_host.config import HostCost
+
+from ..units import format_time
+from .words import MEANINGS, NO_UNIT, PS, UNITS
+
+WHOLE_RANGE = re.compile(r"must be a(?: whole)? number from ([\d,.]+) to ([\d,.]+)")
+ONE_OF = re.compile(r"must be one of (.*)$")
+NOT_POWER = "must be a power of two"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One member of a configuration.
+
+    Attributes:
+        name: with its table, such as "nic.link_kbytes".
+        default: of the common testbed, or of a table's first preset.
+        low, high: of a number, if others have their defaults.
+        choices: of a text.
+        powers: it must be a power of two.
+    """
+
+    name: str
+    unit: str
+    default: Any
+    meaning: str
+    low: float | None = None
+    high: float | None = None
+    choices: tuple[str, ...] = ()
+    powers: bool = False
+
+    @property
+    def range(self) -> str:
+        """The values that it may have, in words."""
+        if self.choices:
+            return ", ".join(self.choices)
+        if self.low is None or self.high is None:
+            return ""
+        return f"{self.low:,} to {self.high:,}" + (", a power of 2" if self.powers else "")
+
+    @property
+    def shown(self) -> str:
+        """The default as a table shows it."""
+        if self.unit == PS and self.default:
+            return f"{self.default} ({format_time(self.default)})"
+        return str(self.default.value if isinstance(self.default, Enum) else self.default)
+
+
+def members(table: str, config: Any) -> list[Parameter]:
+    """Return the members of a dataclass whose values are plain. `table`: its name."""
+    found = []
+    meanings = _meanings(type(config))
+    for field in fields(config):
+        default, name = getattr(config, field.name), f"{table}.{field.name}"
+        if isinstance(default, int | float | str | Enum):
+            meaning = MEANINGS.get(name) or meanings.get(field.name) or _cost(field.name)
+            found.append(Parameter(name, _unit(name), default, meaning, **_values(config, field.name, default)))
+    return found
+
+
+def _unit(name: str) -> str:
+    return UNITS.get(name) or (PS if name.startswith("host.") and name not in NO_UNIT else "")
+
+
+def _values(config: Any, name: str, default: Any) -> dict[str, Any]:
+    """Return the range of a member, as its class tells it when it refuses a value that cannot be."""
+    if isinstance(default, Enum) and not isinstance(default, int):
+        return {"choices": tuple(str(one.value) for one in type(default))}
+    if isinstance(default, str):
+        said = ONE_OF.search(_refusal(config, name, "?"))
+        return {"choices": tuple(said[1].split(", "))} if said else {}
+    said = WHOLE_RANGE.search(_refusal(config, name, -1))
+    if said is None:
+        return {"low": default, "high": default}
+    low, high = (float(word.replace(",", "")) for word in said.groups())
+    if not isinstance(default, float):
+        low, high = int(low), int(high)
+    return {"low": low, "high": high, "powers": high >= 4 and NOT_POWER in _refusal(config, name, 3 * max(1, int(low)))}
+
+
+def _refusal(config: Any, name: str, value: Any) -> str:
+    try:
+        replace(config, **{name: value})
+    except UserError as error:
+        return str(error)
+    return ""
+
+
+@cache
+def _costs() -> dict[str, str]:
+    return _comments(HostCost)
+
+
+def _cost(name: str) -> str:
+    """Return the meaning of a price, which stands beside its kind of work."""
+    return _costs().get(name.upper(), "")
+
+
+@cache
+def _meanings(kind: type) -> dict[str, str]:
+    """Return what a class and those above it say of their members, in a docstring's list or in comments."""
+    found: dict[str, str] = {}
+    for one in reversed(kind.__mro__[:-1]):
+        found |= _comments(one) | _attributes(inspect.getdoc(one) or "")
+    return found
+
+
+def _attributes(text: str) -> dict[str, str]:
+    """Return the members that a docstring lists, with the first sentence on each."""
+    _, _, listed = text.partition("Attributes:\n")
+    found: dict[str, str] = {}
+    for part in re.split(r"\n(?=\s{0,4}[a-z_]+(?:, [a-z_]+)*: )", "\n" + listed.split("\n\n")[0]):
+        names, colon, meaning = part.strip().partition(": ")
+        if colon and re.fullmatch(r"[a-z_, ]+", names):
+            found |= dict.fromkeys(names.split(", "), _brief(meaning))
+    return found
+
+
+def _comments(kind: type) -> dict[str, str]:
+    """Return the comment beside each member of a class, or above it."""
+    try:
+        source = inspect.getsource(kind)
+    except (OSError, TypeError):
+        return {}
+    found: dict[str, str] = {}
+    name, above = "", ""
+    for token in tokenize.generate_tokens(StringIO(inspect.cleandoc("\n" + source)).readline):
+        if token.type == tokenize.NAME and token.line.strip().startswith(token.string) and token.start[1] == 4:
+            name, waiting = token.string, above
+            above = ""
+            if waiting:
+                found[name] = _brief(waiting)
+        elif token.type == tokenize.COMMENT:
+            text = token.string.lstrip("# ")
+            if token.line.strip().startswith("#"):
+                above = f"{above} {text}".strip()
+            elif name:
+                found.setdefault(name, _brief(text))
+                above = ""
+    return found
+
+
+def _brief(text: str) -> str:
+    """Return a text in one line, without what only readers of the source need."""
+    line = " ".join(text.split())
+    return re.sub(r"\s*\((?:[A-Z0-9]+-[\w, -]+|docs/[^)]*)\)", "", line).removeprefix("... ").rstrip(".")

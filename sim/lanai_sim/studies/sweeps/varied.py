@@ -1,0 +1,111 @@
+"""A program over all combinations of values of parameters: the points, their runs, and a plot."""
+
+import argparse
+import dataclasses
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+from lanai_host.errors import UserError
+
+from ...executors.journal import Journal, Point, Row, each_kept, words
+from ...executors.place import NO_LIMIT, Place
+from ...job.fitting import check_flags
+from ...job.job import Job
+from ...job.settings import job_from
+from ...parameters.listing import option_tables, parameters
+from ...parameters.varied import document_of
+from ...sources import program_digest
+from ..drawing import Plot
+from ..printed import numbers
+
+Axes = Mapping[str, Sequence[Any]]
+TIME = "run.simulated_us"
+
+
+def points(axes: Axes, base: Mapping[str, Any], program: Sequence[str], limit: float = NO_LIMIT) -> list[Point]:
+    """Return the points of all combinations, each with its whole job. Raises UserError for one that cannot be."""
+    found = []
+    files = program_digest(program)
+    for values in product(*axes.values()):
+        varied = dict(zip(axes, values, strict=True))
+        job = _job(varied, base, program)
+        job = job if limit == NO_LIMIT else job.but(max_wall=limit)
+        found.append({"vary": varied, "job": json.loads(job.to_json()), "files": files})
+    return found
+
+
+def _job(varied: Mapping[str, Any], base: Mapping[str, Any], program: Sequence[str]) -> Job:
+    try:
+        job = job_from(document_of(base, varied), Job, program=tuple(program))
+        _check(varied, job)
+    except UserError as error:
+        raise UserError(f"--vary {words(dict(varied))}: {error}") from error
+    return job
+
+
+def _check(varied: Iterable[str], job: Job) -> None:
+    """Refuse a parameter that cannot act on the job's device: its points would differ in name alone."""
+    tables = option_tables()
+    for name in varied:
+        table = name.partition(".")[0]
+        if table in tables and table != job.stack.options_table:
+            raise UserError(
+                f"{name} is a parameter of {tables[table][0]!r}, and the device is {job.device!r}; "
+                f"write --vary device={tables[table][0]}"
+            )
+    members = {
+        table: [f"{name.partition('.')[2]}=" for name in varied if name.startswith(f"{table}.")]
+        for table in ("nic", "host")
+    }
+    flags = {
+        "nic": next((name for name in varied if name == "nic"), None), "nic_option": members["nic"], "block": [],
+        "fabric": next((name for name in varied if name == "fabric"), None), "fault": [], "firmware": [],
+        "host_option": members["host"], "survive_death": None,
+        **dict.fromkeys(("wave", "wave_nodes", "wave_from", "wave_to")),
+    }  # fmt: skip
+    check_flags(argparse.Namespace(**flags), job)
+
+
+def run(points_: Sequence[Point], journal: Journal, place: Place, tell: Any) -> list[Row]:
+    """Run what the journal does not hold. The jobs have the place's limit."""
+    return each_kept(
+        journal, points_, run_point, dataclasses.replace(place, limit=NO_LIMIT), lambda point: tell(point["vary"])
+    )
+
+
+def run_point(point: Point) -> dict[str, Any]:
+    """Return what a run gave: whether it went well, how it ended, its figures, and the numbers that rank 0 printed."""
+    try:
+        result = Job.from_json(json.dumps(point["job"])).run(capture=True)
+    except UserError as error:  # what shows when the machine is built, such as too many nodes
+        return {"ok": False, "ending": str(error), "code": 2, "figures": {}}
+    printed = {f"printed.{name}": value for name, value in numbers(result.outputs[0].stdout).items()}
+    ending = str(result.ending) if result.ok or not result.report else result.report.partition("\n")[0]
+    return {"ok": result.ok, "ending": ending, "code": result.code, "figures": {**result.figures, **printed}}
+
+
+def plot(axes: Axes, rows: Sequence[Row], y: str, title: str) -> Plot:
+    """Return a figure over the first parameter that has several numbers, a line for each combination of the others."""
+    known = parameters()
+    over = [name for name, values in axes.items() if len(values) > 1 and not isinstance(values[0], str)]
+    if not over:
+        raise UserError("a plot needs a parameter with several numbers, such as --vary host.call=0,300000")
+    if not any(y in row.figures["figures"] for row in rows):
+        there = dict.fromkeys(name for row in rows for name in row.figures["figures"])
+        raise UserError(f"--y {y}: no run has this figure; there are: {', '.join(there) or 'none'}")
+    x, lines = over[0], {}
+    for row in rows:
+        varied = row.point["vary"]
+        others = ", ".join(f"{name}={value}" for name, value in varied.items() if name != x and len(axes[name]) > 1)
+        if y in row.figures["figures"] and row.figures["ok"]:
+            lines.setdefault(others or y, {})[float(varied[x])] = float(row.figures["figures"][y])
+    unit = known[x].unit
+    return Plot(title, f"{x}, {unit}" if unit else x, _with_unit(y), lines)
+
+
+def _with_unit(figure: str) -> str:
+    """'run.simulated_us' as 'run.simulated, us'."""
+    name, _, unit = figure.rpartition("_")
+    return f"{name}, {unit}" if name and unit in ("us", "ns", "bytes", "percent") else figure
