@@ -59,8 +59,9 @@ def run(args: argparse.Namespace) -> int:
     if blocks:
         made.append(tables.blocks_table(blocks))
     for table in made:
-        console.print()
-        console.print(table)
+        if table.row_count:
+            console.print()
+            console.print(table)
     if args.html:
         write_page(args.html, trace, ranks, messages)
         console.print(f"\nwrote {args.html}")

@@ -14,8 +14,7 @@ from lanai_host.clocks import library as clocks
 from lanai_host.process_manager import Start
 from lanai_host.simulator.protocol import unpack_wait
 
-from ..kernel.kernel import Deadlock, Interrupted, Kernel, Task, TimeLimit, WallLimit
-from ..units import format_time
+from ..kernel.kernel import FOREVER, Deadlock, Interrupted, Kernel, Task, TimeLimit, WallLimit
 from . import buffers, processes
 from .data import JobData
 from .deaths import Deaths, RankFailed, failed
@@ -25,7 +24,7 @@ from .output import Output
 from .passing import Passing
 from .pollers import Hopeless, Pollers
 from .processes import Process
-from .progress import Progress
+from .progress import Progress, pace
 from .rank import Rank, Stray
 from .rank_service import Abort, Service
 from .ranks import Ranks
@@ -153,7 +152,7 @@ class Run:
         return session.end(result, clocks, max(self.kernel.now, *clocks, 0))
 
     def status(self) -> str:
-        """One line: simulated time, speed, who waits for what."""
+        """Return one line: simulated time, speed, the most that is left, who waits for what."""
         spent = max(1e-9, time.monotonic() - self.started)
         time_, waits = self.kernel.now, []
         for rank in self.ranks or ():
@@ -161,7 +160,8 @@ class Run:
             why = unpack_wait(record)
             time_ = max(time_, clock)
             waits.append(f"{rank.number}: {'runs' if runs else why.call if why else 'waits'}")
-        return " | ".join([format_time(time_), *filter(None, [self.world.status(spent)]), *waits])
+        limit = None if self.config.max_sim_time == FOREVER else self.config.max_sim_time
+        return " | ".join([pace(time_, limit, spent), *filter(None, [self.world.status(spent)]), *waits])
 
     def _start(self) -> None:
         config = self.config

@@ -1,4 +1,5 @@
-"""The few lines that every run ends with: from counts that are kept anyway, without a trace."""
+"""The line that every run ends with, and what `lanai run -v` tells: from counts that are kept anyway, without a
+trace."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,10 +14,8 @@ from .nic_states import TROUBLES, read
 SPENT = ("PIO", "waiting")  # where ranks' time goes, beside the host's own work
 SLOTS_A_CYCLE = 2
 COUNTED = ("TX_PACKETS", "TX_FLITS", "SLOTS_CPU_USED", "SLOTS_CPU_WAITED", *TROUBLES)
-MORE = (
-    "more: `lanai run --trace FILE ...`, then `lanai report FILE`, or profile, timeline, matrix (--quiet: "
-    "no such lines)"
-)
+MORE = "more: `lanai run --trace FILE ...`, then `lanai report FILE`, or profile, timeline, matrix"
+HINT = "(-v: more, -q: nothing)"
 
 
 @dataclass(frozen=True)
@@ -50,21 +49,36 @@ class Summary:
     placement: str = ""
     left: dict[str, int] = field(default_factory=dict)
 
+    def closing(self) -> list[str]:
+        """Return the one line that a run ends with, and another if programs have left objects."""
+        if not self.ends:
+            return []
+        packets = f"; {counted(self._sum('TX_PACKETS'), 'packet')}, {self._troubles()}" if self.nics else ""
+        return [f"{self._took()}{packets} {HINT}", *self._left()]
+
+    def _took(self) -> str:
+        return f"{counted(len(self.ends), 'rank')} took {format_time(max(self.ends) - self.started)} of simulated time"
+
+    def _left(self) -> list[str]:
+        if not self.left:
+            return []
+        told = ", ".join(counted(count, kind) for kind, count in sorted(self.left.items()))
+        return [f"not freed when MPI ended: {told} (`lanai check` says which, and what else is wrong)"]
+
+    def _troubles(self) -> str:
+        return ", ".join(f"{name} {count}" for name in TROUBLES if (count := self._sum(name))) or "no errors"
+
     def lines(self) -> list[str]:
-        """The report."""
+        """Return all that is known."""
         if not self.ends:
             return []
         boot = f", after {format_time(self.started)} in which the NICs booted" if self.nics else ""
-        ranks, took = counted(len(self.ends), "rank"), format_time(max(self.ends) - self.started)
-        found = [f"{ranks} took {took} of simulated time{boot}"]
+        found = [f"{self._took()}{boot}"]
         if self.nics:
             found += [self._ranks(), self._links(), self._processors(), *self._blocks()]
             found += [f"the ranks' buffers lay as {self.placement}"] if self.placement else []
             found += [f"not in these figures: {nic.flaw}" for nic in self.nics if nic.flaw]
-        if self.left:
-            told = ", ".join(counted(count, kind) for kind, count in sorted(self.left.items()))
-            found.append(f"not freed when MPI ended: {told} (`lanai check` says which, and what else is wrong)")
-        return [*found, MORE]
+        return [*found, *self._left(), MORE]
 
     def figures(self) -> dict[str, float]:
         """The same as numbers: what took how much simulated time, and how many processor cycles the
@@ -92,10 +106,7 @@ class Summary:
 
     def _links(self) -> str:
         packets, words = self._sum("TX_PACKETS"), self._sum("TX_FLITS")
-        troubles = [f"{name} {count}" for name in TROUBLES if (count := self._sum(name))]
-        return (
-            f"the links: {counted(packets, 'packet')} in {counted(words, 'word')}; {', '.join(troubles) or 'no errors'}"
-        )
+        return f"the links: {counted(packets, 'packet')} in {counted(words, 'word')}; {self._troubles()}"
 
     def _processors(self) -> str:
         slots = sum(nic.slots for nic in self.nics)

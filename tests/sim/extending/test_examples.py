@@ -126,7 +126,7 @@ def test_a_paper_is_measured():
 @pytest.mark.ci
 def test_a_block_is_in_each_nic_and_what_it_counts_is_told(tmp_path):
     figures = tmp_path / "figures.json"
-    common = ("run", "-n", "2", "--device", "echo", "--json", figures)
+    common = ("run", "-v", "-n", "2", "--device", "echo", "--json", figures)
     run = lanai(*common, "--block", "tally:limit=512", sys.executable, "-c", SIZES)
     assert run.returncode == 0, run.stderr
     assert re.search(r"the NICs' block tally: TALLY_SHORT \d+, TALLY_LONG \d+", run.stderr), run.stderr
@@ -140,7 +140,7 @@ def test_a_block_is_in_each_nic_and_what_it_counts_is_told(tmp_path):
 def test_a_trace_shows_when_its_events_happen_and_what_it_counts(tmp_path):
     trace, figures, timeline = (tmp_path / name for name in ("run.trace", "report.json", "run.pftrace"))
     block = ("--block", "tally:limit=512")
-    run = lanai("run", "-n", "2", "--device", "mpi-np", *block, "--trace", trace, sys.executable, "-c", SIZES)
+    run = lanai("run", "-v", "-n", "2", "--device", "mpi-np", *block, "--trace", trace, sys.executable, "-c", SIZES)
     assert run.returncode == 0, run.stderr
     [counted] = re.findall(r"the NICs' block tally: TALLY_SHORT (\d+), TALLY_LONG (\d+)", run.stderr)
     report = lanai("report", trace, "--json", figures)

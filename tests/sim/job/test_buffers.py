@@ -51,6 +51,7 @@ def lanai(*options, size=5000):
         "2",
         "--device",
         "mpi-np",
+        "-v",
         *options,
         "python",
         "-c",
@@ -120,7 +121,7 @@ def test_buffers_lie_alike_on_one_processor_and_on_several(fork):
     processors = sorted(os.sched_getaffinity(0))
     lay = set()
     for chosen in (processors[:1], processors):
-        options = ["-m", "lanai_sim", "run", "-n", "4", "--device", "mpi-np", *fork, sys.executable, str(program)]
+        options = ["-m", "lanai_sim", "run", "-v", "-n", "4", "--device", "mpi-np", *fork, sys.executable, str(program)]
         command = [sys.executable, "-c", ON, ",".join(map(str, chosen)), *options]
         done = subprocess.run(command, capture_output=True, text=True, timeout=200)
         assert done.returncode == 0, done.stderr

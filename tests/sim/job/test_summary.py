@@ -1,4 +1,4 @@
-"""The lines that every run ends with."""
+"""The line that every run ends with, and those of `lanai run -v`."""
 
 import json
 import subprocess
@@ -26,6 +26,19 @@ def test_shares_and_counts():
     ]
 
 
+def test_one_line_tells_the_time_and_of_troubles():
+    nics = [Traffic(1000, {"TX_PACKETS": 3})] * 2
+    assert Summary(2_000_000, [12_000_000, 11_000_000], [{}, {}], nics).closing() == [
+        "2 ranks took 10.000 us of simulated time; 6 packets, no errors (-v: more, -q: nothing)"
+    ]
+    assert Summary(0, [10], [{}], [Traffic(10, {"RX_CRC_ERRORS": 2})]).closing() == [
+        "1 rank took 10 ps of simulated time; 0 packets, RX_CRC_ERRORS 2 (-v: more, -q: nothing)"
+    ]
+    left = Summary(0, [10], left={"datatype": 2}).closing()
+    assert left[0] == "1 rank took 10 ps of simulated time (-v: more, -q: nothing)"
+    assert left[1].startswith("not freed when MPI ended: 2 datatypes (")
+
+
 def test_troubles_are_told_by_name():
     lines = Summary(0, [10], [{}], [Traffic(10, {"RX_CRC_ERRORS": 2, "LBUS_FAULTS": 1})]).lines()
     assert lines[2] == "the links: 0 packets in 0 words; RX_CRC_ERRORS 2, LBUS_FAULTS 1"
@@ -45,7 +58,18 @@ def test_the_adapters_counters_are_those_of_the_run(tmp_path):
     drop = ("--fault", "drop * rate=0.2 seed=1")
     for options in ((), drop):
         done = lanai(
-            "run", "-n", "2", "--device", "mbcf", "--json", file, *options, sys.executable, *BARRIER[1:], timeout=60
+            "run",
+            "-v",
+            "-n",
+            "2",
+            "--device",
+            "mbcf",
+            "--json",
+            file,
+            *options,
+            sys.executable,
+            *BARRIER[1:],
+            timeout=60,
         )
         assert done.returncode == 0, done.stderr
         figures = json.loads(file.read_text())["figures"]
@@ -55,7 +79,7 @@ def test_the_adapters_counters_are_those_of_the_run(tmp_path):
 
 
 def test_a_run_that_never_began_says_nothing():
-    assert Summary().lines() == []
+    assert Summary().lines() == Summary().closing() == []
 
 
 def test_the_same_as_figures():
@@ -87,7 +111,7 @@ def test_figures_are_written(tmp_path):
     assert record["figures"]["run.simulated_us"] > 1  # a datagram's latency
 
 
-@pytest.mark.parametrize(("options", "lines"), [([], 2), (["--quiet"], 0)])
+@pytest.mark.parametrize(("options", "lines"), [([], 1), (["-v"], 2), (["--quiet"], 0)])
 def test_it_is_printed_unless_told_not_to(options, lines):
     done = subprocess.run([*RUN, *options, *BARRIER], capture_output=True, text=True, check=True)
     assert done.stdout == ""

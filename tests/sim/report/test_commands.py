@@ -8,6 +8,7 @@ import pytest
 
 from lanai_sim.cli import main
 from lanai_sim.trace import Trace
+from lanai_sim.trace.schema import State
 
 from .sample import sample
 
@@ -33,6 +34,19 @@ def test_report_of_a_command_with_brackets(monkeypatch: pytest.MonkeyPatch, caps
     monkeypatch.setattr(Trace, "open", classmethod(lambda cls, path: trace))
     assert main(["report", "t"]) == 0
     assert "./a [/x] [bold] data[0:3]  " in capsys.readouterr().out
+
+
+def test_a_report_has_no_empty_tables(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """On an adapter the NICs' processors run nothing, and no DMA engine moves a body."""
+    trace = sample()
+    trace.__dict__["processor"]["state"] = State.HELD
+    trace.__dict__["dma"] = trace.dma[:0]
+    monkeypatch.setattr(Trace, "open", classmethod(lambda cls, path: trace))
+    assert main(["report", "t"]) == 0
+    shown = capsys.readouterr().out
+    assert "Messages, from send call to data received" in shown
+    assert "Firmware on the messages' way" not in shown
+    assert "bodies in host memory" not in shown
 
 
 def test_report_of_one_message(capsys: pytest.CaptureFixture[str]) -> None:

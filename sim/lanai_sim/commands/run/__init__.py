@@ -169,7 +169,7 @@ def finish(args: argparse.Namespace, job: Job) -> int:
     launcher.print_report(result)
     if not args.quiet:
         sys.stdout.flush()
-        for line in result.summary.lines():
+        for line in result.summary.lines() if args.verbose else result.summary.closing():
             print(f"lanai: {line}", file=sys.stderr)
     if args.json is not None:
         write_json(args.json, result.figures, described(job), code=result.code)

@@ -55,7 +55,7 @@ def test_on_more_ranks_with_faults_of_all_kinds(ranks):
 
 def test_ranks_of_one_node_talk_through_its_memory():
     """SC-08: no message of theirs gets to a NIC, and all are whole."""
-    run = lanai("-n", 2, "--ranks-per-node", 2, "--device", "sci", sys.executable, PROGRAM, SIZES)
+    run = lanai("-v", "-n", 2, "--ranks-per-node", 2, "--device", "sci", sys.executable, PROGRAM, SIZES)
     assert run.returncode == 0, run.stderr
     assert "the links: 0 packets" in run.stderr
 
