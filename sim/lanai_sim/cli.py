@@ -11,7 +11,7 @@ from lanai_firmware.output_file import FULL
 from lanai_host.errors import UserError
 
 from . import commands, encoding
-from .command_line import Parser
+from .command_line import SHELLS, Parser, completion
 from .discovery import plugins
 from .job.signals import signals_to
 from .version import version
@@ -25,13 +25,27 @@ class PrintVersion(argparse.Action):
         parser.exit()
 
 
+class PrintCompletion(argparse.Action):
+    """`--completion SHELL`: the shell's script for all commands."""
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: object, shell: object, *_: object) -> NoReturn:
+        print(completion(build_parser(), str(shell)), end="")
+        parser.exit()
+
+
 def build_parser(wanted: str = "") -> Parser:
-    """Return the parser of all commands, or of one alone, or of none for `--version`: loading the
+    """Return the parser of all commands, or of one alone, or of none for options such as `--version`: loading the
     others takes a second that `lanai run` need not spend."""
     parser = Parser(prog="lanai", description="An open, programmable MPI network interface, from gates to MPI.")
     parser.add_argument("--version", action=PrintVersion, nargs=0, help="show program's version number and exit")
+    parser.add_argument(
+        "--completion", action=PrintCompletion, choices=SHELLS, metavar="SHELL",
+        help=f"print what lets a shell ({', '.join(SHELLS)}) complete commands and options, and stop",
+    )  # fmt: skip
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for module in plugins(commands, commands.IN.get(wanted, wanted)) if wanted != "--version" else ():
+    for module in (
+        plugins(commands, commands.IN.get(wanted, wanted)) if wanted not in ("--version", "--completion") else ()
+    ):
         for name, text in {module.NAME: module.HELP, **getattr(module, "OTHERS", {})}.items():
             first = getattr(module, "FIRST", ())
             sub = subparsers.add_parser(name, help=text, description=module.__doc__, first=first)

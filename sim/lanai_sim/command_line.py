@@ -20,6 +20,20 @@ def count(text: str) -> int:
     raise argparse.ArgumentTypeError(f"{text!r} is not a count; write a whole number from 1")
 
 
+SHELLS = ("bash", "zsh", "tcsh")
+
+
+def completion(parser: argparse.ArgumentParser, shell: str) -> str:
+    """Return a script with which a shell completes the parser's commands and options. Raises UserError if shtab, which
+    writes it, is not installed."""
+    try:
+        import shtab
+    except ImportError:
+        raise UserError("completion needs shtab; run: pip install 'openlanai[completion]'") from None
+    text: str = shtab.complete(parser, shell)
+    return text
+
+
 class Parser(argparse.ArgumentParser):
     """Raises UserError for what it does not understand.
 

@@ -157,6 +157,28 @@ def test_user_error_is_one_line_and_exit_two(monkeypatch, capsys):
     assert capsys.readouterr().err == "lanai: error: value 'x' is wrong; write 'y'\n"
 
 
+def test_a_shell_completes_commands_options_and_choices():
+    pytest.importorskip("shtab", reason="pip install 'openlanai[completion]'")
+    words = [("lanai", "timel"), ("lanai", "run", "--tr"), ("lanai", "run", "--device", "mp")]
+    asked = [
+        f'COMP_WORDS=({" ".join(line)}); COMP_CWORD={len(line) - 1}; _shtab_lanai; echo "${{COMPREPLY[@]}}"'
+        for line in words
+    ]
+    script = subprocess.run(
+        [sys.executable, "-m", "lanai_sim", "--completion", "bash"], capture_output=True, text=True, check=True
+    ).stdout
+    done = subprocess.run(["bash", "-c", "\n".join([script, *asked])], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["timeline", "--trace", "mpi-np"]
+
+
+def test_completion_says_what_it_needs(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    assert cli.main(["--completion", "zsh"]) == 2
+    assert "pip install 'openlanai[completion]'" in capsys.readouterr().err
+    assert cli.main(["--completion", "fish"]) == 2
+    assert "choose one of bash, zsh, tcsh" in capsys.readouterr().err
+
+
 def test_figures_are_sorted_and_versioned(tmp_path):
     path = tmp_path / "figures.json"
     figures.write_json(path, {"b.two": 2, "a.one": 1.5}, {"size": 4})
