@@ -46,7 +46,7 @@ def test_what_is_wrong_is_quoted(words, complaint, capsys):
 
 
 def test_the_default_systems_are_on_the_common_testbed():
-    assert compare.DEFAULT == ("ideal", "mpi-np", "t3d", "ccu", "mbcf", "sci")
+    assert compare.DEFAULT == ("ideal", "mpi-np", "bip", "t3d", "ccu", "mbcf", "sci")
 
 
 def test_names_of_figures():

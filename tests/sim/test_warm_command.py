@@ -25,7 +25,7 @@ def asked(monkeypatch):
 
 def test_all_devices_that_the_flags_fit(asked, capsys):
     assert cli.main(["warm", "-n", "4", "--fabric", "torus:2x2"]) == 0
-    assert [config.device for config in asked] == ["ccu", "mbcf", "mpi-np", "sci", "t3d"]
+    assert [config.device for config in asked] == ["bip", "ccu", "mbcf", "mpi-np", "sci", "t3d"]
     assert {(config.ranks, config.machine.fabric, config.trace) for config in asked} == {(4, "torus:2x2", None)}
     said = capsys.readouterr().out
     assert "ideal: left out: --fabric cannot act on the device 'ideal'" in said

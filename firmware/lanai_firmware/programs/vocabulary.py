@@ -128,11 +128,13 @@ class Channels(Vocabulary):
         roles: by type. Packets of other types belong to no message.
         sends: operation codes of requests that send.
         receives: ... that post a receive for a message to come.
+        shortest: bytes of the shortest packet with a type; 0: those of the header.
     """
 
     roles: Mapping[int, Role]
     sends: tuple[int, ...]
     receives: tuple[int, ...]
+    shortest: int = 0
 
     def text(self, words: Sequence[int]) -> str:
         text = f"{self.type_name(self.member(words, 'type'))}_ch{self.member(words, 'channel')}"

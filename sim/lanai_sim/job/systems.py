@@ -38,6 +38,9 @@ SYSTEMS: Mapping[str, System] = {
     "mpi-np": System(
         "mpi-np", "MPI-NP on the common testbed: the NIC's processor matches, its firmware moves the bytes"
     ),
+    "bip": System(
+        "bip", "an MPI on a thin firmware, as BIP's, on the common testbed: the NIC moves packets, hosts match"
+    ),
     "t3d": System("t3d", "MPICH's T3D device on the common testbed: puts by firmware, hosts match"),
     "ccu": System("ccu", "the CCU MPI on the common testbed: a daemon on each NIC's processor, over a switch"),
     "mbcf": System("mbcf", "MPI/MBCF on the common testbed: the remote-memory adapter stores, hosts match"),
@@ -50,6 +53,11 @@ SYSTEMS: Mapping[str, System] = {
             "host": {"preset": "thesis"},
             "firmware": {"preset": "paper", "mark_entries": 1},
         },
+    ),
+    "bip-1999": System(
+        "bip",
+        "the thesis's comparator BIP (1999) on its hosts, which pin and unpin pages for each message",
+        {"nic": {"preset": "lanai41"}, "host": {"preset": "thesis"}},
     ),
     "t3d-1996": System(
         "t3d",

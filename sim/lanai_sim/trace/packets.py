@@ -146,7 +146,7 @@ def _attribute(trace: StoredTrace, messages: Any, packets: Any, headers: Any) ->
 def _attribute_channels(trace: StoredTrace, vocabulary: Channels, messages: Any, packets: Any, headers: Any) -> None:
     header = vocabulary.header
     packets["kind"], packets["channel"] = field(headers, header, "type"), field(headers, header, "channel")
-    packets["kind"][packets["bytes"] < int(sizeof(header))] = 0
+    packets["kind"][packets["bytes"] < (vocabulary.shortest or int(sizeof(header)))] = 0
     packets["from_rank"] = packets["channel"] % max(trace.ranks, 1)
     known = {
         (int(m["source"]), int(m["target"]), int(m["sequence"])): int(m["id"])

@@ -2,12 +2,13 @@
 
 import pytest
 
+from .bip import mutants as bip
 from .ccu import mutants as ccu
 from .mpi_np import mutants as mpi_np
 from .put import mutants as put
 from .put_barrier import mutants as put_barrier
 
-LISTS = {"put": put, "put_barrier": put_barrier, "ccu": ccu, "mpi_np": mpi_np}
+LISTS = {"bip": bip, "put": put, "put_barrier": put_barrier, "ccu": ccu, "mpi_np": mpi_np}
 ALL = [pytest.param(*item, id=f"{name}: {item[0]}") for name, one in LISTS.items() for item in one.MUTANTS.items()]
 
 

@@ -11,7 +11,7 @@ from lanai_host.stacks import names
 from lanai_host.stacks.lost_ranks import check_probe, fail_probe
 
 WITHOUT_NICS = {"ideal"}
-WITHOUT_RECOVERY = {"t3d", "ccu"}  # all that is under way ends, and so does what begins
+WITHOUT_RECOVERY = {"bip", "t3d", "ccu"}  # all that is under way ends, and so does what begins
 PROGRAM = """
 import os, signal, sys
 from mpi4py import MPI

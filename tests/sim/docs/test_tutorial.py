@@ -13,7 +13,14 @@ from . import pages
 TUTORIAL = pages.ROOT / "docs" / "tutorial.md"
 PAGES = [
     pages.ROOT / page
-    for page in ("README.md", "docs/running.md", "docs/compare.md", "docs/reference/t3d.md", "docs/reference/sci.md")
+    for page in (
+        "README.md",
+        "docs/running.md",
+        "docs/compare.md",
+        "docs/reference/bip.md",
+        "docs/reference/t3d.md",
+        "docs/reference/sci.md",
+    )
 ]
 
 

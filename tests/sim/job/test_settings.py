@@ -255,7 +255,7 @@ def test_choices_that_a_driver_does_not_know_are_refused_with_the_devices_that_d
         with pytest.raises(UserError, match=f"^--firmware recovery=1 cannot act on .*'{device}'.*--option.*: mpi-np$"):
             asked("--device", device, "--firmware", "recovery=1")
         asked("--device", device, "--host-option", "watchdog=0", "--host-option", "call=5")
-    with pytest.raises(UserError, match=r"'sci', .*: mpi-np, t3d$"):
+    with pytest.raises(UserError, match=r"'sci', .*: bip, mpi-np, t3d$"):
         asked("--device", "sci", "--host-option", "pinned_cache_pages=0")
 
 
@@ -286,7 +286,7 @@ def test_a_file_may_describe_what_another_device_would_use(file):
     assert asked("--config", str(file(WHOLE)), "--device", "ideal", "--host-option", "call=5").device == "ideal"
 
 
-@pytest.mark.parametrize("name", ["fm", "bip", "mpi_np", "MPI-NP", "T3D"])
+@pytest.mark.parametrize("name", ["fm", "gm", "mpi_np", "MPI-NP", "T3D"])
 def test_devices_that_are_not_there_are_refused_with_those_that_are(name):
     said = f"'{name}' is not known; (did you mean '(mpi-np|t3d)'\\? )?choose one of ideal, .*mpi-np"
     with pytest.raises(UserError, match=f"device {said}"):

@@ -1,0 +1,174 @@
+"""The device as the MPI library sees it. Ready sends are standard sends. Collectives are those of the library."""
+
+from collections.abc import Callable, Sequence
+
+from lanai_firmware.programs.bip.layout import Type
+
+from ...body import Body
+from ...bus.base import Bus
+from ...config import HostConfig, HostCost
+from ...device import Arrived, Pending, SendMode
+from ...host_model.meter import Meter
+from ...host_model.operations import Receive, read_all
+from ...operation import DeviceError, ErrorKind, Operation
+from ...wait import Wait
+from ..host_matching import HostMatchingDevice, is_over
+from ..pinning import Pins
+from .attachment import Attachment
+from .link import Link
+from .operations import Message, Send
+from .outbox import Outbox
+from .packets import HEADER, Head
+from .receiving import Receiving
+from .sending import Sending
+
+
+class Bip(HostMatchingDevice[Receive, Message]):
+    """Messages by a thin firmware. What the NIC has been given moves on while the program is outside the
+    library; nothing meets a receive there, and no credit is given back."""
+
+    def __init__(self, bus: Bus, attachment: Attachment, costs: HostConfig) -> None:
+        self.rank = attachment.rank
+        self.size = attachment.ranks
+        options = attachment.options
+        meter = Meter(costs, bus.elapse)
+        self._link = Link(bus, attachment.border, self.size, meter)
+        self._outbox = Outbox(self._link, self.rank, self.size, options.credits)
+        self._pins = Pins(bus, costs)
+        self._sending = Sending(meter, self._link, self._outbox, self._pins, options, self.size)
+        self._receiving = Receiving(meter, self._link, self._outbox, self._pins, self.size)
+        super().__init__(bus, meter, self._receiving.matcher, costs.watchdog)
+        self._receives: set[Receive] = set()  # not done
+        self._news = 0  # packets read, and operations that ended
+        self._next = 0  # the channel whose ring is looked at first
+        self._link.open()
+
+    def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
+        send = Send(self.rank, dest, tag, context, body, mode is SendMode.SYNCHRONOUS)
+        if self._failure is not None:
+            send.error, send.done = self._failure, True
+        elif dest == self.rank:
+            self._send_to_self(send)
+        else:
+            self._sending.queue(send)
+            self._push()
+        return send
+
+    def receive(self, source: int, tag: int, context: int, body: Body) -> Operation:
+        receive = Receive(source, tag, context, body)
+        return self._receive(receive, lambda: self._receiving.receive(receive))
+
+    def receive_taken(self, arrived: Arrived, body: Body) -> Operation:
+        message = arrived.handle
+        assert isinstance(message, Message)
+        receive = Receive(arrived.source, arrived.tag, arrived.context, body)
+        return self._receive(receive, lambda: self._receiving.take(message, receive))
+
+    def _pending_sends(self) -> list[Pending]:
+        return [Pending(True, one.dest, one.tag, one.context, one.length) for one in self._sending.pending()]
+
+    def _forget(self, receive: Receive) -> None:
+        self._receives.discard(receive)
+
+    def _send_to_self(self, send: Send) -> None:
+        """A match on this host."""
+        data = read_all(send)
+        if data is not None:
+            own = send if send.synchronous else None
+            self._receiving.arrive(Message(self.rank, send.tag, send.context, len(data), data, own_send=own))
+            self._push()
+
+    def _receive(self, receive: Receive, begin: Callable[[], None]) -> Receive:
+        if self._failure is not None:
+            receive.error, receive.done = self._failure, True
+            return receive
+        begin()
+        self._push()
+        if not receive.done:
+            self._receives.add(receive)
+        return receive
+
+    def _push(self) -> None:
+        self._outbox.push()
+        self._pay()
+
+    def _pay(self) -> None:
+        """For pinning."""
+        for what, count in self._pins.work:
+            self._meter.spend(what, count)
+        self._pins.work.clear()
+
+    def _wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
+        self._bus.catch_up()
+        before = self._news
+        while True:
+            self._look()
+            if self._failure is not None or is_over(operations, self._news != before):
+                return
+            self._sleep_on(self._link.watched(), why)
+
+    def _look(self) -> None:
+        """Once over the rings of all peers, and the words of the NIC."""
+        if self._failure is None and self._link.faults:
+            self._fail(
+                ErrorKind.NIC_LOST,
+                f"the NIC of rank {self.rank} met {self._link.faults} packets or accesses that failed; bip has no "
+                "recovery",
+            )
+        if self._failure is not None:
+            return
+        self._meter.spend(HostCost.POLL, self.size)  # a ring for each peer, and the words of the NIC
+        for number in range(self.size):
+            self._read_ring((self._next + number) % self.size)
+        self._next = (self._next + 1) % self.size
+        self._receiving.advance()
+        self._sending.advance()
+        self._push()
+        done = {receive for receive in self._receives if receive.done}
+        self._receives -= done
+        self._news += len(done)
+
+    def _read_ring(self, source: int) -> None:
+        while (data := self._link.arrived(source)) is not None:
+            head = Head(*HEADER.unpack_from(data))
+            self._news += 1
+            self._meter.spend(HostCost.COMPLETE)
+            self._outbox.read(source, head.credit)
+            self._deal(source, head, data[HEADER.size :])
+            if head.type != Type.CREDIT:
+                self._outbox.owe(source)
+
+    def _deal(self, source: int, head: Head, data: bytes) -> None:
+        if head.type == Type.GRANT:
+            self._sending.grant(head.handle, head.length, bool(head.sequence))
+        elif head.type == Type.TAKEN:
+            self._sending.taken(head.handle)
+        elif head.type != Type.CREDIT:
+            self._receiving.take_packet(source, head, data)
+
+    def _lose(self, rank: int, text: str) -> None:
+        self._fail(ErrorKind.PEER_FAILED, text)
+
+    def _fail(self, kind: ErrorKind, text: str) -> None:
+        """Nothing can be trusted any more: what is under way ends with an error, and so does what begins.
+
+        The NIC lets go of this process's memory first, because packets may still come to buffers that the
+        program gets back now.
+        """
+        self._link.close()
+        self._failure = DeviceError(kind, text)
+        self.impaired = True
+        self._outbox.clear()
+        self._sending.fail_all(kind, text)
+        self._receiving.fail_all(list(self._receives), kind, text)
+        self._receives.clear()
+
+    def _finish(self) -> None:
+        why = Wait("MPI_Finalize", note="the last messages leave")
+        self._look()
+        while self._failure is None and not (self._sending.is_idle and self._outbox.is_idle):
+            self._sleep_on(self._link.watched(), why)
+            self._look()
+        if self._failure is None:
+            self._link.close()
+        self._pins.close()

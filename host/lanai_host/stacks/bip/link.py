@@ -1,0 +1,164 @@
+"""The NIC as a rank sees it: requests, a ring for each peer, memory for long messages."""
+
+import struct
+
+from lanai_firmware.lang import offset_of, sizeof
+from lanai_firmware.programs.bip.layout import (
+    CHANNEL_SHIFT,
+    CLOSED,
+    LANDED_AT,
+    LENGTH,
+    PAGE,
+    PAGES,
+    RING,
+    RINGS_AT,
+    SLOT,
+    SLOTS,
+    Border,
+    Landing,
+    Long,
+    Request,
+    Word,
+    host_bytes,
+)
+from lanai_hdl.machine import SRAM_HOST, host_offset
+
+from ...bus.base import Bus, Pinned, Watched
+from ...config import HostCost
+from ...host_model.meter import Meter
+from ..pinning import pieces_of
+from .packets import FIELDS, WORD
+
+DOORBELL = host_offset("DOORBELL")
+LANDING_END = struct.Struct(">III")  # first, length, number
+LONG_END = struct.Struct(">IIIII")  # node, first, length, packet, number
+LOOK = 1_000_000  # picoseconds between two looks whether the NIC has let go of this rank's memory
+EMPTY = WORD.pack(0)
+REACH = int(PAGES) * int(PAGE)
+
+
+class Link:
+    """One rank's. Counts are of things since the start; those in the NIC's memory wrap around."""
+
+    def __init__(self, bus: Bus, border: int, ranks: int, meter: Meter) -> None:
+        self._bus = bus
+        self._border = SRAM_HOST + border
+        self._meter = meter
+        self._ranks = ranks
+        self._memory = bus.allocate(host_bytes(ranks))
+        self._view = self._memory.view
+        self._written = 0  # requests
+        self._longs = 0
+        self._landings = [0] * ranks  # by channel
+        self._read = [0] * ranks
+
+    def open(self) -> None:
+        """Tell the NIC where this rank's memory is. Packets may wait for it."""
+        self._write("base", self._memory.bus_address)
+        self._bus.write(DOORBELL, 1)
+
+    def close(self) -> None:
+        """Take this host's memory away from the NIC, which drops what arrives from now on. Returns when the
+        NIC will not reach the memory any more."""
+        self._write("base", int(CLOSED))
+        self._bus.write(DOORBELL, 1)
+        while not self._bus.read(self._border + int(offset_of(Border, "released"))):
+            self._bus.elapse(LOOK)
+
+    # Short packets.
+
+    @property
+    def unsent(self) -> int:
+        """Requests whose bytes have not left."""
+        return (self._written - self._word(Word.LEFT)) & 0xFFFF_FFFF
+
+    @property
+    def has_room(self) -> bool:
+        """The NIC takes another request."""
+        return self.unsent < int(RING)
+
+    def send(self, node: int, data: bytes) -> None:
+        """Write a request, which must have room."""
+        data += bytes(-len(data) % WORD.size)
+        place = self._written % int(RING)
+        self._written += 1
+        fields = FIELDS.pack(node << 16 | len(data), self._written & 0xFFFF_FFFF)
+        end = self._border + int(offset_of(Border, "requests")) + (place + 1) * int(sizeof(Request))
+        self._meter.spend(HostCost.POST)
+        self._bus.write_block(end - len(data) - len(fields), data + fields)
+        self._bus.write(DOORBELL, 1)
+
+    def arrived(self, channel: int) -> bytes | None:
+        """Take the next packet out of a channel's ring; None if it is empty."""
+        end = self._next_end(channel)
+        mark: int = WORD.unpack_from(self._view, end - WORD.size)[0]
+        if not mark:
+            return None
+        data = bytes(self._view[end - WORD.size - (mark & int(LENGTH)) : end - WORD.size])
+        self._view[end - WORD.size : end] = EMPTY
+        self._read[channel] += 1
+        return data
+
+    def _next_end(self, channel: int) -> int:
+        place = self._read[channel] % int(SLOTS)
+        return int(RINGS_AT) + (channel << int(CHANNEL_SHIFT)) + (place + 1) * int(SLOT)
+
+    # Long messages.
+
+    @property
+    def long_is_free(self) -> bool:
+        """The last long send has been taken."""
+        return self._word(Word.LONGS) == self._longs & 0xFFFF_FFFF
+
+    def send_long(self, node: int, pinned: Pinned, address: int, size: int, packet: int) -> None:
+        """Send bytes to the landing of a node, at most what `landing_size` gives there. `long_is_free` must
+        hold."""
+        self._longs += 1
+        first = address % int(PAGE)
+        end = LONG_END.pack(node, first, size, packet, self._longs & 0xFFFF_FFFF)
+        self._describe(int(offset_of(Border, "long")), int(offset_of(Long, "node")), pinned, address, size, end)
+        self._bus.write(DOORBELL, 1)
+
+    def land(self, channel: int, pinned: Pinned, address: int, size: int) -> None:
+        """Have the next bytes of a channel's long message written to memory. The landing before it must be
+        complete."""
+        self._landings[channel] += 1
+        end = LANDING_END.pack(address % int(PAGE), size, self._landings[channel] & 0xFFFF_FFFF)
+        start = int(offset_of(Border, "landings")) + channel * int(sizeof(Landing))
+        self._describe(start, int(offset_of(Landing, "first")), pinned, address, size, end)
+
+    def has_landed(self, channel: int) -> bool:
+        """All landings of a channel are complete."""
+        seen: int = WORD.unpack_from(self._view, int(LANDED_AT) + WORD.size * channel)[0]
+        return seen == self._landings[channel] & 0xFFFF_FFFF
+
+    def _describe(self, start: int, end_at: int, pinned: Pinned, address: int, size: int, end: bytes) -> None:
+        """Write the pages of a range, then the words at the end of its description."""
+        pages = b"".join(WORD.pack(place & -int(PAGE)) for place, _ in pieces_of(pinned, address, size))
+        self._meter.spend(HostCost.POST)
+        self._bus.write_block(self._border + start, pages)
+        self._bus.write_block(self._border + start + end_at, end)
+
+    # News.
+
+    @property
+    def faults(self) -> int:
+        return self._word(Word.FAULTS)
+
+    def watched(self) -> list[Watched]:
+        """Return the words that change when there is news, as they are now."""
+        size = int(LANDED_AT) + WORD.size * self._ranks
+        rings = [Watched(self._memory, self._next_end(channel) - WORD.size, EMPTY) for channel in range(self._ranks)]
+        return [*rings, Watched(self._memory, 0, bytes(self._view[:size]))]
+
+    def _word(self, which: Word) -> int:
+        found: int = WORD.unpack_from(self._view, WORD.size * which)[0]
+        return found
+
+    def _write(self, name: str, value: int) -> None:
+        self._bus.write(self._border + int(offset_of(Border, name)), value)
+
+
+def landing_size(address: int, left: int) -> int:
+    """Return how many bytes one landing takes at an address."""
+    return min(left, REACH - address % int(PAGE))

@@ -1,0 +1,84 @@
+"""BIP as a messaging system: `lanai run --device bip`."""
+
+import struct
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lanai_firmware.lang import offset_of
+from lanai_firmware.programs.bip import state
+from lanai_firmware.programs.bip.layout import NODES, Config
+from lanai_firmware.programs.bip.program import FIRMWARE
+from lanai_firmware.programs.bip.receiving import COPIES
+from lanai_firmware.programs.bip.sending import PIECES
+from lanai_hdl.machine import SRAM_HOST
+
+from ...bus.base import Bus
+from ...bus.windows import window_of
+from ...config import HostConfig
+from ...device import Device
+from ...errors import UserError
+from ...plain import restored
+from ...simulator.client import SimulatorClient
+from ..base import NicStack, Placement
+from ..loader import check_machine, load, reset, start
+from .attachment import Attachment
+from .options import PRESETS, BipOptions
+
+if TYPE_CHECKING:
+    from lanai_firmware.image import Image
+    from lanai_hdl.config import NicConfig
+
+
+def config_words(node: int, routes: Sequence[int]) -> bytes:
+    """The firmware's `Config` for a NIC with these routes, one to each NIC of the job."""
+    words = bytearray(int(offset_of(Config, "routes")))
+    for name, value in {"node": node, "nodes": len(routes), "window": window_of(0)}.items():
+        struct.pack_into(">I", words, int(offset_of(Config, name)), value)
+    return bytes(words) + struct.pack(f">{len(routes)}I", *routes)
+
+
+class BipStack(NicStack):
+    name = "bip"
+    help = "a thin firmware, as BIP's (1998): the NIC moves packets, matching on the host; one rank a NIC"
+    attachment = Attachment
+    firmware = FIRMWARE
+    presets = PRESETS
+    options_table = "bip"
+    host_choices = frozenset({"watchdog", "pinned_cache_pages"})
+
+    def plans(
+        self, image: "Image", nic: "NicConfig", options: BipOptions, placement: Placement
+    ) -> Sequence[Mapping[str, Any]]:
+        return [{"nic": image.address(FIRMWARE.symbol("nic"))} for _ in range(placement.nodes)]
+
+    def check(self, options: BipOptions, placement: Placement) -> None:
+        if placement.ranks_per_node != 1:
+            raise UserError(f"bip puts one rank on a NIC, not {placement.ranks_per_node}; leave out --ranks-per-node")
+        if placement.ranks > int(NODES):
+            raise UserError(f"bip has room for {int(NODES)} ranks, not {placement.ranks}; start fewer")
+        for queue, least in (("hdma_queue", COPIES), ("send_queue", PIECES)):
+            depth = getattr(placement.nic, queue)
+            if depth < int(least):
+                raise UserError(f"bip queues {int(least)} descriptors for a packet, but the NIC has {queue}={depth}")
+
+    def boot(
+        self, bus: Bus, image: "Image", options: BipOptions, placement: Placement, node: int
+    ) -> Mapping[int, Attachment]:
+        check_machine(bus)
+        reset(bus)
+        load(bus, image)
+        nic = image.address(FIRMWARE.symbol("nic"))
+        routes = [placement.route(node, other) for other in range(placement.nodes)]
+        bus.write_block(SRAM_HOST + nic + int(offset_of(state.Nic, "config")), config_words(node, routes))
+        start(bus, FIRMWARE, options.boot_polls)
+        border = nic + int(offset_of(state.Nic, "border"))
+        return {node: Attachment(node, placement.nodes, border, options)}
+
+    def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
+        from ...simulator.rank_bus import RankBus
+        from .device import Bip
+
+        return Bip(RankBus(client, costs), restored(Attachment, client.config["nic"]), costs)
+
+
+STACK = BipStack()

@@ -1,0 +1,212 @@
+"""`lanai run --device bip`: MPI programs run on it, the same each time; what it cannot do is refused."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+import warm
+
+PROGRAM = Path(__file__).parents[1] / "messages.py"
+SIZES = "0,3,255,256,257,9001"
+NO_RECOVERY = r"the NIC of rank 1 met \d packets or accesses that failed; bip has no recovery"
+
+
+def lanai(*arguments):
+    return warm.lanai("run", *arguments, timeout=500)
+
+
+def on_bip(ranks, *options, sizes=SIZES):
+    return lanai("-q", "-n", ranks, "--device", "bip", *options, sys.executable, PROGRAM, sizes)
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_messages_of_all_kinds_arrive_whole_and_in_order(ranks):
+    run = on_bip(ranks)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert re.fullmatch(r"all there after 0\.0\d+ s\n", run.stdout)
+
+
+def test_two_runs_are_the_same():
+    runs = [on_bip(2, sizes="2000") for _ in range(2)]
+    assert [(run.returncode, run.stderr) for run in runs] == [(0, "")] * 2
+    assert runs[0].stdout == runs[1].stdout
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "credits=1",
+        *(pytest.param(n, marks=pytest.mark.ci) for n in ("short=0", "short=484", "credits=3", "packet=512")),
+    ],
+)
+def test_no_option_changes_a_byte(option):
+    run = on_bip(2, "--option", option, sizes="100,2001")
+    assert (run.returncode, run.stderr) == (0, "")
+
+
+@pytest.mark.ci
+def test_messages_of_several_landings():
+    run = on_bip(2, sizes="300001")
+    assert (run.returncode, run.stderr) == (0, "")
+
+
+STREAM = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+count = 100
+if world.rank == 0:
+    requests = [world.isend(n, 1, n) for n in range(count)]
+    late = [world.Isend(bytes(1000 + n), 1, count) for n in range(3)]
+    world.recv(source=1)
+    MPI.Request.Waitall(requests + late)
+else:
+    assert [world.recv(source=0, tag=n) for n in reversed(range(count))] == list(reversed(range(count)))
+    for n in range(3):
+        status = MPI.Status()
+        world.Recv(bytearray(2000), 0, count, status)
+        assert status.Get_count() == 1000 + n
+    world.send(None, 0)
+print("there")
+"""
+
+
+@pytest.mark.parametrize("credit", [1, 14])
+def test_more_messages_than_credit_arrive_in_any_order(credit):
+    """A rank that waits for one reads all, so credit comes back."""
+    run = lanai("-q", "-n", 2, "--device", "bip", "--option", f"credits={credit}", sys.executable, "-c", STREAM)
+    assert (run.returncode, run.stdout, run.stderr) == (0, "there\n" * 2, "")
+
+
+ODD = """
+from mpi4py import MPI
+import numpy as np
+world = MPI.COMM_WORLD
+kind = MPI.INT.Create_vector(500, 2, 5).Commit()
+sent, got = np.arange(2500, dtype="i4"), np.zeros(2500, dtype="i4")
+if world.rank == 0:
+    world.Ssend([sent, 1, kind], 1)
+    world.Send([sent[:1000], MPI.INT], 1)
+    world.Send(sent, 1)
+else:
+    world.Recv([got, 1, kind], 0)
+    assert all(got[n] == (n if n % 5 < 2 else 0) for n in range(2497))
+    got[:] = 0
+    world.Recv([got, 1, kind], 0)
+    assert [got[5 * n + m] for n in range(500) for m in range(2)] == list(range(1000))
+    try:
+        world.Recv(got[:100], 0)
+    except MPI.Exception as error:
+        assert error.Get_error_class() == MPI.ERR_TRUNCATE
+    assert list(got[:100]) == list(range(100))
+print("there")
+"""
+
+
+def test_long_messages_in_pieces_and_cut_off():
+    run = lanai("-q", "-n", 2, "--device", "bip", sys.executable, "-c", ODD)
+    assert (run.returncode, run.stdout, run.stderr) == (0, "there\n" * 2, "")
+
+
+ONE_SIDED = """
+from mpi4py import MPI
+import numpy as np
+world = MPI.COMM_WORLD
+memory = np.zeros(4000, "i4")
+window = MPI.Win.Create(memory, comm=world)
+peer = (world.rank + 1) % world.size
+window.Fence()
+window.Put(np.full(1000, world.rank + 1, "i4"), peer)
+window.Fence()
+assert (memory[:1000] == (world.rank - 1) % world.size + 1).all()
+window.Lock(0)
+window.Accumulate(np.ones(1, "i4"), 0, target=(3999 * 4, 1, MPI.INT))
+window.Unlock(0)
+world.Barrier()
+if world.rank == 0:
+    window.Lock(0)
+    assert memory[3999] == world.size
+    window.Unlock(0)
+window.Free()
+print("there")
+"""
+
+
+def test_one_sided_communication_by_messages():
+    run = lanai("-q", "-n", 3, "--device", "bip", sys.executable, "-c", ONE_SIDED)
+    assert (run.returncode, run.stdout, run.stderr) == (0, "there\n" * 3, "")
+
+
+@pytest.mark.parametrize("size", [8, 2000])
+def test_a_damaged_packet_ends_in_an_error_and_not_in_wrong_bytes(size):
+    fault = ("--fault", "corrupt nic0 packet=3")
+    run = lanai("-q", "-n", 2, "--device", "bip", *fault, sys.executable, PROGRAM, str(size))
+    assert run.returncode == 3, "the other rank waits for the one that failed"
+    assert re.search(NO_RECOVERY, run.stderr)
+
+
+AFTER_A_FAILURE = """
+import numpy as np
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+memory = np.zeros(60_000, "u1")
+start = MPI.Wtime()
+
+def look(source):
+    while MPI.Wtime() < start + 2e-3:
+        try:
+            world.Iprobe(source)
+        except MPI.Exception as error:
+            assert "bip has no recovery" in str(error)
+
+if world.rank == 0:
+    world.Isend(np.full(60_000, 7, "u1"), 1)
+    look(1)
+else:
+    try:
+        world.Recv(memory, 0)
+    except MPI.Exception:
+        memory[:] = 0
+    look(0)
+    print("written afterwards:", np.count_nonzero(memory))
+"""
+
+
+def test_nothing_is_written_to_a_buffer_whose_receive_has_failed():
+    """The third packet of the message is damaged; what follows it must not reach memory that the program has
+    back."""
+    fault = ("--fault", "corrupt nic0 packet=3")
+    run = lanai("-q", "-n", 2, "--device", "bip", *fault, sys.executable, "-c", AFTER_A_FAILURE)
+    assert run.stdout == "written afterwards: 0\n"
+
+
+def test_a_deadlock_is_reported():
+    body = "from mpi4py import MPI; w = MPI.COMM_WORLD; w.recv(source=1 - w.rank, tag=5)"
+    run = lanai("-q", "-n", 2, "--device", "bip", sys.executable, "-c", body)
+    assert run.returncode == 3
+    assert "tag 5" in run.stderr
+
+
+def test_long_sends_that_nobody_receives_are_a_deadlock():
+    """A short one would be done: the NICs have room for it."""
+    body = "from mpi4py import MPI; w = MPI.COMM_WORLD; w.Send(bytes(3000), 1 - w.rank, 6)"
+    run = lanai("-q", "-n", 2, "--device", "bip", sys.executable, "-c", body)
+    assert run.returncode == 3
+    assert "tag 6" in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("--ranks-per-node", "2"), "bip puts one rank on a NIC, not 2; leave out --ranks-per-node"),
+        (("--option", "short=485"), "BipOptions.short=485 must be a whole number from 0 to 484"),
+        (("--option", "packet=1022"), "BipOptions.packet=1022 must be a multiple of 4: packets are whole words"),
+        (("--option", "credits=15"), "BipOptions.credits=15 must be a whole number from 1 to 14"),
+        (("--option", "slots=8"), "has no key 'slots'"),
+        (("--nic-option", "hdma_queue=2"), "bip queues 3 descriptors for a packet, but the NIC has hdma_queue=2"),
+    ],
+)
+def test_what_it_cannot_do_is_refused(arguments, text):
+    run = lanai("-n", "2", "--device", "bip", *arguments, sys.executable, PROGRAM, "0")
+    assert (run.returncode, run.stdout) == (2, "")
+    assert text in run.stderr
