@@ -4,8 +4,11 @@ Each is installed in a folder of its own: two of the plugins have modules of the
 """
 
 import os
+import re
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -38,32 +41,23 @@ project('ring', 'c')
 ring = executable('ring', 'ring.c', dependencies: dependency('mpi', language: 'c'))
 test('ring', find_program('mpiexec'), args: ['-n', '4', ring])
 """
-# What autoconf makes of AC_PROG_CC([mpicc]), AC_CHECK_HEADER, AC_CHECK_FUNC or AC_CHECK_LIB as AX_MPI has them, of
-# AC_PATH_PROG and of AC_RUN_IFELSE: small programs that are compiled, linked and run in the folder of the build.
-CONFIGURE = r"""#!/bin/sh
-: ${CC=} ${CFLAGS=-g} ${LIBS=}
-if test -z "$CC"; then
-  for name in mpicc hcc mpxlc_r mpxlc mpcc cmpicc; do
-    IFS=:; for folder in $PATH; do test -x "$folder/$name" && { CC=$folder/$name; break 2; }; done
-  done; unset IFS
-fi
-try() { cat > conftest.c; rm -f conftest conftest.o; eval "$1" > conftest.log 2>&1 && test -s "$2"; }
-fail() { echo "configure: error: $1" >&2; cat conftest.log >&2; exit 1; }
-echo "checking for the C compiler... $CC"
-echo 'int main(void) { return 0; }' | try '$CC -o conftest $CFLAGS conftest.c $LIBS' conftest || fail "cannot compile"
-./conftest || fail "cannot run what the compiler makes"
-printf '#include <mpi.h>\n' | try '$CC -c $CFLAGS conftest.c' conftest.o || fail "no mpi.h"
-probe='char MPI_Init(void); int main(void) { return MPI_Init(); }'
-if echo "$probe" | try '$CC -o conftest $CFLAGS conftest.c $LIBS' conftest; then echo "MPI_Init: no library needed"
-elif echo "$probe" | try '$CC -o conftest $CFLAGS conftest.c -lmpi $LIBS' conftest; then LIBS="-lmpi $LIBS"
-else fail "no MPI library"; fi
-echo 'char no_such_function(void); int main(void) { return no_such_function(); }' |
-  try '$CC -o conftest $CFLAGS conftest.c $LIBS' conftest && fail "the compiler links anything"
-printf '#include <mpi.h>\nint main(int c, char **v) { return MPI_Init(&c, &v) || MPI_Finalize(); }\n' |
-  try '$CC -o conftest $CFLAGS conftest.c $LIBS' conftest && ./conftest || fail "a program does not run alone"
-MPIEXEC=$(command -v mpiexec) || fail "no mpiexec"
-printf 'check: ring\n\t%s -n 4 ./ring\nring: ring.c\n\t%s %s -o ring ring.c %s\n' \
-  "$MPIEXEC" "$CC" "$CFLAGS" "$LIBS" > Makefile
+CONFIGURE_AC = """
+AC_INIT([ring], [1.0])
+AC_PROG_CC([mpicc hcc mpxlc_r mpxlc mpcc cmpicc])
+AC_CHECK_HEADER([mpi.h], [], [AC_MSG_ERROR([no mpi.h])])
+AC_CHECK_FUNC([MPI_Init], [], [AC_CHECK_LIB([mpi], [MPI_Init], [], [AC_MSG_ERROR([no MPI library])])])
+AC_CHECK_FUNC([no_such_function], [AC_MSG_ERROR([the compiler links anything])])
+AC_PATH_PROG([MPIEXEC], [mpiexec])
+AC_RUN_IFELSE([AC_LANG_PROGRAM([@%:@include <mpi.h>], [return MPI_Init(0, 0) || MPI_Finalize();])], [],
+              [AC_MSG_ERROR([a program does not run alone])])
+AC_CONFIG_FILES([Makefile])
+AC_OUTPUT
+"""
+MAKEFILE_IN = """
+check: ring
+\t@MPIEXEC@ -n 4 ./ring
+ring: ring.c
+\t@CC@ @CFLAGS@ -o ring ring.c @LIBS@
 """
 EXTENSION = """
 #include <Python.h>
@@ -83,11 +77,11 @@ SETUP = "from setuptools import Extension, setup; setup(ext_modules=[Extension('
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """Install one package, and nothing that it needs, in a folder of its own."""
+    """Install packages, and nothing else that they need, in a folder of their own."""
 
-    def install(requirement):
+    def install(*requirements):
         folder = tmp_path_factory.mktemp("package")
-        words = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(folder), requirement]
+        words = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(folder), *requirements]
         done = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False)
         assert done.returncode == 0, done.stderr
         return str(folder)
@@ -120,10 +114,29 @@ def test_meson(installed, commands, call, tmp_path):
     )
 
 
-def test_configure_and_make(call, tmp_path):
-    (tmp_path / "configure").write_text(CONFIGURE)
+@pytest.fixture
+def autoconf(installed, tmp_path):
+    """The environment in which the wheels' `autoconf` finds its files, which are not where they were built for."""
+    prefix = Path(installed("cmeel-autoconf==2.72.*", "cmeel-m4==1.4.*"), "cmeel.prefix")
+    files, settings = prefix / "share" / "autoconf", tmp_path / "autom4te.cfg"
+    text = (files / "autom4te.cfg").read_text()
+    settings.write_text(re.sub(r"'/\S*/share/autoconf'", f"'{files}'", text))
+    return {
+        "autom4te_perllibdir": str(files), "AC_MACRODIR": str(files), "AUTOM4TE_CFG": str(settings),
+        "AUTOM4TE": str(prefix / "bin" / "autom4te"), "M4": str(prefix / "bin" / "m4"),
+        "trailer_m4": str(files / "autoconf" / "trailer.m4"), "PATH": str(prefix / "bin"),
+    }  # fmt: skip
+
+
+@pytest.mark.skipif(not shutil.which("perl"), reason="autoconf needs perl")
+def test_autoconf_and_make(autoconf, commands, call, tmp_path):
+    (tmp_path / "configure.ac").write_text(CONFIGURE_AC)
+    (tmp_path / "Makefile.in").write_text(MAKEFILE_IN)
     (tmp_path / "ring.c").write_text(RING)
-    assert "MPI_Init: no library needed" in call("sh", "./configure").stdout
+    call("autoconf", **{**autoconf, "PATH": on_path(commands, autoconf["PATH"])})
+    told = call("sh", "./configure").stdout
+    assert "checking for MPI_Init... yes" in told
+    assert "checking for no_such_function... no" in told
     call("make", "check")
 
 
