@@ -26,7 +26,8 @@ GROUPS = {
     ),
     "slow_ci": Group(
         "more instances of what the default run tests, and what takes it longest: more seeds and orders, "
-        "limits of real time, damaged caches, the serial line, the area of the NIC on a board"
+        "limits of real time, damaged caches, the serial line, the area of the NIC on a board; "
+        "the corpus of `lanai check`"
     ),
     "slow_gateware": Group(
         "engines, buses and two whole NICs give the same results in Amaranth's simulator, under cocotb and "
@@ -69,10 +70,6 @@ GROUPS = {
     "slow_conformance": Group(
         "mpi4py's own test suite, on `ideal` and chapter by chapter on the gateware",
         ("sim/studies/conform/test_conform.py",),
-    ),
-    "slow_check": Group(
-        "`lanai check` on its corpus of right and wrong programs: what it finds, and that it blames no right one",
-        ("sim/check",),
     ),
     "slow_studies": Group(
         "benches, sweeps and the paper's figures are those on record; traces of long runs; the report in a browser",

@@ -9,6 +9,7 @@ exclude each other. Operations that MPI keeps atomic together do not race.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from .finding import Finding, Kind, at, finding
 from .order import NEVER, Clock, Order
@@ -33,7 +34,7 @@ class Access:
     begin: Clock
     until: int
     op: str = ""
-    basic: object = None
+    basic: Sequence[Any] | None = None  # its elements' type, and how far one lies behind the other
     lock: tuple[int, bool] | None = None
 
     @property
@@ -241,7 +242,9 @@ def _excluded(one: Access, other: Access) -> bool:
 
 def _atomic(one: Access, other: Access) -> bool:
     """MPI keeps both whole, element by element, or in order."""
-    if one.kind not in _ATOMIC or other.kind not in _ATOMIC or one.basic != other.basic:
+    if one.kind not in _ATOMIC or other.kind not in _ATOMIC or one.basic is None or one.basic != other.basic:
+        return False
+    if not _aligned(one.regions, other.regions, one.basic[1]):
         return False
     return (
         one.origin == other.origin
@@ -249,6 +252,20 @@ def _atomic(one: Access, other: Access) -> bool:
         or one.op == other.op
         or "MPI_NO_OP" in (one.op, other.op)
     )
+
+
+def _aligned(one: Regions, other: Regions, unit: int) -> bool:
+    """No element of one covers a part of an element of the other."""
+    i = j = 0
+    while i < len(one) and j < len(other):
+        shared = max(one[i][0], other[j][0]) < min(one[i][1], other[j][1])
+        if shared and (one[i][0] - other[j][0]) % unit:
+            return False
+        if one[i][1] < other[j][1]:
+            i += 1
+        else:
+            j += 1
+    return True
 
 
 def _common(one: Regions, other: Regions) -> int | None:

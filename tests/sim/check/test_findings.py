@@ -14,7 +14,7 @@ HANDFUL = (
     "onesided/put-race-py",
     "leaks/communicator-py",
 )
-RIGHT = ("collectives/collective-py", "onesided/put-py")
+RIGHT = ("collectives/collective-py", "onesided/put-parts-py", "buffers/halo-py", "deadlocks/workers-py")
 IN_C = ("onesided/target-loads", "onesided/get-read-after-fence")
 BY_NAME = {program.name: program for program in programs()}
 

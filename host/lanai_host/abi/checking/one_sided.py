@@ -12,7 +12,7 @@ from .collectives import note
 from .flight import Buffer
 from .recorder import After, Handler, Recorder
 from .regions import Regions, regions_of
-from .signatures import runs_of
+from .signatures import basic_of
 
 HANDLERS: dict[str, Handler] = {}
 _ORIGIN = ("origin_addr", "origin_count", "origin_datatype")
@@ -51,7 +51,7 @@ def _moves(kind: str, target: tuple[str, str], origin: Callable[[Call], list[Buf
         rec.note(
             "rma", call, c=call.name, win=name, does=kind, target=window.communicator.route[rank], rank=rank,
             at=_target(call, window, rank, *target), op=getattr(op, "name", None) or None,
-            basic=runs_of(call.datatype(target[1]), 1)[:1] if kind not in ("put", "get") else None,
+            basic=basic_of(call.datatype(target[1])) if kind not in ("put", "get") else None,
         )  # fmt: skip
         if not call.has("request"):
             return None

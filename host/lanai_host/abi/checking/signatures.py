@@ -18,6 +18,15 @@ def runs_of(datatype: Datatype, count: int) -> Runs:
     return [list(run) for run in _runs(datatype.signature, count)]
 
 
+def basic_of(datatype: Datatype) -> list[object] | None:
+    """Return the one basic type of a datatype, and from which byte to which its elements repeat; None if there are
+    several."""
+    single = datatype.signature.single
+    if single is None:
+        return None
+    return [_name(single), single.size if single.dtype is None else single.dtype.itemsize]
+
+
 @lru_cache(maxsize=1024)
 def _runs(signature: Signature, count: int) -> tuple[tuple[object, ...], ...]:
     single = signature.single
