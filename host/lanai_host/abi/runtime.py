@@ -166,7 +166,7 @@ class Process:
         if os.environ.get(ENV_RACES):
             world.process.races = Watch(self._report_race, _place)
         world.call_site = _site
-        world.on_leave = self._count_leaks
+        world.on_leave = self._on_leave
         level = world.init(required)
         abi.open(world)
         if os.environ.get(ENV_LEAKS) or os.environ.get(ENV_CHECK):
@@ -268,9 +268,15 @@ class Process:
             self._at_exit = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: close_at_exit())
             ctypes.CDLL(None)["__cxa_atexit"](self._at_exit, None, None)
 
-    def _count_leaks(self) -> None:
-        if self.client is not None and (left := leaks.counts()):
+    def _on_leave(self) -> None:
+        """Tell the launcher what its last lines say of this rank."""
+        if self.client is None:
+            return
+        if left := leaks.counts():
             self.client.notify(Op.LEFT, json.dumps(left).encode())
+        seen = abi.world.process.seen_types
+        if seen.complete and (types := list(seen.all())):
+            self.client.notify(Op.TYPES, json.dumps(types).encode())
 
     def _report_leaks(self, found: list[str]) -> None:
         if self.recorder is not None:

@@ -130,6 +130,8 @@ def _start(
         raise MpiError(ErrorClass.BUFFER, f"{call}: no buffer is attached; call MPI_Buffer_attach first")
     size = count * datatype.size
     device = comm.device
+    if count:
+        comm.process.seen_types.add(True, comm.context, comm.route[dest], tag, datatype.signature)
     with comm.lock:
         offset, start, scratch = buffer.place(call, size)
         gather_bytes(address, count, datatype, start, size)

@@ -27,6 +27,7 @@ from .errors import ErrorClass, MpiError
 from .group import Group
 from .info import Info
 from .progress import Progress
+from .seen_types import SeenTypes
 from .send_buffer import SendBuffer
 from .text import byte_length
 from .topology import Topology
@@ -59,6 +60,7 @@ class ProcessState:
         self.send_buffer: SendBuffer | None = None
         self.communicators: WeakSet[Communicator] = WeakSet()  # those that the program made
         self.connections: list[Communicator] = []  # with processes that were not of this world, and not ended yet
+        self.seen_types = SeenTypes()
         self.synchronous = False  # standard sends wait for their receives
         self.one_sided: object = None  # the service of windows (`windows.service`), once there is one
         self.races: object = None  # how races are reported (`windows.races`), where they are

@@ -28,6 +28,7 @@ def isendrecv(
     receive_tag: int,
     call: str = "MPI_Isendrecv",
     keep: object = None,
+    original: Datatype | None = None,
 ) -> Request:
     """MPI_Isendrecv. The receive goes first, so that the device never has to hold the answer."""
     # Nothing may be posted if the send cannot be.
@@ -36,7 +37,7 @@ def isendrecv(
         check_peer(comm, call, "dest", dest)
     check_tag(comm, call, send_tag)
     receiving = post_receive(comm, call, receive_address, receive_count, receive_type, source, receive_tag)
-    sending = post_send(comm, call, send_address, send_count, send_type, dest, send_tag, STANDARD)
+    sending = post_send(comm, call, send_address, send_count, send_type, dest, send_tag, STANDARD, original)
     if keep is not None:
         hold(sending, keep)
     return ExchangeRequest(
@@ -105,6 +106,7 @@ def isendrecv_replace(
         receive_tag,
         call,
         copy,
+        datatype,
     )
 
 

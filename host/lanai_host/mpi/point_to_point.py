@@ -16,9 +16,18 @@ STANDARD, SYNCHRONOUS, READY = SendMode.STANDARD, SendMode.SYNCHRONOUS, SendMode
 
 
 def post_send(
-    comm: Communicator, call: str, address: int, count: int, datatype: Datatype, dest: int, tag: int, mode: SendMode
+    comm: Communicator,
+    call: str,
+    address: int,
+    count: int,
+    datatype: Datatype,
+    dest: int,
+    tag: int,
+    mode: SendMode,
+    original: Datatype | None = None,
 ) -> Operation | None:
-    """Check the arguments and start a send on the device; None to MPI_PROC_NULL."""
+    """Check the arguments and start a send on the device; None to MPI_PROC_NULL. `original`: what the program named,
+    if `datatype` is that of a copy."""
     if count < 0 or address <= 0 or not datatype.committed:
         check_buffer(call, address, count, datatype, used=dest != PROC_NULL)
     if not 0 <= tag <= comm.tag_ub:
@@ -32,6 +41,8 @@ def post_send(
         orders = comm.device.orders
         if orders is None or orders.waits(dest, tag):
             mode = SYNCHRONOUS
+    if count:
+        comm.process.seen_types.add(True, comm.context, comm.route[dest], tag, (original or datatype).signature)
     with comm.lock:
         comm.device.charge(CALL)
         return comm.device.send(comm.route[dest], tag, comm.context, body, mode)
@@ -92,6 +103,8 @@ def send(comm: Communicator, address: int, count: int, datatype: Datatype, dest:
         and comm.progress.alone()
         and comm.fast_path.send(comm.route[dest], tag, comm.context, address + datatype.true_lb, datatype.size * count)
     ):
+        if count:
+            comm.process.seen_types.add(True, comm.context, comm.route[dest], tag, datatype.signature)
         return
     operation = post_send(comm, "MPI_Send", address, count, datatype, dest, tag, STANDARD)
     if operation is not None and (not operation.done or operation.error is not None):
@@ -144,6 +157,8 @@ def recv(comm: Communicator, address: int, count: int, datatype: Datatype, sourc
         comm.progress.wait_for(operation, ReceiveRequest(comm, "MPI_Recv", operation, source, datatype))
     if operation.error is not None or operation.length % (datatype.size or 1):
         return ReceiveRequest(comm, "MPI_Recv", operation, source, datatype).finish()
+    if operation.length:
+        comm.process.seen_types.add(False, comm.context, operation.source, operation.tag, datatype.signature)
     return Status(comm.remote_group.position(operation.source), operation.tag, operation.length)
 
 

@@ -235,6 +235,9 @@ class ReceiveRequest(SendRequest):
             return Status(cancelled=True)
         source = self.communicator.remote_group.position(operation.source)
         status = Status(source, operation.tag, operation.length)
+        if operation.length:
+            comm = self.communicator
+            comm.process.seen_types.add(False, comm.context, operation.source, operation.tag, self.datatype.signature)
         if operation.error is not None:
             status.error = device_error(self.call, operation.error, operation.length, source)
         else:

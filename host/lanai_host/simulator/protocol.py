@@ -41,6 +41,7 @@ class Op(IntEnum):
     POLLS = 9  # a notice: polls in vain for long -> a wait record; empty when that is over
     CRASHED = 10  # a notice: a signal is about to kill the process -> what `crash.c` says; any bytes as an answer
     LEFT = 11  # a notice: MPI has ended, and the program has left objects behind -> JSON, how many by kind
+    TYPES = 12  # a notice: MPI has ended -> JSON, the types that were sent and received (`mpi.seen_types`)
     POSTED_LAST = 15
     HELLO = 16  # Hello -> JSON configuration
     STOPPED = 17  # Stopped, wait record; no answer: the run ends
@@ -77,7 +78,18 @@ class Status(IntEnum):
 
 
 # Posted; they reach the launcher at once and take no part in simulated time.
-NOTICES = frozenset({int(Op.LEAVES), int(Op.POLLS), int(Op.CRASHED), int(Op.LEFT)})
+NOTICES = frozenset({int(Op.LEAVES), int(Op.POLLS), int(Op.CRASHED), int(Op.LEFT), int(Op.TYPES)})
+
+
+class SeenType(NamedTuple):
+    """Messages of one type that a rank has sent to a `peer` or received from it; `kind` is None if they are of several
+    at once."""
+
+    sent: bool
+    context: int
+    peer: int
+    tag: int
+    kind: str | None
 
 
 class FinalState(NamedTuple):

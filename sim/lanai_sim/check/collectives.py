@@ -5,9 +5,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from ..signatures import Runs, fits, words
 from .finding import Finding, Kind, at, finding
 from .records import Call, Rank, Record
-from .signatures import Runs, fits, words
 
 
 class Entry(NamedTuple):

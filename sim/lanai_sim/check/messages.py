@@ -9,10 +9,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from ..signatures import fits, words
 from .finding import Finding, Kind, at, finding
 from .order import Order
 from .records import Call, Rank, Record
-from .signatures import fits, words
 
 PROC_NULL = -1
 Channel = tuple[str, int, int, int]  # communicator, source, destination, tag

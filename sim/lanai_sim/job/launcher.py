@@ -35,6 +35,7 @@ from .signals import signals_to
 from .sleepers import NOTE
 from .standstill import Standstill
 from .summary import Summary
+from .typed import differences
 from .warm import WarmServers, shared_by
 from .world import World
 
@@ -140,7 +141,8 @@ class Run:
         traffic = tuple(self.world.traffic())
         left = sum((Counter(rank.left) for rank in ranks), Counter())
         digest = self.world.buffers_digest(ranks)
-        return Summary(self.world.started, tuple(clocks), tuple(spent), traffic, digest, dict(left))
+        types = tuple(differences({rank.number: rank.types for rank in ranks}))
+        return Summary(self.world.started, tuple(clocks), tuple(spent), traffic, digest, dict(left), types)
 
     def _end_trace(self, result: Result | None) -> str:
         """Return what a user must be told about the trace, or nothing."""

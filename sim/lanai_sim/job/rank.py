@@ -10,7 +10,7 @@ from typing import Protocol
 
 from lanai_host.device import Envelope
 from lanai_host.errors import UserError
-from lanai_host.simulator.protocol import HEADER, NOTICES, FinalState, Op, Status
+from lanai_host.simulator.protocol import HEADER, NOTICES, FinalState, Op, SeenType, Status
 from lanai_host.simulator.requests import COLLECT, STOPPED, split_wait_any
 from lanai_host.simulator.spin import Chunk, SpinWait
 
@@ -85,6 +85,7 @@ class Rank:
         self.polls = b""
         self.crash = ""
         self.left: dict[str, int] = {}  # objects that its program has not freed, by kind
+        self.types: list[SeenType] | None = None  # that it has sent and received, if it has told
         self.heard: Callable[[Rank], None] = lambda rank: None
         self.placement: int | None = None  # what it said of its buffers when it left
         self.gone = False  # nothing will come from it any more
@@ -176,6 +177,8 @@ class Rank:
             self.polls = payload
         elif op == Op.LEFT:
             self.left = json.loads(payload)
+        elif op == Op.TYPES:
+            self.types = [SeenType(*one) for one in json.loads(payload)]
         else:
             self.crash = crash_place(self.pid, payload)
             with suppress(BrokenPipeError, ConnectionResetError):

@@ -39,7 +39,8 @@ class Summary:
     """The results of a run that are known without a trace.
 
     `spent`: picoseconds of each rank by `SPENT`; `placement`: of buffers, a digest that is equal for runs whose buffers
-    lay alike in their pages; `left`: objects that programs have not freed, by kind.
+    lay alike in their pages; `left`: objects that programs have not freed, by kind;
+    `types`: of messages whose sender and receiver named different types, in sentences.
     """
 
     started: int = 0
@@ -48,22 +49,27 @@ class Summary:
     nics: tuple[Traffic, ...] = ()
     placement: str = ""
     left: dict[str, int] = field(default_factory=dict)
+    types: tuple[str, ...] = ()
 
     def closing(self) -> list[str]:
-        """Return the one line that a run ends with, and another if programs have left objects."""
+        """Return the one line that a run ends with, and others if programs have done what they should not."""
         if not self.ends:
             return []
         packets = f"; {counted(self._sum('TX_PACKETS'), 'packet')}, {self._troubles()}" if self.nics else ""
-        return [f"{self._took()}{packets} {HINT}", *self._left()]
+        return [f"{self._took()}{packets} {HINT}", *self._wrong()]
 
     def _took(self) -> str:
         return f"{counted(len(self.ends), 'rank')} took {format_time(max(self.ends) - self.started)} of simulated time"
 
-    def _left(self) -> list[str]:
-        if not self.left:
-            return []
-        told = ", ".join(counted(count, kind) for kind, count in sorted(self.left.items()))
-        return [f"not freed when MPI ended: {told} (`lanai check` says which, and what else is wrong)"]
+    def _wrong(self) -> list[str]:
+        found = []
+        if self.left:
+            told = ", ".join(counted(count, kind) for kind, count in sorted(self.left.items()))
+            found.append(f"not freed when MPI ended: {told} (`lanai check` says which, and what else is wrong)")
+        if self.types:
+            more = f", and {len(self.types) - 1} more" if self.types[1:] else ""
+            found.append(f"types differ: {self.types[0]}{more} (`lanai check` says where)")
+        return found
 
     def _troubles(self) -> str:
         return ", ".join(f"{name} {count}" for name in TROUBLES if (count := self._sum(name))) or "no errors"
@@ -78,7 +84,7 @@ class Summary:
             found += [self._ranks(), self._links(), self._processors(), *self._blocks()]
             found += [f"the ranks' buffers lay as {self.placement}"] if self.placement else []
             found += [f"not in these figures: {nic.flaw}" for nic in self.nics if nic.flaw]
-        return [*found, *self._left(), MORE]
+        return [*found, *self._wrong(), MORE]
 
     def figures(self) -> dict[str, float]:
         """The same as numbers: what took how much simulated time, and how many processor cycles the

@@ -7,7 +7,7 @@ import hashlib
 from functools import lru_cache
 
 from ...mpi.datatypes import Datatype
-from ...mpi.datatypes.signature import Basic, Signature
+from ...mpi.datatypes.signature import Signature
 
 MOST_RUNS = 64  # that a record tells one by one; of longer ones it has a digest
 Runs = list[list[object]]
@@ -24,17 +24,17 @@ def basic_of(datatype: Datatype) -> list[object] | None:
     single = datatype.signature.single
     if single is None:
         return None
-    return [_name(single), single.size if single.dtype is None else single.dtype.itemsize]
+    return [single.shared_name, single.size if single.dtype is None else single.dtype.itemsize]
 
 
 @lru_cache(maxsize=1024)
 def _runs(signature: Signature, count: int) -> tuple[tuple[object, ...], ...]:
     single = signature.single
     if single is not None:
-        return ((_name(single), signature.elements * count),) if count else ()
+        return ((single.shared_name, signature.elements * count),) if count else ()
     found: list[list[object]] = []
     for basic, repeat in signature.runs(count):
-        name = _name(basic)
+        name = basic.shared_name
         if found and found[-1][0] == name:
             found[-1][1] += repeat  # type: ignore[operator]
         elif repeat:
@@ -43,11 +43,3 @@ def _runs(signature: Signature, count: int) -> tuple[tuple[object, ...], ...]:
         digest = hashlib.blake2b(repr(found).encode(), digest_size=8).hexdigest()
         return (("#" + digest, signature.elements * count),)
     return tuple(tuple(run) for run in found)
-
-
-def _name(basic: Basic) -> str:
-    """Return the name that equal basic types share."""
-    plain = basic.name.removeprefix("MPI_")
-    if plain in ("BYTE", "PACKED") or basic.dtype is None or basic.dtype.kind not in "iufc":
-        return plain
-    return f"{basic.dtype.kind}{basic.size}"

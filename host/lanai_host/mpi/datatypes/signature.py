@@ -25,6 +25,15 @@ class Basic(NamedTuple):
     external: int
     dtype: "np.dtype[np.generic] | None"
 
+    @property
+    def shared_name(self) -> str:
+        """The name of all types that hold the same kind of number of the same size, whatever their language calls
+        them."""
+        plain = self.name.removeprefix("MPI_")
+        if plain in ("BYTE", "PACKED") or self.dtype is None or self.dtype.kind not in "iufc":
+            return plain
+        return f"{self.dtype.kind}{self.size}"
+
 
 class Signature:
     """`parts` is a sequence of (basic type or signature, count)."""

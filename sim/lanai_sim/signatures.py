@@ -1,4 +1,4 @@
-"""Do two type signatures fit?"""
+"""Type signatures in words, and if two of them fit: of a sender and a receiver, or in a collective call."""
 
 from typing import Any
 
@@ -9,11 +9,16 @@ _NAMES = {
 }  # fmt: skip
 
 
+def name_of(kind: str) -> str:
+    """Return what C calls a basic type."""
+    return _NAMES.get(kind, kind)
+
+
 def words(runs: Runs) -> str:
     """Return a signature in words: "3 int, 1 double"."""
     if not runs:
         return "nothing"
-    shown = [f"{count} {'elements' if name.startswith('#') else _NAMES.get(name, name)}" for name, count in runs[:4]]
+    shown = [f"{count} {'elements' if name.startswith('#') else name_of(name)}" for name, count in runs[:4]]
     return ", ".join(shown) + (", ..." if len(runs) > 4 else "")
 
 
