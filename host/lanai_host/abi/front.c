@@ -5,6 +5,7 @@
    other program it loads the libpython that the library was built for. The generated part follows this text. */
 
 #include <dlfcn.h>
+#include <execinfo.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -73,7 +74,29 @@ static void lanai_boot(void) {
 
 /* The address after the program's last call of an MPI function, by the thread that asks. */
 static __thread void *lanai_caller;
-__attribute__((visibility("default"))) uintptr_t lanai_call_site(void) { return (uintptr_t)lanai_caller; }
+
+/* Whether an address lies in a library with bindings of MPI, such as those of Fortran: they call for the program. */
+static int lanai_in_bindings(void *address) {
+    Dl_info found;
+    const char *name;
+    if (!dladdr(address, &found) || !found.dli_fname) return 0;
+    name = strrchr(found.dli_fname, '/');
+    return !strncmp(name ? name + 1 : found.dli_fname, "libmpi", 6);
+}
+
+/* The address from which the program called; that of its call of the bindings, if those have called. */
+__attribute__((visibility("default"))) uintptr_t lanai_call_site(void) {
+    static __thread void *programs[64]; /* addresses that are known to be the program's own */
+    void **known = &programs[(uintptr_t)lanai_caller / 4 % 64];
+    void *frames[256];
+    int count, i = 0;
+    if (*known == lanai_caller) return (uintptr_t)lanai_caller;
+    if (!lanai_in_bindings(lanai_caller)) return (uintptr_t)(*known = lanai_caller);
+    count = backtrace(frames, sizeof frames / sizeof *frames);
+    while (i < count && frames[i] != lanai_caller) i++;
+    while (i < count && lanai_in_bindings(frames[i])) i++;
+    return (uintptr_t)(i < count ? frames[i] : lanai_caller);
+}
 
 /* Whether the table may be used. Not after the interpreter has ended: mpi4py asks MPI_Finalized that late. */
 static int lanai_enter(void) {

@@ -1,0 +1,83 @@
+"""Loads and stores of C++ and Fortran, with the lines of the program on both sides."""
+
+import json
+
+import pytest
+from warm import lanai
+
+from lanai_host.abi.wrappers import bindings
+from lanai_host.compilers import Language, find
+from lanai_host.errors import UserError
+
+CXX = """#include <mpi.h>
+#include <vector>
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    std::vector<double> a(100, 1.0);
+    MPI_Request request;
+    if (rank == 0) {
+        MPI_Isend(a.data(), 100, MPI_DOUBLE, 1, 0, MPI_COMM_WORLD, &request);
+        for (auto &x : a) x = {value};
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    } else {
+        MPI_Recv(a.data(), 100, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    MPI_Finalize();
+}
+"""
+FORTRAN = """program p
+  {module}
+  implicit none
+  {request} :: request
+  integer :: rank
+  double precision :: a(100)
+  call MPI_Init({last})
+  call MPI_Comm_rank(MPI_COMM_WORLD, rank{comma})
+  a = 1
+  if (rank == 0) then
+    call MPI_Isend(a, 100, MPI_DOUBLE_PRECISION, 1, 0, MPI_COMM_WORLD, request{comma})
+    a(4) = {value}
+    call MPI_Wait(request, MPI_STATUS_IGNORE{comma})
+  else
+    call MPI_Recv(a, 100, MPI_DOUBLE_PRECISION, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE{comma})
+  end if
+  call MPI_Finalize({last})
+end program
+"""
+
+
+def findings(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    out = tmp_path / "found.json"
+    done = lanai("check", "-n", 2, "--once", "--json", out, "--", tmp_path / name, timeout=120)
+    assert done.returncode in (0, 10), done.stderr
+    return [(one["class"], one["lines"]) for one in json.loads(out.read_text())["findings"]]
+
+
+def needs(language):
+    try:
+        find(language)
+        if language is Language.FORTRAN:
+            bindings()
+    except UserError as error:
+        pytest.skip(str(error))
+
+
+def test_cxx(tmp_path):
+    needs(Language.CXX)
+    found = findings(tmp_path, "a.cpp", CXX.replace("{value}", "7"))
+    assert found == [("buffer-modified", ["a.cpp:10", "a.cpp:11"])]
+
+
+@pytest.mark.parametrize("module", ["mpi", "mpi_f08"])
+def test_fortran(tmp_path, module):
+    needs(Language.FORTRAN)
+    text = FORTRAN.replace("{module}", f"use {module}").replace("{value}", "7")
+    if module == "mpi":
+        text = text.replace("integer :: rank", "integer :: rank, error").replace("{request}", "integer")
+        text = text.replace("{last}", "error").replace("{comma}", ", error")
+    else:
+        text = text.replace("{request}", "type(MPI_Request)").replace("{last}", "").replace("{comma}", "")
+    assert findings(tmp_path, "a.f90", text) == [("buffer-modified", ["a.f90:11", "a.f90:12"])]
