@@ -97,13 +97,14 @@ def measured(study: studies.Study, args: argparse.Namespace, where: place.Place)
     begin = time.monotonic()
     figures = study.figures(args.quick, where, lambda name: print(f"lanai: {name}: done", file=sys.stderr), given)
     minutes = (time.monotonic() - begin) / 60
-    return records.now_at(figures, datetime.now(UTC).date().isoformat(), args.quick, minutes)
+    record = records.now_at(figures, datetime.now(UTC).date().isoformat(), args.quick, minutes)
+    before = study.kept
+    return records.completed(record, before, list(study.inputs)) if before else record
 
 
 def expected(study: studies.Study, quick: bool) -> str:
     """How long the run is going to take, by the record of the last one, or by what the study says of quick ones."""
-    path = study.record
-    kept = records.read(path, study.paper) if path.is_file() else None
+    path, kept = study.record, study.kept
     if quick and study.quick_minutes:
         return f"{study.paper}: a quick run takes about {study.quick_minutes:g} min of processor time"
     if kept is None or kept.quick != quick:

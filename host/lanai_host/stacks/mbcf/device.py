@@ -52,7 +52,7 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         self.rank = attachment.rank
         self.size = len(attachment.places)
         options = MbcfOptions(**attachment.options)
-        self.choices = Choices(alltoall_under_way=options.alltoall)
+        self.choices = Choices(alltoall_under_way=options.alltoall, reduce_by_gather=bool(options.gather))
         adapter = attachment.adapter
         packet = min(options.record, adapter.payload)
         meter = Meter(costs, bus.elapse)

@@ -15,6 +15,7 @@ RANGES = {
     "window": (1, 64),
     "ask_from": (0, 1 << 30),
     "alltoall": (0, 1 << 30),
+    "gather": (0, 1),
     "direct": (0, 1 << 30),
     "first": (0, 1 << 16),
     "inline": (0, 512),
@@ -38,6 +39,8 @@ class MbcfOptions:
             together with such a one behind it. 0: each receive is, as in the paper.
         alltoall: bytes that a rank sends at a time in an all-to-all (`Choices.alltoall_under_way`). 0:
             all at once.
+        gather: 1: the root of a reduce receives all vectors, and an allreduce is that and a broadcast
+            (`Choices.reduce_by_gather`); 0: trees, and doubling.
         direct: bytes from which a message in one run is written from the program's memory; shorter
             ones are copied first.
         first: bytes of a message of at least eight times as many that leave before the pages of the
@@ -57,6 +60,7 @@ class MbcfOptions:
     window: int = 32
     ask_from: int = 65
     alltoall: int = 8192
+    gather: int = 0
     direct: int = 2048
     first: int = 4096
     inline: int = 64

@@ -3,7 +3,7 @@ commit they were measured. `docs/papers/NAME.json` is that of the page."""
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from lanai_host.errors import UserError
@@ -16,6 +16,29 @@ HOUR = 60  # minutes
 
 
 @dataclass(frozen=True)
+class Older:
+    """Figures that an earlier run measured, as this one had not what they need.
+
+    Attributes:
+        needs: what it had not, by its option's name. It is a part of the figures' names.
+        count: of them.
+        commit, date: of that run.
+    """
+
+    needs: str
+    count: int
+    commit: str
+    date: str
+
+    @property
+    def words(self) -> str:
+        return (
+            f"{self.count} of its figures, which need `--{self.needs}`, are of an older run, of commit "
+            f"`{self.commit[:12]}` on {self.date}."
+        )
+
+
+@dataclass(frozen=True)
 class Record:
     """The figures of one run of a paper's experiments.
 
@@ -25,6 +48,7 @@ class Record:
         date: of the end of the run, as 2026-11-26; empty if it is not known.
         quick: fewer sizes and repetitions than the page should have.
         minutes: that the run took; 0 if it is not known.
+        older: figures that are not of this run.
     """
 
     figures: Mapping[str, float]
@@ -32,6 +56,7 @@ class Record:
     date: str = ""
     quick: bool = False
     minutes: float = 0.0
+    older: tuple[Older, ...] = ()
 
     @property
     def took(self) -> str:
@@ -48,7 +73,7 @@ class Record:
         how = "by a quick run, with fewer sizes and repetitions," if self.quick else "by a full run"
         commit, dash, state = self.commit.partition("-")
         where = f"commit `{commit[:12] or 'unknown'}{dash}{state}` on {self.date or 'an unknown day'}"
-        return f"Measured {how} of {where}, in {self.took}."
+        return " ".join([f"Measured {how} of {where}, in {self.took}.", *(one.words for one in self.older)])
 
 
 def now_at(figures: Mapping[str, float], date: str, quick: bool, minutes: float) -> Record:
@@ -56,11 +81,25 @@ def now_at(figures: Mapping[str, float], date: str, quick: bool, minutes: float)
     return Record(figures, commit() or "", date, quick, round(minutes, 1))
 
 
+def completed(record: Record, before: Record, inputs: Sequence[str]) -> Record:
+    """A record with those figures of one before it that it has not, and that need one of the `inputs`."""
+    figures, older = dict(record.figures), []
+    for needs in inputs:
+        missing = {
+            name: value for name, value in before.figures.items() if f".{needs}." in name and name not in figures
+        }
+        if missing:
+            first = next((one for one in before.older if one.needs == needs), before)
+            older.append(Older(needs, len(missing), first.commit, first.date))
+            figures |= missing
+    return replace(record, figures=figures, older=tuple(older))
+
+
 def write(path: str | Path, paper: str, record: Record, answers: Sequence[Answer]) -> None:
     """Write a record with its score, as the commands' --json has it."""
     total = score_of(paper, answers)
     figures = {f"paper.{paper}.figure.{name}": value for name, value in record.figures.items()}
-    measured = {"commit": record.commit, "date": record.date, "quick": record.quick, "minutes": record.minutes}
+    measured = {name: value for name, value in asdict(record).items() if name != "figures"}
     write_json(path, total | figures, {"paper": paper, "quick": record.quick}, measured=measured)
 
 
@@ -76,7 +115,9 @@ def read(path: str | Path, paper: str) -> Record:
         found = json.loads(Path(path).read_text())
         figures = found["figures"]
         kept = {name.removeprefix(prefix): float(value) for name, value in figures.items() if name.startswith(prefix)}
-        return Record(kept, **found.get("measured", {"quick": bool(found["config"]["quick"])}))
+        measured = found.get("measured", {"quick": bool(found["config"]["quick"])})
+        older = tuple(Older(**one) for one in measured.get("older", ()))
+        return Record(kept, **(measured | {"older": older}))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(
             f"{str(path)!r} holds no figures of this paper ({error}); name a file that --json wrote"

@@ -11,7 +11,7 @@ from lanai_host.errors import UserError
 from ...executors.place import Place
 from .. import papers
 from ..drawing import Plot
-from . import claims, measuring, page, verdicts
+from . import claims, measuring, page, records, verdicts
 from .claims import Claim
 from .measuring import Figures
 from .page import Frame
@@ -78,6 +78,11 @@ class Study:
     def record(self) -> Path:
         """The file with the record of the page."""
         return self.checkout / "docs" / "papers" / f"{self.paper}.json"
+
+    @property
+    def kept(self) -> Record | None:
+        """The record of the page, if there is one."""
+        return records.read(self.record, self.paper) if self.record.is_file() else None
 
     def inputs_of(self, record: Record) -> list[str]:
         """The inputs without which a run gives fewer figures than a record has. Experiments that need one begin the

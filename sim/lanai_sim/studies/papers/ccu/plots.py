@@ -31,6 +31,12 @@ TITLES = {
 }
 INTEGERS = ("reduce", "allreduce", "reduce_scatter", "scan", "bitonic")
 SIZES = dict.fromkeys(INTEGERS, "integers of a process") | {"cannon": "rows of a block"}
+WINDOWS = {
+    "stream": "45 ms for the daemon, 60 ms for others",
+    "20_20": "20 ms each",
+    "100_60": "100 and 60 ms",
+    "every_25": "45 and 60 ms, each 25 packets acknowledged",
+}
 RATES = {8000.0: 6.4, 16_000.0: 7.0}  # Mbit/s in the paper's text, by size
 PUBLISHED = {"pingpong": {"paper": {size: size * 8 / 1000 / rate for size, rate in RATES.items()}}}
 
@@ -65,7 +71,11 @@ def of(figures: Figures) -> dict[str, Plot]:
         f"{systems.LONGEST:,} bytes in packets of {systems.EXPERIMENT_PACKET:,} by window, receiver shared",
         "packets",
         "ms",
-        {"one way": by_size(figures, "window.stream_us")},
+        {
+            label: by_size(figures, f"window.{name}_us")
+            for name, label in WINDOWS.items()
+            if by_size(figures, f"window.{name}_us")
+        },
     )
     found["stall"] = Plot(
         "A long message by packets for each acknowledgement, window 25",

@@ -63,8 +63,8 @@ SECTIONS = (
         plots={
             "window": (
                 "A long message through SunOS's buffer of 32 KB while another process has the receiver's workstation "
-                "at times. The paper's best window is 30; ours is too with the time slices that were chosen, so that "
-                "says little."
+                "at times. The paper's best window is 30; which one is best here depends on the time slices and the "
+                "rule for acknowledgements, which were chosen."
             ),
             "stall": (
                 "A long message with a window of 25, by the packets for which the receiver acknowledges once. The "

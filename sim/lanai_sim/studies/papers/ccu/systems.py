@@ -21,6 +21,7 @@ LONG = 98_304  # bytes of a message that is many windows
 LONGEST = 1_048_576  # of one that is many time slices
 EXPERIMENT_PACKET = 1024  # bytes of a packet where the paper varies its window
 PRESENT, AWAY = 45_000, 60_000  # microseconds of its processor for the receiver's daemon, then for others: chosen
+SLICES = {"20_20": (20_000, 20_000), "100_60": (100_000, 60_000)}  # others, to see what the choice decides
 
 
 def unicast() -> CcuOptions:
@@ -28,17 +29,18 @@ def unicast() -> CcuOptions:
     return replace(OURS, broadcast=0)
 
 
-def shared(window: int) -> CcuOptions:
-    """The paper's experiment on the size of the window, by the paper's rules: a window is
-    acknowledged when all of it has come, as in its implementation, where both numbers are 25, and
-    no timer acknowledges less. The paper does not say what kept the daemon from its packets; here
-    another process has the receiver's workstation at times."""
+def shared(window: int, ack_every: int = 0, slices: tuple[int, int] = (PRESENT, AWAY)) -> CcuOptions:
+    """The paper's experiment on the size of the window. No timer acknowledges less than `ack_every`
+    packets; 0: than a whole window, as in the paper's implementation, where both numbers are 25.
+    The paper does not say what kept the daemon from its packets; here another process has the
+    receiver's workstation at times: `slices` says for how long the daemon has it, then the other."""
+    present, away = slices
     return replace(
         OURS,
         packet=EXPERIMENT_PACKET,
         window=window,
-        ack_every=window,
+        ack_every=ack_every or window,
         ack_timer=0,
-        present=PRESENT,
-        away=AWAY,
+        present=present,
+        away=away,
     )

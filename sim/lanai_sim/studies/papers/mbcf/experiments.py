@@ -18,6 +18,7 @@ from ....machine.presets import mbcf_100baset
 from ... import ranks
 from ..measuring import Experiment, Figures
 from . import primitives, programs, times
+from .npb import causes
 from .npb import experiment as npb
 from .npb.programs import PROGRAMS
 from .npb.running import OPTIONS
@@ -117,6 +118,13 @@ EXPERIMENTS = [
             needs="npb",
         )
         for one in PROGRAMS
+    ),
+    *(
+        Experiment(name, f"{says} (`--npb DIR`)", partial(causes.measured, name), needs="npb")
+        for name, says in (
+            ("npb_ep_gather", "table 4.3: EP, with reduces that gather at a root"),
+            ("npb_sp_fifo", "table 4.9: SP, with FIFOs of 64 KiB instead of 32"),
+        )
     ),
     Experiment("our_round_trip", "table 4.1 on the project's testbed", lambda q: round_trip(ours(), q)),
     Experiment("our_bandwidth", "table 4.2 on the project's testbed", lambda q: bandwidth(ours(), OUR_SIZES, q)),

@@ -3,6 +3,7 @@ experiment makes; each pattern runs on the paper's system."""
 
 import pytest
 
+from lanai_sim.executors.place import Place
 from lanai_sim.studies.papers import claims, studies, verdicts
 from lanai_sim.studies.papers.ccu import answers, experiments, systems
 from lanai_sim.studies.papers.records import Record
@@ -32,7 +33,7 @@ def fake(slower):
 def figures(monkeypatch):
     def make(slower):
         monkeypatch.setattr(experiments, "observed", fake(slower))
-        return STUDY.figures(True, 1, None, lambda name: None)
+        return STUDY.figures(True, Place(jobs=1), lambda name: None)
 
     return make
 
