@@ -108,7 +108,6 @@ def _cost(name: str) -> str:
     return _costs().get(name.upper(), "")
 
 
-@cache
 def _meanings(kind: type) -> dict[str, str]:
     """Return what a class and those above it say of their members, in a docstring's list or in comments."""
     found: dict[str, str] = {}

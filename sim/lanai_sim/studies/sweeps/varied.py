@@ -95,7 +95,8 @@ def plot(axes: Axes, rows: Sequence[Row], y: str, title: str) -> Plot:
     if not any(y in row.figures["figures"] for row in rows):
         there = dict.fromkeys(name for row in rows for name in row.figures["figures"])
         raise UserError(f"--y {y}: no run has this figure; there are: {', '.join(there) or 'none'}")
-    x, lines = over[0], {}
+    x = over[0]
+    lines: dict[str, dict[float, float]] = {}
     for row in rows:
         varied = row.point["vary"]
         others = ", ".join(f"{name}={value}" for name, value in varied.items() if name != x and len(axes[name]) > 1)

@@ -1,0 +1,90 @@
+"""`lanai export`: schedules in GOAL, and archives in OTF2."""
+
+import re
+import sys
+
+import pytest
+
+from lanai_sim.cli import main
+from lanai_sim.job.job import Job
+from lanai_sim.report import archive, goal
+
+PROGRAM = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+other = 1 - world.rank
+data = bytearray(8)
+if world.rank == 0:
+    waits = world.Irecv(data, other, 3)
+    world.Send(bytes(4), other, 7)
+    waits.Wait()
+    world.Send(bytes(2), other, 7)
+else:
+    world.Recv(data, other, 7)
+    world.Send(bytes(8), other, 3)
+    world.Recv(data, other, 7)
+"""
+
+
+@pytest.fixture(scope="module")
+def trace():
+    return Job(["python", "-c", PROGRAM], 2).run(trace=True).check().trace
+
+
+def operations(text, rank):
+    """Return the operations of a rank by label, and what each waits for."""
+    body = text.split(f"rank {rank} {{\n")[1].split("}")[0]
+    found = dict(re.findall(r"(l\d+): (.*)", body))
+    after = {label: [] for label in found}
+    for label, how, other in re.findall(r"(l\d+) (i?requires) (l\d+)", body):
+        after[label].append((how, other))
+    return found, after
+
+
+def test_goal_has_each_message_at_both_ends(trace):
+    text = goal.text(trace)
+    assert text.startswith("num_ranks 2\n")
+    sends = re.findall(r"send (\d+)b to \d+ tag (\d+)", text)
+    assert sorted(sends) == sorted(re.findall(r"recv (\d+)b from \d+ tag (\d+)", text))
+    assert len(sends) == len(trace.messages)
+
+
+def test_goal_waits_as_the_program_did(trace):
+    found, after = operations(goal.text(trace), 0)
+    receive, first, second = (
+        next(one for one in found if text in found[one]) for text in ("recv 8b", "send 4b", "send 2b")
+    )
+    assert after[first] == [("irequires", receive)]  # it was posted before, and nobody waited for it
+    assert ("requires", receive) in after[second]
+    found, after = operations(goal.text(trace), 1)
+    assert after["l2"] == [("requires", "l1")]
+
+
+def test_computing_between_calls_is_in_goal():
+    busy = "from mpi4py import MPI\nMPI.COMM_WORLD.rank\nfor _ in range(1000): pass\nMPI.COMM_WORLD.Barrier()"
+    job = Job.on("ideal", ["python", "-c", busy], 2, host={"compute": 20_000})
+    found, _ = operations(goal.text(job.run(trace=True).check().trace), 0)
+    assert max(int(text.split()[1]) for text in found.values() if text.startswith("calc")) > 10_000
+
+
+def test_calls_are_nested_and_times_grow(trace):
+    for rank in range(2):
+        inside, now = [], 0
+        for time, kind, row in archive._events(trace, rank):
+            assert time >= now
+            now = time
+            if kind == "enter":
+                inside.append(row["id"])
+            elif kind == "leave":
+                assert inside.pop() == row["id"]
+        assert inside == []
+
+
+def test_without_otf2_a_line_says_what_to_install(trace, tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "otf2", None)
+    path = tmp_path / "run.trace"
+    Job(["python", "-c", PROGRAM], 2).run(trace=path).check()
+    assert main(["export", "otf2", str(path), "-o", str(tmp_path / "a")]) == 2
+    assert "an archive in OTF2 needs otf2" in capsys.readouterr().err
+    assert main(["export", "goal", str(path), "-o", str(tmp_path / "a.goal")]) == 0
+    assert f"wrote {tmp_path}/a.goal: 2 ranks" in capsys.readouterr().out
