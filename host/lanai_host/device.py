@@ -227,6 +227,11 @@ class Device(ABC):
         a NIC are not among them."""
         return []
 
+    def unmatched(self, context: int) -> int:
+        """Return how many messages of a context lie at this process, on its NIC too, and no receive has taken them.
+        Takes no simulated time if there are none."""
+        return sum(message.context == context for message in self.unexpected())
+
     def pending(self) -> list[Pending]:
         """Sends and receives of this process that are not done, each kind in the order in which they were started."""
         return []

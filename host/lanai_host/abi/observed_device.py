@@ -97,6 +97,9 @@ class ObservedDevice(Device):
     def unexpected(self) -> list[Envelope]:
         return self._device.unexpected()
 
+    def unmatched(self, context: int) -> int:
+        return self._device.unmatched(context)
+
     def pending(self) -> list[Pending]:
         return self._device.pending()
 

@@ -172,8 +172,7 @@ def free(comm: Communicator) -> None:
     call = "MPI_Comm_free"
     if comm.predefined:
         raise MpiError(ErrorClass.COMM, f"{call}: {comm.name} cannot be freed")
-    unmatched = sum(message.context == comm.context for message in comm.device.unexpected())
-    if unmatched:
+    if unmatched := comm.device.unmatched(comm.context):
         raise MpiError(ErrorClass.OTHER, f"{call}: messages on {comm.label} were not received: {unmatched}")
     _release(comm)
 

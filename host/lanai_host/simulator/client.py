@@ -179,6 +179,14 @@ class SimulatorClient:
             if not self._closed:
                 self._send(HEADER.pack(len(payload), op, 0, 0) + payload)
 
+    def ask(self, op: Op) -> bytes:
+        """Send a notice that the launcher answers. No simulated time passes, and what was posted stays here."""
+        with self._lock:
+            if self.watchful:
+                self.check()
+            self._send(HEADER.pack(0, op, 0, 0))
+            return self._frame(op)[HEADER.size :]
+
     def watch_crashes(self, library: Any) -> None:
         """Let a libmpi tell the launcher where a signal kills this process."""
         library.lanai_watch(self._sock.fileno(), int(Op.CRASHED))
@@ -274,12 +282,18 @@ class SimulatorClient:
 
     def _answer(self, op: Op) -> tuple[bytes, int]:
         """A whole answer with its header, and its status. The clock is set by it."""
-        answer = self._receive(op)
-        size, status, _, self._told = HEADER.unpack_from(answer)
+        answer = self._frame(op)
+        _, status, _, self._told = HEADER.unpack_from(answer)
         self.clock = self._told
+        return answer, status
+
+    def _frame(self, op: Op) -> bytes:
+        """A whole answer with its header."""
+        answer = self._receive(op)
+        size = HEADER.unpack_from(answer)[0]
         if len(answer) < HEADER.size + size:
             answer += self._receive_rest(HEADER.size + size - len(answer))
-        return answer, status
+        return answer
 
     def _tell_final_state(self, payload: bytes) -> None:
         state = FinalState("", "", [], [])

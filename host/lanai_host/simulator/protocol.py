@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ..device import Queued, Unreceived
 from ..wait import Wait
 
-VERSION = 12
+VERSION = 13
 ENV_SOCKET = "LANAI_SIMULATOR_FD"
 ENV_RANK = "LANAI_RANK"
 ENV_SIZE = "LANAI_SIZE"
@@ -42,6 +42,7 @@ class Op(IntEnum):
     CRASHED = 10  # a notice: a signal is about to kill the process -> what `crash.c` says; any bytes as an answer
     LEFT = 11  # a notice: MPI has ended, and the program has left objects behind -> JSON, how many by kind
     TYPES = 12  # a notice: MPI has ended -> JSON, the types that were sent and received (`mpi.seen_types`)
+    UNRECEIVED = 13  # a notice, which is answered: JSON of the `Envelope`s on its NIC that no receive has taken
     POSTED_LAST = 15
     HELLO = 16  # Hello -> JSON configuration
     STOPPED = 17  # Stopped, wait record; no answer: the run ends
@@ -78,7 +79,7 @@ class Status(IntEnum):
 
 
 # Posted; they reach the launcher at once and take no part in simulated time.
-NOTICES = frozenset({int(Op.LEAVES), int(Op.POLLS), int(Op.CRASHED), int(Op.LEFT), int(Op.TYPES)})
+NOTICES = frozenset({int(Op.LEAVES), int(Op.POLLS), int(Op.CRASHED), int(Op.LEFT), int(Op.TYPES), int(Op.UNRECEIVED)})
 
 
 class SeenType(NamedTuple):

@@ -9,6 +9,7 @@ from .. import process_memory
 from ..bus.base import PAGE_SIZE, BlockingBus, BusError, HostBuffer, Pinned, Watched, changed, words_of
 from ..call_site import located
 from ..config import HostCosts
+from ..device import Envelope
 from ..wait import Wait
 from .client import SimulatorClient, SimulatorError
 from .protocol import Op, pack_wait
@@ -119,6 +120,11 @@ class RankBus(BlockingBus):
 
     def lost(self) -> Mapping[int, str]:
         return {int(rank): text for rank, text in json.loads(self._call(Op.LOST, b"")).items()}
+
+    def unreceived(self) -> Sequence[Envelope]:
+        """Return the messages on the NIC that no receive of this process had taken when this process last waited.
+        The simulator reads them from its memory, where the firmware may be in the midst of a change."""
+        return [Envelope(*one) for one in json.loads(self.client.ask(Op.UNRECEIVED))]
 
     def examine(self) -> str | None:
         """Have the simulator, which is the driver's trusted half, check the NIC: what is wrong with

@@ -59,11 +59,11 @@ class Placement:
 
 
 class Memory(Protocol):
-    """A NIC's memory, and what its host's trusted side allocated for it, read when a run has
-    ended."""
+    """A NIC's memory, and what its host's trusted side allocated for it, read by the simulator without an
+    access."""
 
     def words(self, addresses: Sequence[int]) -> Sequence[int]:
-        """Words of its SRAM; fewer if it does not answer."""
+        """Words of its SRAM."""
 
     def host(self, bus_address: int, size: int) -> bytes:
         """Host memory that was allocated to boot it. Zeros where there is none."""

@@ -204,6 +204,10 @@ class Engine(ABC):
         raise ValueError(f"{type(self).__name__} cannot go on from a saved state")
 
     @abstractmethod
+    def sram(self, nic: int, addresses: Sequence[int]) -> list[int]:
+        """The words at these addresses of a NIC's SRAM, as they are now. Nothing in the simulation notices."""
+
+    @abstractmethod
     def refused(self, nic: int) -> int:
         """Host memory accesses of a NIC that were answered with an error."""
 

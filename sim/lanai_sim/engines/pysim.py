@@ -56,9 +56,10 @@ class _Remote:
 class _Host:
     """The host of one NIC: accesses to perform, memory, words that are watched."""
 
-    def __init__(self, number: int, nic: Nic) -> None:
+    def __init__(self, number: int, nic: Nic, sram: MemorySram) -> None:
         self.number = number
         self.nic = nic
+        self.sram = sram
         self.accesses: deque[Access] = deque()
         self.pages: dict[int, _Local | _Remote] = {}
         self.refused = 0
@@ -146,10 +147,11 @@ class PysimEngine(Engine):
         self._hosts: list[_Host] = []
         self._switches: list[Any] = []
         for number in range(layout.nics):
-            nic = Nic(layout.nic, sram=MemorySram(layout.nic))
+            sram = MemorySram(layout.nic)
+            nic = Nic(layout.nic, sram=sram)
             top.submodules[f"nic{number}"] = nic
             top.d.comb += [nic.now.eq(self._now), nic.mem.ready.eq(1)]
-            self._hosts.append(_Host(number, nic))
+            self._hosts.append(_Host(number, nic, sram))
         for number in range(layout.switches):
             assert layout.switch is not None
             switch = unit(layout.switch)
@@ -165,6 +167,7 @@ class PysimEngine(Engine):
         self._slot = 0
         self._quiet = 0
         self._memories: dict[int, int] = {}  # pid -> its /proc/PID/mem
+        self._context: Any = None  # of the bench, once it runs
         self._simulator = Simulator(top)
         self._simulator.add_clock(1e-3 / layout.nic.slot_khz)
         self._quarter = 0.25e-3 / layout.nic.slot_khz
@@ -185,6 +188,7 @@ class PysimEngine(Engine):
         wiring.connect(top, line.o, self._ends(other, other_port)[1])
 
     async def _bench(self, context: Any) -> None:
+        self._context = context
         while True:
             # A while into the slot, so that `run` can stop at its beginning and what is queued then
             # still counts for it.
@@ -247,6 +251,12 @@ class PysimEngine(Engine):
     def unwatch(self, nic: int, tag: int) -> None:
         host = self._hosts[nic]
         host.watches = [watch for watch in host.watches if watch[0] != tag]
+
+    def sram(self, nic: int, addresses: Sequence[int]) -> list[int]:
+        if self._context is None:
+            return [0] * len(addresses)
+        rows = self._hosts[nic].sram.memory.data
+        return [self._context.get(rows[address // 4 % len(rows.init)]) for address in addresses]
 
     def refused(self, nic: int) -> int:
         return self._hosts[nic].refused

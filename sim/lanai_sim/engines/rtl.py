@@ -32,6 +32,7 @@ HEADERS = {  # and of what one file is made of
     "nic.cc": (*COMMON, "nic.h", "nic_unit.h", "numbers.h", "pio.h", "replay.h", "resting.h", "tick.h", "wave.h"),
     "switch.cc": (*COMMON, "numbers.h", "switch_unit.h", "tick.h"),
 }
+SRAM_WORDS = f"{NIC_TOP}__DOT__nic__DOT__sram__DOT__sram__DOT__mem"  # of a NIC's model, as Verilator names them
 SAVABLE = ("--savable",)  # to Verilator: state can be read and set; what evaluates a slot is the same text
 STILL, CUT = int(Ending.STILL), int(Ending.CUT)  # asked with every call
 U32, U64, POINTER = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p
@@ -55,6 +56,7 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "unmap": (None, (POINTER, U32, U32)),
     "watch": (None, (POINTER, U32, U32, U32, U32)),
     "unwatch": (None, (POINTER, U32, U32)),
+    "sram": (None, (POINTER, U32, POINTER, POINTER, U32)),
     "refused": (U64, (POINTER, U32)),
     "wave": (U32, (POINTER, U32, ctypes.c_char_p, U64, U64, U64)),
     "faults": (None, (POINTER, U32, POINTER, U32)),
@@ -84,6 +86,7 @@ def nic_header(nic: NicConfig, probes: bool = False, as_synthesized: bool = Fals
         *(["#define LANAI_AS_SYNTHESIZED"] if as_synthesized else []),
         *_model(design, twice),
         f"using NicModel = V{NIC_TOP};",
+        f"#define NIC_SRAM {SRAM_WORDS}",
         *([f"#define RESTING(X) {' '.join(f'X({name})' for name in resting)}"] if resting else []),
     ]
     return "\n".join(lines) + "\n"
@@ -289,6 +292,12 @@ class RtlEngine(Engine):
 
     def unwatch(self, nic: int, tag: int) -> None:
         self._native.engine_unwatch(self._engine, nic, tag)
+
+    def sram(self, nic: int, addresses: Sequence[int]) -> list[int]:
+        words = U32 * len(addresses)
+        found = words()
+        self._native.engine_sram(self._engine, nic, words(*addresses), found, len(addresses))
+        return list(found)
 
     def refused(self, nic: int) -> int:
         return int(self._native.engine_refused(self._engine, nic))

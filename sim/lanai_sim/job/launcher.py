@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from inspect import CORO_CREATED, getcoroutinestate
 
 from lanai_host.clocks import library as clocks
@@ -211,6 +212,7 @@ class Run:
             kept = world.kept_access(rank.number)
             costs = self.config.machine.host
             return KeptService(keeper, kept, costs, self.kernel, self.ranks, rank, settings, kept, self.manager.serve)
+        rank.on_nic = partial(world.on_nic_of, rank.number)
         access = world.access(rank.number)
         return world.service(self.kernel, self.ranks, rank, settings, access, self.manager.serve)
 

@@ -32,7 +32,7 @@ class NicMemory:
         self._engine, self._bus = engine, bus
 
     def words(self, addresses: Sequence[int]) -> list[int]:
-        return read(self._engine, self._bus.node.number, [SRAM_HOST + address for address in addresses])
+        return self._engine.sram(self._bus.node.number, addresses)
 
     def host(self, bus_address: int, size: int) -> bytes:
         return self._bus.memory(bus_address, size)

@@ -134,17 +134,23 @@ class NicWorld(World):
         return found
 
     def on_nics(self) -> dict[int, Sequence[Envelope]]:
-        image, config = self.image, self.config
         if len(self.buses) < len(self.cluster.nodes):
             return {}
-        self._end_run()
         found: dict[int, Sequence[Envelope]] = {}
-        for node, bus in enumerate(self.buses):
-            memory = postmortem.NicMemory(self.engine, bus)
-            found |= self.stack.unexpected(
-                memory, image, config.machine.nic, config.chosen_options, self.placement, node
-            )
+        for node in range(len(self.buses)):
+            found |= self._on_nic(node)
         return found
+
+    def _on_nic(self, node: int) -> Mapping[int, Sequence[Envelope]]:
+        """By rank, messages that the node's NIC keeps and that no receive has taken."""
+        config = self.config
+        memory = postmortem.NicMemory(self.engine, self.buses[node])
+        return self.stack.unexpected(
+            memory, self.image, config.machine.nic, config.chosen_options, self.placement, node
+        )
+
+    def on_nic_of(self, rank: int) -> Sequence[Envelope]:
+        return self._on_nic(self.placement.node_of(rank)).get(rank, ())
 
     def _end_run(self) -> None:
         """Stop the trace: later work of the NICs is not part of the run."""

@@ -87,6 +87,7 @@ class Rank:
         self.left: dict[str, int] = {}  # objects that its program has not freed, by kind
         self.types: list[SeenType] | None = None  # that it has sent and received, if it has told
         self.heard: Callable[[Rank], None] = lambda rank: None
+        self.on_nic: Callable[[], Sequence[Envelope]] = tuple  # messages that its NIC keeps for it
         self.placement: int | None = None  # what it said of its buffers when it left
         self.gone = False  # nothing will come from it any more
         self.op: int | None = None
@@ -179,11 +180,17 @@ class Rank:
             self.left = json.loads(payload)
         elif op == Op.TYPES:
             self.types = [SeenType(*one) for one in json.loads(payload)]
+        elif op == Op.UNRECEIVED:
+            found = json.dumps(self.on_nic()).encode()
+            self._reply(HEADER.pack(len(found), Status.OK, 0, 0) + found)
         else:
             self.crash = crash_place(self.pid, payload)
-            with suppress(BrokenPipeError, ConnectionResetError):
-                self.sock.sendall(b"seen")
+            self._reply(b"seen")
         self.heard(self)
+
+    def _reply(self, data: bytes) -> None:
+        with suppress(BrokenPipeError, ConnectionResetError):  # it died; the launcher tells
+            self.sock.sendall(data)
 
     def _parse(self, data: bytes) -> bool:
         """Cut complete frames off what was read, and keep the rest; True if a blocking one is among

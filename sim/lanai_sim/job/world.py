@@ -179,6 +179,10 @@ class World:
         """By rank, messages that its NIC keeps and that no receive has taken."""
         return {}
 
+    def on_nic_of(self, rank: int) -> Sequence[Envelope]:
+        """Those of one rank, while the run goes on."""
+        return ()
+
     def describe_nics(self) -> list[str]:
         """Return the state of the hardware, a line each, now that the run has come to a stop."""
         return []

@@ -107,6 +107,18 @@ class EngineContract(ABC):
         assert begin + 20 < told[1].slot < begin + 40
         engine.close()
 
+    def test_sram_is_read_without_an_access(self):
+        engine = self.make(Layout(NIC, 2, PAIR.cables))
+        last = NIC.sram_size - 4
+        engine.pio(1, [Access(20, True, SRAM_HOST + 8, 0x12345678), Access(30, True, SRAM_HOST + last, 9, tag=1)])
+        while not engine.run(NEVER)[0]:  # also until the NIC has done what it has taken
+            pass
+        before = engine.slot(1)
+        assert engine.sram(1, [last, 8]) == [9, 0x12345678]
+        assert engine.slot(1) == before
+        assert engine.sram(0, [8])[0] != 0x12345678
+        engine.close()
+
     def test_no_unit_runs_past_the_limit(self):
         engine = self.make(Layout(NIC, 2, PAIR.cables))
         engine.pio(0, [Access(500, True, host_offset("SCRATCH1"), 1, tag=1)])

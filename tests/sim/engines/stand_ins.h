@@ -14,6 +14,7 @@ struct Vlanai_nic___024root {
     IData link_tx___05Fdata = 0, link_rx___05Fdata = 0, mem___05Faddr = 0, mem___05Fwdata = 0, mem___05Frdata = 0;
     IData pio___05Faddr = 0, pio___05Fwdata = 0, pio___05Frdata = 0, wake_cycle = 0;
     QData left_out = 0;
+    IData lanai_nic__DOT__nic__DOT__sram__DOT__sram__DOT__mem[64] = {};
 
     uint64_t now = 0, heard = 1, busy = 20;  // slots done, digest of inputs, slots of work that are left
 

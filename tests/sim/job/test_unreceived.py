@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from lanai_firmware.programs.mpi_np.plan import McpConfig
+from lanai_host.stacks import names
 from lanai_sim.job.result import Exit
 from lanai_sim.job.waiting import MOST_MESSAGES
 from openlanai import Job
@@ -94,3 +95,37 @@ def test_messages_of_channels_that_have_left_the_nic(tmp_path):
         for rank in (1, 2, 3)
         for tag in (3, 1)
     ]
+
+
+FREED = """\
+from mpi4py import MPI
+world, data = MPI.COMM_WORLD, bytearray(4)
+halo, later = world.Dup(), world.Dup()
+halo.Set_name("halo")
+request = MPI.REQUEST_NULL
+if world.rank == 0:
+    for tag in (3, 5):
+        halo.Send(data, 1, tag=tag)
+    later.Send(data, 1)
+else:
+    request = later.Irecv(bytearray(4), 0)  # may be under way when the communicator is freed
+world.Barrier()
+try:
+    later.Free()
+    halo.Free()
+except MPI.Exception as error:
+    print(world.rank, error)
+    for tag in (5, 3):
+        halo.Recv(data, 0, tag=tag)
+    halo.Free()
+request.Wait()
+"""
+
+
+@pytest.mark.parametrize("device", sorted(names()))
+def test_a_communicator_with_messages_is_not_freed(device, tmp_path, capfd):
+    program = tmp_path / "program.py"
+    program.write_text(FREED)
+    result = start((sys.executable, str(program)), 2, device)
+    assert result.code == 0, result.report
+    assert capfd.readouterr().out == "1 MPI_Comm_free: messages on halo were not received: 2\n"

@@ -11,7 +11,7 @@ from ...bus.base import Bus, HostBuffer
 from ...config import HostConfig, HostCost
 from ...device import Arrived, ChargeSink, Device, Envelope, Pending, SendMode
 from ...errors import DeviceLost
-from ...operation import Operation
+from ...operation import ANY_SOURCE, ANY_TAG, Operation
 from ...wait import Wait
 from ..lost_ranks import check_probe
 from .cancelling import Cancelling
@@ -62,6 +62,7 @@ class MpiNp(Device):
         self.cancelling = Cancelling(share, records, self.sending, host_queues)
         self.progressing = Progress(share, records, self.sending, self.receiving, self.taking)
         self.closed = False
+        self.on_nic: Callable[[], Sequence[Envelope]] = tuple  # messages there, as a simulator sees them
         self._told: set[int] = set()  # lost ranks of which a probe for any source has told
 
     def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
@@ -138,6 +139,15 @@ class MpiNp(Device):
 
     def unexpected(self) -> list[Envelope]:
         return self.host_queues.unexpected()
+
+    def unmatched(self, context: int) -> int:
+        held = super().unmatched(context)
+        if any(one.context == context and not one.sends for one in self.pending()):
+            return held  # a receive under way may take what is on the NIC
+        on_nic = sum(message.context == context for message in self.on_nic())
+        if on_nic and self.probe(ANY_SOURCE, ANY_TAG, context, False) is None:  # what was seen was being changed
+            return held
+        return held + on_nic
 
     def pending(self) -> list[Pending]:
         under_way = [*self.share.active.values(), *self.host_queues.begun]

@@ -1,6 +1,7 @@
 """MPI-NP as a messaging system: matching, credit and rendezvous on the NIC (1999)."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from lanai_firmware.lang import offset_of
@@ -60,7 +61,7 @@ class MpiNpStack(NicStack):
     ) -> Mapping[int, Sequence[Envelope]]:
         layout = self._layout(image, nic, options, placement, node)
         spill_memory = memory.words([image.address(FIRMWARE.symbol("nic")) + int(offset_of(state.Nic, "spill_memory"))])
-        return unexpected(layout, placement.ranks_on(node), memory, spill_memory[0] if spill_memory else 0)
+        return unexpected(layout, placement.ranks_on(node), memory, spill_memory[0])
 
     def plans(
         self, image: "Image", nic: NicConfig, options: plan.McpConfig, placement: Placement
@@ -72,7 +73,7 @@ class MpiNpStack(NicStack):
         self, image: "Image", nic: NicConfig, options: plan.McpConfig, placement: Placement, node: int
     ) -> sram.Layout:
         """The SRAM of one node's NIC."""
-        return sram.lay_out(
+        return _lay_out(
             options,
             len(placement.ranks_on(node)),
             placement.ranks,
@@ -92,10 +93,12 @@ class MpiNpStack(NicStack):
             return bus.examine()
 
         device = RankMpiNp(bus, restored(Attachment, client.config["nic"]), costs, ask)
+        device.on_nic = bus.unreceived
         device.hands_over = client.start().parent is not None
         if text := client.config.get("handover"):
             take_over(device.endpoint, text)
         return device
 
 
+_lay_out = lru_cache(sram.lay_out)  # each MPI_Comm_free needs one
 STACK = MpiNpStack()

@@ -1,5 +1,5 @@
-"""Messages that a NIC keeps and no receive has taken, read from its memory: for the report of a run
-that has ended.
+"""Messages that a NIC keeps and no receive has taken, read from its memory: for MPI_Comm_free, and for the
+report of a run that has ended.
 
 The firmware is not asked: it may have stopped. A channel that shares its pool may have left its
 messages in host memory (`spill_memory`), where each lies at the same place in the table as on the
@@ -80,6 +80,5 @@ class _Lists:
         words = self._words([place + offset for offset in range(0, MESSAGE, 4)])
         return b"".join(word.to_bytes(4, "big") for word in words)
 
-    def _words(self, addresses: Sequence[int]) -> list[int]:
-        words = self._memory.words(addresses)
-        return [*words, *[0] * (len(addresses) - len(words))]
+    def _words(self, addresses: Sequence[int]) -> Sequence[int]:
+        return self._memory.words(addresses)

@@ -55,6 +55,10 @@ class alignas(64) NicUnit final : public Nic {
     void join_tx(Wire* wire) override { tx_ = wire; }
     void join_rx(Wire* wire) override { rx_ = wire; }
     HostMemory& host_memory() override { return memory; }
+    uint32_t sram(uint32_t address) const override {
+        const auto& words = gates_.model().rootp->NIC_SRAM;
+        return words[address / 4 % (sizeof words / sizeof words[0])];
+    }
 
     void access(const Pio* accesses, uint32_t count) override {
         pio_.insert(pio_.end(), accesses, accesses + count);
