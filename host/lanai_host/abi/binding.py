@@ -16,7 +16,7 @@ from typing import Any
 
 from ..mpi.constants import UNDEFINED, ThreadLevel
 from ..mpi.errors import unsupported
-from . import checks, places
+from . import checks, in_c, places
 from .arguments import NULL_TYPES
 from .context import Phase, abi
 from .failures import elsewhere, failed, outside, tool_failed
@@ -238,7 +238,7 @@ def _write(name: str, value: str, output: list[Any], outputs: list[Any], names: 
         return f"{length}put_text({own}, {value}, {abi.constants[_SIZES[own]]})"
     table = abi.table_of(base)
     if table is not None:
-        names[f"put_{base}"] = _PUT.get(base, table.put)
+        names[f"put_{base}"] = _PUT_BY.get(name.removesuffix("_c")) or _PUT.get(base, table.put)
         return f"{own}[0] = put_{base}({value})"
     if base == "int" and own in ("size", "count"):
         return f"{own}[0] = {value} if {value} <= {INT_MAX} else {UNDEFINED}"
@@ -266,6 +266,8 @@ _PUT: dict[str, Callable[[Any], int]] = {
     "MPI_Datatype": abi.put_type,
     "MPI_Message": abi.put_message,
 }
+
+_PUT_BY: dict[str, Callable[[Any], int]] = dict.fromkeys(("MPI_Psend_init", "MPI_Precv_init"), in_c.put_partitioned)
 
 
 def _unsupported(name: str, result: str) -> Callable[..., Any]:

@@ -72,6 +72,15 @@ static void lanai_boot(void) {
     lanai_state = READY;
 }
 
+/* Functions that answer calls without Python; each returns whether it has. Null: Python is asked. `codes` is the first
+   argument of those for error classes and codes. Python fills this in (in_c.py). */
+__attribute__((visibility("default"))) struct {
+    void *codes;
+    int (*add_class)(void *, int *), (*add_code)(void *, int, int *), (*set_text)(void *, int, const char *);
+    int (*remove_class)(void *, int), (*remove_code)(void *, int);
+    int (*ready)(intptr_t, int), (*arrived)(intptr_t, int, int *);
+} lanai_in_c;
+
 /* The address after the program's last call of an MPI function, by the thread that asks. */
 static __thread void *lanai_caller;
 

@@ -9,6 +9,7 @@ no Python at all stay in C.
 import re
 from importlib import resources
 
+from ..mpi.added_codes import LAST_PREDEFINED
 from .flavor import Flavor
 from .header import Function, Header
 
@@ -50,6 +51,30 @@ def shortcut(function: Function, flavor: Flavor) -> str | None:
     return None
 
 
+# Calls that functions of `lanai_in_c` may answer: those functions, and their arguments. No pointer may be null.
+_ANSWERED = {
+    "MPI_Add_error_class": ("add_class", "lanai_in_c.codes, errorclass"),
+    "MPI_Add_error_code": ("add_code", "lanai_in_c.codes, errorclass, errorcode"),
+    "MPI_Add_error_string": ("set_text", "lanai_in_c.codes, errorcode, string"),
+    "MPI_Remove_error_class": ("remove_class", "lanai_in_c.codes, errorclass"),
+    "MPI_Remove_error_code": ("remove_code", "lanai_in_c.codes, errorcode"),
+    "MPI_Remove_error_string": ("set_text", 'lanai_in_c.codes, errorcode, ""'),
+    "MPI_Pready": ("ready", "(intptr_t)request, partition"),
+    "MPI_Parrived": ("arrived", "(intptr_t)request, partition, flag"),
+}
+
+
+def _answered(function: Function, flavor: Flavor) -> str:
+    """C text that lets C answer the call, if it can."""
+    if function.name not in _ANSWERED:
+        return ""
+    name, arguments = _ANSWERED[function.name]
+    conditions = [f"lanai_in_c.{name}", *(p.name for p in function.parameters if p.pointers)]
+    if flavor.wide and function.name == "MPI_Add_error_code":  # predefined classes have other numbers here
+        conditions.append(f"errorclass > {LAST_PREDEFINED}")
+    return f"if ({' && '.join(conditions)} && lanai_in_c.{name}({arguments})) return MPI_SUCCESS;\n    "
+
+
 def _with_shortcut(function: Function, flavor: Flavor) -> str:
     """C text to stand before the call of Python."""
     statements = shortcut(function, flavor)
@@ -59,6 +84,11 @@ def _with_shortcut(function: Function, flavor: Flavor) -> str:
     conditions = [parameter.name for parameter in pointers]
     conditions += [f"{p.name} != MPI_STATUS_IGNORE" for p in pointers if p.base == "MPI_Status"]
     return f"if ({' && '.join(conditions)}) {{ {statements} return MPI_SUCCESS; }}\n    "
+
+
+def _before(function: Function, flavor: Flavor) -> str:
+    """C text to stand before the call of Python: it returns where C can answer."""
+    return _answered(function, flavor) + _with_shortcut(function, flavor)
 
 
 def table(header: Header, flavor: Flavor) -> tuple[str, list[Function]]:
@@ -94,7 +124,7 @@ def _definition(function: Function, flavor: Flavor) -> str:
         dead = _WHEN_DEAD.get(function.name, "") + f"return ({function.returns})0;"
         enter = f"if (__builtin_expect(lanai_state != READY, 0) && !lanai_enter()) {{ {dead} }}"
         body = (
-            f"{_with_shortcut(function, flavor)}{enter}\n    lanai_caller = __builtin_return_address(0);\n    "
+            f"{_before(function, flavor)}{enter}\n    lanai_caller = __builtin_return_address(0);\n    "
             f"{_call(function, flavor)}"
         )
     alias = re.sub(rf"\b{function.name}\b", f"P{function.name}", function.declaration, count=1)

@@ -10,6 +10,7 @@ header.
 import enum
 from collections.abc import Iterable, Mapping
 
+from ..mpi.added_codes import LAST_PREDEFINED
 from ..mpi.constants import (
     ANY_SOURCE,
     ANY_TAG,
@@ -23,7 +24,7 @@ from ..mpi.constants import (
     ThreadLevel,
 )
 from ..mpi.datatypes import TypeClass
-from ..mpi.errors import LAST_PREDEFINED, ErrorClass
+from ..mpi.errors import ErrorClass
 from ..mpi.files.modes import DISPLACEMENT_CURRENT, Mode, Whence
 
 _CLASS = 0xFF  # a code's class is in its low bits (`mpi.errors.ErrorTable`)

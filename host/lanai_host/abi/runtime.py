@@ -34,7 +34,7 @@ from ..simulator.notes import ENV_NOTES, Notebook
 from ..simulator.protocol import ENV_CHECK, ENV_LEAKS, ENV_RACES, ENV_SYNCHRONOUS, FinalState, Op, pack_wait
 from ..source_lines import place_of
 from ..wait import Wait
-from . import binding, failures, functions, leaks, program_end
+from . import binding, failures, functions, in_c, leaks, program_end
 from .context import Phase, abi
 from .counting import Counting
 from .flavor import BRIDGE, FLAVORS, INTERFACE
@@ -74,6 +74,7 @@ def attach(
     process.foreign = bool(started)
     process.library = ctypes.CDLL(str(Path(directory) / FLAVORS[flavor].soname))
     call_site.use_native(process.library)
+    in_c.begin(process.library)
     for module in pkgutil.iter_modules(functions.__path__):
         importlib.import_module(f"{functions.__name__}.{module.name}")
     for name, prototype in interface["functions"].items():
@@ -188,6 +189,8 @@ class Process:
                 self.counting = Counting(partial(_work, world, client), price, self.foreign)
             else:
                 world.clock.only_read = self._hint
+        if self.observer is not None or self.recorder is not None or self.counting is not None:
+            in_c.end()
         world.meet_parent()
         if client is not None and has_clocks():
             clocks.begin(SimulatedClocks(world, client, self.observer))
@@ -258,11 +261,13 @@ class Process:
             # Whatever the device did: the simulation no longer waits for this process.
             device = abi.world.process.device
             self.client.finalize(device.placement, device.handover)
+        in_c.end_partitions()
         abi.phase = Phase.AFTER
 
     def pause(self) -> None:
         """Neither MPI_Init nor a session keeps MPI going. A session may begin, so MPI ends with the
         process."""
+        in_c.end_partitions()
         abi.phase = Phase.BETWEEN_SESSIONS
         if self.foreign and self._at_exit is None:
             self._at_exit = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: close_at_exit())
@@ -339,6 +344,7 @@ def _python_ends(state: Any) -> None:
     """mpi4py finalizes MPI only after the interpreter is gone, so it is done now; from here on the
     front answers alone."""
     close_at_exit()
+    in_c.end()
     state.value = DEAD
 
 

@@ -70,6 +70,11 @@ class HandleTable(dict[int, Any]):
         self[handle] = value
         self._predefined.setdefault(value, handle)
 
+    @property
+    def first(self) -> int:
+        """The handle of the first object made at run time; the others follow it."""
+        return self._signed(self._base)
+
     def put(self, value: Any) -> int:
         """A handle for an object; the null handle for None, the fixed one for a predefined
         object."""

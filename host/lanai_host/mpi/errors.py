@@ -2,12 +2,12 @@
 C binding."""
 
 import enum
-from collections import Counter
 from collections.abc import Sequence
 
+from .added_codes import LAST_PREDEFINED, AddedCodes, Number
 from .constants import MAX_ERROR_STRING
 from .status import Status
-from .text import byte_length
+from .text import byte_length, encode
 
 
 class ErrorClass(enum.IntEnum):
@@ -77,8 +77,6 @@ class ErrorClass(enum.IntEnum):
     ERRHANDLER = 80
     ABI = 81
 
-
-LAST_PREDEFINED = 0x3FFFFFFF  # MPI_ERR_LASTCODE: what the program adds lies above
 
 MEANINGS: dict[int, str] = {
     ErrorClass.SUCCESS: "no error",
@@ -187,10 +185,17 @@ class ErrorTable:
     def __init__(self) -> None:
         self._texts: dict[int, str] = {}
         self._next_text = 1
-        self._added: dict[int, str] = {}  # classes and codes, with their texts
-        self._class_of: dict[int, int] = {}  # of the codes among them
-        self._codes_of: Counter[int] = Counter()  # how many codes an added class has
-        self._last = LAST_PREDEFINED
+        self._loaded: AddedCodes | None = None
+
+    @property
+    def added(self) -> AddedCodes:
+        """Classes and codes that the program adds. Most programs add none, so it is made when first asked for."""
+        if self._loaded is None:
+            self._loaded = AddedCodes(MEANINGS)
+        return self._loaded
+
+    def _find(self, code: int) -> Number | None:
+        return None if self._loaded is None or not LAST_PREDEFINED < code < 1 << 31 else self._loaded.get(code)
 
     def encode(self, error: MpiError) -> int:
         """The code that the C call returns for `error`."""
@@ -205,72 +210,73 @@ class ErrorTable:
 
     def error_class(self, code: int) -> int:
         """MPI_Error_class."""
+        added = self._find(code)
+        if added is not None:
+            return added.error_class
         self._check("MPI_Error_class", code)
-        if code > LAST_PREDEFINED:
-            return self._class_of.get(code, code)
         return code & 0xFF
 
     def text(self, code: int) -> str:
         """MPI_Error_string."""
+        added = self._find(code)
+        if added is not None:
+            return added.text
         self._check("MPI_Error_string", code)
-        if code in self._added:
-            return self._added[code]
         number, error_class = code >> 8, code & 0xFF
         if number in self._texts:
             return self._texts[number]
         return MEANINGS.get(error_class, f"error class {error_class}")
 
     def _check(self, call: str, code: int) -> None:
-        if code < 0 or (code > LAST_PREDEFINED and code not in self._added):
+        if not 0 <= code <= LAST_PREDEFINED:
             raise MpiError(ErrorClass.ARG, f"{call}: errorcode is {code}, which no call returned")
 
     @property
     def last_used_code(self) -> int:
         """The attribute MPI_LASTUSEDCODE."""
-        return self._last
+        return LAST_PREDEFINED if self._loaded is None else self._loaded.last
 
     def add_class(self) -> int:
         """MPI_Add_error_class."""
-        self._last = added = self._last + 1
-        self._added[added] = ""
-        return added
+        made = self.added.add_class()
+        if made is None:
+            raise MpiError(ErrorClass.NO_MEM, "MPI_Add_error_class: no memory for another class")
+        return made
 
     def add_code(self, error_class: int) -> int:
         """MPI_Add_error_code."""
-        added = error_class in self._added and error_class not in self._class_of
-        if not added and error_class not in MEANINGS:
+        made = self.added.add_code(error_class) if abs(error_class) < 1 << 31 else None
+        if made is None:
             text = f"MPI_Add_error_code: errorclass is {error_class}, which is not an error class"
             raise MpiError(ErrorClass.ARG, text)
-        code = self.add_class()
-        self._class_of[code] = error_class
-        self._codes_of[error_class] += 1
-        return code
+        return made
 
     def add_string(self, code: int, text: str, call: str = "MPI_Add_error_string") -> None:
         """MPI_Add_error_string."""
         if 4 * len(text) >= MAX_ERROR_STRING and (length := byte_length(text)) >= MAX_ERROR_STRING:
             raise MpiError(ErrorClass.ARG, f"{call}: string has {length} bytes; at most {MAX_ERROR_STRING - 1} fit")
-        if code not in self._added:
+        if self._find(code) is None:
             raise MpiError(ErrorClass.ARG, f"{call}: errorcode is {code}, which the program did not add")
-        self._added[code] = text
+        self.added.set_text(code, encode(text))
 
     def remove_class(self, error_class: int) -> None:
         """MPI_Remove_error_class: its codes and its text must have gone before."""
-        if self._codes_of[error_class]:
+        found = self._find(error_class)
+        if found is not None and found.codes:
             raise MpiError(ErrorClass.OTHER, f"MPI_Remove_error_class: errorclass {error_class} still has codes")
-        self._remove("MPI_Remove_error_class", error_class, error_class in self._class_of)
+        self._check_removal("MPI_Remove_error_class", error_class, found, is_class=True)
+        self.added.remove_class(error_class)
 
     def remove_code(self, code: int) -> None:
         """MPI_Remove_error_code: its text must have gone before."""
-        self._remove("MPI_Remove_error_code", code, code not in self._class_of)
-        self._codes_of[self._class_of.pop(code)] -= 1
+        self._check_removal("MPI_Remove_error_code", code, self._find(code), is_class=False)
+        self.added.remove_code(code)
 
-    def _remove(self, call: str, number: int, wrong_kind: bool) -> None:
-        if number not in self._added or wrong_kind:
+    def _check_removal(self, call: str, number: int, found: Number | None, is_class: bool) -> None:
+        if found is None or (found.error_class == number) is not is_class:
             raise MpiError(ErrorClass.OTHER, f"{call}: {number} was not added by the program")
-        if self._added[number]:
-            raise MpiError(ErrorClass.OTHER, f"{call}: {number} still has the string {self._added[number]!r}")
-        del self._added[number]
+        if found.text:
+            raise MpiError(ErrorClass.OTHER, f"{call}: {number} still has the string {found.text!r}")
 
     def remove_string(self, code: int) -> None:
         """MPI_Remove_error_string."""

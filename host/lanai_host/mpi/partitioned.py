@@ -6,7 +6,7 @@ announcement, which holds a number, and MPI_Precv_init receives it: messages wit
 the order sent. The bodies travel in a context of their own, with that number as their tag.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from .constants import ANY_SOURCE, PROC_NULL
 from .datatypes import Datatype
 from .errors import ErrorClass, MpiError
 from .memory import Scratch
+from .ready_partitions import Partitions
 from .request import PersistentRequest, ReceiveRequest, Request, SendRequest, device_error, hold
 from .status import Status
 
@@ -35,55 +36,54 @@ class PartitionedRequest(PersistentRequest):
         self, communicator: Communicator, call: str, partitions: int, sending: bool, begin: Callable[[], Request]
     ) -> None:
         super().__init__(communicator, call, begin)
-        self.partitions = partitions
+        self.count = partitions
+        self.partitions = Partitions(partitions, sending)
         self._sending = sending
-        self._ready: set[int] = set()
 
     def start(self) -> None:
-        if not self._sending:
-            super().start()
-            return
-        if self.inner is not None:
+        if self._sending and self.inner is not None:
             raise MpiError(ErrorClass.REQUEST, f"MPI_Start: the request of {self.call} is already active")
-        self._ready.clear()
-        self.inner = _Filling(self.progress)
+        if self._sending:
+            self.inner = _Filling(self.progress)
+        else:
+            super().start()
+        self.partitions.start()
 
-    def ready(self, partitions: Iterable[int], call: str = "MPI_Pready") -> None:
+    def ready(self, partitions: list[int], call: str = "MPI_Pready") -> None:
         """MPI_Pready, MPI_Pready_range, MPI_Pready_list."""
-        for partition in partitions:
-            self.one_ready(partition, call)
-
-    def one_ready(self, partition: int, call: str = "MPI_Pready") -> None:
-        """MPI_Pready."""
-        ready = self._ready
-        if not 0 <= partition < self.partitions:
-            raise self._out_of_range(call, partition)
-        if type(self.inner) is not _Filling:
-            raise MpiError(ErrorClass.REQUEST, f"{call}: the request of {self.call} is not a send being filled")
-        if partition in ready:
-            raise MpiError(ErrorClass.ARG, f"{call}: partition {partition} is ready already")
-        ready.add(partition)
-        if len(ready) == self.partitions:
+        filling = type(self.inner) is _Filling
+        done, every = self.partitions.mark(partitions) if filling else (0, False)
+        if every:
             self.inner = self._begin()
+        if done < len(partitions):
+            raise self._refusal(partitions[done], call)
+
+    def _refusal(self, partition: int, call: str) -> MpiError:
+        """Why a partition cannot be made ready."""
+        if not 0 <= partition < self.count:
+            return self._out_of_range(call, partition)
+        if type(self.inner) is not _Filling:
+            return MpiError(ErrorClass.REQUEST, f"{call}: the request of {self.call} is not a send being filled")
+        return MpiError(ErrorClass.ARG, f"{call}: partition {partition} is ready already")
 
     def arrived(self, partition: int) -> bool:
         """MPI_Parrived."""
-        if not 0 <= partition < self.partitions:
+        if not 0 <= partition < self.count:
             raise self._out_of_range("MPI_Parrived", partition)
         if self._sending:
             raise MpiError(ErrorClass.REQUEST, "MPI_Parrived: the request is of a send")
         inner = self.inner
-        if inner is None or inner.done:
-            return True
-        self.progress.poll()
-        if not inner.done:
-            self.progress.polls.missed(self)
-            return False
-        self.progress.polls.found()
+        if inner is not None and not inner.done:
+            self.progress.poll()
+            if not inner.done:
+                self.progress.polls.missed(self)
+                return False
+            self.progress.polls.found()
+        self.partitions.arrive()
         return True
 
     def _out_of_range(self, call: str, partition: int) -> MpiError:
-        text = f"{call}: partition is {partition}; it must be from 0 to {self.partitions - 1}"
+        text = f"{call}: partition is {partition}; it must be from 0 to {self.count - 1}"
         return MpiError(ErrorClass.ARG, text)
 
     def cancel(self) -> None:

@@ -6,6 +6,7 @@ import gc
 import mmap
 import resource
 import signal
+import sys
 import threading
 import time
 
@@ -226,8 +227,9 @@ def test_a_large_datagram_is_not_copied_and_its_memory_is_given_back():
         assert allocated() == lies + PAGE_SIZE
 
 
-def test_a_large_body_is_not_a_file_of_the_programs():
+def test_a_large_body_is_not_a_file_of_the_programs(monkeypatch):
     """A program may limit the size of its files, and a write beyond that ends it."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # a module first needed here would be kept in part
     ranks = Ranks(2)
     here, there = ranks.transports
     sent, limits, hits = body(b"x" * (2 * LARGE)), resource.getrlimit(resource.RLIMIT_FSIZE), []

@@ -18,6 +18,8 @@ from lanai_host.clocks.bridge import DECLARED as BRIDGE
 from lanai_host.clocks.library import CALLS, Answer
 from lanai_host.clocks.library import PARTS as CLOCKS
 from lanai_host.compilers import Language, find
+from lanai_host.mpi import added_codes
+from lanai_host.mpi.errors import MEANINGS
 from lanai_host.process_memory import GUARD_SOURCE
 from lanai_host.simulator.transport import HEADER, PARTS
 from lanai_sim.corebench import rtl as core
@@ -110,6 +112,8 @@ C_MODULES = {
     "snapshot": (("lanai_host.simulator", "snapshot"),),
     "spin": (("lanai_host.simulator", "real_clock"), ("lanai_host.simulator", "spin")),
     "spinning": (("lanai_host.mpi", "spinning"),),
+    "partitions": (("lanai_host.mpi", "partitions"),),
+    "added_codes": (("lanai_host.mpi", "added_codes"),),
     "clocks": CLOCKS,
     "bridge": (CALLS, ("lanai_host.clocks", "bridge")),
 }
@@ -117,6 +121,7 @@ HEADERS = {
     "transport": HEADER,
     "clocks": enums(Answer),
     "bridge": enums(Answer),
+    "added_codes": added_codes.header(MEANINGS),
 }
 # In place of the glue: a body for each function in Python that the C text calls. Its parameters have no names.
 CALLED = re.findall(r'extern "Python" (.*);', re.sub(r"(_t) \w+(?=[,)])", r"\1", BRIDGE))

@@ -126,6 +126,6 @@ request.Wait()
 def test_a_communicator_with_messages_is_not_freed(device, tmp_path, capfd):
     program = tmp_path / "program.py"
     program.write_text(FREED)
-    result = start((sys.executable, str(program)), 2, device)
+    result = Job((sys.executable, str(program)), 2, device).run()
     assert result.code == 0, result.report
     assert capfd.readouterr().out == "1 MPI_Comm_free: messages on halo were not received: 2\n"

@@ -9,7 +9,7 @@ from ...bus.base import PAGE_SIZE
 from ...mpi import buffered
 from ...mpi.errors import ErrorClass, MpiError
 from ...mpi.info import Info
-from .. import runtime
+from .. import in_c, runtime
 from ..binding import always, anywhere, bind, binding
 from ..context import Phase, abi
 from ..failures import ERRORS
@@ -217,8 +217,20 @@ bind("MPI_Comm_iflush_buffer", buffered.iflush, "comm")
 
 bind("MPI_Error_class", ERRORS.error_class, "errorcode", always=True)
 bind("MPI_Error_string", ERRORS.text, "errorcode", always=True)
-bind("MPI_Add_error_class", ERRORS.add_class, always=True)
-bind("MPI_Add_error_code", ERRORS.add_code, "errorclass", always=True)
+
+
+@always
+def MPI_Add_error_class() -> int:
+    in_c.answer_codes(ERRORS.added)
+    return ERRORS.add_class()
+
+
+@always
+def MPI_Add_error_code(errorclass: int) -> int:
+    in_c.answer_codes(ERRORS.added)
+    return ERRORS.add_code(errorclass)
+
+
 bind("MPI_Add_error_string", ERRORS.add_string, "errorcode string", always=True)
 bind("MPI_Remove_error_class", ERRORS.remove_class, "errorclass", always=True)
 bind("MPI_Remove_error_code", ERRORS.remove_code, "errorcode", always=True)

@@ -6,8 +6,10 @@ from typing import Any
 from ...mpi import completion
 from ...mpi.constants import UNDEFINED
 from ...mpi.errors import ErrorClass, MpiError
+from ...mpi.partitioned import PartitionedRequest
 from ...mpi.request import Request
 from ...mpi.status import Status
+from .. import in_c
 from ..binding import bind, binding
 from ..context import abi
 
@@ -68,6 +70,8 @@ def MPI_Request_get_status(request: Any) -> tuple[bool, Status | None]:
 def MPI_Request_free(request: Any) -> None:
     found = real("MPI_Request_free", abi.requests[request[0]])
     found.free()
+    if isinstance(found, PartitionedRequest):
+        in_c.forget_partitions(request[0])
     abi.requests.remove(request[0])
     request[0] = abi.requests.null
 
@@ -228,15 +232,15 @@ def MPI_Startall(count: int, array_of_requests: Any) -> None:
 # Partitioned
 
 
-def _range(low: int, high: int) -> range:
+def _range(low: int, high: int) -> list[int]:
     if high < low:
         raise MpiError(
             ErrorClass.ARG, f"MPI_Pready_range: partition_high is {high}; it must not be below partition_low, {low}"
         )
-    return range(low, high + 1)
+    return list(range(low, high + 1))
 
 
-bind("MPI_Pready", lambda partition, request: real("MPI_Pready", request).one_ready(partition))
+bind("MPI_Pready", lambda partition, request: real("MPI_Pready", request).ready([partition]))
 bind(
     "MPI_Pready_range",
     lambda partition_low, partition_high, request: real("MPI_Pready_range", request).ready(
