@@ -91,12 +91,14 @@ def write_page(folder: Path, study: studies.Study, record: records.Record) -> No
 
 
 def measured(study: studies.Study, args: argparse.Namespace, where: place.Place) -> records.Record:
-    """The experiments' figures from runs made now, or kept in the journal."""
+    """The experiments' figures from runs made now, or kept in the journal. A run that goes on from a journal does not
+    know how long all of it took."""
+    resumed = bool(args.journal) and Path(args.journal).is_file()
     given = {"npb": args.npb} if args.npb is not None else {}
     print(f"lanai: {expected(study, args.quick)}", file=sys.stderr)
     begin = time.monotonic()
     figures = study.figures(args.quick, where, lambda name: print(f"lanai: {name}: done", file=sys.stderr), given)
-    minutes = (time.monotonic() - begin) / 60
+    minutes = 0 if resumed else (time.monotonic() - begin) / 60
     record = records.now_at(figures, datetime.now(UTC).date().isoformat(), args.quick, minutes)
     before = study.kept
     return records.completed(record, before, list(study.inputs)) if before else record

@@ -1,12 +1,15 @@
 """`lanai paper`: answers, score, page; the whole run behind slow."""
 
+import itertools
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from lanai_host.errors import UserError
 from lanai_sim.cli import main
+from lanai_sim.commands import paper as command
 from lanai_sim.executors.place import Place
 from lanai_sim.studies import papers
 from lanai_sim.studies.drawing import Plot
@@ -201,6 +204,8 @@ def test_every_study_is_whole():
 def test_a_whole_run_of_one_experiment(tmp_path, monkeypatch):
     few = tuple(one for one in experiments.EXPERIMENTS if one.name == "slowdown")
     monkeypatch.setattr(experiments, "EXPERIMENTS", few)
+    clock = itertools.count(step=720)
+    monkeypatch.setattr(command, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     table = tmp_path / "t.jsonl"
     options = [
         "--quick",
@@ -220,6 +225,9 @@ def test_a_whole_run_of_one_experiment(tmp_path, monkeypatch):
     assert len(table.read_text().splitlines()) == 1
     monkeypatch.setattr(measuring, "run", pytest.fail)  # the journal has it all
     assert STUDY.figures(True, Place(jobs=1, journal=str(table)), print)["np.np_slowdown.one_dma"] == 1.5
+    assert records.read(tmp_path / "p.json", "mpi-np").minutes == 12
+    assert main(["paper", "mpi-np", *options]) == 0  # from the journal: who knows how long it took
+    assert records.read(tmp_path / "p.json", "mpi-np").minutes == 0
     again = ["--from", str(tmp_path / "p.json"), "--output", str(tmp_path / "again")]
     assert main(["paper", "mpi-np", *again]) == 0
     text = (tmp_path / "docs" / "mpi-np.md").read_text()
