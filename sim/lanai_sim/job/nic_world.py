@@ -48,7 +48,6 @@ class NicWorld(World):
         if config.trace is not None and self.stack.vocabulary is None:  # said before a model is built
             raise UserError(f"--trace cannot show the packets of the device {config.device!r}; run it without")
         config = replace(config, machine=config.machine.but(nic=self.stack.equip(config.machine.nic)))
-        super().__init__(config, kernel)
         net = fabrics.describe(config.machine.fabric, -(-config.total_ranks // config.ranks_per_node))
         net.check()
         self.placement = Placement(
@@ -61,6 +60,7 @@ class NicWorld(World):
         )
         self.stack.check(config.chosen_options, self.placement)
         self.planned = faults.plan(config.machine.faults, net, SlotTime(config.machine.nic.slot_khz))
+        super().__init__(config, kernel)  # begins the trace: what is refused leaves no file
         self.recorded: tuple[Callable[[], Inputs], Path] | None = None
         self.waves: list[tuple[Path, str]] = []  # what the engine writes, what becomes of it
         if config.wave is not None:

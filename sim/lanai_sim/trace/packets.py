@@ -1,7 +1,7 @@
 """Both ends of each packet, and the message that it belongs to.
 
-The vocabulary says which role each packet type has, or that packets are puts (see `puts`) or an
-adapter's commands (see `commands`). Envelopes carry their message's
+The vocabulary says which role each packet type has, or that packets are puts (see `puts`), an
+adapter's commands (see `commands`) or parts of messages (see `fragments`). Envelopes carry their message's
 sequence in the channel. A PROMISE names a handle. The ASK for the body returns it and names a
 receive entry, as an ACCEPT does, and the BODY comes to that entry. TAKEN and DROPPED answer the
 channel's last UNPAID. Packets without a role belong to no message."""
@@ -13,10 +13,10 @@ import numpy as np
 
 from lanai_firmware.lang import sizeof
 from lanai_firmware.lang.types import layout
-from lanai_firmware.programs.vocabulary import ENVELOPES, Channels, Commands, Puts, Role
+from lanai_firmware.programs.vocabulary import ENVELOPES, Channels, Commands, Fragments, Puts, Role
 from lanai_hdl.machine import Verdict
 
-from . import commands, puts
+from . import commands, fragments, puts
 from .schema import PACKETS, Engine, Fault, Protocol
 from .stored import StoredTrace
 
@@ -141,6 +141,8 @@ def _attribute(trace: StoredTrace, messages: Any, packets: Any, headers: Any) ->
         puts.attribute(trace, vocabulary, messages, packets, headers)
     elif isinstance(vocabulary, Commands):
         commands.attribute(trace, vocabulary, messages, packets, headers)
+    elif isinstance(vocabulary, Fragments):
+        fragments.attribute(trace, vocabulary, messages, packets, headers)
 
 
 def _attribute_channels(trace: StoredTrace, vocabulary: Channels, messages: Any, packets: Any, headers: Any) -> None:

@@ -80,6 +80,7 @@ class Protocol(IntEnum):
     CHUNKS = 12  # announced; the receiver asked for it, and it came in chunks
     DATAGRAM = 13  # without a NIC: on its sender's line
     TO_ITSELF = 14  # a rank's message to itself, which its device keeps in memory
+    PACKETS = 15  # cut into packets, which the daemons of both nodes pass on
 
 
 class Engine(IntEnum):

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lanai_firmware.programs.vocabulary import Channels, Commands, Puts, Table, Touch, Vocabulary
+from lanai_firmware.programs.vocabulary import Channels, Commands, Fragments, Puts, Table, Touch, Vocabulary
 
 from . import bus
 from .schema import BY_HOST, DMA, HOSTBUS, PROCESSOR, Engine, RequestKind, State
@@ -48,10 +48,12 @@ def link(trace: StoredTrace, links: Links) -> tuple[Any, Any, Any]:
     if vocabulary is None:
         processor["message"] = -1
         return dma, processor, hostbus
-    if isinstance(vocabulary, Commands):  # no firmware runs
+    if isinstance(vocabulary, Commands | Fragments):  # no firmware runs, or nothing tells what it works on
         for node in range(len(trace.nodes)):
             here = (hostbus["node"] == node) & (hostbus["master"] == BY_HOST)
             bus.by_call(trace, node, hostbus, np.flatnonzero(here))
+        if isinstance(vocabulary, Fragments):
+            _passed_on(trace, dma, vocabulary)
         return dma, processor, hostbus
     slots = _Slots(trace, links, vocabulary)
     for node in range(len(trace.nodes)):
@@ -65,6 +67,23 @@ def link(trace: StoredTrace, links: Links) -> tuple[Any, Any, Any]:
         here = np.flatnonzero(hostbus["node"] == node)
         bus.attribute(trace, links.messages, node, hostbus, here, dma[host], slots.at, tables)
     return dma, processor, hostbus
+
+
+def _passed_on(trace: StoredTrace, dma: Any, vocabulary: Fragments) -> None:
+    """What goes to host memory is of the message of the packet that came last to where it lies."""
+    for node in range(len(trace.nodes)):
+        [table] = vocabulary.tables(trace.meta["plans"][node])
+        mine = np.flatnonzero((dma["node"] == node) & np.isin(dma["engine"], (Engine.RECEIVE, Engine.HOST_WRITE)))
+        came: dict[int, int] = {}
+        when = np.where(dma["engine"][mine] == Engine.RECEIVE, dma["end"][mine], dma["posted"][mine])
+        for row in mine[np.argsort(when, kind="stable")].tolist():
+            place = (int(dma["local"][row]) - table.begin) // table.stride
+            if not 0 <= place < table.count:
+                continue
+            if dma["engine"][row] == Engine.RECEIVE:
+                came[place] = int(dma["message"][row])
+            else:
+                dma["message"][row] = came.get(place, -1)
 
 
 def _transfers(trace: StoredTrace, links: Links) -> Any:

@@ -4,6 +4,7 @@ minute."""
 import pytest
 
 from lanai_host.errors import UserError
+from lanai_host.stacks import stack
 from lanai_sim.engines import rtl
 from openlanai import Job
 
@@ -11,9 +12,18 @@ from openlanai import Job
 @pytest.mark.parametrize("device", ["ccu"])
 def test_a_device_whose_packets_no_trace_shows(device, monkeypatch, tmp_path):
     monkeypatch.setattr(rtl, "build", None)
+    monkeypatch.setattr(type(stack(device)), "vocabulary", None)
     trace = tmp_path / "no.trace"
     with pytest.raises(UserError, match=f"--trace cannot show the packets of the device '{device}'"):
         Job(("true",), 2, device, trace=str(trace)).run()
+    assert not trace.exists()
+
+
+def test_what_is_refused_leaves_no_trace(monkeypatch, tmp_path):
+    monkeypatch.setattr(rtl, "build", None)
+    trace = tmp_path / "no.trace"
+    with pytest.raises(UserError, match="ccu has room for 16 nodes, not 17"):
+        Job(("true",), 17, "ccu", trace=str(trace)).run()
     assert not trace.exists()
 
 

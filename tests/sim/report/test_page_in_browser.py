@@ -28,7 +28,7 @@ total = np.zeros(64, "i8")
 comm.Allreduce(np.full(64, me, "i8"), total)
 comm.Bcast(total, 0)
 """
-SYSTEMS = ("ideal", "mpi-np", "t3d", "mbcf", "sci")
+SYSTEMS = ("ideal", "mpi-np", "t3d", "ccu", "mbcf", "sci")
 RUNS = [(system, ranks) for system in SYSTEMS for ranks in (2, 16)] + [("t3d-1996", 16), ("ideal", 64), ("mpi-np", 64)]
 WIDTHS = {1280: "light", 800: "dark", 420: "light"}
 OPENS, STEP = 2000, 50  # milliseconds

@@ -53,3 +53,6 @@ class Attachment:
     @property
     def doorbell_bits(self) -> int:
         return 1
+
+    def request_in(self, offset: int, data: bytes) -> None:
+        """Return None: no write alone is a request, as packets of a message are many writes."""

@@ -1,8 +1,8 @@
 """The CCU MPI as a messaging system: `lanai run --device ccu`."""
 
 import struct
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from lanai_firmware.lang import offset_of, sizeof
 from lanai_firmware.programs.ccu import state
@@ -21,9 +21,12 @@ from ..base import NicStack, Placement
 from ..loader import check_machine, load, reset, start
 from .attachment import Attachment, Place
 from .options import PRESETS, CcuOptions
+from .trace import VOCABULARY, plan
 
 if TYPE_CHECKING:
     from lanai_firmware.image import Image
+    from lanai_firmware.programs.vocabulary import Vocabulary
+    from lanai_hdl.config import NicConfig
 
 
 def config_words(options: CcuOptions, placement: Placement, node: int, slot_khz: int) -> bytes:
@@ -66,6 +69,15 @@ class CcuStack(NicStack):
     firmware = FIRMWARE
     presets = PRESETS
     options_table = "ccu"
+
+    @property
+    def vocabulary(self) -> "Vocabulary | None":
+        return VOCABULARY
+
+    def plans(
+        self, image: "Image", nic: "NicConfig", options: CcuOptions, placement: Placement
+    ) -> Sequence[Mapping[str, Any]]:
+        return [plan(image.address(FIRMWARE.symbol("shared")))] * placement.nodes
 
     def check(self, options: CcuOptions, placement: Placement) -> None:
         if placement.nodes > int(NODES):

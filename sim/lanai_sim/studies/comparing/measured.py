@@ -17,7 +17,7 @@ from ...trace import Trace
 from ...trace.schema import HOST_KINDS, HostKind, Protocol, State
 from ..printed import numbers
 
-BODIES = frozenset({"EAGER", "EAGER_UNPAID", "ANSWER", "SHORT", "BYTES", "WRITE", "APPEND"})  # types of packets
+BODIES = frozenset({"EAGER", "EAGER_UNPAID", "ANSWER", "SHORT", "BYTES", "WRITE", "APPEND", "DATA"})  # types of packets
 WORD = 4  # bytes
 PID = re.compile(r" \(pid \d+\)")
 NO_TRACE = "its firmware has no vocabulary for traces, so messages, copies and its work after the boot are not seen"

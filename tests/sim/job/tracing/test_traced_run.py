@@ -312,3 +312,22 @@ request.Wait()
     launch(body, tmp_path / "t", "ideal")
     messages = Trace.open(tmp_path / "t").messages
     assert messages["protocol"][messages["bytes"] == 4].tolist() == [Protocol.TO_ITSELF] * 2
+
+
+@pytest.mark.ci
+def test_daemons_pass_on_the_packets_of_every_message(tmp_path):
+    """On `ccu`: tracing changes nothing, and each message is known from its first packet to the last."""
+    path = tmp_path / "t"
+    plain, traced, trace = launch(PROGRAM, None, "ccu"), launch(PROGRAM, path, "ccu"), Trace.open(path)
+    assert (traced.code, traced.clocks) == (0, plain.clocks)
+    exact(trace)
+    assert set(trace.messages["protocol"].tolist()) == {Protocol.PACKETS}
+    assert (trace.messages["left"] >= 0).all()
+    assert (trace.messages["arrived"] > trace.messages["left"]).all()
+    for message in trace.messages[trace.messages["bytes"] >= 4]:
+        mine = trace.packets[trace.packets["message"] == message["id"]]
+        assert mine["bytes"].sum() > message["bytes"]
+        assert set(mine["from_rank"].tolist()) == {message["source"]}
+        moved = trace.dma[(trace.dma["message"] == message["id"]) & (trace.dma["engine"] == Engine.HOST_WRITE)]
+        assert moved["bytes"].sum() > message["bytes"]
+        assert set(moved["node"].tolist()) == {message["target"]}

@@ -55,7 +55,8 @@ def test_every_figure_is_there_or_has_a_reason(system):
         assert counted == [3, 0, 3]  # MPI_Finalize sends two
         assert 1 < found.figures["nic_work_us"] < 1000  # without the boot
     if system == "ccu":
-        assert set(found.reasons.values()) == {NO_TRACE}
+        assert found.figures["messages"] == 3
+        assert found.figures["control_packets"] < found.figures["packets"]
 
 
 def test_without_a_trace_messages_are_not_known():
@@ -92,9 +93,10 @@ def test_the_part_that_moves_the_bytes():
     assert movers["t3d-1996"] == "firmware, 75 MHz"
 
 
-def test_reasons_are_of_the_system():
+def test_reasons_are_of_the_system(monkeypatch):
     assert reason(Job.on("sci"), "nic_work_us", True) == NO_CLOCK
     assert reason(Job.on("sci"), "messages", False) == NOT_TRACED
+    monkeypatch.setattr(type(Job.on("ccu").stack), "vocabulary", None)
     assert reason(Job.on("ccu"), "messages", False) == NO_TRACE
 
 
