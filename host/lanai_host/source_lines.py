@@ -17,6 +17,7 @@ SYMBOL_TABLES = (2, 11)  # sections' types
 DEBUGGING = b".debug_line"
 SYMBOL = struct.Struct("<IBBHQQ")  # name, type and binding, other, section, value, size
 FUNCTION = 2  # a symbol's type
+_SYSTEM = ("/usr/include", "/usr/lib")
 EXECUTABLE = 2  # of a map's permissions, "r-xp"
 
 
@@ -33,6 +34,12 @@ def place_of(pid: int, site: str) -> str:
     return symbolized(path, offset)
 
 
+def in_system_header(pid: int, site: str) -> bool:
+    """Return if a call site lies in a header of the system."""
+    found = mapped(pid, int(site[1:], 16) - 1) if site.startswith("@") else None
+    return found is not None and _source(*found)[0].startswith(_SYSTEM)
+
+
 def mapped(pid: int, address: int) -> tuple[str, int] | None:
     """The file that lies at an address of a process, and the offset in it."""
     try:
@@ -47,17 +54,22 @@ def mapped(pid: int, address: int) -> tuple[str, int] | None:
     return None
 
 
-@cache
 def symbolized(path: str, offset: int) -> str:
     """The source line, or the function, of the instruction at an offset of an ELF file."""
+    return _source(path, offset)[1]
+
+
+@cache
+def _source(path: str, offset: int) -> tuple[str, str]:
+    """Return the folder of the source file, if it is known, and what `symbolized` does."""
     try:
         with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             headers = _Headers(data)
             address = headers.virtual(offset)
-            line = _line(file, address) if data.find(DEBUGGING) >= 0 else ""
-            return line or headers.function(address, Path(path).name)
+            line = _line(file, address) if data.find(DEBUGGING) >= 0 else None
+            return line or ("", headers.function(address, Path(path).name))
     except (OSError, ValueError, struct.error):
-        return Path(path).name
+        return "", Path(path).name
 
 
 class _Headers:
@@ -98,7 +110,7 @@ class _Headers:
         return file
 
 
-def _line(file: BinaryIO, address: int) -> str:
+def _line(file: BinaryIO, address: int) -> tuple[str, str] | None:
     from elftools.common.exceptions import DWARFError, ELFError
     from elftools.elf.elffile import ELFFile
 
@@ -106,10 +118,10 @@ def _line(file: BinaryIO, address: int) -> str:
         elf = ELFFile(file)
         if elf.has_dwarf_info():
             return _line_of(elf.get_dwarf_info(), address)
-    return ""
+    return None
 
 
-def _line_of(dwarf: Any, address: int) -> str:
+def _line_of(dwarf: Any, address: int) -> tuple[str, str] | None:
     for unit in dwarf.iter_CUs():
         program = dwarf.line_program_for_CU(unit)
         if program is None:
@@ -120,12 +132,17 @@ def _line_of(dwarf: Any, address: int) -> str:
             if state is None:
                 continue
             if before is not None and before.address <= address < state.address:
-                return f"{_file(program, before.file)}:{before.line}"
+                folder, name = _file(program, before.file)
+                return folder, f"{name}:{before.line}"
             before = None if state.end_sequence else state
-    return ""
+    return None
 
 
-def _file(program: Any, number: int) -> str:
-    names = program["file_entry"]
-    entry = names[number if program["version"] >= 5 else number - 1]
-    return Path(entry.name.decode(errors="replace")).name
+def _file(program: Any, number: int) -> tuple[str, str]:
+    """Return folder and name of a source file; the folder is empty for that in which the compiler ran."""
+    names, folders = program["file_entry"], program["include_directory"]
+    new = program["version"] >= 5
+    entry = names[number if new else number - 1]
+    path = Path(entry.name.decode(errors="replace"))
+    folder = folders[entry.dir_index if new else entry.dir_index - 1].decode() if entry.dir_index else ""
+    return str(Path(folder) / path.parent), path.name

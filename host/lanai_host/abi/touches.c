@@ -1,18 +1,22 @@
 /* Linked into programs that `lanai mpicc --check` makes. The compiler calls these functions, those of its
  * thread sanitizer, at each load and store that other code could see. Those of memory that `lanai check`
  * watches are kept until the rank's next MPI call. */
+#include <malloc.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MOST_RANGES = 512, MOST_TOUCHES = 4096, LOOKED_BACK = 16 };
+enum { MOST_RANGES = 512, MOST_TOUCHES = 4096, LOOKED_BACK = 16, MOST_CALLS = 256, TOLD_CALLS = 6 };
+enum { LOADS, STORES, FREES };
 
 struct range {
     uintptr_t begin, end;
 };
 
+/* `callers`: where its function was called, where that one was, and so on; 0 after the last. */
 struct touch {
     uintptr_t begin, end, caller;
-    uint64_t writes;
+    uint64_t does;
+    uintptr_t callers[TOLD_CALLS];
 };
 
 /* As `checking.touches` has it. No access outside of [low, high) is of interest. */
@@ -23,12 +27,18 @@ struct lanai_touched {
     struct touch touch[MOST_TOUCHES];
 } lanai_touched;
 
-static void keep(uintptr_t begin, uintptr_t end, uint64_t writes, uintptr_t caller) {
+/* The functions that this thread is in. Those that a jump has left have frames below that of the one that runs. */
+static __thread struct call {
+    uintptr_t frame, caller;
+} calls[MOST_CALLS];
+static __thread unsigned depth;
+
+static void keep(uintptr_t begin, uintptr_t end, uint64_t does, uintptr_t caller) {
     struct lanai_touched *w = &lanai_touched;
     uint64_t oldest = w->touches > LOOKED_BACK ? w->touches - LOOKED_BACK : 0;
     for (uint64_t i = w->touches; i > oldest; i--) {
         struct touch *t = &w->touch[i - 1];
-        if (t->caller == caller && t->writes == writes && begin <= t->end && end >= t->begin) {
+        if (t->caller == caller && t->does == does && begin <= t->end && end >= t->begin) {
             if (begin < t->begin) t->begin = begin;
             if (end > t->end) t->end = end;
             return;
@@ -38,30 +48,39 @@ static void keep(uintptr_t begin, uintptr_t end, uint64_t writes, uintptr_t call
         w->lost++;
         return;
     }
-    w->touch[w->touches++] = (struct touch){begin, end, caller, writes};
+    struct touch *kept = &w->touch[w->touches++];
+    *kept = (struct touch){begin, end, caller, does, {0}};
+    for (unsigned i = 0; i < TOLD_CALLS && i < depth; i++)
+        kept->callers[i] = calls[depth - 1 - i].caller;
 }
 
-static void find(uintptr_t begin, uintptr_t end, uint64_t writes, uintptr_t caller) {
+static void find(uintptr_t begin, uintptr_t end, uint64_t does, uintptr_t caller) {
     for (uint64_t i = 0; i < lanai_touched.ranges; i++) {
         struct range *r = &lanai_touched.range[i];
         if (begin < r->end && end > r->begin)
-            keep(begin > r->begin ? begin : r->begin, end < r->end ? end : r->end, writes, caller);
+            keep(begin > r->begin ? begin : r->begin, end < r->end ? end : r->end, does, caller);
     }
 }
 
-#define LOOK(address, size, writes)                                                                   \
+#define LOOK(address, size, does)                                                                     \
     do {                                                                                              \
         uintptr_t begin_ = (uintptr_t)(address), end_ = begin_ + (size);                              \
         if (begin_ < lanai_touched.high && end_ > lanai_touched.low)                                      \
-            find(begin_, end_, writes, (uintptr_t)__builtin_return_address(0));                       \
+            find(begin_, end_, does, (uintptr_t)__builtin_return_address(0));                         \
     } while (0)
 
 void __tsan_init(void);
 void __tsan_init(void) {}
 void __tsan_func_entry(void *caller);
-void __tsan_func_entry(void *caller) { (void)caller; }
+void __tsan_func_entry(void *caller) {
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+    while (depth && calls[depth - 1].frame <= frame) depth--;
+    if (depth < MOST_CALLS) calls[depth++] = (struct call){frame, (uintptr_t)caller};
+}
 void __tsan_func_exit(void);
-void __tsan_func_exit(void) {}
+void __tsan_func_exit(void) {
+    if (depth && calls[depth - 1].frame == (uintptr_t)__builtin_frame_address(0)) depth--;
+}
 void __tsan_vptr_read(void *at);
 void __tsan_vptr_read(void *at) { LOOK(at, sizeof(void *), 0); }
 void __tsan_vptr_update(void *at, void *value);
@@ -141,6 +160,33 @@ void *__wrap_memmove(void *to, const void *from, size_t size) {
     LOOK(from, size, 0);
     LOOK(to, size, 1);
     return __real_memmove(to, from, size);
+}
+void __real_free(void *at);
+void __wrap_free(void *at);
+void __wrap_free(void *at) {
+    if (at) LOOK(at, malloc_usable_size(at), FREES);
+    __real_free(at);
+}
+void *__real_realloc(void *at, size_t size);
+void *__wrap_realloc(void *at, size_t size);
+void *__wrap_realloc(void *at, size_t size) {
+    size_t old = at ? malloc_usable_size(at) : 0;
+    void *made = __real_realloc(at, size);
+    if (at && made != at) LOOK(at, old, FREES);
+    return made;
+}
+/* `operator delete` of C++, which other programs do not have. */
+__attribute__((weak)) void __real__ZdlPv(void *at);
+__attribute__((weak)) void __real__ZdlPvm(void *at, size_t size);
+void __wrap__ZdlPv(void *at);
+void __wrap__ZdlPv(void *at) {
+    if (at) LOOK(at, malloc_usable_size(at), FREES);
+    __real__ZdlPv(at);
+}
+void __wrap__ZdlPvm(void *at, size_t size);
+void __wrap__ZdlPvm(void *at, size_t size) {
+    if (at) LOOK(at, size, FREES);
+    __real__ZdlPvm(at, size);
 }
 void *__real_memset(void *to, int value, size_t size);
 void *__wrap_memset(void *to, int value, size_t size);

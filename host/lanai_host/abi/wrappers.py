@@ -105,7 +105,8 @@ def line(
 
 
 # Not the run-time library of the compiler's sanitizer, which looks for races of threads.
-_CHECKED = ("-rdynamic", "-Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset", "-nodefaultlibs")
+_CALLED = ("memcpy", "memmove", "memset", "free", "realloc", "_ZdlPv", "_ZdlPvm")  # by the program's own code
+_CHECKED = ("-rdynamic", ",".join(("-Wl", *(f"--wrap={name}" for name in _CALLED))), "-nodefaultlibs")
 _RUN_TIME = {
     Language.C: ("-lc", "-lgcc", "-lgcc_s"),
     Language.CXX: ("-lstdc++", "-lm", "-lgcc_s", "-lc", "-lgcc"),

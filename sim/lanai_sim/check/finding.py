@@ -25,6 +25,7 @@ class Kind(StrEnum):
     RACE = "one-sided-race"
     MODIFIED = "buffer-modified"
     READ = "buffer-read"
+    FREED = "buffer-freed"
     IN_USE = "buffer-in-use"
     ALIASING = "buffer-aliasing"
     OVERLAP = "buffer-overlap"

@@ -23,6 +23,13 @@ HELP = "say what is wrong with an MPI program, also where it seems to work"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-n", "--ranks", type=count, default=2, metavar="N", help="processes to start (default: 2)")
     parser.add_argument("--device", choices=device_names(), default="ideal", help="messaging system (default: ideal)")
+    parser.add_argument(
+        "--universe",
+        type=count,
+        default=0,
+        metavar="N",
+        help="ranks and spares, which the program may start processes on",
+    )
     parser.add_argument("--json", metavar="FILE", help="write the verdict and the findings")
     parser.add_argument("--sarif", metavar="FILE", help="write the findings in SARIF, for editors and code hosts")
     parser.add_argument("--once", action="store_true", help="do not run it once more with synchronous sends")
@@ -37,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     if not command:
         raise UserError("no program was named; write, for example: lanai check -n 2 ./program")
     with built(command) as program:
-        job = Job(program, args.ranks, args.device, max_wall=args.max_wall)
+        job = Job(program, args.ranks, args.device, universe=args.universe, max_wall=args.max_wall)
         if not job.stack.nics:
             job = job.but(ranks_per_node=args.ranks)  # one computer, whose ranks can share memory
         verdict, result = check.check(job, buffering=not args.once)

@@ -10,6 +10,8 @@ from lanai_host.compilers import Language, find
 from lanai_host.errors import UserError
 
 CXX = """#include <mpi.h>
+#include <algorithm>
+#include <memory>
 #include <vector>
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
@@ -19,7 +21,7 @@ int main(int argc, char **argv) {
     MPI_Request request;
     if (rank == 0) {
         MPI_Isend(a.data(), 100, MPI_DOUBLE, 1, 0, MPI_COMM_WORLD, &request);
-        for (auto &x : a) x = {value};
+        {does};
         MPI_Wait(&request, MPI_STATUS_IGNORE);
     } else {
         MPI_Recv(a.data(), 100, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -65,10 +67,19 @@ def needs(language):
         pytest.skip(str(error))
 
 
-def test_cxx(tmp_path):
+@pytest.mark.parametrize(
+    ("does", "expected"),
+    [
+        ("for (auto &x : a) x = 7", "buffer-modified"),
+        ("std::fill(a.begin(), a.begin() + 3, 7)", "buffer-modified"),  # in a header of the system
+        ("std::vector<double>().swap(a)", "buffer-freed"),
+        ("std::make_unique<std::vector<double>>(100)", ""),
+    ],
+)
+def test_cxx(tmp_path, does, expected):
     needs(Language.CXX)
-    found = findings(tmp_path, "a.cpp", CXX.replace("{value}", "7"))
-    assert found == [("buffer-modified", ["a.cpp:10", "a.cpp:11"])]
+    found = findings(tmp_path, "a.cpp", CXX.replace("{does}", does))
+    assert found == ([(expected, ["a.cpp:12", "a.cpp:13"])] if expected else [])
 
 
 @pytest.mark.parametrize("module", ["mpi", "mpi_f08"])

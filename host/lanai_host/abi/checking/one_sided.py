@@ -27,6 +27,7 @@ def made(rec: Recorder, call: Call, window: Window) -> None:
     rec.note("win", call, win=name, base=base, size=size, label=window.label, shared=shared or None)
     if size and not shared:
         rec.windows[name] = (base, base + size)
+        rec.windows_made[name] = (call.name, call.place)
 
 
 def _target(call: Call, window: Window, rank: int, count: str, datatype: str) -> Regions:

@@ -2,9 +2,11 @@
 
 import os
 import sys
+from collections.abc import Sequence
+from functools import cache
 
 from ... import call_site
-from ...source_lines import place_of
+from ...source_lines import in_system_header, place_of
 
 _known: dict[str, str] = {}
 
@@ -18,10 +20,20 @@ def place() -> str:
     return found
 
 
-def place_at(address: int) -> str:
-    """Return file and line of the instruction before an address."""
-    site = f"@{address:#x}"
+def program_place(addresses: Sequence[int]) -> str:
+    """Return file and line of the instruction before the first of these addresses that is not in a header of the
+    system, such as those of C++'s library; of the first if all are. 0 is after the last."""
+    sites = [f"@{address:#x}" for address in addresses if address]
+    return _place_at(next((site for site in sites if not _of_system(site)), sites[0]))
+
+
+def _place_at(site: str) -> str:
     found = _known.get(site)
     if found is None:
         found = _known[site] = place_of(os.getpid(), site)
     return found
+
+
+@cache
+def _of_system(site: str) -> bool:
+    return in_system_header(os.getpid(), site)

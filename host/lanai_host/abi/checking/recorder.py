@@ -15,7 +15,7 @@ from .flight import Buffer, Flight
 from .identities import Identities
 from .journal import Journal
 from .places import place
-from .regions import overlaps_itself, shared
+from .regions import Regions, overlaps_itself, shared
 from .requests import Made, Requests
 from .touches import Touch, Touches
 
@@ -46,6 +46,7 @@ class Recorder:
         self.touches = Touches()
         self.messages: dict[int, int] = {}  # by handle: the call that took the message
         self.windows: dict[str, tuple[int, int]] = {}
+        self.windows_made: dict[str, tuple[str, str]] = {}  # the calls that made them, and their places
         self.started: list[Made] = []
         self._coming: list[int] = []  # handles of communicators on which the ranks have not agreed yet
         self._calls = self._operations = 0
@@ -254,9 +255,12 @@ class Recorder:
         """The program's own code has used memory that is watched."""
         region = ((touch.begin, touch.end),)
         for name, (begin, end) in self.windows.items():
-            if shared(region, ((begin, end),)) is not None:
+            if not touch.frees and shared(region, ((begin, end),)) is not None:
                 at = [(touch.begin - begin, touch.end - begin)]
                 self.note("touch", call, win=name, at=at, writes=touch.writes, s=touch.place)
+        if touch.frees:
+            self._freed(touch, region)
+            return
         for one in self.flight.conflicts(Buffer(region, touch.writes)):
             one.watched = False
             kind = "buffer-modified" if touch.writes else "buffer-read"
@@ -264,6 +268,18 @@ class Recorder:
             text = f"the program {does} {one.buffer.name} before {one.call} is complete"
             name = "a store" if touch.writes else "a load"
             self._tell(kind, [one.call, name], [one.place, touch.place], text, _LEAVE_ALONE)
+
+    def _freed(self, touch: Touch, region: Regions) -> None:
+        """The program has given memory back that MPI still uses."""
+        for one in self.flight.conflicts(Buffer(region, True)):
+            one.watched = False
+            text = f"the program frees {one.buffer.name} before {one.call} is complete"
+            self._tell("buffer-freed", [one.call, "free"], [one.place, touch.place], text, _LEAVE_ALONE)
+        for name, memory in self.windows.items():
+            if shared(region, (memory,)) is not None:
+                call, place = self.windows_made[name]
+                text = "the program frees the memory of a window before MPI_Win_free"
+                self._tell("buffer-freed", [call, "free"], [place, touch.place], text, "free the window first")
 
     def _look(self, call: Call) -> None:
         """Find what the program has stored into buffers in flight."""

@@ -5,9 +5,10 @@ import ctypes
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from .places import place_at
+from .places import program_place
 
-MOST_RANGES, MOST_TOUCHES = 512, 4096
+MOST_RANGES, MOST_TOUCHES, TOLD_CALLS = 512, 4096, 6
+FREES = 2
 
 
 class _Range(ctypes.Structure):
@@ -15,7 +16,12 @@ class _Range(ctypes.Structure):
 
 
 class _Touch(ctypes.Structure):
-    _fields_ = (*_Range._fields_, ("caller", ctypes.c_size_t), ("writes", ctypes.c_uint64))
+    _fields_ = (
+        *_Range._fields_,
+        ("caller", ctypes.c_size_t),
+        ("does", ctypes.c_uint64),
+        ("callers", ctypes.c_size_t * TOLD_CALLS),
+    )
 
 
 class _Watch(ctypes.Structure):
@@ -31,11 +37,13 @@ class _Watch(ctypes.Structure):
 
 
 class Touch(NamedTuple):
-    """An access of the program's own code to addresses from `begin` to before `end`."""
+    """An access of the program's own code to addresses from `begin` to before `end`. `frees`: the memory is given
+    back."""
 
     begin: int
     end: int
     writes: bool
+    frees: bool
     place: str
 
 
@@ -71,7 +79,8 @@ class Touches:
             return []
         watch.low = watch.high = 0
         found = [
-            Touch(one.begin, one.end, bool(one.writes), place_at(one.caller)) for one in watch.touch[: watch.touches]
+            Touch(one.begin, one.end, one.does > 0, one.does == FREES, program_place([one.caller, *one.callers]))
+            for one in watch.touch[: watch.touches]
         ]
         watch.touches = 0
         return found
