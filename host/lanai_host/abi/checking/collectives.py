@@ -1,9 +1,11 @@
 """Records of collective calls: what all ranks must agree on, and the buffers."""
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...mpi.communicator import Communicator
 from ...mpi.constants import ROOT
+from ...mpi.datatypes import Datatype
 from ...mpi.op import Op
 from ..context import abi
 from .call import Call
@@ -14,164 +16,90 @@ from .signatures import runs_of
 HANDLERS: dict[str, Handler] = {}
 MOST_RANKS = 64  # whose counts a record tells one by one
 Shape = tuple[list[Buffer], dict[str, Any]]
-_SENT = ("sendbuf", "sendcount", "sendtype")
-_RECEIVED = ("recvbuf", "recvcount", "recvtype")
+Describe = Callable[[Call, Communicator], Shape]
+# A buffer, the record's field for what passes there, and that: from a call, a communicator and "send" or "recv".
+Part = tuple[Buffer, str, Any]
+Side = Callable[[Call, Communicator, str], Part]
 
 
-def _signature(call: Call, count: str, datatype: str) -> list[list[object]]:
-    return runs_of(call.datatype(datatype), call.raw(count))
+def _block(call: Call, comm: Communicator, which: str) -> Part:
+    """One block, this rank's own."""
+    address, count, datatype = f"{which}buf", f"{which}count", f"{which}type"
+    regions = () if call.in_place(address) else call.regions(address, count, datatype)
+    return Buffer(regions, which == "recv", address), which, runs_of(call.datatype(datatype), call.raw(count))
+
+
+def _blocks(call: Call, comm: Communicator, which: str) -> Part:
+    """A block for each rank, all of one size."""
+    kind, each = call.datatype(f"{which}type"), call.raw(f"{which}count")
+    size = comm.remote_size if call.number_of(f"{which}buf") else 0
+    steps = [rank * each * kind.extent for rank in range(size)]
+    return _buffer(call, which, [each] * size, steps, [kind] * size), which, runs_of(kind, each)
+
+
+def _vector(call: Call, comm: Communicator, which: str) -> Part:
+    """A block for each rank, each with its own count."""
+    kind, size = call.datatype(f"{which}type"), comm.remote_size
+    counts, places = call.ints(f"{which}counts", size), _displacements(call, which, size)
+    buffer = _buffer(call, which, counts, [place * kind.extent for place in places], [kind] * size)
+    return buffer, f"{which}s", [runs_of(kind, count) for count in counts] if size <= MOST_RANKS else None
+
+
+def _mixed(call: Call, comm: Communicator, which: str) -> Part:
+    """A block for each rank, each with its own count and datatype."""
+    size = comm.remote_size
+    kinds = [abi.types[handle] for handle in call.ints(f"{which}types", size)]
+    counts = call.ints(f"{which}counts", size)
+    buffer = _buffer(call, which, counts, _displacements(call, which, size), kinds)
+    signatures = [runs_of(kind, count) for kind, count in zip(kinds, counts, strict=True)]
+    return buffer, f"{which}s", signatures if size <= MOST_RANKS else None
+
+
+def _buffer(call: Call, which: str, counts: list[int], places: list[int], kinds: list[Datatype]) -> Buffer:
+    address = f"{which}buf"
+    regions = () if call.in_place(address) else call.blocks(address, counts, places, kinds)
+    return Buffer(regions, which == "recv", address)
+
+
+def _displacements(call: Call, which: str, size: int) -> list[int]:
+    own = f"{which[0]}displs"
+    return call.ints(own if call.has(own) else "displs", size)
+
+
+def _shape(parts: Sequence[Part], **fields: Any) -> Shape:
+    return [buffer for buffer, _, _ in parts], fields | {name: value for _, name, value in parts}
+
+
+def _rooted(own: str, far: Side) -> Describe:
+    """Return the description of a call in which each rank has an own block, and the root one for each rank."""
+
+    def describe(call: Call, comm: Communicator) -> Shape:
+        root = call.number_of("root")
+        parts = [] if call.in_place(f"{own}buf") else [_block(call, comm, own)]
+        if comm.rank == root:
+            parts.append(far(call, comm, "recv" if own == "send" else "send"))
+        return _shape(parts, root=root)
+
+    return describe
+
+
+def _to_all(send: Side, receive: Side) -> Describe:
+    """Return the description of a call in which each rank receives a block of each."""
+
+    def describe(call: Call, comm: Communicator) -> Shape:
+        parts = [receive(call, comm, "recv")]
+        if not call.in_place("sendbuf"):
+            parts.append(send(call, comm, "send"))
+        return _shape(parts)
+
+    return describe
 
 
 def _broadcast(call: Call, comm: Communicator) -> Shape:
     names = ("buffer", "count", "datatype")
     root = call.number_of("root")
     buffer = Buffer(call.regions(*names), comm.rank != root, "buffer")
-    return [buffer], {"root": root, "same": _signature(call, "count", "datatype")}
-
-
-def _sent(call: Call) -> Buffer:
-    return Buffer(() if call.in_place("sendbuf") else call.regions(*_SENT), False, "sendbuf")
-
-
-def _received(call: Call) -> Buffer:
-    return Buffer(() if call.in_place("recvbuf") else call.regions(*_RECEIVED), True, "recvbuf")
-
-
-def _whole(call: Call, comm: Communicator) -> Buffer:
-    """Return the receive buffer that has a block for each rank."""
-    if call.in_place("recvbuf"):
-        return Buffer((), True)
-    return _scaled(call, *_RECEIVED, True, comm)
-
-
-def _scaled(call: Call, address: str, count: str, datatype: str, writes: bool, comm: Communicator) -> Buffer:
-    kind, each = call.datatype(datatype), call.raw(count)
-    at = call.number_of(address)
-    size = comm.remote_size
-    steps = [rank * each * kind.extent for rank in range(size)]
-    return (
-        Buffer(call.blocks(address, [each] * size, steps, [kind] * size), writes, address) if at else Buffer((), writes)
-    )
-
-
-def _gather(call: Call, comm: Communicator) -> Shape:
-    root = call.number_of("root")
-    fields: dict[str, Any] = {"root": root}
-    buffers = []
-    if not call.in_place("sendbuf"):
-        buffers.append(_sent(call))
-        fields["send"] = _signature(call, "sendcount", "sendtype")
-    if comm.rank == root:
-        buffers.append(_whole(call, comm))
-        fields["recv"] = _signature(call, "recvcount", "recvtype")
-    return buffers, fields
-
-
-def _scatter(call: Call, comm: Communicator) -> Shape:
-    root = call.number_of("root")
-    fields: dict[str, Any] = {"root": root}
-    buffers = []
-    if not call.in_place("recvbuf"):
-        buffers.append(_received(call))
-        fields["recv"] = _signature(call, "recvcount", "recvtype")
-    if comm.rank == root:
-        buffers.append(_scaled(call, *_SENT, False, comm))
-        fields["send"] = _signature(call, "sendcount", "sendtype")
-    return buffers, fields
-
-
-def _vector(call: Call, which: str, comm: Communicator) -> tuple[Buffer, list[Any] | None]:
-    """Return the buffer of "send" or "recv" with a count for each rank, and the signatures."""
-    size = comm.remote_size
-    kind = call.datatype(f"{which}type")
-    counts, places = call.ints(f"{which}counts", size), call.ints(_displacements(call, which), size)
-    regions = call.blocks(f"{which}buf", counts, [place * kind.extent for place in places], [kind] * size)
-    signatures = [runs_of(kind, count) for count in counts] if size <= MOST_RANKS else None
-    return Buffer(regions, which == "recv", f"{which}buf"), signatures
-
-
-def _displacements(call: Call, which: str) -> str:
-    return (
-        "rdispls"
-        if which == "recv" and call.has("rdispls")
-        else "sdispls"
-        if which == "send" and call.has("sdispls")
-        else "displs"
-    )
-
-
-def _gatherv(call: Call, comm: Communicator) -> Shape:
-    root = call.number_of("root")
-    fields: dict[str, Any] = {"root": root}
-    buffers = []
-    if not call.in_place("sendbuf"):
-        buffers.append(_sent(call))
-        fields["send"] = _signature(call, "sendcount", "sendtype")
-    if comm.rank == root:
-        buffer, fields["recvs"] = _vector(call, "recv", comm)
-        buffers.append(buffer)
-    return buffers, fields
-
-
-def _scatterv(call: Call, comm: Communicator) -> Shape:
-    root = call.number_of("root")
-    fields: dict[str, Any] = {"root": root}
-    buffers = []
-    if not call.in_place("recvbuf"):
-        buffers.append(_received(call))
-        fields["recv"] = _signature(call, "recvcount", "recvtype")
-    if comm.rank == root:
-        buffer, fields["sends"] = _vector(call, "send", comm)
-        buffers.append(buffer)
-    return buffers, fields
-
-
-def _allgather(call: Call, comm: Communicator) -> Shape:
-    buffers, fields = [_whole(call, comm)], {"recv": _signature(call, "recvcount", "recvtype")}
-    if not call.in_place("sendbuf"):
-        buffers.append(_sent(call))
-        fields["send"] = _signature(call, "sendcount", "sendtype")
-    return buffers, fields
-
-
-def _allgatherv(call: Call, comm: Communicator) -> Shape:
-    buffer, signatures = _vector(call, "recv", comm)
-    buffers, fields = [buffer], {"recvs": signatures}
-    if not call.in_place("sendbuf"):
-        buffers.append(_sent(call))
-        fields["send"] = _signature(call, "sendcount", "sendtype")
-    return buffers, fields
-
-
-def _alltoall(call: Call, comm: Communicator) -> Shape:
-    buffers, fields = [_whole(call, comm)], {"recv": _signature(call, "recvcount", "recvtype")}
-    if not call.in_place("sendbuf"):
-        buffers.append(_scaled(call, *_SENT, False, comm))
-        fields["send"] = _signature(call, "sendcount", "sendtype")
-    return buffers, fields
-
-
-def _alltoallv(call: Call, comm: Communicator) -> Shape:
-    buffer, signatures = _vector(call, "recv", comm)
-    buffers, fields = [buffer], {"recvs": signatures}
-    if not call.in_place("sendbuf"):
-        buffer, fields["sends"] = _vector(call, "send", comm)
-        buffers.append(buffer)
-    return buffers, fields
-
-
-def _alltoallw(call: Call, comm: Communicator) -> Shape:
-    buffers, fields = [], {}
-    size = comm.remote_size
-    for which in ("send", "recv"):
-        if which == "send" and call.in_place("sendbuf"):
-            continue
-        types = [abi.types[handle] for handle in call.ints(f"{which}types", size)]
-        counts, places = call.ints(f"{which}counts", size), call.ints(_displacements(call, which), size)
-        buffers.append(Buffer(call.blocks(f"{which}buf", counts, places, types), which == "recv", f"{which}buf"))
-        if size <= MOST_RANKS:
-            fields[f"{which}s"] = [runs_of(kind, count) for kind, count in zip(types, counts, strict=True)]
-    return buffers, fields
+    return [buffer], {"root": root, "same": runs_of(call.datatype("datatype"), call.raw("count"))}
 
 
 def _reduction(call: Call, comm: Communicator) -> Shape:
@@ -213,10 +141,13 @@ def _nothing(call: Call, comm: Communicator) -> Shape:
     return [], {}
 
 
-_SHAPES = {
-    "Barrier": _nothing, "Bcast": _broadcast, "Gather": _gather, "Gatherv": _gatherv, "Scatter": _scatter,
-    "Scatterv": _scatterv, "Allgather": _allgather, "Allgatherv": _allgatherv, "Alltoall": _alltoall,
-    "Alltoallv": _alltoallv, "Alltoallw": _alltoallw, "Reduce": _reduction, "Allreduce": _reduction,
+_SHAPES: dict[str, Describe] = {
+    "Barrier": _nothing, "Bcast": _broadcast, "Reduce": _reduction, "Allreduce": _reduction,
+    "Gather": _rooted("send", _blocks), "Gatherv": _rooted("send", _vector),
+    "Scatter": _rooted("recv", _blocks), "Scatterv": _rooted("recv", _vector),
+    "Allgather": _to_all(_block, _blocks), "Allgatherv": _to_all(_block, _vector),
+    "Alltoall": _to_all(_blocks, _blocks), "Alltoallv": _to_all(_vector, _vector),
+    "Alltoallw": _to_all(_mixed, _mixed),
     "Scan": _reduction, "Exscan": _reduction, "Reduce_scatter_block": _reduction, "Reduce_scatter": _reduce_scatter,
     "Neighbor_allgather": _nothing, "Neighbor_allgatherv": _nothing, "Neighbor_alltoall": _nothing,
     "Neighbor_alltoallv": _nothing, "Neighbor_alltoallw": _nothing,
@@ -232,12 +163,12 @@ _OLD = {
 }  # fmt: skip
 
 
-def _collective(shape: Any, how: str) -> Handler:
+def _collective(describe: Describe, how: str) -> Handler:
     """`how`: "", "i" or "init"."""
 
     def handle(rec: Recorder, call: Call) -> After | None:
         comm = call.comm()
-        buffers, fields = shape(call, comm) if not comm.is_inter else ([], {})
+        buffers, fields = describe(call, comm) if not comm.is_inter else ([], {})
         note(rec, call, comm, fields)
         if how == "init":
             return rec.made(call, [], buffers, started=False)
@@ -265,10 +196,10 @@ def _of_communicator(argument: str) -> Handler:
     return handle
 
 
-for _name, _shape in _SHAPES.items():
-    HANDLERS[f"MPI_{_name}"] = _collective(_shape, "")
-    HANDLERS[f"MPI_I{_name.lower()}"] = _collective(_shape, "i")
-    HANDLERS[f"MPI_{_name}_init"] = _collective(_shape, "init")
+for _name, _describe in _SHAPES.items():
+    HANDLERS[f"MPI_{_name}"] = _collective(_describe, "")
+    HANDLERS[f"MPI_I{_name.lower()}"] = _collective(_describe, "i")
+    HANDLERS[f"MPI_{_name}_init"] = _collective(_describe, "init")
 for _name in (*_OF_COMMUNICATORS, "Comm_free", "Comm_disconnect"):
     HANDLERS[f"MPI_{_name}"] = _of_communicator(_OLD.get(_name, "comm"))
 HANDLERS["MPI_Intercomm_merge"] = _of_communicator("intercomm")
