@@ -107,7 +107,7 @@ def synthesize(board: Board, output: str | Path) -> Built:
     """Elaborate and synthesize: area by block, and in `output` all that place and route needs."""
     check_tools()
     output = _directory(output)
-    chosen = mapping.Mapping(thorough=bool(board.config.blocks))
+    chosen = mapping.Mapping()
     plan = board.platform().build(
         board.pins(board_top(board)),
         do_build=False,
@@ -140,12 +140,10 @@ def _with_global_resets(file: Path) -> dict[str, Any]:
 
 
 def _with_places(board: Board, file: Path) -> None:
-    """Change the netlist in `file` if the SRAM's block RAMs are to be placed: those of a NIC with
-    optional blocks, which has others besides."""
-    if board.config.blocks:
-        netlist = json.loads(file.read_text())
-        if places.place(netlist, board.platform().device):
-            file.write_text(json.dumps(netlist))
+    """Place the SRAM's block RAMs in the netlist in `file`."""
+    netlist = json.loads(file.read_text())
+    if places.place(netlist, board.platform().device):
+        file.write_text(json.dumps(netlist))
 
 
 def build(board: Board, output: str | Path, seed: int = 1, seeds: int = SEEDS) -> Built:

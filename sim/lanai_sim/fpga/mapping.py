@@ -4,9 +4,6 @@ delays of wires and block RAMs.
 `synth_ecp5` thinks of a wire as 0.3 ns and of a block RAM as no time at all. Here most wires take
 more than a nanosecond, and a block RAM takes most of six, with far ones behind a long wire. With
 these delays it spends logic on fewer levels where that counts.
-
-A NIC with optional blocks has more logic and more block RAMs, and takes two steps more
-(`Mapping.thorough`). Without them the netlist is the one on record.
 """
 
 import re
@@ -16,8 +13,7 @@ from importlib.resources import files
 from lanai_host.errors import UserError
 
 WIRE = 1200  # picoseconds, all of them
-ANSWER = 5200  # from the clock to a block RAM's output, more than a flip-flop's
-FAR_ANSWER = 6500  # the same, with a part of the wire to a processor that is far from it
+ANSWER = 6500  # from the clock to a block RAM's output, with a part of the wire to a processor that is far from it
 TAKEN = 250  # a block RAM's datum, before the clock
 REACH = 2500  # of the wire to a block RAM's address, more than another's
 # What the longest path may take, by these times. Shorter ones lose LUTs until they take as long. With
@@ -34,34 +30,30 @@ PREPARED = ("&scorr", "&sweep", "&dc2")
 
 @dataclass(frozen=True)
 class Mapping:
-    """One way of choosing logic. `thorough`: abc9 chooses three times, each time from what it has
-    chosen before, and a block RAM is a box to it. `goal`: picoseconds that a path may take then.
+    """One way of choosing logic: abc9 chooses three times, each time from what it has chosen before,
+    and a block RAM is a box to it. `goal`: picoseconds that a path may take then.
 
     For a cell that is not a box this Yosys passes to abc9 the times that its inputs need, but not when
     its outputs come. For a box it passes the times from inputs to outputs, so the clock, which comes at
     time 0, stands for the edge.
     """
 
-    thorough: bool = False
     goal: int = GOAL
 
     @property
     def script(self) -> str:
         """Instead of the step `map_luts`; then the rest."""
-        rounds = f" -script {ROUNDS}" if self.thorough else ""
         return f"""
 check -latchonly -assert
 techmap -map +/lattice/latches_map.v
 read_verilog -lib -specify -overwrite {TIMED}
-abc9 -W {WIRE}{rounds}
+abc9 -W {WIRE} -script {ROUNDS}
 clean
 synth_ecp5 -top top -run map_cells:
 """
 
     def files(self) -> dict[str, str]:
         """Return the files that the script reads, by name."""
-        if not self.thorough:
-            return {TIMED: self.timed_block_ram()}
         each = ("&dch -f -r", f"&if -W {WIRE} -D {self.goal}", "&mfs", "")
         rounds = "&st\n".join("\n".join(each) for _ in range(3))
         return {TIMED: self.timed_block_ram(), ROUNDS: "\n".join((*PREPARED, rounds))}
@@ -77,7 +69,7 @@ synth_ecp5 -top top -run map_cells:
         declared = found.group()
         return "\n  ".join(
             [
-                declared.replace(BLACK_BOX, AS_BOX) if self.thorough else declared,
+                declared.replace(BLACK_BOX, AS_BOX),
                 "specify",
                 *(time for port in "AB" for time in self._times(port)),
                 "endspecify",
@@ -86,12 +78,8 @@ synth_ecp5 -top top -run map_cells:
 
     def _times(self, port: str) -> list[str]:
         clock = f"posedge CLK{port}"
-        if self.thorough:
-            answers = [f"(CLK{port} => DO{port}{n}) = {FAR_ANSWER};" for n in range(18)]
-        else:
-            answers = [f"({clock} => (DO{port}{n} : 1'bx)) = {ANSWER};" for n in range(18)]
         return [
-            *answers,
+            *(f"(CLK{port} => DO{port}{n}) = {ANSWER};" for n in range(18)),
             *(f"$setup(AD{port}{n}, {clock}, {REACH});" for n in range(14)),
             *(f"$setup(DI{port}{n}, {clock}, {TAKEN});" for n in range(18)),
             f"$setup(WE{port}, {clock}, {REACH});",

@@ -63,11 +63,10 @@ def luts_behind_the_block_ram(mapping, directory):
 
 
 @pytest.mark.ci  # the first run of Yosys on a machine takes a minute, in which it is compiled
-def test_a_thorough_mapping_knows_when_a_block_ram_answers(tmp_path):
-    assert luts_behind_the_block_ram(Mapping(thorough=True, goal=8000), tmp_path) == 0
-    assert luts_behind_the_block_ram(Mapping(), tmp_path) > 0
+def test_logic_stands_before_a_block_ram_where_time_is_short(tmp_path):
+    assert luts_behind_the_block_ram(Mapping(goal=8000), tmp_path) == 0
 
 
 @pytest.mark.ci
-def test_a_thorough_mapping_spends_nothing_on_what_is_short_enough(tmp_path):
-    assert luts_behind_the_block_ram(Mapping(thorough=True), tmp_path) > 0
+def test_nothing_is_spent_on_what_is_short_enough(tmp_path):
+    assert luts_behind_the_block_ram(Mapping(), tmp_path) > 0

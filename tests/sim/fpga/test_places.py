@@ -82,7 +82,7 @@ def test_an_unknown_device_or_too_large_an_sram_is_left_to_the_placer(device, na
 
 @pytest.mark.ci
 @pytest.mark.parametrize("blocks", [(), ("remote",)])
-def test_a_build_places_them_beside_optional_blocks(blocks, monkeypatch, tmp_path):
+def test_a_build_places_them(blocks, monkeypatch, tmp_path):
     board = with_blocks(find("ulx3s-85f"), blocks)
     file = tmp_path / "top.json"
 
@@ -93,4 +93,4 @@ def test_a_build_places_them_beside_optional_blocks(blocks, monkeypatch, tmp_pat
     bitstream.synthesize(board, tmp_path)
     cells = json.loads(file.read_text())["modules"]["top"]["cells"]
     placed = {name for name, one in cells.items() if "BEL" in one["attributes"]}
-    assert placed == (set(SRAM) if blocks else set())
+    assert placed == set(SRAM)
