@@ -31,6 +31,11 @@ class HostMatchingDevice(Device, Generic[R, M]):
         self._lost: dict[int, str] = {}  # ranks that can be reached no more, and why
         self._told: set[int] = set()  # those of them that a probe for any source has told of
 
+    @property
+    def meter(self) -> Meter:
+        """The meter that charges all host work of this device."""
+        return self._meter
+
     @abstractmethod
     def _look(self) -> None:
         """Once over all that may have changed since the last look."""

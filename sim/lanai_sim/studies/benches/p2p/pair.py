@@ -2,22 +2,24 @@
 receive, compute and look at the clock."""
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from lanai_firmware.image import Image
 from lanai_firmware.programs.mpi_np.plan import McpConfig
-from lanai_firmware.programs.mpi_np.program import FIRMWARE
 from lanai_hdl.config import NicConfig, lanai41
 from lanai_host.body import Body, Run
 from lanai_host.config import HostConfig, HostCost, pentium2_266
-from lanai_host.device import SendMode
+from lanai_host.device import Device, SendMode
+from lanai_host.host_model.meter import Meter
 from lanai_host.operation import Operation
-from lanai_host.stacks.base import Placement
+from lanai_host.stacks.base import Attachment, NicStack, Placement
+from lanai_host.stacks.bip.device import Bip
+from lanai_host.stacks.bip.options import BipOptions
+from lanai_host.stacks.bip.stack import STACK as BIP
 from lanai_host.stacks.mpi_np.device import MpiNp
-from lanai_host.stacks.mpi_np.driver import Attachment
-from lanai_host.stacks.mpi_np.stack import STACK
+from lanai_host.stacks.mpi_np.stack import STACK as MPI_NP
 from lanai_host.wait import Wait
 
 from ....engines.base import Engine, Layout
@@ -34,12 +36,21 @@ PAGE = 4096
 class Setting:
     """The machine that is measured: the hosts, the firmware's plan, the NICs. `send_first`: the side that begins
     a round trip posts the receive of the answer when the send has ended, as the thesis does, and not before
-    it (NP-B1)."""
+    it (NP-B1). `thin`: BIP is measured, with these options, and not MPI-NP with the plan `mcp`."""
 
     host: HostConfig = field(default_factory=pentium2_266)
     mcp: McpConfig = field(default_factory=McpConfig)
     nic: NicConfig = field(default_factory=lanai41)
     send_first: bool = False
+    thin: BipOptions | None = None
+
+    @property
+    def stack(self) -> NicStack:
+        return MPI_NP if self.thin is None else BIP
+
+    @property
+    def options(self) -> Any:
+        return self.mcp if self.thin is None else self.thin
 
     def but(self, **changes: Any) -> Self:
         return replace(self, **changes)
@@ -77,14 +88,26 @@ class Buffer:
 class Side:
     """One rank. Each call of MPI is charged as `HostConfig.call`."""
 
-    def __init__(self, bus: ClusterBus, attachment: Attachment, stage: "Stage") -> None:
+    device: Device
+    meter: Meter
+
+    def __init__(self, bus: ClusterBus, attachment: Any, stage: "Stage") -> None:
         self.bus = bus
+        self.attachment = attachment
         self.rank = attachment.rank
         self.peer = 1 - self.rank if stage.nodes == 2 else 0
         self.stage = stage
-        self.device = MpiNp(bus, attachment, stage.setting.host)
+        self._open(stage.setting)
         self.why = Wait("bench", self.peer)
         self._meetings = 0
+
+    def _open(self, setting: Setting) -> None:
+        if setting.thin is None:
+            device = MpiNp(self.bus, self.attachment, setting.host)
+            self.device, self.meter = device, device.endpoint.meter
+        else:
+            thin = Bip(self.bus, self.attachment, setting.host)
+            self.device, self.meter = thin, thin.meter
 
     @property
     def now(self) -> int:
@@ -98,7 +121,7 @@ class Side:
         self.device.charge(HostCost.CALL)
         peer = self.peer if dest is None else dest
         operation = self.device.send(peer, tag, 0, buffer.body, mode)
-        self.device.endpoint.meter.pay()
+        self.meter.pay()
         return operation
 
     def receive(self, buffer: Buffer, source: int | None = None, tag: int = 1) -> Operation:
@@ -106,20 +129,20 @@ class Side:
         self.device.charge(HostCost.CALL)
         peer = self.peer if source is None else source
         operation = self.device.receive(peer, tag, 0, buffer.body)
-        self.device.endpoint.meter.pay()
+        self.meter.pay()
         return operation
 
     def finish(self, *operations: Operation) -> None:
         """Wait until they are done."""
         self.device.charge(HostCost.CALL)
         self.device.finish(operations, self.why)
-        self.device.endpoint.meter.pay()
+        self.meter.pay()
 
     def complete(self, operation: Operation) -> None:
         """Wait until it is done, in the call that began it: a blocking send or receive."""
         while not operation.done:
             self.first(operation)
-        self.device.endpoint.meter.pay()
+        self.meter.pay()
 
     def first(self, *operations: Operation) -> None:
         """Wait until one of them is done, without the price of a call."""
@@ -144,13 +167,15 @@ class Side:
 
 @dataclass
 class Stage:
-    """The state that the sides of one `play` share. `notes` is theirs to use."""
+    """The state that the sides of one `play` share. `notes` is theirs to use. NICs may write to the memory of
+    `sides` until the end."""
 
     setting: Setting
     nodes: int
     cluster: Cluster
     image: Image
     met: list[int] = field(init=False)
+    sides: list["Side"] = field(default_factory=list)
     notes: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -173,16 +198,19 @@ def play(setting: Setting, program: Program, fabric: Fabric | None = None, trace
     With `trace` the engine can write waveforms: `side.stage.cluster.engine.wave(...)`.
     """
     net = fabric or star(2)
-    image = FIRMWARE.image(setting.nic)
+    stack = setting.stack
+    image = stack.image(setting.nic)
+    assert image is not None
     cluster = Cluster(net, setting.nic, lambda layout: rtl(layout, trace))
     stage = Stage(setting, net.nics, cluster, image)
     placement = Placement(net.nics, 1, net.route, setting.nic)
 
     def live(bus: ClusterBus) -> Any:
         trusted = cluster.bus(bus.number, setting.host)  # what it allocates is outside the rank's window
-        attached = STACK.boot(trusted, image, setting.mcp, placement, bus.number)
+        attached: Mapping[int, Attachment] = stack.boot(trusted, image, setting.options, placement, bus.number)
         bus.elapse(trusted.now - bus.now)
         side = Side(bus, attached[bus.number], stage)
+        stage.sides.append(side)
         side.meet()
         return program(side)
 

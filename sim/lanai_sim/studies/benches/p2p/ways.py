@@ -62,7 +62,7 @@ def reading(setting: Setting, sizes: Sequence[int]) -> dict[int, float]:
         found = {}
         for size in sizes if not side.rank else ():
             begin = side.now
-            side.bus.read_block(side.device.endpoint.attachment.region, size)
+            side.bus.read_block(side.attachment.region, size)
             found[size] = (side.now - begin + 2 * setting.host.call) / 1e6
         return found
 

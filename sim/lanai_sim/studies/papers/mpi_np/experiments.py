@@ -8,7 +8,7 @@ from ...benches.p2p.pair import Setting
 from ...sweeps import cache, overlap, queues
 from ...sweeps.point import nic_at
 from ..measuring import Experiment, Figures
-from . import constants
+from . import constants, thin
 from .host_work import busy_channel, independence, special_sends, transfers
 from .settings import PAGE, thesis
 
@@ -163,6 +163,7 @@ EXPERIMENTS = (
     Experiment("clock", "a processor of 133 MHz", clock_133),
     Experiment("cache", "a 16 KB instruction cache", caching),
     Experiment("overlap", "computing while the NIC works (NP-01)", overlapping),
+    Experiment("thin", "BIP's firmware on the same NICs and hosts: thin or thick", thin.measure),
     Experiment("special", "synchronous and ready sends (NP-29)", special_sends),
     Experiment("busy", "small sends into a busy channel (NP-43)", busy_channel),
     Experiment("channels", "independence and fairness of channels (NP-07, NP-11)", independence),

@@ -42,6 +42,7 @@ def of(figures: Figures) -> dict[str, Plot]:
                 "the thesis's policies": by_size(figures, "thesis.bandwidth_MBps"),
                 "first version": by_size(figures, "version.first.bandwidth_MBps"),
                 "project's defaults": by_size(figures, "ours.bandwidth_MBps"),
+                **_bip(figures, "bandwidth_MBps", 1 << 20),
             },
             marks={"thesis, peak": 70, "thesis, peak of the first version": 60},
             log="x",
@@ -53,6 +54,7 @@ def of(figures: Figures) -> dict[str, Plot]:
             {
                 "pages pinned for each message": _upto(by_size(figures, "thesis.send_overhead_us"), 32768),
                 "pages stay pinned": _upto(by_size(figures, "ours.send_overhead_us"), 32768),
+                **_bip(figures, "send_overhead_us", 32768),
             },
             marks={"thesis, later interface": 4},
             log="x",
@@ -64,6 +66,7 @@ def of(figures: Figures) -> dict[str, Plot]:
             {
                 "the thesis's policies": _upto(by_size(figures, "thesis.latency_us"), SMALL),
                 "project's defaults": _upto(by_size(figures, "ours.latency_us"), SMALL),
+                **_bip(figures, "latency_us", SMALL),
             },
             points={"thesis": {4.0: LATENCY}},
         ),
@@ -84,6 +87,12 @@ def _stages(figures: Figures) -> dict[str, dict[str, float]]:
     }
     nics = NIC_SHARE * LATENCY
     return found | {"thesis": {"NICs together": nics, "the rest": LATENCY - nics}} if found else {}
+
+
+def _bip(figures: Figures, name: str, most: float) -> dict[str, dict[float, float]]:
+    """The same of BIP's firmware on these NICs, if it was measured."""
+    found = _upto(by_size(figures, f"bip.{name}"), most)
+    return {"bip, the thesis's hosts": found} if found else {}
 
 
 def _upto(points: dict[float, float], most: float) -> dict[float, float]:
