@@ -48,7 +48,8 @@ def write(
     """The page that a record gives; a plot is referred to as folder/paper-name.svg."""
     shown = {name for section in frame.sections for grid in section.grids for name in grid.claims}
     rest = [answer for answer in answers if answer.short not in shown]
-    parts = [f"# {frame.title}", record.words, frame.intro, "## Score", words(score(answers)), HOW_TO_READ]
+    parts = [f"# {frame.title}", record.words, frame.intro, "## Score", words(score(answers))]
+    parts += [HOW_TO_READ] if shown else []
     parts += [WHERE.format(paper=paper, module=paper.replace("-", "_"))]
     for section in _sections(frame, plots):
         parts += _section(section, {answer.short: answer for answer in answers}, plots, f"{folder}/{paper}")
