@@ -27,6 +27,13 @@ QUOTED = [
         "sci",
         [f"theirs.sparse.put.{kind}.least.65536" for kind in ("shared", "registered", "emulated")],
     ),
+    (
+        "docs/reference/t3d.md",
+        r"Of ([\d,]+) messages of 4\s+ranks.*?fences (\d+) of (\d+) did",
+        "t3d",
+        ["t3e.fenced.messages", "t3e.bare.wrong", "t3e.bare.messages"],
+    ),
+    ("docs/reference/t3d.md", r"takes ([\d,]+) us, and no byte is wrong", "t3d", ["torus.us"]),
 ]
 
 
