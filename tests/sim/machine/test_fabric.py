@@ -11,7 +11,7 @@ from lanai_host.errors import UserError
 from lanai_sim.commands import run
 from lanai_sim.machine import fabrics
 from lanai_sim.machine.fabrics.cables import from_cables, parse_cables
-from lanai_sim.machine.presets import mbcf_100baset, t3d, t3d_barrier
+from lanai_sim.machine.presets import ethernet10, mbcf_100baset, t3d, t3d_barrier
 
 from .walking import walk
 
@@ -27,6 +27,7 @@ from .walking import walk
         ("switches:4", 40),
         ("segment", 9),
         ("ethernet", 3),
+        ("ethernet-csma", 3),
         ("hub", 3),
         ("csma", 3),
         ("switching-hub", 3),
@@ -66,8 +67,8 @@ def test_routes_take_the_shortest_way(tmp_path):
             "hypercube",
             2,
             (
-                "'hypercube' is not known; write csma, ethernet, hub, mesh:XxYxZ, multicast, pair, ring, "
-                "segment, switch, switches:N, switching-hub, torus:XxYxZ or a .toml"
+                "'hypercube' is not known; write csma, ethernet, ethernet-csma, hub, mesh:XxYxZ, multicast, pair, "
+                "ring, segment, switch, switches:N, switching-hub, torus:XxYxZ or a .toml"
             ),
         ),
         ("pair:2", 2, "write pair$"),
@@ -158,6 +159,13 @@ def test_a_hub_with_collisions_differs_in_nothing_else():
     assert replace(collides, backoff=None) == turns
 
 
+def test_an_ethernet_with_collisions_differs_in_nothing_else():
+    turns, collides = (fabrics.describe(name, 2).layout(ethernet10()).switch for name in ("ethernet", "ethernet-csma"))
+    assert turns.backoff is None
+    assert collides.backoff is not None
+    assert replace(collides, backoff=None) == turns
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -168,6 +176,7 @@ def test_a_hub_with_collisions_differs_in_nothing_else():
         "switching-hub",
         "ring",
         "ethernet",
+        "ethernet-csma",
         "multicast",
     ],
 )

@@ -135,6 +135,14 @@ class Ethernet(FabricKind):
         return segment("ethernet", nics, KBYTES)
 
 
+class EthernetCsma(FabricKind):
+    usage = "ethernet-csma"
+    help = "the same on which NICs that want to send at the same time collide, and back off (CSMA/CD)"
+
+    def make(self, argument: str, nics: int) -> Fabric:
+        return segment("ethernet-csma", nics, KBYTES, collides=True)
+
+
 @dataclass(frozen=True)
 class FramedStar(Fabric):
     """NIC n is at port n of the one switching hub. `frame`: what a packet takes beside its flits."""
@@ -165,5 +173,6 @@ KINDS = {
     "hub": Hub(),
     "csma": Csma(),
     "ethernet": Ethernet(),
+    "ethernet-csma": EthernetCsma(),
     "switching-hub": SwitchingHub(),
 }

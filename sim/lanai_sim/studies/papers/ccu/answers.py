@@ -128,6 +128,18 @@ def deviations(figures: Figures) -> str:
     return ", ".join(f"{name} {figures[f'{name}.bitonic_deviation_us.{size}']:,.0f} us" for name in systems_of)
 
 
+def colliding(figures: Figures) -> str:
+    """The others' times over ours on a wire with collisions, as far as they were measured."""
+    begin = "colliding.ccu."
+    found = [name.removeprefix(begin) for name in figures if name.startswith(begin) and "_us." in name]
+    words = (
+        f"{name.partition('_us.')[0]} "
+        + " and ".join(f"{figures[f'colliding.{other}.{name}'] / figures[begin + name]:.2f}" for other in OTHERS)
+        for name in found
+    )
+    return f"; on a wire with collisions, 1,000 bytes, LAM's and MPICH's over ours: {', '.join(words)}" if found else ""
+
+
 def never_behind(*patterns: str, why: str = STAND_IN) -> ByShape:
     """Ours is never slower than the others by more than a hundredth."""
     return ByShape(
@@ -202,10 +214,15 @@ BY_CLAIM: dict[str, Way] = {
         "A broadcast is one packet on the wire. The host's call for the first message and the daemons' work for the "
         "first packet are the same in all ways.",
     ),
-    "s6.collectives_better": never_behind(
-        *COLLECTIVES,
-        why=f"{STAND_IN} Ours is ahead with 4 bytes. It is behind where many packets of 1,000 bytes want the wire at "
-        "once: it is full then, and broadcast saves nothing.",
+    "s6.collectives_better": ByShape(
+        lambda f: min(lead(f, pattern) for pattern in COLLECTIVES) >= 0.99,
+        lambda f: (
+            ", ".join(f"{pattern}: {lead(f, pattern):.2f} times ours at least" for pattern in COLLECTIVES)
+            + colliding(f)
+        ),
+        f"{STAND_IN} Ours is ahead with 4 bytes. It is behind where many packets of 1,000 bytes want the wire at "
+        "once: it is full then, and broadcast saves nothing. Collisions cost the stand-ins more (experiment "
+        "`colliding`).",
     ),
     "s7.bitonic_best": ByShape(
         lambda f: lead(f, "bitonic") >= 0.99 and deviates_least(f),

@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import pstdev
+from statistics import fmean, pstdev
 from typing import Any
 
 from lanai_host.stacks.ccu.operations import HEADER
@@ -23,6 +23,8 @@ COLLECTIVE = (4, 250, 1000, 4000)
 SENSITIVE = (25, 28, 30, 32, 34, 40)  # windows
 NODES = 8
 REPETITIONS = 50  # of barrier and broadcast
+COLLIDING = ("alltoall", "allgather", "gather", "scatter")
+CHANCES = 4  # repetitions where chance decides
 ONE_PACKET = 1000  # bytes of a message that is a packet
 FULL_PACKET = systems.OURS.packet - HEADER.size  # bytes of the longest such message
 AT_ROOT = {"gather", "reduce"}  # the root's end counts
@@ -45,7 +47,16 @@ class Outcome:
     share: int = 1
 
     def longest(self, pattern: str) -> dict[int, float]:
-        """Microseconds by size: until the slowest of the processes that count in the paper is done.
+        """Microseconds by size: until the slowest of the processes that count in the paper is done; of the slowest
+        repetition."""
+        return {size: max(spans) for size, spans in self.spans(pattern).items()}
+
+    def mean(self, pattern: str) -> dict[int, float]:
+        """The same, the mean of the repetitions."""
+        return {size: fmean(spans) for size, spans in self.spans(pattern).items()}
+
+    def spans(self, pattern: str) -> dict[int, list[float]]:
+        """The same of each repetition.
 
         They count from when the last of those that send first has left the barrier. Processes leave
         it at different times, which says something of the barrier only.
@@ -53,8 +64,10 @@ class Outcome:
         senders = slice(0, 1) if pattern in FROM_ROOT else slice(None)
         part = slice(0, 1) if pattern in AT_ROOT else slice(1, None) if pattern in AT_OTHERS else slice(None)
         return {
-            size: max(max(end for _, end in ranks[part]) - max(begin for begin, _ in ranks[senders]) for ranks in runs)
-            / self.share
+            size: [
+                (max(end for _, end in ranks[part]) - max(begin for begin, _ in ranks[senders])) / self.share
+                for ranks in runs
+            ]
             for size, runs in self.times.items()
         }
 
@@ -63,12 +76,20 @@ class Outcome:
         return {size: pstdev(end - begin for begin, end in runs[0]) for size, runs in self.times.items()}
 
 
-def observed(pattern: str, ranks: int, options: CcuOptions, sizes: Sequence[int], *, repetitions: int = 1) -> Outcome:
+def observed(
+    pattern: str,
+    ranks: int,
+    options: CcuOptions,
+    sizes: Sequence[int],
+    *,
+    repetitions: int = 1,
+    fabric: str = systems.FABRIC,
+) -> Outcome:
     """A run of a pattern, one rank a node."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "outcome.json")
         command = ("python", str(PROGRAM), str(file), str(repetitions), pattern, *map(str, sizes))
-        machine = Machine(systems.NIC, systems.FABRIC, systems.HOST)
+        machine = Machine(systems.NIC, fabric, systems.HOST)
         Job(command, ranks, "ccu", machine, options).run().check()
         found = json.loads(file.read_text())
     times = {int(size): runs for size, runs in found["times"].items()}
@@ -164,6 +185,20 @@ def window_choices(quick: bool) -> Figures:
     return figures
 
 
+def colliding(quick: bool) -> Figures:
+    """Collective operations of 1,000 bytes on a wire on which NICs collide, in the mean of several: nodes back off by
+    chance."""
+    figures: Figures = {}
+    for pattern in COLLIDING[:1] if quick else COLLIDING:
+        for name, options in systems.SYSTEMS.items():
+            outcome = observed(
+                pattern, NODES, options, (ONE_PACKET,), repetitions=CHANCES, fabric=systems.COLLIDING_FABRIC
+            )
+            figures[f"colliding.{name}.{pattern}_us.{ONE_PACKET}"] = outcome.mean(pattern)[ONE_PACKET]
+            figures[f"colliding.{name}.{pattern}_resent.{ONE_PACKET}"] = outcome.counts["resent"]
+    return figures
+
+
 def stalls(quick: bool) -> Figures:
     """CC-G1: an acknowledgement for each so many packets with a window of 25, and short messages
     with and without the acknowledgement timer."""
@@ -213,6 +248,7 @@ EXPERIMENTS = [
         "Cannon's matrix product on nine nodes (CC-B9, figure 10)",
         lambda quick: compared("cannon", 9, (8,) if quick else (8, 24)),
     ),
+    Experiment("colliding", "collective operations on a wire with collisions", colliding),
     Experiment("windows", "a long message in packets of 1,024 bytes by window (CC-12)", windows),
     Experiment("window_choices", "the same with other time slices, and acknowledged as in the paper", window_choices),
     Experiment("stalls", "acknowledgements for each so many packets, and a timer for them (CC-G1)", stalls),

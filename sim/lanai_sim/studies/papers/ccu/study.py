@@ -19,7 +19,7 @@ FRAME = Frame(
         "bandwidths that the text prints. The curves of the paper's figures are not among our sources.\n\n"
         "LAM and MPICH are not built. Their stand-ins are the same daemon without broadcast: for LAM it sends "
         "datagrams of up to 8,192 bytes and waits for the acknowledgement of each, for MPICH it has a window of 3 "
-        "packets. Collisions on the wire are not modelled. Processors compute in no time.\n\n"
+        "packets. NICs take turns on the wire but in the experiment `colliding`. Processors compute in no time.\n\n"
         "A time counts from when the last of the processes that send first has left the barrier before it, and "
         "nothing else is on the wire until all are done. The paper's processes have a clock each."
     ),

@@ -13,6 +13,7 @@ from lanai_host.stacks.ccu.options import CcuOptions, ethernet, lam, mpich
 from ....machine.presets import ethernet10
 
 FABRIC = "ethernet"
+COLLIDING_FABRIC = "ethernet-csma"
 HOST = sparc_sunos()
 NIC = ethernet10()
 OURS = ethernet()

@@ -17,7 +17,7 @@ def fake(slower):
     times that on the other systems and by messages to each rank, but a little less for what just
     fits into a datagram one way; windows far from 30 are slow, and those above 32 lose packets."""
 
-    def observed(pattern, ranks, options, sizes, *, repetitions=1):
+    def observed(pattern, ranks, options, sizes, *, repetitions=1, fabric=systems.FABRIC):
         ours = options == systems.OURS and pattern != "linear_bcast"
         late = abs(options.window - 30) if options.present else 0
         fits = [size for size in sizes if pattern == "ping" and 6000 <= size < options.datagram]
