@@ -16,6 +16,10 @@ from .source_lines import mapped
 
 ENV_ORDERS = "LANAI_ORDERS"  # the folder, if not empty
 PLAN = "plan.json"
+SITES = "sites"  # a file in the folder: sends tell where they were called
+TASKS = "/proc/self/task"
+LOOKS = 50  # records at which a rank looks for threads
+GOT, SENT = "got", "sent"  # kinds of records that tell what happens before what
 MATCH, SEND, DONE, ACCESS, TEST = "match", "send", "done", "access", "test"  # kinds of choices
 LAST = -2  # instead of a sender: the one whose message came last
 ALL = -1  # instead of a rank, of a number, or of a request
@@ -47,6 +51,9 @@ class Orders:
         self._planned = {(one.kind, one.number): one.value for one in plan if one.rank in (rank, ALL)}
         self._made = dict.fromkeys((MATCH, SEND, DONE, ACCESS, TEST), 0)
         self._file = os.open(record_file(folder, rank), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        self._sites = (folder / SITES).exists()
+        self._looks = LOOKS
+        self._arrived: dict[int, tuple[int, int]] = {}  # by receive: sender and number of what it got
         self.settle: Callable[[], None] = lambda: None
         self.pause: Callable[[], None] = lambda: None
 
@@ -69,9 +76,24 @@ class Orders:
         self._write({"k": kind, "n": number, "v": value, "of": list(of), **more})
         return number
 
-    def late(self, number: int, source: int) -> None:
-        """A message came after a match was chosen, which might have taken it."""
-        self._write({"k": "late", "n": number, "of": source})
+    def late(self, number: int, source: int, message: int) -> None:
+        """A message came after a match was chosen, which might have taken it. `message`: its number among those of
+        its sender to this rank."""
+        self._write({"k": "late", "n": number, "of": source, "i": message})
+
+    def sent(self, dest: int, message: int) -> None:
+        """A message leaves, the one with this number to its receiver."""
+        self._write({"k": SENT, "to": dest, "i": message, **({"site": site()} if self._sites else {})})
+
+    def delivered(self, receive: object, source: int, message: int) -> None:
+        """A receive has got a message, which the program does not know yet."""
+        self._arrived[id(receive)] = source, message
+
+    def received(self, receive: object) -> None:
+        """The program is told that a receive has ended."""
+        found = self._arrived.pop(id(receive), None)
+        if found is not None:
+            self._write({"k": GOT, "of": found[0], "i": found[1]})
 
     def waits(self, dest: int, tag: int) -> bool:
         """Return whether a standard send waits for its receive."""
@@ -105,6 +127,10 @@ class Orders:
         return planned == WAITS
 
     def _write(self, record: dict[str, Any]) -> None:
+        if self._looks and (count := len(os.listdir(TASKS))) > 1:
+            self._looks = 1
+            record["threads"] = count
+        self._looks = max(0, self._looks - 1)
         os.write(self._file, json.dumps(record, separators=(",", ":")).encode() + b"\n")
 
 

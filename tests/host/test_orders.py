@@ -48,7 +48,7 @@ def test_a_completion_gives_the_first_or_all_unless_planned(orders):
 def test_what_could_not_be_followed_is_recorded(orders, tmp_path):
     ours = orders(Choice(0, DONE, 0, 7))
     assert ours.one_of("MPI_Waitany", [3, 5]) == 3
-    ours.late(0, 4)
+    ours.late(0, 4, 2)
     done, late = map(json.loads, record_file(tmp_path, 0).read_text().splitlines())
     assert (done["v"], done["of"], done["missed"]) == (3, [3, 5], 7)
     assert (late["n"], late["of"]) == (0, 4)

@@ -14,6 +14,7 @@ PARTS = (CALLS, *((__package__, name) for name in ("reading", "sleeping", "polli
 PRELOAD = "LD_PRELOAD"
 SEPARATORS = " :"  # of paths there
 SYMBOL = "lanai_clocks_begin"
+ENV_DATE = "LANAI_DATE"  # seconds that clocks of ranks show when they begin; else the computer's date
 NOT_YOURS = -1  # instead of a time: this thread may not read it
 ASAN = "ASAN_OPTIONS"  # the address sanitizer refuses to come after a library that is loaded first, unless told not to
 

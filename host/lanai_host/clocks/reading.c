@@ -221,10 +221,11 @@ __attribute__((visibility("default"))) void lanai_clocks_begin(const clock_calls
     find_function("_PyMutex_LockTimed", clocks.locking[1]);
     is_locking(); /* loads what it needs */
     if (!forks++) pthread_atfork(NULL, NULL, run_on);
+    const char *date = getenv("LANAI_DATE"); /* seconds that all clocks show at simulated time 0, if it is set */
     for (int kind = 0; kind < 2; kind++) {
         int64_t real = real_now(kind);
         /* Whole seconds: differences of floating-point readings are the same in each run. */
-        clocks.base[kind] = (real - now / 1000 + SECOND) / SECOND * SECOND;
+        clocks.base[kind] = date ? strtoll(date, NULL, 10) * SECOND : (real - now / 1000 + SECOND) / SECOND * SECOND;
         clocks.foreign_shift[kind] = clocks.base[kind] + now / 1000 - real;
     }
     clocks.last = now;

@@ -157,6 +157,8 @@ def recv(comm: Communicator, address: int, count: int, datatype: Datatype, sourc
         comm.progress.wait_for(operation, ReceiveRequest(comm, "MPI_Recv", operation, source, datatype))
     if operation.error is not None or operation.length % (datatype.size or 1):
         return ReceiveRequest(comm, "MPI_Recv", operation, source, datatype).finish()
+    if (orders := comm.device.orders) is not None:
+        orders.received(operation)
     if operation.length:
         comm.process.seen_types.add(False, comm.context, operation.source, operation.tag, datatype.signature)
     return Status(comm.remote_group.position(operation.source), operation.tag, operation.length)

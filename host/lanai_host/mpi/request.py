@@ -233,6 +233,8 @@ class ReceiveRequest(SendRequest):
             return Status(PROC_NULL, ANY_TAG)
         if operation.cancelled:
             return Status(cancelled=True)
+        if (orders := self.orders) is not None:
+            orders.received(operation)
         source = self.communicator.remote_group.position(operation.source)
         status = Status(source, operation.tag, operation.length)
         if operation.length:

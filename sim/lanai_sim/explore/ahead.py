@@ -36,7 +36,7 @@ class AheadRunner(Runner):
         self._place = place
         self._workers = Workers(run_one, place, count)
         self._most = 2 * place.count if place.on == LOCAL else place.jobs or ELSEWHERE
-        self._under_way: dict[tuple[int, Plan], Future[Any]] = {}
+        self._under_way: dict[tuple[int, Plan], Future[Any]] = {}  # by job, which the search keeps
         self._journal = journal
         self._made = 0
 
@@ -46,7 +46,7 @@ class AheadRunner(Runner):
         point = _point(job, plan) if self._journal is not None else {}
         if self._journal is not None and (row := self._journal.find(point)) is not None:
             return _outcome(frozenset(plan), row.figures)
-        future = self._under_way.pop((job.ranks, frozenset(plan)), None)
+        future = self._under_way.pop((id(job), frozenset(plan)), None)
         outcome: Outcome = super().run(job, plan) if future is None else self._workers.result(future)
         self._workers.ended += future is None
         if self._journal is not None:
@@ -58,10 +58,10 @@ class AheadRunner(Runner):
         if self._place.here(2) or (self._place.on == LOCAL and self._made < ALONE):
             return
         for plan in islice(plans, self._most):
-            if (job.ranks, plan) in self._under_way or len(self._under_way) >= self._most:
+            if (id(job), plan) in self._under_way or len(self._under_way) >= self._most:
                 continue
             if self._journal is None or self._journal.find(_point(job, plan)) is None:
-                self._under_way[job.ranks, plan] = self._workers.submit((job, plan))
+                self._under_way[id(job), plan] = self._workers.submit((job, plan))
 
     def close(self) -> None:
         """End the workers, and what ranks are forked from."""
@@ -92,9 +92,19 @@ def _point(job: Job, plan: Sequence[Choice] | Plan) -> Point:
 
 def _values(outcome: Outcome) -> dict[str, Any]:
     """Return an outcome as JSON can hold it."""
-    return {"made": [dataclasses.asdict(one) for one in outcome.made], "result": outcome.result.document()}
+    return {
+        "made": [dataclasses.asdict(one) for one in outcome.made],
+        "result": outcome.result.document(),
+        "threads": outcome.threads,
+    }
 
 
 def _outcome(plan: Plan, values: Any) -> Outcome:
-    made = [Made(**{**one, "choice": Choice(*one["choice"]), "others": tuple(one["others"])}) for one in values["made"]]
-    return Outcome(plan, tuple(made), Result.from_json(json.dumps(values["result"])))
+    made = tuple(map(_made, values["made"]))
+    return Outcome(plan, made, Result.from_json(json.dumps(values["result"])), values["threads"])
+
+
+def _made(values: dict[str, Any]) -> Made:
+    ids = tuple((sender, number) for sender, number in values["ids"])
+    lists = {name: tuple(values[name]) for name in ("others", "after")}
+    return Made(**{**values, **lists, "choice": Choice(*values["choice"]), "ids": ids})

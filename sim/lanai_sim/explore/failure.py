@@ -11,11 +11,13 @@ _PROCESS = re.compile(r"\(pid \d+\)|at [\d.]+ \w+:")  # differs from run to run
 
 @dataclass(frozen=True)
 class Failure:
-    """A run that is wrong. `kind`: "deadlock", "output", or another ending of a run."""
+    """A run that is wrong. `kind`: "deadlock", "output", or another ending of a run. `races`: which messages race, in
+    lines with the places of their sends."""
 
     kind: str
     text: str
     outcome: Outcome
+    races: tuple[str, ...] = ()
 
     @property
     def head(self) -> tuple[str, str]:

@@ -1,13 +1,15 @@
 """What the ranks of a run have chosen, as `lanai_host.orders` records it."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lanai_host.orders import ACCESS, ALL, DONE, MATCH, SEND, TEST, WAITS, Choice, record_file
+from lanai_host.orders import ACCESS, ALL, DONE, MATCH, SEND, SENT, TEST, WAITS, Choice, record_file
 from lanai_host.source_lines import symbolized
+
+from .causality import impossible
 
 KINDS = (MATCH, SEND, DONE, ACCESS, TEST)
 SELDOM = (SEND, ACCESS, TEST)  # kinds that are told only if they wait
@@ -17,7 +19,8 @@ SELDOM = (SEND, ACCESS, TEST)  # kinds that are told only if they wait
 class Made:
     """A choice that a rank has made. `others`: what it might have been instead; `usual`: what it is
     without a plan; `missed`: what the plan said and
-    was not possible."""
+    was not possible; `after`: what happens only after this choice, and so is not among the others; `ids`: the numbers
+    of the messages that a match might have taken, by sender."""
 
     choice: Choice
     others: tuple[int, ...] = ()
@@ -26,6 +29,8 @@ class Made:
     tag: int | None = None
     call: str = ""
     missed: int | None = None
+    after: tuple[int, ...] = ()
+    ids: tuple[tuple[int, int], ...] = ()
 
     @property
     def key(self) -> tuple[int, str, int]:
@@ -39,8 +44,7 @@ class Made:
     @property
     def place(self) -> str:
         """The source line of the call."""
-        path, plus, offset = self.site.rpartition("+")
-        return symbolized(path, int(offset, 16)) if plus else self.site
+        return place_of_site(self.site)
 
     def words(self) -> str:
         """Return the choice as a report tells it."""
@@ -60,12 +64,33 @@ class Made:
 
 def read(folder: Path, ranks: int) -> list[Made]:
     """Return what all ranks have chosen, by rank. A last line that was cut short is left out."""
-    found: list[Made] = []
-    for rank in range(ranks):
-        path = record_file(folder, rank)
-        if path.exists():
-            found += _made(rank, list(_lines(path)))
-    return found
+    records = _records(folder, ranks)
+    never = impossible(records)
+    return [made for rank in range(ranks) for made in _made(rank, records[rank], never)]
+
+
+def sends(folder: Path, ranks: int) -> dict[tuple[int, int, int], str]:
+    """Return the places of sends by sender, receiver and number, if they were asked for."""
+    return {
+        (rank, one["to"], one["i"]): one["site"]
+        for rank, records in enumerate(_records(folder, ranks))
+        for one in records
+        if one["k"] == SENT and "site" in one
+    }
+
+
+def threads(folder: Path, ranks: int) -> str:
+    """Return which rank has had several threads; empty if none has."""
+    for rank, records in enumerate(_records(folder, ranks)):
+        for one in records:
+            if "threads" in one:
+                return f"rank {rank} has {one['threads']} threads"
+    return ""
+
+
+def _records(folder: Path, ranks: int) -> list[list[dict[str, Any]]]:
+    paths = [record_file(folder, rank) for rank in range(ranks)]
+    return [list(_lines(path)) if path.exists() else [] for path in paths]
 
 
 def _lines(path: Path) -> Iterable[dict[str, Any]]:
@@ -76,14 +101,26 @@ def _lines(path: Path) -> Iterable[dict[str, Any]]:
             return
 
 
-def _made(rank: int, records: list[dict[str, Any]]) -> Iterable[Made]:
+def _made(rank: int, records: list[dict[str, Any]], never: Container[tuple[int, int, int]]) -> Iterable[Made]:
     late: dict[int, list[int]] = {}
+    after: dict[int, list[int]] = {}
     for one in records:
         if one["k"] == "late":
-            late.setdefault(one["n"], []).append(one["of"])
+            kept = after if (rank, one["n"], one["of"]) in never else late
+            kept.setdefault(one["n"], []).append(one["of"])
     for one in records:
         if one["k"] in KINDS:
-            came = late.get(one["n"], []) if one["k"] == MATCH else []
+            match = one["k"] == MATCH
+            came = late.get(one["n"], []) if match else []
             others = tuple(value for value in (*one["of"], *came) if value != one["v"])
-            told = {name: one[name] for name in ("site", "tag", "call", "missed") if name in one}
+            told: dict[str, Any] = {name: one[name] for name in ("site", "tag", "call", "missed") if name in one}
+            if match:
+                told["after"] = tuple(after.get(one["n"], ()))
+                told["ids"] = tuple((int(sender), number) for sender, number in one.get("ids", {}).items())
             yield Made(Choice(rank, one["k"], one["n"], one["v"]), others, one["of"][0], **told)
+
+
+def place_of_site(site: str) -> str:
+    """Return the source line of a place that a rank recorded."""
+    path, plus, offset = site.rpartition("+")
+    return symbolized(path, int(offset, 16)) if plus else site

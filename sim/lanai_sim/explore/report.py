@@ -21,6 +21,7 @@ def lines_of(failure: Failure, path: str) -> Iterator[str]:
             yield f"  changed: standard sends of rank {rank} wait for their receives"
     for made in outcome.deviations:
         yield f"  changed: {made.words()}"
+    yield from (f"  {line}" for line in failure.races)
     for line in failure.text.splitlines():
         yield f"  {line}"
     yield f"  repeat it: lanai run --replay {path}"
@@ -29,7 +30,10 @@ def lines_of(failure: Failure, path: str) -> Iterator[str]:
 def closing(search: Search) -> str:
     """Return the line on how much was tried."""
     runs = f"{search.runs} {'run' if search.runs == 1 else 'runs'}"
-    more = f" ({search.repeated} repeated another one's history)" if search.repeated else ""
+    notes = [f"{search.repeated} repeated another one's history"] if search.repeated else []
+    if search.pruned:
+        notes.append(f"{search.pruned} {'alternative' if search.pruned == 1 else 'alternatives'} cannot be")
+    more = f" ({', '.join(notes)})" if notes else ""
     if search.failures:
         return f"{_ranks(search.job.ranks)}: {len(search.failures)} found in {runs}{more}"
     what = "every order was tried" if search.complete else "nothing found before the budget was spent"

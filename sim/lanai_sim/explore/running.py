@@ -2,20 +2,21 @@
 
 import json
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lanai_host.orders import ENV_ORDERS, PLAN, SEND, Choice
+from lanai_host.orders import ENV_ORDERS, MATCH, PLAN, SEND, SITES, Choice
 
 from ..job.job import Job
 from ..job.launcher import Run
 from ..job.result import Ending, Result
 from ..job.warm import WarmServers
-from .records import Made, read
+from .records import Made, place_of_site, read, sends, threads
 
 DEVICE, OPTIONS = "ideal", "unlimited"
+Message = tuple[int, int, int]  # sender, receiver, number among those of the two
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class Outcome:
     plan: frozenset[Choice]
     made: tuple[Made, ...]
     result: Result
+    threads: str = ""  # which rank has had several
 
     @property
     def missed(self) -> bool:
@@ -55,14 +57,31 @@ class Runner:
 
     def run(self, job: Job, plan: Sequence[Choice] | frozenset[Choice]) -> Outcome:
         """Run a job by a plan."""
+        return self._run(job, plan)[0]
+
+    def races(self, job: Job, outcome: Outcome) -> tuple[str, ...]:
+        """Return which messages race in a run that differs from the usual one, with the lines that sent them. The
+        run is repeated, as looking for lines takes time."""
+        if not any(one.choice.kind == MATCH for one in outcome.deviations):
+            return ()
+        again, places = self._run(job, outcome.plan, sites=True)
+        return tuple(line for one in again.deviations if (line := _race(one, places)))
+
+    def _run(
+        self, job: Job, plan: Sequence[Choice] | frozenset[Choice], sites: bool = False
+    ) -> tuple[Outcome, Mapping[Message, str]]:
+        """Run a job by a plan. With `sites`, return the places of its sends too."""
         with tempfile.TemporaryDirectory(prefix="lanai-explore-") as name:
             folder = Path(name)
             (folder / PLAN).write_text(json.dumps(list(plan)))
+            if sites:
+                (folder / SITES).touch()
             planned = job.but(environment={**job.environment, ENV_ORDERS: name})
             result = Run(planned, servers=self._servers).execute()
             if result.ending is Ending.INTERRUPTED:
                 raise KeyboardInterrupt
-            return Outcome(frozenset(plan), tuple(read(folder, job.ranks)), result)
+            outcome = Outcome(frozenset(plan), tuple(read(folder, job.ranks)), result, threads(folder, job.ranks))
+            return outcome, sends(folder, job.ranks)
 
     def ahead(self, job: Job, plans: Iterable[frozenset[Choice]]) -> None:
         """Runs by these plans are going to be asked for."""
@@ -70,6 +89,19 @@ class Runner:
     def close(self) -> None:
         """End the process that ranks were forked from."""
         self._servers.close()
+
+
+def _race(one: Made, places: Mapping[Message, str]) -> str:
+    """Return a line on the message that a wildcard took and the one that it usually takes."""
+    ids, rank = dict(one.ids), one.choice.rank
+    said = []
+    for sender in (one.choice.value, one.usual):
+        site = places.get((sender, rank, ids.get(sender, -1)), "")
+        said.append(f"rank {sender}{f' at {place_of_site(site)}' if site else ''}")
+    if one.choice.kind != MATCH or said[0] == said[1]:
+        return ""
+    at = f" at {one.place}" if one.site else ""
+    return f"{said[0]} and {said[1]} send messages that race for the receive of rank {rank}{at}"
 
 
 def job_of(program: Sequence[str], ranks: int, **how: Any) -> Job:

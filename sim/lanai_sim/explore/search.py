@@ -4,15 +4,15 @@ and so on."""
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from lanai_host.orders import ALL, LAST, MATCH, SEND, TEST, WAITS, Choice
 
 from ..job.job import Job
+from .causes import cause_of
 from .failure import Failure, differs, failure_of
 from .minimizing import minimized
-from .records import Made
 from .running import Outcome, Runner
 from .schedule import Schedule
 
@@ -42,6 +42,7 @@ class Search:
         failures: the first run of each kind of failure, or the first only.
         repeated: runs whose histories another one had.
         missed: plans that could not be followed.
+        pruned: alternatives that were left out, as they happen only after the choice.
         complete: no plan is left to try.
         unsteady: how the program differs between runs with the same choices; empty if it does not.
     """
@@ -54,6 +55,7 @@ class Search:
     runs: int = 0
     repeated: int = 0
     missed: int = 0
+    pruned: int = 0
     complete: bool = False
     unsteady: str = ""
 
@@ -70,7 +72,7 @@ class Search:
             outcome = self._once(runner, plan)
             if usual is None:
                 usual = outcome
-                self.unsteady = self._steady(runner, outcome)
+                self._look_for_cause(runner, outcome, self._steady(runner, outcome))
             left = len(waiting) + len(last)
             tell(f"{self.job.ranks} ranks: run {self.runs}, {len(plan)} choices differ, {left} plans wait")
             steady = usual if self.outputs and not self.unsteady else None
@@ -78,6 +80,7 @@ class Search:
             if failure is not None and self._found(runner, failure, steady):
                 return
             self.missed += outcome.missed
+            self.pruned += sum(len(one.after) for one in outcome.made)
             if outcome.history in histories:
                 self.repeated += 1
                 continue
@@ -101,13 +104,26 @@ class Search:
         again = self._once(runner, frozenset(schedule.choices))
         return schedule.departure(again.made) or _unlike(outcome, again)
 
+    def _look_for_cause(self, runner: Runner, outcome: Outcome, unsteady: str) -> None:
+        """Say why a program differs between runs, if it does."""
+        if not unsteady:
+            return
+
+        def differs(job: Job) -> str:
+            first = runner.run(job, outcome.plan)
+            again = runner.run(job, Schedule.of(job, first.made, first.result).choices)
+            return Schedule.of(job, first.made, first.result).departure(again.made) or _unlike(first, again)
+
+        self.unsteady = f"{unsteady}; {cause_of(self.job, differs, outcome.threads)}"
+
     def _found(self, runner: Runner, failure: Failure, usual: Outcome | None) -> bool:
         """Keep a failure that is not known, by as few changed choices as possible. Return whether the search ends."""
         if failure.head in [one.head for one in self.failures]:
             return False
         if not self.unsteady:
             failure = minimized(failure, lambda plan: self._once(runner, plan), usual)
-            self.unsteady = self._steady(runner, failure.outcome)
+            self._look_for_cause(runner, failure.outcome, self._steady(runner, failure.outcome))
+            failure = replace(failure, races=runner.races(self.job, failure.outcome))
         self.failures.append(failure)
         return not self.all
 
@@ -118,7 +134,8 @@ class Search:
         ranks = sorted({one.choice.rank for one in outcome.made if one.choice.kind == SEND})
         if ranks and not any(one.kind == SEND for one in plan):
             yield waiting, plan | {Choice(ALL, SEND, ALL, WAITS)}
-        senders = sorted({sender for one in outcome.made if one.choice.kind == MATCH for sender in _senders(one)})
+        open_ = [one for one in outcome.made if one.choice.kind == MATCH and one.others]
+        senders = sorted({sender for one in open_ for sender in (one.choice.value, *one.others)})
         if len(senders) > 1 and all(one.number == ALL for one in plan):
             for sender in (*senders, LAST):
                 yield waiting, plan | {Choice(ALL, MATCH, ALL, sender)}
@@ -138,10 +155,6 @@ class Search:
 def _is_last(plan: Plan) -> bool:
     """Return whether no plans are made from this one: it changes one choice of a SINGLE kind, or all wildcards."""
     return any(one.rank != ALL if one.kind in SINGLE else one.number == ALL for one in plan)
-
-
-def _senders(made: Made) -> tuple[int, ...]:
-    return made.choice.value, *made.others
 
 
 def _unlike(outcome: Outcome, again: Outcome) -> str:

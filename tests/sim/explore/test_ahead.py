@@ -12,7 +12,10 @@ from lanai_sim.explore.running import Outcome, Runner, job_of
 from lanai_sim.job.result import Ending, RankOutput, Result
 
 PLAN = frozenset({Choice(0, "match", 0, 2)})
-MADE = (Made(Choice(0, "match", 0, 2), (1,), 1, "a.py:3", 7), Made(Choice(1, "send", 0, 0)))
+MADE = (
+    Made(Choice(0, "match", 0, 2), (1,), 1, "a.py:3", 7, after=(3,), ids=((1, 0), (2, 4))),
+    Made(Choice(1, "send", 0, 0)),
+)
 RESULT = Result(3, 500, "deadlock", ending=Ending.DEADLOCK, exits=(0, None), outputs=(RankOutput("1\n"), RankOutput()))
 FOUR = """
 from mpi4py import MPI

@@ -20,6 +20,7 @@ def test_a_wrong_order_is_found_and_repeated(tmp_path):
     assert done.returncode == 10, done.stderr
     assert "rank failed with 1 choice changed" in done.stderr
     assert "first_reply.py:7: wildcard 1 takes the message of rank 2 with tag 0" in done.stderr
+    assert "first_reply.py:10 send messages that race for the receive of rank 0 at" in done.stderr
     again = lanai("run", "--replay", schedule, timeout=60)
     assert again.returncode == 1
     assert "AssertionError" in again.stderr
@@ -73,9 +74,39 @@ def test_a_range_of_ranks_is_searched_until_one_fails(tmp_path):
 
 
 @pytest.mark.ci
-def test_a_program_that_draws_its_own_lots_is_named(tmp_path):
-    script = tmp_path / "random_.py"
-    script.write_text("import os\nfrom mpi4py import MPI\nprint(os.urandom(8).hex())\n")
-    done = explored(["python", script], 2, tmp_path / "found.json", "--outputs")
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("import os; from mpi4py import MPI; print(os.urandom(8).hex())", "random numbers of the system"),
+        ("import time; from mpi4py import MPI; print(time.time_ns())", "its clock"),
+    ],
+)
+def test_a_program_that_differs_by_itself_is_named_with_the_cause(text, cause, tmp_path):
+    done = explored(["python", "-c", text], 2, tmp_path / "found.json", "--outputs")
     assert done.returncode == 0, done.stderr
     assert "the program is not deterministic by itself: line 1 of rank 0 is" in done.stderr
+    assert f"the cause is {cause}" in done.stderr
+
+
+@pytest.mark.ci
+def test_orders_that_cannot_be_are_not_tried(tmp_path):
+    """Each rank sends when rank 0 has received from the one before, so there is one order."""
+    script = tmp_path / "chain.py"
+    script.write_text(
+        "from mpi4py import MPI\n"
+        "comm = MPI.COMM_WORLD\n"
+        "data = bytearray(1)\n"
+        "if comm.rank:\n"
+        "    if comm.rank > 1:\n"
+        "        comm.Recv(data, 0)\n"
+        "    comm.Send(data, 0)\n"
+        "else:\n"
+        "    for following in range(2, comm.size + 1):\n"
+        "        comm.Recv(data)\n"
+        "        if following < comm.size:\n"
+        "            comm.Send(data, following)\n"
+    )
+    done = explored(["python", script], 4, tmp_path / "none.json")
+    assert done.returncode == 0, done.stderr
+    assert "4 ranks: every order was tried: 12 runs" in done.stderr
+    assert "alternatives cannot be)" in done.stderr

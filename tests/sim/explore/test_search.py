@@ -20,6 +20,9 @@ class Imagined:
     def ahead(self, job, plans):
         pass
 
+    def races(self, job, outcome):
+        return ()
+
     def run(self, job, plan):
         self.plans.append(frozenset(plan))
         named = {one.number: one.value for one in plan}

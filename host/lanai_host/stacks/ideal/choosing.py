@@ -11,7 +11,7 @@ from typing import Protocol
 
 from ...body import Body
 from ...config import HostCosts
-from ...device import SERVICE_CONTEXT, Arrived
+from ...device import SERVICE_CONTEXT, Arrived, SendMode
 from ...host_model.operations import Receive
 from ...operation import ANY_SOURCE, ANY_TAG, Operation
 from ...orders import MATCH, Orders, site
@@ -66,8 +66,17 @@ class ChoosingDevice(IdealDevice):
         self._last: tuple[int, _Asked, set[int]] | None = None  # the last match: number, what, senders known
         self._patient = 0  # until when a sender that the plan names is waited for
         self._vain = 0
+        self._sent_to: dict[int, int] = {}  # messages of the program to each rank
+        self._from: dict[int, int] = {}  # ... and from each
+        self._numbers: dict[int, int] = {}  # of messages that no receive has taken, by their datagrams
 
     # Device
+
+    def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
+        if context < SERVICE_CONTEXT:
+            number = self._sent_to[dest] = self._sent_to.get(dest, -1) + 1
+            self._orders.sent(dest, number)
+        return super().send(dest, tag, context, body, mode)
 
     def receive(self, source: int, tag: int, context: int, body: Body) -> Operation:
         if context >= SERVICE_CONTEXT or (source != ANY_SOURCE and not self._wild.get(context)):
@@ -110,6 +119,7 @@ class ChoosingDevice(IdealDevice):
             super().arrive(source, datagram)
             return
         message = _Message(source, tag, context, datagram, kind == SYNCHRONOUS, serial)
+        self._numbers[id(datagram)] = self._from[source] = self._from.get(source, -1) + 1
         self._note_late(message)
         if not self._wild.get(context):
             super().arrive(source, datagram)
@@ -129,6 +139,12 @@ class ChoosingDevice(IdealDevice):
             self._vain += 1
             if self._vain > LOOKS:
                 self._elapse(min(STEP << min(self._vain - LOOKS, 32), QUIET))
+
+    def _deliver(self, source: int, tag: int, datagram: Datagram | bytearray, operation: Receive) -> None:
+        number = self._numbers.pop(id(datagram), None)
+        if number is not None:
+            self._orders.delivered(operation, source, number)
+        super()._deliver(source, tag, datagram, operation)
 
     # Choosing
 
@@ -198,7 +214,8 @@ class ChoosingDevice(IdealDevice):
         message = found[source]
         self._patient = 0
         kind = {} if isinstance(asked, Receive) else {"probe": True}
-        number = self._orders.made(MATCH, source, list(found), tag=message.tag, site=site(), **missed, **kind)
+        ids = {str(one): self._numbers.get(id(other.datagram), -1) for one, other in found.items()}
+        number = self._orders.made(MATCH, source, list(found), tag=message.tag, site=site(), ids=ids, **missed, **kind)
         self._last = number, _Asked(asked.source, asked.tag, asked.context), set(found)
         if isinstance(asked, _Asked):
             self._probed = message
@@ -213,7 +230,7 @@ class ChoosingDevice(IdealDevice):
             fits = asked.context == message.context and _fits(asked.source, asked.tag, message)
             if fits and message.source not in known:
                 known.add(message.source)
-                self._orders.late(number, message.source)
+                self._orders.late(number, message.source, self._numbers[id(message.datagram)])
 
     # Matching
 
