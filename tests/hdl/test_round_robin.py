@@ -1,4 +1,4 @@
-"""Whose turn is next: every set of requests behind every last one, against the rule in plain words."""
+"""The next turn of a round robin: every set of requests behind every last one, against the rule in plain words."""
 
 import pytest
 from amaranth import Module, Signal

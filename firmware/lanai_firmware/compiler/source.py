@@ -118,7 +118,7 @@ def import_file(file: Path, name: str) -> ModuleType:
 
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
-        raise UserError(f"{str(file)!r} is no Python file; name one with @firmware functions")
+        raise UserError(f"{str(file)!r} is not a Python file; name one with @firmware functions")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     sys.path.insert(0, str(file.parent))

@@ -19,7 +19,7 @@ Segment = tuple[int, int, int, int]
 
 
 class _NotReadable(Exception):
-    """The file is no ELF file of that kind, or a damaged one."""
+    """The file is damaged, or not an ELF file of that kind."""
 
 
 def dynamic_names(path: Path) -> dict[str, list[str]]:

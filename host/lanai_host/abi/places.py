@@ -1,4 +1,4 @@
-"""Whose error handler is called when a call fails: found from its arguments, by what the prototype
+"""The error handler that is called when a call fails: found from its arguments, by what the prototype
 says they are.
 
 The standard names the communicator, window or session that the call was passed, directly or by a

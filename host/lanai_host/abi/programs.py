@@ -19,8 +19,8 @@ _FOREIGN = {"libmpi.so.40": "Open MPI", "libmpi.so.20": "Open MPI"}
 
 
 def check_program(path: Path) -> None:
-    """Raise UserError if the program needs an MPI library that cannot be ours. Scripts, and files
-    that are no ELF, pass."""
+    """Raise UserError if the program needs an MPI library that cannot be ours. Scripts and other
+    files that are not ELF pass."""
     tags = dynamic_names(path)
     libraries = tags.get("DT_NEEDED", [])
     for name in libraries:

@@ -1,4 +1,4 @@
-"""What is wrong with an MPI program: one run, every rule that can be seen.
+"""Finds what is wrong with an MPI program: one run, every rule that can be seen.
 
 `running.check` runs a program and returns its `judge.Verdict`, whose findings are data (`finding`).
 """

@@ -131,7 +131,7 @@ def _signatures(line: Line, entries: list[Entry]) -> Iterator[Finding]:
 
 
 def _transfers(line: Line, entries: list[Entry]) -> Iterator[Finding]:
-    """What each rank sends must be what the other expects of it."""
+    """Compare what each rank sends with what the other expects of it."""
     assert line.members is not None
     place = {rank: index for index, rank in enumerate(line.members)}
     for sender in entries:

@@ -15,7 +15,7 @@ _COLLECTIVE = (Kind.ORDER, Kind.ROOT, Kind.OPERATION, Kind.SIGNATURE)
 
 @dataclass
 class Verdict:
-    """What a check has found. `unseen`: what it has not looked at, in sentences."""
+    """The findings of a check. `unseen`: what it has not looked at, in sentences."""
 
     findings: list[Finding]
     notes: list[Finding]

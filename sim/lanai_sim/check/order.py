@@ -1,4 +1,4 @@
-"""What happens before what, by MPI's own rules: vector clocks over the calls of all ranks.
+"""The order of events by MPI's own rules: vector clocks over the calls of all ranks.
 
 Records of all ranks are taken in the order of the machine's clock. An edge leads from the beginning of
 one call to the end of another: a message from its send to the end of its receive, a collective call

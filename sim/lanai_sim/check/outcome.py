@@ -66,7 +66,7 @@ def leaks(ranks: Sequence[Rank]) -> Iterator[Finding]:
 
 
 def of_ranks(ranks: Sequence[Rank]) -> Iterator[Finding]:
-    """What ranks have found by themselves."""
+    """Return what ranks have found by themselves."""
     for rank in ranks:
         for record in rank.of("found"):
             sides = [(rank.rank, call, line) for call, line in zip(record["calls"], record["lines"], strict=True)]

@@ -35,7 +35,7 @@ class Call:
 
 @dataclass
 class Rank:
-    """What one rank has recorded. `others` are the records that are not of kind `call` or `end`."""
+    """The records of one rank. `others` are the records that are not of kind `call` or `end`."""
 
     rank: int
     calls: dict[int, Call] = field(default_factory=dict)

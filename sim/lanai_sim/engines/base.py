@@ -229,7 +229,7 @@ class Engine(ABC):
         self._lacks("recording")
 
     def recorded(self, nic: int) -> bytes:
-        """Return the inputs that were kept: a NicInputs of native/nic.h for each slot that was evaluated.
+        """Return the inputs that were kept: a NicInputs of cxx/nic.h for each slot that was evaluated.
         Capability RECORD."""
         self._lacks("recording")
 

@@ -1,4 +1,4 @@
-"""How a run fails, or prints something else than another one."""
+"""Failures of runs: a wrong end, or another output than that of the usual run."""
 
 import re
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Failure:
 
     @property
     def head(self) -> tuple[str, str]:
-        """What two runs have in common that fail alike."""
+        """The kind and the first line: two runs that fail alike have the same."""
         return self.kind, _PROCESS.sub("", self.text.partition("\n")[0])
 
 

@@ -1,4 +1,4 @@
-"""What the ranks of a run have chosen, as `lanai_host.orders` records it."""
+"""The choices of the ranks of a run, as `lanai_host.orders` records it."""
 
 import json
 from collections.abc import Container, Iterable

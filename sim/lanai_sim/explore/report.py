@@ -1,4 +1,4 @@
-"""What a user is told of a search."""
+"""The report of a search, in words."""
 
 from collections.abc import Iterator
 

@@ -35,7 +35,7 @@ class Outcome:
 
     @property
     def history(self) -> tuple[tuple[Choice, int | None], ...]:
-        """What decides the run of a program that is deterministic by itself."""
+        """The choices and tags that decide the run of a program that is deterministic by itself."""
         return tuple((one.choice, one.tag) for one in self.made)
 
     @property

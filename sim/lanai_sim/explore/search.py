@@ -1,4 +1,4 @@
-"""Which orders of a program are tried: the default one, then those that differ from it in one choice, in two,
+"""The orders of a program that are tried: the default one, then those that differ from it in one choice, in two,
 and so on."""
 
 import time
@@ -22,7 +22,7 @@ SINGLE = (SEND, TEST)  # kinds of choices of which each is changed alone, or all
 
 @dataclass
 class Budget:
-    """How much may be tried."""
+    """The runs and the time that a search may take."""
 
     runs: int
     seconds: float

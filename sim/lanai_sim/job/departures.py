@@ -17,7 +17,7 @@ SECONDS = 2.0  # of real time in which the processes may end
 
 @dataclass(frozen=True)
 class Departure:
-    """How one rank's program ended.
+    """The end of one rank's program.
 
     It has `failed` by its exit code; an error that did not end the program does not count.
 
@@ -89,7 +89,7 @@ def departed(one: RankState, departure: Departure | None) -> RankState:
 
 
 def headline(departures: Sequence[Departure], ranks: Sequence[RankState]) -> str:
-    """Which ranks failed, and which wait for them; empty if none failed."""
+    """Return the ranks that failed, and those that wait for them; empty if none failed."""
     over = failed(departures)
     behind = sorted(stuck_behind([one.rank for one in over], {one.rank: one for one in ranks}))
     parts = [f"rank {one.rank} {one.headline}" for one in over[:MOST_RANKS]]

@@ -79,7 +79,7 @@ class ProcessManager:
         return [*range(self._used, self._config.total_ranks), *left]
 
     def _to_leave(self) -> int:
-        """How many of the ranks that processes were started on may come free."""
+        """Return how many of the ranks that processes were started on may come free."""
         config = self._config
         if not config.stack.spares_serve_again or config.trace is not None:
             return 0

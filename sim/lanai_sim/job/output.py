@@ -52,7 +52,7 @@ class Output:
         self._selector.register(number, selectors.EVENT_READ)
 
     def marks(self, rank: int) -> list[int]:
-        """How much the rank has printed in each of its pipes. It waits."""
+        """Return how much the rank, which waits, has printed in each of its pipes."""
         with self._lock:
             return [self._come_to_end(number) for number in self._pipes(rank)]
 

@@ -1,4 +1,4 @@
-"""How a job ended: exit codes, figures, outputs, and where its ranks stood if it was stopped."""
+"""The result of a job: exit codes, figures, outputs, and where its ranks stood if it was stopped."""
 
 import dataclasses
 import json
@@ -58,7 +58,7 @@ class RankOutput:
 
 @dataclass(frozen=True, repr=False)
 class Result:
-    """How a run ended.
+    """The result of a run.
 
     Attributes:
         code: exit code as `lanai run` has it: 0, the code of the lowest rank that failed, or one of `Exit`.

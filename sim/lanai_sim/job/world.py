@@ -180,7 +180,7 @@ class World:
         return {}
 
     def on_nic_of(self, rank: int) -> Sequence[Envelope]:
-        """Those of one rank, while the run goes on."""
+        """Return those of one rank, while the run goes on."""
         return ()
 
     def describe_nics(self) -> list[str]:

@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class Meaning(Enum):
-    """How an option acts on the run."""
+    """The effect of an option on the run."""
 
     RANKS = "processes of this program"
     SET = "a variable and its value"

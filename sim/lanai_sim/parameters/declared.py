@@ -1,4 +1,4 @@
-"""What the class of a configuration says of a member: its range, its choices, its meaning."""
+"""Declarations of a configuration's members, read from its class: their range, its choices, its meaning."""
 
 import inspect
 import re

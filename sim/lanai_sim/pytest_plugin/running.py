@@ -15,7 +15,7 @@ OUT, ERR = "stdout", "stderr"
 
 @dataclass(frozen=True)
 class Ended:
-    """How the ranks of a test ended."""
+    """The end of the ranks of a test."""
 
     result: Result
     printed: dict[tuple[int, str], str] = field(default_factory=dict)

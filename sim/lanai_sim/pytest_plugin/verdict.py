@@ -130,7 +130,7 @@ def _same(texts: Sequence[tuple[int, str]], total: int, where: str = "") -> list
 
 
 def _end(ranks: Sequence[RankReports], result: Result) -> list[str]:
-    """How the run ended, if that is more than the reports say."""
+    """Return how the run ended, if that is more than the reports say."""
     unfinished = [rank.rank for rank in ranks if not (rank.ended or rank.collecting)]
     lines = result.report.splitlines()
     if not unfinished and len(lines) <= 1 and any(rank.of("failed") or rank.collecting for rank in ranks):

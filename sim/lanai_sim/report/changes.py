@@ -1,4 +1,4 @@
-"""What changed from one result to another of the same program, largest first, and a verdict in a sentence."""
+"""Changes from one result to another of the same program, largest first, and a verdict in a sentence."""
 
 import re
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ class Change:
 
     @property
     def percent(self) -> float:
-        """Of what it was before; infinite if that was nothing."""
+        """The difference as a share of the value before; infinite if that was 0."""
         return 100 * self.difference / abs(self.before) if self.before else float("inf") * (self.after or 1)
 
     @property
@@ -110,7 +110,7 @@ def share(change: Change) -> str:
 
 
 def exceeds(main: Change | None, limit: float) -> bool:
-    """Whether a change is too much: simulated time grew by more than `limit` percent, another figure moved so far."""
+    """Return true if simulated time grew by more than `limit` percent, or another figure moved by more."""
     if main is None:
         return False
     return (main.percent if main.name == SIMULATED else abs(main.percent)) > limit

@@ -79,7 +79,7 @@ def _link(made: Timeline, trace: Trace, node: int) -> None:
 
 
 def _until(trace: Trace, rank: int, times: Any) -> Any:
-    """What never ended lasted to the rank's end."""
+    """Return the times, and the rank's end for what never ended."""
     return np.where(times >= 0, times, trace.ends[rank])
 
 

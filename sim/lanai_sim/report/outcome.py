@@ -1,4 +1,4 @@
-"""What a run came to, read from a result as JSON or from a trace: its program, its settings, its figures."""
+"""A run's program, settings and figures, read from a result as JSON or from a trace."""
 
 import json
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Which message each packet belongs to, where daemons pass on the parts of messages (`Fragments`).
+"""The message that each packet belongs to, where daemons pass on the parts of messages (`Fragments`).
 
 Packets of a rank to another hold its messages one after the other. Numbers belong to a pair of nodes; a number that
 is not new is a packet that is sent again. A packet for several nodes has one row where it leaves, and one for each

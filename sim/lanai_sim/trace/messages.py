@@ -1,4 +1,4 @@
-"""Which send met which receive.
+"""Pairs of a send and the receive that it met.
 
 A message is a send: the n-th from one rank to another has sequence n, and so has its envelope on
 the wire (Header.sequence), for envelopes of a channel leave in the order of the sends. Messages of

@@ -1,4 +1,4 @@
-"""Which message each put belongs to, where messages are matched on hosts and NICs only move bytes.
+"""The message that each put belongs to, where messages are matched on hosts and NICs only move bytes.
 
 A rank has a slot for each peer and takes its messages one by one, so the n-th header that it gets
 from a peer is that of the peer's n-th message. A receiver answers the headers of long messages in

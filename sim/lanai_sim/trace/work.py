@@ -1,4 +1,4 @@
-"""Whose work a NIC did: messages of transfers, of stretches of processor time, of host bus
+"""Messages that a NIC worked for: of transfers, of stretches of processor time, of host bus
 transactions.
 
 The processor works on a message from the moment at which it first reads one of the message's things
@@ -70,7 +70,7 @@ def link(trace: StoredTrace, links: Links) -> tuple[Any, Any, Any]:
 
 
 def _passed_on(trace: StoredTrace, dma: Any, vocabulary: Fragments) -> None:
-    """What goes to host memory is of the message of the packet that came last to where it lies."""
+    """Attribute transfers to host memory to the message of the packet that came last to where they lie."""
     for node in range(len(trace.nodes)):
         [table] = vocabulary.tables(trace.meta["plans"][node])
         mine = np.flatnonzero((dma["node"] == node) & np.isin(dma["engine"], (Engine.RECEIVE, Engine.HOST_WRITE)))

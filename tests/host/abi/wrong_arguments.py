@@ -136,7 +136,7 @@ _CLASS_NAMES = {"MPI_Datatype": "TYPE"}
 
 
 def _place(function: str, parameters: Prototype, refusal: Refusal) -> str:
-    """Whose handler is called: "C" the communicator's, "N" the window's, "X" the session's, "F" the
+    """The handler that is called: "C" the communicator's, "N" the window's, "X" the session's, "F" the
     file's, "L" MPI_FILE_NULL's, "S" MPI_COMM_SELF's."""
     stem = function.removeprefix("MPI_").removesuffix("_c")
     if stem.startswith(("File_", "Register_datarep")):

@@ -1,4 +1,4 @@
-"""What a process remembers of the types of its messages."""
+"""The types of its messages that a process remembers."""
 
 from lanai_host.mpi.datatypes import BYTE, PREDEFINED
 from lanai_host.mpi.datatypes.signature import Signature

@@ -1,4 +1,4 @@
-"""What README and the reference pages quote of the papers' studies is what the records hold."""
+"""README and the reference pages quote the papers' studies as the records have them."""
 
 import re
 

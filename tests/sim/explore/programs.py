@@ -31,7 +31,7 @@ def has_compiler():
 
 
 def command(name, folder):
-    """What runs a program; one in C is compiled into the folder."""
+    """Return the command that runs a program; one in C is compiled into the folder."""
     source = FOLDER / name
     if source.suffix == ".py":
         return [sys.executable, str(source)]

@@ -1,4 +1,4 @@
-"""What changed between two results: the largest first, a verdict, and refusals."""
+"""Changes between two results: the largest first, a verdict, and refusals."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What short packets hold: the library's header, which the host strips, and bytes."""
+"""The contents of short packets: the library's header, which the host strips, and bytes."""
 
 import struct
 from typing import NamedTuple

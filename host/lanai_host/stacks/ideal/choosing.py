@@ -28,7 +28,7 @@ _LOOK = Wait("a look for messages")
 
 
 class CollectUntil(Protocol):
-    """As `Collect`, at most until a time."""
+    """Collect messages as `Collect` does, at most until a time."""
 
     def __call__(self, why: Wait | None, until: int = FOREVER) -> list[tuple[int, Datagram]]: ...
 
@@ -38,7 +38,7 @@ def _fits(source: int, tag: int, message: _Message) -> bool:
 
 
 class _Asked:
-    """What a receive or a probe asks for, and a choice of it that was made."""
+    """The source, tag and context of a receive or a probe."""
 
     def __init__(self, source: int, tag: int, context: int) -> None:
         self.source, self.tag, self.context = source, tag, context

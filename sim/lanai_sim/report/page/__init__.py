@@ -59,7 +59,7 @@ def _page(trace: Trace, fire: str, data: dict[str, Any]) -> str:
 
 @cache
 def _environment() -> Environment:
-    """What is put into the template is escaped, unless it is `Markup`."""
+    """Return the environment of the templates. It escapes all values but `Markup`."""
     return Environment(
         loader=PackageLoader(__package__, "parts"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )

@@ -52,7 +52,7 @@ FIGURES = (
 
 @dataclass(frozen=True)
 class Measured:
-    """What one system made of a program.
+    """The figures of one system for a program.
 
     Attributes:
         figures: by the names of FIGURES; one that the system cannot tell is missing.
@@ -122,13 +122,13 @@ def has_firmware(job: Job) -> bool:
 
 
 def traced(job: Job) -> bool:
-    """Whether the system has traces."""
+    """Return true if the system has traces."""
     stack = job.stack
     return not isinstance(stack, NicStack) or stack.vocabulary is not None
 
 
 def of_run(job: Job, result: Result, trace: Trace | None) -> dict[str, float]:
-    """What every run counts."""
+    """Return the figures that every run counts."""
     run = result.figures
     found = {"simulated_us": run["run.simulated_us"]}
     if not job.stack.nics:
@@ -147,7 +147,7 @@ def _times(trace: Trace) -> dict[str, float]:
 
 
 def of_trace(trace: Trace) -> dict[str, float]:
-    """What only a trace tells."""
+    """Return the figures that only a trace has."""
     copied = trace.host["kind"] == HOST_KINDS.index(HostCost.COPY.name)
     found: dict[str, float] = {"messages": len(trace.messages), "copied_bytes": int(trace.host["count"][copied].sum())}
     if len(trace.nodes):

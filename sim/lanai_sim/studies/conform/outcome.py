@@ -108,7 +108,7 @@ def counts(totals: Mapping[str, float]) -> str:
 
 
 def speed(totals: Mapping[str, float]) -> str:
-    """How fast NICs were simulated, as a line; empty where there are none."""
+    """Return how fast NICs were simulated, as a line; empty where there are none."""
     if "mpi4py.nic_cycles_per_second" not in totals:
         return ""
     simulated, seconds, rate = (

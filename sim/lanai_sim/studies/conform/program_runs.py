@@ -24,7 +24,7 @@ SAME = "same result as MPICH"
 
 @dataclass(frozen=True)
 class Run:
-    """How a program ran. `result`: what is kept of its output and errors; `seconds`: of all processors;
+    """A run of a program. `result`: what is kept of its output and errors; `seconds`: of all processors;
     `trouble`: why there is no result."""
 
     result: tuple[str, ...]

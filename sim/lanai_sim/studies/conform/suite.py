@@ -93,7 +93,7 @@ def modules(only: Sequence[str], on: Stack) -> list[str]:
 
 
 def spares(names: Sequence[str], ranks: int, on: Stack) -> int:
-    """How many processes these modules need beside their ranks."""
+    """Return how many processes these modules need beside their ranks."""
     many = SPARES_ON_NICS if on.nics else SPARES
     each = [many.get(name, 0) * ranks + SPARES_OF_ONE.get(name, 0) * (ranks == 1) for name in names]
     return max(each, default=0)

@@ -1,4 +1,4 @@
-"""What a reviewer needs to repeat a paper's measurements: a script, the figures that it must give, and a page that
+"""Files for a reviewer who repeats a paper's measurements: a script, the figures that it must give, and a page that
 says how long it takes and how near is near enough."""
 
 import shlex

@@ -129,7 +129,7 @@ def _ratio(answer: Answer) -> str:
 
 
 def _shapes(answers: Sequence[Answer]) -> Iterable[str]:
-    """What shows needs no reason."""
+    """Return the table of shapes, with a reason for each that does not show."""
     shapes = [answer for answer in answers if answer.holds is not None]
     if shapes:
         yield "## What shows and what does not"

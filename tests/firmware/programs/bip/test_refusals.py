@@ -1,4 +1,4 @@
-"""What a rank may not ask for, and packets that no sound NIC sends: each is a fault of the rank that it
+"""Requests that a rank may not make, and packets that no sound NIC sends: each is a fault of the rank that it
 belongs to, and of no other."""
 
 import ast

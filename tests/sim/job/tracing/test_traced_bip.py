@@ -63,7 +63,7 @@ def test_bytes_of_a_long_message_are_its_own(trace):
 
 
 def test_the_nics_work_has_its_cause(trace):
-    """What is for no message are turns that find nothing to do, and reports."""
+    """Work for no message is turns that find nothing to do, and reports."""
     processor = trace.processor
     worked = set(processor["message"][processor["state"] == State.RUN])
     assert set(trace.messages["id"]) <= worked

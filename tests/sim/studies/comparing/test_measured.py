@@ -1,4 +1,4 @@
-"""What one system makes of a program: figures by one name, dashes with reasons, refusals."""
+"""The figures of one system for a program: figures by one name, dashes with reasons, refusals."""
 
 import pytest
 

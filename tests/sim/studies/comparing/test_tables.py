@@ -1,4 +1,4 @@
-"""What the tables of a comparison show, and what stands below them."""
+"""The tables of a comparison, and the notes below them."""
 
 from rich.console import Console
 

@@ -86,7 +86,7 @@ def _on_four(program: Program, published: Sequence[float]) -> ByShape:
         return f"{FEWER} processes: " + ", ".join(words)
 
     def values(figures: Figures) -> list[float | None]:
-        """Those of the claim: none on fewer than four processes."""
+        """Return the claim's values: none on fewer than four processes."""
         left: list[float | None] = [None] * (half - 1)
         return [one for seconds in ours(figures).values() for one in (*left, seconds)]
 

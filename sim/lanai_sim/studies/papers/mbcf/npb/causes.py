@@ -1,4 +1,4 @@
-"""What decides where ours is far from the thesis: runs of NPB's programs with one thing changed."""
+"""Causes of figures that are far from the thesis: runs of NPB's programs with one thing changed."""
 
 import tempfile
 from collections.abc import Mapping
