@@ -16,25 +16,28 @@ HOUR = 60  # minutes
 
 
 @dataclass(frozen=True)
-class Older:
-    """Figures that an earlier run measured, as this one had not what they need.
+class Part:
+    """Figures of a record that another run measured.
 
     Attributes:
-        needs: what it had not, by its option's name. It is a part of the figures' names.
         count: of them.
         commit, date: of that run.
+        needs: what this run had not, by its option's name; it is a part of the figures' names. Or nothing.
+        experiments: whose they are, if this run's code did not have these.
     """
 
-    needs: str
     count: int
     commit: str
     date: str
+    needs: str = ""
+    experiments: tuple[str, ...] = ()
 
     @property
     def words(self) -> str:
+        names = ", ".join(f"`{name}`" for name in self.experiments)
+        whose = f"experiments {names}" if names else f"those that need `--{self.needs}`"
         return (
-            f"{self.count} of its figures, which need `--{self.needs}`, are of an older run, of commit "
-            f"`{self.commit[:12]}` on {self.date}."
+            f"{self.count} of its figures ({whose}) are of another run, of commit `{self.commit[:12]}` on {self.date}."
         )
 
 
@@ -48,7 +51,7 @@ class Record:
         date: of the end of the run, as 2026-11-26; empty if it is not known.
         quick: fewer sizes and repetitions than the page should have.
         minutes: that the run took; 0 if it is not known.
-        older: figures that are not of this run.
+        parts: figures that are not of this run.
     """
 
     figures: Mapping[str, float]
@@ -56,7 +59,7 @@ class Record:
     date: str = ""
     quick: bool = False
     minutes: float = 0.0
-    older: tuple[Older, ...] = ()
+    parts: tuple[Part, ...] = ()
 
     @property
     def took(self) -> str:
@@ -73,7 +76,7 @@ class Record:
         how = "by a quick run, with fewer sizes and repetitions," if self.quick else "by a full run"
         commit, dash, state = self.commit.partition("-")
         where = f"commit `{commit[:12] or 'unknown'}{dash}{state}` on {self.date or 'an unknown day'}"
-        return " ".join([f"Measured {how} of {where}, in {self.took}.", *(one.words for one in self.older)])
+        return " ".join([f"Measured {how} of {where}, in {self.took}.", *(one.words for one in self.parts)])
 
 
 def now_at(figures: Mapping[str, float], date: str, quick: bool, minutes: float) -> Record:
@@ -83,16 +86,16 @@ def now_at(figures: Mapping[str, float], date: str, quick: bool, minutes: float)
 
 def completed(record: Record, before: Record, inputs: Sequence[str]) -> Record:
     """A record with those figures of one before it that it has not, and that need one of the `inputs`."""
-    figures, older = dict(record.figures), []
+    figures, parts = dict(record.figures), []
     for needs in inputs:
         missing = {
             name: value for name, value in before.figures.items() if f".{needs}." in name and name not in figures
         }
         if missing:
-            first = next((one for one in before.older if one.needs == needs), before)
-            older.append(Older(needs, len(missing), first.commit, first.date))
+            first = next((one for one in before.parts if one.needs == needs), before)
+            parts.append(Part(len(missing), first.commit, first.date, needs))
             figures |= missing
-    return replace(record, figures=figures, older=tuple(older))
+    return replace(record, figures=figures, parts=(*record.parts, *parts))
 
 
 def write(path: str | Path, paper: str, record: Record, answers: Sequence[Answer]) -> None:
@@ -116,8 +119,8 @@ def read(path: str | Path, paper: str) -> Record:
         figures = found["figures"]
         kept = {name.removeprefix(prefix): float(value) for name, value in figures.items() if name.startswith(prefix)}
         measured = found.get("measured", {"quick": bool(found["config"]["quick"])})
-        older = tuple(Older(**one) for one in measured.get("older", ()))
-        return Record(kept, **(measured | {"older": older}))
+        parts = tuple(Part(**(one | {"experiments": tuple(one["experiments"])})) for one in measured.get("parts", ()))
+        return Record(kept, **(measured | {"parts": parts}))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(
             f"{str(path)!r} holds no figures of this paper ({error}); name a file that --json wrote"

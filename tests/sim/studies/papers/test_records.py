@@ -8,7 +8,7 @@ from lanai_host.errors import UserError
 from lanai_sim.commands.paper import expected
 from lanai_sim.studies import drawing
 from lanai_sim.studies.papers import measuring, page, records, studies
-from lanai_sim.studies.papers.records import Record
+from lanai_sim.studies.papers.records import Part, Record
 
 KEPT = [name for name in studies.names() if studies.find(name).record.is_file()]
 # Short experiments of each paper, of which the record has at least ten cells.
@@ -73,20 +73,24 @@ def test_a_record_is_read_as_it_was_written(tmp_path):
         records.read(tmp_path / "none.json", "t3d")
 
 
-def test_figures_that_need_what_a_run_had_not_are_those_of_an_older_run(tmp_path):
+def test_figures_that_need_what_a_run_had_not_are_those_of_another_run(tmp_path):
     before = Record({"a": 1.0, "b.npb.c": 2.0, "b.npb.d": 3.0}, "old", "2026-11-25", False, 90)
     now = Record({"a": 1.5, "b.npb.d": 3.5}, "new", "2026-11-26", False, 12)
     found = records.completed(now, before, ["npb"])
     assert found.figures == {"a": 1.5, "b.npb.c": 2.0, "b.npb.d": 3.5}
     assert found.words == (
-        "Measured by a full run of commit `new` on 2026-11-26, in 12 min. 1 of its figures, which need `--npb`, are "
-        "of an older run, of commit `old` on 2026-11-25."
+        "Measured by a full run of commit `new` on 2026-11-26, in 12 min. 1 of its figures (those that need `--npb`) "
+        "are of another run, of commit `old` on 2026-11-25."
     )
     records.write(tmp_path / "r.json", "mbcf", found, [])
     assert records.read(tmp_path / "r.json", "mbcf") == found
     again = records.completed(replace(now, figures={"a": 1.6}, date="2026-11-27"), found, ["npb"])
-    assert [(one.count, one.commit) for one in again.older] == [(2, "old")]
+    assert [(one.count, one.commit) for one in again.parts] == [(2, "old")]
     assert records.completed(now, before, []) == now
+    part = Part(3, "abc", "2026-11-26", experiments=("colliding",))
+    assert part.words == (
+        "3 of its figures (experiments `colliding`) are of another run, of commit `abc` on 2026-11-26."
+    )
 
 
 @pytest.mark.parametrize(
