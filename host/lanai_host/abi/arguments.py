@@ -122,6 +122,8 @@ NULL_TYPES = frozenset(
         *(f"I{mode.lower()}" for mode in _MODES),
         *(f"{mode}_init" for mode in _MODES),
         *("Sendrecv", "Isendrecv", "Sendrecv_replace", "Isendrecv_replace"),
+        *("Mrecv", "Imrecv", "Psend_init", "Precv_init"),
+        *("Bcast", "Ibcast", "Bcast_init"),
     )
 )
 

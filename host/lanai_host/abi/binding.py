@@ -185,12 +185,9 @@ def _convert(name: str, parameter: list[Any], found: Binding, names: dict[str, A
         if name.endswith("_get_name"):  # null handles have names too
             names[base] = table
             return f"({base}[{own}] if {own} != {table.null} else None)"
-        if base == "MPI_Datatype" and found.lenient:
-            names["any_type"] = abi.any_type
-            return f"any_type({own})"
-        if base == "MPI_Datatype" and name.removesuffix("_c") in NULL_TYPES:
-            names["type_or_null"] = abi.type_or_null
-            return f"type_or_null({own})"
+        if base == "MPI_Datatype" and (found.lenient or name.removesuffix("_c") in NULL_TYPES):
+            names["the_type"] = _TYPES[found.lenient, name.removesuffix("_c") in NULL_TYPES]
+            return f"the_type({own})"
         if base == "MPI_Op" and found.lenient:
             names["any_op"] = abi.any_op
             return f"any_op({own})"
@@ -267,6 +264,8 @@ _PUT: dict[str, Callable[[Any], int]] = {
     "MPI_Message": abi.put_message,
 }
 
+# Datatypes by handle: of a lenient binding, of a function in NULL_TYPES.
+_TYPES = {(True, False): abi.any_type, (True, True): abi.any_type_or_null, (False, True): abi.type_or_null}
 _PUT_BY: dict[str, Callable[[Any], int]] = dict.fromkeys(("MPI_Psend_init", "MPI_Precv_init"), in_c.put_partitioned)
 
 

@@ -168,6 +168,10 @@ class Context:
         found: Datatype = self.types.get(handle, INSIGNIFICANT)
         return found
 
+    def any_type_or_null(self, handle: int) -> Datatype:
+        """The same where MPI_DATATYPE_NULL will do for no elements."""
+        return NO_DATATYPE if handle == self.types.null else self.any_type(handle)
+
     def type_or_null(self, handle: int) -> Datatype:
         """A datatype, or MPI_DATATYPE_NULL where nothing is sent or received."""
         found: Datatype = NO_DATATYPE if handle == self.types.null else self.types[handle]

@@ -118,6 +118,17 @@ static void sessions(void) {
     OK(MPI_Session_finalize(&session));
 }
 
+/* Each process sends to itself alone, and has no type for the others. */
+static void exchanged_by_one_pair(int rank) {
+    int size, from = rank + 100, into = 0, counts[16] = {0}, places[16] = {0};
+    MPI_Datatype types[16];
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    for (int i = 0; i < size; i++) types[i] = MPI_DATATYPE_NULL;
+    types[rank] = MPI_INT, counts[rank] = 1;
+    OK(MPI_Alltoallw(&from, counts, places, types, &into, counts, places, types, MPI_COMM_WORLD));
+    CHECK(into == from);
+}
+
 static void without_data(int rank) {
     MPI_Datatype none = MPI_DATATYPE_NULL;
     MPI_Request request;
@@ -128,6 +139,13 @@ static void without_data(int rank) {
     OK(MPI_Send(NULL, 0, none, rank, 0, MPI_COMM_WORLD));
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
     CHECK(class_of(MPI_Send(&request, 1, none, rank, 0, MPI_COMM_WORLD)) == MPI_ERR_TYPE);
+    OK(MPI_Bcast(NULL, 0, none, 0, MPI_COMM_WORLD));
+    OK(MPI_Ibcast(NULL, 0, none, 0, MPI_COMM_WORLD, &request));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    OK(MPI_Mrecv(NULL, 0, none, &(MPI_Message){MPI_MESSAGE_NO_PROC}, MPI_STATUS_IGNORE));
+    OK(MPI_Psend_init(NULL, 1, 0, none, MPI_PROC_NULL, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &request));
+    OK(MPI_Request_free(&request));
+    exchanged_by_one_pair(rank);
 }
 
 /* A failed call leaves a null handle. */

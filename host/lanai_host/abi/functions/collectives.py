@@ -38,7 +38,7 @@ def _ints(pointer: Any, count: int) -> Sequence[int]:
 
 
 def _types(pointer: Any, count: int) -> list[Any]:
-    return [abi.any_type(handle) for handle in abi.ints(pointer, count)]
+    return [abi.any_type_or_null(handle) for handle in abi.ints(pointer, count)]
 
 
 def _plain(
