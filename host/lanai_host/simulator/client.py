@@ -4,6 +4,7 @@ The simulation moves only while every rank is inside a blocking request, so what
 requests of one process takes no simulated time but what it charges.
 """
 
+import contextlib
 import json
 import os
 import socket
@@ -227,14 +228,16 @@ class SimulatorClient:
                 self.close()
 
     def abort(self, code: int) -> NoReturn:
-        """End the whole run with this exit code."""
-        with self._lock:
-            if self.transport is not None:
-                self.transport.await_end()
-            self.post(Op.ABORT, ABORT.pack(Abort(code)))
-            self._flush()
-        while self._sock.recv(READ):  # the launcher ends this process
-            pass
+        """End the whole run with this exit code. Where the program has closed the socket, this process ends, and
+        the launcher sees it."""
+        with contextlib.suppress(UserError, OSError):
+            with self._lock:
+                if self.transport is not None:
+                    self.transport.await_end()
+                self.post(Op.ABORT, ABORT.pack(Abort(code)))
+                self._flush()
+            while self._sock.recv(READ):  # the launcher ends this process
+                pass
         os._exit(code & 0xFF or 1)
 
     def close(self) -> None:

@@ -198,14 +198,16 @@ time.sleep(10_000)
 LINES = """\
 #include <mpi.h>
 #include <string.h>
-
+#include <unistd.h>
 int main(int argc, char **argv) {
     int x = 0;
     MPI_Comm copy;
     if (!strcmp(argv[1], "early")) MPI_Barrier(MPI_COMM_WORLD);
     MPI_Init(&argc, &argv);
     MPI_Comm_dup(MPI_COMM_WORLD, &copy);
-    MPI_Send(&x, 1, MPI_INT, 7, 0, copy);
+    if (strcmp(argv[1], "close")) MPI_Send(&x, 1, MPI_INT, 7, 0, copy);
+    for (int file = 3; file < 256; file++) close(file);
+    MPI_Finalize();
     return 0;
 }
 """
@@ -246,3 +248,12 @@ def test_a_program_that_closes_descriptors_of_the_library(device):
     assert "MPI_Finalize: this MPI library cannot use its file descriptor" in done.stderr
     assert "close only descriptors that the program has opened" in done.stderr
     assert "internal error" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+def test_a_c_program_that_closes_descriptors_ends_at_once(lines):
+    done = together(2, str(lines), "close")
+    assert done.returncode == 15  # the error's class
+    told = done.stderr.splitlines()
+    assert len([line for line in told if "close only descriptors that the program has opened (at lines.c:" in line]) > 0
+    assert all(line.startswith(("rank ", "lanai: rank ")) for line in told), done.stderr
