@@ -34,6 +34,7 @@ def watch() -> None:
         abi.files,
         abi.infos,
         abi.keyvals,
+        abi.errhandlers,
     ):
         table.here = call_site.here
     abi.world.made_at = lambda made: made_at(abi.comms.site_of(made))
@@ -87,6 +88,7 @@ def _tables() -> tuple[tuple[str, HandleTable, Callable[[Any], str]], ...]:
         ("file", abi.files, lambda file: f"the file {file.name!r}"),
         ("info", abi.infos, lambda info: f"an info object with {info.nkeys()} keys"),
         ("keyval", abi.keyvals, lambda keyval: "an attribute key"),
+        ("error handler", abi.errhandlers, lambda handler: "an error handler"),
     )
 
 
@@ -119,7 +121,7 @@ def found() -> list[str]:
         f"{one.text}{f', made at {one.place},' if one.place else ''} was not freed"
         + (f" ({one.times} times)" if one.times > 1 else "")
         for one in left()
-        if one.kind not in ("communicator", "keyval")
+        if one.kind != "communicator"
     ]
 
 

@@ -17,13 +17,15 @@ def test_leaks_are_told_when_asked(program):
     done = together(2, program, options=["--report-leaks"])
     assert done.returncode == 0
     both = [
-        "communicator kept, made at leaks.c:12, was not freed",
-        "a datatype of 12 bytes (vector), made at leaks.c:14, was not freed",
-        "a group of 2 processes, made at leaks.c:15, was not freed",
+        "communicator kept, made at leaks.c:16, was not freed",
+        "a datatype of 12 bytes (vector), made at leaks.c:18, was not freed",
+        "a group of 2 processes, made at leaks.c:19, was not freed",
+        "an error handler, made at leaks.c:20, was not freed",
+        "an attribute key, made at leaks.c:21, was not freed",
     ]
     second = [
         "a message of 4 bytes from rank 0 with tag 9 on MPI_COMM_WORLD was never received",
-        "a request of MPI_Irecv with rank 0, tag 33, made at leaks.c:17, was not freed",
+        "a request of MPI_Irecv with rank 0, tag 33, made at leaks.c:23, was not freed",
     ]
     expected = [f"lanai: leak: rank {rank}: {text}" for rank in (0, 1) for text in both]
     expected += [f"lanai: leak: rank 1: {text}" for text in second]
