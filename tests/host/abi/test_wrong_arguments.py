@@ -96,6 +96,21 @@ DIFFERENT = {
         for call in ("Pack", "Unpack")
         for buffer in ("inbuf", "outbuf")
     },
+    **{
+        (f"MPI_{call}", buffer): "the same in these two"
+        for call in ("Compare_and_swap", "Fetch_and_op")
+        for buffer in ("origin_addr", "compare_addr", "result_addr")
+    },
+    **{
+        (f"MPI_Win_{call}", argument): "MPICH says MPI_ERR_ARG; the standard has MPI_ERR_ASSERT and MPI_ERR_LOCKTYPE"
+        for call in ("fence", "lock", "lock_all", "post", "start")
+        for argument in ("assert_", "lock_type")
+    },
+    ("MPI_File_set_errhandler", "file"): "MPICH says MPI_ERR_ARG, and MPI_ERR_FILE in all other calls of files",
+    **{
+        ("MPI_Abi_set_fortran_booleans", f"logical_{value}"): "MPICH looks first whether they are set already"
+        for value in ("true", "false")
+    },
 }
 
 
