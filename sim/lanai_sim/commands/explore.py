@@ -11,6 +11,7 @@ from ..executors.journal import Journal
 from ..executors.place import Place
 from ..explore import report
 from ..explore.ahead import AheadRunner
+from ..explore.files import Written
 from ..explore.running import job_of
 from ..explore.schedule import Schedule
 from ..explore.search import Budget, Search
@@ -38,6 +39,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--time", type=float, default=60.0, metavar="SECONDS", help="begin no run after so long (default: 60)"
     )
     parser.add_argument("--outputs", action="store_true", help="another standard output is a failure too")
+    parser.add_argument(
+        "--files", action="store_true",
+        help="so is another file that the program writes here, or below; runs are made one after the other",
+    )  # fmt: skip
     parser.add_argument("--all", action="store_true", help="go on after the first failure, and tell each kind once")
     parser.add_argument(
         "--schedule", default="explore.json", metavar="FILE",
@@ -59,14 +64,16 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("--runs and --time must be more than 0")
     searches = []
     journal = Journal(Path(args.journal), "explore") if args.journal else None
-    runner, written = AheadRunner(Place.of(args, args.journal or ""), args.runs, journal), 0
+    where, written = Place.of(args, args.journal or ""), 0
+    files = _written(args, where)
+    runner = AheadRunner(where, args.runs, journal, files)
     begun = Budget(args.runs, args.time)
     try:
         for place, ranks in enumerate(args.ranks):
             share = max(1, (begun.runs - begun.spent) // (len(args.ranks) - place))
             budget = Budget(share, args.time / len(args.ranks))
             job = job_of(command, ranks, capture=True, max_wall=args.max_wall)
-            search = Search(job, budget, args.outputs, args.all)
+            search = Search(job, budget, args.outputs or args.files, args.all)
             searches.append(search)
             search.run(runner, _tell)
             begun.spent += search.runs
@@ -76,6 +83,15 @@ def run(args: argparse.Namespace) -> int:
     finally:
         runner.close()
     return FOUND if any(search.failures for search in searches) else 0
+
+
+def _written(args: argparse.Namespace, where: Place) -> Written | None:
+    """Return what finds the files of a run, if they matter."""
+    if not args.files:
+        return None
+    if where.on != place.LOCAL or where.jobs > 1:
+        raise UserError("--files: runs write the same files, one after the other; leave --on and --jobs out")
+    return Written(Path.cwd(), filter(None, [args.schedule, args.journal]))
 
 
 def _tell(text: str) -> None:

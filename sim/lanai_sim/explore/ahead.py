@@ -20,6 +20,7 @@ from ..executors.workers import Workers
 from ..job.job import Job
 from ..job.result import Result
 from ..sources import program_digest
+from .files import Written
 from .records import Made
 from .running import Outcome, Runner
 
@@ -31,8 +32,10 @@ ELSEWHERE = 32  # runs at a time on machines whose number is not known
 class AheadRunner(Runner):
     """Runs jobs, in workers too. `count`: the most runs that are asked for."""
 
-    def __init__(self, place: Place, count: int, journal: Journal | None = None) -> None:
-        super().__init__()
+    def __init__(
+        self, place: Place, count: int, journal: Journal | None = None, written: Written | None = None
+    ) -> None:
+        super().__init__(written)
         self._place = place
         self._workers = Workers(run_one, place, count)
         self._most = 2 * place.count if place.on == LOCAL else place.jobs or ELSEWHERE
@@ -55,7 +58,7 @@ class AheadRunner(Runner):
 
     def ahead(self, job: Job, plans: Iterable[Plan]) -> None:
         """Hand the next plans to workers. One worker at a time is this process."""
-        if self._place.here(2) or (self._place.on == LOCAL and self._made < ALONE):
+        if self._written is not None or self._place.here(2) or (self._place.on == LOCAL and self._made < ALONE):
             return
         for plan in islice(plans, self._most):
             if (id(job), plan) in self._under_way or len(self._under_way) >= self._most:
@@ -92,16 +95,14 @@ def _point(job: Job, plan: Sequence[Choice] | Plan) -> Point:
 
 def _values(outcome: Outcome) -> dict[str, Any]:
     """Return an outcome as JSON can hold it."""
-    return {
-        "made": [dataclasses.asdict(one) for one in outcome.made],
-        "result": outcome.result.document(),
-        "threads": outcome.threads,
-    }
+    made = [dataclasses.asdict(one) for one in outcome.made]
+    result = outcome.result.document()
+    return {"made": made, "result": result, "threads": outcome.threads, "files": dict(outcome.files)}
 
 
 def _outcome(plan: Plan, values: Any) -> Outcome:
     made = tuple(map(_made, values["made"]))
-    return Outcome(plan, made, Result.from_json(json.dumps(values["result"])), values["threads"])
+    return Outcome(plan, made, Result.from_json(json.dumps(values["result"])), values["threads"], values["files"])
 
 
 def _made(values: dict[str, Any]) -> Made:

@@ -25,13 +25,13 @@ class Failure:
         return self.kind, _PROCESS.sub("", self.text.partition("\n")[0])
 
 
-def failure_of(outcome: Outcome, usual: Result | None = None) -> Failure | None:
-    """Return how a run has failed; with `usual`, also if it has printed something else."""
+def failure_of(outcome: Outcome, usual: Outcome | None = None) -> Failure | None:
+    """Return how a run has failed; with `usual`, also if it has printed or written something else."""
     result = outcome.result
     if result.code:
         errors = [] if result.ending is Ending.DEADLOCK else _last_errors(result)
         return Failure(str(result.ending), "\n".join([result.report, *errors]), outcome)
-    if usual is not None and (difference := differs(usual, result)):
+    if usual is not None and (difference := differs(usual, outcome)):
         return Failure("output", difference, outcome)
     return None
 
@@ -43,12 +43,26 @@ def _last_errors(result: Result) -> list[str]:
     return [f"[rank {rank}] {line}" for rank, line in last if line]
 
 
-def differs(usual: Result, result: Result) -> str:
-    """Return the first line in which the standard outputs of two runs differ; empty if in none."""
-    for rank, (one, other) in enumerate(zip(usual.outputs, result.outputs, strict=True)):
-        lines, others = one.stdout.splitlines(), other.stdout.splitlines()
-        for number in range(max(len(lines), len(others))):
-            texts = [repr(all_[number]) if number < len(all_) else "nothing" for all_ in (lines, others)]
-            if texts[0] != texts[1]:
-                return f"line {number + 1} of rank {rank} is {texts[1]} instead of {texts[0]}"
+def differs(usual: Outcome, outcome: Outcome) -> str:
+    """Return the first line in which two runs differ, of what their ranks have printed, and then of the files that they
+    have written; empty if in none."""
+    pairs = zip(usual.result.outputs, outcome.result.outputs, strict=True)
+    for rank, (one, other) in enumerate(pairs):
+        if said := _first_line(f"of rank {rank}", one.stdout, other.stdout):
+            return said
+    for name in sorted({*usual.files, *outcome.files}):
+        texts = [run.files.get(name) for run in (usual, outcome)]
+        if None in texts:
+            return f"the file {name} is {'' if texts[0] is None else 'not '}written"
+        if said := _first_line(f"of the file {name}", str(texts[0]), str(texts[1])):
+            return said
+    return ""
+
+
+def _first_line(where: str, usual: str, other: str) -> str:
+    lines, others = usual.splitlines(), other.splitlines()
+    for number in range(max(len(lines), len(others))):
+        texts = [repr(all_[number]) if number < len(all_) else "nothing" for all_ in (lines, others)]
+        if texts[0] != texts[1]:
+            return f"line {number + 1} {where} is {texts[1]} instead of {texts[0]}"
     return ""

@@ -16,7 +16,7 @@ def minimized(failure: Failure, run: Callable[[Plan], Outcome], usual: Outcome |
     what others shall print."""
 
     def again(plan: Plan) -> Failure | None:
-        found = failure_of(run(plan), None if usual is None else usual.result)
+        found = failure_of(run(plan), usual)
         return found if found is not None and found.head == failure.head else None
 
     best = failure

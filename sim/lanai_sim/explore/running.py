@@ -2,8 +2,9 @@
 
 import json
 import tempfile
+import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from ..job.job import Job
 from ..job.launcher import Run
 from ..job.result import Ending, Result
 from ..job.warm import WarmServers
+from .files import Written
 from .records import Made, place_of_site, read, sends, threads
 
 DEVICE, OPTIONS = "ideal", "unlimited"
@@ -27,6 +29,7 @@ class Outcome:
     made: tuple[Made, ...]
     result: Result
     threads: str = ""  # which rank has had several
+    files: Mapping[str, str] = field(default_factory=dict)  # what it has written, by name
 
     @property
     def missed(self) -> bool:
@@ -50,10 +53,12 @@ class Outcome:
 
 
 class Runner:
-    """Runs jobs one after the other. Their ranks, if they are Python's, share one process's imports."""
+    """Runs jobs one after the other. Their ranks, if they are Python's, share one process's imports. `written`: what
+    finds the files that a run has written; None: they do not matter."""
 
-    def __init__(self) -> None:
+    def __init__(self, written: Written | None = None) -> None:
         self._servers = WarmServers()
+        self._written = written
 
     def run(self, job: Job, plan: Sequence[Choice] | frozenset[Choice]) -> Outcome:
         """Run a job by a plan."""
@@ -77,10 +82,13 @@ class Runner:
             if sites:
                 (folder / SITES).touch()
             planned = job.but(environment={**job.environment, ENV_ORDERS: name})
+            begin = time.time_ns()
             result = Run(planned, servers=self._servers).execute()
             if result.ending is Ending.INTERRUPTED:
                 raise KeyboardInterrupt
-            outcome = Outcome(frozenset(plan), tuple(read(folder, job.ranks)), result, threads(folder, job.ranks))
+            files = {} if self._written is None else self._written.since(begin)
+            made = tuple(read(folder, job.ranks))
+            outcome = Outcome(frozenset(plan), made, result, threads(folder, job.ranks), files)
             return outcome, sends(folder, job.ranks)
 
     def ahead(self, job: Job, plans: Iterable[frozenset[Choice]]) -> None:

@@ -76,7 +76,7 @@ class Search:
             left = len(waiting) + len(last)
             tell(f"{self.job.ranks} ranks: run {self.runs}, {len(plan)} choices differ, {left} plans wait")
             steady = usual if self.outputs and not self.unsteady else None
-            failure = failure_of(outcome, None if steady is None else steady.result)
+            failure = failure_of(outcome, steady)
             if failure is not None and self._found(runner, failure, steady):
                 return
             self.missed += outcome.missed
@@ -161,4 +161,4 @@ def _unlike(outcome: Outcome, again: Outcome) -> str:
     one, other = outcome.result, again.result
     if (one.ending, one.code) != (other.ending, other.code):
         return f"it has ended by {one.ending} (code {one.code}), and then by {other.ending} (code {other.code})"
-    return differs(one, other)
+    return differs(outcome, again)

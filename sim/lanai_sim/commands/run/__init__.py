@@ -141,19 +141,24 @@ def flags_of(words: Sequence[str]) -> argparse.Namespace:
 
 
 def run(args: argparse.Namespace) -> int:
-    return finish(args, config_of(args)) if args.replay is None else _replay(args)
+    if args.replay is None:
+        if args.debug is not None:
+            raise UserError(f"--debug {args.debug} needs a schedule: lanai run --replay FILE --debug {args.debug}")
+        return finish(args, config_of(args))
+    return _replay(args)
 
 
 def _replay(args: argparse.Namespace) -> int:
     """Follow a schedule. It knows the program, which may be named nevertheless."""
-    from ...explore import replaying  # no other run needs it
+    from ...explore import debugging, replaying  # no other run needs them
     from ...explore.schedule import Schedule
 
     schedule = Schedule.read(args.replay)
     args.program = args.program or list(schedule.program)
     job = config_of(args)
     given = [name for name in ("ranks", "device") if getattr(args, name) is not None]
-    return replaying.replay(schedule, replaying.job_of_schedule(schedule, job.program, job, given))
+    job = replaying.job_of_schedule(schedule, job.program, job, given)
+    return replaying.replay(schedule, job if args.debug is None else debugging.job_with(job, args.debug))
 
 
 def finish(args: argparse.Namespace, job: Job) -> int:

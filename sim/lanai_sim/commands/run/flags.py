@@ -192,6 +192,7 @@ def _add_records(add: Add) -> None:
     add("--prefix", **ON, help="put [rank] before each line that a rank prints")
     add("--report-leaks", action="store_true", help="tell at MPI_Finalize what each rank has not freed or received")
     add("--replay", metavar="FILE", help="follow a schedule that `lanai explore` has written")
+    add("--debug", type=int, metavar="RANK", help="with --replay: run this rank under pdb or gdb, on the terminal")
     add(
         "--report-races",
         action="store_true",
