@@ -19,13 +19,14 @@ struct touch {
     uintptr_t callers[TOLD_CALLS];
 };
 
-/* As `checking.touches` has it. No access outside of [low, high) is of interest. */
-struct lanai_touched {
+/* As `checking.touches` has it; the number in the name changes with the layout. No access outside of [low, high) is of
+ * interest. */
+struct lanai_touched_2 {
     uintptr_t low, high;
     uint64_t ranges, touches, lost;
     struct range range[MOST_RANGES];
     struct touch touch[MOST_TOUCHES];
-} lanai_touched;
+} lanai_touched_2;
 
 /* The functions that this thread is in. Those that a jump has left have frames below that of the one that runs. */
 static __thread struct call {
@@ -34,7 +35,7 @@ static __thread struct call {
 static __thread unsigned depth;
 
 static void keep(uintptr_t begin, uintptr_t end, uint64_t does, uintptr_t caller) {
-    struct lanai_touched *w = &lanai_touched;
+    struct lanai_touched_2 *w = &lanai_touched_2;
     uint64_t oldest = w->touches > LOOKED_BACK ? w->touches - LOOKED_BACK : 0;
     for (uint64_t i = w->touches; i > oldest; i--) {
         struct touch *t = &w->touch[i - 1];
@@ -55,8 +56,8 @@ static void keep(uintptr_t begin, uintptr_t end, uint64_t does, uintptr_t caller
 }
 
 static void find(uintptr_t begin, uintptr_t end, uint64_t does, uintptr_t caller) {
-    for (uint64_t i = 0; i < lanai_touched.ranges; i++) {
-        struct range *r = &lanai_touched.range[i];
+    for (uint64_t i = 0; i < lanai_touched_2.ranges; i++) {
+        struct range *r = &lanai_touched_2.range[i];
         if (begin < r->end && end > r->begin)
             keep(begin > r->begin ? begin : r->begin, end < r->end ? end : r->end, does, caller);
     }
@@ -65,7 +66,7 @@ static void find(uintptr_t begin, uintptr_t end, uint64_t does, uintptr_t caller
 #define LOOK(address, size, does)                                                                     \
     do {                                                                                              \
         uintptr_t begin_ = (uintptr_t)(address), end_ = begin_ + (size);                              \
-        if (begin_ < lanai_touched.high && end_ > lanai_touched.low)                                      \
+        if (begin_ < lanai_touched_2.high && end_ > lanai_touched_2.low)                                      \
             find(begin_, end_, does, (uintptr_t)__builtin_return_address(0));                         \
     } while (0)
 

@@ -52,7 +52,7 @@ class Touches:
 
     def __init__(self) -> None:
         try:
-            self._watch: _Watch | None = _Watch.in_dll(ctypes.CDLL(None), "lanai_touched")
+            self._watch: _Watch | None = _Watch.in_dll(ctypes.CDLL(None), "lanai_touched_2")
         except ValueError:
             self._watch = None
 
