@@ -32,6 +32,7 @@ class Kind(StrEnum):
     REQUEST = "request-leak"
     LEAK = "leak"
     NOT_FINALIZED = "not-finalized"
+    CRASH = "crash"
     ERROR = "mpi-error"
 
 

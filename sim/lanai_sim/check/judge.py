@@ -54,7 +54,7 @@ def judge(ranks: Sequence[Rank], result: Result) -> Verdict:
     if ended and result.ending is not Ending.DEADLOCK:
         found += collectives.missing(lines)
     found += _consequences(found, [*outcome.deadlock(result), *outcome.errors(ranks)])
-    found += outcome.not_finalized(result)
+    found += [*outcome.crashes(result), *outcome.not_finalized(result)]
     if ended and result.code == 0:
         found += [*messages.not_received(paired), *outcome.leaks(ranks)]
     found = told_once(found)

@@ -1,11 +1,13 @@
 """Rules on how the run has ended: deadlocks, MPI errors, what was left behind."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from ..job.result import Ending, Result
 from .finding import Finding, Kind, at, finding
 from .records import ARGUMENTS, Rank
 
+_CRASH = re.compile(r"rank (?P<rank>\d+) .*was killed by (?P<signal>SIG(SEGV|BUS|FPE|ILL))( at (?P<place>\S+:\d+))?")
 _EXCEPTION = "mpi4py.MPI.Exception"
 _KINDS = {
     "TRUNCATE": (Kind.TRUNCATION, "receive into a buffer that has room for the message"),
@@ -42,6 +44,17 @@ def errors(ranks: Sequence[Rank]) -> Iterator[Finding]:
             yield finding(
                 Kind.ERROR if own else kind, [(rank.rank, record["c"], record["s"])], text, hint, note=own or not ends
             )
+
+
+def crashes(result: Result) -> Iterator[Finding]:
+    """Ranks that a signal has ended which their own instructions cause."""
+    for line in result.report.splitlines():
+        found = _CRASH.match(line)
+        if found is not None:
+            rank, signal, place = int(found["rank"]), found["signal"], found["place"] or ""
+            text = f"rank {rank} was killed by {signal}" + (f" at {place}" if place else "")
+            hint = "look at the memory that this line uses; a count or a type that is larger than a buffer destroys it"
+            yield finding(Kind.CRASH, [(rank, signal, place)], text, hint)
 
 
 def not_finalized(result: Result) -> Iterator[Finding]:
