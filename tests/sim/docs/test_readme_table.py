@@ -1,10 +1,12 @@
 """README's table of figures says what is on record: tests/figures/p2p.json, which its own tests
-hold."""
+hold, and the record of the page on MPI-NP."""
 
 import json
 import re
 
 import pytest
+
+from lanai_sim.studies.papers import records, studies
 
 from . import pages
 
@@ -20,21 +22,40 @@ ROWS = {
 }
 
 
-def table():
-    """The rows of README's table, by their first cell: the figures of the second."""
-    head, _, rest = (pages.ROOT / "README.md").read_text().partition("| | here | thesis |\n|---|---|---|\n")
-    assert head, "README has no table of figures"
+BY_POLICIES = {
+    "4 bytes one way": "thesis.latency_us.4",
+    "64 bytes, buffers within a page / half in each of two": "thesis.latency_us.64",
+    "4,096 bytes, buffers that begin with a page / where malloc puts them": "thesis.latency_us.4096",
+    "peak bandwidth": "version.second.bandwidth_MBps.peak",
+    "host overhead of a 4-byte send": "thesis.send_overhead_us.4",
+}
+HEAD = "| | here | by the thesis's policies, in its order | thesis |\n|---|---|---|---|\n"
+
+
+def table(column=2):
+    """The rows of README's table, by their first cell: the figures of another one."""
+    _, _, rest = (pages.ROOT / "README.md").read_text().partition(HEAD)
+    assert rest, "README has no table of figures"
     rows = [line.split("|") for line in rest.partition("\n\n")[0].splitlines()]
-    return {name.strip(): re.findall(r"[\d,.]*\d", here) for _, name, here, *_ in rows}
+    return {row[1].strip(): re.findall(r"[\d,.]*\d", row[column]) for row in rows}
 
 
 def test_every_row_has_figures_on_record():
-    assert set(table()) == set(ROWS)
+    assert set(table()) == set(ROWS) == set(BY_POLICIES)
 
 
 @pytest.mark.parametrize("row", ROWS)
 def test_a_row_shows_its_figures(row):
     figures = json.loads((pages.ROOT / "tests" / "figures" / "p2p.json").read_text())
-    shown = table()[row]
+    check(table()[row], [figures[name] for name in ROWS[row]])
+
+
+@pytest.mark.parametrize("row", BY_POLICIES)
+def test_a_row_shows_the_figures_of_the_thesiss_policies(row):
+    study = studies.find("mpi-np")
+    check(table(column=3)[row], [records.read(study.record, "mpi-np").figures[BY_POLICIES[row]]])
+
+
+def check(shown, figures):
     decimals = [len(figure.partition(".")[2]) for figure in shown]
-    assert shown == [f"{figures[name]:.{places}f}" for name, places in zip(ROWS[row], decimals, strict=True)]
+    assert shown == [f"{figure:.{places}f}" for figure, places in zip(figures, decimals, strict=True)]

@@ -11,7 +11,7 @@ from lanai_sim.trace import schema as s
 
 from .sample import rows, sample
 
-PLAN = {"buffer_space": 0x1000, "spill_memory": 0, "spill_bytes": 64, "channels": 2, "cut_through": 1}
+PLAN = {"buffer_space": 0x1000, "spill_memory": 0, "spill_bytes": 64, "channels": 2, "ways": 1}
 READ, WRITE, RECEIVE = s.Engine.HOST_READ, s.Engine.HOST_WRITE, s.Engine.RECEIVE
 
 
@@ -74,7 +74,7 @@ def test_a_packet_that_is_stored_for_its_pieces():
 
 def test_a_packet_that_is_stored_for_another_reason():
     other = Body(Place(), Place(2, 3), long=1)
-    assert body(*SCATTERED, cut_through=0) == other
+    assert body(*SCATTERED, ways=0) == other
     assert body(*SCATTERED, posted=1500) == other  # its receive came late
     busy = transfer(WRITE, 0x800, 0x100, 16, 900, 1900)  # the host DMA has a record to write
     assert body(*SCATTERED, busy) == other
@@ -90,7 +90,7 @@ def test_what_is_never_passed_on_is_not_counted():
 def test_transfers_that_move_no_body():
     record, entry = transfer(WRITE, 0x800, 0x100, 16, 2200, 2210), transfer(READ, 0x900, 0x200, 48, 800, 810)
     evicted = transfer(WRITE, 0x4000, 0xF000_0010, 32, 2300, 2310)
-    seen = body(record, entry, evicted, spill_memory=0xF000_0000, cut_through=0)
+    seen = body(record, entry, evicted, spill_memory=0xF000_0000, ways=0)
     assert (seen.sent, seen.received) == (Place(), Place())
     assert body_line(seen) == "no DMA moved its body"
 

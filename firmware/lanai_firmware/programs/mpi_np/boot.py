@@ -6,11 +6,13 @@ from lanai_firmware.lang import Ptr, address_of, at, firmware, minimum, sizeof, 
 from ...nic.registers import CHASE, CHECK, FEED, FIRST, LAST, SCRATCH0, TO_SRAM
 from .layout import (
     BLOCK,
+    CUT_THROUGH,
     FOLLOW_FROM,
     HEADER_ROOM,
     LAYOUT_MAGIC,
     LAYOUT_VERSION,
     PACKET_BODY,
+    QUICK,
     REQUEST_TAIL,
     SLOTS,
     ChannelPlan,
@@ -54,7 +56,8 @@ def take_plan() -> None:
     nic.send_count = plan.endpoints * SLOTS
     nic.channels = at(Ptr[Channel], plan.channel_table)
     nic.channel_count = plan.channels
-    nic.quick_channels = plan.channels if plan.window == 0 else u32(0)
+    quick = plan.window == 0 and plan.ways & QUICK != 0
+    nic.quick_channels = plan.channels if quick else u32(0)
     nic.ranks = plan.ranks
     nic.messages = at(Ptr[Message], plan.message_table)
     nic.messages_per_channel = plan.messages_per_channel
@@ -83,12 +86,12 @@ def take_plan() -> None:
     nic.feed = TO_SRAM
     nic.chase = LAST
     nic.check = FIRST
-    if plan.cut_through != 0:
+    if plan.ways & CUT_THROUGH != 0:
         nic.feed = TO_SRAM | FEED
         nic.chase = LAST | CHASE
         nic.check = FIRST | CHECK
         nic.watermark = u32(sizeof(Header)) + FOLLOW_FROM
-    nic.short_stages = plan.stages if plan.window == 0 else u32(0)
+    nic.short_stages = plan.stages if quick else u32(0)
     nic.recovery = plan.window
     nic.window_mask = plan.window - 1
     nic.tick = plan.tick

@@ -10,7 +10,7 @@ from enum import IntEnum
 
 from lanai_firmware.lang import Array, Const, Struct, sizeof, u8, u16, u32
 
-LAYOUT_VERSION: Const[u32] = u32(9)
+LAYOUT_VERSION: Const[u32] = u32(10)
 LAYOUT_MAGIC: Const[u32] = u32(0x4E500000)  # "NP": upper half of Plan.magic, and of READY in SCRATCH0
 
 PAGE: Const[u32] = u32(4096)
@@ -207,6 +207,11 @@ FLAG_GAP: Const[u32] = u32(0x40)  # SEEN: packets from `seen` on are missing
 FLAG_NUMBERED: Const[u32] = u32(0x80)  # `number` and `seen` count
 
 
+# Bits of `Plan.ways`.
+CUT_THROUGH: Const[u32] = u32(1)  # packets leave, and go on to the host, before they are whole (NP-51)
+QUICK: Const[u32] = u32(2)  # common cases go straight from the request to the link, and from it to the host
+
+
 class Plan(Struct):
     """The driver's plan for the firmware, before it runs: where everything lies. Addresses are the
     processor's."""
@@ -240,7 +245,7 @@ class Plan(Struct):
     ack_blocks: u32  # ... blocks
     flaws: u32  # bits of a packet's verdict for which it is refused: without CRC where nothing is checked (NP-30)
     mark_entries: u32  # nonzero: page entries are marked when used (NP-46)
-    cut_through: u32  # nonzero: packets leave, and go on to the host, before they are whole (NP-51)
+    ways: u32  # bits: CUT_THROUGH, QUICK
     window: u32  # packets of a channel that may be unacknowledged, a power of two; 0: no recovery
     reliability_table: u32
     unacked_table: u32

@@ -35,6 +35,7 @@ RANGES = {  # beside which there are the conditions of `McpConfig.__post_init__`
     "retry_cycles": (0, 2**26),
     "retries": (0, 1000),
     "cut_through": (0, 1),
+    "quick": (0, 1),
     "resident": (0, MOST_CHANNELS),
     "mark_entries": (0, 1),
 }
@@ -65,6 +66,7 @@ class McpConfig:
     retry_cycles: int = 65536  # processor cycles to the first repetition; each one doubles it, up to sixteen times
     retries: int = 8  # repetitions without an answer after which a peer is lost
     cut_through: int = 1  # 0: packets are whole on each NIC before they go on (NP-51). With recovery they always are
+    quick: int = 1  # 0: short messages that are expected and parts of long ones take the general path, as all others do
     # pools for messages that all channels share in turn (docs/design/np-channel-swap.md); 0: one
     # for each channel
     resident: int = 0
@@ -72,7 +74,7 @@ class McpConfig:
 
     def __post_init__(self) -> None:
         ranges.check(self, RANGES)
-        for name in ("crc_check", "cut_through", "mark_entries", "recovery"):
+        for name in ("crc_check", "cut_through", "mark_entries", "quick", "recovery"):
             if getattr(self, name) > 1:
                 raise UserError(f"McpConfig.{name}={getattr(self, name)} must be 0 (off) or 1 (on)")
         for name in ("buffers", "stages"):

@@ -18,10 +18,12 @@ from lanai_hdl.machine import Verdict
 from . import rows, state
 from .layout import (
     BLOCK,
+    CUT_THROUGH,
     HEADER_ROOM,
     LAYOUT_MAGIC,
     LAYOUT_VERSION,
     PACKET_BODY,
+    QUICK,
     SLOTS,
     ChannelPlan,
     EndpointPlan,
@@ -229,7 +231,7 @@ def _choices(config: McpConfig) -> dict[str, int]:
         "ack_slots": config.ack_slots,
         "flaws": LENGTH_FLAWS | BAD_CRC if config.crc_check else LENGTH_FLAWS,
         "mark_entries": config.mark_entries,
-        "cut_through": config.cut_through if not window else 0,
+        "ways": 0 if window else int(CUT_THROUGH) * config.cut_through | int(QUICK) * config.quick,
         "window": window,
         "spare_buffers": config.spare_buffers,
         "tick": config.retry_cycles // TICKS,

@@ -7,6 +7,7 @@ from lanai_firmware.lang import offset_of, sizeof
 
 from ..vocabulary import Channels, CutThrough, Role, Table, Touch
 from . import rows, state
+from .layout import CUT_THROUGH as CUT_THROUGH_WAY
 from .layout import FOLLOW_FROM, PACKET_BODY, SLOTS, Header, Op, Region, Request, Type
 
 ROLES = {
@@ -61,7 +62,7 @@ def spilled(plan: Mapping[str, Any]) -> range:
 CUT_THROUGH = CutThrough(
     types=frozenset({int(Type.EAGER), int(Type.ANSWER)}),
     first_look=int(sizeof(Header)) + int(FOLLOW_FROM),
-    enabled=lambda plan: bool(plan.get("cut_through")),
+    enabled=lambda plan: plan.get("ways", 0) & int(CUT_THROUGH_WAY) != 0,
 )
 VOCABULARY = Channels(
     header=Header,

@@ -3,8 +3,10 @@
 import pytest
 
 from lanai_firmware.errors import UserError
+from lanai_firmware.programs.mpi_np.border import requests
 from lanai_firmware.programs.mpi_np.layout import Kind
 from lanai_firmware.programs.mpi_np.plan import McpConfig, paper
+from lanai_firmware.programs.mpi_np.wire import incoming
 from lanai_hdl.machine import Verdict
 
 from .rig import ENTRY, SMALL, Rig
@@ -57,3 +59,34 @@ def test_used_page_entries_are_marked(mark):
     rig.run(lambda count: 0)
     assert rig.hosts[1].page(1, 40) == b"y" * 40
     assert rig.hosts[0].table[2 * ENTRY - 4 : 2 * ENTRY] == bytes([0, 0, 0, mark])
+
+
+@pytest.mark.parametrize("quick", [0, 1])
+def test_without_quick_paths_messages_take_the_general_ones(quick, monkeypatch):
+    """A short message that is expected, and the parts of a long one, arrive either way."""
+    taken = set()
+
+    def noted(module, name):
+        path = getattr(module, name)
+
+        def watched(*arguments):
+            took = path(*arguments)
+            if took:
+                taken.add(name)
+            return took
+
+        monkeypatch.setattr(module, name, watched)
+
+    noted(requests, "send_short")
+    noted(incoming, "receive_short")
+    noted(incoming, "receive_part")
+    rig = Rig(SMALL.but(quick=quick))
+    one, two = rig.hosts
+    for tag, size, long in ((1, 40, False), (2, 4000, True)):
+        two.receive(tag, tag)
+        rig.run(lambda count: 0)
+        one.send(tag, tag, bytes([tag + 1]) * size, long=long)
+        rig.run(lambda count: 0)
+        assert two.page(tag, size) == bytes([tag + 1]) * size
+    assert [record["kind"] for record in two.records()] == [Kind.RECEIVED] * 2
+    assert taken == ({"send_short", "receive_short"} if quick else set())

@@ -37,6 +37,18 @@ def break_down(quick: bool) -> Figures:
     return found
 
 
+def general_path(quick: bool) -> Figures:
+    """The same without the straight paths of our firmware: each message takes the general one."""
+    figures: Figures = {}
+    for name, setting in (("thesis", thesis()), ("ours", Setting())):
+        general = setting.but(mcp=setting.mcp.but(quick=0))
+        parts = stages.cut(stages.watch(general))
+        figures[f"general.{name}.nic_us"] = parts.nic_send + parts.nic_receive
+        for size, trip in traffic.trips(general, (4, 65536), 1).items():
+            figures[f"general.{name}.latency_us.{size}"] = trip.one_way
+    return figures
+
+
 def slowdown(quick: bool) -> Figures:
     return named("np", contention.figures(contention.speeds()))
 
@@ -152,6 +164,7 @@ EXPERIMENTS = (
     Experiment("thesis", "latency, bandwidth, overhead by size (NP-B1..B4), the thesis's policies", thesis_traffic),
     Experiment("ours", "the same with the project's defaults", our_traffic),
     Experiment("break-down", "where the time of 4 bytes goes (NP-B5)", break_down),
+    Experiment("general-path", "4 bytes and 64 KB without our firmware's straight paths", general_path),
     Experiment("slowdown", "the processor beside DMA (NP-B6)", slowdown),
     Experiment("pio-dma", "programmed I/O against DMA (NP-B7)", pio_against_dma),
     Experiment("versions", "first and second page table, marks, pinning (NP-45, NP-46, NP-49)", peaks),
