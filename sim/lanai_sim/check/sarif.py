@@ -1,7 +1,9 @@
 """Findings as SARIF 2.1.0, which code hosts and editors show beside the lines."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from ..version import version
 from .finding import Finding, Kind
@@ -36,4 +38,5 @@ def _location(line: str) -> dict[str, Any] | None:
     file, _, number = line.rpartition(":")
     if not number.isdecimal():
         return None
-    return {"physicalLocation": {"artifactLocation": {"uri": file}, "region": {"startLine": int(number)}}}
+    uri = Path(file).as_uri() if file.startswith("/") else quote(file)
+    return {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": int(number)}}}

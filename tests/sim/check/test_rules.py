@@ -2,8 +2,10 @@
 
 import json
 
+import pytest
+
 from lanai_sim.check.edges import Log
-from lanai_sim.check.finding import Kind
+from lanai_sim.check.finding import Kind, finding
 from lanai_sim.check.judge import judge
 from lanai_sim.check.records import read
 from lanai_sim.check.sarif import document
@@ -79,3 +81,14 @@ def test_a_line_that_is_not_known_has_no_place_in_sarif(tmp_path):
     )
     ((result,),) = [run["results"] for run in document(verdict.findings)["runs"]]
     assert result["locations"] == []
+
+
+@pytest.mark.parametrize(
+    ("line", "uri"),
+    [("a.c:3", "a.c"), ("my dir/a b.c:3", "my%20dir/a%20b.c"), ("/src/ä.c:3", "file:///src/%C3%A4.c")],
+)
+def test_places_in_sarif_are_uris(line, uri):
+    found = finding(Kind.ORDER, [(0, "MPI_Barrier", line)], "text", "hint")
+    ((result,),) = [run["results"] for run in document([found])["runs"]]
+    (place,) = result["locations"]
+    assert place["physicalLocation"] == {"artifactLocation": {"uri": uri}, "region": {"startLine": 3}}
