@@ -10,7 +10,6 @@ from . import pages
 
 # Page, the words around the numbers, the paper, and the numbers' figures.
 QUOTED = [
-    ("README.md", r"in its order of calls, four bytes take ([\d.]+) µs", "mpi-np", ["thesis.latency_us.4"]),
     (
         "docs/reference/sci.md",
         r"computes for 10 ms \| ([\d.]+) us \|",
