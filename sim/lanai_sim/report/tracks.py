@@ -153,12 +153,14 @@ def _packets(made: Timeline, trace: Trace) -> None:
     config = trace.meta.get("config", {})
     delay = trace.picoseconds(int(config.get("nic", {}).get("link_latency", 0)))
     switched = str(config.get("fabric", "")).partition(":")[0] == "switch"
+    for node in range(len(trace.nodes)) if switched else ():
+        made.lane(SWITCH, f"port to NIC {node}", about="one link's latency before it arrives")
     for row in trace.packets[trace.packets["head"] >= 0]:
         _packet(made, trace, row, of_nic(made, row["source"], "link out"), "head", "tail", 0)
     for row in trace.packets[trace.packets["arrival_head"] >= 0]:
         _packet(made, trace, row, of_nic(made, row["target"], "link in"), "arrival_head", "arrival_tail", 0)
         if switched:
-            port = made.lane(SWITCH, f"port to NIC {row['target']}", about="one link's latency before it arrives")
+            port = made.lane(SWITCH, f"port to NIC {row['target']}")
             _packet(made, trace, row, port, "arrival_head", "arrival_tail", delay)
 
 
