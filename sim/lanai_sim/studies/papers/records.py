@@ -36,9 +36,8 @@ class Part:
     def words(self) -> str:
         names = ", ".join(f"`{name}`" for name in self.experiments)
         whose = f"experiments {names}" if names else f"those that need `--{self.needs}`"
-        return (
-            f"{self.count} of its figures ({whose}) are of another run, of commit `{self.commit[:12]}` on {self.date}."
-        )
+        run = f"another full run, of commit `{self.commit[:12]}` on {self.date}"
+        return f"{self.count} of its figures ({whose}) are of {run}."
 
 
 @dataclass(frozen=True)
