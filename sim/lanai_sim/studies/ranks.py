@@ -1,4 +1,4 @@
-"""Programs of ranks that measure: rank 0 writes what it found, by name, to the file in argv[1]."""
+"""Numbers by name that programs of ranks measure. Rank 0 writes them to the file in argv[1], or prints them."""
 
 import json
 import tempfile
@@ -15,3 +15,16 @@ def measure(program: str, arguments: Sequence[int], job: Job) -> dict[str, float
         job.but(program=("python", "-c", program, str(file), *map(str, arguments))).run().check()
         found: dict[str, float] = json.loads(file.read_text())
         return found
+
+
+def numbers(text: str) -> dict[str, float]:
+    """Return the numbers of the lines that are JSON objects, by name."""
+    found: dict[str, float] = {}
+    for line in text.splitlines():
+        try:
+            values = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(values, dict):
+            found |= {name: value for name, value in values.items() if isinstance(value, int | float)}
+    return found

@@ -15,7 +15,7 @@ from ...job.job import Job
 from ...job.result import Result
 from ...trace import Trace
 from ...trace.schema import HOST_KINDS, HostKind, Protocol, State
-from ..printed import numbers
+from ..ranks import numbers
 
 BODIES = frozenset({"EAGER", "EAGER_UNPAID", "ANSWER", "SHORT", "BYTES", "WRITE", "APPEND", "DATA"})  # types of packets
 WORD = 4  # bytes

@@ -18,7 +18,7 @@ from ...parameters.listing import option_tables, parameters
 from ...parameters.varied import document_of
 from ...sources import program_digest
 from ..drawing import Plot
-from ..printed import numbers
+from ..ranks import numbers
 
 Axes = Mapping[str, Sequence[Any]]
 TIME = "run.simulated_us"
