@@ -5,6 +5,7 @@ requests of one process takes no simulated time but what it charges.
 """
 
 import contextlib
+import fcntl
 import json
 import os
 import socket
@@ -75,6 +76,7 @@ class SimulatorClient:
         self._quiet_until = 0  # nothing changes before, unless this process asks for something
         self._pid = os.getpid()
         self._closed = False
+        self._watching: Any = None  # the libmpi that tells of crashes
         self._cpu_scale = 0.0
         self._cpu = 0.0
         self.watchful = False
@@ -189,7 +191,8 @@ class SimulatorClient:
             return self._frame(op)[HEADER.size :]
 
     def watch_crashes(self, library: Any) -> None:
-        """Let a libmpi tell the launcher where a signal kills this process."""
+        """Let a libmpi tell the launcher where a signal kills this process, also after MPI has ended."""
+        self._watching = library
         library.lanai_watch(self._sock.fileno(), int(Op.CRASHED))
 
     def catch_up(self) -> None:
@@ -242,6 +245,10 @@ class SimulatorClient:
 
     def close(self) -> None:
         self._closed = True
+        if self._watching is not None:
+            with contextlib.suppress(OSError):  # the program has closed it
+                kept = fcntl.fcntl(self._sock, fcntl.F_DUPFD_CLOEXEC, self._sock.fileno())
+                self._watching.lanai_watch(kept, int(Op.CRASHED))
         self._sock.close()
 
     def check(self) -> None:

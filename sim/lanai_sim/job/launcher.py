@@ -305,12 +305,20 @@ class Run:
         for process in self.processes:
             while process.popen.poll() is None or self.deaths.restarted(process):
                 self.kernel.check()
+                self._hear_crashes()
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.popen.wait(CHECK_SECONDS)
         for process, rank in self.pairs:
             if process.popen.returncode:
                 raise failed(process, rank)
         return 0
+
+    def _hear_crashes(self) -> None:
+        """A signal may kill a program that has finalized: it says where, and waits for an answer."""
+        for process, rank in self.pairs:
+            if process.popen.poll() is None:
+                with contextlib.suppress(Stray):
+                    rank.read()
 
 
 def print_report(result: Result) -> None:

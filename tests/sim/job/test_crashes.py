@@ -25,6 +25,7 @@ int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (!strcmp(argv[1], "late")) signal(SIGSEGV, handler);
+    if (!strcmp(argv[1], "after") && !MPI_Finalize()) return rank ? (*nowhere = 1) : 0;
     if (rank == 1) {
         if (!strcmp(argv[1], "library")) memset(nowhere, 1, 1000 + rank);
         if (!strcmp(argv[1], "deep")) return deep(0);
@@ -52,11 +53,13 @@ def program(tmp_path_factory):
 @pytest.mark.parametrize(
     ("how", "device", "code", "said"),
     first_of(
-        ("write", "ideal", SEGV, "killed by SIGSEGV at crash.c:21"),
-        ("write", "mpi-np", SEGV, "killed by SIGSEGV at crash.c:21"),
-        ("library", "ideal", SEGV, "killed by SIGSEGV at crash.c:16"),
+        ("write", "ideal", SEGV, "killed by SIGSEGV at crash.c:22"),
+        ("write", "mpi-np", SEGV, "killed by SIGSEGV at crash.c:22"),
+        ("library", "ideal", SEGV, "killed by SIGSEGV at crash.c:17"),
+        ("after", "ideal", SEGV, "killed by SIGSEGV at crash.c:15"),
+        ("after", "mpi-np", SEGV, "killed by SIGSEGV at crash.c:15"),
         ("deep", "ideal", SEGV, "killed by SIGSEGV at crash.c:7"),
-        ("abort", "ideal", 128 + signal.SIGABRT, "killed by SIGABRT at crash.c:18"),
+        ("abort", "ideal", 128 + signal.SIGABRT, "killed by SIGABRT at crash.c:19"),
         ("early", "ideal", 5, "exited with code 5"),  # the program's own handlers stay
         ("late", "ideal", 5, "exited with code 5"),
         ("child", "ideal", 6, "exited with code 6"),  # a process of its own is none of the rank's
