@@ -36,6 +36,8 @@ class Access:
     op: str = ""
     basic: Sequence[Any] | None = None  # its elements' type, and how far one lies behind the other
     lock: tuple[int, bool] | None = None
+    began: int = NEVER  # its origin's time at which it began
+    fetched: bool = False  # its origin had fetched the same place atomically before
 
     @property
     def reads(self) -> bool:
@@ -81,6 +83,7 @@ class Parts:
     def _of(self, rank: Rank) -> None:
         """Follow one rank's epochs."""
         fences: dict[str, int] = defaultdict(int)
+        fetched: set[tuple[int, int]] = set()  # rank and address
         starts: dict[tuple[str, int], int] = defaultdict(int)
         started: dict[str, list[int]] = {}
         locks: dict[tuple[str, int | None], tuple[int, bool]] = {}
@@ -94,6 +97,10 @@ class Parts:
             if kind == "rma":
                 win, target = record["win"], record["target"]
                 access = self._access(rank, record)
+                place = (target, access.regions[0][0] if access.regions else 0)
+                access.fetched = place in fetched
+                if access.kind in ("gacc", "cas"):
+                    fetched.add(place)
                 opened = None
                 if target in started.get(win, ()):
                     posts = self._posts[win, target, rank.rank]
@@ -144,7 +151,8 @@ class Parts:
         begin = self._order.begin.get((rank.rank, record["n"]), ())
         at = self._addresses(record, record["target"])
         op, basic = record.get("op", ""), record.get("basic")
-        return Access(rank.rank, record["does"], call, at, record["win"], begin, NEVER, op, basic)
+        began = self._order.tick((rank.rank, record["n"]))
+        return Access(rank.rank, record["does"], call, at, record["win"], begin, NEVER, op, basic, began=began)
 
     def _addresses(self, record: Record, rank: int) -> Regions:
         """Return the addresses of bytes that are counted from a window's base."""
@@ -227,6 +235,8 @@ def _race(one: Access, other: Access, order: Order) -> int | None:
     byte = _common(one.regions, other.regions)
     if byte is None or _excluded(one, other):
         return None
+    if _seen(one, other, order) or _seen(other, one, order):
+        return None
     if order.reached(one.origin, one.until, other.begin) or order.reached(other.origin, other.until, one.begin):
         return None
     return byte
@@ -238,6 +248,14 @@ def _excluded(one: Access, other: Access) -> bool:
     if one.window != other.window or not one.lock or not other.lock or not (one.lock[1] or other.lock[1]):
         return False
     return one.origin != other.origin or one.lock[0] != other.lock[0]
+
+
+def _seen(one: Access, other: Access, order: Order) -> bool:
+    """The other's origin has fetched the place that `one` changes atomically, and knows of it: it may have waited for
+    its value."""
+    if one.kind not in _ATOMIC or other.kind not in _ATOMIC or not other.fetched:
+        return False
+    return one.regions[:1] == other.regions[:1] and order.reached(one.origin, one.began, other.begin)
 
 
 def _atomic(one: Access, other: Access) -> bool:
