@@ -1,8 +1,8 @@
 /* The error classes and codes that a program adds: one sequence of numbers from FIRST on, each with a text.
 
-   The functions return whether they have done it. If not, nothing has changed, and Python says what is wrong. Any thread
-   may call them on a table. FIRST, MOST_TEXT (bytes of a text with its end) and PREDEFINED (which classes there are without these)
-   stand before this text. */
+   The functions return whether they have done it. If not, nothing has changed, and Python says what is wrong. Any
+   thread may call them on a table. FIRST, MOST_TEXT (bytes of a text with its end) and PREDEFINED (which classes
+   there are without these) stand before this text. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
