@@ -3,6 +3,7 @@
 import os
 import pty
 import select
+import subprocess
 import sys
 import time
 
@@ -73,19 +74,19 @@ def test_a_rank_stops_where_its_program_fails(tmp_path):
 
 def driven(words, lines):
     """Run a command on a terminal of its own, and type a line at each prompt of pdb. Return what is to be read."""
-    pid, terminal = pty.fork()
-    if not pid:
-        os.execv(words[0], words)
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
     said, until = b"", time.monotonic() + 120
     typed = iter(lines)
     while time.monotonic() < until:
-        if select.select([terminal], [], [], 1.0)[0]:
+        if select.select([ours], [], [], 1.0)[0]:
             try:
-                said += os.read(terminal, 4096)
+                said += os.read(ours, 4096)
             except OSError:  # the command has ended
                 break
             if said.endswith(b"(Pdb) "):
-                os.write(terminal, next(typed, "q").encode() + b"\n")
-    os.waitpid(pid, 0)
-    os.close(terminal)
+                os.write(ours, next(typed, "q").encode() + b"\n")
+    process.wait(10)
+    os.close(ours)
     return said.decode()
