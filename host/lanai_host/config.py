@@ -252,7 +252,7 @@ def pentium3_800() -> HostConfig:
         post=50_000,
         poll=33_000,
         complete=50_000,
-        copy=3_800,
+        copy=3_000,
         match=20_000,
         pin=700_000,
         pin_page=100_000,

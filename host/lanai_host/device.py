@@ -6,7 +6,7 @@ message is known by (source, tag, context); among those that one receive could t
 another."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import NamedTuple, Protocol
@@ -120,6 +120,17 @@ class FastPath(Protocol):
 ChargeSink = Callable[[HostCost, int, int], None]  # the kind of host work, how many units, picoseconds in all
 
 
+def nothing() -> None:
+    """Do nothing."""
+
+
+class Work(Protocol):
+    def __call__(self, picoseconds: int, served: Callable[[], None] = ..., /) -> None:
+        """Let picoseconds of the program's own work pass. `served` is called after messages that have interrupted it:
+        what they ask for above the device is done then.
+        """
+
+
 class Device(ABC):
     """A process's end of the messaging system."""
 
@@ -140,8 +151,12 @@ class Device(ABC):
     placement: int = 0  # a digest of where in their pages the buffers lay that were lent to the NIC
     impaired: bool = False  # its NIC, or one of its peers, is lost: what all must take part in cannot succeed any more
 
-    work: Callable[[int], None] | None = None  # lets picoseconds of the program's own work pass, which other
-    # ranks may interrupt; None: none can
+    work: Work | None = (
+        None  # lets time of the program's own work pass, which other ranks may interrupt; None: none can
+    )
+
+    def interrupt_for(self, contexts: Iterable[int]) -> None:  # noqa: B027  # nothing to do where none can be interrupted
+        """Messages of this process in these contexts interrupt the receiver's own work from now on."""
 
     @abstractmethod
     def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:

@@ -1,6 +1,6 @@
 """The device of a traced rank: what the MPI library asks of it is noted."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ..body import Body
 from ..config import HostCost
@@ -60,6 +60,9 @@ class ObservedDevice(Device):
     @property
     def impaired(self) -> bool:  # type: ignore[override]  # changes with the device's
         return self._device.impaired
+
+    def interrupt_for(self, contexts: Iterable[int]) -> None:
+        self._device.interrupt_for(contexts)
 
     def probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
         return self._device.probe(source, tag, context, take)

@@ -11,6 +11,8 @@ from lanai_hdl.remote.tables import APERTURE_PAGES, MapPlaceWord, MapWord, apert
 from ..bus.base import PAGE_SIZE, Bus
 from .token import Token
 
+MOST_MAPPED = PAGE_SIZE << MapPlaceWord.fields["page"].width  # bytes of an exposure that maps can name
+
 
 @dataclass(frozen=True)
 class _Page:

@@ -1,12 +1,13 @@
 """The facts of the adapters that a rank's process needs: its own, and where the other ranks are."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from lanai_hdl.remote.config import Remote
-from lanai_hdl.remote.tables import EXPOSURES, PROCESS_BYTES, command_at
+from lanai_hdl.remote.tables import APERTURE_PAGES, EXPOSURES, PROCESS_BYTES, aperture_at, command_at
 
+from ..bus.base import PAGE_SIZE
 from .token import Token
 
 
@@ -36,9 +37,11 @@ class Attachment:
         return self.places[self.rank]
 
     @property
-    def reach(self) -> range:
-        first = command_at(self.place.process, 0)
-        return range(first, first + PROCESS_BYTES)
+    def reach(self) -> Sequence[range]:
+        """The process's page of the adapter's window, and its part of the aperture."""
+        first, mapped = command_at(self.place.process, 0), aperture_at(self.place.process, 0)
+        pages = APERTURE_PAGES * PAGE_SIZE if self.adapter.streams else 0
+        return [range(at, at + size) for at, size in ((first, PROCESS_BYTES), (mapped, pages)) if size]
 
     @property
     def doorbell_bits(self) -> int:

@@ -1,4 +1,6 @@
-"""Carries out transfers, a command for each piece. Nothing here waits."""
+"""Carries out transfers, by the processor's stores and loads or by a command for each piece. Nothing here waits but a
+load.
+"""
 
 from collections import deque
 
@@ -9,10 +11,11 @@ from ..bus.base import PAGE_SIZE, Bus, BusError, Watched
 from ..config import HostCost
 from ..host_model.meter import Meter
 from ..operation import DeviceError, ErrorKind
-from .commands import Command
+from .commands import SENDS, Command
 from .lending import MOST_PAGES, Lent
 from .opened import OpenedAdapter
-from .transfers import AtomicTransfer, Barrier, Piece, Transfer
+from .storing import Storing
+from .transfers import AtomicTransfer, Barrier, Piece, Stored, Transfer
 
 LEND_FROM = 1024  # bytes in one run; shorter ones are copied to the staging page of their command
 TRANSACTION = 16  # bytes of the smallest transaction of SCI: a shorter block among others leaves in one of its own
@@ -22,8 +25,8 @@ class Moving:
     """Transfers are begun in order, each piece in a command of its own, and commands end in order.
 
     Long runs are lent to the adapter. What is short or scattered is packed into a page of this
-    process's, the command buffer's own, or unpacked from there.
-
+    process's, the command buffer's own, or unpacked from there. Transfers by the processor take no
+    command but for bytes that are not whole words. `settle_stores` begins the NOP that tells of them.
     """
 
     def __init__(self, bus: Bus, adapter: OpenedAdapter, meter: Meter) -> None:
@@ -32,7 +35,8 @@ class Moving:
         self._lending = adapter.lending
         self._meter = meter
         self._queue: deque[Transfer] = deque()  # not all of them begun
-        self._pieces: deque[Piece] = deque()  # one for each command under way, oldest first
+        self._storing = Storing(adapter.aperture)
+        self._pieces: deque[Piece | Stored] = deque()  # one for each command under way, oldest first
         self._unfinished: set[Transfer] = set()
         self._barriers: list[Barrier] = []
         self._failures: dict[int, DeviceError] = {}  # of what changes memory there, by rank, since the last barrier
@@ -70,31 +74,67 @@ class Moving:
         for operation in ended:
             piece = self._pieces.popleft()
             assert piece.operation is operation, "commands end in order"
-            self._end_piece(piece)
+            if isinstance(piece, Stored):
+                self._end_stored(piece, operation.status)
+            else:
+                self._end_piece(piece)
         self._start_all()
+        self.settle_stores()
         return bool(ended)
+
+    def settle_stores(self) -> bool:
+        """Begin the NOP that tells of what was stored and loaded, if there is a command buffer. True if nothing is left
+        of which none tells.
+        """
+        if self._storing.gathered is None:
+            return True
+        if self._commands.free is None:
+            return False
+        stored = self._storing.take()
+        assert stored is not None
+        what = f"stores and loads at memory of rank {stored.rank}"
+        stored.operation = self._commands.start(self._adapter.nothing, what)
+        self._pieces.append(stored)
+        return True
 
     def _start_all(self) -> None:
         """Begin what there are command buffers for."""
         while self._queue:
             transfer = self._queue[0]
             if transfer.begun < transfer.length:
-                if self._commands.free is None:
-                    return
                 try:
-                    self._start_piece(transfer, self._commands.free)
+                    if not self._start_next(transfer):
+                        return
                 except BusError as error:
                     transfer.fail(ErrorKind.BUS_ERROR, str(error))
             if transfer.begun == transfer.length:
                 self._queue.popleft()
-                if transfer.op is Op.WRITE and not transfer.lends:
+                if transfer.op in SENDS and not transfer.lends:
                     transfer.end()  # all of it has been copied
                 self._finish(transfer)
 
+    def _start_next(self, transfer: Transfer) -> bool:
+        """Begin the next piece. False if it needs a command buffer, and there is none. Raises BusError if the program's
+        memory cannot be reached.
+        """
+        size = 0 if isinstance(transfer, AtomicTransfer) else self._storing.bytes_of(transfer)
+        if size:
+            if not self._storing.joins(transfer) and not self.settle_stores():
+                return False
+            self._storing.move(transfer, size)
+        elif self._commands.free is None:
+            return False
+        else:
+            self._start_piece(transfer, self._commands.free)
+        return True
+
     def _start_piece(self, transfer: Transfer, buffer: int) -> None:
-        """Raises BusError if the program's memory cannot be reached."""
         if isinstance(transfer, AtomicTransfer):
             self._start(transfer, transfer.command(), transfer.length)
+            return
+        few = self._storing.command_bytes(transfer)
+        if few is not None:
+            self._start_staged(transfer, buffer, transfer.begun + few)
             return
         address, run = next(transfer.body.segments(transfer.begun))
         lent = None
@@ -108,11 +148,11 @@ class Moving:
         command = transfer.piece(run, lent.exposure.number, lent.exposure.offset(address))
         self._start(transfer, command, transfer.begun + run, lent)
 
-    def _start_staged(self, transfer: Transfer, buffer: int) -> None:
+    def _start_staged(self, transfer: Transfer, buffer: int, until: int | None = None) -> None:
         begin = transfer.begun
-        end, short = self._scattered(transfer)
+        end, short = self._scattered(transfer) if until is None else (until, 0)
         staging, stage = self._adapter.staging, self._adapter.stage(buffer)
-        if transfer.op is Op.WRITE:
+        if transfer.op in SENDS:
             transfer.body.pack(begin, end, stage)
             self._meter.spend(HostCost.COPY, end - begin)
             self._meter.spend(HostCost.SHORT_BLOCK, short)
@@ -151,6 +191,12 @@ class Moving:
             except BusError as error:
                 transfer.fail(ErrorKind.BUS_ERROR, str(error))
         self._finish(transfer)
+
+    def _end_stored(self, stored: Stored, status: Status | None) -> None:
+        assert status is not None
+        for transfer in stored.transfers:
+            transfer.end_piece(status)
+            self._finish(transfer)
 
     def _deliver(self, piece: Piece) -> None:
         """Copy what was fetched to where it belongs. Raises BusError."""

@@ -3,12 +3,14 @@ the command buffers."""
 
 from collections import deque
 
+from lanai_hdl.remote.packets import Op
 from lanai_hdl.remote.tables import COMMANDS
 
 from .. import process_memory
 from ..bus.base import PAGE_SIZE, Bus, HostBuffer, Watched
 from ..host_model.meter import Meter
 from ..remote import Access
+from .aperture import ApertureAccess
 from .attachment import Attachment
 from .commands import Command, Commands
 from .exposures import Exposure, Exposures, pages_of
@@ -27,6 +29,8 @@ class OpenedAdapter:
 
     Attributes:
         staging: a page for each command buffer. No other process reaches it.
+        aperture: this process's part of it.
+        nothing: a command that moves nothing, and tells what has become of the process's stores and loads.
     """
 
     staging: Exposure
@@ -36,6 +40,8 @@ class OpenedAdapter:
         self._attachment = attachment
         self.exposures = Exposures(bus, attachment.adapter, home.node, home.process)
         self.lending = Lending(bus, self.exposures, meter)
+        self.aperture = ApertureAccess(bus, attachment.adapter, home.process)
+        self.nothing = Command(Op.NOP, Token(home.node, 0, 0, 0, 0), 0, 0)
         self._flags = bus.allocate(OWN_PAGES * PAGE_SIZE)
         self._commands = Commands(bus, home.process, self._flags, meter, packet)
         self._owners: dict[RemoteOperation, CommandShare] = {}

@@ -4,6 +4,8 @@ The device calls `look` whenever it looks for news, and waits for the words of `
 own.
 """
 
+from dataclasses import replace
+
 from lanai_hdl.errors import UserError
 from lanai_hdl.remote.packets import ATOMIC_BYTES, WIDE_BYTES, Op
 from lanai_hdl.remote.packets import Atomic as Kind
@@ -31,6 +33,7 @@ KINDS = {
     Atomic.SWAP: Kind.SWAP,
     Atomic.COMPARE_AND_SWAP: Kind.CAS,
 }
+SIGNALS = 2  # number of the exposure of the segment by which peers signal: the first after the adapter's own
 
 
 class AdapterRemote(Remote):
@@ -40,10 +43,13 @@ class AdapterRemote(Remote):
     Attributes:
         segment: memory that is this rank's first exposure, which others reach without a token that
             came by message. Of a device that calls `open`.
+        by_processor: puts are stores of this processor and gets are its loads (SC-20), through the
+            adapter's aperture; else both are commands.
     """
 
     atomics = frozenset((one, size) for one in Atomic for size in (ATOMIC_BYTES, WIDE_BYTES))
     segment: Segment
+    _opened: Exposed
 
     def __init__(self, bus: Bus, adapter: OpenedAdapter, meter: Meter) -> None:
         self._bus = bus
@@ -55,12 +61,26 @@ class AdapterRemote(Remote):
         self._watches: list[WordWatch] = []
         self._pinned: dict[int, Pinned] = {}  # by number of the exposure
         self._moving = Moving(bus, adapter, meter)
+        self.by_processor = False
 
     def open(self, size: int) -> Segment:
         """Open the adapter with a segment of `size` bytes, to which ranks of this node may store."""
         self.segment = segment = self._allocate(size, shared=True)
-        self._adapter.open(buffer_of(segment), size, ALL)
+        self._opened = self._adapter.open(buffer_of(segment), size, ALL)
         return segment
+
+    def listen(self) -> None:
+        """Let peers signal to FIFOs in the segment, by a second exposure of it. Call it next after `open`."""
+        signals = self._exposures.again(self._opened, Access.APPEND | Access.SIGNAL, key=self._opened.token.key)
+        assert signals.number == SIGNALS
+
+    def signal(self, rank: int, offset: int, body: Body, *, again: bool = False) -> Transfer:
+        """Begin to interrupt a rank by a record in the FIFO at an offset of its segment, behind all that was begun
+        before. `again`: the last one has found it full.
+        """
+        token = self._adapter.token(rank, self.segment.size)
+        token = replace(token, exposure=token.exposure + SIGNALS)
+        return self._begin(Transfer(Op.RETRY if again else Op.APPEND, rank, token, offset, body, own=True))
 
     def first_segment(self, rank: int) -> Reach:
         """The segment of a rank whose segment is as long as this rank's."""
@@ -100,15 +120,21 @@ class AdapterRemote(Remote):
         pass  # nothing is kept for it
 
     def put(self, reach: Reach, offset: int, body: Body) -> Transfer:
-        return self._begin(Transfer(Op.WRITE, reach.rank, token_of(reach), offset, body))
+        return self._begin(
+            Transfer(Op.WRITE, reach.rank, token_of(reach), offset, body, by_processor=self.by_processor)
+        )
 
-    def put_own(self, reach: Reach, offset: int, body: Body) -> Transfer:
-        """`put` for the device itself, in order with the others. `settle` waits for it, and does not
-        tell of its error."""
-        return self._begin(Transfer(Op.WRITE, reach.rank, token_of(reach), offset, body, own=True))
+    def put_own(self, reach: Reach, offset: int, body: Body, *, alone: bool = False) -> Transfer:
+        """`put` for the device itself. `settle` waits for it, and does not tell of its error.
+
+        Args:
+            alone: a command carries it out, whose status tells of nothing else.
+        """
+        stores = self.by_processor and not alone
+        return self._begin(Transfer(Op.WRITE, reach.rank, token_of(reach), offset, body, own=True, by_processor=stores))
 
     def get(self, reach: Reach, offset: int, body: Body) -> Transfer:
-        return self._begin(Transfer(Op.READ, reach.rank, token_of(reach), offset, body))
+        return self._begin(Transfer(Op.READ, reach.rank, token_of(reach), offset, body, by_processor=self.by_processor))
 
     def atomic(
         self, reach: Reach, offset: int, what: Atomic, size: int, operand: int, compare: int, result: int
@@ -136,7 +162,8 @@ class AdapterRemote(Remote):
         return self._moving.idle
 
     def watched(self) -> list[Watched]:
-        """The words that change when something ends."""
+        """The words that change when something ends. What was stored ends too: its NOP begins here at the latest."""
+        self._moving.settle_stores()
         return [*self._moving.watched(), *(one.word for one in self._watches)]
 
     def look(self) -> bool:

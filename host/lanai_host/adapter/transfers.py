@@ -13,22 +13,40 @@ from .operation import REASONS, RemoteOperation
 from .token import Token
 
 KINDS = {Status.LOST: ErrorKind.PEER_FAILED, Status.BUS: ErrorKind.BUS_ERROR, Status.PAGE: ErrorKind.BUS_ERROR}
+VERBS = {
+    Op.WRITE: ("put", "to"),
+    Op.READ: ("get", "from"),
+    Op.ATOMIC: ("atomic", "at"),
+    Op.APPEND: ("signal", "to"),
+    Op.RETRY: ("signal", "to"),
+}
 
 
 class Transfer(Operation):
-    """A put, get or atomic, which commands carry out piece by piece.
+    """A put, get, signal or atomic, which commands carry out piece by piece.
 
     Attributes:
         op, rank, token, offset, body: from whose memory to whose.
         begun: bytes of the body that commands have been started for.
         under_way: commands that have not ended.
         lends: some of its commands name the body's own memory.
-        own: of the device's own, which looks at its error itself: no barrier tells of that.
+        own: of the device's own, which looks at its error itself: no barrier tells of that. The target's
+            last word may be overwritten as a whole.
+        by_processor: it is stored or loaded, as far as whole words go.
     """
 
-    __slots__ = ("begun", "body", "lends", "offset", "op", "own", "rank", "token", "under_way")
+    __slots__ = ("begun", "body", "by_processor", "lends", "offset", "op", "own", "rank", "token", "under_way")
 
-    def __init__(self, op: Op, rank: int, token: Token, offset: int, body: Body, own: bool = False) -> None:
+    def __init__(
+        self,
+        op: Op,
+        rank: int,
+        token: Token,
+        offset: int,
+        body: Body,
+        own: bool = False,
+        by_processor: bool = False,
+    ) -> None:
         super().__init__(rank)
         self.op = op
         self.rank = rank
@@ -40,11 +58,12 @@ class Transfer(Operation):
         self.under_way = 0
         self.lends = False
         self.own = own
+        self.by_processor = by_processor
 
     @property
     def what(self) -> str:
         """For errors."""
-        verb, preposition = {Op.WRITE: ("put", "to"), Op.READ: ("get", "from"), Op.ATOMIC: ("atomic", "at")}[self.op]
+        verb, preposition = VERBS[self.op]
         return f"{verb} of {self.length} bytes {preposition} offset {self.offset} of memory of rank {self.rank}"
 
     def piece(self, size: int, local: int, local_offset: int) -> Command:
@@ -126,6 +145,21 @@ class Piece:
     end: int
     lent: Lent | None
     stage: int
+
+
+@dataclass
+class Stored:
+    """Accesses by the processor to one rank's memory, whose outcome one NOP command tells (SC-05).
+
+    Attributes:
+        own: of transfers of the device's own; they do not share a NOP with others, which may fail by themselves.
+        operation: the NOP, once it has begun.
+    """
+
+    rank: int
+    own: bool
+    transfers: list[Transfer]
+    operation: RemoteOperation | None = None
 
 
 class WordWatch(Operation):

@@ -177,7 +177,7 @@ class Progress:
         if self.device.work is None or self.several_threads():
             return False
         with self.lock:
-            self.device.work(picoseconds)
+            self.device.work(picoseconds, self._advance)
         return True
 
     def sleep(self, target: Timed) -> None:

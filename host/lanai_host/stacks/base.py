@@ -80,8 +80,8 @@ class Attachment(Protocol):
     def rank(self) -> int: ...
 
     @property
-    def reach(self) -> range:
-        """PIO offsets that the rank may read and write."""
+    def reach(self) -> Sequence[range]:
+        """Ranges of PIO offsets that the rank may read and write."""
 
     @property
     def doorbell_bits(self) -> int:

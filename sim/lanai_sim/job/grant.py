@@ -2,6 +2,7 @@
 driver's attachment says. All may read what the NIC counts.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -22,12 +23,12 @@ class Grant:
     """The part of one NIC that a rank may reach.
 
     Members:
-        reach: PIO offsets that it may read and write.
+        reach: ranges of PIO offsets that it may read and write.
         bells: bits of DOORBELL that it may set.
     """
 
     rank: int
-    reach: range = range(0)
+    reach: Sequence[range] = ()
     bells: int = 0
 
     @classmethod
@@ -55,8 +56,8 @@ class Grant:
             raise Forbidden(self._text("read", offset, size))
 
     def _holds(self, offset: int, size: int) -> bool:
-        return self.reach.start <= offset and offset + size <= self.reach.stop
+        return any(own.start <= offset and offset + size <= own.stop for own in self.reach)
 
     def _text(self, verb: str, offset: int, size: int) -> str:
-        own = f"{self.reach.start:#x} to {self.reach.stop - 1:#x}" if self.reach else "none"
+        own = ", ".join(f"{own.start:#x} to {own.stop - 1:#x}" for own in self.reach) or "none"
         return f"rank {self.rank} {verb} {size} bytes at PIO offset {offset:#x} of its NIC; its own offsets are {own}"

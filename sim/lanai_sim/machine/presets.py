@@ -82,12 +82,13 @@ def sci_d330() -> NicConfig:
         link_kbytes=664_000,
         host_bus_khz=132_000,  # 32 bits at twice the clock carry what 64 bits at sci.s2.pci_clock do
         max_burst=128,  # SCI's longest packets carry 128 bytes
-        read_setup=56,  # fitted on sci.table2.min_use.per_node without MPI: nodes receive as much as they send
+        read_setup=56,  # of commands alone: fitted on sci.table2.min_use.per_node without MPI, by puts of the adapter
         pio_write_setup=9,  # fitted on the best of sci.s4_3.strided_write_256
         link_latency=16,  # fitted on the best of sci.s4_3.strided_write_8: four stores are acknowledged in 1.09 us
         rx_fifo=256,
-        # Four streams with one packet of at most 128 bytes each: sci.s4_3.strided_write_8 is four times its worst.
-        blocks=(Remote(payload=128, pages=512, streams=4, stream_bytes=128),),
+        # Four streams with one packet of at most 128 bytes each: sci.s4_3.strided_write_8 is four times its worst. A
+        # packet that comes in takes the bus for 50 slots; a stream must not leave half full meanwhile.
+        blocks=(Remote(payload=128, pages=512, streams=4, stream_bytes=128, stream_slots=64),),
     )
 
 

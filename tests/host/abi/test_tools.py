@@ -10,7 +10,7 @@ from .jobs import C, mpicc, together
 
 
 def test_counters_may_be_read_by_every_rank_and_written_by_none():
-    grant = Grant(3, range(0x100000, 0x100010))
+    grant = Grant(3, [range(0x100000, 0x100010)])
     for name in COUNTER_NAMES:
         grant.check_read(host_offset(name), 4)
         with pytest.raises(Forbidden, match="rank 3 wrote 4 bytes"):

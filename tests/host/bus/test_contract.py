@@ -79,7 +79,7 @@ class TestRankBus(BusContract):
 
         ranks = Ranks(kernel, [here], on_quiet)
         access = RankAccess(cluster, cluster.nodes[0], 0)
-        access.grant = Grant(0, range(PIO_WINDOW_SIZE), 1)
+        access.grant = Grant(0, [range(PIO_WINDOW_SIZE)], 1)
         kernel.spawn(Service(kernel, ranks, ranks.ranks[0], {}, access).run())
         thread.start()
         try:

@@ -51,7 +51,7 @@ class OpenWorld(NicWorld):
     def boot(self):
         super().boot()
         for access in self.accesses:
-            access.grant = replace(access.grant, reach=range(PIO_WINDOW_SIZE))
+            access.grant = replace(access.grant, reach=[range(PIO_WINDOW_SIZE)])
 
 
 def play(body, size=4, ranks=2, **options):

@@ -12,7 +12,7 @@ from lanai_sim.trace.controls import FollowControls
 from lanai_sim.trace.requests import Book, Request
 from lanai_sim.trace.schema import MESSAGES, PACKETS, Protocol
 
-LAYOUT = Layout(2, SciOptions())
+LAYOUT = Layout(2, SciOptions(), 128)
 CONTEXT, TAG = 3, 7
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from ...body import Run
 from ...operation import ANY_SOURCE, ANY_TAG, ErrorKind, Operation
 from ..communicator import CALL, ProcessState
-from ..context_numbers import ONE_SIDED
+from ..context_numbers import ONE_SIDED, ONE_SIDED_DATA
 from ..memory import Scratch
 from ..progress import NEVER
 from ..request import hold
@@ -35,6 +35,7 @@ class Service:
         self._waiting: set[Target] = set()  # where a request waits for its data
         self._sends: list[tuple[Operation, Callable[[], object]]] = []
         self.targets: dict[int, Target] = {}
+        self._device.interrupt_for((ONE_SIDED, ONE_SIDED_DATA))
         for _ in range(RECEIVES):
             self._post()
 

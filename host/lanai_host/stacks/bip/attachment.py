@@ -1,5 +1,6 @@
 """The facts of its NIC that a rank needs."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lanai_firmware.lang import offset_of, sizeof
@@ -21,8 +22,8 @@ class Attachment:
     options: BipOptions
 
     @property
-    def reach(self) -> range:
-        return range(SRAM_HOST + self.border, SRAM_HOST + self.border + int(sizeof(Border)))
+    def reach(self) -> Sequence[range]:
+        return (range(SRAM_HOST + self.border, SRAM_HOST + self.border + int(sizeof(Border))),)
 
     @property
     def doorbell_bits(self) -> int:

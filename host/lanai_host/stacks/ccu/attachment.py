@@ -1,5 +1,6 @@
 """The facts of its node's daemon that a rank needs."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -46,9 +47,9 @@ class Attachment:
         return SRAM_HOST + self.shared + int(offset_of(Shared, "packets"))
 
     @property
-    def reach(self) -> range:
+    def reach(self) -> Sequence[range]:
         """All that the ranks of a node share, as in the paper: one may spoil another's packets."""
-        return range(SRAM_HOST + self.shared, self.pool + int(SEND_ENTRIES) * int(sizeof(Packet)))
+        return (range(SRAM_HOST + self.shared, self.pool + int(SEND_ENTRIES) * int(sizeof(Packet))),)
 
     @property
     def doorbell_bits(self) -> int:

@@ -13,7 +13,7 @@ from ...body import Body
 from ...bus.base import Bus, Watched
 from ...choices import Choices
 from ...config import HostConfig
-from ...device import MAX_TAG, Arrived, Pending, SendMode
+from ...device import MAX_TAG, Arrived, Pending, SendMode, nothing
 from ...host_model.meter import Meter
 from ...host_model.operations import fail, read_all
 from ...operation import ANY_SOURCE, ErrorKind, Operation
@@ -226,7 +226,7 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
             return True
         return False
 
-    def _work(self, picoseconds: int) -> None:
+    def _work(self, picoseconds: int, _served: Callable[[], None] = nothing) -> None:
         """Signals interrupt the program's own work. Nothing else does (MB-29)."""
         work(self._bus, picoseconds, self._queues.signals, self._look, self._interrupt)
 

@@ -58,9 +58,9 @@ class Attachment:
         return int(sizeof(Region)) + int(SLOTS) * self.slot_bytes
 
     @property
-    def reach(self) -> range:
+    def reach(self) -> Sequence[range]:
         """PIO offsets of its region."""
-        return range(self.region, self.region + self.region_bytes)
+        return (range(self.region, self.region + self.region_bytes),)
 
     @property
     def doorbell_bits(self) -> int:

@@ -1,6 +1,6 @@
 """The device as the MPI library sees it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from ...adapter.attachment import Attachment
 from ...adapter.opened import OpenedAdapter
@@ -8,12 +8,13 @@ from ...adapter.remote import AdapterRemote, buffer_of
 from ...body import Body
 from ...bus.base import Bus, Watched
 from ...config import HostConfig, HostCost
-from ...device import Arrived, Pending, SendMode
+from ...device import Arrived, Pending, SendMode, nothing
 from ...host_model.meter import Meter
 from ...host_model.operations import Send, fail, read_all
 from ...operation import ErrorKind, Operation
 from ...wait import Wait
 from ..host_matching import HostMatchingDevice, is_over
+from .interrupts import Interrupts
 from .layout import Layout
 from .links import Link, PeerSegment, RemoteSegment
 from .local import LocalSegment, is_local
@@ -34,24 +35,28 @@ class Sci(HostMatchingDevice[Receive, Message]):
         self.rank = attachment.rank
         self.size = len(attachment.places)
         options = SciOptions(**attachment.options)
-        layout = Layout(self.size, options)
+        layout = Layout(self.size, options, attachment.adapter.stream_bytes)
         meter = Meter(costs, bus.elapse)
         adapter = OpenedAdapter(bus, attachment, meter, attachment.adapter.payload)
         self.remote: AdapterRemote = AdapterRemote(bus, adapter, meter)
         own = self.remote.open(layout.size)
         self._own = buffer_of(own)
+        self.remote.listen()
+        self._interrupts = interrupts = Interrupts(bus, self.remote, layout, attachment.adapter.payload, costs)
+        self.work = self._work
         self.remote.private = options.private == "register"
-        self.remote.longest_get = options.longest_get or None
+        self.remote.longest_get = options.most_read
+        self.remote.by_processor = options.stores
         peers = [rank for rank in range(self.size) if rank != self.rank]
 
         def segment(rank: int) -> PeerSegment:
             if options.node == "memory" and is_local(attachment, rank):
                 return LocalSegment(bus, attachment, meter, own, rank)
-            return RemoteSegment(self.remote, rank)
+            return RemoteSegment(self.remote, interrupts, rank)
 
         self._links = {rank: Link(rank, segment(rank), self._own, layout, self.rank) for rank in peers}
-        self._sending = Sending(meter, layout, self._links, self.rank)
-        self._receiving = Receiving(meter, layout, self._links)
+        self._sending = Sending(meter, layout, self._links, self.rank, interrupts)
+        self._receiving = Receiving(meter, layout, self._links, interrupts)
         super().__init__(bus, meter, self._receiving.matcher, costs.watchdog)
         self._news = self._seen = 0
 
@@ -70,6 +75,9 @@ class Sci(HostMatchingDevice[Receive, Message]):
         receive = Receive(arrived.source, arrived.tag, arrived.context, body)
         self._receive(receive, arrived.handle)
         return receive
+
+    def interrupt_for(self, contexts: Iterable[int]) -> None:
+        self._interrupts.add(contexts)
 
     def _pending_sends(self) -> list[Pending]:
         return [Pending(True, one.dest, one.tag, one.context, one.length) for one in self._sending.pending()]
@@ -123,6 +131,19 @@ class Sci(HostMatchingDevice[Receive, Message]):
         """Until a peer or the adapter writes something."""
         self._sleep_on(self._watched(), why)
 
+    def _work(self, picoseconds: int, served: Callable[[], None] = nothing) -> None:
+        """Remote interrupts break the program's own work off (SC-21). Nothing else does."""
+
+        def interrupted() -> None:
+            self._look()
+            served()
+            while any(link.filling for link in self._live()):
+                self._sleep(Wait("the program's own work", note="what a remote interrupt asked for leaves"))
+                self._look()
+                served()
+
+        self._interrupts.work(picoseconds, interrupted)
+
     def _watched(self) -> list[Watched]:
         """All that may tell of news; a word that does not change if there is none."""
         words = [*self.remote.watched(), *(word for link in self._live() for word in link.watched())]
@@ -131,6 +152,7 @@ class Sci(HostMatchingDevice[Receive, Message]):
     def _look(self) -> None:
         """Once over all that peers may have written."""
         self._meter.spend(HostCost.POLL, max(1, len(self._links)))
+        self._interrupts.take()
         if self.remote.look():
             self._news += 1
         for link in self._live():

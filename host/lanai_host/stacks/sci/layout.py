@@ -7,11 +7,14 @@ state       two words: whether the peer is there, and how many of this rank's pa
 ring        control packets
 slots       messages of the eager protocol
 chunks      three buffers for messages of the rendezvous protocol
+
+Behind them is a FIFO for remote interrupts, of all peers.
 """
 
 from dataclasses import dataclass
 from enum import IntEnum
 
+from ...bus.base import PAGE_SIZE
 from .options import SciOptions
 from .packets import PACKET, SEQUENCE_AT, WORD
 
@@ -29,8 +32,13 @@ class State(IntEnum):
 
 @dataclass(frozen=True)
 class Layout:
+    """`block`: bytes of a stream buffer. A control packet ends with one, so that the buffer leaves as soon as the
+    packet is stored.
+    """
+
     ranks: int
     options: SciOptions
+    block: int = PACKET
 
     @property
     def part(self) -> int:
@@ -41,11 +49,23 @@ class Layout:
     @property
     def control(self) -> int:
         """Bytes of a peer's part before its slots."""
-        return in_lines((1 + self.options.ring) * PACKET)
+        return in_lines((1 + self.options.ring) * self.pitch)
+
+    @property
+    def pitch(self) -> int:
+        """Bytes from a control packet to the next one."""
+        return max(PACKET, self.block) if self.options.stores else PACKET
+
+    @property
+    def signals(self) -> int:
+        """Where the control words of the FIFO for remote interrupts are, at the begin of a page. The next page is its
+        ring.
+        """
+        return -(-self.ranks * self.part // PAGE_SIZE) * PAGE_SIZE
 
     @property
     def size(self) -> int:
-        return self.ranks * self.part
+        return self.signals + 2 * PAGE_SIZE
 
     def state(self, peer: int) -> int:
         return peer * self.part
@@ -54,7 +74,7 @@ class Layout:
         return self.state(peer) + WORD.size
 
     def packet(self, peer: int, number: int) -> int:
-        return peer * self.part + (1 + number % self.options.ring) * PACKET
+        return peer * self.part + (2 + number % self.options.ring) * self.pitch - PACKET
 
     def sequence(self, peer: int, number: int) -> int:
         """The last word of a packet."""

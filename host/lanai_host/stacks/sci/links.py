@@ -4,12 +4,13 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol
 
-from ... import process_memory
 from ...adapter.remote import AdapterRemote
 from ...adapter.transfers import Transfer
-from ...body import Body, Run
+from ...body import Body
 from ...bus.base import HostBuffer, Watched
 from ...operation import DeviceError, ErrorKind
+from .held import Held
+from .interrupts import Interrupts
 from .layout import CHUNKS, Layout, State
 from .operations import Leaving
 from .packets import PACKET, SEQUENCES, WORD, Packet
@@ -25,29 +26,41 @@ class Outgoing(NamedTuple):
             store barrier (SC-05).
         ended: told then, with the error if they could not be put there. What it answers to an error
             leaves instead.
+        interrupts: the peer's processor is needed (SC-21).
     """
 
     packet: Packet
     data: Transfer | None = None
     ended: Ended | None = None
+    interrupts: bool = False
 
 
 class PeerSegment(Protocol):
-    """A peer's segment, as this rank reaches it. Puts take effect in order."""
+    """A peer's segment, as this rank reaches it. Puts to one block of LINE bytes take effect in order."""
 
-    def put(self, offset: int, body: Body) -> Transfer:
-        """Begin to write there. It fails as a bad request if the segment is not there yet."""
+    def put(self, offset: int, body: Body, alone: bool = False) -> Transfer:
+        """Begin to write there. It fails as a bad request if the segment is not there yet. `alone`: what happens to
+        other puts says nothing of this one.
+        """
+
+    def interrupt(self) -> None:
+        """Interrupt the peer, behind all that was put before."""
 
 
 class RemoteSegment:
     """On another node, by the adapter."""
 
-    def __init__(self, remote: AdapterRemote, rank: int) -> None:
+    def __init__(self, remote: AdapterRemote, interrupts: Interrupts, rank: int) -> None:
         self._remote = remote
+        self._interrupts = interrupts
+        self._rank = rank
         self._there = remote.first_segment(rank)
 
-    def put(self, offset: int, body: Body) -> Transfer:
-        return self._remote.put_own(self._there, offset, body)
+    def put(self, offset: int, body: Body, alone: bool = False) -> Transfer:
+        return self._remote.put_own(self._there, offset, body, alone=alone)
+
+    def interrupt(self) -> None:
+        self._interrupts.send(self._rank)
 
 
 class Link:
@@ -79,7 +92,7 @@ class Link:
         self._sent = 0  # packets
         self._got = 0
         self._told = 0  # packets got that the peer knows of
-        self._hello: Transfer | None = self._put_word(layout.state(me), State.PRESENT)
+        self._hello: Transfer | None = self._put_word(layout.state(me), State.PRESENT, alone=True)
         # What the words that `watched` names held when this rank looked last. Time may have passed
         # since, so they may have changed.
         self._seen_sequence = bytes(WORD.size)
@@ -105,9 +118,11 @@ class Link:
         """Bytes are under way that the peer has not been told of."""
         return any(one.data is not None for one in self._queue)
 
-    def send(self, packet: Packet, data: Transfer | None = None, ended: Ended | None = None) -> None:
+    def send(
+        self, packet: Packet, data: Transfer | None = None, ended: Ended | None = None, *, interrupts: bool = False
+    ) -> None:
         """Queue a packet. None overtakes another. `advance` sends it."""
-        self._queue.append(Outgoing(packet, data, ended))
+        self._queue.append(Outgoing(packet, data, ended, interrupts))
 
     def put(self, offset: int, body: Body) -> Transfer:
         """Begin to write to the peer's segment."""
@@ -142,7 +157,7 @@ class Link:
     def leave(self) -> None:
         """Tell the peer that this rank has finished."""
         if self.present and not self.left and self.lost is None:
-            self._unchecked.append(self._put_word(self._layout.state(self._me), State.LEFT))
+            self._unchecked.append(self._put_word(self._layout.state(self._me), State.LEFT, alone=True))
 
     def lose(self, text: str) -> None:
         """Nothing leaves any more."""
@@ -167,14 +182,16 @@ class Link:
         packet = head.packet if error is None else instead
         if packet is not None and not self.left:  # who has finished needs none
             self._put_packet(packet)
+            if head.interrupts:
+                self._there.interrupt()
 
     def _put_packet(self, packet: Packet) -> None:
         data = packet.pack((self._sent + 1) % SEQUENCES)
         self._unchecked.append(self.put(self._layout.packet(self._me, self._sent), Held(data)))
         self._sent += 1
 
-    def _put_word(self, offset: int, value: int) -> Transfer:
-        return self.put(offset, Held(WORD.pack(value)))
+    def _put_word(self, offset: int, value: int, alone: bool = False) -> Transfer:
+        return self._there.put(offset, Held(WORD.pack(value)), alone)
 
     def _look_after_hello(self) -> None:
         hello = self._hello
@@ -207,13 +224,3 @@ class Link:
         at = self._layout.sequence(self.rank, self._got)
         self._seen_sequence = bytes(self.view(at, WORD.size))
         return int.from_bytes(self._seen_sequence, "big")
-
-
-class Held(Run):
-    """Bytes of the library's own. They live as long as the body."""
-
-    __slots__ = ("_data",)
-
-    def __init__(self, data: bytes | memoryview) -> None:
-        self._data = data
-        super().__init__(process_memory.address_of(data), len(data))

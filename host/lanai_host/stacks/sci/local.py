@@ -29,7 +29,7 @@ class LocalSegment:
         self._address = buffer_of(own).bus_address + apart * WINDOW
         self._was_there = False
 
-    def put(self, offset: int, body: Body) -> Transfer:
+    def put(self, offset: int, body: Body, alone: bool = False) -> Transfer:
         """Copy a body there. It is done when this returns."""
         transfer = Transfer(Op.WRITE, self._rank, self._token, offset, body)
         try:
@@ -41,6 +41,9 @@ class LocalSegment:
         transfer.begun = transfer.length
         transfer.end()
         return transfer
+
+    def interrupt(self) -> None:
+        """Ranks of a node do not interrupt each other."""
 
     def _store(self, transfer: Transfer, offset: int, data: bytes) -> None:
         self._meter.spend(HostCost.COPY, len(data))

@@ -7,12 +7,20 @@ from lanai_hdl.errors import UserError
 
 from ...body import Body
 
-WAYS = {"pack": ("direct", "generic"), "private": ("register", "emulate"), "node": ("memory", "adapter")}
+WAYS = {
+    "way": ("stores", "commands"),
+    "pack": ("direct", "generic"),
+    "private": ("register", "emulate"),
+    "node": ("memory", "adapter"),
+}
+LONGEST_LOADED = 64  # bytes: each word takes a round trip, so the target sends longer gets sooner
 
 
 @dataclass(frozen=True)
 class SciOptions:
     """Attributes:
+    way: how the processor reaches remote memory: by "stores" and loads through the adapter's aperture
+        (SC-20), or by "commands" to the adapter, which moves the bytes itself.
     ring: control packets that a peer may have sent and this rank has not taken.
     eager: bytes of the longest message that travels by the eager protocol.
     eager_slots: eager messages of one sender that may lie at a receiver.
@@ -23,13 +31,14 @@ class SciOptions:
     private: how windows on memory of the program's own are reached: "register" pins it, "emulate"
         asks its processor by messages (SC-21).
     longest_get: bytes of the longest get that reads the target's memory; the target sends longer
-        ones (SC-22). 0: none is too long.
+        ones (SC-22). 0: `LONGEST_LOADED` by loads, and none is too long for commands.
     node: how ranks of one node send each other messages: through its "memory" (SC-08), or by the
         "adapter", as others do.
     retries: how often the adapter sends again what a peer does not answer, until that is lost
         (SC-06).
     """
 
+    way: str = "stores"
     ring: int = 32
     eager: int = 4096
     eager_slots: int = 4
@@ -40,6 +49,15 @@ class SciOptions:
     longest_get: int = 0
     node: str = "memory"
     retries: int = 40
+
+    @property
+    def stores(self) -> bool:
+        return self.way == "stores"
+
+    @property
+    def most_read(self) -> int | None:
+        """Bytes of the longest get that reads the target's memory; None: none is too long."""
+        return self.longest_get or (LONGEST_LOADED if self.stores else None)
 
     def packs(self, body: Body) -> bool:
         """Return whether a message in this memory takes the generic path (SC-09): by a copy in one run, at the sender

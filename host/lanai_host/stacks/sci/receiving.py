@@ -8,6 +8,7 @@ from ...host_model.matcher import Matcher
 from ...host_model.meter import Meter
 from ...host_model.operations import fail
 from ...operation import ANY_SOURCE, ErrorKind
+from .interrupts import Interrupts
 from .layout import Layout
 from .links import Link
 from .operations import Arriving, Message, Receive
@@ -17,10 +18,11 @@ from .packets import Kind, Packet
 class Receiving:
     """Messages to this rank."""
 
-    def __init__(self, meter: Meter, layout: Layout, links: Mapping[int, Link]) -> None:
+    def __init__(self, meter: Meter, layout: Layout, links: Mapping[int, Link], interrupts: Interrupts) -> None:
         self._meter = meter
         self._layout = layout
         self._links = links
+        self._interrupts = interrupts
         self._arriving: dict[int, Arriving] = {}  # by number, which the sender names
         self._number = 0
         self._receives: set[Receive] = set()  # not done
@@ -70,7 +72,7 @@ class Receiving:
             fail(receive, ErrorKind.DAMAGED, f"rank {link.rank} could not read the message's memory")
             return
         self._take_chunk(arriving, link.view(self._layout.chunk(link.rank, packet.b), packet.length))
-        link.send(Packet(Kind.EMPTY_CHUNK, a=packet.b))
+        link.send(Packet(Kind.EMPTY_CHUNK, a=packet.b), interrupts=self._interrupts.needed(receive.context))
         if arriving.got == arriving.wanted:
             del self._arriving[packet.a]
             if arriving.packed is not None:
@@ -107,7 +109,8 @@ class Receiving:
         """Tell the sender that it may begin."""
         wanted = min(message.length, receive.body.size)
         self._number = (self._number + 1) & 0xFFFFFFFF
-        self._links[message.source].send(Packet(Kind.READY, length=wanted, a=message.number, b=self._number))
+        ready = Packet(Kind.READY, length=wanted, a=message.number, b=self._number)
+        self._links[message.source].send(ready, interrupts=self._interrupts.needed(receive.context))
         if wanted:
             packed = bytearray(wanted) if self._layout.options.packs(receive.body) else None
             self._arriving[self._number] = Arriving(receive, message, wanted, packed)

@@ -10,8 +10,10 @@ from ...config import HostCost
 from ...host_model.meter import Meter
 from ...host_model.operations import Send, fail
 from ...operation import DeviceError, ErrorKind
+from .held import Held
+from .interrupts import Interrupts
 from .layout import LINE, Layout
-from .links import Held, Link
+from .links import Link
 from .operations import Leaving
 from .packets import INLINE, Kind, Packet
 
@@ -21,10 +23,13 @@ LAST = 4096  # bytes of a message's last chunk, if it has several
 class Sending:
     """Sends of this rank that are not done."""
 
-    def __init__(self, meter: Meter, layout: Layout, links: Mapping[int, Link], rank: int) -> None:
+    def __init__(
+        self, meter: Meter, layout: Layout, links: Mapping[int, Link], rank: int, interrupts: Interrupts
+    ) -> None:
         self._meter = meter
         self._layout = layout
         self._links = links
+        self._interrupts = interrupts
         self._rank = rank
         self._waiting: dict[int, Send] = {}  # for their receivers' answers, by number
         self._number = 0
@@ -48,7 +53,8 @@ class Sending:
             elif send.body.size <= self._layout.options.eager and link.slots:
                 self._start_eager(link, send)
             else:
-                link.send(Packet(Kind.REQUEST, send.context, send.tag, send.body.size, self._wait(send)))
+                request = Packet(Kind.REQUEST, send.context, send.tag, send.body.size, self._wait(send))
+                link.send(request, interrupts=self._interrupts.needed(send.context))
         except BusError as error:
             fail(send, ErrorKind.BUS_ERROR, str(error))
         self._forget_done()
@@ -93,7 +99,8 @@ class Sending:
     def _start_short(self, link: Link, send: Send) -> None:
         data = send.body.read()
         number = self._wait(send) if send.synchronous else 0
-        link.send(Packet(Kind.SHORT, send.context, send.tag, len(data), number, data=data))
+        packet = Packet(Kind.SHORT, send.context, send.tag, len(data), number, data=data)
+        link.send(packet, interrupts=self._interrupts.needed(send.context))
         send.done = not send.synchronous
 
     def _start_eager(self, link: Link, send: Send) -> None:
@@ -110,8 +117,10 @@ class Sending:
             elif not send.synchronous:
                 send.done = True
 
-        link.send(Packet(Kind.EAGER, send.context, send.tag, body.size, number, slot), data, ended)
-        send.done = data.done and data.error is None and not send.synchronous
+        packet = Packet(Kind.EAGER, send.context, send.tag, body.size, number, slot)
+        link.send(packet, data, ended, interrupts=self._interrupts.needed(send.context))
+        early = data.done and not self._layout.options.stores  # who stores waits for the store barrier
+        send.done = early and data.error is None and not send.synchronous
 
     def _put_chunk(self, link: Link, leaving: Leaving, buffer: int) -> None:
         begin = leaving.begun
@@ -129,7 +138,8 @@ class Sending:
                 leaving.send.done = True
             return None
 
-        link.send(Packet(Kind.CHUNK, length=end - begin, a=leaving.number, b=buffer), data, ended)
+        packet = Packet(Kind.CHUNK, length=end - begin, a=leaving.number, b=buffer)
+        link.send(packet, data, ended, interrupts=self._interrupts.needed(leaving.send.context))
 
     def _as_it_leaves(self, body: Body) -> Body:
         """Where its bytes are put from: its own memory, or a packed copy. Raises BusError."""

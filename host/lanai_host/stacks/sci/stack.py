@@ -1,7 +1,10 @@
 """SCI-MPICH as a messaging system: `lanai run --device sci`."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from lanai_hdl.remote.config import Remote
 
 from ...adapter.attachment import Attachment
 from ...adapter.opened import OWN_PAGES
@@ -10,13 +13,17 @@ from ...config import HostConfig
 from ...device import Device
 from ...errors import UserError
 from ..base import Placement
-from ..on_adapter import AdapterStack
+from ..on_adapter import AdapterStack, adapter_in
 from .layout import Layout
 from .options import SciOptions
 
 if TYPE_CHECKING:
     from lanai_firmware.programs.vocabulary import Vocabulary
     from lanai_hdl.config import NicConfig
+
+
+# An adapter that the machine does not describe. A stream waits for longer than a packet that comes in takes the bus.
+ADAPTER = Remote(streams=4, stream_bytes=128, stream_slots=1024)
 
 
 class SciStack(AdapterStack):
@@ -37,19 +44,34 @@ class SciStack(AdapterStack):
         """Return the layout of each node's SRAM for traces, with that of its segments."""
         from .trace import plan
 
-        layout = plan(Layout(placement.ranks, options))
+        layout = plan(self._layout(options, placement))
         return [{**one, **layout} for one in super().plans(image, nic, options, placement)]
 
     def check(self, options: SciOptions, placement: Placement) -> None:
         super().check(options, placement)
-        pages = -(-Layout(placement.ranks, options).size // PAGE_SIZE)
-        room = self.adapter(placement).pages - OWN_PAGES
+        adapter = self.adapter(placement)
+        pages = -(-self._layout(options, placement).size // PAGE_SIZE)
+        room = adapter.pages - OWN_PAGES
         if pages > room:
             raise UserError(
                 f"sci: the segment of a rank among {placement.ranks} takes {pages} pages, and the adapter's "
                 "page table has "
                 f"{room} for it; choose smaller options, such as --option chunk=4096, or fewer ranks"
             )
+
+    def equip(self, nic: "NicConfig") -> "NicConfig":
+        """Give the NIC an adapter, and its adapter an aperture, where there is none."""
+        adapter = adapter_in(nic)
+        if adapter is None:
+            return nic.but(blocks=(*nic.blocks, ADAPTER))
+        if adapter.streams:
+            return nic
+        block = min(ADAPTER.stream_bytes, adapter.payload)
+        with_aperture = replace(adapter, streams=ADAPTER.streams, stream_bytes=block, stream_slots=ADAPTER.stream_slots)
+        return nic.but(blocks=tuple(with_aperture if one is adapter else one for one in nic.blocks))
+
+    def _layout(self, options: SciOptions, placement: Placement) -> Layout:
+        return Layout(placement.ranks, options, self.adapter(placement).stream_bytes)
 
     def retries(self, options: SciOptions) -> int:
         return options.retries

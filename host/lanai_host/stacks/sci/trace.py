@@ -9,14 +9,16 @@ from lanai_firmware.programs.vocabulary import ControlPart, Controls, SeenContro
 
 from ...adapter import trace
 from .layout import Layout
-from .packets import PACKET, Kind
+from .packets import Kind
 
 HEAD = struct.Struct(">HHiIII")  # of a control packet: kind, context, tag, length, and two numbers
 
 
 def plan(layout: Layout) -> Mapping[str, int]:
-    """Return the layout of a segment: bytes of each peer's part, and where in it the control packets end."""
-    return {"part": layout.part, "control": layout.control}
+    """Return the layout of a segment: bytes of each peer's part, where in it the control packets are and end, and how
+    far apart they are.
+    """
+    return {"part": layout.part, "control": layout.control, "first": layout.packet(0, 0), "pitch": layout.pitch}
 
 
 def see(words: Sequence[int], offset: int, length: int, sender: int, plan: Mapping[str, Any]) -> SeenControl:
@@ -26,7 +28,8 @@ def see(words: Sequence[int], offset: int, length: int, sender: int, plan: Mappi
         return SeenControl(ControlPart.NONE)
     if at >= int(plan["control"]):
         return SeenControl(ControlPart.BYTES)
-    if at < PACKET or length != PACKET or 4 * len(words) < HEAD.size:  # words of the state
+    begins = at >= int(plan["first"]) and (at - int(plan["first"])) % int(plan["pitch"]) == 0
+    if not begins or 4 * len(words) < HEAD.size:  # words of the state, or the rest of a packet that left in parts
         return SeenControl(ControlPart.NONE)
     kind, context, tag, size, a, b = HEAD.unpack_from(struct.pack(f">{len(words)}I", *words))
     match kind:

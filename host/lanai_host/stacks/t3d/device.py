@@ -48,8 +48,8 @@ class Attachment:
     tree: bool = False  # the NICs have the barrier tree, and the firmware for it
 
     @property
-    def reach(self) -> range:
-        return range(SRAM_HOST + self.border, SRAM_HOST + self.border + int(sizeof(Border)))
+    def reach(self) -> Sequence[range]:
+        return (range(SRAM_HOST + self.border, SRAM_HOST + self.border + int(sizeof(Border))),)
 
     @property
     def doorbell_bits(self) -> int:
