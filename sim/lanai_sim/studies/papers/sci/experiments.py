@@ -11,7 +11,7 @@ from ....machine.machine import Machine
 from ....machine.presets import sci_d330
 from ..measuring import Experiment, Figures
 from ..programs import Programs
-from . import caches, constants, programs, raw, ringlet, stores
+from . import by_processor, caches, constants, programs, raw, ringlet, stores
 from .constants import ACCESSES, BLOCKS, KIB, MIB, NODES, TOTAL
 
 MACHINE = Machine("sci_d330", host="pentium3_800")
@@ -19,6 +19,7 @@ THEIRS = Programs(programs, Job((), 2, "sci", MACHINE, options={"chunk": 32 * KI
 OURS = Programs(programs, Job((), 2, "sci"))
 GENERIC = {"pack": "generic"}  # options
 EMULATE = {"private": "emulate"}
+COMMANDS = {"way": "commands"}
 WINDOW = 64 * KIB
 CALLS = 32  # of sparse at most, for each access size
 QUICK_BLOCKS = (8, 16, 128, 8192)
@@ -142,10 +143,21 @@ def on_rings(quick: bool) -> Figures:
     return found
 
 
-def on_ring(nodes: int, distance: int, nic: NicConfig | str = MACHINE.nic) -> float:
+def on_ring(
+    nodes: int, distance: int, nic: NicConfig | str = MACHINE.nic, options: Mapping[str, Any] | None = None
+) -> float:
     """MiB/s of the slowest node, where each puts to the one so many nodes ahead."""
     arguments = ("put", "shared", "fence", distance, 4, 2 * WINDOW, 8 * KIB)
-    return THEIRS.lines("sparse", *arguments, ranks=nodes, fabric="ring", nic=nic)[f"least.{8 * KIB}"]
+    rates = THEIRS.lines("sparse", *arguments, ranks=nodes, fabric="ring", nic=nic, options=options or {})
+    return rates[f"least.{8 * KIB}"]
+
+
+def by_commands(quick: bool) -> Figures:
+    """Puts on a ringlet of 4 nodes, and short blocks, by commands of the adapter: what the way makes."""
+    ends = {"least": 1, "most": RINGS[0] - 1}
+    found = {f"commands.ring.{name}.{RINGS[0]}": on_ring(RINGS[0], at, options=COMMANDS) for name, at in ends.items()}
+    blocks = THEIRS.lines("noncontig", TOTAL, commas((0, 8, 128)), options=COMMANDS)
+    return found | renamed("commands.noncontig", blocks)
 
 
 def both_ways(quick: bool) -> Figures:
@@ -172,6 +184,7 @@ def commas(numbers: Sequence[int]) -> str:
 EXPERIMENTS = (
     Experiment("constants", "what the paper says of its machine and its programs", constants.figures),
     Experiment("raw", "puts and gets without MPI (SC-B1, figure 1)", raw.run),
+    Experiment("pio", "stores and loads without MPI (SC-B1, figure 1)", by_processor.run),
     Experiment(
         "aperture",
         "stores through the aperture, by stride, with write combining and without (SC-B4)",
@@ -199,6 +212,7 @@ EXPERIMENTS = (
         lambda quick: {} if quick else renamed("table_2", ringlet.figures()),
     ),
     Experiment("ringlet", "sparse on ringlets of 4 to 8 nodes, by MPI (table 2, figure 12)", on_rings),
+    Experiment("commands", "the same by commands of the adapter: 4 nodes, and blocks of noncontig", by_commands),
     Experiment("both_ways", "8 nodes, each to both its neighbours", both_ways),
     Experiment("cable", "a cable out for 1 ms (SC-06)", pulled),
     Experiment("busy", "puts to a target that computes", busy),

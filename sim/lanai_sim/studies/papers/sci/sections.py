@@ -19,8 +19,8 @@ SECTIONS = (
         "Figure 1: raw transfers",
         plots={
             "fig1-latency": (
-                "A put or a get by commands of the adapter, until it has taken effect. The paper reads by stalled "
-                "loads; ours asks by commands, so a get costs little more than a put."
+                "A put or a get by commands of the adapter, until it has taken effect. Ours asks for what it gets by "
+                "commands here; the device loads short gets, as the paper does, a word at a time."
             )
         },
     ),
@@ -47,8 +47,8 @@ SECTIONS = (
     ),
     Section(
         "Figure 12 and table 2: a ringlet",
-        "`MPI_Put` in `sparse` on `--fabric ring`, as in the paper. One constant is fitted, on puts without MPI to the "
-        "next node: the set-up of a read on the host bus. A node's own bus is the limit on 4 nodes, the ring on 8.",
+        "`MPI_Put` in `sparse` on `--fabric ring`, by stores, as in the paper. Nothing is fitted on it. A node's own "
+        "bus is the limit on 4 nodes, the ring on 8.",
         {
             "fig12-scaling": (
                 "MiB/s of the slowest node, by the nodes of a ringlet, with the paper's table. To the node before "

@@ -128,7 +128,7 @@ def test_how_often_a_byte_is_copied():
     """Section 3.2: beyond a contiguous message, on an interface without buffers and on a stream."""
     found = {name.removeprefix("copies."): value for name, value in experiments.copies(True).items()}
     assert found["generic"] - found["contiguous"] == 2
-    assert found["long"] == found["contiguous"]
+    assert found["long"] == found["short"] == found["contiguous"]
     assert 0 <= found["stream_short"] - found["stream_contiguous"] <= 1
 
 
@@ -143,13 +143,13 @@ def test_a_ringlet_of_8_nodes_in_the_worst_case():
 
 @pytest.mark.slow
 def test_direct_packing_is_nearly_as_fast_as_contiguous_and_twice_as_fast_as_generic():
-    """SC-B2. At 8 bytes the generic way is ahead."""
+    """SC-B2. At 8 bytes the generic way is not ahead, as it is in the paper."""
     found = {
         f"theirs.noncontig.{name}": value for name, value in experiments.noncontig(experiments.THEIRS, True).items()
     }
     assert found["theirs.noncontig.share_at_128"] >= 90
     assert found["theirs.noncontig.least_gain"] >= 1.9
-    assert found["theirs.noncontig.generic.8"] > found["theirs.noncontig.direct.8"]
+    assert found["theirs.noncontig.generic.8"] < found["theirs.noncontig.direct.8"]
 
 
 @pytest.mark.slow
