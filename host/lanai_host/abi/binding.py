@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..mpi.constants import UNDEFINED, ThreadLevel
+from ..mpi.datatypes import NO_DATATYPE
 from ..mpi.errors import unsupported
 from . import checks, in_c, places
 from .arguments import NULL_TYPES
@@ -185,9 +186,8 @@ def _convert(name: str, parameter: list[Any], found: Binding, names: dict[str, A
         if name.endswith("_get_name"):  # null handles have names too
             names[base] = table
             return f"({base}[{own}] if {own} != {table.null} else None)"
-        if base == "MPI_Datatype" and (found.lenient or name.removesuffix("_c") in NULL_TYPES):
-            names["the_type"] = _TYPES[found.lenient, name.removesuffix("_c") in NULL_TYPES]
-            return f"the_type({own})"
+        if base == "MPI_Datatype":
+            return _datatype(own, found.lenient, name.removesuffix("_c") in NULL_TYPES, names)
         if base == "MPI_Op" and found.lenient:
             names["any_op"] = abi.any_op
             return f"any_op({own})"
@@ -200,6 +200,18 @@ def _convert(name: str, parameter: list[Any], found: Binding, names: dict[str, A
         names["get_status"] = abi.get_status
         return f"get_status({own})"
     return _number(name, own, names)
+
+
+def _datatype(own: str, lenient: bool, null: bool, names: dict[str, Any]) -> str:
+    """`lenient`: what is not a handle will do, where the argument may be insignificant. `null`:
+    MPI_DATATYPE_NULL will do, where there may be no elements. Each send and receive passes here: no call
+    more than needed."""
+    if lenient:
+        names["any_type"] = abi.any_type_or_null if null else abi.any_type
+        return f"any_type({own})"
+    names |= {"MPI_Datatype": abi.types, "no_datatype": NO_DATATYPE}
+    found = f"MPI_Datatype[{own}]"
+    return f"({found} if {own} != {abi.types.null} else no_datatype)" if null else found
 
 
 def _number(name: str, own: str, names: dict[str, Any]) -> str:
@@ -264,8 +276,6 @@ _PUT: dict[str, Callable[[Any], int]] = {
     "MPI_Message": abi.put_message,
 }
 
-# Datatypes by handle: of a lenient binding, of a function in NULL_TYPES.
-_TYPES = {(True, False): abi.any_type, (True, True): abi.any_type_or_null, (False, True): abi.type_or_null}
 _PUT_BY: dict[str, Callable[[Any], int]] = dict.fromkeys(("MPI_Psend_init", "MPI_Precv_init"), in_c.put_partitioned)
 
 

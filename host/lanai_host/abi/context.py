@@ -172,11 +172,6 @@ class Context:
         """The same where MPI_DATATYPE_NULL will do for no elements."""
         return NO_DATATYPE if handle == self.types.null else self.any_type(handle)
 
-    def type_or_null(self, handle: int) -> Datatype:
-        """A datatype, or MPI_DATATYPE_NULL where nothing is sent or received."""
-        found: Datatype = NO_DATATYPE if handle == self.types.null else self.types[handle]
-        return found
-
     def any_file(self, handle: int) -> Any:
         """A file; what holds the error handler of MPI_FILE_NULL for that handle."""
         return self.no_file if handle == self.files.null else self.files[handle]

@@ -63,7 +63,7 @@ class IdealFastPath:
     ) -> Operation:
         device, transport, got = self._device, self._transport, self._got
         meter, matcher = device.meter, device.matcher
-        if not matcher.idle(context):
+        if (matcher.held or matcher.waiting) and not matcher.idle(context):
             meter.owed += self._call
             return device.receive(source, tag, context, Run(address, size))
         look, meeting = matcher.idle_envelopes()
