@@ -221,8 +221,8 @@ BY_CLAIM: dict[str, Way] = {
             + colliding(f)
         ),
         f"{STAND_IN} Ours is ahead with 4 bytes. It is behind where many packets of 1,000 bytes want the wire at "
-        "once: it is full then, and broadcast saves nothing. Collisions cost the stand-ins more (experiment "
-        "`colliding`).",
+        "once: it is full then, and broadcast saves nothing. With collisions (experiment `colliding`) it is far ahead "
+        "where it broadcasts, and no packet is lost.",
     ),
     "s7.bitonic_best": ByShape(
         lambda f: lead(f, "bitonic") >= 0.99 and deviates_least(f),
