@@ -171,7 +171,7 @@ class PysimEngine(Engine):
         self._simulator = Simulator(top)
         self._simulator.add_clock(1e-3 / layout.nic.slot_khz)
         self._quarter = 0.25e-3 / layout.nic.slot_khz
-        self._simulator.add_testbench(self._bench, background=True)
+        self._begun = False
 
     def _ends(self, unit: int, port: int) -> tuple[Any, Any]:
         """(sending, receiving) end of a unit's port."""
@@ -206,6 +206,9 @@ class PysimEngine(Engine):
             self._slot += 1
 
     def run(self, limit: int) -> tuple[bool, Sequence[Event]]:
+        if not self._begun:  # an engine that never runs has no coroutine to leave behind
+            self._simulator.add_testbench(self._bench, background=True)
+            self._begun = True
         settled = self.layout.latency + STILL_SLOTS
         end = min(limit, self._slot + ENOUGH)
         while self._slot < end and not any(host.events for host in self._hosts):

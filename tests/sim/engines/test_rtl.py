@@ -1,6 +1,7 @@
 """Engines keep their contract and agree event by event, with and without skipping, on one thread
 and on two; idleness costs nothing."""
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from lanai_firmware.compiler import build
 from lanai_hdl.config import PRESETS
 from lanai_hdl.machine import SRAM_HOST, Control, host_offset
 from lanai_host.errors import UserError
-from lanai_sim.engines.base import NEVER, Access, Engine, Layout, SlotTime
+from lanai_sim.engines.base import NEVER, Access, Cable, Engine, Layout, SlotTime
 from lanai_sim.engines.pysim import PysimEngine
 from lanai_sim.engines.rtl import RtlEngine
 from lanai_sim.kernel.cluster import Cluster
@@ -46,6 +47,11 @@ class TestPysim(EngineContract):
 
     def make(self, layout):
         return PysimEngine(layout)
+
+    def test_one_that_never_runs_leaves_no_coroutine(self, recwarn):
+        self.make(Layout(NIC, 1, (Cable(0, 0, 0, 0),))).close()
+        gc.collect()
+        assert not [warning for warning in recwarn if "never awaited" in str(warning.message)]
 
 
 class TestTracing(EngineContract):
