@@ -60,7 +60,7 @@ def _calls(made: Timeline, trace: Trace, rank: int) -> None:
 
 
 def _host(made: Timeline, trace: Trace, rank: int) -> None:
-    """The program's own time between calls is drawn too; of it nothing else is known."""
+    """Kinds are those of the ranks' bars: what waits outside any call is the program's time."""
     for row in trace.host[trace.host["rank"] == rank]:
         kind = int(row["kind"])
         details: dict[str, Any] = {}
@@ -72,8 +72,8 @@ def _host(made: Timeline, trace: Trace, rank: int) -> None:
         else:
             details |= {name: int(row[name]) for name in ("count", "bytes") if row[name] > 1}
         part = HOST_PARTS.get(kind, HOST)  # type: ignore[call-overload]
-        if row["call"] < 0 and kind == HostKind.OTHER:
-            part, name = OUTSIDE, "program"
+        if row["call"] < 0 and kind == HostKind.WAIT:
+            part = OUTSIDE
         elif row["call"] >= 0:
             details["in"] = trace.name(int(trace.calls["name"][row["call"]]))
         made.slice(of_rank(made, rank, "host work"), part, name, int(row["begin"]), int(row["end"]), -1, details)

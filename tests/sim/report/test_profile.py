@@ -78,3 +78,10 @@ def test_timeline_has_every_unit_and_an_arrow() -> None:
     assert any(name.endswith("packet 0") for name in names)
     (arrow,) = made.arrows
     assert (arrow.source.title, arrow.target.title) == ("rank 0 · MPI", "rank 1 · MPI")
+
+
+def test_a_wait_outside_calls_is_the_programs_time_as_in_the_bars() -> None:
+    trace = sample()
+    trace.__dict__["host"]["call"][4] = -1  # of rank 1
+    (lane,) = [lane for lane in timeline(trace).lanes if lane.path == ("ranks", "rank 1", "host work")]
+    assert [one.kind for one in lane.slices] == ["host", "program", "host"]
