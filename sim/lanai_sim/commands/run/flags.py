@@ -147,13 +147,13 @@ def _add_time(add: Add) -> None:
 def _add_evaluation(add: Add) -> None:
     add("--engine", choices=engine_names(), help="what evaluates the NICs; cycles are the same (default: rtl)")
     add("--threads", type=count, help="threads that evaluate NICs; results are the same (default: 1)")
-    add("--no-skip", **ON, help="evaluate still NICs too; results are the same")
+    add("--no-skip", **ON, help="do not skip idle NICs; results are the same")
     add(
         "--no-fork",
         **ON,
         help="execute each rank, instead of forking all from one process; results may differ",
     )
-    add("--no-snapshot", **ON, help="boot the NICs though an earlier run has kept them booted; results are the same")
+    add("--no-snapshot", **ON, help="boot the NICs instead of loading the boot snapshot; results are the same")
 
 
 def _add_faults(add: Add) -> None:
