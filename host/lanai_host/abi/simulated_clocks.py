@@ -1,6 +1,7 @@
 """The clocks and the sleep of a rank where these are simulated (`clocks`)."""
 
 import _thread
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -10,6 +11,8 @@ from ..mpi.timed import Timed
 from ..mpi.world import World
 from ..simulator.client import SimulatorClient
 from .observe import Observer
+
+MPI = World.__module__.rpartition(".")[0]  # the package that every MPI call goes through
 
 
 class SimulatedClocks:
@@ -25,7 +28,7 @@ class SimulatedClocks:
     def read(self) -> int:
         if self._is_foreign():
             return NOT_YOURS
-        return self._world.clock.read()
+        return self._world.clock.read(alone=not _is_in_a_call())
 
     def now(self) -> int:
         return self._world.process.device.now()
@@ -62,3 +65,13 @@ class SimulatedClocks:
             yield
         finally:
             self._observer.leave(call)
+
+
+def _is_in_a_call() -> bool:
+    """Is an MPI call of this thread under way, so that a profiler or a callback of the program reads the clock?"""
+    frame = sys._getframe(1).f_back
+    while frame is not None:
+        if str(frame.f_globals.get("__package__")).startswith(MPI):
+            return True
+        frame = frame.f_back
+    return False

@@ -30,8 +30,9 @@ class Clock:
         self._last = self._begun = -1
         self._row = 0
 
-    def read(self) -> int:
-        """Host time in picoseconds, after this reading."""
+    def read(self, alone: bool = True) -> int:
+        """Host time in picoseconds, after this reading. Other ranks may interrupt a program that waits by reading,
+        if it is `alone`: not in the middle of an MPI call."""
         device = self._device
         now = device.now()
         if now != self._last:
@@ -43,7 +44,7 @@ class Clock:
             self.only_read = None
         longer = min((now - self._begun) // SHARE, LONGEST)
         units = max(1, longer // self._unit)
-        if self._row < WAITS or self.work is None or not self.work(units * self._unit):
+        if not alone or self._row < WAITS or self.work is None or not self.work(units * self._unit):
             device.charge(HostCost.CLOCK, units)
         self._last = device.now()
         return self._last

@@ -410,3 +410,26 @@ def test_messages_beside_a_thread_that_sleeps_now_and_then_take_hardly_longer(ca
         assert printed.err == ""
         times.append(float(printed.out))
     assert times[0] < times[1] == times[2] < 1.5 * times[0]
+
+
+PROFILED = """\
+import cProfile
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+def talk(buffer=bytearray(4)):
+    for _ in range(20):
+        for sender in range(2):
+            if world.rank == sender: world.Send(buffer, 1 - sender)
+            else: world.Recv(buffer, sender)
+profile = cProfile.Profile()
+profile.runcall(talk)
+print(any(entry.code is talk.__code__ for entry in profile.getstats()), flush=True)
+"""
+
+
+@pytest.mark.parametrize("device", first_of("mbcf", "sci", "mpi-np"))
+def test_a_profiler_that_reads_clocks_in_a_call_interrupts_no_call(device, capfd):
+    """A reading lets other ranks interrupt a program that waits by reading, and not one that is in an MPI call."""
+    result = python(PROFILED, device=device)
+    assert result.code == 0, result.report + capfd.readouterr().err
+    assert capfd.readouterr().out.split() == ["True", "True"]
