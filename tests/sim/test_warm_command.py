@@ -65,7 +65,8 @@ def test_a_run_after_it_builds_nothing(tmp_path):
     assert sorted((tmp_path / "cache").glob("*/??/*")) == before
     assert "building" not in said
     archive = str(tmp_path / "cache.tar.gz")
-    entries = f"{len(before)} entries"
+    portable = [path for path in before if path.parents[1].name != "bindings"]  # links into this machine stay here
+    entries = f"{len(portable)} entries"
     assert lanai("cache", "export", archive) == f"wrote {entries} to {archive}\n"
     home["LANAI_CACHE"] = str(tmp_path / "other")
     assert lanai("cache", "import", archive) == f"added {entries}; 0 were here already\n"

@@ -61,6 +61,9 @@ class Journal(Engine):
     def unwatch(self, nic: int, tag: int) -> None:
         self.below.unwatch(nic, tag)
 
+    def sram(self, nic: int, addresses: Sequence[int]) -> list[int]:
+        return self.below.sram(nic, addresses)
+
     def refused(self, nic: int) -> int:
         return self.below.refused(nic)
 

@@ -45,6 +45,12 @@ def test_a_vocabulary_names_what_is_there(name):
     assert set(vocabulary.roles) <= set(map(int, vocabulary.types))
     functions = [symbol.name for symbol in firmware.image(NIC).code]
     assert any(function.startswith(f"{vocabulary.scheduler}.") for function in functions)
+
+
+@pytest.mark.parametrize("name", [name for name in programs.names() if programs.firmware(name).presets])
+def test_a_vocabulary_names_tables_of_the_layout(name):
+    firmware = programs.firmware(name)
+    vocabulary = firmware.vocabulary
     image = firmware.image(NIC)
     plan = firmware.lay_out(firmware.default_config(), 2, 4, image.free, image.stack_bottom).described()
     tables = sorted(vocabulary.tables(plan), key=lambda table: table.begin)

@@ -25,9 +25,9 @@ class Attachment:
     back: tuple[int, ...]
 
     @property
-    def reach(self) -> range:
+    def reach(self) -> Sequence[range]:
         """SCRATCH1 to SCRATCH4."""
-        return range(host_offset("SCRATCH1"), host_offset("SCRATCH4") + 4)
+        return [range(host_offset("SCRATCH1"), host_offset("SCRATCH4") + 4)]
 
     @property
     def doorbell_bits(self) -> int:
