@@ -46,6 +46,10 @@ class AdapterStack(NicStack):
         """The rank of each process of a node."""
         return [{"ranks": placement.ranks_on(node)} for node in range(placement.nodes)]
 
+    def stores(self, options: Any) -> bool:
+        """Does the processor store the bytes of messages itself, through the adapter's aperture?"""
+        return False
+
     def equip(self, nic: "NicConfig") -> "NicConfig":
         if adapter_in(nic) is not None:
             return nic

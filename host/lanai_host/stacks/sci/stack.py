@@ -47,6 +47,9 @@ class SciStack(AdapterStack):
         layout = plan(self._layout(options, placement))
         return [{**one, **layout} for one in super().plans(image, nic, options, placement)]
 
+    def stores(self, options: SciOptions) -> bool:
+        return options.stores
+
     def check(self, options: SciOptions, placement: Placement) -> None:
         super().check(options, placement)
         adapter = self.adapter(placement)

@@ -10,6 +10,7 @@ from typing import Any
 from lanai_host.config import HostCost
 from lanai_host.errors import UserError
 from lanai_host.stacks.base import NicStack
+from lanai_host.stacks.on_adapter import AdapterStack
 
 from ...job.job import Job
 from ...job.result import Result
@@ -179,6 +180,8 @@ def mover(job: Job) -> str:
         return "none: a line"
     if has_firmware(job):
         return f"firmware, {job.machine.nic.slot_khz / 2000:g} MHz"
+    if isinstance(stack, AdapterStack) and stack.stores(job.chosen_options):
+        return "processor, by stores"
     if job.machine.host.kernel.arrival:
         return "kernel (as adapter)"
     return f"adapter, {job.machine.nic.slot_khz / 1000:g} MHz"

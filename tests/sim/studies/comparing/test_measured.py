@@ -88,7 +88,9 @@ def test_the_part_that_moves_the_bytes():
     movers = {name: mover(Job.on(name)) for name in SYSTEMS}
     assert movers["ideal"] == "none: a line"
     assert movers["mpi-np"] == movers["t3d"] == movers["ccu"] == "firmware, 33 MHz"
-    assert movers["mbcf"] == movers["sci"] == "adapter, 66 MHz"
+    assert movers["mbcf"] == "adapter, 66 MHz"
+    assert movers["sci"] == "processor, by stores"
+    assert mover(Job.on("sci").but(options={"way": "commands"})) == movers["mbcf"]
     assert movers["mbcf-1999"] == "kernel (as adapter)"
     assert movers["t3d-1996"] == "firmware, 75 MHz"
 
