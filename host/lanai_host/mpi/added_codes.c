@@ -20,7 +20,7 @@ typedef struct Codes {
     int base, used, room, live; /* `added` begins with number `base` */
 } Codes;
 
-/* An empty table; null if there is no memory. */
+/* An empty table; null if memory is short. */
 Codes *codes_new(void) {
     Codes *made = calloc(1, sizeof *made);
     if (!made) return NULL;

@@ -42,7 +42,7 @@ def header(predefined: Collection[int]) -> str:
 
 
 class AddedCodes:
-    """One table. Raises MemoryError if there is no memory for it."""
+    """One table. Raises MemoryError if memory is short."""
 
     def __init__(self, predefined: Collection[int]) -> None:
         module = load(__package__, "added_codes", DECLARED, header=header(predefined))
@@ -57,12 +57,12 @@ class AddedCodes:
         return int(self._ffi.cast("intptr_t", found))
 
     def add_class(self) -> int | None:
-        """Return a new class; None if there is no memory."""
+        """Return a new class; None if memory is short."""
         made = self._ffi.new("int *")
         return made[0] if self._lib.codes_add_class(self.table, made) else None
 
     def add_code(self, error_class: int) -> int | None:
-        """Return a new code of a class; None if there is no such class."""
+        """Return a new code of a class; None if the class is not known."""
         made = self._ffi.new("int *")
         return made[0] if self._lib.codes_add_code(self.table, error_class, made) else None
 

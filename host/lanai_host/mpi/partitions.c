@@ -26,7 +26,7 @@ extern char __libc_single_threaded __attribute__((weak)); /* since glibc 2.32 */
 
 static size_t words_of(int count) { return ((size_t)count + 63) / 64; }
 
-/* An inactive request's; null if there is no memory. */
+/* An inactive request's; null if memory is short. */
 Partitions *partitions_new(int count, int sends) {
     Partitions *made = calloc(1, sizeof *made + words_of(count) * sizeof *made->ready);
     if (!made) return NULL;
