@@ -14,6 +14,7 @@ from statistics import quantiles
 from typing import NamedTuple
 
 from lanai_host.errors import UserError
+from lanai_host.stacks import names as device_names
 
 from ...engines.base import Engine, Event, Layout
 from ...engines.rtl import RtlEngine
@@ -26,6 +27,7 @@ from ...kernel.kernel import Kernel
 NAME = "message"
 HELP = "CPU time of a message, by part: engine, simulator, ranks, kernel"
 
+DEVICE = "mpi-np"
 RANKS = 2
 ROUNDS = 3  # runs whose blocks are judged together: processes differ in where their memory lies
 BLOCK = 50  # messages between two marks
@@ -143,16 +145,16 @@ class TimedWorld(NicWorld):
         return engine
 
 
-def blocks(messages: int, size: int) -> list[Cost]:
-    """Return the cost of a message, in each block of one run. Start and end of the run are in none of
-    them."""
+def blocks(messages: int, size: int, device: str = DEVICE) -> list[Cost]:
+    """Return the cost of a message on `device`, in each block of one run. Start and end of the run
+    are in none of them."""
     count = messages // BLOCK + WARM_UP
     with tempfile.NamedTemporaryFile() as file:
         file.truncate(8 * MARK * RANKS * (count + 1))
         meter = Meter(memoryview(mmap.mmap(file.fileno(), 0)).cast("d"))
         numbers = (count * BLOCK, BLOCK, MARK, size)
         command = (sys.executable, "-c", PROGRAM, file.name, *map(str, numbers))
-        result = launch(Job(command, RANKS, "mpi-np"), partial(TimedWorld, meter=meter))
+        result = launch(Job(command, RANKS, device), partial(TimedWorld, meter=meter))
     if result.code:
         raise UserError(f"the run of {messages} messages ended with code {result.code}: {result.report}")
     costs = meter.costs()[WARM_UP:]
@@ -193,11 +195,11 @@ def reference() -> float:
     return time.thread_time() - started
 
 
-def measure(size: int, messages: int) -> dict[str, float]:
-    """CPU time of one message, in microseconds by part."""
+def measure(size: int, messages: int, device: str = DEVICE) -> dict[str, float]:
+    """Return the CPU time of one message on `device`, in microseconds by part."""
     found, loops = [], [reference()]
     for _ in range(ROUNDS):
-        found += blocks(messages, size)
+        found += blocks(messages, size, device)
         loops.append(reference())
     one = cheapest(found)
     figures = {f"message.cpu_us.{size}.{name}": 1e6 * getattr(one, name) for name in PARTS}
@@ -210,6 +212,10 @@ def measure(size: int, messages: int) -> dict[str, float]:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    nics = [name for name in device_names() if name != "ideal"]
+    parser.add_argument(
+        "--device", default=DEVICE, choices=nics, help="the messaging system below MPI (default: %(default)s)"
+    )
     parser.add_argument("--sizes", type=int, nargs="+", default=[4], help="bytes of a message (default: 4)")
     parser.add_argument(
         "--messages", type=int, default=1000, help=f"messages of a run, in blocks of {BLOCK} (default: %(default)s)"
@@ -224,5 +230,5 @@ def run(args: argparse.Namespace) -> dict[str, float]:
         raise UserError(f"--messages {args.messages} is too small; CPU time is taken in blocks of {BLOCK} messages")
     figures: dict[str, float] = {}
     for size in args.sizes:
-        figures |= measure(size, args.messages)
+        figures |= measure(size, args.messages, args.device)
     return figures

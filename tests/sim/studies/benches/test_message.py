@@ -14,7 +14,7 @@ from lanai_sim.studies.benches.message import BLOCK, Cost, Meter, cheapest, spre
 @pytest.mark.ci
 def test_the_parts_make_the_whole(monkeypatch):
     monkeypatch.setattr(message, "ROUNDS", 1)
-    figures = message.run(argparse.Namespace(sizes=[4], messages=20 * BLOCK))
+    figures = message.run(argparse.Namespace(sizes=[4], messages=20 * BLOCK, device="mpi-np"))
     parts = {name: figures[f"message.cpu_us.4.{name}"] for name in message.PARTS}
     assert figures["message.cpu_us.4"] == pytest.approx(sum(parts.values()))
     assert figures["message.cpu_us.4.outside"] == pytest.approx(figures["message.cpu_us.4"] - parts["engine"])
@@ -76,4 +76,4 @@ def test_the_simulator_is_sampled_when_rank_0_has_reached_a_mark():
 )
 def test_bad_numbers_are_refused(sizes, messages, words):
     with pytest.raises(UserError, match=f"{words} is too small"):
-        message.run(argparse.Namespace(sizes=sizes, messages=messages))
+        message.run(argparse.Namespace(sizes=sizes, messages=messages, device="mpi-np"))
