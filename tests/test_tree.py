@@ -16,6 +16,7 @@ WHOLE = {
     "host/two_nodes": "driver, firmware and gateware together, whatever simulates them",
     "sim/extending": "the other examples of docs/extending.md",
     "sim/explore/programs": "programs with a wrong order that plain runs pass",
+    "sim/labs/solutions": "solutions of the labs, kept out of the package",
     "sim/docs": "the commands and outputs of the documentation",
 }
 

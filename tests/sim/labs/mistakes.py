@@ -1,0 +1,51 @@
+"""Typical mistakes: one change of a lab's solution each, the case that shows it, and what is said of it."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """`old` of the solution's file is `new` instead. Case `case` fails, and its line holds `said`."""
+
+    lab: str
+    name: str
+    old: str
+    new: str
+    case: str
+    said: str
+
+
+MISTAKES = [
+    Mistake(
+        "dma",
+        "reads-the-word-in-the-slot-of-the-grant",
+        "words.i.valid.eq(arriving)",
+        "words.i.valid.eq(self.lbus.grant)",
+        "one word",
+        "word 0 is 0x5a000000, the word of address 0x0; expected 0x5a000100 of address 0x100",
+    ),
+    Mistake(
+        "dma",
+        "does-not-wait-for-the-grant",
+        "with m.If(self.lbus.grant):",
+        "with m.If(self.lbus.request):",
+        "eight words",
+        "expected 0x5a000104 of address 0x104",
+    ),
+    Mistake(
+        "dma",
+        "ignores-that-the-queue-is-full",
+        "left & (words.free > arriving)",
+        "left",
+        "a slow link",
+        "expected",
+    ),
+    Mistake(
+        "dma",
+        "takes-four-bytes-from-a-part-of-a-word",
+        "Mux(piece.length < 4, 0, piece.length - 4)",
+        "piece.length - 4",
+        "part of a word",
+        "beyond the last piece",
+    ),
+]

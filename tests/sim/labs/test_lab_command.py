@@ -1,0 +1,162 @@
+"""`lanai lab`: what a student does, and does wrong."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from lanai_sim import cli
+from lanai_sim.labs.running import Work
+from lanai_sim.labs.task import Case, lab, labs
+
+from .place import SOLUTIONS, solution
+
+DOCS = Path(__file__).parents[3] / "docs"
+CASE = lab("dma").public[0]
+
+
+def failures(folder, text, seconds=120.0, cases=(CASE,)):
+    """Run cases on a `dma.py` of this text. Return what is said of each, and the printed lines."""
+    (folder / "dma.py").write_text(text)
+    work = Work(lab("dma"), folder.resolve(), seconds)
+    return [outcome.wrong for outcome in work.run(cases) if outcome.wrong], work.printed
+
+
+def test_the_list_names_every_lab(capsys):
+    assert cli.main(["lab", "list"]) == 0
+    shown = capsys.readouterr().out
+    assert all(task.title in shown for task in labs())
+    assert [task.number for task in labs()] == list(range(1, len(labs()) + 1))
+
+
+@pytest.mark.parametrize("task", labs(), ids=lambda task: task.name)
+def test_a_lab_has_a_page_and_fits_into_its_time(task):
+    page = (DOCS / "labs" / f"{task.name}.md").read_text()
+    assert task.title.lower() in page.lower()
+    assert f"lanai lab grade {task.number}" in page
+    assert task.name in (DOCS / "labs" / "index.md").read_text()
+    assert task.minutes == 120
+    for name in task.files:
+        assert "TODO" in (task.start / name).read_text()
+        assert len((task.start / name).read_text().splitlines()) <= 90
+    assert [step.points for step in task.steps] == sorted((step.points for step in task.steps), reverse=True)
+    assert task.steps[0].points == 100
+
+
+def test_private_cases_follow_from_the_seed():
+    for task in labs():
+        assert task.secret(3) == task.secret(3)
+        assert task.secret(3) != task.secret(4)
+        assert len(task.secret(3)) == task.private > 0
+
+
+def test_start_copies_the_starting_code_and_replaces_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for task in labs():
+        assert cli.main(["lab", "start", str(task.number)]) == 0
+        folder = tmp_path / f"lab{task.number}-{task.name}"
+        assert sorted(file.name for file in folder.iterdir()) == sorted(file.name for file in task.start.iterdir())
+        assert set(task.files) <= {file.name for file in folder.iterdir()}
+    (tmp_path / "lab1-dma" / "dma.py").write_text("mine")
+    capsys.readouterr()
+    assert cli.main(["lab", "start", "1"]) == 2
+    assert "'lab1-dma/dma.py' exists already and is not replaced" in capsys.readouterr().err
+    assert (tmp_path / "lab1-dma" / "dma.py").read_text() == "mine"
+
+
+def test_a_grade_ends_with_the_score(tmp_path, monkeypatch, capfd):
+    """From another directory than the one of the work."""
+    folder = solution("dma", tmp_path, {})
+    monkeypatch.chdir("/")
+    assert cli.main(["lab", "grade", "dma", str(folder), "--json", str(tmp_path / "grade.json")]) == 0
+    *_, score = capfd.readouterr().out.splitlines()
+    figures = json.loads((tmp_path / "grade.json").read_text())["figures"]
+    assert figures["lab.dma.points"] == 100
+    assert score == f"score: 100 of 100: {figures['lab.dma.slots']} slots in the public cases"
+
+
+def test_the_work_is_found_where_the_student_is(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["lab", "grade", "1"]) == 2
+    assert "no dma.py in" in capsys.readouterr().err
+    assert cli.main(["lab", "grade", "1", "nowhere"]) == 2
+    assert "`lanai lab start 1` copies the starting code" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("9", "lab 9 does not exist"), ("dna", "did you mean 'dma'?"), ("", "lab '' is not known")],
+)
+def test_a_lab_that_does_not_exist_is_refused(name, said, capsys):
+    assert cli.main(["lab", "grade", name]) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["", "import os\n", "class Other: pass\n"], ids=["empty", "no class", "wrong name"])
+def test_a_file_without_the_class_is_told(tmp_path, text):
+    assert failures(tmp_path, text)[0] == ["dma.py defines no SendDma; keep the names of the starting code"]
+
+
+def test_a_syntax_error_quotes_the_line(tmp_path):
+    [wrong], printed = failures(tmp_path, "x = 1\n    def f(:\n")
+    assert wrong == "dma.py:2: unexpected indent\n    def f(:\n    ^"
+    assert printed == []
+
+
+def test_a_crash_names_the_students_line(tmp_path):
+    text = "class SendDma:\n    def __init__(self, config):\n        self.x = config.nothing\n"
+    [wrong], _ = failures(tmp_path, text)
+    assert wrong.startswith("AttributeError: 'NicConfig' object has no attribute 'nothing'")
+    assert wrong.endswith(", at dma.py:3: self.x = config.nothing")
+
+
+def test_a_class_that_is_not_a_component_is_told(tmp_path):
+    text = "class SendDma:\n    def __init__(self, config): pass\n"
+    assert failures(tmp_path, text)[0] == [
+        "SendDma is not a wiring.Component; keep the base class of the starting code"
+    ]
+
+
+def test_an_endless_loop_ends_and_names_its_line(tmp_path):
+    text = "class SendDma:\n    def __init__(self, config):\n        while True:\n            pass\n"
+    [wrong], _ = failures(tmp_path, text, 0.5, [CASE, CASE])
+    assert wrong.startswith("it goes on for ever, or takes too long, at dma.py:")
+
+
+def test_an_exit_is_a_failure(tmp_path):
+    assert failures(tmp_path, "import sys\nsys.exit(0)\n")[0] == ["SystemExit: 0, at dma.py:2: sys.exit(0)"]
+    [wrong], _ = failures(tmp_path, "import os\nos._exit(0)\n")
+    assert wrong == "it ended the process of the bench (exit code 0)"
+
+
+def test_what_the_work_prints_is_kept_apart(tmp_path):
+    (text,) = (file.read_text() for file in (SOLUTIONS / "dma").glob("*.py"))
+    wrong, printed = failures(tmp_path, f"{text}\nprint('score: 100 of 100')\n")
+    assert wrong == []
+    assert printed == ["score: 100 of 100"]
+
+
+def test_endless_printing_ends(tmp_path):
+    [wrong], printed = failures(tmp_path, "while True:\n    print('x' * 100000)\n")
+    assert "OSError" in wrong
+    assert printed
+
+
+def test_a_module_of_python_with_the_name_of_the_work_is_not_taken(tmp_path):
+    """The student's folder comes first, whatever lies in the directory of the command."""
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "dma.py").write_text("raise SystemExit")
+    (tmp_path / "work").mkdir()
+    folder = solution("dma", tmp_path / "work", {})
+    work = Work(lab("dma"), folder, 120)
+    before = os.getcwd()
+    os.chdir(tmp_path / "here")
+    try:
+        assert [outcome.wrong for outcome in work.run([CASE])] == ["", ""]
+    finally:
+        os.chdir(before)
+
+
+def test_a_case_of_no_cases_starts_nothing_that_stays(tmp_path):
+    assert failures(tmp_path, "class SendDma: pass\n", cases=[Case("none", CASE.values)][:0])[0] == []

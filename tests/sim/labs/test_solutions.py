@@ -1,0 +1,51 @@
+"""A lab's solution passes, its starting code fails, and each typical mistake fails at the case that says why."""
+
+import pytest
+
+from lanai_sim.labs.grading import grade
+from lanai_sim.labs.starting import start
+from lanai_sim.labs.task import lab, labs
+
+from .mistakes import MISTAKES
+from .place import SOLUTIONS, solution
+
+NAMES = [task.name for task in labs()]
+SEED, SECONDS = 7, 120
+
+
+def graded(name, folder):
+    lines = []
+    return grade(lab(name), folder, SEED, SECONDS, lines.append), lines
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_solution_gets_all_points(name):
+    found, lines = graded(name, SOLUTIONS / name)
+    assert found.passed, lines
+    assert found.points == 100, lines
+    assert len(found.outcomes) == len(lab(name).public) + lab(name).private
+    assert not any("printed" in line for line in lines), lines
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("name", NAMES)
+def test_the_starting_code_fails(name, tmp_path):
+    start(lab(name), tmp_path)
+    found, lines = graded(name, tmp_path.resolve())
+    assert not found.passed
+    assert not found.loading, lines
+    assert found.points == 0
+    assert not any("printed" in line for line in lines), lines
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: f"{mistake.lab}-{mistake.name}")
+def test_a_mistake_fails_at_the_case_that_says_why(mistake, tmp_path):
+    folder = solution(mistake.lab, tmp_path, {mistake.old: mistake.new})
+    found, lines = graded(mistake.lab, folder)
+    assert not found.loading, lines
+    assert mistake.said in found.outcomes[mistake.case].wrong, lines
+
+
+def test_each_lab_has_typical_mistakes():
+    assert {name: sum(mistake.lab == name for mistake in MISTAKES) >= 2 for name in NAMES} == dict.fromkeys(NAMES, True)
