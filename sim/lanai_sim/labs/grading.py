@@ -1,5 +1,6 @@
 """The grade of a student's work: public cases, then private ones, then the score."""
 
+import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,6 +9,7 @@ from .outcome import Outcome
 from .running import Work
 from .task import Case, Task
 
+BENCHES = f"{__package__}.benches"
 SHOWN = 20  # lines of what the work printed
 
 
@@ -44,6 +46,8 @@ class Grade:
 def grade(task: Task, folder: Path, seed: int, seconds: float, tell: Callable[[str], None]) -> Grade:
     """Grade the work in a folder, and tell of each case in a line. Private cases are run when all public ones pass."""
     found, work = Grade(task), Work(task, folder, seconds)
+    if task.prepared:
+        importlib.import_module(f"{BENCHES}.{task.name}").prepare()
     _run(found, work, task.public, tell)
     secret = task.secret(seed)
     if found.passed:

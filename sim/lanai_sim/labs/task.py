@@ -40,6 +40,7 @@ class Task:
         unit: what its bench counts.
         steps: of the score, the most points first. Slower work that passes gets `passed` points.
         public: cases that the student sees.
+        prepared: its bench has `prepare`, which builds what all cases need and may take minutes.
         drawn: the range of each value of a private case; `private` of them are drawn from a seed.
     """
 
@@ -55,6 +56,7 @@ class Task:
     public: tuple[Case, ...]
     private: int
     drawn: Values
+    prepared: bool = False
 
     @property
     def folder(self) -> Path:
@@ -120,5 +122,5 @@ def lab(name: str) -> Task:
         if name in (str(task.number), task.name):
             return task
     if name.isdecimal():
-        raise UserError(f"lab {name} does not exist; choose one of 1 to {len(found)}, see `lanai lab list`")
+        raise UserError(f"lab {name} does not exist; choose one of {', '.join(str(task.number) for task in found)}")
     raise unknown("lab", name, [task.name for task in found])

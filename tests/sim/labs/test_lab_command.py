@@ -27,7 +27,7 @@ def test_the_list_names_every_lab(capsys):
     assert cli.main(["lab", "list"]) == 0
     shown = capsys.readouterr().out
     assert all(task.title in shown for task in labs())
-    assert [task.number for task in labs()] == list(range(1, len(labs()) + 1))
+    assert len({task.number for task in labs()}) == len(labs())
 
 
 @pytest.mark.parametrize("task", labs(), ids=lambda task: task.name)
