@@ -112,4 +112,37 @@ MISTAKES = [
         "one is late",
         "NIC 3 passes barrier 1 26.3 us before the host of NIC 1 comes",
     ),
+    Mistake(
+        "matching",
+        "forgets-the-last-entry",
+        "        if lists.last_receive == node:\n            lists.last_receive = before\n",
+        "",
+        "first, middle and last leave",
+        "operation 7, a message of source 1, tag 4, context 0: you found nothing, expected operation 5",
+    ),
+    Mistake(
+        "matching",
+        "puts-new-receives-first",
+        "    if lists.receives:\n        lists.last_receive.next = receive\n    else:\n"
+        "        lists.receives = receive\n",
+        "    receive.next = lists.receives\n    lists.receives = receive\n",
+        "the oldest goes first",
+        "you found operation 2, a receive of source 1, tag 7, context 0, expected operation 0",
+    ),
+    Mistake(
+        "matching",
+        "takes-any-source-for-a-source",
+        "        care |= 0xFF000000",
+        "        pass\n    care |= 0xFF000000",
+        "any source, any tag",
+        "operation 3, a message of source 2, tag 7, context 0: you found operation 1",
+    ),
+    Mistake(
+        "matching",
+        "forgets-the-context",
+        "care = u32(0x00FF0000)",
+        "care = u32(0)",
+        "source, tag, context must fit",
+        "operation 3, a message of source 1, tag 7, context 1: you found operation 0",
+    ),
 ]
