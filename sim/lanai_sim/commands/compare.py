@@ -1,5 +1,6 @@
 """Run one MPI program on several systems, and set side by side where the time went and what moved.
-Without a program: the built-in kit, which measures latency, rate, overlap and collective operations."""
+Without a program: the built-in kit, which measures latency, rate, overlap, one-sided and
+collective operations, and runs kernels."""
 
 import argparse
 import datetime
@@ -57,8 +58,12 @@ def run(args: argparse.Namespace) -> int:
     how = {"limits": {name: value for name, value in limits.items() if value is not None}, "trace": not args.no_trace}
     programs: kit.Programs = {"program": (command, args.ranks or 2)} if command else kit.programs()
     journal = Journal(Path(args.journal), "compare") if args.journal else None
-    parts = {part: measured(chosen, *programs[part], how, journal, where) for part in programs}
-    found, own = next(iter(parts.values())), {} if command else kit.figures(parts)
+    first = next(iter(programs))  # its counters are shown: the others need no trace
+    parts = {
+        part: measured(chosen, *programs[part], {**how, "trace": how["trace"] and part == first}, journal, where)
+        for part in programs
+    }
+    found, own = parts[first], {} if command else kit.figures(parts)
     show(parts, own)
     if args.plot:
         drawing.draw(plot(found, own, command), Path(args.plot))
@@ -106,13 +111,16 @@ def show(parts: Mapping[str, Found], own: Own) -> None:
     if own:
         console.print(tables.own(own, tables.KIT))
         console.print()
-    found = next(iter(parts.values()))
-    console.print(tables.counters(found))
+    first, *others = parts
+    console.print(tables.counters(parts[first]))
     console.print()
-    for line in dict.fromkeys(line for part in parts.values() for line in tables.notes(part)):
+    for line in tables.notes(parts[first]):
         console.print(line)
-    if not own:
-        console.print(tables.sameness(found))
+    for part in others:
+        for line in tables.refusals(parts[part]):
+            console.print(f"{part}: {line}")
+    for part, found in parts.items():
+        console.print(f"{part}: {tables.sameness(kit.answers(found))}" if own else tables.sameness(found))
 
 
 def figures(found: Found, own: Own) -> dict[str, float]:

@@ -37,11 +37,16 @@ def number(value: float | None, places: int = 0) -> str:
     return DASH if value is None else f"{value:,.{places}f}"
 
 
-def notes(found: Found) -> Iterator[str]:
-    """Below the tables: why there are dashes, and whether the outputs are equal."""
+def refusals(found: Found) -> Iterator[str]:
+    """Say why systems have no figures."""
     for system, result in found.items():
         if result.why:
             yield f"{system}: {result.why}"
+
+
+def notes(found: Found) -> Iterator[str]:
+    """Say why there are dashes."""
+    yield from refusals(found)
     reasons: dict[str, dict[str, list[str]]] = {}
     for system, result in found.items():
         for name, why in result.reasons.items():

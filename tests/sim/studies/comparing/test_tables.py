@@ -38,6 +38,16 @@ def test_each_dash_has_a_reason():
     assert lines == ["three: too many nodes", "- (one): it has no NIC"]
 
 
+def test_refusals_are_told_without_dashes():
+    assert list(tables.refusals({"one": ONE, "three": REFUSED})) == ["three: too many nodes"]
+
+
+def test_answers_of_the_kit_are_compared_without_its_figures():
+    one, two, three = (Measured(outputs=(text, "")) for text in ('sum 3\n{"us": 1}\n', 'sum 3\n{"us": 2}\n', "sum 4\n"))
+    assert tables.sameness(kit.answers({"x": one, "y": two})) == "outputs are equal on all 2 systems"
+    assert tables.sameness(kit.answers({"x": one, "y": three})).endswith("of rank 0: x 'sum 3', y 'sum 4'")
+
+
 def test_outputs_are_compared():
     assert tables.sameness({"one": ONE, "two": SAME, "three": REFUSED}) == "outputs are equal on all 2 systems"
     told = tables.sameness({"one": ONE, "two": SAME, "three": OTHER})
