@@ -2,7 +2,7 @@
 of the class, each value of the type that the member has."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from typing import Any, TypeVar
@@ -94,6 +94,15 @@ def table(name: str, values: Any) -> Mapping[str, Any]:
     if not isinstance(values, dict):
         raise UserError(f"{name} = {values!r} must be a table; write [{name}] and its keys below")
     return values
+
+
+def flat(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """Return the values of nested tables, with dotted names."""
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{before}{name}.")
+        else:
+            yield f"{before}{name}", value
 
 
 def read_json(what: str, text: str) -> Document:

@@ -23,16 +23,23 @@ from lanai_sim.machine.faults import Fault
 from lanai_sim.machine.machine import Machine
 
 if TYPE_CHECKING:
+    from lanai_sim.store import Store, StoredRun
     from lanai_sim.trace import Trace
 
 __all__ = [
     "Deadlock", "Ending", "Fault", "HostConfig", "Job", "LanaiError", "Machine", "NicConfig", "Program", "RankError",
-    "RankOutput", "RankState", "Result", "RunFailed", "Summary", "Trace", "UserError", "WaveConfig", "run",
+    "RankOutput", "RankState", "Result", "RunFailed", "Store", "StoredRun", "Summary", "Trace", "UserError",
+    "WaveConfig", "run",
 ]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    """Load `Trace` when it is first asked for: it brings numpy and the firmware's vocabularies along."""
+    """Load what few programs need when it is first asked for: `Trace` brings numpy and the firmware's vocabularies,
+    `Store` SQLite."""
+    if name in ("Store", "StoredRun"):
+        from lanai_sim import store
+
+        return getattr(store, name)
     if name != "Trace":
         raise AttributeError(f"module 'openlanai' has no attribute {name!r}")
     from lanai_sim.trace import Trace

@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,11 @@ from ..executors.journal import Journal, each_kept
 from ..figures import write_json
 from ..job.systems import SYSTEMS, system
 from ..sources import program_digest
+from ..store import store_of
 from ..studies import drawing
 from ..studies.comparing import kit, tables
 from ..studies.comparing.measured import Measured, measure_point
-from .run.flags import sim_time
+from .run.flags import add_store, sim_time
 
 NAME = "compare"
 HELP = "run one MPI program on several systems, side by side"
@@ -39,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-trace", action="store_true", help="do not trace: faster, but messages are not known")
     parser.add_argument("--plot", metavar="FILE", help="draw how long the program takes on each system")
     parser.add_argument("--json", metavar="FILE", help="write the figures to FILE")
+    add_store(parser.add_argument)
     parser.add_argument("--journal", metavar="FILE", help="keep what each system gave in FILE, and go on from there")
     place.add_arguments(parser, "systems")
     parser.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM ARGS", help="what each rank runs")
@@ -58,9 +61,10 @@ def run(args: argparse.Namespace) -> int:
     how = {"limits": {name: value for name, value in limits.items() if value is not None}, "trace": not args.no_trace}
     programs: kit.Programs = {"program": (command, args.ranks or 2)} if command else kit.programs()
     journal = Journal(Path(args.journal), "compare") if args.journal else None
+    store = store_of(args.store)
     first = next(iter(programs))  # its counters are shown: the others need no trace
     parts = {
-        part: measured(chosen, *programs[part], {**how, "trace": how["trace"] and part == first}, journal, where)
+        part: measured(chosen, *programs[part], {**how, "trace": how["trace"] and part == first}, journal, where, store)
         for part in programs
     }
     found, own = parts[first], {} if command else kit.figures(parts)
@@ -91,13 +95,15 @@ def measured(
     how: dict[str, Any],
     journal: Journal | None,
     where: place.Place,
+    store: str | None = None,
 ) -> Found:
     """Run the program on each system. `how`: further arguments of `measure`. A run that takes too long is a row with
     the reason."""
     kept = {"program": list(command), "files": program_digest(command), "ranks": ranks, **how}
     points = [{"system": name, **kept} for name in chosen]
     unlimited = replace(where, limit=place.NO_LIMIT)  # the jobs have the limit
-    rows = each_kept(journal, points, measure_point, unlimited, lambda point: _tell(point["system"]))
+    function = partial(measure_point, store=store)
+    rows = each_kept(journal, points, function, unlimited, lambda point: _tell(point["system"]))
     return {row.point["system"]: Measured(**row.figures) for row in rows}
 
 

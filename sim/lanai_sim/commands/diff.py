@@ -1,9 +1,10 @@
 """Say what changed from one run of a program to another, largest first. Both are results that `lanai run --json` and
-other commands wrote, or both are traces, which tell calls, messages and firmware too."""
+other commands wrote or `lanai run --store` kept, or both are traces, which tell calls, messages and firmware too."""
 
 import argparse
 import math
 import re
+from pathlib import Path
 
 from rich.console import Console
 
@@ -12,7 +13,9 @@ from ..console import wide
 from ..figures import write_json
 from ..report import changes, outcome
 from ..report.changes import Change
+from ..report.outcome import Outcome
 from ..report.tables import table
+from ..store import DEFAULT, Store
 
 NAME = "diff"
 HELP = "say what changed from one result or trace to another"
@@ -31,7 +34,7 @@ def percent(text: str) -> float:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("before", metavar="A", help="a result as JSON, or a trace")
+    parser.add_argument("before", metavar="A", help="a result as JSON, a trace, or a run's id of `lanai results`")
     parser.add_argument("after", metavar="B", help="another of the same kind and of the same program")
     parser.add_argument(
         "--fail-above",
@@ -40,13 +43,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="end with code 1 if the simulated time grew by more than this share; results without it: if any figure "
         "changed by more",
     )
+    parser.add_argument("--store", default=DEFAULT, metavar="FILE", help=f"what ids are of (default: {DEFAULT})")
     parser.add_argument("--lines", action="store_true", help="tell firmware by source line instead of by function")
     parser.add_argument("--most", type=count, default=12, metavar="N", help="rows of each table at most (12)")
     parser.add_argument("--json", metavar="FILE", help="write the figures")
 
 
 def run(args: argparse.Namespace) -> int:
-    before, after = (outcome.read(path, args.lines) for path in (args.before, args.after))
+    before, after = (read(path, args) for path in (args.before, args.after))
     changes.check(before, after)
     found = changes.changes(before, after)
     console = wide()
@@ -62,6 +66,13 @@ def run(args: argparse.Namespace) -> int:
         write_json(args.json, figures, {"before": args.before, "after": args.after})
     main = changes.leading(found, before, after)
     return EXCEEDED if args.fail_above is not None and changes.exceeds(main, args.fail_above) else 0
+
+
+def read(word: str, args: argparse.Namespace) -> Outcome:
+    """Return the result in a file, or the run of a store that has this id."""
+    if word.isdecimal() and not Path(word).exists():
+        return outcome.of_record(f"run {word}", Store(args.store).run(int(word)).record())
+    return outcome.read(word, args.lines)
 
 
 def show(console: Console, title: str, members: list[Change], most: int) -> None:

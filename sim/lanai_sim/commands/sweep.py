@@ -11,6 +11,7 @@ from rich.table import Table
 from lanai_host.errors import UserError
 from lanai_host.stacks import names as device_names
 
+from .. import row_files
 from ..console import plain
 from ..executors import place
 from ..executors.journal import Journal, words
@@ -19,10 +20,12 @@ from ..job import settings
 from ..job.systems import SYSTEMS
 from ..parameters.listing import RANKS
 from ..parameters.varied import parse
+from ..store import store_of
 from ..studies import drawing
 from ..studies.sweeps import catalog, page, rows, varied
 from ..studies.sweeps.point import Point
 from ..tables import Document
+from .run.flags import add_store
 
 NAME = "sweep"
 HELP = "run a program over values of parameters, or a study: clock, cache, queues, fairness, overlap, matching"
@@ -37,8 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     own("--config", metavar="FILE", help="settings as TOML, for what is not varied")
     own("--system", choices=list(SYSTEMS), metavar="NAME", help="of `lanai systems`, for what is not varied")
     own("--device", choices=device_names(), help="messaging system below MPI (default: ideal)")
-    own("--format", choices=rows.FORMATS, help="of the rows (default: as the file's name has it, else csv)")
+    own("--format", choices=row_files.FORMATS, help="of the rows (default: as the file's name has it, else csv)")
     own("--rows", metavar="FILE", help="write a row for each run to FILE (default: print them as CSV)")
+    add_store(own)
     own("--plot", metavar="FILE", help="draw a figure over the first parameter that has several numbers")
     own("--y", default=varied.TIME, metavar="FIGURE", help=f"the figure that is drawn (default: {varied.TIME})")
     study = parser.add_argument_group("a study").add_argument
@@ -70,7 +74,7 @@ def over_parameters(args: argparse.Namespace) -> int:
     """Run a program over parameters."""
     if not args.words:
         raise UserError("no program was named; write it behind --: lanai sweep --vary ... -- python ring.py")
-    form = rows.format_of(args.rows, args.format)
+    form = row_files.format_of(args.rows, args.format)
     if args.plot:
         drawing.available()
     axes = axes_of(args.vary, args.ranks)
@@ -80,11 +84,11 @@ def over_parameters(args: argparse.Namespace) -> int:
     journal = Journal(Path(path), "vary")
     missing = len(journal.missing(points))
     print(f"lanai: {len(points)} runs, {len(points) - missing} of them in {path}", file=sys.stderr)
-    found = varied.run(points, journal, where, tell)
+    found = varied.run(points, journal, where, tell, store_of(args.store))
     if args.rows:
-        rows.write(found, args.rows, form)
+        row_files.write(rows.tidy(found), args.rows, form)
     else:
-        print(rows.as_csv(found), end="")
+        print(row_files.as_text(rows.tidy(found), form), end="")
     if args.plot:
         drawing.draw(varied.plot(axes, found, args.y, " ".join(args.words)), Path(args.plot))
     if args.json:

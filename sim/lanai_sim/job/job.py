@@ -19,17 +19,26 @@ class Job(JobData):
     `options` as a table or the name of a preset, an enum by its value.
     """
 
-    def run(self, *, capture: bool | None = None, trace: bool | str | Path | None = None) -> Result:
+    def run(
+        self,
+        *,
+        capture: bool | None = None,
+        trace: bool | str | Path | None = None,
+        store: bool | str | Path | None = None,
+    ) -> Result:
         """Run the job to its end, whatever that is: a run that fails has a result too.
 
         Args:
             capture: instead of the job's own.
             trace: a file, instead of the job's own; True: keep the events as `Result.trace` and in no file.
+            store: a file that keeps the result, with those of other runs; True: lanai.db.
 
         Raises:
             UserError: it cannot be started as it is described.
         """
         job = self if capture is None else self.but(capture=capture)
+        if store is not None and store is not False:
+            return job._stored(store, trace)
         if trace is None or trace is False:
             return launcher.run(job)
         if trace is not True:
@@ -38,6 +47,17 @@ class Job(JobData):
             result = launcher.run(job.but(trace=str(Path(folder, "run.trace"))))
             _ = result.trace  # reads the whole file
             return result.without_file()
+
+    def _stored(self, path: bool | str | Path, trace: bool | str | Path | None) -> Result:
+        """Run the job and keep the result, if there is a place for it."""
+        from ..store import DEFAULT, Store  # other runs need no SQLite
+        from .storing import keep
+
+        store = Store(DEFAULT if path is True else str(path))
+        store.prepare()
+        result = self.run(trace=trace)
+        keep(store, self, result)
+        return result
 
     @classmethod
     def on(cls, system: str, program: str | Sequence[str] = (), ranks: int = 1, **changes: Any) -> Self:

@@ -1,13 +1,14 @@
 """A run's program, settings and figures, read from a result as JSON or from a trace."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from lanai_host.errors import UserError
 
+from ..tables import flat
 from ..trace import Trace
 from ..trace.schema import MAGIC
 from . import rows
@@ -52,12 +53,16 @@ def read(path: str, lines: bool = False) -> Outcome:
 def of_json(path: str) -> Outcome:
     """Read what a command wrote with --json."""
     try:
-        record = json.loads(Path(path).read_text())
-        config, figures = dict(record["config"]), dict(record["figures"])
+        return of_record(path, json.loads(Path(path).read_text()))
     except (ValueError, KeyError, TypeError) as error:
         raise UserError(
             f"{path!r} is neither a trace nor a result with figures and config; write one by `lanai run --json {path}`"
         ) from error
+
+
+def of_record(path: str, record: Mapping[str, Any]) -> Outcome:
+    """Return what a command wrote with --json, or what a store has. `path` names it."""
+    config, figures = dict(record["config"]), dict(record["figures"])
     numbers = {name: value for name, value in figures.items() if isinstance(value, int | float)}
     parts = frozenset({"run.waiting_us", "run.host_work_us", "run.pio_us"} & numbers.keys())
     others = {name: record[name] for name in ("code", "commit") if name in record}
@@ -100,13 +105,4 @@ def _program(config: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
-    return dict(_flat("", {name: value for name, value in config.items() if name != "program"}))
-
-
-def _flat(before: str, table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Nested tables as dotted names."""
-    for name, value in table.items():
-        if isinstance(value, Mapping):
-            yield from _flat(f"{before}{name}.", value)
-        else:
-            yield f"{before}{name}", value
+    return dict(flat({name: value for name, value in config.items() if name != "program"}))

@@ -17,6 +17,7 @@ from ...job import launcher, settings
 from ...job.description import described
 from ...job.fitting import check_flags
 from ...job.job import Job
+from ...job.result import Result
 from ...tables import Document
 from .flags import FIRST, add_arguments
 
@@ -150,6 +151,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _replay(args: argparse.Namespace) -> int:
     """Follow a schedule. It knows the program, which may be named nevertheless."""
+    if args.store is not None:
+        raise UserError("--store cannot be combined with --replay; run without one of them")
     from ...explore import debugging, replaying  # no other run needs them
     from ...explore.schedule import Schedule
 
@@ -170,6 +173,10 @@ def finish(args: argparse.Namespace, job: Job) -> int:
             f"lanai: note: the device {job.device} has no NICs and no wires: no faults happen, no waveform is written",
             file=sys.stderr,
         )
+    if args.store is not None:
+        from ...store import Store  # other runs need no SQLite
+
+        Store(args.store).prepare()
     result = job.run()
     launcher.print_report(result)
     if not args.quiet:
@@ -178,4 +185,15 @@ def finish(args: argparse.Namespace, job: Job) -> int:
             print(f"lanai: {line}", file=sys.stderr)
     if args.json is not None:
         write_json(args.json, result.figures, described(job), code=result.code)
+    if args.store is not None:
+        _keep(args, job, result)
     return result.code
+
+
+def _keep(args: argparse.Namespace, job: Job, result: Result) -> None:
+    from ...job.storing import keep
+    from ...store import Store
+
+    number = keep(Store(args.store), job, result)
+    if not args.quiet:
+        print(f"lanai: kept as run {number} of {args.store} (lanai results)", file=sys.stderr)

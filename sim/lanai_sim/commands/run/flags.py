@@ -21,6 +21,7 @@ from ...units import duration
 FIRST = (  # that a short help shows
     "--ranks", "--device", "--ranks-per-node", "--nic", "--max-sim-time", "--trace", "--json",
 )  # fmt: skip
+STORE = "lanai.db"  # as `lanai_sim.store` has it, which no other run need load
 STEP = 20_000  # picoseconds of a counted step, if no price is given: some five cycles of the default host
 
 
@@ -176,6 +177,27 @@ def _add_faults(add: Add) -> None:
     )
 
 
+def store_file(text: str) -> str:
+    """A store's name for argparse. A program that follows `--store` is not one."""
+    if not text.endswith(".db"):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a store's name, which ends in .db; write --store=FILE.db, or -- before the program"
+        )
+    return text
+
+
+def add_store(add: Add) -> None:
+    """The option that keeps results."""
+    add(
+        "--store",
+        nargs="?",
+        type=store_file,
+        const=STORE,
+        metavar="FILE.db",
+        help=f"keep the result, and where it comes from, in a store, for `lanai results` (FILE.db: {STORE})",
+    )
+
+
 def _add_records(add: Add) -> None:
     add(
         "--trace",
@@ -189,6 +211,7 @@ def _add_records(add: Add) -> None:
     add("-q", "--quiet", action="store_true", help="do not say at the end how long it took")
     add("-v", "--verbose", action="store_true", help="say at the end what ranks, links and NICs did, not just one line")
     add("--json", metavar="FILE", help="write the figures, and the settings that made them")
+    add_store(add)
     add("--prefix", **ON, help="put [rank] before each line that a rank prints")
     add("--report-leaks", action="store_true", help="tell at MPI_Finalize what each rank has not freed or received")
     add("--replay", metavar="FILE", help="follow a schedule that `lanai explore` has written")

@@ -80,18 +80,24 @@ class Measured:
 
 
 def measure(
-    system: str, program: tuple[str, ...], ranks: int, limits: Mapping[str, Any] | None = None, trace: bool = True
+    system: str,
+    program: tuple[str, ...],
+    ranks: int,
+    limits: Mapping[str, Any] | None = None,
+    trace: bool = True,
+    store: str | None = None,
 ) -> Measured:
     """Run the program on a system. What its limits refuse, and what fails, is told.
 
     Args:
         limits: members of the job.
         trace: the run, where the system can be traced; else messages and copies are not known.
+        store: keep the result in this one.
     """
     try:
         job = Job.on(system, program, ranks, capture=True, **(limits or {}))
         trace = trace and traced(job)
-        result = job.run(trace=trace)
+        result = job.run(trace=trace, store=store)
     except UserError as error:
         return Measured(why=str(error))
     outputs = [output.stdout for output in result.outputs]
@@ -111,11 +117,11 @@ def measure(
     return Measured(figures, reasons, mover(job), protocols(events), outputs)
 
 
-def measure_point(point: Mapping[str, Any]) -> dict[str, Any]:
+def measure_point(point: Mapping[str, Any], store: str | None = None) -> dict[str, Any]:
     """Return `measure` of the arguments in a point, as values that JSON can hold. `files` only tells programs
     apart that have the same name."""
     arguments = {name: value for name, value in point.items() if name != "files"}
-    return dataclasses.asdict(measure(**{**arguments, "program": tuple(point["program"])}))
+    return dataclasses.asdict(measure(**{**arguments, "program": tuple(point["program"]), "store": store}))
 
 
 def has_firmware(job: Job) -> bool:

@@ -4,6 +4,7 @@ import argparse
 import dataclasses
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -68,17 +69,16 @@ def _check(varied: Iterable[str], job: Job) -> None:
     check_flags(argparse.Namespace(**flags), job)
 
 
-def run(points_: Sequence[Point], journal: Journal, place: Place, tell: Any) -> list[Row]:
-    """Run what the journal does not hold. The jobs have the place's limit."""
-    return each_kept(
-        journal, points_, run_point, dataclasses.replace(place, limit=NO_LIMIT), lambda point: tell(point["vary"])
-    )
+def run(points_: Sequence[Point], journal: Journal, place: Place, tell: Any, store: str | None = None) -> list[Row]:
+    """Run what the journal does not hold, and keep these results in the store. The jobs have the place's limit."""
+    unlimited = dataclasses.replace(place, limit=NO_LIMIT)
+    return each_kept(journal, points_, partial(run_point, store=store), unlimited, lambda point: tell(point["vary"]))
 
 
-def run_point(point: Point) -> dict[str, Any]:
+def run_point(point: Point, store: str | None = None) -> dict[str, Any]:
     """Return what a run gave: whether it went well, how it ended, its figures, and the numbers that rank 0 printed."""
     try:
-        result = Job.from_json(json.dumps(point["job"])).run(capture=True)
+        result = Job.from_json(json.dumps(point["job"])).run(capture=True, store=store)
     except UserError as error:  # what shows when the machine is built, such as too many nodes
         return {"ok": False, "ending": str(error), "code": 2, "figures": {}}
     printed = {f"printed.{name}": value for name, value in numbers(result.outputs[0].stdout).items()}

@@ -9,6 +9,7 @@ import types
 import pytest
 
 from lanai_hdl.errors import UserError
+from lanai_sim import row_files
 from lanai_sim.cli import main
 from lanai_sim.executors.journal import Row
 from lanai_sim.studies.sweeps import rows, varied
@@ -107,7 +108,7 @@ def test_rows_become_columns_of_parquet(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "pyarrow", types.SimpleNamespace(table=lambda columns: columns, parquet=parquet))
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", parquet)
     path = tmp_path / "rows.parquet"
-    rows.write(ROWS, str(path), rows.format_of(str(path), None))
+    row_files.write(rows.tidy(ROWS), str(path), row_files.format_of(str(path), None))
     written = json.loads(path.read_text())
     assert written["host"] == ["free", "thesis"] * 2
     assert written["run.simulated_us"] == [10.0, 10.0, 20.0, 20.0]
@@ -116,4 +117,4 @@ def test_rows_become_columns_of_parquet(monkeypatch, tmp_path):
 def test_without_pyarrow_a_line_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(UserError, match=r"--format parquet needs pyarrow .*; pip install 'openlanai\[parquet\]'"):
-        rows.format_of("rows.parquet", None)
+        row_files.format_of("rows.parquet", None)

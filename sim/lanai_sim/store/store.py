@@ -1,0 +1,164 @@
+"""The SQLite file that holds runs: written by one transaction a run, by any number of processes at a time.
+
+Its journal is SQLite's usual one and not a write-ahead log, so that a store at rest is one file, which may be copied.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from lanai_hdl.errors import UserError
+
+from ..frames import Library, frame
+from . import schema
+from .rows import rows
+from .stored_run import StoredRun
+
+DEFAULT = "lanai.db"
+PATIENCE = 60.0  # seconds that a process waits for others that write
+LARGEST = 2**63 - 1  # of SQLite's numbers
+AS_JSON = ("command", "program", "versions")
+COLUMNS = tuple(one.name for one in fields(StoredRun) if one.name not in ("id", "figures"))
+NAMES = ", ".join(f'"{name}"' for name in COLUMNS)
+
+
+class Store:
+    """The runs of a project in one SQLite file. `Job.run(store=...)` and `lanai run --store` add to it."""
+
+    def __init__(self, path: str | Path = DEFAULT) -> None:
+        self.path = Path(path)
+
+    def prepare(self) -> None:
+        """Make the file if there is none. Raises UserError if no run can be added to it."""
+        with self._opened("rwc") as db, _transaction(db):
+            self._check(db, make=True)
+
+    def add(self, run: StoredRun) -> int:
+        """Add a run, and return its id. It is on the disk when this returns."""
+        values = [json.dumps(getattr(run, name)) if name in AS_JSON else getattr(run, name) for name in COLUMNS]
+        with self._opened("rwc") as db, _transaction(db):
+            self._check(db, make=True)
+            marks = ", ".join("?" * len(values))
+            number = db.execute(f"INSERT INTO runs ({NAMES}) VALUES ({marks})", values).lastrowid
+            assert number is not None
+            figures = [(number, name, value) for name, value in run.figures.items()]
+            db.executemany("INSERT INTO figures VALUES (?, ?, ?)", figures)
+        return number
+
+    def runs(self) -> list[StoredRun]:
+        """Return all runs, the oldest first."""
+        with self._opened("rw") as db, _transaction(db, "DEFERRED"):
+            self._check(db)
+            figures: dict[int, dict[str, float]] = {}
+            for number, name, value in db.execute("SELECT run, name, value FROM figures"):
+                figures.setdefault(number, {})[name] = value
+            return [_run(row, figures) for row in db.execute(f"SELECT id, {NAMES} FROM runs ORDER BY id")]
+
+    def run(self, number: int) -> StoredRun:
+        """Return the run with that id. Raises UserError if there is none."""
+        if number > LARGEST:
+            raise self._absent([number])
+        with self._opened("rw") as db, _transaction(db, "DEFERRED"):
+            self._check(db)
+            figures = dict(db.execute("SELECT name, value FROM figures WHERE run = ?", (number,)))
+            row = db.execute(f"SELECT id, {NAMES} FROM runs WHERE id = ?", (number,)).fetchone()
+        if row is None:
+            raise self._absent([number])
+        return _run(row, {number: figures})
+
+    def delete(self, numbers: Iterable[int]) -> None:
+        """Delete the runs with these ids, or none of them if one is not there (UserError)."""
+        wanted = list(dict.fromkeys(numbers))
+        with self._opened("rw") as db, _transaction(db):
+            self._check(db)
+            known = {number for (number,) in db.execute("SELECT id FROM runs")}
+            if absent := [number for number in wanted if number not in known]:
+                raise self._absent(absent)
+            db.executemany("DELETE FROM runs WHERE id = ?", [(number,) for number in wanted])
+
+    def frame(self, library: Library | None = None) -> Any:
+        """Return all runs as a frame of pandas or polars: a row a run, with its figures and the settings that are not
+        the same in all of them."""
+        found = rows(self.runs())
+        return frame({name: [row[name] for row in found] for name in (found[0] if found else ())}, library)
+
+    def _absent(self, numbers: Sequence[int]) -> UserError:
+        told = ", ".join(map(str, numbers))
+        return UserError(f"the store {str(self.path)!r} has no run {told}; `lanai results` lists its runs")
+
+    @contextmanager
+    def _opened(self, mode: str) -> Iterator[sqlite3.Connection]:
+        """Give a connection. Raises UserError for what SQLite cannot do."""
+        if mode == "rw" and not self.path.exists():
+            raise UserError(f"there is no store {str(self.path)!r}; make one with `lanai run --store`, or name it")
+        address = f"{self.path.absolute().as_uri()}?mode={mode}"
+        try:
+            with closing(sqlite3.connect(address, uri=True, timeout=PATIENCE, isolation_level=None)) as db:
+                db.execute("PRAGMA foreign_keys = ON")
+                yield db
+        except sqlite3.Error as error:
+            raise self._refused(error) from error
+
+    def _check(self, db: sqlite3.Connection, make: bool = False) -> None:
+        """Raise UserError for a database that is not a store of this version. `make`: give an empty one its tables."""
+        (application,) = db.execute("PRAGMA application_id").fetchone()
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if not application and not tables:
+            if not make:
+                raise UserError(f"the store {str(self.path)!r} is empty; add a run to it with `lanai run --store`")
+            for statement in schema.TABLES:
+                db.execute(statement)
+            db.execute(f"PRAGMA application_id = {schema.APPLICATION}")
+            db.execute(f"PRAGMA user_version = {schema.VERSION}")
+        elif application != schema.APPLICATION:
+            raise UserError(f"{str(self.path)!r} is a database of another program; name a store of results")
+        elif version != schema.VERSION:
+            raise UserError(
+                f"{str(self.path)!r} is a store of version {version}, this openlanai reads {schema.VERSION}; name "
+                "another, or use the openlanai that made it"
+            )
+
+    def _refused(self, error: sqlite3.Error) -> UserError:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        path = str(self.path)
+        if code == sqlite3.SQLITE_NOTADB:
+            return UserError(f"{path!r} is not a store of results; name another file")
+        if code == sqlite3.SQLITE_BUSY:
+            return UserError(f"another process has held the store {path!r} for {PATIENCE:g} s; end it, or try again")
+        if code == sqlite3.SQLITE_CORRUPT:
+            return UserError(f"the store {path!r} is damaged ({error}); name another")
+        mend = "make room, or name a file elsewhere" if code == sqlite3.SQLITE_FULL else "name a writable file"
+        return UserError(f"cannot use the store {path!r}: {error}; {mend}")
+
+
+def store_of(path: str | None) -> str | None:
+    """Return the absolute path of a store for workers, once it is ready to take runs. Raises UserError."""
+    if path is None:
+        return None
+    Store(path).prepare()
+    return str(Path(path).absolute())
+
+
+@contextmanager
+def _transaction(db: sqlite3.Connection, how: str = "IMMEDIATE") -> Iterator[None]:
+    """Do all of it or nothing."""
+    db.execute(f"BEGIN {how}")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+
+
+def _run(row: Sequence[Any], figures: dict[int, dict[str, float]]) -> StoredRun:
+    values = dict(zip(COLUMNS, row[1:], strict=True))
+    decoded = {name: json.loads(values[name]) for name in AS_JSON}
+    words = {name: tuple(decoded[name]) for name in ("command", "program")}
+    return StoredRun(**{**values, **decoded, **words}, figures=figures.get(row[0], {}), id=row[0])

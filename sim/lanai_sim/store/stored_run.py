@@ -1,0 +1,85 @@
+"""A run as the store has it: what ran, on what, by which code, and what it gave."""
+
+import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from ..tables import flat
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A run that is stored.
+
+    Attributes:
+        id: its number in the store; 0: it is not stored yet.
+        date: when it ended, in UTC.
+        command: the words of the process that ran it.
+        folder: where it ran.
+        program: what the ranks executed.
+        files: a digest of the files that the program's words name.
+        system: a name of `lanai systems`; empty: the machine is none of these.
+        ending: why the run ended.
+        code: the exit code, as `lanai run` has it.
+        version: of openlanai.
+        commit: of the checkout, with "-dirty" if files differ from it; empty: it was installed.
+        sources: a digest of all sources of openlanai.
+        versions: of the packages that may decide a result.
+        config: all that decided the result, which `Job.from_json` reads.
+        result: the result, which `Result.from_json` reads.
+        figures: named numbers; those that simulation gave, so that no computer's speed is among them.
+    """
+
+    date: str
+    command: tuple[str, ...]
+    folder: str
+    program: tuple[str, ...]
+    files: str
+    ranks: int
+    device: str
+    system: str
+    ending: str
+    code: int
+    version: str
+    commit: str
+    sources: str
+    versions: Mapping[str, str]
+    config: str
+    result: str
+    figures: Mapping[str, float] = field(default_factory=dict)
+    id: int = 0
+
+    @property
+    def ok(self) -> bool:
+        return self.code == 0
+
+    @property
+    def words(self) -> str:
+        """The program as a shell takes it."""
+        return shlex.join(self.program)
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """All settings but the program, by dotted names."""
+        config = json.loads(self.config)
+        return dict(flat({name: value for name, value in config.items() if name != "program"}))
+
+    def record(self) -> dict[str, Any]:
+        """Return the run as `lanai run --json` writes it, with what else the store knows."""
+        return {
+            "figures": dict(sorted(self.figures.items())), "code": self.code, "ending": self.ending,
+            "config": json.loads(self.config), "version": self.version, "versions": dict(self.versions),
+            "commit": self.commit or None, "sources": self.sources, "date": self.date, "command": list(self.command),
+            "folder": self.folder, "system": self.system or None, "files": self.files,
+        }  # fmt: skip
+
+    def row(self) -> dict[str, Any]:
+        """Return what identifies the run, and its figures, as a row."""
+        return {
+            "id": self.id, "date": self.date, "program": self.words, "device": self.device, "system": self.system,
+            "ranks": self.ranks, "ok": self.ok, "ending": self.ending, "code": self.code, "commit": self.commit,
+            **dict(sorted(self.figures.items())),
+        }  # fmt: skip

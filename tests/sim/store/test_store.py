@@ -1,0 +1,201 @@
+"""The store: runs go in and come out, by several processes at once, and a bad file is told in one line."""
+
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lanai_host.errors import UserError
+from lanai_sim.store import Store, StoredRun, schema, store, store_of
+
+RUN = StoredRun(
+    date="2026-11-27T10:00:00+00:00", command=("lanai", "run"), folder="/tmp", program=("python", "a b.py"), files="f",
+    ranks=2, device="ideal", system="ideal", ending="finished", code=0, version="1", commit="", sources="s",
+    versions={"numpy": "2"}, config='{"program": ["python"], "ranks": 2, "host": {"call": 3}}', result="{}",
+    figures={"run.simulated_us": 1.5, "run.packets": 7},
+)  # fmt: skip
+WRITER = """
+import sys
+from dataclasses import replace
+from pathlib import Path
+sys.path.insert(0, {folder!r})
+from test_store import RUN
+from lanai_sim.store import Store
+for number in range({count}):
+    print(Store({path!r}).add(replace(RUN, folder=sys.argv[1])), flush=True)
+"""
+
+
+def writer(path, name, count):
+    code = WRITER.format(folder=str(Path(__file__).parent), path=str(path), count=count)
+    return subprocess.Popen([sys.executable, "-c", code, name], stdout=subprocess.PIPE, text=True)
+
+
+def test_what_goes_in_comes_out(tmp_path):
+    kept = Store(tmp_path / "a.db")
+    assert [kept.add(RUN), kept.add(replace(RUN, ranks=3))] == [1, 2]
+    assert kept.run(1) == replace(RUN, id=1)
+    assert kept.runs() == [replace(RUN, id=1), replace(RUN, id=2, ranks=3)]
+    assert [path.name for path in tmp_path.iterdir()] == ["a.db"]
+
+
+def test_numbers_stay_as_they_are(tmp_path):
+    kept = Store(tmp_path / "a.db")
+    kept.add(RUN)
+    figures = kept.run(1).figures
+    assert {name: type(value) for name, value in figures.items()} == {"run.simulated_us": float, "run.packets": int}
+
+
+def test_ids_of_deleted_runs_are_not_given_again(tmp_path):
+    kept = Store(tmp_path / "a.db")
+    kept.add(RUN)
+    kept.add(RUN)
+    kept.delete([2, 2])
+    assert kept.add(RUN) == 3
+    assert [run.id for run in kept.runs()] == [1, 3]
+    with sqlite3.connect(tmp_path / "a.db") as db:
+        assert db.execute("SELECT DISTINCT run FROM figures").fetchall() == [(1,), (3,)]
+    db.close()
+
+
+def test_all_are_deleted_or_none(tmp_path):
+    kept = Store(tmp_path / "a.db")
+    kept.add(RUN)
+    with pytest.raises(UserError, match=r"a\.db' has no run 7, 9; `lanai results` lists its runs"):
+        kept.delete([1, 7, 9])
+    assert len(kept.runs()) == 1
+    with pytest.raises(UserError, match="has no run 2"):
+        kept.run(2)
+    with pytest.raises(UserError, match="has no run 92233720368547758079"):
+        kept.run(92233720368547758079)
+
+
+def test_processes_write_at_the_same_time(tmp_path):
+    path = tmp_path / "a.db"
+    writers = [writer(path, name, 10) for name in "ab"]
+    ids = [int(line) for one in writers for line in one.communicate(timeout=60)[0].split()]
+    assert [one.returncode for one in writers] == [0, 0]
+    assert sorted(ids) == list(range(1, 21))
+    assert [run.folder for run in Store(path).runs()].count("a") == 10
+
+
+def test_a_process_that_is_killed_loses_nothing_that_was_stored(tmp_path):
+    path = tmp_path / "a.db"
+    for count in (1, 3, 6):
+        one = writer(path, "a", 100_000)
+        told = [int(one.stdout.readline()) for _ in range(count)]
+        one.send_signal(signal.SIGKILL)
+        told += [int(line) for line in one.communicate(timeout=60)[0].split("\n") if line]
+        there = {run.id: run for run in Store(path).runs()}
+        assert set(told) <= there.keys()
+        assert all(run.figures == RUN.figures for run in there.values())
+    Store(path).add(RUN)
+
+
+def test_a_store_that_is_held_for_long_is_told(tmp_path, monkeypatch):
+    kept = Store(tmp_path / "a.db")
+    kept.add(RUN)
+    monkeypatch.setattr(store, "PATIENCE", 0.05)
+    db = sqlite3.connect(tmp_path / "a.db", isolation_level=None)
+    db.execute("BEGIN IMMEDIATE")
+    with pytest.raises(UserError, match=r"another process has held the store '.*a\.db' for 0\.05 s"):
+        kept.add(RUN)
+    assert len(kept.runs()) == 1  # it can be read all the same
+    db.close()
+
+
+def other_version(path):
+    Store(path).prepare()
+    with sqlite3.connect(path) as db:
+        db.execute(f"PRAGMA user_version = {schema.VERSION + 1}")
+    db.close()
+
+
+def other_program(path):
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE mine (x)")
+    db.close()
+
+
+def cut_short(path):
+    kept = Store(path)
+    for _ in range(20):
+        kept.add(RUN)
+    path.write_bytes(path.read_bytes()[:9000])
+
+
+BAD = {
+    "is a store of version 2, this openlanai reads 1; name": other_version,
+    "is a database of another program; name a store": other_program,
+    "is not a store of results; name another": lambda path: path.write_text("hello\n" * 300),
+    "is damaged": cut_short,
+    "cannot use the store .*; name a writable file": Path.mkdir,
+}
+
+
+@pytest.mark.parametrize(("told", "make"), BAD.items(), ids=[str(n) for n in range(len(BAD))])
+def test_a_file_that_is_not_a_store_of_ours_is_refused(tmp_path, told, make):
+    path = tmp_path / "a.db"
+    make(path)
+    before = path.read_bytes() if path.is_file() else b""
+    for use in (Store(path).runs, lambda: Store(path).delete([1]), lambda: Store(path).add(RUN)):
+        with pytest.raises(UserError, match=told) as error:
+            use()
+        assert "\n" not in str(error.value)
+    assert before == (path.read_bytes() if path.is_file() else b"")
+
+
+def test_no_store_and_an_empty_one(tmp_path):
+    path = tmp_path / "a.db"
+    with pytest.raises(UserError, match=r"there is no store '.*a\.db'; make one with `lanai run --store`"):
+        Store(path).runs()
+    path.touch()
+    with pytest.raises(UserError, match="is empty"):
+        Store(path).runs()
+    Store(path).prepare()
+    assert Store(path).runs() == []
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(UserError, match=r"cannot use the store .*unable to open"):
+        store_of(str(tmp_path / "no" / "a.db"))
+    assert store_of(None) is None
+
+
+def test_a_file_that_may_not_be_written_is_read(tmp_path, monkeypatch):
+    """Root may write everything; SQLite is told not to."""
+    path = tmp_path / "a.db"
+    Store(path).add(RUN)
+    real = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda at, **how: real(at.partition("?")[0] + "?mode=ro", **how))
+    assert len(Store(path).runs()) == 1
+    with pytest.raises(UserError, match=r"cannot use the store .*readonly.*; name a writable file"):
+        Store(path).add(RUN)
+
+
+def test_a_full_disk_is_told_and_harms_nothing(tmp_path):
+    path = tmp_path / "a.db"
+    Store(path).add(RUN)
+    code = textwrap.dedent(f"""
+        import resource, sys
+        sys.path.insert(0, {str(Path(__file__).parent)!r})
+        from dataclasses import replace
+        from test_store import RUN
+        from lanai_sim.store import Store
+        resource.setrlimit(resource.RLIMIT_FSIZE, ({path.stat().st_size + 5000}, resource.RLIM_INFINITY))
+        try:
+            Store({str(path)!r}).add(replace(RUN, result="x" * 100_000))
+        except Exception as error:
+            print(type(error).__name__, error)
+    """)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.startswith(f"UserError cannot use the store '{path}': ")
+    assert done.stdout.count("\n") == 1
+    assert Store(path).runs() == [replace(RUN, id=1)]
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
