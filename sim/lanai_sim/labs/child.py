@@ -17,15 +17,13 @@ from typing import Any, NoReturn
 from .outcome import Outcome, TooLong
 from .reading_errors import sentence
 
-MOST_BYTES = 64 << 20  # that the work may write to a file, or print
 MOST_MEMORY = 16 << 30  # of addresses, most of which are never used
 
 
 def main() -> None:
     name, folder, pipe = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
     asked = json.load(sys.stdin)
-    for limit, most in ((resource.RLIMIT_FSIZE, MOST_BYTES), (resource.RLIMIT_AS, MOST_MEMORY)):
-        resource.setrlimit(limit, (most, resource.getrlimit(limit)[1]))
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
     signal.signal(signal.SIGALRM, _stop)
     os.chdir(folder)
     sys.path.insert(0, str(folder))

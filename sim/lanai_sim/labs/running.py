@@ -6,11 +6,12 @@ import select
 import signal
 import subprocess
 import sys
-import tempfile
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 from .outcome import Outcome
 from .task import Case, Task
@@ -36,28 +37,28 @@ class Work:
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         """Run the work on cases. Give each outcome as it comes, and the last one with `over` if it ended early."""
         reader, writer = os.pipe()
-        with tempfile.TemporaryFile() as printed, os.fdopen(reader, "rb", buffering=0) as pipe:
-            process = self._begin(writer, printed.fileno(), cases)
+        with os.fdopen(reader, "rb", buffering=0) as pipe:
+            process = self._begin(writer, cases)
             os.close(writer)
+            drain = Drain(process.stdout)
             try:
                 yield from self._outcomes(process, pipe.fileno(), len(cases))
             finally:
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)  # with what it has started
                 process.wait()
-                printed.seek(0)
-                text = printed.read(MOST).decode(errors="replace")
-                self.printed = text.splitlines()
+                self.printed = drain.lines()
 
-    def _begin(self, writer: int, output: int, cases: Sequence[Case]) -> subprocess.Popen[bytes]:
+    def _begin(self, writer: int, cases: Sequence[Case]) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", f"{__package__}.child", self.task.name, str(self.folder), str(writer)]
+        pipe, stdout = subprocess.PIPE, subprocess.STDOUT
         process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=output, stderr=output, pass_fds=[writer], start_new_session=True
+            command, stdin=pipe, stdout=pipe, stderr=stdout, pass_fds=[writer], start_new_session=True
         )
         assert process.stdin is not None
         asked = {"seconds": self.seconds, "cases": [dict(case.values) for case in cases]}
-        with process.stdin as pipe:
-            pipe.write(json.dumps(asked).encode())
+        with process.stdin as stdin, suppress(BrokenPipeError):
+            stdin.write(json.dumps(asked).encode())
         return process
 
     def _outcomes(self, process: subprocess.Popen[bytes], pipe: int, count: int) -> Iterator[Outcome]:
@@ -85,3 +86,24 @@ class Work:
             how = f"signal {-code}" if code < 0 else f"exit code {code}"
             wrong = f"it ended the process of the bench ({how})"
         return Outcome(number, wrong=wrong, over=True)
+
+
+class Drain:
+    """Reads what a process prints, keeps the beginning, and drops the rest."""
+
+    def __init__(self, stream: IO[bytes] | None) -> None:
+        assert stream is not None
+        self._stream = stream
+        self._kept = b""
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        with self._stream:
+            while data := os.read(self._stream.fileno(), MOST):
+                self._kept = (self._kept + data)[:MOST]
+
+    def lines(self) -> list[str]:
+        """Return what is kept, when the process has ended."""
+        self._thread.join(GRACE)
+        return self._kept.decode(errors="replace").splitlines()

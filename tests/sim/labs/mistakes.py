@@ -177,4 +177,28 @@ MISTAKES = [
         "the count wraps around",
         "of 600 words have come",
     ),
+    Mistake(
+        "race",
+        "takes-the-steps-of-any-worker",
+        "source=status.source, tag=STEPS",
+        "source=MPI.ANY_SOURCE, tag=STEPS",
+        "other orders",
+        "send messages that race for the receive of rank 0 at race.py:28",
+    ),
+    Mistake(
+        "race",
+        "takes-the-order-of-arrival-for-that-of-tasks",
+        "values[task] = value",
+        "values[len(values)] = value",
+        "long and short tasks",
+        "it printed 'checksum 2680, steps 34', expected 'checksum 2631, steps 34'",
+    ),
+    Mistake(
+        "race",
+        "sends-before-it-receives",
+        "    return max(own, comm.sendrecv(own, dest=right, source=left))\n",
+        "    comm.send(own, dest=right)\n    return max(own, comm.recv(source=left))\n",
+        "sends find no buffer",
+        "lanai check: the run goes on only if the library copies messages",
+    ),
 ]
