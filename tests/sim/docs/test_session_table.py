@@ -1,5 +1,5 @@
-"""README's table of figures says what is on record: tests/figures/p2p.json, which its own tests
-hold, and the record of the page on MPI-NP."""
+"""The table of figures of docs/first-session.md says what is on record: tests/figures/p2p.json, which its own
+tests hold, and the record of the page on MPI-NP."""
 
 import json
 import re
@@ -33,9 +33,9 @@ HEAD = "| | here | by the thesis's policies, in its order | thesis |\n|---|---|-
 
 
 def table(column=2):
-    """The rows of README's table, by their first cell: the figures of another one."""
-    _, _, rest = (pages.ROOT / "README.md").read_text().partition(HEAD)
-    assert rest, "README has no table of figures"
+    """The rows of the page's table, by their first cell: the figures of another one."""
+    _, _, rest = (pages.ROOT / "docs" / "first-session.md").read_text().partition(HEAD)
+    assert rest, "the page has no table of figures"
     rows = [line.split("|") for line in rest.partition("\n\n")[0].splitlines()]
     return {row[1].strip(): re.findall(r"[\d,.]*\d", row[column]) for row in rows}
 

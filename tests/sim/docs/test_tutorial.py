@@ -15,6 +15,7 @@ PAGES = [
     pages.ROOT / page
     for page in (
         "README.md",
+        "docs/first-session.md",
         "docs/running.md",
         "docs/compare.md",
         "docs/reference/bip.md",
