@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 from types import FrameType
+from typing import NamedTuple
 
 from .wait import Wait
 
@@ -13,13 +14,33 @@ BINDING = "<binding of "  # begins the file name of the Python text that C calls
 _OWN = os.path.dirname(__file__) + os.sep
 _OUTSIDE = "-"  # what `_Calls` says of a file that is the program's; no name of a function
 _native: Callable[[], int] | None = None
+_native_frame: Callable[..., int] | None = None
+
+
+class CallFrame(NamedTuple):
+    """The program's own frame at a call: the return address, the stack pointer and the frame pointer."""
+
+    address: int
+    stack: int
+    base: int
 
 
 def use_native(library: ctypes.CDLL) -> None:
     """Ask this libmpi for the address from which C or Fortran called it."""
-    global _native
+    global _native, _native_frame
     _native = library.lanai_call_site
     _native.restype = ctypes.c_size_t
+    _native_frame = library.lanai_call_frame
+
+
+def call_frame() -> CallFrame | None:
+    """Return the frame of compiled code from which this thread's call came; None if it is not known."""
+    if _native is None or _native_frame is None:
+        return None
+    stack, base = ctypes.c_size_t(), ctypes.c_size_t()
+    if not _native_frame(ctypes.byref(stack), ctypes.byref(base)):
+        return None
+    return CallFrame(_native(), stack.value, base.value)
 
 
 def located(why: Wait) -> Wait:

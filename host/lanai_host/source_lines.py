@@ -60,6 +60,22 @@ def symbolized(path: str, offset: int) -> str:
 
 
 @cache
+def linked(path: str, offset: int) -> int | None:
+    """Return the address for which the byte at an offset of an ELF file was linked; None if it is not one."""
+    try:
+        with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return _Headers(data).virtual(offset)
+    except (OSError, ValueError, struct.error):
+        return None
+
+
+def source_file(path: str, offset: int) -> tuple[str, str]:
+    """Return the folder of the source file of an instruction, relative to that in which the compiler ran, and
+    "file:line"."""
+    return _source(path, offset)
+
+
+@cache
 def _source(path: str, offset: int) -> tuple[str, str]:
     """Return the folder of the source file, if it is known, and what `symbolized` does."""
     try:

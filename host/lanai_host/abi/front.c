@@ -107,6 +107,23 @@ __attribute__((visibility("default"))) uintptr_t lanai_call_site(void) {
     return (uintptr_t)(i < count ? frames[i] : lanai_caller);
 }
 
+/* The frame of the MPI function that the program called last, by the thread that asks. */
+static __thread void **lanai_frame;
+
+/* Stack pointer and frame pointer of the program at its call; 0 where they are not known: on other machines than
+   x86-64, and where bindings have called. */
+__attribute__((visibility("default"))) int lanai_call_frame(uintptr_t *stack, uintptr_t *base) {
+#ifdef __x86_64__
+    if (lanai_call_site() != (uintptr_t)lanai_caller) return 0;
+    *base = (uintptr_t)lanai_frame[0]; /* saved by the function; the return address follows */
+    *stack = (uintptr_t)(lanai_frame + 2);
+    return 1;
+#else
+    (void)stack, (void)base;
+    return 0;
+#endif
+}
+
 /* Whether the table may be used. Not after the interpreter has ended: mpi4py asks MPI_Finalized that late. */
 static int lanai_enter(void) {
     if (lanai_state == COLD) pthread_once(&lanai_once, lanai_boot);

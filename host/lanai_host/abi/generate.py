@@ -125,6 +125,7 @@ def _definition(function: Function, flavor: Flavor) -> str:
         enter = f"if (__builtin_expect(lanai_state != READY, 0) && !lanai_enter()) {{ {dead} }}"
         body = (
             f"{_before(function, flavor)}{enter}\n    lanai_caller = __builtin_return_address(0);\n    "
+            "lanai_frame = __builtin_frame_address(0);\n    "
             f"{_call(function, flavor)}"
         )
     alias = re.sub(rf"\b{function.name}\b", f"P{function.name}", function.declaration, count=1)

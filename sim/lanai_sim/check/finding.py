@@ -29,6 +29,8 @@ class Kind(StrEnum):
     IN_USE = "buffer-in-use"
     ALIASING = "buffer-aliasing"
     OVERLAP = "buffer-overlap"
+    SIZE = "buffer-size"
+    TYPE = "buffer-type"
     REQUEST = "request-leak"
     LEAK = "leak"
     NOT_FINALIZED = "not-finalized"

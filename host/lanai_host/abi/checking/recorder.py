@@ -18,6 +18,7 @@ from .places import place
 from .regions import Regions, overlaps_itself, shared
 from .requests import Made, Requests
 from .touches import Touch, Touches
+from .variables import compare
 
 After = Callable[[int], None]  # what to do once the call has returned this code
 Handler = Callable[["Recorder", Call], After | None]  # what to do before it
@@ -166,6 +167,7 @@ class Recorder:
         """The call uses these buffers; `pending`: also after it has returned, until an operation with one
         of `keys` ends."""
         self._aliased(call, buffers)
+        compare(call, buffers, self._tell)
         for buffer in buffers:
             for other in self.flight.conflicts(buffer):
                 self._conflict(call, buffer, other)
