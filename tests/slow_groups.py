@@ -27,7 +27,7 @@ GROUPS = {
     "slow_ci": Group(
         "more instances of what the default run tests, and what takes it longest: more seeds and orders, "
         "limits of real time, damaged caches, the serial line, the area of the NIC on a board; "
-        "the corpus of `lanai check`"
+        "the corpus of `lanai check`; starting code and typical mistakes of the labs"
     ),
     "slow_gateware": Group(
         "engines, buses and two whole NICs give the same results in Amaranth's simulator, under cocotb and "

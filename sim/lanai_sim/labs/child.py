@@ -25,9 +25,10 @@ def main() -> None:
     asked = json.load(sys.stdin)
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
     signal.signal(signal.SIGALRM, _stop)
+    bench = importlib.import_module(f"lanai_sim.labs.benches.{name}")  # before the work's files can hide its imports
     os.chdir(folder)
     sys.path.insert(0, str(folder))
-    bench = importlib.import_module(f"lanai_sim.labs.benches.{name}")
+    sys.dont_write_bytecode = True
 
     def guarded(number: int, act: Callable[[], Any]) -> Any:
         """Return what `act` returns. Tell what is wrong if it fails."""
@@ -35,7 +36,7 @@ def main() -> None:
         try:
             return act()
         except BaseException as error:
-            wrong = sentence(error, folder)
+            wrong = sentence(error, folder, getattr(bench, "ENDLESS", ""))
             over = isinstance(error, TooLong) or number < 0
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)

@@ -98,7 +98,8 @@ def _tell_score(found: Grade, tell: Callable[[str], None]) -> None:
         tell("score: 0 of 100")
     elif not found.passed:
         failed = sum(bool(one.wrong) for one in found.outcomes.values())
-        tell(f"score: 0 of 100: {failed} of {len(found.outcomes)} cases failed")
+        skipped = f", {found.skipped} were not run" if found.skipped else ""
+        tell(f"score: 0 of 100: {failed} of {len(found.outcomes) + found.skipped} cases failed{skipped}")
     else:
         better = [step for step in task.steps if step.points > found.points]
         more = f"; {better[-1].points} points need at most {better[-1].at_most}" if better else ""

@@ -9,15 +9,16 @@ from lanai_hdl.errors import LanaiError
 from .outcome import TooLong, Wrong
 
 
-def sentence(error: BaseException, folder: Path) -> str:
-    """Return what is wrong, and where in the student's folder."""
+def sentence(error: BaseException, folder: Path, endless: str = "") -> str:
+    """Return what is wrong, and where in the student's folder. `endless`: why a case may never end, if no line of the
+    student's is at work."""
     if isinstance(error, Wrong | LanaiError):
         return str(error)
     if isinstance(error, SyntaxError) and error.filename and _within(error.filename, folder):
         return _of_syntax(error)
     place = _place(error, folder)
     if isinstance(error, TooLong):
-        return f"{error}{f', {place}' if place else ''}"
+        return f"{error}{f', {place}' if place else f'; {endless}' if endless else ''}"
     if isinstance(error, TimeoutError):  # of the bench's watchdog, with a line for each process that waits
         return str(error).partition(";")[0]
     text = f"{type(error).__name__}: {error}".rstrip(": ")

@@ -50,7 +50,7 @@ class Work:
                 self.printed = drain.lines()
 
     def _begin(self, writer: int, cases: Sequence[Case]) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", f"{__package__}.child", self.task.name, str(self.folder), str(writer)]
+        command = [sys.executable, "-P", "-m", f"{__package__}.child", self.task.name, str(self.folder), str(writer)]
         pipe, stdout = subprocess.PIPE, subprocess.STDOUT
         process = subprocess.Popen(
             command, stdin=pipe, stdout=pipe, stderr=stdout, pass_fds=[writer], start_new_session=True

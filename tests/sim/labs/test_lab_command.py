@@ -70,7 +70,8 @@ def test_a_grade_ends_with_the_score(tmp_path, monkeypatch, capfd):
     folder = solution("dma", tmp_path, {})
     monkeypatch.chdir("/")
     assert cli.main(["lab", "grade", "dma", str(folder), "--json", str(tmp_path / "grade.json")]) == 0
-    *_, score = capfd.readouterr().out.splitlines()
+    _, *lines, score = capfd.readouterr().out.splitlines()
+    assert "\n".join([*lines, score]) in (DOCS / "labs" / "index.md").read_text()
     figures = json.loads((tmp_path / "grade.json").read_text())["figures"]
     assert figures["lab.dma.points"] == 100
     assert score == f"score: 100 of 100: {figures['lab.dma.slots']} slots in the public cases"
@@ -111,6 +112,7 @@ def test_a_crash_names_the_students_line(tmp_path):
     assert wrong.endswith(", at dma.py:3: self.x = config.nothing")
 
 
+@pytest.mark.ci
 def test_a_class_that_is_not_a_component_is_told(tmp_path):
     text = "class SendDma:\n    def __init__(self, config): pass\n"
     assert failures(tmp_path, text)[0] == [
@@ -124,6 +126,32 @@ def test_an_endless_loop_ends_and_names_its_line(tmp_path):
     assert wrong.startswith("it goes on for ever, or takes too long, at dma.py:")
 
 
+@pytest.mark.ci
+def test_a_combinational_loop_ends_with_a_hint(tmp_path):
+    folder = solution("dma", tmp_path, {"words.i.valid.eq(arriving),": "words.i.valid.eq(~words.i.valid),"})
+    [wrong], printed = failures(folder, (folder / "dma.py").read_text(), 2)
+    assert wrong.endswith("; combinational logic that depends on itself never settles")
+    assert printed == []
+
+
+@pytest.mark.ci
+def test_a_design_that_fails_in_elaborate_is_told_without_noise(tmp_path):
+    folder = solution("dma", tmp_path, {"left = Signal()": "left = self.nothing"})
+    [wrong], printed = failures(folder, (folder / "dma.py").read_text())
+    assert "has no attribute 'nothing', at dma.py:31: left = self.nothing" in wrong
+    assert printed == []
+
+
+@pytest.mark.ci
+def test_files_of_the_student_hide_no_module_of_python(tmp_path):
+    folder = solution("dma", tmp_path, {})
+    for name in ("random", "json", "select"):
+        (folder / f"{name}.py").write_text("raise SystemExit\n")
+    assert failures(folder, (folder / "dma.py").read_text())[0] == []
+    assert not (folder / "__pycache__").exists()
+
+
+@pytest.mark.ci
 def test_an_exit_is_a_failure(tmp_path):
     assert failures(tmp_path, "import sys\nsys.exit(0)\n")[0] == ["SystemExit: 0, at dma.py:2: sys.exit(0)"]
     [wrong], _ = failures(tmp_path, "import os\nos._exit(0)\n")
@@ -137,12 +165,14 @@ def test_what_the_work_prints_is_kept_apart(tmp_path):
     assert printed == ["score: 100 of 100"]
 
 
+@pytest.mark.ci
 def test_endless_printing_ends_and_is_cut(tmp_path):
     [wrong], printed = failures(tmp_path, "while True:\n    print('x' * 1000)\n", 0.5)
     assert wrong.startswith("it goes on for ever, or takes too long, at dma.py:")
     assert 10 < len(printed) < 1000
 
 
+@pytest.mark.ci
 def test_a_module_of_python_with_the_name_of_the_work_is_not_taken(tmp_path):
     """The student's folder comes first, whatever lies in the directory of the command."""
     (tmp_path / "here").mkdir()
@@ -158,5 +188,6 @@ def test_a_module_of_python_with_the_name_of_the_work_is_not_taken(tmp_path):
         os.chdir(before)
 
 
+@pytest.mark.ci
 def test_a_case_of_no_cases_starts_nothing_that_stays(tmp_path):
     assert failures(tmp_path, "class SendDma: pass\n", cases=[Case("none", CASE.values)][:0])[0] == []

@@ -1,20 +1,24 @@
 """What benches of a student's gateware share: loading it, its ports, waits with a limit."""
 
 import importlib
+import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from amaranth import Shape
+from amaranth.hdl import UnusedElaboratable
 from amaranth.lib import wiring
 
 from ..outcome import Wrong
 
 PERCENT = 100
+ENDLESS = "combinational logic that depends on itself never settles"
 
 
 def loaded(folder: Path, file: str, name: str) -> Any:
     """Return what the student's file calls `name`."""
+    warnings.simplefilter("ignore", UnusedElaboratable)  # a design that is refused leaves a half-made one behind
     module = importlib.import_module(Path(file).stem)
     if Path(str(module.__file__)).parent != folder:
         raise Wrong(f"{file} has the name of a module of Python; keep the file's name")
@@ -29,7 +33,10 @@ def check_ports(component: Any, needed: Mapping[str, Any]) -> None:
     name = type(component).__name__
     if not isinstance(component, wiring.Component):
         raise Wrong(f"{name} is not a wiring.Component; keep the base class of the starting code")
-    members = component.signature.members
+    try:
+        members = component.signature.members
+    except AttributeError:
+        raise Wrong(f"{name} has no ports; call super().__init__() as the starting code does") from None
     for port, member in needed.items():
         if port not in members:
             raise Wrong(f"{name} has no port {port!r}; keep the ports of the starting code")

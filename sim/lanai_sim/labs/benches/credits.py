@@ -14,6 +14,7 @@ from lanai_hdl.link.flit import Kind, LinkPort
 
 from ..outcome import Wrong
 from ..task import Values
+from ._gateware import ENDLESS as ENDLESS
 from ._gateware import PERCENT, check_ports, loaded
 
 COUNT_BITS = 8  # of a credit that pass the cable

@@ -18,6 +18,7 @@ from lanai_hdl.sram.memory import MemorySram
 
 from ..outcome import Wrong
 from ..task import Values
+from ._gateware import ENDLESS as ENDLESS
 from ._gateware import PERCENT, addresses, check_ports, loaded
 
 CONFIG = NicConfig(sram_size=4096)

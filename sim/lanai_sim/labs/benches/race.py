@@ -11,12 +11,12 @@ from ...check import check
 from ...explore.running import Runner, job_of
 from ...explore.search import Budget, Search
 from ...job.job import Job
-from ...job.result import Result
-from ..outcome import Wrong
+from ...job.result import Ending, Result
+from ..outcome import TooLong, Wrong
 from ..task import Values
 
-SIM_LIMIT = 10**11  # picoseconds of a run: 100 ms
-WALL_LIMIT = 30.0  # seconds of a run
+SIM_LIMIT = 10**10  # picoseconds of a run: 10 ms
+WALL_LIMIT = 20.0  # seconds of a run
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,9 @@ def _line(text: str) -> str:
 def _check_end(result: Result) -> None:
     if result.code:
         last = [line for output in result.outputs for line in output.stderr.strip().splitlines()[-1:]]
-        raise Wrong("\n        ".join([*result.report.splitlines()[:1], *last[:1]]) or f"exit code {result.code}")
+        report = result.report.replace("--max-sim-time", "the lab's limit of 10 ms")
+        text = "\n        ".join([*report.splitlines()[:3], *last[:1]]) or f"exit code {result.code}"
+        raise TooLong(text) if result.ending is Ending.WALL_LIMIT else Wrong(text)
 
 
 def _check(job: Job) -> None:
