@@ -75,7 +75,8 @@ class OpenedAdapter:
         self.exposures.map_flags(self._flags.bus_address)
         address = process_memory.address_of(memory.view)
         pages = [memory.bus_address + PAGE_SIZE * page for page in range(pages_of(address, size))]
-        first = self.exposures.add(address, size, pages, access, key=self._attachment.place.key)
+        walked = not self.exposures.fits(address, size + (OWN_PAGES - 1) * PAGE_SIZE)
+        first = self.exposures.add(address, size, pages, access, key=self._attachment.place.key, walked=walked)
         pages = [self._flags.bus_address + PAGE_SIZE * page for page in range(1, OWN_PAGES)]
         address = process_memory.address_of(self._flags.view) + PAGE_SIZE
         self.staging = self.exposures.add(address, len(pages) * PAGE_SIZE, pages, Access(0))

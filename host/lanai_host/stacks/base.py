@@ -166,6 +166,10 @@ class NicStack(Stack):
         """The NICs that the user chose, with the optional blocks that this system needs."""
         return nic
 
+    def sized(self, nic: "NicConfig", nodes: int) -> "NicConfig":
+        """The NICs of `equip`, whose tables have room for so many nodes where the user did not choose their sizes."""
+        return self.equip(nic)
+
     def check(self, options: Any, placement: Placement) -> None:
         """Raise UserError if it cannot serve these ranks with these options. Called before anything
         is built."""

@@ -5,16 +5,18 @@ boot.
 import random
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from lanai_hdl.errors import UserError
 from lanai_hdl.remote.config import Remote
-from lanai_hdl.remote.packets import REQUEST_WORDS
+from lanai_hdl.remote.packets import MOST_PEERS, REQUEST_WORDS
+from lanai_hdl.remote.tables import DIRECTORY_PAGES
 
 from ..adapter.attachment import Attachment, Place
-from ..adapter.boot import MOST_TIMEOUT, RETRIES, TIMEOUT, boot
-from ..bus.base import Bus
+from ..adapter.boot import MOST_TIMEOUT, RETRIES, TIMEOUT, WINDOW, boot
+from ..adapter.opened import OWN_PAGES
+from ..bus.base import PAGE_SIZE, Bus
 from ..config import HostConfig
 from ..device import Device
 from ..plain import restored
@@ -55,6 +57,17 @@ class AdapterStack(NicStack):
             return nic
         return nic.but(blocks=(*nic.blocks, Remote()))
 
+    def sized(self, nic: "NicConfig", nodes: int) -> "NicConfig":
+        """The NICs of `equip`. An adapter with the default number of peers knows as many NICs as there are, up to a
+        power of two, so that jobs of similar sizes share a model.
+        """
+        nic = self.equip(nic)
+        adapter = adapter_in(nic)
+        if adapter is None or adapter.peers != Remote.peers or nodes <= adapter.peers:
+            return nic
+        larger = replace(adapter, peers=min(MOST_PEERS, 1 << (nodes - 1).bit_length()))
+        return nic.but(blocks=tuple(larger if one is adapter else one for one in nic.blocks))
+
     def check(self, options: Any, placement: Placement) -> None:
         self.adapter(placement)
 
@@ -82,9 +95,10 @@ class AdapterStack(NicStack):
         adapter = adapter_in(placement.nic)
         assert adapter is not None, "equip has put one in"
         if placement.nodes > adapter.peers:
+            larger = f", or take --nic-option remote.peers={placement.nodes}" if placement.nodes <= MOST_PEERS else ""
             raise UserError(
                 f"{self.name}: {placement.nodes} NICs are more than an adapter knows; it has peers={adapter.peers}: "
-                f"put more ranks on a NIC (--ranks-per-node K), or take --nic-option remote.peers={placement.nodes}"
+                f"put more ranks on a NIC (--ranks-per-node K){larger}"
             )
         if placement.max_ranks_per_nic > adapter.processes:
             raise UserError(
@@ -92,6 +106,25 @@ class AdapterStack(NicStack):
                 f"it has processes={adapter.processes}: put fewer ranks on a NIC (--ranks-per-node K)"
             )
         return adapter
+
+    def check_memory(self, size: int, adapter: Remote, what: str, smaller: str) -> None:
+        """Raise UserError if a rank cannot open the adapter with so many bytes. Beyond the page table they are
+        walked.
+
+        Args:
+            what: the memory, with its verb.
+            smaller: an option that makes it smaller.
+        """
+        pages = -(-size // PAGE_SIZE)
+        room = adapter.pages - OWN_PAGES
+        if pages <= room:
+            return
+        most = min(room * DIRECTORY_PAGES, WINDOW // PAGE_SIZE // 2)
+        if pages > most:
+            raise UserError(
+                f"{self.name}: {what} {pages} pages, and the adapter has at most {most} for a rank; choose smaller "
+                f"options, such as --option {smaller}, or fewer ranks"
+            )
 
     def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
         from ..simulator.rank_bus import RankBus

@@ -144,6 +144,11 @@ class JobData:
         return max(self.ranks, self.universe)
 
     @property
+    def nodes(self) -> int:
+        """NICs that the ranks are on."""
+        return -(-self.total_ranks // self.ranks_per_node)
+
+    @property
     def all_programs(self) -> tuple[Program, ...]:
         """The programs that the ranks execute."""
         return self.programs or (Program(tuple(self.program), self.ranks),)

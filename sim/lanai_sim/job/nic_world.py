@@ -47,8 +47,8 @@ class NicWorld(World):
         self.stack: NicStack = config.stack
         if config.trace is not None and self.stack.vocabulary is None:  # said before a model is built
             raise UserError(f"--trace cannot show the packets of the device {config.device!r}; run it without")
-        config = replace(config, machine=config.machine.but(nic=self.stack.equip(config.machine.nic)))
-        net = fabrics.describe(config.machine.fabric, -(-config.total_ranks // config.ranks_per_node))
+        config = replace(config, machine=config.machine.but(nic=self.stack.sized(config.machine.nic, config.nodes)))
+        net = fabrics.describe(config.machine.fabric, config.nodes)
         net.check()
         self.placement = Placement(
             config.total_ranks,

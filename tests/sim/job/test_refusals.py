@@ -3,10 +3,12 @@ minute."""
 
 import pytest
 
+from lanai_hdl.config import lanai41
+from lanai_hdl.remote.config import Remote
 from lanai_host.errors import UserError
 from lanai_host.stacks import stack
 from lanai_sim.engines import rtl
-from openlanai import Job
+from openlanai import Job, Machine
 
 
 @pytest.mark.parametrize("device", ["ccu"])
@@ -30,19 +32,23 @@ def test_what_is_refused_leaves_no_trace(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("device", "ranks", "ranks_per_node", "text"),
     [
-        ("ccu", 17, 1, "ccu has room for 16 nodes, not 17; put more ranks on a NIC .--ranks-per-node"),
+        ("ccu", 17, 1, "ccu has room for 16 nodes, not 17; put more ranks on a NIC .--ranks-per-node 2"),
+        ("ccu", 129, 1, "start at most 128 ranks, 8 on a NIC .--ranks-per-node"),
         ("ccu", 9, 9, "ccu serves 8 ranks a node, not 9; put fewer ranks on a NIC"),
         ("t3d", 2, 2, "t3d puts one rank on a NIC, not 2"),
         ("sci", 9, 9, "9 ranks on a NIC are more than its adapter serves; .*: put fewer ranks on a NIC"),
-        (
-            "mbcf",
-            17,
-            1,
-            "17 NICs are more than an adapter knows; it has peers=16: put more ranks on a NIC .*remote.peers=17",
-        ),
+        ("mbcf", 257, 1, "257 NICs are too many for a tree of switches, which joins 240; put more ranks on a NIC"),
+        ("bip", 65, 1, "bip has room for 64 ranks, not 65"),
     ],
 )
 def test_more_ranks_than_a_system_serves(device, ranks, ranks_per_node, text, monkeypatch):
     monkeypatch.setattr(rtl, "build", None)
     with pytest.raises(UserError, match=text):
         Job(("true",), ranks, device, ranks_per_node=ranks_per_node).run()
+
+
+def test_more_nics_than_the_chosen_adapter_knows(monkeypatch):
+    monkeypatch.setattr(rtl, "build", None)
+    machine = Machine(lanai41().but(blocks=(Remote(peers=8),)))
+    with pytest.raises(UserError, match=r"9 NICs .* it has peers=8: put more ranks on a NIC .*remote.peers=9"):
+        Job(("true",), 9, "mbcf", machine).run()

@@ -13,6 +13,8 @@ from . import rows, state
 from .layout import BLOCK, PACKET_BODY
 
 MOST_CHANNELS = 1024  # that share pools; how many fit depends on SRAM
+OWN_POOLS = 64  # the thesis's ceiling: most channels that have a pool each unless `resident` says otherwise
+SHARED_POOLS = 32  # of more channels
 POOL_BLOCKS = 72  # most heap blocks of a shared pool: each eviction may copy them all
 LEAST_HDMA = 3  # descriptors that must be free before a packet is dealt with (`incoming`)
 LEAST_SEND = 2  # ... before one is sent: header and body (`outgoing.can_send`)
@@ -68,7 +70,7 @@ class McpConfig:
     cut_through: int = 1  # 0: packets are whole on each NIC before they go on (NP-51). With recovery they always are
     quick: int = 1  # 0: short messages that are expected and parts of long ones take the general path, as all others do
     # pools for messages that all channels share in turn (docs/design/np-channel-swap.md); 0: one
-    # for each channel
+    # for each channel if they are no more than OWN_POOLS, else SHARED_POOLS
     resident: int = 0
     mark_entries: int = 0  # 1: each page entry is marked in host memory when it has been used (NP-46)
 
@@ -112,7 +114,8 @@ class McpConfig:
 
 def pools_of(config: McpConfig, channels: int) -> int:
     """Pools that channels share in turn; 0 if each has its own."""
-    return config.resident if config.resident < channels else 0
+    resident = config.resident or (SHARED_POOLS if channels > OWN_POOLS else channels)
+    return resident if resident < channels else 0
 
 
 def spill_bytes(config: McpConfig) -> int:

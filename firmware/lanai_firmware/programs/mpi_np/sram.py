@@ -32,11 +32,10 @@ from .layout import (
     Region,
     Request,
 )
-from .plan import MOST_CHANNELS, POOL_BLOCKS, McpConfig, QueueDepths, pools_of, spill_bytes
+from .plan import MOST_CHANNELS, OWN_POOLS, POOL_BLOCKS, SHARED_POOLS, McpConfig, QueueDepths, pools_of, spill_bytes
 from .wire.recovery import TICKS
 
 MAX_ENDPOINTS = int(state.MAX_ENDPOINTS)
-MAX_CHANNELS = 64  # the thesis's ceiling: each with a pool of its own
 MAX_BLOCKS = int(state.MAX_BLOCKS)
 BAD_CRC, LENGTH_FLAWS = int(Verdict.CRC), int(Verdict.OVERRUN | Verdict.TRUNCATED)
 LEAST_HEAP = 4608  # bytes that a channel is sure of (claim s3_1.recv_buffer)
@@ -162,12 +161,11 @@ def _checked_pools(config: McpConfig, endpoints: int, ranks: int) -> int:
     if not 1 <= endpoints <= MAX_ENDPOINTS:
         raise UserError(f"{endpoints} ranks on one NIC; it serves 1 to {MAX_ENDPOINTS}")
     pools = pools_of(config, channels)
-    most = MOST_CHANNELS if pools else MAX_CHANNELS
+    most = MOST_CHANNELS if pools else OWN_POOLS
     if not 1 <= channels <= most:
         raise UserError(
             f"{endpoints} ranks on one NIC in a world of {ranks} need {channels} channels; the NIC has {most}: "
-            "use more NICs or fewer ranks"
-            + ("" if pools else f", or let them share pools: resident={MAX_CHANNELS // 2}")
+            "use more NICs (--ranks-per-node K) or fewer ranks" + ("" if pools else f", or resident={SHARED_POOLS}")
         )
     return pools
 

@@ -81,10 +81,7 @@ class CcuStack(NicStack):
 
     def check(self, options: CcuOptions, placement: Placement) -> None:
         if placement.nodes > int(NODES):
-            raise UserError(
-                f"ccu has room for {int(NODES)} nodes, not {placement.nodes}; put more ranks on a NIC "
-                "(--ranks-per-node K)"
-            )
+            raise UserError(f"ccu has room for {int(NODES)} nodes, not {placement.nodes}; {_way_out(placement.ranks)}")
         if placement.max_ranks_per_nic > int(CLIENTS):
             raise UserError(
                 f"ccu serves {int(CLIENTS)} ranks a node, not {placement.max_ranks_per_nic}; put fewer ranks on a NIC "
@@ -118,6 +115,14 @@ class CcuStack(NicStack):
         from .device import Ccu
 
         return Ccu(RankBus(client, costs), restored(Attachment, client.config["nic"]), costs)
+
+
+def _way_out(ranks: int) -> str:
+    """Return how so many ranks can run all the same, as an advice."""
+    per_node = -(-ranks // int(NODES))
+    if per_node > int(CLIENTS):
+        return f"start at most {int(NODES) * int(CLIENTS)} ranks, {int(CLIENTS)} on a NIC (--ranks-per-node)"
+    return f"put more ranks on a NIC (--ranks-per-node {per_node})"
 
 
 STACK = CcuStack()

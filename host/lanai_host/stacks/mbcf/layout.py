@@ -3,7 +3,7 @@
 Each rank has two FIFOs for each peer: one for the peer's requests, one for its messages. They lie in one piece of
 memory, which is laid out alike at all ranks:
 
-control     a page: of each peer 32 bytes, a block of 16 bytes for each of the two FIFOs. A block
+control     whole pages: of each peer 32 bytes, a block of 16 bytes for each of the two FIFOs. A block
             has the FIFO's control words, then a word that the peer writes. In the block for
             messages it is how often the peer has emptied this rank's FIFO *there* after that had
             refused a record. In the block for requests it is for barriers (`barriers.py`)
@@ -26,7 +26,6 @@ from .options import MbcfOptions
 BLOCK_BYTES = 16
 ROOM_AT = 12  # of a block
 PEER_BYTES = 2 * BLOCK_BYTES
-MOST_RANKS = PAGE_SIZE // PEER_BYTES
 ROOM = struct.Struct(">I")
 HEAD = struct.Struct(">BBHiIIQ")
 REQUEST = struct.Struct(">IIHiBHIQBH")
@@ -65,7 +64,7 @@ class QueueLayout:
 
     def ring(self, peer: int, queue: Queue) -> int:
         """The first page of a ring: a multiple of its number of pages."""
-        first = self._first(Queue.REQUESTS, 1)
+        first = self._first(Queue.REQUESTS, -(-self.ranks * PEER_BYTES // PAGE_SIZE))
         if queue is Queue.MESSAGES:
             first = self._first(Queue.MESSAGES, first + self.ranks * self.pages(Queue.REQUESTS))
         return first + peer * self.pages(queue)

@@ -4,14 +4,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...adapter.attachment import Attachment
-from ...adapter.opened import OWN_PAGES
-from ...bus.base import PAGE_SIZE, Bus
+from ...bus.base import Bus
 from ...config import HostConfig
 from ...device import Device
-from ...errors import UserError
 from ..base import Placement
 from ..on_adapter import AdapterStack
-from .layout import MOST_RANKS, QueueLayout
+from .layout import QueueLayout
 from .options import MbcfOptions
 
 if TYPE_CHECKING:
@@ -35,16 +33,8 @@ class MbcfStack(AdapterStack):
 
     def check(self, options: MbcfOptions, placement: Placement) -> None:
         super().check(options, placement)
-        if placement.ranks > MOST_RANKS:
-            raise UserError(f"mbcf has room for {MOST_RANKS} ranks, not {placement.ranks}; start fewer")
-        adapter = self.adapter(placement)
-        pages = QueueLayout(placement.ranks, options).size // PAGE_SIZE
-        if pages + OWN_PAGES > adapter.pages:
-            raise UserError(
-                f"mbcf: the queues of a rank among {placement.ranks} take {pages} pages, and the adapter's page "
-                f"table has {adapter.pages - OWN_PAGES} for them; choose smaller ones, such as --option fifo_pages=1, "
-                "or fewer ranks"
-            )
+        what = f"the queues of a rank among {placement.ranks} take"
+        self.check_memory(QueueLayout(placement.ranks, options).size, self.adapter(placement), what, "fifo_pages=1")
 
     def timeout(self, options: MbcfOptions, nic: "NicConfig") -> int:
         return options.timeout * nic.slot_khz // 1000

@@ -26,8 +26,7 @@ def address_of(spill_memory: HostBuffer | None, config: McpConfig, channels: int
     needed, there = channels * spill_bytes(config), len(spill_memory.view) if spill_memory is not None else 0
     if spill_memory is None or there < needed:
         raise UserError(
-            f"{channels} channels that share {config.resident} pools need {needed} bytes of host memory to "
-            "leave messages in, "
-            f"and have {there}: allocate it by spill_memory.allocate"
+            f"{channels} channels that share {pools_of(config, channels)} pools need {needed} bytes of host memory to "
+            f"leave messages in, and have {there}: allocate it by spill_memory.allocate"
         )
     return spill_memory.bus_address

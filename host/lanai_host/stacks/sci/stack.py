@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Any
 from lanai_hdl.remote.config import Remote
 
 from ...adapter.attachment import Attachment
-from ...adapter.opened import OWN_PAGES
-from ...bus.base import PAGE_SIZE, Bus
+from ...bus.base import Bus
 from ...config import HostConfig
 from ...device import Device
-from ...errors import UserError
 from ..base import Placement
 from ..on_adapter import AdapterStack, adapter_in
 from .layout import Layout
@@ -52,15 +50,8 @@ class SciStack(AdapterStack):
 
     def check(self, options: SciOptions, placement: Placement) -> None:
         super().check(options, placement)
-        adapter = self.adapter(placement)
-        pages = -(-self._layout(options, placement).size // PAGE_SIZE)
-        room = adapter.pages - OWN_PAGES
-        if pages > room:
-            raise UserError(
-                f"sci: the segment of a rank among {placement.ranks} takes {pages} pages, and the adapter's "
-                "page table has "
-                f"{room} for it; choose smaller options, such as --option chunk=4096, or fewer ranks"
-            )
+        what = f"the segment of a rank among {placement.ranks} takes"
+        self.check_memory(self._layout(options, placement).size, self.adapter(placement), what, "chunk=4096")
 
     def equip(self, nic: "NicConfig") -> "NicConfig":
         """Give the NIC an adapter, and its adapter an aperture, where there is none."""

@@ -5,8 +5,8 @@ import pytest
 from lanai_firmware.errors import UserError
 from lanai_firmware.programs.mpi_np import state
 from lanai_firmware.programs.mpi_np.layout import SLOTS
-from lanai_firmware.programs.mpi_np.plan import McpConfig
-from lanai_firmware.programs.mpi_np.sram import LEAST_HEAP, MAX_CHANNELS, lay_out
+from lanai_firmware.programs.mpi_np.plan import OWN_POOLS, SHARED_POOLS, McpConfig
+from lanai_firmware.programs.mpi_np.sram import LEAST_HEAP, lay_out
 
 from .in_order import FULL, body, channel_of, in_turn, received, run
 from .rig import Rig
@@ -16,15 +16,17 @@ SRAM_HEAP, SRAM_END = 60_000, 0xFD000  # of a 1 MB NIC: what the image takes, an
 
 def test_sixty_four_channels_each_with_their_share():
     """NP-04, NP-05, NP-06: 64 channels in 1 MB, 32 message slots and 4.5 kB of receive buffer each;
-    a 65th is refused."""
+    with a 65th they share pools."""
     layout = lay_out(McpConfig(), 8, 8, SRAM_HEAP, SRAM_END)
     assert layout.plan["messages_per_channel"] == 32
     assert layout.plan["blocks_per_channel"] * 128 >= LEAST_HEAP == 4608
-    assert MAX_CHANNELS == 64
+    assert OWN_POOLS == 64
     few = lay_out(McpConfig(), 1, 2, SRAM_HEAP, SRAM_END)
     assert few.plan["blocks_per_channel"] > 8 * layout.plan["blocks_per_channel"], "fewer channels have more each"
-    with pytest.raises(UserError, match="65 channels; the NIC has 64"):
-        lay_out(McpConfig(), 5, 13, SRAM_HEAP, SRAM_END)
+    assert layout.plan["pools"] == 0
+    assert lay_out(McpConfig(), 5, 13, SRAM_HEAP, SRAM_END).plan["pools"] == SHARED_POOLS
+    with pytest.raises(UserError, match=r"65 channels; the NIC has 64: .*, or resident=32"):
+        lay_out(McpConfig(resident=65), 5, 13, SRAM_HEAP, SRAM_END)
 
 
 def test_sends_ahead_of_a_silent_peer():

@@ -159,7 +159,10 @@ def test_a_deadlock_is_reported():
         (("--option", "requests=2"), "requests"),
         (("--option", "fifo_pages=3"), "MbcfOptions.fifo_pages=3 must be a power of two"),
         (("--option", "pages=3"), "has no key 'pages'"),
-        (("--option", "fifo_pages=128"), "take 384 pages, and the adapter's page table has 247 for them"),
+        (
+            ("-n", "300", "--ranks-per-node", "2", "--option", "fifo_pages=128"),
+            "300 take 38784 pages, and the adapter has at most 32768 for a rank; choose smaller options, such as",
+        ),
     ],
 )
 def test_what_it_cannot_do_is_refused(arguments, text):

@@ -136,7 +136,10 @@ def test_a_rank_that_died_is_an_error_for_those_that_talk_to_it():
         (("--option", "chunk=100"), "SciOptions.chunk=100 must be a multiple of 64"),
         (("--option", "pack=sparse"), "SciOptions.pack='sparse' must be one of direct, generic"),
         (("--option", "ring=2"), "ring"),
-        (("--option", "chunk=262144"), "takes 397 pages, and the adapter's page table has 247 for it"),
+        (
+            ("-n", "40", "--option", "eager=65536", "--option", "eager_slots=64"),
+            "40 takes 41364 pages, and the adapter has at most 32768 for a rank; choose smaller options, such as",
+        ),
     ],
 )
 def test_what_it_cannot_do_is_refused(arguments, text):

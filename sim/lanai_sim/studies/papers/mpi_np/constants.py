@@ -3,9 +3,9 @@ themselves read."""
 
 from lanai_firmware.errors import UserError
 from lanai_firmware.programs.mpi_np.layout import BLOCK, SLOTS
-from lanai_firmware.programs.mpi_np.plan import McpConfig, paper
+from lanai_firmware.programs.mpi_np.plan import OWN_POOLS, McpConfig, paper
 from lanai_firmware.programs.mpi_np.program import FIRMWARE
-from lanai_firmware.programs.mpi_np.sram import MAX_CHANNELS, lay_out
+from lanai_firmware.programs.mpi_np.sram import lay_out
 from lanai_hdl.config import lanai41
 from lanai_hdl.lbus.masters import HDMA, RECV, SEND
 from lanai_hdl.machine import PAGE_SIZE
@@ -23,7 +23,7 @@ DMA_ENGINES = (HDMA, RECV, SEND)  # masters of the LBUS
 def figures(quick: bool) -> dict[str, float]:
     nic, host = lanai41(), pentium2_266()
     image = FIRMWARE.image(nic)
-    plan = lay_out(McpConfig(), 1, MAX_CHANNELS, image.free, min(nic.sram_size, image.stack_bottom)).plan
+    plan = lay_out(McpConfig(), 1, OWN_POOLS, image.free, min(nic.sram_size, image.stack_bottom)).plan
     return {
         "design.channels": most_channels(),
         "design.sram_bytes": nic.sram_size,
@@ -47,14 +47,16 @@ def figures(quick: bool) -> dict[str, float]:
 
 
 def most_channels() -> int:
-    """The largest world that one rank's NIC takes: one channel to each rank."""
+    """The largest world whose ranks each have a channel with a pool of its own on one rank's NIC."""
     nic = lanai41()
     image = FIRMWARE.image(nic)
     most = 0
-    for ranks in range(1, 2 * MAX_CHANNELS):
+    for ranks in range(1, 2 * OWN_POOLS):
         try:
-            lay_out(McpConfig(), 1, ranks, image.free, min(nic.sram_size, image.stack_bottom))
+            layout = lay_out(McpConfig(), 1, ranks, image.free, min(nic.sram_size, image.stack_bottom))
         except UserError:
+            return most
+        if layout.plan["pools"]:
             return most
         most = ranks
     return most
