@@ -1,6 +1,6 @@
 """Tables as frames of pandas or polars, whichever is installed."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Literal, get_args
@@ -18,6 +18,12 @@ def frame(columns: Mapping[str, Any], library: Library | None = None) -> Any:
         library: which; None: pandas if it is installed, else polars.
     """
     return _library(library).DataFrame(dict(columns))
+
+
+def of_rows(rows: Sequence[Mapping[str, Any]], library: Library | None = None) -> Any:
+    """Return rows, which have the same names each, as a frame."""
+    names = list(rows[0]) if rows else []
+    return frame({name: [row[name] for row in rows] for name in names}, library)
 
 
 def _library(name: Library | None) -> Any:

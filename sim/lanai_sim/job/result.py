@@ -7,9 +7,11 @@ from enum import IntEnum, StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
-from lanai_hdl.errors import LanaiError, UserError
+from lanai_hdl.errors import LanaiError, UserError, unknown
 from lanai_host.plain import restored
 
+from ..frames import Library, of_rows
+from ..row_files import filled
 from ..tables import read_json
 from ..units import format_time
 from .summary import Summary
@@ -18,6 +20,9 @@ from .waiting import RankState
 
 if TYPE_CHECKING:
     from ..trace import Trace
+
+
+TABLES = ("run", "ranks", "nics")  # of a result
 
 
 class Exit(IntEnum):
@@ -115,6 +120,29 @@ class Result:
         if self.trace_file is None:
             raise UserError("this run was not traced; write run(trace=True), or name a file")
         return Trace.open(self.trace_file)
+
+    def rows(self, table: str = "run") -> list[dict[str, Any]]:
+        """Return a table: "run" is one row with the ending and the figures, "ranks" a row for each rank with where its
+        time went, "nics" a row for each NIC with its counts. Raises UserError for another."""
+        if table == "run":
+            return [{"ending": str(self.ending), "code": self.code, **self.figures}]
+        if table == "ranks":
+            return filled([
+                {**row, "exit": self.exits[row["rank"]] if row["rank"] < len(self.exits) else None}
+                for row in self.summary.rank_rows()
+            ])  # fmt: skip
+        if table == "nics":
+            return filled(self.summary.nic_rows())
+        raise unknown("table", table, TABLES)
+
+    def frame(self, table: str = "run", library: Library | None = None) -> Any:
+        """Return a table of `rows` as a frame of pandas or polars.
+
+        Args:
+            table: "run", "ranks" or "nics".
+            library: "pandas" or "polars"; None: pandas if it is installed, else polars.
+        """
+        return of_rows(self.rows(table), library)
 
     def without_file(self) -> Self:
         """Return this result with its trace in memory alone."""

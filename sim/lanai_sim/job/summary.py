@@ -3,6 +3,7 @@ trace."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from lanai_hdl.machine import REGISTERS_HOST, host_offset
 
@@ -99,6 +100,29 @@ class Summary:
             for counts in self._block_counts().values():
                 found |= {f"run.{name.lower()}": count for name, count in counts.items()}
         return found
+
+    def rank_rows(self) -> list[dict[str, Any]]:
+        """Return where each rank's time went, in microseconds since the ranks began. Without NICs only their end is
+        known."""
+        rows = []
+        for rank, end in enumerate(self.ends):
+            row: dict[str, Any] = {"rank": rank, "end_us": (end - self.started) / 1e6}
+            if self.nics:
+                spent = self.spent[rank]
+                row |= {f"{name.lower()}_us": spent.get(name, 0) / 1e6 for name in SPENT}
+                row["host_work_us"] = (end - self.started - sum(spent.get(name, 0) for name in SPENT)) / 1e6
+            rows.append(row)
+        return rows
+
+    def nic_rows(self) -> list[dict[str, Any]]:
+        """Return the counts of each NIC."""
+        rows = []
+        for number, nic in enumerate(self.nics):
+            blocks = [counts for _, counts in sorted(nic.blocks.items())]
+            counts = {name.lower(): count for table in (nic.counts, *blocks) for name, count in table.items()}
+            cycles = {"cycles": nic.slots // SLOTS_A_CYCLE, "cycles_evaluated": nic.evaluated // SLOTS_A_CYCLE}
+            rows.append({"nic": number, **cycles, **counts})
+        return rows
 
     def _ranks(self) -> str:
         parts = self._parts()

@@ -13,7 +13,7 @@ from typing import Any
 
 from lanai_hdl.errors import UserError
 
-from ..frames import Library, frame
+from ..frames import Library, of_rows
 from . import schema
 from .rows import rows
 from .stored_run import StoredRun
@@ -83,8 +83,7 @@ class Store:
     def frame(self, library: Library | None = None) -> Any:
         """Return all runs as a frame of pandas or polars: a row a run, with its figures and the settings that are not
         the same in all of them."""
-        found = rows(self.runs())
-        return frame({name: [row[name] for row in found] for name in (found[0] if found else ())}, library)
+        return of_rows(rows(self.runs()), library)
 
     def _absent(self, numbers: Sequence[int]) -> UserError:
         told = ", ".join(map(str, numbers))

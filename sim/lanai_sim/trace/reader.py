@@ -4,7 +4,8 @@ others that it belongs to."""
 from functools import cached_property
 from typing import Any
 
-from . import messages, packets, work
+from ..frames import Library, frame
+from . import messages, packets, tidy, work
 from .stored import StoredTrace
 from .work import Links
 
@@ -47,6 +48,16 @@ class Trace(StoredTrace):
     def hostbus(self) -> Any:
         """Transactions on each node's host bus."""
         return self._nic[2]
+
+    def frame(self, table: str, library: Library | None = None) -> Any:
+        """Return a table as a frame of pandas or polars, with times in microseconds since the ranks began and names in
+        place of numbers.
+
+        Args:
+            table: its name, such as "messages".
+            library: "pandas" or "polars"; None: pandas if it is installed, else polars.
+        """
+        return frame(tidy.tidy(self, table), library)
 
     @cached_property
     def _links(self) -> Links:

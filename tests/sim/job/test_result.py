@@ -8,6 +8,7 @@ import pytest
 from lanai_host.errors import UserError
 from lanai_sim.job.job import Job
 from lanai_sim.job.result import Deadlock, Ending, RankOutput, Result, RunFailed
+from lanai_sim.job.summary import Summary, Traffic
 
 HELLO = "import sys; from mpi4py import MPI; r = MPI.COMM_WORLD.rank; print('rank', r); print(r, file=sys.stderr)"
 MUTUAL = """
@@ -98,3 +99,25 @@ def test_a_program_that_is_not_there_is_an_error_not_a_result():
         Job("no-such-program").run()
     with pytest.raises(UserError, match="no program was named"):
         Job().run()
+
+
+def test_a_result_as_frames():
+    summary = Summary(
+        started=1_000_000, ends=(3_000_000, 5_000_000), spent=({"PIO": 500_000}, {"waiting": 1_000_000}),
+        nics=(Traffic(20, {"TX_PACKETS": 3}, 10), Traffic(20, {"TX_PACKETS": 4}, 8, blocks={"remote": {"READS": 2}})),
+    )  # fmt: skip
+    result = Result(0, 5_000_000, summary=summary, exits=(0, None))
+    assert result.rows("ranks") == [
+        {"rank": 0, "end_us": 2.0, "pio_us": 0.5, "waiting_us": 0.0, "host_work_us": 1.5, "exit": 0},
+        {"rank": 1, "end_us": 4.0, "pio_us": 0.0, "waiting_us": 1.0, "host_work_us": 3.0, "exit": None},
+    ]
+    assert result.rows("nics") == [
+        {"nic": 0, "cycles": 10, "cycles_evaluated": 5, "tx_packets": 3, "reads": None},
+        {"nic": 1, "cycles": 10, "cycles_evaluated": 4, "tx_packets": 4, "reads": 2},
+    ]
+    frame = result.frame(library="polars")
+    assert frame.shape[0] == 1
+    assert frame["run.tx_packets"].to_list() == [7]
+    assert result.frame("ranks", "pandas")["end_us"].sum() == 6.0
+    with pytest.raises(UserError, match="table 'rank' is not known; did you mean 'ranks'"):
+        result.frame("rank")

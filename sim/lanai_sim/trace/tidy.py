@@ -1,0 +1,124 @@
+"""A trace's tables with times in microseconds and names in place of numbers, for frames.
+
+Times count from the moment at which the ranks began, so that what NICs did before is negative. A time that is not known
+is NaN. Other numbers keep -1 for "none" or "not known".
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lanai_hdl.errors import unknown
+from lanai_host.abi.observed_device import MODES
+
+from .schema import BY_HOST, HOST_KINDS, LBUS_USERS, Engine, Fault, Protocol, RequestKind, State
+from .stored import StoredTrace
+
+HOST_TIMES = frozenset({"begin", "end", "posted", "received", "sent", "completed"})  # picoseconds
+OF_NICS = frozenset({"dma", "processor", "lbus", "hostbus"})  # whose times are slots
+SLOTS = frozenset({"left", "arrived", "head", "tail", "arrival_head", "arrival_tail", "slot"})  # in any table
+DURATIONS = frozenset({"stalled"})  # slots
+BYTES = {"length": "length_bytes"}
+TABLES = (
+    "calls", "host", "requests", "messages", "lines", "packets", "dma", "processor", "lbus", "blocks", "hostbus",
+)  # fmt: skip
+Columns = dict[str, Any]
+
+
+def tidy(trace: StoredTrace, table: str) -> Columns:
+    """Return the columns of a table. Raises UserError for one that traces do not have."""
+    if table not in TABLES:
+        raise unknown("table", table, TABLES)
+    rows = getattr(trace, table)
+    found: Columns = {}
+    for name in rows.dtype.names:
+        found |= _column(trace, table, name, rows[name])
+    if "begin_us" in found and "end_us" in found:
+        found["took_us"] = np.round(found["end_us"] - found["begin_us"], 6)  # picoseconds
+    return found
+
+
+def _column(trace: StoredTrace, table: str, name: str, values: Any) -> Columns:
+    """Return what stands for a column: itself, with a unit or words, or several."""
+    if (table, name) in WORDS:
+        return WORDS[table, name](trace, values)
+    if name in DURATIONS:
+        return {f"{name}_us": trace.picoseconds(values) / 1e6}
+    if name in SLOTS or (name in HOST_TIMES and table in OF_NICS):
+        return {f"{'time' if name == 'slot' else name}_us": _microseconds(trace, trace.picoseconds(values))}
+    if name in HOST_TIMES:
+        return {f"{name}_us": _microseconds(trace, values)}
+    if values.ndim > 1:
+        return {f"{name}_{user.replace(' ', '_').lower()}_slots": values[:, n] for n, user in enumerate(LBUS_USERS)}
+    return {BYTES.get(name, name): values}
+
+
+def _microseconds(trace: StoredTrace, picoseconds: Any) -> Any:
+    return np.where(picoseconds < 0, np.nan, (picoseconds - trace.started) / 1e6)
+
+
+def _texts(values: Any, text: Callable[[int], str]) -> list[str]:
+    """Return a text for each number; each number is looked up once."""
+    known = {number: text(number) for number in set(values.tolist())}
+    return [known[number] for number in values.tolist()]
+
+
+def _members(column: str, kinds: Any) -> Callable[[StoredTrace, Any], Columns]:
+    """An enum's numbers as its members' names."""
+    names = {int(kind): kind.name.lower().replace("_", " ") for kind in kinds}
+    return lambda trace, values: {column: _texts(values, lambda number: names.get(number, str(number)))}
+
+
+def _modes(trace: StoredTrace, numbers: Any) -> Columns:
+    """The modes of sends; a receive has none."""
+    sends = (trace.stored(b"RQST")["kind"] == RequestKind.SEND).tolist()
+    pairs = zip(numbers.tolist(), sends, strict=True)
+    names = {number: mode.name.lower() for mode, number in MODES.items()}
+    return {"mode": [names[number] if send else "" for number, send in pairs]}
+
+
+def _places(trace: StoredTrace, pcs: Any) -> Columns:
+    """Function, file and line of program counters."""
+    places = {pc: trace.firmware.where(pc) for pc in set(pcs.tolist())}
+    found = [places[pc] for pc in pcs.tolist()]
+    return {
+        "pc": pcs,
+        "function": [place.function for place in found],
+        "file": [place.file for place in found],
+        "line": [place.line for place in found],
+    }
+
+
+def _signals(trace: StoredTrace, numbers: Any) -> Columns:
+    signals = trace.block_signals
+    return {
+        "block": _texts(numbers, lambda number: signals[number][0]),
+        "signal": _texts(numbers, lambda number: signals[number][1]),
+    }
+
+
+def _type(trace: StoredTrace, number: int) -> str:
+    return str(number) if trace.vocabulary is None else trace.vocabulary.type_name(number)
+
+
+WORDS: dict[tuple[str, str], Callable[[StoredTrace, Any], Columns]] = {
+    ("calls", "name"): lambda trace, values: {"name": _texts(values, trace.name)},
+    ("host", "kind"): lambda trace, values: {
+        "kind": _texts(values, lambda number: HOST_KINDS[number].lower().replace("_", " "))
+    },
+    ("host", "reason"): lambda trace, values: {"reason": _texts(values, trace.name)},
+    ("requests", "kind"): _members("kind", RequestKind),
+    ("requests", "mode"): _modes,
+    ("messages", "protocol"): _members("protocol", Protocol),
+    ("packets", "kind"): lambda trace, values: {"kind": _texts(values, lambda number: _type(trace, number))},
+    ("packets", "fault"): _members("fault", Fault),
+    ("dma", "engine"): _members("engine", Engine),
+    ("processor", "state"): _members("state", State),
+    ("processor", "pc"): _places,
+    ("blocks", "signal"): _signals,
+    ("hostbus", "master"): lambda trace, values: {
+        "master": _texts(values, lambda number: "host" if number == BY_HOST else "NIC")
+    },
+    ("hostbus", "write"): lambda trace, values: {"write": values.astype(bool)},
+}
