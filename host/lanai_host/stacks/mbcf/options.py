@@ -13,6 +13,7 @@ RANGES = {
     "fifo_pages": (1, MOST_RING_PAGES),
     "request_pages": (1, MOST_RING_PAGES),
     "window": (1, 64),
+    "request_list": (0, 1),
     "ask_from": (0, 1 << 30),
     "alltoall": (0, 1 << 30),
     "gather": (0, 1),
@@ -35,6 +36,8 @@ class MbcfOptions:
         fifo_pages: of 4 KiB, of the FIFO that holds a peer's messages.
         request_pages: of the FIFO that holds a peer's requests.
         window: requests that a receiver has outstanding at one peer.
+        request_list: 1: a sender keeps requests that its message does not match, for later messages; 0: it
+            throws them away, as in the paper (MB-16), and later ones behind them.
         ask_from: bytes from which a receive is asked for. One of fewer bytes is asked for only
             together with such a one behind it. 0: each receive is, as in the paper.
         alltoall: bytes that a rank sends at a time in an all-to-all (`Choices.alltoall_under_way`). 0:
@@ -58,6 +61,7 @@ class MbcfOptions:
     fifo_pages: int = 8
     request_pages: int = 1
     window: int = 32
+    request_list: int = 0
     ask_from: int = 65
     alltoall: int = 8192
     gather: int = 0

@@ -45,6 +45,7 @@ class Outbox:
     Attributes:
         token: of the exposure that holds the peer's FIFOs.
         requests: the FIFO in which the peer leaves its requests, here.
+        kept: requests that were taken from it and may be answered, oldest first (`MbcfOptions.request_list`).
         failed: messages whose remote write was refused; they go by FIFO once all of `writes` have
             ended.
         notes: records to send between two messages.
@@ -57,6 +58,7 @@ class Outbox:
     stream: Stream
     requests: Fifo
     serials: SenderSerials = field(default_factory=SenderSerials)
+    kept: list[Request] = field(default_factory=list)
     queue: deque[Send] = field(default_factory=deque)
     current: Send | None = None
     writes: deque[Write] = field(default_factory=deque)

@@ -95,9 +95,10 @@ class Requesting:
     def answered(self, peer: int, serial: int) -> Receive | None:
         """The source has written the message of this request: the receive that it was for."""
         source = self.sources[peer]
-        if not source.outstanding or source.outstanding[0].serial != serial:
+        answered = next((one for one in source.outstanding if one.serial == serial), None)
+        if answered is None:
             return None
-        answered = source.outstanding.popleft()
+        source.outstanding.remove(answered)
         self._release(answered)
         self._matcher.withdraw(answered.receive)
         return answered.receive

@@ -25,12 +25,18 @@ def ignored(send: Send) -> None:
     """For a send whose end no request waits for."""
 
 
+def _matches(request: Request, send: Send) -> bool:
+    """Return whether the message may go to the receive that the request is for."""
+    return request.context == send.context and request.tag in (ANY_TAG, send.tag)
+
+
 class Sending:
     """Sends of this rank that are not done. `payload` is the most bytes of a record."""
 
     def __init__(self, meter: Meter, jobs: Jobs, lending: Lending, options: MbcfOptions, payload: int) -> None:
         self._meter = meter
         self._record = min(options.record, payload)
+        self._keeps = bool(options.request_list)
         self.boxes: dict[int, Outbox] = {}
         self.counts = Counts()
         self._writing = Writing(jobs, lending, options, payload, self.counts, self._appended)
@@ -131,24 +137,31 @@ class Sending:
             return True
         box.current = send
         send.serial = box.serials.message()
+        box.kept.clear()  # the receiver asks again (MB-23)
         self.counts.queued += 1
         self.counts.queued_bytes += send.length
         return True
 
     def _request(self, box: Outbox, send: Send) -> Request | None:
-        """A request that this message may answer. Those that it may not are thrown away (MB-16,
-        MB-22)."""
-        while not send.eager and box.requests.look():
+        """The oldest request that this message may answer. Those that it may not are thrown away (MB-16, MB-22), or
+        kept for later messages if no other rule forbids to answer them."""
+        if send.eager:
+            return None
+        for request in box.kept:
+            self._meter.spend(HostCost.MATCH)
+            if _matches(request, send):
+                box.kept.remove(request)
+                return request
+        while box.requests.look():
             request = Request.unpack(box.requests.record())
             box.requests.drop()
             self._meter.spend(HostCost.MATCH)
-            if (
-                box.serials.accepts(request.serial, request.accepted)
-                and request.context == send.context
-                and request.tag in (ANY_TAG, send.tag)
-            ):
+            matches = _matches(request, send)
+            if (matches or self._keeps) and box.serials.accepts(request.serial, request.accepted):
                 box.serials.answered()
-                return request
+                if matches:
+                    return request
+                box.kept.append(request)
         return None
 
     def _go_on(self, box: Outbox, send: Send) -> None:

@@ -19,7 +19,7 @@ class SenderSerials:
 
     Attributes:
         sent: serial of the message that was sent by FIFO last (MB-18).
-        next_request: one more than that of the request that was answered last (MB-20).
+        next_request: one more than that of the request that was answered last (MB-20), or kept.
     """
 
     sent: int = 0
@@ -30,7 +30,7 @@ class SenderSerials:
         return accepted == self.sent and serial == self.next_request
 
     def answered(self) -> None:
-        """The request that was accepted is answered by a remote write."""
+        """The request that was accepted is answered by a remote write, now or later."""
         self.next_request = (self.next_request + 1) & MASK
 
     def message(self) -> int:

@@ -33,7 +33,7 @@ def test_messages_of_all_kinds_arrive_whole_and_two_runs_are_the_same():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("option", ["requests=0", "fifo_pages=1", "window=1", "direct=0", "gather=1"])
+@pytest.mark.parametrize("option", ["requests=0", "fifo_pages=1", "window=1", "direct=0", "gather=1", "request_list=1"])
 def test_the_sizes_that_the_paper_leaves_open_change_no_byte(option):
     run = on_mbcf(3, "--option", option, sizes="0,100,1024,20000")
     assert (run.returncode, run.stderr) == (0, "")

@@ -129,6 +129,54 @@ def test_receives_are_asked_for_again_behind_a_message_by_fifo():
     assert counted == [1, 0]
 
 
+@pytest.mark.parametrize(("request_list", "written"), [(0, 0), (1, 3)])
+def test_requests_that_do_not_match_are_thrown_away_or_kept(request_list, written):
+    """MB-16: three receives, and their messages in another order."""
+    size, tags = 5000, (3, 1, 2)
+    counted, got = [], {}
+
+    def sender(device):
+        for _ in range(2000):  # until all three requests are here
+            device.progress()
+        for operation in [send(device, 1, bytes([tag]) * size, tag) for tag in tags]:
+            finish(device, operation)
+        counted.append(device.read_counter("mbcf_written"))
+
+    def receiver(device):
+        blocks = {tag: Block(size=size) for tag in (1, 2, 3)}
+        for receive in [device.receive(0, tag, CONTEXT, block.body) for tag, block in blocks.items()]:
+            finish(device, receive)
+        got.update({tag: block.data for tag, block in blocks.items()})
+
+    World(2, 1).play([sender, receiver], request_list=request_list)
+    assert got == {tag: bytes([tag]) * size for tag in tags}
+    assert counted == [written]
+
+
+def test_requests_that_were_kept_are_of_no_use_behind_a_message_by_fifo():
+    """The receiver asks again then (MB-23), and each message comes once and to its own receive."""
+    size, got = 5000, []
+
+    def sender(device):
+        for _ in range(2000):
+            device.progress()
+        for tag in (2, 9, 1):  # 9: nobody has asked for it
+            finish(device, send(device, 1, bytes([tag]) * size, tag))
+        assert not device._sending.boxes[1].kept
+
+    def receiver(device):
+        blocks = {tag: Block(size=size) for tag in (1, 2, 9)}
+        receives = [device.receive(0, tag, CONTEXT, blocks[tag].body) for tag in (1, 2)]
+        for receive in receives:
+            finish(device, receive)
+        finish(device, device.receive(0, 9, CONTEXT, blocks[9].body))
+        got.extend(block.data == bytes([tag]) * size for tag, block in blocks.items())
+
+    for seed in range(4):
+        World(2, seed).play([sender, receiver], request_list=1)
+    assert got == [True] * 12
+
+
 @pytest.mark.parametrize(
     ("posted_first", "sent", "received", "copies"),
     [(True, (1,), (1,), 0), (False, (1,), (1,), 1), (False, (1, 2), (2, 1), 2 + 1)],
