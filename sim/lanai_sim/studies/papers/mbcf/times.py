@@ -5,6 +5,7 @@ from functools import partial
 
 from .. import claims
 from ..verdicts import NEAR, ByFigure, ByShape, Figures, Way
+from .npb import causes
 from .npb.programs import ALONE, FEWER, NSR, PROGRAMS, Program, begin, dotted
 
 TABLES = {"ep": 4, "mg": 5, "cg": 6, "is": 7, "lu": 8, "sp": 9, "bt": 10}
@@ -27,14 +28,13 @@ ON_FOUR = (
     "were not run."
 )
 BETTER = (
-    "By the speeds that the programs print. LU's receives name no source, so it takes as long either way. Two of "
-    "SP's messages of 23 KB do not fit in a FIFO, which then refuses records until the receiver has emptied it. With "
-    "requests that happens more often, and a few packets are dropped and sent again after the timeout."
+    "By the speeds that the programs print. LU's receives name no source, so it takes as long either way. SP's cause "
+    "is not known; what was tried stands in its own row."
 )
 
 SP = (
-    "The cause is not known. Messages of 23 KB do not fit in a FIFO of 32 KiB that holds another one; larger FIFOs "
-    "(`fifo_pages`), half duplex and collisions have not been tried with it."
+    "Cause not known. A full FIFO is not it: messages of 23 KB do not fit in a FIFO of 32 KiB that holds another one, "
+    "but larger FIFOs change little."
 )
 NO_NPB = "Not in this run: it takes NPB, in the folder that `--npb DIR` names."
 NOT_RUN = {"mpich": "MPICH over TCP is not simulated."}
@@ -48,7 +48,7 @@ def table(name: str) -> str:
 def ways() -> dict[str, Way]:
     found: dict[str, Way] = {
         "mbcf.s4_3.sr_better": ByShape(_are_faster, _gains, BETTER),
-        "mbcf.s4_3.sp_best": ByShape(lambda f: _gain(f, "sp") < 0.97, lambda f: _words(f, "sp"), SP),
+        "mbcf.s4_3.sp_best": ByShape(lambda f: _gain(f, "sp") < 0.97, _sps, SP),
         "mbcf.s4_3.bt_hidden": ByShape(lambda f: abs(_gain(f, "bt") - 1) < 0.03, lambda f: _words(f, "bt"), WHY["bt"]),
     }
     published = {claim.id: claim.values for claim in claims.load("mbcf")}
@@ -117,6 +117,12 @@ def _gain(figures: Figures, name: str) -> float:
 
 def _words(figures: Figures, name: str) -> str:
     return f"with requests {_gain(figures, name):.3f} times as long as without"
+
+
+def _sps(figures: Figures) -> str:
+    """With what else was tried."""
+    tried = causes.tried("sp", figures)
+    return _words(figures, "sp") + (f"; with one thing changed: {tried}" if tried else "")
 
 
 def _are_faster(figures: Figures) -> bool:

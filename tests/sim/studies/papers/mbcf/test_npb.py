@@ -13,7 +13,7 @@ from lanai_sim.cli import main
 from lanai_sim.executors.place import Place
 from lanai_sim.studies.papers import measuring, studies
 from lanai_sim.studies.papers.mbcf import times
-from lanai_sim.studies.papers.mbcf.npb import building, experiment, running
+from lanai_sim.studies.papers.mbcf.npb import building, causes, experiment, running
 from lanai_sim.studies.papers.mbcf.npb.programs import ANY, PROGRAMS, Program
 
 RECEIVES = """\
@@ -266,3 +266,18 @@ def test_table_4_3_is_answered_by_it():
         "NPB's MG: 47.00 % in class S, receives without sources; "
         "48.00 % in class S, receives without sources, on 4 ranks."
     )
+
+
+def test_what_was_tried_is_told_with_and_without_requests():
+    """A change that cannot act without requests is set against the run without them."""
+    speeds = {"nsr": 60, "causes.sp.long_fifo": 50, "causes.sp.long_fifo.nsr": 55, "causes.sp.timeout": 48}
+    speeds = {name if "sp." in name else f"sp.{name}": speed for name, speed in speeds.items()}
+    found = {f"theirs.npb.{name}.mops": float(speed) for name, speed in speeds.items()}
+    assert causes.tried("sp", found) == "FIFOs of 64 KiB 1.100, a timeout of 10 ms 1.250"
+    assert causes.tried("sp", {}) == ""
+
+
+def test_a_change_is_one_thing():
+    """An option or the network, beside the lack of requests."""
+    for change in (one for changes in causes.CHANGES.values() for one in changes):
+        assert len([*(set(change.options) - {"requests"}), *filter(None, [change.fabric])]) == 1

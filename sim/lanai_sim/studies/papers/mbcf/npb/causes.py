@@ -21,21 +21,48 @@ class Change:
         program: which of NPB's; in the class of tables 4.4 to 4.10, on their processes.
         name: in the figures' names.
         options: of `mbcf`.
+        fabric: instead of that of the tables.
+        words: for the page.
     """
 
     program: str
     name: str
     options: Mapping[str, int]
+    fabric: str = ""
+    words: str = ""
 
 
+LONG_TIMEOUT = 10_000  # microseconds
+NEVER_DIRECT = 1 << 30  # bytes
 LONG_FIFO = 16  # pages: two of SP's messages of 23 KB fit
 CHANGES = {
     "npb_ep_gather": (Change("ep", "gather", {"gather": 1}),),
     "npb_sp_fifo": (
-        Change("sp", "long_fifo", {"fifo_pages": LONG_FIFO}),
+        Change("sp", "long_fifo", {"fifo_pages": LONG_FIFO}, words="FIFOs of 64 KiB"),
         Change("sp", f"long_fifo.{NSR}", {"fifo_pages": LONG_FIFO, "requests": 0}),
     ),
+    "npb_sp_timeout": (Change("sp", "timeout", {"timeout": LONG_TIMEOUT}, words="a timeout of 10 ms"),),
+    "npb_sp_copies": (Change("sp", "copies", {"direct": NEVER_DIRECT}, words="writes from copies"),),
+    "npb_sp_half_duplex": (
+        Change("sp", "half_duplex", {}, "hub", "a hub in half duplex"),
+        Change("sp", f"half_duplex.{NSR}", {"requests": 0}, "hub"),
+    ),
+    "npb_sp_list": (Change("sp", "list", {"request_list": 1}, words="a list of requests"),),
 }
+
+
+def tried(program: str, found: Mapping[str, float]) -> str:
+    """The time with requests over that without, with each change that was measured. A change that cannot act without
+    requests is set against the run without them."""
+    words = []
+    for change in (one for changes in CHANGES.values() for one in changes if one.program == program and one.words):
+        with_requests = found.get(dotted(BEGIN, program, change.name, "mops"))
+        without = found.get(
+            dotted(BEGIN, program, change.name, NSR, "mops"), found.get(f"theirs.npb.{program}.nsr.mops")
+        )
+        if with_requests and without:
+            words.append(f"{change.words} {without / with_requests:.3f}")
+    return ", ".join(words)
 
 
 def measured(experiment: str, quick: bool, folder: str) -> Figures:
@@ -50,7 +77,8 @@ def measured(experiment: str, quick: bool, folder: str) -> Figures:
                 program, program.ranks, kind, program.iterations[kind], program.variant
             )
             host = {"compute": 1000 * program.step_ns}
-            text = run(binary, ON_MACHINE.but(ranks=program.ranks, host=host, options=dict(change.options)))
+            job = ON_MACHINE.but(ranks=program.ranks, host=host, options=dict(change.options))
+            text = run(binary, job.but(fabric=change.fabric) if change.fabric else job)
         begin = dotted(BEGIN, change.program, change.name)
         found |= {f"{begin}.{what}": value for what, value in (figures(totals(text)) | speed(text, times)).items()}
     return found
