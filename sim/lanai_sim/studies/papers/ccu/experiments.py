@@ -25,6 +25,9 @@ NODES = 8
 REPETITIONS = 50  # of barrier and broadcast
 COLLIDING = ("alltoall", "allgather", "gather", "scatter")
 CHANCES = 4  # repetitions where chance decides
+LOSSES = (1, 3)  # of a hundred packets on each wire: a choice, as the paper has no number
+LOSING = ("pingpong", "exchange", *COLLIDING)
+LOSSY_MESSAGE = 8000  # bytes of a message between two nodes on a wire that loses packets
 ONE_PACKET = 1000  # bytes of a message that is a packet
 FULL_PACKET = systems.OURS.packet - HEADER.size  # bytes of the longest such message
 AT_ROOT = {"gather", "reduce"}  # the root's end counts
@@ -84,12 +87,13 @@ def observed(
     *,
     repetitions: int = 1,
     fabric: str = systems.FABRIC,
+    faults: Sequence[str] = (),
 ) -> Outcome:
     """A run of a pattern, one rank a node."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "outcome.json")
         command = ("python", str(PROGRAM), str(file), str(repetitions), pattern, *map(str, sizes))
-        machine = Machine(systems.NIC, fabric, systems.HOST)
+        machine = Machine(systems.NIC, fabric, systems.HOST, faults)
         Job(command, ranks, "ccu", machine, options).run().check()
         found = json.loads(file.read_text())
     times = {int(size): runs for size, runs in found["times"].items()}
@@ -199,6 +203,28 @@ def colliding(quick: bool) -> Figures:
     return figures
 
 
+def losing(quick: bool) -> Figures:
+    """The same on a wire that also loses packets, beside messages of two nodes. What is lost follows from the seed and
+    the packet's number on its wire, so all systems lose as large a share."""
+    figures: Figures = {}
+    for loss in LOSSES[-1:] if quick else LOSSES:
+        for pattern in LOSING[:1] if quick else LOSING:
+            ranks, size = (NODES, ONE_PACKET) if pattern in COLLIDING else (2, LOSSY_MESSAGE)
+            for name, options in systems.SYSTEMS.items():
+                outcome = observed(
+                    pattern,
+                    ranks,
+                    options,
+                    (size,),
+                    repetitions=CHANCES,
+                    fabric=systems.COLLIDING_FABRIC,
+                    faults=(f"drop * rate={loss / 100} seed=1",),
+                )
+                figures[f"losing.{loss}.{name}.{pattern}_us.{size}"] = outcome.mean(pattern)[size]
+                figures[f"losing.{loss}.{name}.{pattern}_resent.{size}"] = outcome.counts["resent"]
+    return figures
+
+
 def stalls(quick: bool) -> Figures:
     """CC-G1: an acknowledgement for each so many packets with a window of 25, and short messages
     with and without the acknowledgement timer."""
@@ -249,6 +275,7 @@ EXPERIMENTS = [
         lambda quick: compared("cannon", 9, (8,) if quick else (8, 24)),
     ),
     Experiment("colliding", "collective operations on a wire with collisions", colliding),
+    Experiment("losing", "messages and collective operations on a wire with collisions and loss", losing),
     Experiment("windows", "a long message in packets of 1,024 bytes by window (CC-12)", windows),
     Experiment("window_choices", "the same with other time slices, and acknowledged as in the paper", window_choices),
     Experiment("stalls", "acknowledgements for each so many packets, and a timer for them (CC-G1)", stalls),

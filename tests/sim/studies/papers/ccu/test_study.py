@@ -17,7 +17,7 @@ def fake(slower):
     times that on the other systems and by messages to each rank, but a little less for what just
     fits into a datagram one way; windows far from 30 are slow, and those above 32 lose packets."""
 
-    def observed(pattern, ranks, options, sizes, *, repetitions=1, fabric=systems.FABRIC):
+    def observed(pattern, ranks, options, sizes, *, repetitions=1, fabric=systems.FABRIC, faults=()):
         ours = options == systems.OURS and pattern != "linear_bcast"
         late = abs(options.window - 30) if options.present else 0
         fits = [size for size in sizes if pattern == "ping" and 6000 <= size < options.datagram]
@@ -55,6 +55,21 @@ def test_every_way_to_answer_finds_its_figures(figures):
     assert all(one.holds for one in shapes)
     assert by_id["s5_3.bw_8000"].value == pytest.approx(6.4)
     assert by_id["s3.best_window"].value == 30
+
+
+def test_the_papers_rule_for_acknowledgements_decides_the_best_window():
+    """A quick run has it not."""
+    times = {"stream": {30: 1.0, 34: 3.0}, "every_25": {30: 2.0, 34: 1.0}}
+    found = {f"window.{way}_us.{size}": time for way, ones in times.items() for size, time in ones.items()}
+    (row,) = (one for one in STUDY.answer(found) if one.claim.id == "ccu.s3.best_window")
+    assert row.value == 34
+    assert "Acknowledged so, the best is 30 (45 and 60 ms)" in row.why
+
+
+def test_systems_are_compared_on_a_wire_with_collisions_and_loss(figures):
+    found = figures(1.5)
+    seen = {one.claim.id: one.saw for one in STUDY.answer(found)}["ccu.s6.collectives_better"]
+    assert "with collisions and loss: pingpong 1.50 and 1.50 (3 % lost)" in seen
 
 
 def test_shapes_do_not_show_where_the_others_are_faster(figures):
