@@ -62,6 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.vary or args.ranks:
         return over_parameters(args)
+    if args.store is not None:
+        raise UserError("--store keeps the runs of a program; a study has its journal alone: leave --store out")
     if len(args.words) != 1:
         raise UserError(
             "name a study, such as `lanai sweep queues`, or what shall vary and a program: "

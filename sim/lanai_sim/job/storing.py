@@ -8,6 +8,7 @@ from pathlib import Path
 
 from .. import sources, version
 from ..store import Store, StoredRun
+from ..store.stored_run import readable
 from .data import JobData
 from .description import described
 from .result import Result
@@ -26,7 +27,7 @@ def stored_run(job: JobData, result: Result) -> StoredRun:
     return StoredRun(
         date=datetime.now(UTC).isoformat(timespec="seconds"),
         command=(Path(sys.argv[0]).name, *sys.argv[1:]),
-        folder=os.getcwd(),
+        folder=readable(os.getcwd()),
         program=programs[0],
         files=sources.program_digest([word for words in programs for word in words]),
         ranks=job.ranks,

@@ -10,6 +10,11 @@ from typing import Any
 from ..tables import flat
 
 
+def readable(text: str) -> str:
+    """Return a text of the system with \\udcNN for bytes that are not UTF-8, which no file may hold."""
+    return text.encode(errors="backslashreplace").decode()
+
+
 @dataclass(frozen=True)
 class StoredRun:
     """A run that is stored.
@@ -58,8 +63,8 @@ class StoredRun:
 
     @property
     def words(self) -> str:
-        """The program as a shell takes it."""
-        return shlex.join(self.program)
+        """The program as a shell takes it; see `readable`."""
+        return readable(shlex.join(self.program))
 
     @cached_property
     def settings(self) -> dict[str, Any]:

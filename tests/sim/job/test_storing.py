@@ -5,10 +5,10 @@ import sys
 
 import pytest
 
-from lanai_sim import sources, version
-from lanai_sim.job.storing import stored_run, system_of
+from lanai_sim import row_files, sources, version
+from lanai_sim.job.storing import keep, stored_run, system_of
 from lanai_sim.job.systems import SYSTEMS
-from openlanai import Job, Result
+from openlanai import Job, Result, Store
 
 JOB = Job(["python", "a.py"], 3)
 
@@ -32,3 +32,14 @@ def test_all_that_tells_where_it_comes_from(monkeypatch, tmp_path):
     assert Result.from_json(run.result) == result
     (tmp_path / "a.py").write_text("print(1)")
     assert stored_run(JOB, result).files != run.files
+
+
+def test_names_that_are_not_utf8(monkeypatch, tmp_path):
+    folder = tmp_path / "n\udcffn"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    kept = Store("lanai.db")
+    keep(kept, Job(["python", "\udcff.py"]), Result(0, 5))
+    (run,) = kept.runs()
+    assert (run.folder, run.program) == (f"{tmp_path}/n\\udcffn", ("python", "\udcff.py"))
+    assert row_files.as_text([run.row()]).encode().count(rb"\udcff.py") == 1
