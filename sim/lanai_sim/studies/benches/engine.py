@@ -1,5 +1,6 @@
 """The engine: NIC cycles a second with 1, 2, 4 and 8 busy NICs against a bare evaluation loop of
-the same gateware, threads, and what entering Python and switching to a rank's process cost."""
+the same gateware, NIC cycles a second of recorded traffic, threads, and what entering Python and
+switching to a rank's process cost."""
 
 import argparse
 import time
@@ -14,6 +15,7 @@ from ...engines.base import Access, Cable, Layout
 from ...engines.rtl import RtlEngine
 from ...job.job import Job
 from ...kernel.node import words_of
+from ..recorded_rates import TRAFFIC, rates
 from .core import half_memory_loop
 
 NAME = "engine"
@@ -68,6 +70,11 @@ BUSY = (1, 2, 4, 8)  # NICs
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cycles", type=int, default=100_000, help="cycles of each NIC to time (default: %(default)s)")
+    parser.add_argument(
+        "--traffic", nargs="*", choices=TRAFFIC, default=[*TRAFFIC], metavar="NAME",
+        help=f"runs whose NICs' inputs are recorded and replayed, of {', '.join(TRAFFIC)} (default: all)",
+    )  # fmt: skip
+    parser.add_argument("--only-traffic", action="store_true", help="measure nothing else")
 
 
 def busy_engine(
@@ -168,7 +175,10 @@ def rank_seconds(program: str, ranks: int, folder: str) -> float:
 def run(args: argparse.Namespace) -> dict[str, float]:
     import tempfile
 
-    figures = speeds(args.cycles)
+    figures = rates(args.traffic)
+    if args.only_traffic:
+        return figures
+    figures |= speeds(args.cycles)
     figures["engine.ratio_2_threads.8"] = two_threads(args.cycles)
     figures["engine.entry_us"] = 1e6 * entry_seconds()
     with tempfile.TemporaryDirectory() as folder:
