@@ -20,6 +20,7 @@ class Ending(IntFlag):
 
     STILL = 1
     CUT = 2
+    ENDED = 4  # another part of the machine cannot go on
 
 
 class Shared:

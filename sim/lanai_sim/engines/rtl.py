@@ -18,6 +18,7 @@ from lanai_host.compilers import Language, find, for_models
 
 from . import designs
 from .base import Access, Burst, Engine, Event, FaultKind, Layout, Planned
+from .cut import Part
 from .declared import BURST, EVENT, FAULT, INPUTS, PIO, Ending, header
 from .designs import NIC_TOP, SWITCH_TOP, Design
 from .elaboration import elaborate
@@ -28,20 +29,23 @@ from .verilator import Source, library
 
 COMMON = ("engine.h", "faults.h", "memory.h", "state.h", "trace.h", "units.h")  # headers of all that is compiled
 HEADERS = {  # and of what one file is made of
-    "engine.cc": (*COMMON, "stepping.h"),
+    "engine.cc": (*COMMON, "cut.h", "stepping.h"),
     "nic.cc": (*COMMON, "nic.h", "nic_unit.h", "numbers.h", "pio.h", "replay.h", "resting.h", "tick.h", "wave.h"),
     "switch.cc": (*COMMON, "numbers.h", "switch_unit.h", "tick.h"),
 }
 SRAM_WORDS = f"{NIC_TOP}__DOT__nic__DOT__sram__DOT__sram__DOT__mem"  # of a NIC's model, as Verilator names them
 SAVABLE = ("--savable",)  # to Verilator: state can be read and set; what evaluates a slot is the same text
-STILL, CUT = int(Ending.STILL), int(Ending.CUT)  # asked with every call
+STILL, CUT, ENDED = int(Ending.STILL), int(Ending.CUT), int(Ending.ENDED)  # asked with every call
 U32, U64, POINTER = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p
+EXCHANGE = ctypes.CFUNCTYPE(U32, POINTER, U64)
 FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
-    "new": (POINTER, (U32, U32, U64, U64, POINTER, POINTER)),
+    "new": (POINTER, (U32, U32, U64, U64, POINTER, POINTER, ctypes.c_char_p)),
     "delete": (None, (POINTER,)),
     "wire": (None, (POINTER, U32, U32, U32, U32)),
     "barrier": (None, (POINTER, U32, U32, U32)),
     "options": (None, (POINTER, U32, U32)),
+    "parts": (None, (POINTER, EXCHANGE, POINTER, U32)),
+    "exchanges": (U64, (POINTER,)),
     "run": (U32, (POINTER, U64)),
     "events": (U32, (POINTER, POINTER)),
     "save": (U64, (POINTER, POINTER)),
@@ -214,7 +218,8 @@ class RtlEngine(Engine):
     """Verilated NICs and switches. `skip` leaves out slots in which a unit is still, with the same
     results; so do `threads`.
 
-    `trace`, `probes` and `as_synthesized` are those of `build`.
+    `trace`, `probes` and `as_synthesized` are those of `build`. `part`: the units that are simulated here, if
+    other processes have the others.
     """
 
     def __init__(
@@ -226,14 +231,18 @@ class RtlEngine(Engine):
         trace: bool = False,
         probes: bool = False,
         as_synthesized: bool = False,
+        part: Part | None = None,
     ) -> None:
         super().__init__(layout)
+        self.part = part
         switch = layout.switch if layout.switches else None
         self.library = build(layout.nic, switch, trace=trace, probes=probes, as_synthesized=as_synthesized)
         self.state_key = self.library.parent.name  # the cache's digest of it
         self._native = _load(self.library)
         numbers = [number_words(config, as_synthesized) for config in (layout.nic, switch)]
-        self._engine = self._native.engine_new(layout.nics, layout.switches, layout.latency, self.time.khz, *numbers)
+        here = None if part is None else bytes(unit in part.units for unit in range(layout.nics + layout.switches))
+        sizes = (layout.nics, layout.switches, layout.latency, self.time.khz)
+        self._engine = self._native.engine_new(*sizes, *numbers, here)
         for cable in layout.cables:
             self._native.engine_wire(self._engine, *cable)
             self._native.engine_wire(self._engine, cable.other_unit, cable.other_port, cable.unit, cable.port)
@@ -243,9 +252,26 @@ class RtlEngine(Engine):
         self._events = POINTER()
         self._events_at = ctypes.byref(self._events)
         self._closed = False
+        if part is not None:
+            self._exchange = EXCHANGE(part.exchange)  # kept: C++ calls it
+            others = (POINTER * len(part.others))(*part.others)
+            self._native.engine_parts(self._engine, self._exchange, others, len(part.others))
+
+    def leave_parts(self) -> None:
+        """Go on without the other parts of the machine: nothing comes from them any more."""
+        self._native.engine_parts(self._engine, EXCHANGE(), None, 0)
+        self.part = None
+
+    @property
+    def exchanges(self) -> int:
+        """How often the parts of the machine have exchanged what is on their links."""
+        return int(self._native.engine_exchanges(self._engine))
 
     def run(self, limit: int) -> tuple[bool, Sequence[Event]]:
         ending = self._native.engine_run(self._engine, limit)
+        if ending & ENDED:
+            assert self.part is not None
+            self.part.fail()
         self.cut_short = bool(ending & CUT)
         count = self._native.engine_events(self._engine, self._events_at)
         if not count:

@@ -5,24 +5,26 @@ __attribute__((weak)) Switch* new_switch(const uint32_t*) { return nullptr; }  /
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
-// `of_nic`, `of_switch`: the numbers that their models take.
+// `of_nic`, `of_switch`: the numbers that their models take. `here`: a byte for each unit, zero if another part of the
+// machine has it; none if all are here. Of a unit that is elsewhere Python asks for its progress alone, and what it
+// asks the unit to do is left to the part that has it.
 EXPORT Engine* engine_new(uint32_t nics, uint32_t switches, uint64_t latency, uint64_t slot_khz, const uint32_t* of_nic,
-                          const uint32_t* of_switch) {
-    return new Engine(nics, switches, latency, slot_khz, of_nic, of_switch);
+                          const uint32_t* of_switch, const uint8_t* here) {
+    return new Engine(nics, switches, latency, slot_khz, of_nic, of_switch, here);
 }
 EXPORT void engine_delete(Engine* e) { delete e; }
 
 // One direction: from port `p` of unit `u` to port `q` of unit `v`. Units: NICs first, then switches.
-EXPORT void engine_wire(Engine* e, uint32_t u, uint32_t p, uint32_t v, uint32_t q) {
-    e->wires.emplace_back(new Wire(e->latency));
-    Wire* wire = e->wires.back().get();
-    uint32_t n = uint32_t(e->nics.size());
-    u < n ? e->nics[u]->join_tx(wire) : e->switches[u - n]->join_tx(p, wire);
-    v < n ? e->nics[v]->join_rx(wire) : e->switches[v - n]->join_rx(q, wire);
+EXPORT void engine_wire(Engine* e, uint32_t u, uint32_t p, uint32_t v, uint32_t q) { e->join(u, p, v, q); }
+// Other parts have the units that are not here. `others`: where the bytes of each of them are after `exchange`. No
+// `exchange`: the units here go on alone.
+EXPORT void engine_parts(Engine* e, Exchange exchange, uint8_t** others, uint32_t count) {
+    exchange ? e->cut.begin(exchange, others, count) : e->cut.end();
 }
+EXPORT uint64_t engine_exchanges(Engine* e) { return e->cut.exchanges; }
 // The part of a switch in a barrier tree of several switches.
 EXPORT void engine_barrier(Engine* e, uint32_t number, uint32_t members, uint32_t parent) {
-    e->switches[number]->barrier(members, parent);
+    if (e->switches[number]) e->switches[number]->barrier(members, parent);
 }
 EXPORT void engine_options(Engine* e, uint32_t skip, uint32_t threads) {
     e->skip = skip;
@@ -41,11 +43,11 @@ EXPORT uint64_t engine_save(Engine* e, const uint8_t** bytes) {
 }
 EXPORT uint32_t engine_restore(Engine* e, const uint8_t* bytes, uint64_t size) { return e->restore(bytes, size); }
 EXPORT uint64_t engine_quiet_until(Engine* e) { return e->quiet_until(); }
-EXPORT uint64_t engine_slot(Engine* e, uint32_t unit) { return e->units[unit]->slot; }
-EXPORT uint64_t engine_evaluated(Engine* e, uint32_t unit) { return e->units[unit]->evaluated; }
+EXPORT uint64_t engine_slot(Engine* e, uint32_t unit) { return e->progress_of(unit).slot; }
+EXPORT uint64_t engine_evaluated(Engine* e, uint32_t unit) { return e->progress_of(unit).evaluated; }
 EXPORT uint64_t engine_entries(Engine* e) { return e->entries; }
 EXPORT void engine_pio(Engine* e, uint32_t nic, const Pio* accesses, uint32_t count) {
-    e->nics[nic]->access(accesses, count);
+    if (e->nics[nic]) e->nics[nic]->access(accesses, count);
 }
 // `data` holds the bytes of all bursts, one after the other.
 EXPORT void engine_bursts(Engine* e, uint32_t nic, uint64_t begin, const Burst* bursts, uint32_t count,
@@ -75,13 +77,14 @@ EXPORT uint32_t engine_wave(Engine* e, uint32_t nic, const char* file, uint64_t 
 }
 // Faults of the `wire`-th wire, in the order of engine_wire.
 EXPORT void engine_faults(Engine* e, uint32_t wire, const Fault* faults, uint32_t count) {
+    if (!e->sends(wire)) return;
     e->wires[wire]->faults.reset(new Faults);
     for (uint32_t i = 0; i < count; i++)
         (faults[i].kind == FAULT_DOWN ? e->wires[wire]->faults->downs : e->wires[wire]->faults->plan)
             .push_back(faults[i]);
 }
 EXPORT uint64_t engine_fault_count(Engine* e, uint32_t wire, uint32_t kind) {
-    return e->wires[wire]->faults ? e->wires[wire]->faults->counts[kind] : 0;
+    return e->sends(wire) && e->wires[wire]->faults ? e->wires[wire]->faults->counts[kind] : 0;
 }
 // The inputs of every slot that a NIC evaluates from now on; how many there are, and where, until the engine runs
 // again.

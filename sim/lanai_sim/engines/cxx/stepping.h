@@ -5,6 +5,7 @@
 #include <memory>
 #include <thread>
 
+#include "cut.h"
 #include "engine.h"
 #include "state.h"
 #include "units.h"
@@ -16,78 +17,106 @@ constexpr uint64_t EVALUATED = 1 << 17;  // slots of all units together in one c
 class Engine {
   public:
     std::vector<std::unique_ptr<Wire>> wires;
-    std::vector<Unit*> units;
-    std::vector<std::unique_ptr<Nic>> nics;
-    std::vector<std::unique_ptr<Switch>> switches;
+    std::vector<Unit*> units;                        // those that are simulated here
+    std::vector<std::unique_ptr<Nic>> nics;          // by number; none where another part has it
+    std::vector<std::unique_ptr<Switch>> switches;   // the same
+    std::vector<Progress> progress;                  // of all units, by number; of those here it may be old
     std::vector<Event> events;
+    Cut cut;
     uint64_t latency;
     bool skip = true;
     unsigned threads = 1;
     uint64_t entries = 0;
 
+    // `here`: a byte for each unit, zero if another part has it; none if all are here.
     Engine(uint32_t nic_count, uint32_t switch_count, uint64_t latency, uint64_t slot_khz, const uint32_t* of_nic,
-           const uint32_t* of_switch)
+           const uint32_t* of_switch, const uint8_t* here)
         : latency(latency) {
+        for (uint32_t i = 0; i < nic_count + switch_count; i++) progress.push_back({0, 0, i, !here || here[i]});
         for (uint32_t i = 0; i < nic_count; i++) {
-            nics.emplace_back(new_nic(i, slot_khz, of_nic));
-            units.push_back(nics.back().get());
+            nics.emplace_back(progress[i].here ? new_nic(i, slot_khz, of_nic) : nullptr);
+            if (nics.back()) units.push_back(nics.back().get());
         }
         for (uint32_t i = 0; i < switch_count; i++) {
-            switches.emplace_back(new_switch(of_switch));
-            units.push_back(switches.back().get());
+            switches.emplace_back(progress[nic_count + i].here ? new_switch(of_switch) : nullptr);
+            if (switches.back()) units.push_back(switches.back().get());
         }
+        if (units.size() == progress.size()) return;
+        spare_nic_.reset(new_nic(0, slot_khz, of_nic));
+        if (switch_count) spare_switch_.reset(new_switch(of_switch));
     }
     ~Engine() { stop_threads(); }
 
+    // One direction of a cable: from port `p` of unit `u` to port `q` of unit `v`.
+    void join(uint32_t u, uint32_t p, uint32_t v, uint32_t q) {
+        bool sends = progress[u].here, receives = progress[v].here;
+        sends_.push_back(sends);
+        uint32_t number = uint32_t(wires.size()), n = uint32_t(nics.size());
+        wires.emplace_back(sends || receives ? new Wire(latency) : nullptr);
+        Wire* wire = wires.back().get();
+        if (sends) u < n ? nics[u]->join_tx(wire) : switches[u - n]->join_tx(p, wire);
+        if (receives) v < n ? nics[v]->join_rx(wire) : switches[v - n]->join_rx(q, wire);
+        if (sends != receives) cut.wire(number, wire, sends);
+    }
+
     // Up to slot `limit`, or until some unit has events, or until so much was evaluated that Python must see to its
-    // clock and signals. Returns STILL if all is still for good, CUT in the last case. Where a run is cut changes
-    // no cycle and no event, only when Python gets them.
+    // clock and signals. Returns STILL if all is still for good, CUT in the last case, ENDED if another part cannot
+    // go on. Where a run is cut changes no cycle and no event, only when Python gets them.
+    //
+    // Parts of one machine do the same rounds as one process would: each round begins with a view of all of them.
     uint32_t run(uint64_t limit) {
         entries++;
+        spare_nic_.reset();
+        spare_switch_.reset();
         events.clear();
-        uint64_t rounds = EVALUATED / (latency * units.size()) + 1;
-        bool still = false, cut = false;
+        uint64_t rounds = EVALUATED / (latency * progress.size()) + 1;
+        bool still = false, cut_short = false, left_out = false, moved = false;
         while (true) {
-            uint64_t first = ~0ull;
-            for (Unit* unit : units) first = std::min(first, unit->slot);
-            if (first >= limit) break;
-            if (!rounds--) {
-                cut = true;
-                break;
+            View all = view(moved);
+            if (cut.active() && !cut.meet(all, events, nullptr)) return ENDED;
+            if (!events.empty()) break;
+            if (!left_out || all.moved) {
+                if (all.first >= limit) break;
+                if (!rounds--) {
+                    cut_short = true;
+                    break;
+                }
+                if (all.quiet) {
+                    still = all.wake == ~0ull;
+                    if (still) break;
+                    left_out = true;
+                    moved = leave_out(std::min(skip ? all.wake : 0, limit));
+                    continue;
+                }
             }
-            if (all_quiet()) {
-                uint64_t to = leap();
-                still = to == ~0ull;
-                if (still) break;
-                if (!skip) to = 0;
-                to = std::min(to, limit);
-                bool moved = false;
-                for (Unit* unit : units)
-                    if (to > unit->slot) moved |= unit->rest(to);
-                if (moved) continue;
-            }
-            horizon_ = std::min(limit, first + latency);
+            left_out = moved = false;
+            horizon_ = std::min(limit, all.first + latency);
             round();
             for (Unit* unit : units) {
                 events.insert(events.end(), unit->events.begin(), unit->events.end());
                 unit->events.clear();
             }
-            if (!events.empty()) break;
         }
         for (Unit* unit : units) unit->pause();
-        return cut ? uint32_t(CUT) : still && events.empty() ? uint32_t(STILL) : 0;
+        if (cut.active() && !tell_progress()) return ENDED;
+        return cut_short ? uint32_t(CUT) : still && events.empty() ? uint32_t(STILL) : 0;
     }
 
     // The slot up to which nothing happens unless the host does something; ~0 if nothing ever does, 0 if that is not
     // known.
-    uint64_t quiet_until() const { return skip && all_quiet() ? leap() : 0; }
+    uint64_t quiet_until() const { return skip && !cut.active() && all_quiet() ? leap() : 0; }
+
+    Progress progress_of(uint32_t number) const {
+        const Unit* unit = unit_of(number);
+        return unit ? Progress{unit->slot, unit->evaluated, number, 1} : progress[number];
+    }
 
     // All state of units and wires; none if some of it is elsewhere.
     const std::vector<uint8_t>& save() {
         StateWriter to;
-        bool settled = true;
+        bool settled = units.size() == progress.size();
         for (Unit* unit : units) settled &= unit->settled();
-        for (auto& wire : wires) settled &= !wire->faults;
+        for (auto& wire : wires) settled &= wire && !wire->faults;
         if (settled) {
             for (auto& wire : wires) wire->state(to);
             for (Unit* unit : units) unit->save(to);
@@ -97,11 +126,20 @@ class Engine {
         return saved_;
     }
 
-    // False if these are not the bytes of such an engine; it is of no use then.
+    // The state of all units, of which some may be elsewhere. False if these are not the bytes of such an engine; it is
+    // of no use then.
     bool restore(const uint8_t* bytes, size_t size) {
         StateReader from(bytes, size);
-        for (auto& wire : wires) wire->state(from);
-        for (Unit* unit : units) unit->restore(from);
+        Wire elsewhere(latency);
+        for (auto& wire : wires) (wire ? *wire : elsewhere).state(from);
+        for (Progress& one : progress) {
+            bool is_nic = one.unit < nics.size();
+            Unit* spare = is_nic ? static_cast<Unit*>(spare_nic_.get()) : spare_switch_.get();
+            Unit* unit = one.here ? const_cast<Unit*>(unit_of(one.unit)) : spare;
+            unit->restore(from);
+            one = {unit->slot, unit->evaluated, one.unit, one.here};
+        }
+        cut.restored();
         return from.exact();
     }
 
@@ -113,13 +151,49 @@ class Engine {
             workers_.emplace_back([this, i, seen = generation_.load()]() mutable { work(i, seen); });
     }
 
+    // The sender of a wire is here.
+    bool sends(uint32_t wire) const { return sends_[wire]; }
+
   private:
     uint64_t horizon_ = 0;
+    std::vector<bool> sends_;
+    std::unique_ptr<Nic> spare_nic_;  // they take what is restored of units elsewhere
+    std::unique_ptr<Switch> spare_switch_;
     std::vector<uint8_t> saved_;
     std::vector<std::thread> workers_;
     std::atomic<uint64_t> generation_{0};
     std::atomic<unsigned> left_{0};
     std::atomic<bool> quit_{false};
+
+    const Unit* unit_of(uint32_t number) const {
+        size_t n = nics.size();
+        return number < n ? static_cast<const Unit*>(nics[number].get()) : switches[number - n].get();
+    }
+
+    // Of the units here.
+    View view(bool moved) const {
+        View found{~0ull, ~0ull, all_quiet(), moved};
+        for (Unit* unit : units) found.first = std::min(found.first, unit->slot);
+        if (found.quiet) found.wake = leap();
+        return found;
+    }
+
+    // With all units quiet: leave slots out, up to `to`. False if no unit here could.
+    bool leave_out(uint64_t to) {
+        bool moved = false;
+        for (Unit* unit : units)
+            if (to > unit->slot) moved |= unit->rest(to);
+        return moved;
+    }
+
+    // How far all units are, now that the rounds are over.
+    bool tell_progress() {
+        for (Progress& one : progress)
+            if (one.here) one = progress_of(one.unit);
+        View all = view(false);
+        std::vector<Event> none;
+        return cut.meet(all, none, &progress);
+    }
 
     bool all_quiet() const {
         for (Unit* unit : units)
