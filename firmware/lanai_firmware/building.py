@@ -84,10 +84,16 @@ class Work:
 
 
 def _may_tell() -> bool:
-    return os.environ.get(VARIABLE) != "0" and RANK not in os.environ
+    return not _silenced and os.environ.get(VARIABLE) != "0" and RANK not in os.environ
 
 
+_silenced: list[str] = []  # why this process says nothing
 _works: list[Work] = []  # of this process, the outermost first
+
+
+def say_nothing(why: str) -> None:
+    """Tell of no work from now on: another process does."""
+    _silenced.append(why)
 
 
 def step(name: str) -> None:

@@ -9,6 +9,8 @@ from lanai_firmware import output_file
 
 from .version import commit, version, versions
 
+DIGEST = "run.digest"  # it says whether two runs are equal, not by how much they differ
+
 
 def write_json(path: str | Path, figures: Mapping[str, float], config: Mapping[str, Any], **more: Any) -> None:
     """Write `{"figures", "config", "version", "versions", "commit"}` and `more` to `path`. Names are

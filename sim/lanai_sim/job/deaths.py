@@ -3,6 +3,7 @@ others, or the end of the run."""
 
 import os
 import signal
+from collections.abc import Sequence
 
 from lanai_host.errors import UserError
 
@@ -127,10 +128,7 @@ class Deaths:
         return [*self._unfinished(), *self._restarts(), *self._too_late()]
 
     def _unfinished(self) -> list[str]:
-        if not self.unfinished:
-            return []
-        ranks = ranks_text(sorted(process.rank for process in self.unfinished))
-        return [f"warning: {ranks} ended without MPI_Finalize; MPI demands that each rank calls it"]
+        return unfinished_note([process.rank for process in self.unfinished])
 
     def _restarts(self) -> list[str]:
         if not self.keepers:
@@ -151,6 +149,13 @@ class Deaths:
             keeper.close()
         if self.line is not None:
             self.line.close()
+
+
+def unfinished_note(ranks: Sequence[int]) -> list[str]:
+    """Return a line on ranks that ended without MPI_Finalize, if there are any."""
+    if not ranks:
+        return []
+    return [f"warning: {ranks_text(sorted(ranks))} ended without MPI_Finalize; MPI demands that each rank calls it"]
 
 
 def failed(process: Process, rank: Rank) -> RankFailed:

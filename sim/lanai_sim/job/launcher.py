@@ -62,11 +62,12 @@ class Run:
         world: Callable[[JobData, Kernel], World] = world_of,
         output: Output | None = None,
         servers: WarmServers | None = None,
+        kernel: Kernel | None = None,
     ) -> None:
         config.check_restart()
         processes.prepare(config.all_programs)
         self.config = config
-        self.kernel = Kernel()
+        self.kernel = kernel or Kernel()
         self.kernel.limit = config.max_sim_time
         self.world = world(config, self.kernel)
         self.output = output or Output(config.prefix, config.capture)
@@ -141,7 +142,7 @@ class Run:
         spent = [{"PIO": rank.pio, "waiting": rank.waited} for rank in ranks]
         traffic = tuple(self.world.traffic())
         left = sum((Counter(rank.left) for rank in ranks), Counter())
-        digest = self.world.buffers_digest(ranks)
+        digest = self.world.buffers_digest([rank.placement for rank in ranks])
         types = tuple(differences({rank.number: rank.types for rank in ranks}))
         return Summary(self.world.started, tuple(clocks), tuple(spent), traffic, digest, dict(left), types)
 
@@ -175,7 +176,8 @@ class Run:
         self._start_programs(environment)
         self.output.start()
         socks = [process.sock for process in self.processes]
-        self.ranks = Ranks(self.kernel, socks, self._look_after, self.world.at_once, self.pollers.heard)
+        first = self.processes[0].rank
+        self.ranks = Ranks(self.kernel, socks, self._look_after, self.world.at_once, self.pollers.heard, first)
         self.passing = Passing(self.world, self.ranks)
         self.pairs = list(zip(self.processes, self.ranks, strict=True))
         self.deaths.begin(self.ranks, self.pairs)
@@ -190,18 +192,20 @@ class Run:
         config = self.config
         begin = 0
         for program in config.all_programs:
-            self.processes += processes.start(
-                program.command,
-                range(begin, begin + program.ranks),
-                config.total_ranks,
-                config.device,
-                {**environment, **program.environment},
-                self.output,
-                fork=config.fork,
-                directory=program.directory or None,
-                rank_variables=config.rank_variables,
-                servers=self.servers,
-            )
+            ranks = [rank for rank in range(begin, begin + program.ranks) if rank in self.world.ranks_here]
+            if ranks:
+                self.processes += processes.start(
+                    program.command,
+                    ranks,
+                    config.total_ranks,
+                    config.device,
+                    {**environment, **program.environment},
+                    self.output,
+                    fork=config.fork,
+                    directory=program.directory or None,
+                    rank_variables=config.rank_variables,
+                    servers=self.servers,
+                )
             begin += program.ranks
 
     def _service(self, rank: Rank, start: Start) -> Service:
@@ -282,10 +286,13 @@ class Run:
 
     def _result(self, code: int, report: str, ending: Ending) -> Result:
         clocks = tuple(rank.clock for rank in self.ranks or ())
-        sim_time, notes = max(self.kernel.now, *clocks, 0), (*self.world.notes(), *self.deaths.notes())
-        if self.world.missed or (self.ranks is not None and self.ranks.missed):
-            notes = (*notes, NOTE)
-        return Result(int(code), sim_time, report, clocks, notes, ranks=self.standstill.ranks, ending=ending)
+        sim_time = max(self.kernel.now, *clocks, 0)
+        return Result(int(code), sim_time, report, clocks, self._notes(), ranks=self.standstill.ranks, ending=ending)
+
+    def _notes(self) -> tuple[str, ...]:
+        notes = (*self.world.notes(), *self.deaths.notes())
+        missed = self.world.missed or (self.ranks is not None and self.ranks.missed)
+        return (*notes, NOTE) if missed else notes
 
     def _look_after(self) -> None:
         """While waiting for ranks' code: have processes ended?"""

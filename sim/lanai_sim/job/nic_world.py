@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from lanai_firmware.building import Work
 from lanai_firmware.image import Image
@@ -41,6 +41,8 @@ BOOT = "running their firmware's first instructions"
 class NicWorld(World):
     """Ranks on NICs, wherever `Placement` puts them."""
 
+    cluster_kind: ClassVar[type[Cluster]] = Cluster
+
     def __init__(self, config: JobData, kernel: Kernel) -> None:
         if not isinstance(config.stack, NicStack):
             raise UserError(f"the device {config.device!r} has no NICs")
@@ -69,7 +71,7 @@ class NicWorld(World):
             waves.check_name(config.wave.file)
             if self.session is not None:
                 raise UserError("--wave and --trace need NICs built in two ways; ask for one of them at a time")
-        self.cluster = Cluster(net, config.machine.nic, self._make_engine, kernel)
+        self.cluster = self.cluster_kind(net, config.machine.nic, self._make_engine, kernel)
         self.attachments: dict[int, Attachment] = {}
         self.buses: list[ClusterBus] = []  # what they allocated at boot is the NICs' as long as the world lasts
         self.image: Image | None = None
@@ -123,21 +125,38 @@ class NicWorld(World):
         evaluated = sum(self.engine.evaluated(node) for node in range(len(self.cluster.nodes)))
         return f"{evaluated / 2 / seconds:,.0f} NIC cycles/s"
 
+    @property
+    def nodes_here(self) -> Sequence[int]:
+        """The nodes whose NICs and hosts this process simulates."""
+        return range(len(self.cluster.nodes))
+
+    @property
+    def nodes_seen(self) -> Sequence[int]:
+        """The nodes whose NICs' registers can be read here."""
+        return range(len(self.cluster.nodes))
+
     def notes(self) -> list[str]:
+        return self.describe_faults(self.fault_counts())
+
+    def fault_counts(self) -> dict[tuple[int, FaultKind], int]:
+        """How often each fault of a wire happened here."""
+        return {(wire, kind): self.engine.fault_count(wire, kind) for wire in self.planned for kind in FaultKind}
+
+    def describe_faults(self, counts: Mapping[tuple[int, FaultKind], int]) -> list[str]:
+        """Return a line for each fault that happened."""
         found = []
-        for wire in self.planned:
+        for (wire, kind), times in counts.items():
             cable = self.cluster.fabric.cables[wire // 2]
             sender = self.cluster.fabric.name(cable.other_unit if wire % 2 else cable.unit)
-            for kind in FaultKind:
-                if times := self.engine.fault_count(wire, kind):
-                    found.append(f"fault: {kind.name.lower()} of {times} from {sender}")
+            if times:
+                found.append(f"fault: {kind.name.lower()} of {times} from {sender}")
         return found
 
     def on_nics(self) -> dict[int, Sequence[Envelope]]:
         if len(self.buses) < len(self.cluster.nodes):
             return {}
         found: dict[int, Sequence[Envelope]] = {}
-        for node in range(len(self.buses)):
+        for node in self.nodes_here:
             found |= self._on_nic(node)
         return found
 
@@ -162,7 +181,7 @@ class NicWorld(World):
             return []
         self._end_run()
         still = self.cluster.still
-        return [postmortem.describe(self.engine, node, self.image, still) for node in range(len(self.cluster.nodes))]
+        return [postmortem.describe(self.engine, node, self.image, still) for node in self.nodes_seen]
 
     def is_free(self, rank: int) -> bool:
         untraced = self.session is None  # a trace has one process for each rank
@@ -205,8 +224,8 @@ class NicWorld(World):
         """Boot all NICs and return the attachments of all nodes' ranks. The state of the NICs is kept for later."""
         options, placement = self.config.chosen_options, self.placement
         tasks = [
-            self.kernel.spawn(run_in_greenlet(self.stack.boot, bus, image, options, placement, node), node)
-            for node, bus in enumerate(self.buses)
+            self.kernel.spawn(run_in_greenlet(self.stack.boot, self.buses[node], image, options, placement, node), node)
+            for node in self.nodes_here
         ]
         try:
             with Work("the NICs", "", {BOOT: 0.0}, "booting", "booted") as work:
@@ -224,12 +243,16 @@ class NicWorld(World):
         return attachments
 
     def _resume(self, image: Image | None) -> list[Mapping[int, Attachment]] | None:
-        attachment = self.stack.attachment
-        booted = snapshot.load(self._boot_key(image), attachment) if attachment and self._may_resume() else None
+        booted = self._booted(image)
         if booted is None or booted.now > self.config.max_sim_time:  # the limit is met in the boot
             return None
-        booted.resume(self.cluster, self.buses)
+        booted.resume(self.cluster, [self.buses[node] for node in self.nodes_here])
         return [node.attachments for node in booted.nodes]
+
+    def _booted(self, image: Image | None) -> snapshot.Booted | None:
+        """Return the snapshot with which the run can begin, if there is one."""
+        attachment = self.stack.attachment
+        return snapshot.load(self._boot_key(image), attachment) if attachment and self._may_resume() else None
 
     def _may_resume(self) -> bool:
         """Nothing looks at the boot, and nothing disturbs it."""
@@ -257,10 +280,10 @@ class NicWorld(World):
         return snapshot.key(parts)
 
     def traffic(self) -> list[Traffic]:
-        return traffic(self.engine, self.cluster.nodes)
+        return traffic(self.engine, [self.cluster.nodes[node] for node in self.nodes_seen])
 
-    def buffers_digest(self, ranks: Sequence[Rank]) -> str:
-        found = digest([rank.placement for rank in ranks])
+    def buffers_digest(self, placements: Sequence[int | None]) -> str:
+        found = digest(placements)
         return f"{found} (--buffers {self.config.chosen_buffers})" if found else ""
 
     def begin(self) -> None:

@@ -25,7 +25,7 @@ class Ranks:
     """All ranks of a run, as the scheduler's `Outside`. `on_quiet` is called while nothing comes
     from processes that run code, about ten times a second: the launcher looks after exits there,
     and may raise to end the run. `at_once` says whether a rank's request is served
-    though other ranks run code; `heard` hears of ranks' notices."""
+    though other ranks run code; `heard` hears of ranks' notices. `first`: the number of the first rank."""
 
     def __init__(
         self,
@@ -34,6 +34,7 @@ class Ranks:
         on_quiet: Callable[[], None],
         at_once: Callable[[Rank, int], bool] = lambda rank, op: False,
         heard: "Callable[[Ranks, Rank], None]" = lambda ranks, rank: None,
+        first: int = 0,
     ) -> None:
         self.kernel = kernel
         self.ranks: list[Rank] = []
@@ -47,7 +48,7 @@ class Ranks:
         self._heard = heard
         self._active: list[Rank] = []  # those whose code may run: a short list where there are many ranks
         self._selector = selectors.EpollSelector()
-        for number, sock in enumerate(socks):
+        for number, sock in enumerate(socks, first):
             self.add(sock, number)
         self._ready: list[tuple[int, Suspension[list[Request]], list[Request]]] = []
         self._give_up = FOREVER  # seconds of the clock: once a rank has aborted, the others are not waited for beyond

@@ -61,8 +61,9 @@ class Booted:
         return cls(cluster.kernel.now, state, tuple(nodes))
 
     def resume(self, cluster: Cluster, buses: list[ClusterBus]) -> None:
-        """Give this state to NICs that were never stepped. `buses` are those of `take`, unused."""
-        for bus, node in zip(buses, self.nodes, strict=True):
+        """Give this state to NICs that were never stepped. `buses` are those of `take`, or of some nodes, unused."""
+        for bus in buses:
+            node = self.nodes[bus.node.number]
             bus.clock = node.clock
             for content in node.memory:
                 bus.allocate(len(content)).view[:] = content

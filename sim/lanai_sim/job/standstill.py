@@ -33,7 +33,9 @@ class Standstill:
         owe nothing, and the others end without them."""
         waiting = [rank for rank in self._deaths.ranks or () if not (rank.finalized or rank.gone)]
         waits = [unpack_wait(self._world.look(rank)[2]) for rank in waiting]
-        if not self._deaths.unfinished or not all(why is not None and why.call == "MPI_Finalize" for why in waits):
+        all_end = all(why is not None and why.call == "MPI_Finalize" for why in waits)
+        everywhere = self._world.gathered((bool(self._deaths.unfinished), all_end))
+        if not any(some for some, _ in everywhere) or not all(end for _, end in everywhere):
             return False
         for rank in waiting:
             rank.release()
@@ -43,11 +45,12 @@ class Standstill:
         """The exit code and the report of a run in which nothing can happen any more, and why: some
         ranks have failed, or it is a deadlock."""
         now = max((self._world.look(rank)[0] for rank in self._deaths.ranks or ()), default=self._kernel.now)
+        now = max(self._world.gathered(now))
         report = self.report(deadlock, go_on=True)
         over = departures.failed(self._departures)
         if over:
             return exit_code(over[0].code or 1), report, Ending.RANK_FAILED
-        if missing := self._deaths.not_finalized():
+        if missing := next(filter(None, self._world.gathered(self._deaths.not_finalized())), ""):
             return Exit.NOT_FINALIZED, f"{missing}\n{report}", Ending.RANK_FAILED
         what = f"deadlock at {format_time(now)}: all ranks wait and nothing can happen any more"
         return Exit.DEADLOCK, f"{what}\n{report}", Ending.DEADLOCK
@@ -65,6 +68,9 @@ class Standstill:
         found = [doing(rank, *world.look(rank), final.get(rank.number), world.something_comes(rank)) for rank in ranks]
         finalizing = {one.rank for one in found if go_on and one.wait is not None and one.wait.call == "MPI_Finalize"}
         left = departures.release(self._deaths.pairs, finalizing)
+        everywhere = world.gathered((found, left))
+        found = [one for states, _ in everywhere for one in states]
+        left = {rank: one for _, departed in everywhere for rank, one in departed.items()}
         self._departures = list(left.values())
         self.ranks = tuple(departures.departed(one, left.get(one.rank)) for one in found)
         lines = [line for one in self.ranks for line in one.lines()]

@@ -3,7 +3,7 @@ brings, if any, and no NIC; `nic_world` has NICs."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lanai_hdl.errors import UserError
 from lanai_host.device import Envelope
@@ -21,6 +21,8 @@ from .summary import Traffic
 
 if TYPE_CHECKING:
     from .tracing.session import Session
+
+VALUE = TypeVar("VALUE")
 
 
 class World:
@@ -48,6 +50,16 @@ class World:
         """Serve this request though other ranks run code? Without NICs, ranks wait for
         each other among themselves."""
         return self._apart and (op == Op.MANAGE or (bool(rank.origin) and op in (Op.HELLO, Op.FINALIZE)))
+
+    @property
+    def ranks_here(self) -> range:
+        """The ranks of which this process is the launcher."""
+        return range(self.config.total_ranks)
+
+    def gathered(self, found: VALUE) -> list[VALUE]:
+        """Return what all processes that simulate this world have found, in the order of their ranks. Each of them
+        calls this."""
+        return [found]
 
     @property
     def _apart(self) -> bool:
@@ -145,8 +157,9 @@ class World:
         """Return the counts of the NICs. The run is over then."""
         return []
 
-    def buffers_digest(self, ranks: Sequence[Rank]) -> str:
-        """A digest of where the ranks' buffers lay, if that matters and all have said so."""
+    def buffers_digest(self, placements: Sequence[int | None]) -> str:
+        """Return a digest of where the ranks' buffers lay, given what each has said, if that matters and all have
+        said so."""
         return ""
 
     def status(self, seconds: float) -> str:

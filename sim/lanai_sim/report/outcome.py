@@ -8,6 +8,7 @@ from typing import Any
 
 from lanai_host.errors import UserError
 
+from ..figures import DIGEST
 from ..tables import flat
 from ..trace import Trace
 from ..trace.schema import MAGIC
@@ -63,7 +64,7 @@ def of_json(path: str) -> Outcome:
 def of_record(path: str, record: Mapping[str, Any]) -> Outcome:
     """Return what a command wrote with --json, or what a store has. `path` names it."""
     config, figures = dict(record["config"]), dict(record["figures"])
-    numbers = {name: value for name, value in figures.items() if isinstance(value, int | float)}
+    numbers = {name: value for name, value in figures.items() if isinstance(value, int | float) and name != DIGEST}
     parts = frozenset({"run.waiting_us", "run.host_work_us", "run.pio_us"} & numbers.keys())
     others = {name: record[name] for name in ("code", "commit") if name in record}
     return Outcome(path, False, _program(config), _settings(config) | others, numbers, parts)

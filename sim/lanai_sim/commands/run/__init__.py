@@ -2,19 +2,21 @@
 lanai runs under."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from lanai_host.errors import UserError
 from lanai_host.simulator.protocol import ENV_LEAKS, ENV_RACES
 from lanai_host.stacks import stack
 
 from ...command_line import Parser
-from ...figures import write_json
+from ...figures import DIGEST, write_json
 from ...job import launcher, settings
 from ...job.description import described
+from ...job.digest import digest
 from ...job.fitting import check_flags
 from ...job.job import Job
 from ...job.result import Result
@@ -145,8 +147,31 @@ def run(args: argparse.Namespace) -> int:
     if args.replay is None:
         if args.debug is not None:
             raise UserError(f"--debug {args.debug} needs a schedule: lanai run --replay FILE --debug {args.debug}")
+        if args.parts:
+            return _in_parts(args)
+        _note_copies()
         return finish(args, config_of(args))
+    if args.parts:
+        raise UserError("--parts cannot be combined with --replay; run without one of them")
     return _replay(args)
+
+
+def _note_copies() -> None:
+    """Say that this process is one of several that do the same, if an MPI job has started it so."""
+    copies = os.environ.get("PMI_SIZE", "1")
+    if copies != "1" and os.environ.get("PMI_RANK") == "0":
+        print(
+            f"lanai: note: {copies} processes of an MPI job run the whole program each; --parts makes them parts of "
+            "one simulation",
+            file=sys.stderr,
+        )
+
+
+def _in_parts(args: argparse.Namespace) -> int:
+    """Run the job with the other processes of an MPI job. The first one reports."""
+    from ...parts import command
+
+    return command.run(lambda: config_of(args), lambda job, result, told: report(args, cast(Job, job), result, told))
 
 
 def _replay(args: argparse.Namespace) -> int:
@@ -177,14 +202,19 @@ def finish(args: argparse.Namespace, job: Job) -> int:
         from ...store import Store  # other runs need no SQLite
 
         Store(args.store).prepare()
-    result = job.run()
+    return report(args, job, job.run())
+
+
+def report(args: argparse.Namespace, job: Job, result: Result, told: Sequence[str] = ()) -> int:
+    """Report as the flags say, with more lines that `-v` tells. Return the program's exit code."""
     launcher.print_report(result)
     if not args.quiet:
         sys.stdout.flush()
-        for line in result.summary.lines() if args.verbose else result.summary.closing():
+        for line in [*told, *result.summary.lines()] if args.verbose else result.summary.closing():
             print(f"lanai: {line}", file=sys.stderr)
     if args.json is not None:
-        write_json(args.json, result.figures, described(job), code=result.code)
+        figures = {**result.figures, DIGEST: digest(result)}
+        write_json(args.json, figures, described(job), code=result.code)
     if args.store is not None:
         _keep(args, job, result)
     return result.code

@@ -150,6 +150,12 @@ def _add_evaluation(add: Add) -> None:
     add("--threads", type=count, help="threads that evaluate NICs; results are the same (default: 1)")
     add("--no-skip", **ON, help="do not skip idle NICs; results are the same")
     add(
+        "--parts",
+        **ON,
+        help="the processes of the MPI job that this is started by, `mpiexec -n K lanai run --parts ...`, simulate a "
+        "part of the machine each; results are the same",
+    )
+    add(
         "--no-fork",
         **ON,
         help="execute each rank, instead of forking all from one process; results may differ",

@@ -1,0 +1,102 @@
+"""Simulated time in several parts of a machine: each has the tasks of its own nodes, and all let their engines run up
+to the earliest moment of any of them."""
+
+from typing import cast
+
+from ..engines.base import NEVER, EventKind
+from ..engines.rtl import RtlEngine
+from ..kernel.cluster import Cluster
+from ..kernel.kernel import FOREVER, Deadlock, Kernel, TimeLimit
+from .mpi_part import MpiPart, Turn
+
+
+class PartKernel(Kernel):
+    """The scheduler of a part. It ends when all parts' tasks are done, or all parts are deadlocked or at the limit
+    of time; what ends one part alone ends the others by `Ended`."""
+
+    def __init__(self, part: MpiPart) -> None:
+        super().__init__()
+        self.part = part
+        part.check = self.check
+
+    @property
+    def cluster(self) -> "PartCluster":
+        return cast(PartCluster, self.clockwork)
+
+    def run(self) -> None:
+        try:
+            super().run()
+            while not self.cluster.follow():
+                self.check()
+        except (Deadlock, TimeLimit):
+            raise  # in all parts at once
+        except BaseException:
+            self.part.leave()
+            self.cluster.leave()
+            raise
+
+    def turn(self, slot: int) -> Turn:
+        """Return what this part wants, whose next moment is in that slot."""
+        pending = bool(self._moments) or self._timeout_pending()
+        aside = self.outside is not None and bool(self.outside.aside)
+        return Turn(slot, False, pending, aside, self.next_time() > self.limit)
+
+
+class PartCluster(Cluster):
+    """The nodes of a machine of which this process has a part."""
+
+    kernel: PartKernel
+
+    def follow(self) -> bool:
+        """Let the engine run as the others want, with no task left here. Return True if none is left anywhere."""
+        all_want = self.kernel.part.turn(Turn(done=True, over=True))
+        if all_want.done:
+            return True
+        if self._run(all_want):
+            return False
+        if self.still and not all_want.pending:
+            if not all_want.aside:
+                raise Deadlock
+        elif all_want.over:
+            self.kernel.now = self.kernel.limit
+            raise TimeLimit
+        return False
+
+    def advance(self, limit: int) -> bool:
+        slot = self._slot(limit)
+        mine = self.kernel.turn(slot)
+        if slot <= self._reached and not mine.over:
+            return False
+        all_want = self.kernel.part.turn(mine)
+        if self._run(all_want):
+            return True
+        if self.still and not all_want.pending:  # nothing comes by itself, but perhaps from outside
+            self.still = mine.aside or not all_want.aside
+            return not self.still
+        self.still = False
+        return not all_want.over if mine.over else slot != all_want.limit
+
+    def leave(self) -> None:
+        """Go on without the other parts."""
+        cast(RtlEngine, self.engine).leave_parts()
+
+    def _slot(self, time: int) -> int:
+        return NEVER if time == FOREVER else self.engine.time.slot(time)
+
+    def _run(self, turn: Turn) -> bool:
+        """Let the engine run. Return True if it stopped before the limit, in some part."""
+        engine = self.engine
+        self.still, events = engine.run(turn.limit)
+        if engine.cut_short:
+            return True
+        if not events and not self.still:
+            self._reached = turn.limit
+        here = cast(RtlEngine, engine).part
+        assert here is not None
+        for event in sorted(event for event in events if event.unit in here.units):
+            if event.kind != EventKind.IRQ:
+                suspension = self._expected.pop(event.tag, None)
+                if suspension is not None:
+                    self.kernel.now = engine.time.picoseconds(event.slot)
+                    suspension.resume((self.kernel.now, event.value))
+        return bool(events)

@@ -1,0 +1,30 @@
+"""What one exchange between the parts of a simulation takes, in real time: `mpiexec -n K lanai bench exchange`."""
+
+import argparse
+import time
+
+from ...parts.mpi_part import Turn, joined
+
+NAME = "exchange"
+HELP = "real time of an exchange between the parts of a simulation, under mpiexec"
+
+COUNT = 2_000  # exchanges in a row
+ROUNDS = 5  # the quickest counts: other work on the machine only ever adds
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--count", type=int, default=COUNT, help="exchanges of a round (default: %(default)s)")
+
+
+def run(args: argparse.Namespace) -> dict[str, float]:
+    part = joined()
+    seconds = []
+    for _ in range(ROUNDS):
+        begin = time.perf_counter()
+        for _ in range(args.count):
+            part.turn(Turn())
+        seconds.append(time.perf_counter() - begin)
+    slowest = max(part.gather(min(seconds)))
+    if part.number:
+        raise SystemExit(0)  # the first part reports
+    return {"exchange.parts": part.count, "exchange.us": slowest / args.count * 1e6}
