@@ -20,7 +20,7 @@ from .plain import restored
 from .simulator.client import SimulatorClient
 from .simulator.protocol import ENV_DEVICE
 from .simulator.rank_bus import RankBus
-from .stacks.t3d.device import Attachment
+from .stacks.t3d.attachments import attachment_of
 from .stacks.t3d.symmetric import Symmetric, SymmetricError
 
 __all__ = ["Shmem", "SymmetricError", "start"]
@@ -36,7 +36,7 @@ class Shmem:
     def __init__(self, client: SimulatorClient, size: int) -> None:
         costs = restored(HostConfig, client.config.get("host", {}))
         self._client = client
-        self._heap = Symmetric(RankBus(client, costs), restored(Attachment, client.config["nic"]), costs, size)
+        self._heap = Symmetric(RankBus(client, costs), attachment_of(client.config["nic"]), costs, size)
         self.rank, self.count = self._heap.rank, self._heap.count
         self._heap.open()
         self.barrier()

@@ -56,15 +56,17 @@ class Exposure:
 
 
 class Exposures:
-    """The exposures of process `process` of NIC `node`, and its page table."""
+    """The exposures of process `process` of NIC `node`, and its page table. `key`: of all exposures; unless it is
+    given, each has one of its own."""
 
-    def __init__(self, bus: Bus, config: Remote, node: int, process: int) -> None:
+    def __init__(self, bus: Bus, config: Remote, node: int, process: int, key: int | None = None) -> None:
         self._bus = bus
         self._node = node
         self._process = process
         self._pages = PageTable(config.pages)
         self._directories = Directories(bus)
         self._used: dict[int, Exposure] = {}
+        self._key = key
         self._keys = random.Random(f"keys of process {process} of node {node}")
 
     def map_flags(self, bus_address: int) -> None:
@@ -168,7 +170,7 @@ class Exposures:
         return number
 
     def _draw_key(self) -> int:
-        return self._keys.randrange(1, 1 << 16)
+        return self._keys.randrange(1, 1 << 16) if self._key is None else self._key
 
     def _map(self, index: int, pages: Sequence[int]) -> None:
         data = b"".join((page // PAGE_SIZE).to_bytes(4, "big") for page in pages)

@@ -26,6 +26,7 @@ class OpenedAdapter:
 
     Args:
         packet: most bytes of a packet, for the price of later packets (`Commands`).
+        one_key: all exposures have the key of the first.
 
     Attributes:
         staging: a page for each command buffer. No other process reaches it.
@@ -35,10 +36,10 @@ class OpenedAdapter:
 
     staging: Exposure
 
-    def __init__(self, bus: Bus, attachment: Attachment, meter: Meter, packet: int) -> None:
+    def __init__(self, bus: Bus, attachment: Attachment, meter: Meter, packet: int, *, one_key: bool = False) -> None:
         home = attachment.place
         self._attachment = attachment
-        self.exposures = Exposures(bus, attachment.adapter, home.node, home.process)
+        self.exposures = Exposures(bus, attachment.adapter, home.node, home.process, home.key if one_key else None)
         self.lending = Lending(bus, self.exposures, meter)
         self.aperture = ApertureAccess(bus, attachment.adapter, home.process)
         self.nothing = Command(Op.NOP, Token(home.node, 0, 0, 0, 0), 0, 0)
@@ -47,10 +48,11 @@ class OpenedAdapter:
         self._owners: dict[RemoteOperation, CommandShare] = {}
         self._shares: list[CommandShare] = []
 
-    def open(self, memory: HostBuffer, size: int, access: Access) -> Exposure:
+    def open(self, memory: HostBuffer, size: int, access: Access, *, little: bool = True) -> Exposure:
         """Expose the first `size` bytes of this process's memory that peers reach without having
-        been told its token."""
-        return self._open(memory, size, access)
+        been told its token. `little` as `Exposures.add` has it. Memory for whose pages the adapter's table has
+        no room is walked."""
+        return self._open(memory, size, access, little)
 
     def token(self, rank: int, size: int) -> Token:
         """Names the first exposure of a rank, which has `size` bytes."""
@@ -71,12 +73,13 @@ class OpenedAdapter:
         """A command has ended, and its user has not taken it."""
         return any(share.ended for share in self._shares)
 
-    def _open(self, memory: HostBuffer, size: int, access: Access) -> Exposure:
+    def _open(self, memory: HostBuffer, size: int, access: Access, little: bool) -> Exposure:
         self.exposures.map_flags(self._flags.bus_address)
         address = process_memory.address_of(memory.view)
         pages = [memory.bus_address + PAGE_SIZE * page for page in range(pages_of(address, size))]
         walked = not self.exposures.fits(address, size + (OWN_PAGES - 1) * PAGE_SIZE)
-        first = self.exposures.add(address, size, pages, access, key=self._attachment.place.key, walked=walked)
+        key = self._attachment.place.key
+        first = self.exposures.add(address, size, pages, access, key=key, little=little, walked=walked)
         pages = [self._flags.bus_address + PAGE_SIZE * page for page in range(1, OWN_PAGES)]
         address = process_memory.address_of(self._flags.view) + PAGE_SIZE
         self.staging = self.exposures.add(address, len(pages) * PAGE_SIZE, pages, Access(0))

@@ -2,7 +2,7 @@
 device that MPI sees."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -161,6 +161,11 @@ class NicStack(Stack):
     def vocabulary(self) -> "Vocabulary | None":
         """How traces and waveforms read its packets."""
         return None if self.firmware is None else self.firmware.vocabulary
+
+    def on(self, blocks: Collection[str]) -> "NicStack":
+        """The same system as it is on NICs with these optional blocks: itself, unless it uses one instead of what it
+        uses else."""
+        return self
 
     def equip(self, nic: "NicConfig") -> "NicConfig":
         """The NICs that the user chose, with the optional blocks that this system needs."""

@@ -6,7 +6,7 @@ import random
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from lanai_hdl.errors import UserError
 from lanai_hdl.remote.config import Remote
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class AdapterStack(NicStack):
     """Ranks use the adapters of their NICs, and nothing else of them."""
 
-    attachment = Attachment
+    attachment: ClassVar[type[Attachment]] = Attachment  # how `boot` makes it, and `open` finds it again
 
     @property
     def needs(self) -> str:
@@ -79,7 +79,7 @@ class AdapterStack(NicStack):
         timeout = self.timeout(options, placement.nic) or timeout_on(placement.nic, adapter, placement.passage)
         boot(bus, adapter, node, routes, timeout=timeout, retries=self.retries(options), together=True)
         places = places_of(placement)
-        return {rank: Attachment(rank, places, adapter, asdict(options)) for rank in placement.ranks_on(node)}
+        return {rank: self.attachment(rank, places, adapter, asdict(options)) for rank in placement.ranks_on(node)}
 
     def retries(self, options: Any) -> int:
         """Timeouts in a row until a peer is lost."""
@@ -129,7 +129,7 @@ class AdapterStack(NicStack):
     def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
         from ..simulator.rank_bus import RankBus
 
-        attachment = restored(Attachment, client.config["nic"])
+        attachment = restored(self.attachment, client.config["nic"])
         return self.device(RankBus(client, costs), attachment, costs, client.start().members)
 
     @abstractmethod

@@ -9,7 +9,7 @@ from typing import Any, Self
 from lanai_host.clocks.library import Clock, can_be_loaded
 from lanai_host.errors import UserError, unknown
 from lanai_host.stacks import names, stack
-from lanai_host.stacks.base import Stack
+from lanai_host.stacks.base import NicStack, Stack
 
 from ..engines import kinds
 from ..engines.kinds.base import Capability, EngineKind
@@ -155,7 +155,8 @@ class JobData:
 
     @property
     def stack(self) -> Stack:
-        return stack(self.device)
+        chosen = stack(self.device)
+        return chosen.on([block.name for block in self.machine.nic.blocks]) if isinstance(chosen, NicStack) else chosen
 
     @property
     def chosen_options(self) -> Any:

@@ -173,7 +173,9 @@ class StoredTrace:
                 "folder on LANAI_PATH"
             )
         chosen = stack(device)
-        return chosen.vocabulary if isinstance(chosen, NicStack) else None
+        if not isinstance(chosen, NicStack):
+            return None
+        return chosen.on({block for block, *_ in self.meta.get("blocks", ())}).vocabulary
 
     def picoseconds(self, slot: Any) -> Any:
         """When a slot begins, rounded down; of a number or an array. -1 stays -1."""

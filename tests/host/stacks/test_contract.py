@@ -24,6 +24,7 @@ from .mpi_np.np_world import World
 
 PROGRAM = Path(__file__).with_name("contract.py")
 QUICK = {"ideal", "t3d"}  # the others' runs are among the slow tests
+SHELL = ("t3d", "--nic", "t3d_shell")  # the same system on NICs of another kind
 
 
 class TestIdeal(DeviceContract):
@@ -95,20 +96,24 @@ class TestMpiNpHostMatching(DeviceContract):
 
 
 @cache
-def run_of(device):
+def run_of(*device):
     """Lines that each rank printed, and what was wrong."""
-    options = ("-q", "-n", 2, "--device", device)
+    options = ("-q", "-n", 2, "--device", *device)
     done = warm.lanai("run", *options, sys.executable, PROGRAM, timeout=500)
     return done.stdout.splitlines(), f"exit code {done.returncode}\n{done.stderr}"
 
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize(
-    "device", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in names()]
+    "device",
+    [
+        *(pytest.param((name,), marks=() if name in QUICK else pytest.mark.slow, id=name) for name in names()),
+        pytest.param(SHELL, marks=pytest.mark.ci, id="t3d_shell"),
+    ],
 )
 def test_every_device_under_lanai_run(device, case):
     """One run of all cases on the gateware, at which each test looks."""
-    lines, wrong = run_of(device)
+    lines, wrong = run_of(*device)
     assert lines.count(case) == 2, wrong
 
 

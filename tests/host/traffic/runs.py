@@ -23,11 +23,12 @@ LIMIT = 600  # seconds of real time after which a run has hung
 @dataclass(frozen=True)
 class Setting:
     """NICs with `ranks_per_nic` ranks each; of their packets a part of `corrupt` is damaged on the
-    wire."""
+    wire. `system`: options that name the device and the NICs."""
 
     nics: int
     ranks_per_nic: int
     corrupt: float = 0.0
+    system: tuple[str, ...] = ("--device", "mpi-np")
 
     @property
     def ranks(self) -> int:
@@ -36,16 +37,18 @@ class Setting:
     @property
     def name(self) -> str:
         faults = f", {self.corrupt:.0%} corrupted" if self.corrupt else ""
-        return f"{self.nics} NICs, {self.ranks_per_nic} ranks each{faults}"
+        kind = "" if self.system == Setting.system else f", {self.system[-1]}"
+        return f"{self.nics} NICs, {self.ranks_per_nic} ranks each{faults}{kind}"
 
     def options(self, seed: int) -> list[str]:
-        given = ["--device", "mpi-np", "--ranks-per-node", str(self.ranks_per_nic), "--max-wall", str(LIMIT)]
+        given = [*self.system, "--ranks-per-node", str(self.ranks_per_nic), "--max-wall", str(LIMIT)]
         if self.corrupt:
             given += ["--firmware", "recovery=1", "--fault", f"corrupt * rate={self.corrupt} seed={seed}"]
         return given
 
 
 SETTINGS = [Setting(nics, per, corrupt) for nics in (2, 4) for per in (1, 2) for corrupt in (0.0, 0.05)]
+T3D_SHELL = Setting(2, 1, system=("--device", "t3d", "--nic", "t3d_shell"))
 
 
 def compiled(folder: Path, *options: str) -> Path:

@@ -6,7 +6,7 @@ import re
 import pytest
 from pairs import first_of
 
-from .runs import SETTINGS, compiled, mpich, on_lanai, on_mpich
+from .runs import SETTINGS, T3D_SHELL, compiled, mpich, on_lanai, on_mpich
 
 pytestmark = pytest.mark.skipif(mpich() is None, reason="the mpich wheel is not installed")
 
@@ -50,6 +50,13 @@ def test_nics_as_mpich(program, setting):
     seed = 1
     expected = line_of(on_mpich(program, seed, setting.ranks))
     assert line_of(on_lanai(program, seed, setting.ranks, setting.options(seed))) == expected
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_shell_of_the_t3d_as_mpich(program, seed):
+    expected = line_of(on_mpich(program, seed, T3D_SHELL.ranks))
+    assert line_of(on_lanai(program, seed, T3D_SHELL.ranks, T3D_SHELL.options(seed))) == expected
 
 
 @pytest.mark.slow

@@ -9,15 +9,15 @@ from lanai_hdl.barrier.csr import BITS
 from ...bus.base import Bus
 from ...host_model.operations import fail
 from ...operation import ErrorKind, Operation
+from .by_firmware import FirmwarePuts
 from .heap import WORD
-from .puts import Puts
 
 
 class Barriers:
     """This rank's barriers. Those of one `bit` are begun in the same order at all ranks; a bit has
     one under way at a time, and the others wait here."""
 
-    def __init__(self, bus: Bus, puts: Puts, rank: int) -> None:
+    def __init__(self, bus: Bus, puts: FirmwarePuts, rank: int) -> None:
         self._memory = bus.allocate(WORD.size)  # what the switch said last, written by the NIC
         self._puts = puts
         self._rank = rank

@@ -4,12 +4,8 @@ Ready sends are standard sends (T3-13). Collectives are those of the library, ov
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
-from lanai_firmware.lang import offset_of, sizeof
-from lanai_firmware.programs.put.layout import KIND_AT, KIND_MASK, LENGTH, RING, Border, Counter, Request
 from lanai_hdl.barrier.csr import BITS
-from lanai_hdl.machine import SRAM_HOST
 
 from ...body import Body
 from ...bus.base import Bus, Watched
@@ -19,15 +15,14 @@ from ...host_model.meter import Meter
 from ...host_model.operations import Receive, read_all
 from ...operation import DeviceError, ErrorKind, Operation
 from ...wait import Wait
-from ..base import PlacedRequest
 from ..host_matching import HostMatchingDevice, is_over
 from ..pinning import Pins
+from .attachments import AnyAttachment
 from .barriers import Barriers
-from .heap import WORD, Heap, HeapLayout
+from .by_firmware import FirmwarePuts
+from .heap import Heap, HeapLayout
 from .matched_flags import MatchedFlags
 from .operations import Message, Send
-from .options import T3dOptions
-from .puts import FIELDS, Puts
 from .receiving import Receiving
 from .sending import Sending
 from .validation import Validation
@@ -35,59 +30,29 @@ from .validation import Validation
 CONTEXT_AT = MAX_TAG.bit_length()  # in the number of a barrier
 
 
-@dataclass(frozen=True)
-class Attachment:
-    """The facts of its NIC that a rank needs: how many ranks there are, where in SRAM it writes requests, and the
-    options.
-    """
-
-    rank: int
-    ranks: int
-    border: int
-    options: T3dOptions
-    tree: bool = False  # the NICs have the barrier tree, and the firmware for it
-
-    @property
-    def reach(self) -> Sequence[range]:
-        return (range(SRAM_HOST + self.border, SRAM_HOST + self.border + int(sizeof(Border))),)
-
-    @property
-    def doorbell_bits(self) -> int:
-        return 1
-
-    def request_in(self, offset: int, data: bytes) -> PlacedRequest | None:
-        """The request that this write to PIO `offset` completes, if it does: it ends where a place of
-        the ring does."""
-        end = offset + len(data) - SRAM_HOST - self.border - int(offset_of(Border, "requests"))
-        place, rest = divmod(end, int(sizeof(Request)))
-        if rest or not 0 < place <= int(RING) or len(data) < FIELDS.size:
-            return None
-        node, _, length, _, number = FIELDS.unpack(data[-FIELDS.size :])
-        kind = length >> int(KIND_AT) & int(KIND_MASK)
-        return PlacedRequest(0, place - 1, kind, number & 0xFFFF, node, tag=-1, context=-1, length=length & int(LENGTH))
-
-
 class T3d(HostMatchingDevice[Receive, Message]):
     """Messages by put. Nothing moves on while the program is outside the library: who receives
     asks, and who sends answers.
     """
 
-    def __init__(self, bus: Bus, attachment: Attachment, costs: HostConfig) -> None:
+    def __init__(self, bus: Bus, attachment: AnyAttachment, costs: HostConfig) -> None:
         self.rank = attachment.rank
         self.size = attachment.ranks
-        layout = HeapLayout(self.size, attachment.options)
-        self._unfinished = attachment.options.unfinished
-        self._heap = heap = Heap(layout, bus.allocate(layout.size))
+        options = attachment.chosen
+        layout = HeapLayout(self.size, options)
+        self._unfinished = options.unfinished
         meter = Meter(costs, bus.elapse)
-        self._puts = puts = Puts(bus, heap, layout.staging, attachment.border, meter)
+        self._puts = puts = attachment.puts(bus, meter, layout.size, layout.staging)
+        self._heap = heap = Heap(layout, puts.memory)
         self._pins = Pins(bus, costs)
-        validation = Validation(meter, attachment.options, self.rank)
-        self._sending = Sending(meter, heap, puts, self._pins, validation, self.rank, MatchedFlags(bus))
+        validation = Validation(meter, options, self.rank)
+        self._sending = Sending(meter, heap, puts, self._pins, validation, self.rank, MatchedFlags(bus, puts))
         self._receiving = Receiving(meter, heap, puts, self._pins, validation, self.rank)
         super().__init__(bus, meter, self._receiving.matcher, costs.watchdog)
-        self._barriers = Barriers(bus, puts, self.rank) if attachment.tree else None
+        self._barriers: Barriers | None = None
+        if isinstance(puts, FirmwarePuts) and attachment.tree:
+            self._barriers = Barriers(bus, puts, self.rank)
         self._receives: set[Receive] = set()  # not done
-        self._seen = 0  # the counters' sum at the last look
         puts.open()
 
     def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
@@ -158,27 +123,20 @@ class T3d(HostMatchingDevice[Receive, Message]):
 
     def _wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
         self._bus.catch_up()
+        moving = operations if self._unfinished == "late" else None
         while True:
-            before = self._seen
-            self._look(operations if self._unfinished == "late" else None)
-            if self._failure is not None or is_over(operations, self._seen != before):
+            before = self._puts.news
+            self._look(moving)
+            if self._failure is not None or is_over(operations, self._puts.news != before):
                 return
-            self._sleep_on([self._counted(self._seen)], why)
+            self._sleep_on(self._puts.watched(lambda: self._words(moving)), why)
 
     def _look(self, moving: Sequence[Operation] | None = None) -> None:
         """Once over all that peers may have written. Long sends move on; with `moving`, only those (T3-15)."""
-        self._seen = self._heap.counter(Counter.SUM)
-        faults = self._heap.counter(Counter.FAULTS)
-        if faults and self._failure is None and self._barriers is not None and self._barriers.lost:
-            self._fail(
-                ErrorKind.NIC_LOST,
-                f"the NIC of rank {self.rank} has lost the barrier tree: a NIC or a switch does not answer",
-            )
-        elif faults and self._failure is None:
-            self._fail(
-                ErrorKind.NIC_LOST,
-                f"the NIC of rank {self.rank} met {faults} packets or accesses that failed; t3d has no recovery",
-            )
+        self._puts.look(lambda: self._words(moving))
+        failure = self._puts.failure
+        if failure is not None and self._failure is None:
+            self._fail(failure.kind, self._what_failed(failure.text))
         if self._failure is not None:
             return
         if self._barriers is not None and not self._barriers.idle:
@@ -198,8 +156,17 @@ class T3d(HostMatchingDevice[Receive, Message]):
             self._meter.spend(what, count)
         self._pins.work.clear()
 
-    def _counted(self, seen: int) -> Watched:
-        return Watched(self._heap.memory, WORD.size * Counter.SUM, WORD.pack(seen))
+    def _words(self, moving: Sequence[Operation] | None = None) -> list[Watched]:
+        """The words that peers write, as they are while nothing has come. `moving` as `_look` has it."""
+        words = self._receiving.watched() + self._sending.watched(moving)
+        if self._heap.layout.options.cache == "off":  # what has come may be hidden for ever
+            return [one._replace(seen=bytes(one.now)) for one in words]
+        return words
+
+    def _what_failed(self, text: str) -> str:
+        if self._barriers is not None and self._barriers.lost:
+            return f"the NIC of rank {self.rank} has lost the barrier tree: a NIC or a switch does not answer"
+        return f"the NIC of rank {self.rank} met {text}; t3d has no recovery"
 
     def _lose(self, rank: int, text: str) -> None:
         self._fail(ErrorKind.PEER_FAILED, text)
@@ -211,7 +178,7 @@ class T3d(HostMatchingDevice[Receive, Message]):
         The NIC lets go of this process's memory first, because peers may still put to buffers that
         the program gets back now.
         """
-        self._puts.close()
+        self._puts.close(orderly=False)
         self._failure = DeviceError(kind, text)
         self.impaired = True
         self._sending.fail_all(kind, text)
@@ -223,10 +190,9 @@ class T3d(HostMatchingDevice[Receive, Message]):
     def _finish(self) -> None:
         why = Wait("MPI_Finalize", note="the last messages leave")
         while self._failure is None and not (self._sending.idle and self._puts.completed(self._puts.asked)):
-            seen = self._heap.counter(Counter.SUM)
             self._look()
             if not (self._sending.idle and self._puts.completed(self._puts.asked)):
-                self._sleep_on([self._counted(seen)], why)
+                self._sleep_on(self._puts.watched(self._words), why)
         if self._failure is None:
             self._puts.close()
         self._pins.close()

@@ -7,6 +7,7 @@ from ...bus.base import Pinned
 from ...host_model import operations
 from ...host_model.operations import Receive
 from .heap import NONE
+from .puts import Window
 
 
 class Send(operations.Send):
@@ -25,7 +26,7 @@ class Message:
     """A message that has arrived, or is arriving. `data` has its bytes once it is `whole`.
 
     Attributes:
-        matched: bus address of the sender's flag to set when a receive takes it; NONE for none.
+        matched: name of the sender's flag to set when a receive takes it; NONE for none.
         own_send: the synchronous send of this rank that it is, which ends then.
         receive: that is to have it once it is whole.
         order: the queues' to use.
@@ -45,17 +46,27 @@ class Message:
 
 @dataclass
 class Landing:
-    """Memory of this process that a long message is written to, in chunks."""
+    """Memory of this process that a long message is written to, in chunks.
+
+    Attributes:
+        reply: the sender's reply structure.
+        arrival: the number of this rank's word that the sender writes.
+        private: where it stands in this rank's private memory, for validation.
+        asked: bytes whose names the sender has been told.
+        buffer: memory of ours; None: the receive's own memory.
+        window: what the sender may put to now; None while the NIC has no room for the next one.
+    """
 
     message: Message
-    reply: int  # the sender's reply structure
-    arrival: int  # the number of this rank's word that the sender writes
+    reply: int
+    arrival: int
     address: int
     pinned: Pinned
-    private: int  # where it stands in this rank's private memory, for validation
-    asked: int = 0  # bytes whose addresses the sender has been told
+    private: int
+    asked: int = 0
     chunks: int = 0
-    buffer: bytearray | None = None  # None: the receive's own memory
+    buffer: bytearray | None = None
+    window: Window | None = None
 
 
 @dataclass

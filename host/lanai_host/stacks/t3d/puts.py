@@ -1,49 +1,30 @@
-"""Puts, and questions to other ranks' memory: this rank's requests to its NIC, in order (T3-01)."""
+"""Puts, and questions to other ranks' memory: what a NIC must do for the device, whatever carries it out (T3-01)."""
 
-import struct
-from collections import deque
-from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-from lanai_firmware.lang import offset_of, sizeof
-from lanai_firmware.programs.put.layout import (
-    BUS,
-    CLOSED,
-    FLAG,
-    INLINE_WORDS,
-    KIND_AT,
-    RING,
-    Border,
-    Counter,
-    Kind,
-    Request,
-)
-from lanai_firmware.programs.put_barrier.layout import BARRIER
-from lanai_hdl.machine import SRAM_HOST, host_offset
+from lanai_firmware.programs.put.layout import Kind
 
-from ...bus.base import Bus, HostBuffer
-from ...config import HostCost
-from ...host_model.meter import Meter
+from ...bus.base import HostBuffer, Pinned, Watched
+from ...operation import DeviceError
 from .heap import HeapLayout
 
-DOORBELL = host_offset("DOORBELL")
-FIELDS = struct.Struct(">5I")  # of a request, behind its inline words
-ASK = struct.Struct(">II")  # result, operand
-LOOK = 1_000_000  # picoseconds between two looks whether the NIC has let go of the heap
-INLINE = 4 * int(INLINE_WORDS)
+Words = Callable[[], list[Watched]]
 
 
 class Remote(NamedTuple):
-    """A place in the memory of another rank: an offset in its heap or, with `on_bus`, an address on
-    its host's bus."""
+    """A place in the memory of another rank: an offset in its heap or, if it is `named`, a name that the rank has
+    told (`Puts.share`, `Window.names`)."""
 
     rank: int
     address: int
-    on_bus: bool = False
+    named: bool = False
 
 
 class Put(NamedTuple):
-    """`data`, or `size` bytes at the bus address `source` of this host.
+    """`data`, or `size` bytes of this rank's heap at the bus address `source`.
 
     A `flag` arrives when all that was put before it is there, and not at all if something failed.
     """
@@ -55,17 +36,8 @@ class Put(NamedTuple):
     flag: bool = False
 
 
-class Memory(Protocol):
-    """Memory that begins with the NIC's counters."""
-
-    memory: HostBuffer
-    view: memoryview
-
-    def counter(self, which: Counter) -> int: ...
-
-
 class Question(NamedTuple):
-    """`kind` about `size` bytes there; the answer goes to the bus address `result` of this host."""
+    """`kind` about `size` bytes there; the answer goes to the bus address `result` of this rank's heap."""
 
     kind: int
     there: Remote
@@ -74,65 +46,97 @@ class Question(NamedTuple):
     operand: int = 0
 
 
-class Puts:
-    """A queue of puts and questions. What the NIC has no room for waits here. None overtakes
-    another on its way to the NIC.
+@dataclass(frozen=True)
+class Window:
+    """Bytes of this process that a peer may put to.
 
-    `heap` has the NIC's counters at its start. `staging` is memory for a request that is written:
-    its offset there, by number. The NIC knows the routes.
+    Attributes:
+        names: of its pieces, of which each ends where a page does.
+        handle: what the NIC's driver needs to close it.
     """
 
-    def __init__(
-        self,
-        bus: Bus,
-        heap: Memory,
-        staging: Callable[[int], int],
-        border: int,
-        meter: Meter,
-    ) -> None:
-        self._bus = bus
-        self._heap = heap
-        self._staging = staging
-        self._border = SRAM_HOST + border
-        self._meter = meter
-        self._waiting: deque[Put | Question] = deque()
-        self.asked = 0  # puts and questions; one's number is what this is after it
-        self._questions = 0
-        self._written = 0  # requests written to the NIC
+    names: Sequence[int]
+    handle: Any = None
 
+
+class Puts(ABC):
+    """A queue of puts and questions. None overtakes another on its way to the NIC.
+
+    Attributes:
+        memory: this rank's part of the heap.
+        asked: puts and questions so far; one's number is what this is after it.
+        news: a number that differs from that of the last look if something has come or ended.
+        longest_put, longest_get: bytes that one request moves.
+        most_pages: pages of the longest window.
+    """
+
+    memory: HostBuffer
+    asked: int
+    news: int
+    longest_put: int
+    longest_get: int
+    most_pages: int
+
+    @abstractmethod
     def open(self) -> None:
-        """Tell the NIC where this rank's heap is. Packets may wait for it."""
-        self._bus.write(self._border + int(offset_of(Border, "heap")), self._heap.memory.bus_address)
-        self._bus.write(DOORBELL, 1)
+        """Let peers reach this rank's heap."""
 
-    def close(self) -> None:
-        """Take this host's memory away from the NIC, which drops what arrives from now on.
+    @abstractmethod
+    def close(self, orderly: bool = True) -> None:
+        """Take this host's memory away from the NIC. Peers reach nothing of it when this returns.
 
-        Returns when the NIC will not reach the memory any more.
+        `orderly`: all has gone well, and peers are told that this rank needs nothing any more.
         """
-        released = self._border + int(offset_of(Border, "released"))
-        self._bus.write(self._border + int(offset_of(Border, "heap")), int(CLOSED))
-        self._bus.write(DOORBELL, 1)
-        while not self._bus.read(released):
-            self._bus.elapse(LOOK)
 
+    @property
+    @abstractmethod
+    def failure(self) -> DeviceError | None:
+        """What went wrong, in words that follow "the NIC met"; None if nothing did."""
+
+    @abstractmethod
     def put(self, put: Put) -> int:
         """Queue a put; its number. `push` sends it on."""
-        self._waiting.append(put)
-        self.asked += 1
-        return self.asked
 
+    @abstractmethod
+    def put_run(self, rank: int, names: Sequence[int], pinned: Pinned, address: int, size: int) -> None:
+        """Queue puts of the `size` bytes at `address`, which are pinned, to the window that has these names."""
+
+    @abstractmethod
     def ask(self, question: Question) -> None:
         """Queue a question. `push` sends it on."""
-        self._waiting.append(question)
-        self._questions += 1
-        self.asked += 1
 
-    def barrier(self, rank: int, bits: int, result: int) -> None:
-        """Queue a change of this NIC's barrier bits (`put_barrier.layout`), asked by `rank` itself. The
-        switch's go to the bus address `result` of this host. `push` sends it on."""
-        self._waiting.append(Question(int(BARRIER), Remote(rank, 0), result, size=0, operand=bits))
-        self.asked += 1
+    @abstractmethod
+    def share(self, memory: HostBuffer) -> int:
+        """Let peers put to memory of this process that is not in its heap; the name of its first byte."""
+
+    @abstractmethod
+    def window(self, pinned: Pinned, address: int, size: int) -> Window | None:
+        """Let a peer put to bytes that are pinned; None if the NIC has no room for a window now."""
+
+    @abstractmethod
+    def close_window(self, window: Window) -> None:
+        """The bytes have come. No put to them is under way."""
+
+    @property
+    @abstractmethod
+    def unanswered(self) -> int:
+        """The number of questions without an answer."""
+
+    @abstractmethod
+    def completed(self, number: int) -> bool:
+        """Return whether the put of that number and all before it have been read, so that their memory may change."""
+
+    @abstractmethod
+    def push(self) -> None:
+        """Send on what the NIC has room for."""
+
+    @abstractmethod
+    def look(self, words: Words) -> None:
+        """See what has come and what has ended. `words`: what peers write, as it is while nothing has come."""
+
+    @abstractmethod
+    def watched(self, words: Words) -> list[Watched]:
+        """The words to sleep on after a look."""
 
     def fence(self, rank: int, result: int) -> None:
         """Queue a fence: puts behind it leave once all earlier puts to a rank have arrived."""
@@ -150,58 +154,5 @@ class Puts:
         if data:
             self.put(Put(before, data))
             if layout.options.fence:
-                self.fence(end.rank, self._heap.memory.bus_address + layout.nothing)
+                self.fence(end.rank, self.memory.bus_address + layout.nothing)
         self.put(Put(end, fixed))
-
-    @property
-    def unanswered(self) -> int:
-        return (self._questions - self._heap.counter(Counter.ANSWERED)) & 0xFFFF_FFFF
-
-    def completed(self, number: int) -> bool:
-        """Return whether the put of that number and all before it have been read, so that their memory may change."""
-        left = self.asked - self._done
-        return number <= self.asked - left
-
-    @property
-    def _done(self) -> int:
-        """Puts completed. The NIC counts with 32 bits."""
-        unfinished = (self._written - self._heap.counter(Counter.COMPLETED)) & 0xFFFF_FFFF
-        return self._written - unfinished
-
-    def push(self) -> None:
-        """Write as many requests as the NIC has room for."""
-        rung = False
-        while self._waiting and self._written - self._done < int(RING):
-            self._write(self._waiting.popleft())
-            rung = True
-        if rung:
-            self._bus.write(DOORBELL, 1)
-
-    def _write(self, one: Put | Question) -> None:
-        slot = self._written % int(RING)
-        self._written += 1
-        inline, source, length = self._question(one) if isinstance(one, Question) else self._put(one)
-        length |= int(BUS) * one.there.on_bus
-        fields = FIELDS.pack(one.there.rank, one.there.address, length, source, self._written & 0xFFFF_FFFF)
-        end = self._border + (slot + 1) * int(sizeof(Request))
-        self._meter.spend(HostCost.POST)
-        self._bus.write_block(end - len(fields) - len(inline), inline + fields)
-
-    def _question(self, question: Question) -> tuple[bytes, int, int]:
-        inline = ASK.pack(question.result, question.operand & 0xFFFF_FFFF)
-        return inline, 0, question.size | question.kind << int(KIND_AT)
-
-    def _put(self, put: Put) -> tuple[bytes, int, int]:
-        """Bytes in the request, else the bus address of them; and the word `length`."""
-        inline, source, size = b"", put.source, put.size or len(put.data)
-        if put.data and size <= INLINE and size % 4 == 0:
-            inline = put.data
-        elif put.data:
-            source = self._stage(put.data)
-        return inline, source, size | int(FLAG) * put.flag
-
-    def _stage(self, data: bytes) -> int:
-        """Copy to the memory of the request that is being written; its bus address."""
-        place = self._staging(self._written - 1)
-        self._heap.view[place : place + len(data)] = data
-        return self._heap.memory.bus_address + place

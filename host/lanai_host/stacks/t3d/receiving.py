@@ -4,19 +4,19 @@ T3-16)."""
 
 from ... import process_memory
 from ...body import Body
-from ...bus.base import PAGE_SIZE, BusError
+from ...bus.base import PAGE_SIZE, BusError, Watched
 from ...config import HostCost
 from ...host_model.matcher import Matcher
 from ...host_model.meter import Meter
 from ...host_model.operations import Receive, fail
 from ...operation import ErrorKind
-from ..pinning import Pins, pieces_of
+from ..pinning import Pins
 from .heap import HEADER, LONG, NONE, REPLY, WORD, Heap, unpack_header
 from .operations import Landing, Message
 from .puts import Put, Puts, Remote
 from .validation import BASE, Validation
 
-CLEAR = WORD.pack(0)
+CLEAR = EMPTY = WORD.pack(0)
 SET = WORD.pack(1)
 
 
@@ -41,7 +41,10 @@ class Receiving:
         """See which long messages are there; then serve the slots that hold a message, the one
         after the last served first."""
         for landing in list(self._landings):
-            if self._heap.word(self._layout.arrival(landing.arrival)) == landing.chunks:
+            if landing.window is None:
+                self._ask(landing)
+            elif self._heap.word(self._layout.arrival(landing.arrival)) == landing.chunks:
+                self._puts.close_window(landing.window)
                 self._ask_on(landing)
         ranks = self._layout.ranks
         # T3-G5: each slot costs a look, also of ranks that never send.
@@ -51,6 +54,16 @@ class Receiving:
             if self._heap.word(self._layout.header(peer) + self._layout.status):
                 self._served = peer
                 self._serve(peer)
+
+    def watched(self) -> list[Watched]:
+        """Return the words that peers write when a message or the bytes of one come, as they are until then."""
+        memory, layout = self._heap.memory, self._layout
+        slots = [layout.header(peer) + layout.status for peer in range(layout.ranks)]
+        return [Watched(memory, slot, EMPTY) for slot in slots] + [
+            Watched(memory, layout.arrival(landing.arrival), WORD.pack(landing.chunks - 1))
+            for landing in self._landings
+            if landing.window is not None
+        ]
 
     def receive(self, receive: Receive) -> None:
         """Take a message that waits, or wait for one."""
@@ -131,18 +144,20 @@ class Receiving:
         return body.runs == 1 and body.size >= length and body.address % grain == length % grain == 0
 
     def _ask(self, landing: Landing) -> None:
-        """Tell the sender where the next bytes shall go (T3-10)."""
-        options = self._layout.options
+        """Tell the sender where the next bytes shall go (T3-10), once the NIC has room for a window."""
         address = landing.address + landing.asked
-        most = options.reply_pages * PAGE_SIZE - address % PAGE_SIZE
+        most = self._puts.most_pages * PAGE_SIZE - address % PAGE_SIZE
         size = min(landing.message.length - landing.asked, most)
-        pages = [piece for piece, _ in pieces_of(landing.pinned, address, size)]
+        landing.window = self._puts.window(landing.pinned, address, size)
+        if landing.window is None:
+            return
+        names = landing.window.names
         private = landing.private + landing.asked
         landing.asked += size
         landing.chunks += 1
         arrival = self._layout.arrival(landing.arrival)
-        data = b"".join(map(WORD.pack, pages))
-        fixed = REPLY.pack(len(pages), size, arrival, private, landing.chunks)
+        data = b"".join(map(WORD.pack, names))
+        fixed = REPLY.pack(len(names), size, arrival, private, landing.chunks)
         end = Remote(landing.message.source, landing.reply + self._layout.reply_size - len(fixed))
         self._validation.check(end.rank, BASE, len(fixed))  # T3-19
         self._puts.put_last(end, data, fixed, self._layout)
@@ -178,7 +193,7 @@ class Receiving:
         """Tell a synchronous sender that its message has met a receive (T3-12)."""
         if message.matched != NONE:
             self._validation.check(message.source, BASE, WORD.size)
-            self._puts.put(Put(Remote(message.source, message.matched, on_bus=True), SET))
+            self._puts.put(Put(Remote(message.source, message.matched, named=True), SET))
             message.matched = NONE
         if message.own_send is not None:
             message.own_send.done = True

@@ -6,12 +6,12 @@ from collections.abc import Collection
 
 from ... import process_memory
 from ...body import Body
-from ...bus.base import PAGE_SIZE, BusError
+from ...bus.base import BusError, Watched
 from ...config import HostCost
 from ...host_model.meter import Meter
 from ...host_model.operations import fail
 from ...operation import ErrorKind, Operation
-from ..pinning import Pins, pieces_of
+from ..pinning import Pins
 from .cache import LINE
 from .heap import LONG, NONE, REPLY, SHORT, WORD, Heap, pack_header
 from .matched_flags import MatchedFlags
@@ -73,6 +73,23 @@ class Sending:
         found += [long.send for long in self._long] + list(self._matched.values())
         return list({id(send): send for send in found}.values())  # a long one may be synchronous too
 
+    def watched(self, moving: Collection[Operation] | None = None) -> list[Watched]:
+        """Return the words that peers write when a send can move on, as they are until then. `moving` as `advance`
+        has it."""
+        memory, layout = self._heap.memory, self._layout
+        words = [
+            Watched(memory, layout.flag(dest), WORD.pack(BUSY))
+            for dest, queue in self._queues.items()
+            if queue and not self._lacks_reply(queue[0])
+        ]
+        status = layout.reply_size - WORD.size
+        words += [
+            Watched(memory, layout.reply(long.reply) + status, WORD.pack(long.chunks))
+            for long in self._long
+            if not long.last and (moving is None or long.send in moving)
+        ]
+        return words + [self._flags.watched(flag) for flag in self._matched]
+
     def fail_all(self, kind: ErrorKind, text: str) -> None:
         for send in self.pending():
             fail(send, kind, text)
@@ -86,18 +103,24 @@ class Sending:
         flag = self._layout.flag(dest)
         while queue and not self._heap.word(flag):
             send = queue[0]
-            is_long = send.body.size > self._layout.options.short
-            if is_long and not self._free_replies:
+            if self._lacks_reply(send):
                 return
             queue.popleft()
             self._heap.set_word(flag, BUSY)
             if send.synchronous:
                 send.matched = self._flags.take()
                 self._matched[send.matched] = send
-            if is_long:
+            if self._is_long(send):
                 self._announce(send)
             else:
                 self._send_short(send)
+
+    def _is_long(self, send: Send) -> bool:
+        return send.body.size > self._layout.options.short
+
+    def _lacks_reply(self, send: Send) -> bool:
+        """Return whether a send waits for a reply structure."""
+        return self._is_long(send) and not self._free_replies
 
     def _send_short(self, send: Send) -> None:
         try:
@@ -197,7 +220,9 @@ class Sending:
         except OperandRangeError as error:
             self._end_unfinished(long, str(error))
             return
-        self._put_chunk(long, size, [self._heap.word(end - WORD.size * n) for n in range(count, 0, -1)])
+        names = [self._heap.word(end - WORD.size * n) for n in range(count, 0, -1)]
+        self._puts.put_run(dest, names, long.pinned, long.address + long.sent, size)
+        long.sent += size
         long.chunks += 1
         if self._layout.options.fenced:
             self._puts.fence(dest, self._heap.memory.bus_address + self._layout.nothing)
@@ -214,19 +239,6 @@ class Sending:
         self._free_replies.append(long.reply)
         self._pins.release(long.pinned)
         fail(long.send, ErrorKind.BUS_ERROR, text)
-
-    def _put_chunk(self, long: LongSend, size: int, pages: list[int]) -> None:
-        """The next bytes, cut where a page ends here or there."""
-        assert long.pinned is not None
-        left = size
-        for address in pages:
-            here = min(PAGE_SIZE - address % PAGE_SIZE, left)
-            left -= here
-            for source, part in pieces_of(long.pinned, long.address + long.sent, here):
-                there = Remote(long.send.dest, address, on_bus=True)
-                self._puts.put(Put(there, source=source, size=part))
-                address += part
-                long.sent += part
 
     def _end(self, send: Send) -> None:
         """The send is done, unless its receiver must still answer, or its bytes must still

@@ -1,28 +1,29 @@
 """MPICH on the Cray T3D as a messaging system: `lanai run --device t3d`."""
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lanai_firmware.lang import offset_of
 from lanai_firmware.programs.put import state
-from lanai_firmware.programs.put.layout import ADAPTIVE, NODES, Config
+from lanai_firmware.programs.put.layout import ADAPTIVE, Config
 from lanai_firmware.programs.put.program import FIRMWARE
 from lanai_firmware.programs.put_barrier.program import FIRMWARE as WITH_TREE
 from lanai_hdl.barrier.config import BarrierTree
 from lanai_hdl.machine import SRAM_HOST, host_offset
+from lanai_hdl.remote.config import Remote
 
 from ...bus.base import Bus
 from ...config import HostConfig
 from ...device import Device
-from ...errors import UserError
-from ...plain import restored
 from ...simulator.client import SimulatorClient
 from ..base import NicStack, Placement
 from ..loader import check_machine, load, reset, start
-from .device import Attachment
+from .attachments import Attachment, attachment_of
 from .heap import HeapLayout
 from .options import PRESETS, T3dOptions
+from .placement import check_placement
+from .shell_stack import SHELL
 from .trace import VOCABULARY, plan
 
 if TYPE_CHECKING:
@@ -56,6 +57,10 @@ class T3dStack(NicStack):
     options_table = "t3d"
     host_choices = frozenset({"watchdog", "pinned_cache_pages"})
 
+    def on(self, blocks: Collection[str]) -> NicStack:
+        """By firmware, or by the remote-memory adapter if the NICs have one."""
+        return SHELL if Remote.name in blocks else self
+
     @property
     def vocabulary(self) -> "Vocabulary | None":
         return VOCABULARY
@@ -67,10 +72,7 @@ class T3dStack(NicStack):
         return [plan(image.address(FIRMWARE.symbol("nic")), layout) for _ in range(placement.nodes)]
 
     def check(self, options: T3dOptions, placement: Placement) -> None:
-        if placement.ranks_per_node != 1:
-            raise UserError(f"t3d puts one rank on a NIC, not {placement.ranks_per_node}; leave out --ranks-per-node")
-        if placement.ranks > int(NODES):
-            raise UserError(f"t3d has room for {int(NODES)} ranks, not {placement.ranks}; start fewer")
+        check_placement(placement)
 
     def image(self, nic: "NicConfig") -> "Image":
         return _firmware(nic).image(nic)
@@ -94,7 +96,7 @@ class T3dStack(NicStack):
         from ...simulator.rank_bus import RankBus
         from .device import T3d
 
-        return T3d(RankBus(client, costs), restored(Attachment, client.config["nic"]), costs)
+        return T3d(RankBus(client, costs), attachment_of(client.config["nic"]), costs)
 
 
 STACK = T3dStack()

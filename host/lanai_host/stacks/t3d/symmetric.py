@@ -6,25 +6,24 @@ staging for puts, and then what `allocate` gives, which is at the same offset at
 
 from collections.abc import Callable
 
-from lanai_firmware.programs.put.layout import BODY, COUNTERS, RING, Counter, Kind
+from lanai_firmware.programs.put.layout import BODY, COUNTERS, RING, Kind
 
-from ...bus.base import PAGE_SIZE, Bus, HostBuffer
+from ...bus.base import PAGE_SIZE, Bus, HostBuffer, Watched
 from ...config import HostCost, HostCosts
 from ...errors import UserError
 from ...host_model.meter import Meter
-from ...operation import DeviceError, ErrorKind
+from ...operation import DeviceError
 from ...wait import Wait
+from .attachments import AnyAttachment
 from .barriers import Barriers
-from .device import Attachment
+from .by_firmware import FirmwarePuts
 from .heap import WORD
-from .puts import Put, Puts, Question, Remote
+from .puts import Put, Question, Remote
 
 FLAGS = WORD.size * int(COUNTERS)  # of barriers, one a round
 ROUNDS = 16
 ANSWER = FLAGS + WORD.size * ROUNDS
 STAGING = ANSWER + WORD.size
-PIECE = 32_768  # bytes of a put's request: a length has 16 bits
-GET = 832  # bytes that a get asks for at a time. Fitted on t3d.s2.put_vs_get
 BIT = 0  # of the barrier tree
 BEGIN = -(-(STAGING + int(RING) * int(BODY)) // PAGE_SIZE) * PAGE_SIZE
 
@@ -48,9 +47,6 @@ class Memory:
         found: int = WORD.unpack_from(self.view, offset)[0]
         return found
 
-    def counter(self, which: Counter) -> int:
-        return self.word(WORD.size * which)
-
 
 class Symmetric:
     """The symmetric heap as one rank sees it.
@@ -58,18 +54,18 @@ class Symmetric:
     Offsets count from the start of the heap; `size` bytes can be allocated.
     """
 
-    def __init__(self, bus: Bus, attachment: Attachment, costs: HostCosts, size: int) -> None:
+    def __init__(self, bus: Bus, attachment: AnyAttachment, costs: HostCosts, size: int) -> None:
         self.rank = attachment.rank
         self.count = attachment.ranks
-        self.heap = Memory(bus.allocate(BEGIN + size))
         self._bus = bus
         self._meter = meter = Meter(costs, bus.elapse)
-        self._adaptive = bool(attachment.options.adaptive)
-        self._puts = Puts(bus, self.heap, lambda n: STAGING + n % int(RING) * int(BODY), attachment.border, meter)
+        self._adaptive = bool(attachment.chosen.adaptive)
+        self._puts = puts = attachment.puts(bus, meter, BEGIN + size, lambda n: STAGING + n % int(RING) * int(BODY))
+        self.heap = Memory(puts.memory)
         self._next, self._end = BEGIN, BEGIN + size
         self._put_to: set[int] = set()  # ranks, since the last fence or quiet
         self._barriers = 0
-        self._tree = Barriers(bus, self._puts, self.rank) if attachment.tree else None
+        self._tree = Barriers(bus, puts, self.rank) if isinstance(puts, FirmwarePuts) and attachment.tree else None
 
     def open(self) -> None:
         self._puts.open()
@@ -95,9 +91,10 @@ class Symmetric:
         self._check(source, size)
         self._put_to.add(rank)
         number = 0
-        for at in range(0, size, PIECE):
+        piece = self._puts.longest_put
+        for at in range(0, size, piece):
             here = self.heap.memory.bus_address + source + at
-            number = self._puts.put(Put(Remote(rank, target + at), source=here, size=min(PIECE, size - at)))
+            number = self._puts.put(Put(Remote(rank, target + at), source=here, size=min(piece, size - at)))
         self._until(lambda: self._puts.completed(number), "put")
 
     def put_bytes(self, rank: int, target: int, data: bytes) -> None:
@@ -112,9 +109,10 @@ class Symmetric:
         """Copy from `source` there to `target` here. Returns when the bytes are here."""
         self._call(rank, source, size)
         self._check(target, size)
-        for at in range(0, size, GET):
+        piece = self._puts.longest_get
+        for at in range(0, size, piece):
             here = self.heap.memory.bus_address + target + at
-            self._puts.ask(Question(Kind.GET, Remote(rank, source + at), here, min(GET, size - at)))
+            self._puts.ask(Question(Kind.GET, Remote(rank, source + at), here, min(piece, size - at)))
         self._until(lambda: not self._puts.unanswered, "get")
 
     def swap(self, rank: int, target: int, value: int) -> int:
@@ -154,13 +152,13 @@ class Symmetric:
         while distance < self.count:
             flag = FLAGS + WORD.size * number
             self._puts.put(Put(Remote((self.rank + distance) % self.count, flag), WORD.pack(self._barriers)))
-            self._until(lambda place=flag: self.heap.word(place) >= self._barriers, "barrier")  # type: ignore[misc]
+            self._until(lambda place=flag: self.heap.word(place) >= self._barriers, "barrier", flag)  # type: ignore[misc]
             distance, number = 2 * distance, number + 1
 
     def wait_until(self, offset: int, value: int) -> None:
         """Return when a word here, which another rank writes, has a value."""
         self._check(offset, WORD.size)
-        self._until(lambda: self.heap.word(offset) == value, "wait_until")
+        self._until(lambda: self.heap.word(offset) == value, "wait_until", offset)
 
     def _change(self, kind: Kind, rank: int, target: int, value: int) -> int:
         self._call(rank, target, WORD.size)
@@ -184,18 +182,21 @@ class Symmetric:
         if offset < BEGIN or size < 0 or offset + size > self._end:
             raise UserError(f"{size} bytes at offset {offset} are not in the symmetric heap, {BEGIN} to {self._end}")
 
-    def _until(self, done: Callable[[], bool], what: str) -> None:
-        """Wait, and let requests that had no room in the NIC's ring leave meanwhile."""
+    def _until(self, done: Callable[[], bool], what: str, place: int = ANSWER) -> None:
+        """Wait, and let requests that had no room in the NIC leave meanwhile. `place`: of the word that a peer is to
+        write."""
         self._bus.catch_up()
+        begin = place - place % WORD.size
         while True:
-            seen = self.heap.counter(Counter.SUM)
-            if faults := self.heap.counter(Counter.FAULTS):
-                text = f"the NIC of rank {self.rank} met {faults} packets or accesses that failed"
-                raise SymmetricError(DeviceError(ErrorKind.NIC_LOST, text))
+            word = Watched(self.heap.memory, begin, bytes(self.heap.view[begin : begin + WORD.size]))
+            self._puts.look(lambda word=word: [word])  # type: ignore[misc]
+            if failure := self._puts.failure:
+                text = f"the NIC of rank {self.rank} met {failure.text}"
+                raise SymmetricError(DeviceError(failure.kind, text))
             self._puts.push()
             self._meter.spend(HostCost.POLL)
             if self._tree is not None:
                 self._tree.look()
             if done():
                 return
-            self._bus.wait_change(self.heap.memory, WORD.size * Counter.SUM, seen, Wait(f"shmem {what}"))
+            self._bus.wait_any(self._puts.watched(lambda word=word: [word]), Wait(f"shmem {what}"))  # type: ignore[misc]

@@ -8,12 +8,12 @@ from lanai_host.bus.base import HostBuffer, Pinned
 from lanai_host.config import HostConfig
 from lanai_host.host_model.meter import Meter
 from lanai_host.host_model.operations import Receive
-from lanai_host.stacks.pinning import Pins
+from lanai_host.stacks.pinning import Pins, pieces_of
 from lanai_host.stacks.t3d.heap import HEADER, LONG, NONE, REPLY, SHORT, WORD, Heap, HeapLayout, pack_header
 from lanai_host.stacks.t3d.matched_flags import MatchedFlags
 from lanai_host.stacks.t3d.operations import Send
 from lanai_host.stacks.t3d.options import T3dOptions
-from lanai_host.stacks.t3d.puts import Put
+from lanai_host.stacks.t3d.puts import Put, Remote, Window
 from lanai_host.stacks.t3d.receiving import Receiving
 from lanai_host.stacks.t3d.sending import BUSY, Sending
 from lanai_host.stacks.t3d.validation import Validation
@@ -47,6 +47,7 @@ class FakePuts:
 
     def __init__(self, heap):
         self.done, self.heap = [], heap
+        self.most_pages = heap.layout.options.reply_pages
 
     def put(self, put):
         self.done.append(put)
@@ -54,6 +55,18 @@ class FakePuts:
 
     def put_last(self, end, data, fixed, layout):
         self.put(Put(end._replace(address=end.address - len(data)), data + fixed))
+
+    def put_run(self, rank, names, pinned, address, size):
+        self.put(Put(Remote(rank, names[0], named=True), size=size))
+
+    def share(self, memory):
+        return memory.bus_address
+
+    def window(self, pinned, address, size):
+        return Window([name for name, _ in pieces_of(pinned, address, size)])
+
+    def close_window(self, window):
+        pass
 
     def completed(self, number):
         return True
@@ -73,7 +86,7 @@ class Rank:
         self.puts = FakePuts(self.heap)
         meter = Meter(costs, bus.elapse)
         parts = meter, self.heap, self.puts, Pins(bus, costs), Validation(meter, chosen, ME), ME
-        self.sending, self.receiving = Sending(*parts, MatchedFlags(bus)), Receiving(*parts)
+        self.sending, self.receiving = Sending(*parts, MatchedFlags(bus, self.puts)), Receiving(*parts)
         self.kept = []
 
     def body(self, size, off=0):
@@ -162,10 +175,22 @@ def test_a_synchronous_send_ends_when_its_receiver_has_told(size):
         rank.sending.advance()
     assert not send.done
     (matched,) = rank.sending._matched
-    page = rank.sending._flags._pages[matched & -4096]
-    WORD.pack_into(page.view, matched % 4096, 1)
+    WORD.pack_into(rank.sending._flags.watched(matched).now, 0, 1)
     rank.sending.advance()
     assert send.done
+
+
+def test_flags_of_synchronous_sends_have_no_limit():
+    """T3-12: the second block of flags has other names, and a flag that is set is no other's."""
+    rank = Rank()
+    flags = MatchedFlags(rank.bus, rank.puts)
+    names = [flags.take() for _ in range(1100)]
+    assert len(set(names)) == 1100
+    WORD.pack_into(flags.watched(names[1050]).now, 0, 1)
+    assert [number for number, name in enumerate(names) if flags.is_set(name)] == [1050]
+    flags.give(names[1050])
+    assert flags.take() == names[1050]
+    assert not flags.is_set(names[1050])
 
 
 def test_a_receive_tells_a_synchronous_sender_at_the_match_and_not_before():

@@ -12,9 +12,10 @@ from lanai_hdl.machine import SRAM_HOST, host_offset
 from lanai_host.config import HostConfig
 from lanai_host.host_model.meter import Meter
 from lanai_host.stacks.loader import load, reset, start
+from lanai_host.stacks.t3d.by_firmware import FirmwarePuts
 from lanai_host.stacks.t3d.heap import WORD, Heap, HeapLayout
 from lanai_host.stacks.t3d.options import T3dOptions
-from lanai_host.stacks.t3d.puts import Put, Puts, Question, Remote
+from lanai_host.stacks.t3d.puts import Put, Question, Remote
 from lanai_host.stacks.t3d.stack import config_words
 from lanai_sim.kernel.cluster import Cluster
 from lanai_sim.machine.fabrics.switches import star
@@ -42,7 +43,7 @@ class Host:
         self.bus = bus
         self.heap = Heap(LAYOUT, bus.allocate(LAYOUT.size))
         border = nic + int(offset_of(state.Nic, "border"))
-        self.puts = Puts(bus, self.heap, LAYOUT.staging, border, Meter(HostConfig(), bus.elapse))
+        self.puts = FirmwarePuts(bus, self.heap.memory, LAYOUT.staging, border, Meter(HostConfig(), bus.elapse))
         self.puts.open()
 
     def until(self, done):
@@ -136,7 +137,7 @@ def test_more_puts_than_the_ring_holds_arrive_in_order():
 def test_no_flag_arrives_behind_bytes_that_could_not_be_written():
     def send(host):
         host.puts.put(Put(Remote(1, PLACE), WORD.pack(1), flag=True))
-        host.puts.put(Put(Remote(1, 0x7FFF_F000, on_bus=True), bytes(2048)))
+        host.puts.put(Put(Remote(1, 0x7FFF_F000, named=True), bytes(2048)))
         host.puts.put(Put(Remote(1, PLACE + 4), WORD.pack(2), flag=True))
         host.puts.put(Put(Remote(1, PLACE + 8), WORD.pack(3)))
         host.puts.push()

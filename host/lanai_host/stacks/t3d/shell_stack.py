@@ -1,0 +1,62 @@
+"""The device on NICs whose remote-memory adapter is the T3D's shell: `--nic t3d_shell`."""
+
+from collections.abc import Sequence
+
+from lanai_hdl.barrier.config import BarrierTree
+
+from ...adapter.attachment import Attachment
+from ...adapter.exposures import pages_of
+from ...adapter.opened import OWN_PAGES
+from ...bus.base import Bus
+from ...config import HostConfig
+from ...device import Device
+from ...errors import UserError
+from ..base import Placement
+from ..on_adapter import AdapterStack
+from .attachments import ShellAttachment
+from .heap import HeapLayout
+from .options import PRESETS, T3dOptions
+from .placement import check_placement
+from .presence import Presence
+from .windows import landings
+
+
+class T3dShellStack(AdapterStack):
+    """Puts, gets and swaps are commands to the adapter. No firmware runs."""
+
+    name = "t3d"
+    help = "MPICH on the Cray T3D (1996), with the remote-memory adapter as the shell"
+    presets = PRESETS
+    options_table = "t3d"
+    attachment = ShellAttachment
+    host_choices = frozenset({"watchdog", "pinned_cache_pages"})
+
+    def check(self, options: T3dOptions, placement: Placement) -> None:
+        check_placement(placement)
+        if options.adaptive:
+            raise UserError(
+                "t3d: adaptive=1 is not for NICs with the remote-memory adapter, which keeps the order of puts; take "
+                "NICs without it, such as --nic t3e"
+            )
+        if any(isinstance(block, BarrierTree) for block in placement.nic.blocks):
+            raise UserError(
+                "t3d: the barrier tree is served by firmware, and none runs beside the remote-memory adapter; leave "
+                "one of the two blocks out"
+            )
+        heap = HeapLayout(placement.ranks, options).size + Presence.room(placement.ranks)
+        left = self.adapter(placement).pages - OWN_PAGES - pages_of(0, heap)
+        if landings(left) < 1:
+            raise UserError(
+                f"t3d: the heap of a rank among {placement.ranks} leaves {left} entries of the adapter's page table, "
+                "too few for long messages; choose smaller options, such as --option short=512, or more entries "
+                "(--nic-option remote.pages=512)"
+            )
+
+    def device(self, bus: Bus, attachment: Attachment, costs: HostConfig, members: Sequence[int]) -> Device:
+        from .device import T3d
+
+        assert isinstance(attachment, ShellAttachment)
+        return T3d(bus, attachment, costs)
+
+
+SHELL = T3dShellStack()

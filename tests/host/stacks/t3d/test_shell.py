@@ -1,0 +1,116 @@
+"""`--device t3d --nic t3d_shell`: MPI and SHMEM programs on NICs whose remote-memory adapter is the shell."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from lanai_host.errors import UserError
+from lanai_host.stacks import stack
+from lanai_host.stacks.base import Placement
+from lanai_host.stacks.t3d.options import T3dOptions
+from lanai_host.stacks.t3d.shell_stack import SHELL, T3dShellStack
+from lanai_host.stacks.t3d.windows import LANDINGS, landings
+from lanai_sim.machine import presets
+
+from .test_t3d import PROGRAM, SIZES, lanai
+
+HERE = Path(__file__).parent
+EXAMPLES = HERE.parents[3] / "examples" / "shmem"
+NIC = presets.t3d_shell()
+
+
+def on_shell(ranks, *words, options=(), more=()):
+    chosen = [word for option in options for word in ("--option", option)]
+    return lanai("-q", "-n", ranks, "--device", "t3d", "--nic", "t3d_shell", *chosen, *more, sys.executable, *words)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize(
+    ("ranks", "option", "sizes"),
+    [
+        (1, "short=1024", SIZES),
+        (3, "short=1024", SIZES),
+        (2, "short=16384", "1025,9001"),
+        (2, "long_sends=1", "9001"),
+        (2, "reply_pages=1", "9001"),
+        (2, "unfinished=spin", "9001"),
+        (2, "cache=line", "1025,9001"),
+    ],
+)
+def test_messages_of_all_kinds_arrive_whole_and_in_order(ranks, option, sizes):
+    run = on_shell(ranks, PROGRAM, sizes, options=[option])
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout.startswith("all there after")
+
+
+@pytest.mark.ci
+def test_a_message_of_several_windows_arrives():
+    run = on_shell(2, HERE / "one_way.py")
+    assert (run.returncode, run.stdout, run.stderr) == (0, "all there\n", "")
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("example", ["ring", "counter"])
+def test_shmem_runs(example):
+    run = on_shell(2, EXAMPLES / f"{example}.py")
+    assert (run.returncode, run.stderr) == (0, "")
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("option", ["cache=off", "unfinished=late", "status=first"])
+def test_the_paper_s_earlier_versions_fail_here_too(option):
+    """A deadlock is reported, with nothing that polls for ever."""
+    run = on_shell(2, PROGRAM, "4,9000", options=[option])
+    assert run.returncode == 3
+    assert "MPI_Waitall" in run.stderr
+
+
+MANY = """
+import sys
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+count, size = int(sys.argv[1]), int(sys.argv[2])
+other = 1 - world.rank
+sends = [world.Issend(bytes([n % 251]) * size, other, tag=n) for n in range(count)]
+for n in reversed(range(count)):
+    memory = bytearray(size)
+    world.Recv(memory, other, n)
+    assert memory == bytes([n % 251]) * size
+MPI.Request.Waitall(sends)
+print("all there")
+"""
+
+
+@pytest.mark.ci
+def test_long_messages_wait_for_windows():
+    """Both ranks send more of them than peers have windows, and take them in another order."""
+    run = on_shell(2, "-c", MANY, "12", "9000")
+    assert (run.returncode, run.stdout, run.stderr) == (0, "all there\n" * 2, "")
+
+
+def test_the_stack_follows_the_nic_s_blocks():
+    t3d = stack("t3d")
+    assert t3d.on(["remote"]) is SHELL
+    assert t3d.on(["barrier"]) is t3d.on([]) is t3d
+    assert isinstance(SHELL, T3dShellStack)
+
+
+def refusal(ranks=2, per=1, nic=NIC, **options):
+    with pytest.raises(UserError) as raised:
+        SHELL.check(T3dOptions(**options), Placement(ranks, per, lambda a, b: 0, nic))
+    return str(raised.value)
+
+
+def test_what_it_cannot_do_is_refused():
+    barrier = NIC.but(blocks=(*NIC.blocks, *presets.t3d_barrier().blocks))
+    assert "adaptive=1 is not for NICs with the remote-memory adapter" in refusal(adaptive=1)
+    assert "t3d puts one rank on a NIC, not 2" in refusal(4, 2)
+    assert "the barrier tree is served by firmware" in refusal(nic=barrier)
+    assert "too few for long messages; choose smaller options" in refusal(100, short=16384)
+
+
+def test_windows_leave_room_for_this_rank_s_own_puts():
+    assert landings(1 << 12) == LANDINGS
+    assert landings(100) == 1
+    assert landings(99) < 1
