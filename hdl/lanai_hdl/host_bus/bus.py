@@ -22,7 +22,7 @@ class HostBus(NicBlock):
     """`PioTarget` and `BusMaster` on one bus: one owner at a time, PIO first.
 
     A master that has waited for `pio_turn` bus clocks goes before the next PIO access: it gets the bus
-    when the access under way ends.
+    when the access under way ends, or the line that is being written.
 
     Members are theirs: `pio`, `lbus`, `registers`, `window`; `engine`, `mem`; events `read`,
     `wrote`, `begun`, `beat`; `fault`, an event of the slot before; `idle`. `reset` resets the

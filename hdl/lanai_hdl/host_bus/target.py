@@ -60,19 +60,21 @@ def window_member(config: NicConfig):
 class PioTarget(wiring.Component):
     """Takes the host's accesses, charges them what the bus costs, performs them.
 
-    Members: `pio`; `lbus`; `registers`; `want`, `granted`, `tick` of the host bus; `leave`: give the
-    bus up after the access under way. The next access is charged from the start. A write costs
-    `pio_write_setup` clocks and one more; one clock if it follows on the last one while the bus is
-    kept, in the same line of `pio_line` bytes (writes combined by the host: NP-59). A read costs
-    `pio_read_setup` and one more, and what the NIC takes. Two writes to the SRAM may wait for their
-    LBUS slots after the bus has taken them, so that combined writes take one clock a word in
-    whichever slot the bus clock begins. Outside the map (`fault`) reads give all ones and writes
-    nothing; so does a partial write to a register. `window`, only if a block of the configuration
-    serves a part of the host's window: accesses to that part, as to registers. While the block does
-    not grant one, the access behind it leaves the bus to others, and is charged from the start once
-    it goes on; so the block may wait for what others do on the bus. A read that the block does not
-    grant at once leaves the bus too (`HostWindow.reads_wait`): the host asks again, and is charged
-    again, once the word is there. Events of a slot:
+    Members: `pio`; `lbus`; `registers`; `want`, `granted`, `tick` of the host bus; `leave`: give
+    the bus up after the access under way. The next access is charged from the start. A line of
+    combined writes is one access, as the host's bridge puts it on the bus in one burst: the bus is
+    kept for its next word, but for no other access. A write costs `pio_write_setup` clocks and one
+    more; one clock if it follows on the last one while the bus is kept, in the same line of
+    `pio_line` bytes (writes combined by the host: NP-59). A read costs `pio_read_setup` and one
+    more, and what the NIC takes. Two writes to the SRAM may wait for their LBUS slots after the bus
+    has taken them, so that combined writes take one clock a word in whichever slot the bus clock
+    begins. Outside the map (`fault`) reads give all ones and writes nothing; so does a partial
+    write to a register. `window`, only if a block of the configuration serves a part of the host's
+    window: accesses to that part, as to registers. While the block does not grant one, the access
+    behind it leaves the bus to others, and is charged from the start once it goes on; so the block
+    may wait for what others do on the bus. A read that the block does not grant at once leaves the
+    bus too (`HostWindow.reads_wait`): the host asks again, and is charged again, once the word is
+    there. Events of a slot:
     `read`, `wrote`; of the slot before: `fault`. `idle` while nothing is under way.
     """
 
@@ -181,17 +183,22 @@ class PioTarget(wiring.Component):
 
     def _take(self, m):
         """State IDLE: takes the access that is offered."""
-        m.d.comb += self.idle.eq(~self.pio.valid & ~self.behind & (self.linger == 0))
-        lingers = (self.linger != 0) & ~self.leave
-        m.d.comb += [self.pio.ready.eq(1), self.want.eq(lingers)]
-        m.d.sync += [
-            self.access.write.eq(self.pio.write),
-            self.access.addr.eq(self.pio.addr),
-            self.access.wdata.eq(self.pio.wdata),
-            self.access.be.eq(self.pio.be),
-            self.charge.eq(self._cost(self.follows, lingers)),
+        pio, lingers, line, goes_on = self.pio, self.linger != 0, Signal(), Signal()
+        m.d.comb += [
+            line.eq(lingers & (self.follows != 0)),  # the last write was not the end of its line
+            goes_on.eq(pio.write & (pio.addr[2:] == self.follows[2:])),
+            self.idle.eq(~pio.valid & ~self.behind & ~lingers),
+            pio.ready.eq(1),
+            self.want.eq(Mux(self.leave, line & (goes_on | ~pio.valid), lingers)),
         ]
-        with m.If(self.leave):
+        m.d.sync += [
+            self.access.write.eq(pio.write),
+            self.access.addr.eq(pio.addr),
+            self.access.wdata.eq(pio.wdata),
+            self.access.be.eq(pio.be),
+            self.charge.eq(self._cost(line & goes_on)),
+        ]
+        with m.If(self.leave & ~self.want):
             m.d.sync += self.linger.eq(0)
         with m.If(self.pio.valid):
             m.next = "CHARGE"
@@ -269,12 +276,11 @@ class PioTarget(wiring.Component):
         bits = len(self.window.addr)
         return addr[bits:] == self.config.host_window.offset >> bits
 
-    def _cost(self, follows, lingers):
-        """Clocks that the access now offered will be charged."""
-        known, pio = self.known, self.pio
-        combined = lingers & (follows != 0) & (pio.addr[2:] == follows[2:])
+    def _cost(self, combined):
+        """Clocks that the access now offered will be charged, `combined` with the last write or not."""
+        known = self.known
         write = Mux(combined, 1, known.pio_write_setup + 1)
-        return Mux(pio.write, write, known.pio_read_setup + 1)
+        return Mux(self.pio.write, write, known.pio_read_setup + 1)
 
     def _perform(self, m):
         access, registers = self.access, self.region == Region.REGISTERS

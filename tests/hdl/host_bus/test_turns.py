@@ -9,11 +9,14 @@ from amaranth.lib import wiring
 from lanai_hdl.bfm import Bench, HostMemory, PioHost, PysimPins, SramModel, stream_get, stream_put
 from lanai_hdl.config import NicConfig
 from lanai_hdl.host_bus.bus import HostBus
+from lanai_hdl.host_bus.target import LINGER
 
 CONFIG = NicConfig(sram_size=8192)
 CLOCK = CONFIG.slot_khz // CONFIG.host_bus_khz  # slots
 WORDS = 8
+LINE = CONFIG.pio_line // 4  # words
 ACCESS = CONFIG.pio_read_setup + 6  # clocks of the longest PIO access, and of the grant behind it
+REST = LINGER + 1  # clocks that each word of a line behind it takes at most
 
 
 class Contended:
@@ -23,6 +26,7 @@ class Contended:
         self.bus = HostBus(config)
         self.access, self.gap, self.bursts = access, gap, bursts
         self.waits, self.done = [], 0  # slots that each burst waited; PIO accesses
+        self.follows = []  # at the begin of each: where the host's line would go on; 0 if it was whole
         self.bench = Bench(self.bus, 40_000)
 
     async def sram(self, context):
@@ -49,6 +53,7 @@ class Contended:
                 await context.tick()
                 waited += 1
             self.waits.append(waited)
+            self.follows.append(context.get(self.bus.target.follows))
             await stream_get(context, self.bus.engine.read, WORDS)
 
     def run(self):
@@ -66,16 +71,43 @@ async def read(host, number):
     await host.read(4 * (number % 1024))
 
 
-@pytest.mark.parametrize("access", [write, read])
+async def scattered(host, number):
+    """Write so that no write goes on with the one before, and none ends its line."""
+    await host.write(CONFIG.pio_line * (number % 64), number)
+
+
+def longest(config, access):
+    """Slots that a master waits at most: its turn, the access under way, and what is left of its line."""
+    rest = (LINE - 1) * REST if access is write else 0
+    return CLOCK * (config.pio_turn + ACCESS + rest)
+
+
+@pytest.mark.parametrize("access", [write, read, scattered])
 @pytest.mark.parametrize("gap", [0, 2, 5, 6])
 def test_a_master_gets_the_bus_however_often_the_host_asks(access, gap):
     one = Contended(CONFIG, access, gap, bursts=3)
     one.run()
-    assert max(one.waits) <= CLOCK * (CONFIG.pio_turn + ACCESS), one.waits
+    assert max(one.waits) <= longest(CONFIG, access), one.waits
     assert one.done >= 3, "the host goes on"
     if access is write:
         for number in range(one.done - 2):
             assert int.from_bytes(one.sram.data[4 * number : 4 * number + 4], "big") == number
+
+
+@pytest.mark.parametrize("gap", [0, 1, 2])
+@pytest.mark.parametrize("turn", [8, 13, 29, 32])
+def test_a_line_of_combined_writes_is_not_cut(turn, gap):
+    """The host puts a line in one burst on the bus, so a master waits for its end."""
+    one = Contended(CONFIG.but(pio_turn=turn), write, gap, bursts=8)
+    one.run()
+    assert one.follows == [0] * 8
+
+
+def test_a_line_whose_next_word_does_not_come_is_cut():
+    """The target cannot know that a word will come: it keeps the bus for `LINGER` clocks."""
+    one = Contended(CONFIG, write, CLOCK * (LINGER + 1), bursts=8)
+    one.run()
+    assert any(one.follows)
 
 
 @pytest.mark.parametrize("turn", [1, 8, 255])
@@ -83,16 +115,16 @@ def test_how_long_is_a_parameter(turn):
     one = Contended(CONFIG.but(pio_turn=turn), write, 0, bursts=3)
     one.run()
     assert CLOCK * (turn - 1) <= min(one.waits)
-    assert max(one.waits) <= CLOCK * (turn + ACCESS)
+    assert max(one.waits) <= longest(one.bus.config, write)
 
 
 class TurnSpec(wiring.Component):
     """Any accesses of the host and any bursts; SRAM and registers grant within MOST_REFUSED slots:
     a master that wants the bus has it within LONGEST slots."""
 
-    TURN, SETUP, MOST_REFUSED = 2, 1, 1
-    # The turn; an access: its clocks, two writes before it that wait for their grants, its own grant, its answer.
-    LONGEST = TURN + SETUP + 1 + 2 * (MOST_REFUSED + 2) + MOST_REFUSED + 1
+    TURN, SETUP, MOST_REFUSED, LINE = 2, 1, 1, 4
+    # The turn; the first word of a line, and the words behind it; the last grant, and the slot after it.
+    LONGEST = TURN + SETUP + 1 + (LINE - 1) * (LINGER + 1) + MOST_REFUSED + 2 + 1
 
     def __init__(self):
         super().__init__({})
@@ -101,7 +133,8 @@ class TurnSpec(wiring.Component):
         m = Module()
         clocks = dict.fromkeys(("slot_khz", "host_bus_khz", "link_kbytes"), 33_000)
         costs = dict.fromkeys(("read_setup", "write_setup", "pio_read_setup", "pio_write_setup"), self.SETUP)
-        config = NicConfig(sram_size=4096, latency_timer=1, pio_turn=self.TURN, pio_line=8, **clocks, **costs)
+        turns = {"latency_timer": 1, "pio_turn": self.TURN, "pio_line": 4 * self.LINE}
+        config = NicConfig(sram_size=4096, **turns, **clocks, **costs)
         m.submodules.dut = dut = HostBus(config)
         pio, engine, mem = dut.pio, dut.engine, dut.mem
         for signal in (pio.valid, pio.write, pio.addr, pio.be, engine.burst.valid, engine.burst.payload.as_value(),
