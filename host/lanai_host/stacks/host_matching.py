@@ -53,10 +53,14 @@ class HostMatchingDevice(Device, Generic[R, M]):
         """`Device.close`."""
 
     def _sleep_on(self, watched: Sequence[Watched], why: Wait) -> None:
-        """Until one of some words changes. If that takes long, ask which ranks are lost."""
+        """Until one of some words changes. If that takes long, look for what is lost."""
         if self._bus.wait_any(watched, why, self._watchdog) is None:
-            for rank, text in self._bus.lost().items():
-                self._note_lost(rank, text)
+            self._check_lost()
+
+    def _check_lost(self) -> None:
+        """Nothing has come for long: ask which ranks are lost."""
+        for rank, text in self._bus.lost().items():
+            self._note_lost(rank, text)
 
     def _note_lost(self, rank: int, text: str) -> None:
         if rank != self.rank and rank not in self._lost:

@@ -7,6 +7,7 @@ from lanai_hdl.machine import MACHINE_ID, MACHINE_VERSION, SRAM_HOST, Control, h
 from ..bus.base import PAGE_SIZE, Bus
 from ..errors import UserError
 
+EPOCH = host_offset("SCRATCH1")  # says which boot this is, until the next reset
 POLL = 1_000_000  # picoseconds between two looks at SCRATCH0
 BOOT_POLLS = 10_000
 
@@ -26,6 +27,11 @@ def check_machine(bus: Bus) -> None:
             f"the NIC is of version {version >> 16}.{version & 0xFFFF}, this driver of {MACHINE_VERSION >> 16}.x; "
             "rebuild the gateware or install the matching release"
         )
+
+
+def new_epoch(bus: Bus) -> int:
+    """Return a word for EPOCH that no earlier boot of this NIC had: microseconds."""
+    return bus.now // 1_000_000 & 0xFFFFFFFF | 1
 
 
 def reset(bus: Bus) -> None:

@@ -20,6 +20,8 @@ class Attachment:
     ranks: int
     border: int
     options: BipOptions
+    epoch: int = 0  # what EPOCH reads as long as the NIC is the one that was booted
+    routes: tuple[int, ...] = ()  # to the NIC of each rank
 
     @property
     def reach(self) -> Sequence[range]:

@@ -12,6 +12,7 @@ from ...host_model.meter import Meter
 from ...host_model.operations import Receive, read_all
 from ...operation import DeviceError, ErrorKind, Operation
 from ...wait import Wait
+from ..health import Examine, examine
 from ..host_matching import HostMatchingDevice, is_over
 from ..pinning import Pins
 from .attachment import Attachment
@@ -27,7 +28,10 @@ class Bip(HostMatchingDevice[Receive, Message]):
     """Messages by a thin firmware. What the NIC has been given moves on while the program is outside the
     library; nothing meets a receive there, and no credit is given back."""
 
-    def __init__(self, bus: Bus, attachment: Attachment, costs: HostConfig) -> None:
+    def __init__(self, bus: Bus, attachment: Attachment, costs: HostConfig, examiner: Examine = examine) -> None:
+        """`examiner`: what checks the NIC when it has been silent for long."""
+        self._attachment, self._examiner = attachment, examiner
+        self._heard = bus.now  # when a packet came, an operation ended or the NIC was found well
         self.rank = attachment.rank
         self.size = attachment.ranks
         options = attachment.options
@@ -40,6 +44,7 @@ class Bip(HostMatchingDevice[Receive, Message]):
         super().__init__(bus, meter, self._receiving.matcher, costs.watchdog)
         self._receives: set[Receive] = set()  # not done
         self._news = 0  # packets read, and operations that ended
+        self._seen = 0  # those of the last look
         self._next = 0  # the channel whose ring is looked at first
         self._link.open()
 
@@ -110,6 +115,7 @@ class Bip(HostMatchingDevice[Receive, Message]):
     def _look(self) -> None:
         """Once over the rings of all peers, and the words of the NIC."""
         if self._failure is None and self._link.faults:
+            self._close_link()
             self._fail(
                 ErrorKind.NIC_LOST,
                 f"the NIC of rank {self.rank} met {self._link.faults} packets or accesses that failed; bip has no "
@@ -127,6 +133,8 @@ class Bip(HostMatchingDevice[Receive, Message]):
         done = {receive for receive in self._receives if receive.done}
         self._receives -= done
         self._news += len(done)
+        if self._news != self._seen:
+            self._seen, self._heard = self._news, self._bus.now
 
     def _read_ring(self, source: int) -> None:
         while (data := self._link.arrived(source)) is not None:
@@ -146,16 +154,39 @@ class Bip(HostMatchingDevice[Receive, Message]):
         elif head.type != Type.CREDIT:
             self._receiving.take_packet(source, head, data)
 
+    def progress(self) -> None:
+        super().progress()
+        if 0 < self._watchdog <= self._bus.now - self._heard:
+            self._check_lost()
+
+    def _check_lost(self) -> None:
+        """A NIC that was reset, or whose firmware does not run, says nothing by itself."""
+        if self._failure is not None:
+            return
+        finding = self._examiner(self._bus, self._attachment)
+        self._heard = self._bus.now
+        if finding is None:
+            super()._check_lost()
+            return
+        text = f"the NIC of rank {self.rank} {finding}. What was on its way is lost: start the job again"
+        self._fail(ErrorKind.NIC_LOST, text)
+        self._bus.report_lost(self.rank, text)
+
     def _lose(self, rank: int, text: str) -> None:
+        self._close_link()
         self._fail(ErrorKind.PEER_FAILED, text)
+
+    def _close_link(self) -> None:
+        """Return when the NIC will not reach this host's memory any more."""
+        if not self._link.close(self._watchdog):
+            self._examiner(self._bus, self._attachment)  # resets a NIC that does not answer
 
     def _fail(self, kind: ErrorKind, text: str) -> None:
         """Nothing can be trusted any more: what is under way ends with an error, and so does what begins.
 
-        The NIC lets go of this process's memory first, because packets may still come to buffers that the
+        The NIC has let go of this process's memory before, because packets may still come to buffers that the
         program gets back now.
         """
-        self._link.close()
         self._failure = DeviceError(kind, text)
         self.impaired = True
         self._outbox.clear()
@@ -170,5 +201,5 @@ class Bip(HostMatchingDevice[Receive, Message]):
             self._sleep_on(self._link.watched(), why)
             self._look()
         if self._failure is None:
-            self._link.close()
+            self._close_link()
         self._pins.close()

@@ -57,13 +57,17 @@ class Link:
         self._write("base", self._memory.bus_address)
         self._bus.write(DOORBELL, 1)
 
-    def close(self) -> None:
-        """Take this host's memory away from the NIC, which drops what arrives from now on. Returns when the
-        NIC will not reach the memory any more."""
+    def close(self, timeout: int) -> bool:
+        """Take this host's memory away from the NIC, which drops what arrives from now on. Returns True when the
+        NIC will not reach the memory any more, False if it has not said so for `timeout` picoseconds, if not 0."""
         self._write("base", int(CLOSED))
         self._bus.write(DOORBELL, 1)
+        begin = self._bus.now
         while not self._bus.read(self._border + int(offset_of(Border, "released"))):
+            if 0 < timeout <= self._bus.now - begin:
+                return False
             self._bus.elapse(LOOK)
+        return True
 
     # Short packets.
 

@@ -1,7 +1,7 @@
 """BIP as a messaging system: `lanai run --device bip`."""
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lanai_firmware.lang import offset_of
@@ -20,7 +20,8 @@ from ...errors import UserError
 from ...plain import restored
 from ...simulator.client import SimulatorClient
 from ..base import NicStack, Placement
-from ..loader import check_machine, load, reset, start
+from ..health import examine
+from ..loader import EPOCH, check_machine, load, new_epoch, reset, start
 from .attachment import Attachment
 from .options import PRESETS, BipOptions
 
@@ -65,20 +66,28 @@ class BipStack(NicStack):
         self, bus: Bus, image: "Image", options: BipOptions, placement: Placement, node: int
     ) -> Mapping[int, Attachment]:
         check_machine(bus)
+        epoch = new_epoch(bus)
         reset(bus)
         load(bus, image)
         nic = image.address(FIRMWARE.symbol("nic"))
         routes = [placement.route(node, other) for other in range(placement.nodes)]
         bus.write_block(SRAM_HOST + nic + int(offset_of(state.Nic, "config")), config_words(node, routes))
+        bus.write(EPOCH, epoch)
         start(bus, FIRMWARE, options.boot_polls)
         border = nic + int(offset_of(state.Nic, "border"))
-        return {node: Attachment(node, placement.nodes, border, options)}
+        return {node: Attachment(node, placement.nodes, border, options, epoch, tuple(routes))}
+
+    def examine(
+        self, bus: Bus, attachment: Attachment, place: Callable[[int], str], before_reset: Callable[[], None]
+    ) -> str | None:
+        return examine(bus, attachment, place, before_reset)
 
     def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
         from ...simulator.rank_bus import RankBus
         from .device import Bip
 
-        return Bip(RankBus(client, costs), restored(Attachment, client.config["nic"]), costs)
+        bus = RankBus(client, costs)
+        return Bip(bus, restored(Attachment, client.config["nic"]), costs, lambda *_: bus.examine())
 
 
 STACK = BipStack()

@@ -13,11 +13,11 @@ from ...device import Arrived, ChargeSink, Device, Envelope, Pending, SendMode
 from ...errors import DeviceLost
 from ...operation import ANY_SOURCE, ANY_TAG, Operation
 from ...wait import Wait
+from ..health import Examine, examine
 from ..lost_ranks import check_probe
 from .cancelling import Cancelling
 from .driver import Attachment
 from .handover import is_clean, written
-from .health import Examine, examine
 from .host_queues import HeldMessage, HostQueues
 from .losing import Losing
 from .operations import Receive, Send, described

@@ -26,12 +26,11 @@ from lanai_hdl.machine import SRAM_HOST, host_offset
 from ...bus.base import PAGE_SIZE, Bus, HostBuffer
 from ...bus.windows import WINDOW_MASK, window_of
 from ..base import PlacedRequest
-from ..loader import check_machine, load, reset, start
+from ..loader import EPOCH, check_machine, load, new_epoch, reset, start
 from .spill_memory import address_of
 
 RECORDS = 8192
 PAGE_ENTRIES = 16384  # of four pages: 256 MB of messages on the way, above the thesis's 60 MB (NP-G6)
-EPOCH = host_offset("SCRATCH1")  # says which boot this is, until the next reset
 
 
 @dataclass(frozen=True)
@@ -123,7 +122,7 @@ def boot(
     others have received. A process that goes on gives its copyblock to its new `Endpoint`.
     """
     check_machine(bus)
-    epoch = bus.now // 1_000_000 & 0xFFFFFFFF | 1  # microseconds: not what an earlier boot had
+    epoch = new_epoch(bus)
     reset(bus)
     sram_size = bus.read(host_offset("SRAM_SIZE"))
     depths = QueueDepths.of(bus.read(host_offset("QUEUE_DEPTHS")))

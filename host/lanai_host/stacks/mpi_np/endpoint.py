@@ -20,8 +20,8 @@ from ...config import HostConfig, HostCost
 from ...errors import DeviceLost, UserError
 from ...host_model.meter import Meter
 from ...wait import Wait
+from ..health import Examine, examine
 from .driver import Attachment
-from .health import Examine, examine
 
 REQUEST = int(sizeof(Request))
 TAIL = int(REQUEST_TAIL)

@@ -16,10 +16,10 @@ from ...device import SendMode
 from ...errors import DeviceLost
 from ...operation import ANY_SOURCE, ANY_TAG, ErrorKind, Operation
 from ...wait import Wait
+from ..health import Examine, examine
 from .device import MpiNp
 from .driver import Attachment
 from .endpoint import DOORBELL, RECORD, REQUEST, SEQUENCE, TAIL, Notice
-from .health import Examine, examine
 from .memory import Hold
 from .operations import Receive, Send, fail, finish
 from .posting import RESERVED

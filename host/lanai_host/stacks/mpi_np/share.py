@@ -7,9 +7,9 @@ from collections import deque
 from ...bus.base import Bus, BusError, HostBuffer
 from ...config import HostConfig
 from ...operation import ANY_SOURCE, DeviceError, ErrorKind, Operation
+from ..health import Examine
 from .driver import Attachment
 from .endpoint import Endpoint
-from .health import Examine
 from .memory import Hold, Memory
 from .operations import Receive, Send
 from .pages import PageTable

@@ -15,10 +15,10 @@ from ...device import Device, Envelope
 from ...plain import restored
 from ...simulator.client import SimulatorClient
 from ..base import Memory, NicStack, Placement
+from ..health import examine
 from . import spill_memory
 from .driver import Attachment, boot, channel_number
 from .handover import take_over
-from .health import examine
 from .unexpected import unexpected
 
 if TYPE_CHECKING:
@@ -89,10 +89,7 @@ class MpiNpStack(NicStack):
 
         bus = RankBus(client, costs)
 
-        def ask(_: Bus, __: Attachment) -> str | None:
-            return bus.examine()
-
-        device = RankMpiNp(bus, restored(Attachment, client.config["nic"]), costs, ask)
+        device = RankMpiNp(bus, restored(Attachment, client.config["nic"]), costs, lambda *_: bus.examine())
         device.on_nic = bus.unreceived
         device.hands_over = client.start().parent is not None
         if text := client.config.get("handover"):

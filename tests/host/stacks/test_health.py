@@ -4,8 +4,9 @@ import pytest
 
 from lanai_hdl.machine import Control, host_offset
 from lanai_host.bus.base import Bus
-from lanai_host.stacks.mpi_np.driver import EPOCH, Attachment
-from lanai_host.stacks.mpi_np.health import LOOK, LOOKS, examine
+from lanai_host.stacks.health import LOOK, LOOKS, examine
+from lanai_host.stacks.loader import EPOCH
+from lanai_host.stacks.mpi_np.driver import Attachment
 
 OURS = Attachment(3, 4, 1, 0, 0, 0, 0, 0, 0, 0, 0, epoch=77, routes=(0,) * 4)
 DEPTHS = 0x04040404

@@ -14,12 +14,13 @@ is left in two more scratch registers for the other ranks on this NIC.
 """
 
 from collections.abc import Callable
+from typing import Protocol
 
 from lanai_hdl.isa.traps import CAUSES, TrapCause
 from lanai_hdl.machine import Control, host_offset
 
-from ...bus.base import Bus
-from .driver import EPOCH, Attachment
+from ..bus.base import Bus
+from .loader import EPOCH
 
 TRAP_CAUSE, TRAP_PC = host_offset("TRAP_CAUSE"), host_offset("TRAP_PC")
 CONTROL, DOORBELL = host_offset("CONTROL"), host_offset("DOORBELL")
@@ -33,6 +34,23 @@ LOOKS = 200  # turns take microseconds
 DONE = [
     host_offset(name) for name in ("HDMA_DONE", "SEND_DONE", "RECV_DONE")
 ]  # descriptors done; the firmware queues them
+
+
+class Attachment(Protocol):
+    """The facts of its NIC that the check of one rank needs."""
+
+    @property
+    def epoch(self) -> int:
+        """The word that EPOCH has as long as the NIC is the one that was booted."""
+
+    @property
+    def doorbell_bits(self) -> int:
+        """The rank's bit of DOORBELL."""
+
+    @property
+    def routes(self) -> tuple[int, ...]:
+        """To the NIC of each rank."""
+
 
 Place = Callable[[int], str]  # the place in the firmware of an instruction, in words
 Examine = Callable[[Bus, Attachment], str | None]  # `examine`, or what asks the trusted half for it
@@ -95,7 +113,7 @@ def _dead(bus: Bus, attachment: Attachment) -> tuple[int, int]:
         return cause, bus.read(TRAP_PC)
     if not bus.read(CONTROL) & Control.RUN:
         return HELD, 0
-    bell = 1 << attachment.local_rank
+    bell = attachment.doorbell_bits
     bus.write(DOORBELL, bell)
     before = _done(bus)
     for _ in range(LOOKS):

@@ -13,7 +13,7 @@ from lanai_hdl.isa.formats import RI, RM
 from lanai_hdl.machine import SRAM_HOST, Control, Event, SendStart, host_offset, offset
 from lanai_hdl.program import WINDOW, Program
 
-from ...bus.base import Bus
+from ..bus.base import Bus
 
 BUFFER, LIMIT = 0x8000, 0xA000  # more than a packet, behind the program
 POSTED = 3
