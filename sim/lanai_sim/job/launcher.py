@@ -215,10 +215,14 @@ class Run:
         if keeper is not None:
             kept = world.kept_access(rank.number)
             costs = self.config.machine.host
-            return KeptService(keeper, kept, costs, self.kernel, self.ranks, rank, settings, kept, self.manager.serve)
+            return KeptService(keeper, kept, costs, self.kernel, self.ranks, rank, settings, kept, self._manage)
         rank.on_nic = partial(world.on_nic_of, rank.number)
         access = world.access(rank.number)
-        return world.service(self.kernel, self.ranks, rank, settings, access, self.manager.serve)
+        return world.service(self.kernel, self.ranks, rank, settings, access, self._manage)
+
+    def _manage(self, rank: Rank, payload: bytes) -> bytes:
+        """Return the answer to a rank that asks for processes, ports or names."""
+        return self.manager.serve(rank, payload)
 
     def _join(self, parent: Rank, starts: Mapping[int, Start], started: Sequence[Process]) -> None:
         """Processes that a rank has started take part from its time on."""

@@ -49,13 +49,12 @@ class PartRun(Run):
     def __init__(self, config: JobData, part: MpiPart) -> None:
         super().__init__(config, PartWorld, kernel=PartKernel(part))
         self.part = part
-        self.manager.serve = self._refuse  # type: ignore[method-assign]
         self._follows = False
         self._faults: dict[tuple[int, FaultKind], int] = {}
         self.seconds = self.waited = 0.0
         self.exchanges = 0
 
-    def _refuse(self, rank: Rank, payload: bytes) -> bytes:
+    def _manage(self, rank: Rank, payload: bytes) -> bytes:
         return pack_refusal(Refused("SPAWN", "--parts serves no ports, names and new processes; run without it"))
 
     def _notes(self) -> tuple[str, ...]:
