@@ -12,7 +12,7 @@ constexpr uint64_t LATENCY = 8, END = 4000;
 // Each switch joins two NICs; one wire damages packets and loses its carrier for a while.
 Engine* make(std::vector<std::vector<uint8_t>>& pages) {
     const uint32_t numbers[32] = {};  // more than the models take, which do not use them
-    Engine* engine = engine_new(NICS, SWITCHES, LATENCY, 66000, numbers, numbers);
+    Engine* engine = engine_new(NICS, SWITCHES, LATENCY, 66000, numbers, numbers, nullptr);
     for (uint32_t nic = 0; nic < NICS; nic++) {
         engine_wire(engine, nic, 0, NICS + nic / 2, nic % 2);
         engine_wire(engine, NICS + nic / 2, nic % 2, nic, 0);
