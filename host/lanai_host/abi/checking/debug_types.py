@@ -20,7 +20,8 @@ class Scalar(NamedTuple):
 
 
 class Shape:
-    """What a type has at each byte. `text` names the type as C does. This one says nothing."""
+    """The layout of a type: which number lies at each byte. `text` names the type as C does. This base class knows no
+    numbers."""
 
     def __init__(self, size: int, text: str) -> None:
         self.size = size

@@ -60,7 +60,7 @@ class Attachment:
 
 @dataclass(frozen=True)
 class ShellAttachment(adapter.Attachment):
-    """Those of a NIC whose remote-memory adapter is the shell."""
+    """The facts of a NIC whose remote-memory adapter takes the place of the T3D's shell."""
 
     tree = False
 

@@ -13,7 +13,7 @@ ABSENT, HERE, LEFT = 0, 1, 2
 
 
 class Presence:
-    """What this rank knows of the others.
+    """The state of the other ranks, as this rank has heard: absent, here, or left.
 
     Args:
         memory: this rank's heap.

@@ -91,7 +91,7 @@ class Puts(ABC):
     @property
     @abstractmethod
     def failure(self) -> DeviceError | None:
-        """What went wrong, in words that follow "the NIC met"; None if nothing did."""
+        """The error of the NIC, or None. Its text continues a sentence that begins with "the NIC met"."""
 
     @abstractmethod
     def put(self, put: Put) -> int:

@@ -107,7 +107,8 @@ class Cut {
         out_.insert(out_.end(), bytes, bytes + count * sizeof(Value));
     }
 
-    // What was put in since the last exchange: a round is no longer than the latency.
+    // Appends the flits that were sent since the last exchange, and returns their number. A round is at most as long as
+    // the latency.
     uint32_t flits_of(End& end) {
         const Wire& wire = *end.wire;
         uint32_t count = 0;

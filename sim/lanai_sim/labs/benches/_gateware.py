@@ -1,4 +1,4 @@
-"""What benches of a student's gateware share: loading it, its ports, waits with a limit."""
+"""Helpers for the benches of a student's gateware: loading it, its ports, waits with a limit."""
 
 import importlib
 import warnings
