@@ -83,7 +83,7 @@ def nic() -> Picture:
     )
     made.box(560, 210, 130, 60, ["Receive DMA", "packets to SRAM"])
     made.box(740, 210, 130, 60, ["Send DMA", "SRAM to packets"])
-    made.box(385, 105, 135, 48, ["Adapter", "mbcf and sci only"], "option")
+    made.box(385, 105, 135, 48, ["Adapter", "mbcf, sci, t3d_shell"], "option")
     made.box(30, 330, 840, 46, ["LBUS", _turns()], "bus")
     memory = f"{config.sram_size >> 20} MB: firmware, requests, packets, messages without a receive"
     made.box(240, 410, 420, 50, ["SRAM", memory])

@@ -76,10 +76,12 @@ def _held(call: str, frame: call_site.CallFrame, address: int) -> Iterator[_Held
     may be left from memory that was given back."""
     from .debug_scope import STACK_POINTER, scope_at
 
-    found = mapped(os.getpid(), frame.address - 1)
+    found = _mapped(frame.address - 1)
     at = linked(*found) if found is not None else None
-    scope = scope_at(found[0], at) if found is not None and at is not None else None
-    if scope is None or found is None or at is None:
+    if found is None or at is None:
+        return
+    scope = scope_at(found[0], at)
+    if scope is None:
         return
     base = scope.offset + (frame.stack if scope.register == STACK_POINTER else frame.base)
     for one in scope.variables:
@@ -90,6 +92,12 @@ def _held(call: str, frame: call_site.CallFrame, address: int) -> Iterator[_Held
             text = _arguments(call, scope.folder, *source_file(*found))
             if re.search(rf"\b{re.escape(one.name)}\b", text):
                 yield _Held(f"*{one.name}", address, None, one.target)
+
+
+@cache
+def _mapped(address: int) -> tuple[str, int] | None:
+    """Return the file that lies at an address, and the offset in it: read once for each call of the program."""
+    return mapped(os.getpid(), address)
 
 
 def _pointer(address: int) -> int | None:
