@@ -24,7 +24,7 @@ from ..sources import program_digest
 from ..store import store_of
 from ..studies import drawing
 from ..studies.comparing import kit, tables
-from ..studies.comparing.measured import Measured, measure_point
+from ..studies.comparing.measured import Measured, measure_parts
 from .run.flags import add_store, sim_time
 
 NAME = "compare"
@@ -63,10 +63,8 @@ def run(args: argparse.Namespace) -> int:
     journal = Journal(Path(args.journal), "compare") if args.journal else None
     store = store_of(args.store)
     first = next(iter(programs))  # its counters are shown: the others need no trace
-    parts = {
-        part: measured(chosen, *programs[part], {**how, "trace": how["trace"] and part == first}, journal, where, store)
-        for part in programs
-    }
+    points = {part: point(*programs[part], {**how, "trace": how["trace"] and part == first}) for part in programs}
+    parts = measured(chosen, points, journal, where, store)
     found, own = parts[first], {} if command else kit.figures(parts)
     show(parts, own)
     if args.plot:
@@ -88,23 +86,25 @@ def systems_of(text: str | None) -> list[str]:
     return chosen
 
 
+def point(command: tuple[str, ...], ranks: int, how: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a journal keeps of one program. `how`: further arguments of `measure`."""
+    return {"program": list(command), "files": program_digest(command), "ranks": ranks, **how}
+
+
 def measured(
     chosen: list[str],
-    command: tuple[str, ...],
-    ranks: int,
-    how: dict[str, Any],
+    parts: Mapping[str, Mapping[str, Any]],
     journal: Journal | None,
     where: place.Place,
     store: str | None = None,
-) -> Found:
-    """Run the program on each system. `how`: further arguments of `measure`. A run that takes too long is a row with
-    the reason."""
-    kept = {"program": list(command), "files": program_digest(command), "ranks": ranks, **how}
-    points = [{"system": name, **kept} for name in chosen]
+) -> dict[str, Found]:
+    """Run all parts on each system, and return what each part gave. A run that takes too long is a row with the
+    reason."""
+    points = [{"system": name, "parts": dict(parts)} for name in chosen]
     unlimited = replace(where, limit=place.NO_LIMIT)  # the jobs have the limit
-    function = partial(measure_point, store=store)
+    function = partial(measure_parts, store=store)
     rows = each_kept(journal, points, function, unlimited, lambda point: _tell(point["system"]))
-    return {row.point["system"]: Measured(**row.figures) for row in rows}
+    return {part: {row.point["system"]: Measured(**row.figures[part]) for row in rows} for part in parts}
 
 
 def _tell(system: str) -> None:

@@ -10,6 +10,7 @@ from .data import JobData
 from .document import to_json
 from .result import Result
 from .settings import from_json, job_from
+from .warm import WarmServers
 
 
 class Job(JobData):
@@ -25,6 +26,7 @@ class Job(JobData):
         capture: bool | None = None,
         trace: bool | str | Path | None = None,
         store: bool | str | Path | None = None,
+        servers: WarmServers | None = None,
     ) -> Result:
         """Run the job to its end, whatever that is: a run that fails has a result too.
 
@@ -32,30 +34,31 @@ class Job(JobData):
             capture: instead of the job's own.
             trace: a file, instead of the job's own; True: keep the events as `Result.trace` and in no file.
             store: a file that keeps the result, with those of other runs; True: lanai.db.
+            servers: what forks the ranks, shared with other runs.
 
         Raises:
             UserError: it cannot be started as it is described.
         """
         job = self if capture is None else self.but(capture=capture)
         if store is not None and store is not False:
-            return job._stored(store, trace)
+            return job._stored(store, trace, servers)
         if trace is None or trace is False:
-            return launcher.run(job)
+            return launcher.run(job, servers=servers)
         if trace is not True:
-            return launcher.run(job.but(trace=str(trace)))
+            return launcher.run(job.but(trace=str(trace)), servers=servers)
         with tempfile.TemporaryDirectory(prefix="lanai") as folder:
-            result = launcher.run(job.but(trace=str(Path(folder, "run.trace"))))
+            result = launcher.run(job.but(trace=str(Path(folder, "run.trace"))), servers=servers)
             _ = result.trace  # reads the whole file
             return result.without_file()
 
-    def _stored(self, path: bool | str | Path, trace: bool | str | Path | None) -> Result:
+    def _stored(self, path: bool | str | Path, trace: bool | str | Path | None, servers: WarmServers | None) -> Result:
         """Run the job and keep the result, if there is a place for it."""
         from ..store import DEFAULT, Store  # other runs need no SQLite
         from .storing import keep
 
         store = Store(DEFAULT if path is True else str(path))
         store.prepare()
-        result = self.run(trace=trace)
+        result = self.run(trace=trace, servers=servers)
         keep(store, self, result)
         return result
 

@@ -340,6 +340,11 @@ def print_report(result: Result) -> None:
         print(f"lanai: {note}", file=sys.stderr)
 
 
-def run(config: JobData, world: Callable[[JobData, Kernel], World] = world_of) -> Result:
-    """Run a job to its end. `world`: another than its device needs."""
-    return Run(config, world).execute()
+def run(
+    config: JobData,
+    world: Callable[[JobData, Kernel], World] = world_of,
+    servers: WarmServers | None = None,
+) -> Result:
+    """Run a job to its end. `world`: another than its device needs. `servers`: what forks the ranks, shared with
+    other runs."""
+    return Run(config, world, servers=servers).execute()

@@ -1,5 +1,6 @@
 """One program on one system: what it printed, and figures that have the same name on all systems."""
 
+import contextlib
 import dataclasses
 import re
 from collections import Counter
@@ -14,6 +15,7 @@ from lanai_host.stacks.on_adapter import AdapterStack
 
 from ...job.job import Job
 from ...job.result import Result
+from ...job.warm import WarmServers
 from ...trace import Trace
 from ...trace.schema import HOST_KINDS, HostKind, Protocol, State
 from ..ranks import numbers
@@ -86,6 +88,7 @@ def measure(
     limits: Mapping[str, Any] | None = None,
     trace: bool = True,
     store: str | None = None,
+    servers: WarmServers | None = None,
 ) -> Measured:
     """Run the program on a system. What its limits refuse, and what fails, is told.
 
@@ -93,11 +96,12 @@ def measure(
         limits: members of the job.
         trace: the run, where the system can be traced; else messages and copies are not known.
         store: keep the result in this one.
+        servers: what gives the ranks, shared with other runs.
     """
     try:
         job = Job.on(system, program, ranks, capture=True, **(limits or {}))
         trace = trace and traced(job)
-        result = job.run(trace=trace, store=store)
+        result = job.run(trace=trace, store=store, servers=servers)
     except UserError as error:
         return Measured(why=str(error))
     outputs = [output.stdout for output in result.outputs]
@@ -117,11 +121,20 @@ def measure(
     return Measured(figures, reasons, mover(job), protocols(events), outputs)
 
 
-def measure_point(point: Mapping[str, Any], store: str | None = None) -> dict[str, Any]:
-    """Return `measure` of the arguments in a point, as values that JSON can hold. `files` only tells programs
-    apart that have the same name."""
-    arguments = {name: value for name, value in point.items() if name != "files"}
-    return dataclasses.asdict(measure(**{**arguments, "program": tuple(point["program"]), "store": store}))
+def measure_parts(point: Mapping[str, Any], store: str | None = None) -> dict[str, dict[str, Any]]:
+    """Return `measure` of the arguments of each part of a point, as values that JSON can hold. `files` only tells
+    programs apart that have the same name. Ranks of all parts are forked from one process."""
+    parts = {
+        part: {name: value for name, value in one.items() if name != "files"} for part, one in point["parts"].items()
+    }
+    shared = WarmServers() if len(parts) > 1 else None
+    with contextlib.closing(shared) if shared else contextlib.nullcontext():
+        return {
+            part: dataclasses.asdict(
+                measure(point["system"], **{**one, "program": tuple(one["program"]), "store": store, "servers": shared})
+            )
+            for part, one in parts.items()
+        }
 
 
 def has_firmware(job: Job) -> bool:

@@ -4,6 +4,7 @@ import pytest
 
 from lanai_sim.job.job import Job
 from lanai_sim.job.systems import SYSTEMS
+from lanai_sim.job.warm import WarmServers
 from lanai_sim.studies.comparing import kit
 from lanai_sim.studies.comparing.measured import (
     FIGURES,
@@ -13,6 +14,7 @@ from lanai_sim.studies.comparing.measured import (
     NOT_TRACED,
     Measured,
     measure,
+    measure_parts,
     mover,
     reason,
 )
@@ -115,3 +117,14 @@ def test_the_kit_runs(part):
     found = measure("ideal", command, ranks)
     assert len(found.own) >= 4
     assert all(value >= 0 for value in found.own.values())
+
+
+def test_parts_share_the_process_that_forks_their_ranks(monkeypatch):
+    started = []
+    begin = WarmServers._begin
+    monkeypatch.setattr(WarmServers, "_begin", lambda self, *words: started.append(words) or begin(self, *words))
+    part = {"ranks": 2, "trace": False, "files": ""}
+    parts = {word: {"program": ["python", "-c", f"print({word!r})"], **part} for word in ("one", "two")}
+    found = measure_parts({"system": "ideal", "parts": parts})
+    assert {word: one["outputs"] for word, one in found.items()} == {"one": ["one\n"] * 2, "two": ["two\n"] * 2}
+    assert len(started) == 1
