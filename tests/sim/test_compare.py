@@ -38,6 +38,8 @@ def test_a_failure_is_the_exit_code(capsys):
         (["--systems", "ideal,mpinp"], "system 'mpinp' is not known; did you mean 'mpi-np'?"),
         (["--systems", ","], "--systems ',' names none"),
         (["--jobs", "-1"], "--jobs must be at least 1"),
+        (["--answers", "E"], "--answers 'E': the built-in kit compares its own"),
+        (["--answers", "(", "--", "python"], "--answers '(' is not a regular expression: missing )"),
         (["-n", "4"], "-n 4: the built-in kit has its own numbers of ranks"),
     ],
 )

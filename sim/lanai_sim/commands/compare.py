@@ -6,7 +6,7 @@ import argparse
 import datetime
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -39,6 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-n", "--ranks", type=count, metavar="N", help="processes to start (default: 2)")
     parser.add_argument("--max-sim-time", type=sim_time, metavar="TIME", help="end each run at this simulated time")
     parser.add_argument("--no-trace", action="store_true", help="do not trace: faster, but messages are not known")
+    parser.add_argument(
+        "--answers", metavar="PATTERN", help="compare only lines of output in which this regular expression is found"
+    )
     parser.add_argument("--plot", metavar="FILE", help="draw how long the program takes on each system")
     parser.add_argument("--json", metavar="FILE", help="write the figures to FILE")
     add_store(parser.add_argument)
@@ -57,6 +60,11 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(
             f"-n {args.ranks}: the built-in kit has its own numbers of ranks; name a program, or leave it out"
         )
+    if not command and args.answers is not None:
+        raise UserError(
+            f"--answers {args.answers!r}: the built-in kit compares its own; name a program, or leave it out"
+        )
+    answers = pattern(args.answers)
     limits = {"max_sim_time": args.max_sim_time, "max_wall": args.limit if args.limit < place.NO_LIMIT else None}
     how = {"limits": {name: value for name, value in limits.items() if value is not None}, "trace": not args.no_trace}
     programs: kit.Programs = {"program": (command, args.ranks or 2)} if command else kit.programs()
@@ -66,12 +74,14 @@ def run(args: argparse.Namespace) -> int:
     points = {part: point(*programs[part], {**how, "trace": how["trace"] and part == first}) for part in programs}
     parts = measured(chosen, points, journal, where, store)
     found, own = parts[first], {} if command else kit.figures(parts)
-    show(parts, own)
+    same = sameness(parts, own, answers)
+    show(parts, own, same)
     if args.plot:
         drawing.draw(plot(found, own, command), Path(args.plot))
     if args.json:
         config = {"program": list(command), "ranks": {part: ranks for part, (_, ranks) in programs.items()}}
-        more = {"kit": own, "date": datetime.date.today().isoformat()} if own else {}
+        more = {"kit": own} if own else {"movers": {name: one.mover for name, one in found.items()}}
+        more |= {"outputs": same, "date": datetime.date.today().isoformat()}
         write_json(args.json, figures(found, own), {**config, "systems": chosen}, **more)
     return int(any(result.failed for part in parts.values() for result in part.values()))
 
@@ -111,7 +121,22 @@ def _tell(system: str) -> None:
     print(f"lanai: done: {system}", file=sys.stderr)
 
 
-def show(parts: Mapping[str, Found], own: Own) -> None:
+def pattern(text: str | None) -> re.Pattern[str] | None:
+    """Return the expression of `--answers`. Raises UserError."""
+    try:
+        return None if text is None else re.compile(text)
+    except re.error as error:
+        raise UserError(f"--answers {text!r} is not a regular expression: {error}") from error
+
+
+def sameness(parts: Mapping[str, Found], own: Own, answers: re.Pattern[str] | None) -> list[str]:
+    """Say for each part whether all systems gave the same."""
+    if own:
+        return [f"{part}: {tables.sameness(kit.answers(found))}" for part, found in parts.items()]
+    return [tables.sameness(found, answers) for found in parts.values()]
+
+
+def show(parts: Mapping[str, Found], own: Own, same: Sequence[str]) -> None:
     """Print the tables; the counters are those of the first part."""
     console = wide()
     if own:
@@ -125,8 +150,8 @@ def show(parts: Mapping[str, Found], own: Own) -> None:
     for part in others:
         for line in tables.refusals(parts[part]):
             console.print(f"{part}: {line}")
-    for part, found in parts.items():
-        console.print(f"{part}: {tables.sameness(kit.answers(found))}" if own else tables.sameness(found))
+    for line in same:
+        console.print(line)
 
 
 def figures(found: Found, own: Own) -> dict[str, float]:

@@ -1,10 +1,12 @@
 """The tables of a comparison, a column for each system, and what stands below them."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from rich.table import Table
 
 from ...report.tables import table
+from ...units import counted
 from .measured import FIGURES, Measured
 
 DASH = "-"
@@ -55,17 +57,32 @@ def notes(found: Found) -> Iterator[str]:
         yield f"{DASH} ({', '.join(systems)}): {why}"
 
 
-def sameness(found: Found) -> str:
-    """Say whether the ranks printed the same on all systems, else what differs first."""
+def sameness(found: Found, answers: re.Pattern[str] | None = None) -> str:
+    """Say whether the ranks printed the same on all systems, else what differs first. `answers`: only lines in which
+    it is found count."""
     ran = {system: result.outputs for system, result in found.items() if not result.why}
     if len(ran) < 2:
         return "outputs are not compared: fewer than two systems ran the program"
-    first, *others = ran
+    kept = {system: [matching(text, answers) for text in outputs] for system, outputs in ran.items()}
+    if answers and not any(map(any, kept.values())):
+        return f"outputs are not compared: no line has {answers.pattern!r}"
+    first, *others = kept
     for other in others:
-        if difference := first_difference(ran[first], ran[other]):
+        if difference := first_difference(kept[first], kept[other]):
             rank, line, ours, theirs = difference
-            return f"outputs differ, first in line {line} of rank {rank}: {first} {ours!r}, {other} {theirs!r}"
-    return f"outputs are equal on all {len(ran)} systems"
+            which = "matching line" if answers else "line"
+            return f"outputs differ, first in {which} {line} of rank {rank}: {first} {ours!r}, {other} {theirs!r}"
+    if answers is None:
+        return f"outputs are equal on all {len(ran)} systems"
+    count = sum(len(text.splitlines()) for text in kept[first])
+    return f"{counted(count, 'line')} of output with {answers.pattern!r}: equal on all {len(ran)} systems"
+
+
+def matching(text: str, answers: re.Pattern[str] | None) -> str:
+    """Return the lines that count."""
+    if answers is None:
+        return text
+    return "".join(line for line in text.splitlines(keepends=True) if answers.search(line))
 
 
 def first_difference(ours: Sequence[str], theirs: Sequence[str]) -> tuple[int, int, str, str] | None:

@@ -1,5 +1,7 @@
 """The tables of a comparison, and the notes below them."""
 
+import re
+
 from rich.console import Console
 
 from lanai_sim.studies.comparing import kit, tables
@@ -64,3 +66,13 @@ def test_the_first_difference():
 def test_figures_of_all_parts_of_the_kit_together():
     one, two = (Measured(outputs=(text,)) for text in ('{"a": 1}\n', '{"b": 2}\n'))
     assert kit.figures({"pair": {"x": one}, "collectives": {"x": two}}) == {"x": {"a": 1, "b": 2}}
+
+
+def test_lines_that_count():
+    found = {name: Measured(outputs=[f"E = 1.5\ntook {time} s\n"]) for name, time in (("ideal", 3), ("sci", 4))}
+    energies = re.compile("^E =")
+    assert tables.sameness(found, energies) == "1 line of output with '^E =': equal on all 2 systems"
+    assert tables.sameness(found, re.compile("F")) == "outputs are not compared: no line has 'F'"
+    found["sci"] = Measured(outputs=["E = 1.6\n"])
+    expected = "outputs differ, first in matching line 1 of rank 0: ideal 'E = 1.5', sci 'E = 1.6'"
+    assert tables.sameness(found, energies) == expected
