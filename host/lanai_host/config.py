@@ -74,6 +74,8 @@ RANGES = {
     "watchdog": (0, 1000 * SECOND),
     "ask_first": (0, 1),
     "host_matching": (0, 1),
+    "pio_when_empty": (0, 1),
+    "semaphore": (0, 1),
 }
 
 
@@ -146,6 +148,8 @@ class HostConfig(HostCosts):
     watchdog: int = 20_000_000_000  # picoseconds of silence after which the driver checks its NIC; 0: never
     ask_first: int = 0  # 1: a receive from one sender asks it for messages not announced yet, as in the thesis (NP-22)
     host_matching: int = 0  # 1: messages meet their receives on the host, as in the thesis's first version (NP-33)
+    pio_when_empty: int = 0  # 1: the processor writes a body only if no send to its receiver waits on the NIC (NP-43)
+    semaphore: int = 0  # 1: a request is placed under a semaphore of the host's processes: two system calls (NP-54)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -155,6 +159,9 @@ class HostConfig(HostCosts):
             raise UserError(
                 f"HostConfig.host_matching={self.host_matching!r} must be 0 (on the NIC) or 1 (on the host)"
             )
+        for name in ("pio_when_empty", "semaphore"):
+            if getattr(self, name) not in (0, 1):
+                raise UserError(f"HostConfig.{name}={getattr(self, name)!r} must be 0 (off) or 1 (on)")
 
 
 def pentium2_266() -> HostConfig:
@@ -274,8 +281,8 @@ CHOICES = frozenset(field.name for field in fields(HostConfig)) - frozenset(fiel
 DRIVER_ONLY = frozenset(
     {
         "post", "complete", "pin", "pin_page", "unpin_page", "pio_write", "pio_read", "pio_threshold",
-        "pinned_cache_pages", "pages_per_entry", "watchdog", "ask_first", "host_matching", "system_call",
-        "address_check", "kernel", "short_block",
+        "pinned_cache_pages", "pages_per_entry", "watchdog", "ask_first", "host_matching",
+        "pio_when_empty", "semaphore", "system_call", "address_check", "kernel", "short_block",
     }
 )  # fmt: skip
 

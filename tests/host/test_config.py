@@ -17,6 +17,7 @@ def test_every_kind_of_work_has_a_price_and_the_options_of_drivers_have_none():
     options = {field.name for field in fields(HostConfig)} - costs
     assert options == {
         "pio_threshold", "pinned_cache_pages", "pages_per_entry", "watchdog", "ask_first", "host_matching",
+        "pio_when_empty", "semaphore",
     }  # fmt: skip
 
 

@@ -35,7 +35,8 @@ UNITS: Mapping[str, str] = {
     "host.pages_per_entry": PAGES,
 }
 
-NO_UNIT = frozenset(f"host.{name}" for name in ("cpu_scale", "ask_first", "host_matching", "queue"))  # others: ps
+WITHOUT_UNIT = ("cpu_scale", "ask_first", "host_matching", "pio_when_empty", "semaphore", "queue")
+NO_UNIT = frozenset(f"host.{name}" for name in WITHOUT_UNIT)  # others: ps
 
 MEANINGS: Mapping[str, str] = {
     "nic.sram_size": "the NIC's memory",

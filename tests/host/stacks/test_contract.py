@@ -95,6 +95,13 @@ class TestMpiNpHostMatching(DeviceContract):
         World(2, host=HostConfig(host_matching=1)).run(case)
 
 
+class TestMpiNpOfTheThesis(DeviceContract):
+    """Short bodies go by DMA into a busy channel (NP-43), each request takes a semaphore (NP-54)."""
+
+    def run(self, case):
+        World(2, host=HostConfig(pio_when_empty=1, semaphore=1)).run(case)
+
+
 @cache
 def run_of(*device):
     """Lines that each rank printed, and what was wrong."""

@@ -103,7 +103,8 @@ class Endpoint:
 
         Sends to one rank may not take all slots, as other ranks must be reached too (NP-07), nor
         may sends in all, as receives must be posted. Inline sends keep theirs until the body has
-        left, so they get fewer: others can go another way.
+        left, so they get fewer: others can go another way. With `pio_when_empty` they get one, which
+        must be the only send to its rank.
         """
         if self.room(dest, inline):
             return True
@@ -123,6 +124,8 @@ class Endpoint:
         if dest < 0:
             return bool(self.free)
         spare, share = INLINE_SHARE if inline else LONG_SHARE
+        if inline and self.config.pio_when_empty:
+            share = 1  # the channel's send ring must be empty (NP-43)
         return len(self.free) > spare and self.held.get(dest, 0) < share
 
     def post(self, op: Op, operation: int, fields: dict[str, int], dest: int = -1, body: bytes = b"") -> None:
@@ -133,9 +136,22 @@ class Endpoint:
         if op == Op.SEND_INLINE:
             data = body + bytes(-len(body) % 4) + data[REQUEST - TAIL :]
         self.meter.charge(HostCost.POST)
+        self.take_semaphore()
         self.meter.pay()
         self.bus.write_block(end - len(data), data)
         self.bus.write(DOORBELL, self.bell)
+        self.give_semaphore()
+
+    def take_semaphore(self) -> None:
+        """Pay for taking the semaphore of the host's processes, if they have one (NP-54)."""
+        if self.config.semaphore:
+            self.meter.charge(HostCost.SYSTEM_CALL)
+
+    def give_semaphore(self) -> None:
+        """Pay for giving it back."""
+        if self.config.semaphore:
+            self.meter.charge(HostCost.SYSTEM_CALL)
+            self.meter.pay()
 
     def take_slot(self, dest: int) -> int:
         """The PIO offset at which the slot of the next request ends. `next` is the one after it."""

@@ -164,8 +164,10 @@ class RankMpiNp(MpiNp):
         """The rest of `Endpoint.post`, for a slot that ends at this PIO offset."""
         endpoint = self.endpoint
         endpoint.meter.charge(HostCost.POST)
+        endpoint.take_semaphore()
         self._pay()
         self._bus.write_then(end - len(data), data, DOORBELL, endpoint.bell)
+        endpoint.give_semaphore()
 
     def _pay(self) -> None:
         """`Meter.pay`."""

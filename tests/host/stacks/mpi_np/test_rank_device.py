@@ -151,6 +151,7 @@ def outcome(world, traffic):
         (McpConfig(messages=8, receives=8, any_receives=2, ack_slots=2), HostConfig(pinned_cache_pages=2)),
         (McpConfig(), HostConfig()),
         (McpConfig(), HostConfig(host_matching=1)),
+        (McpConfig(), HostConfig(pio_when_empty=1, semaphore=1)),
     ),
 )
 def test_it_does_what_the_plain_device_does(config, host):
