@@ -9,7 +9,7 @@ from ...sweeps import cache, overlap, queues
 from ...sweeps.point import nic_at
 from ..measuring import Experiment, Figures
 from . import constants, thin
-from .host_work import busy_channel, independence, special_sends, transfers
+from .host_work import busy_channel, independence, small_sends, special_sends, transfers
 from .settings import PAGE, thesis
 
 BULK = (65536, 262144, 1048576)
@@ -159,6 +159,30 @@ def overlapping(quick: bool) -> Figures:
     return figures
 
 
+def host_rules(quick: bool) -> Figures:
+    """Rules of the thesis's hosts that ours leave out: a body is written only into an empty channel (NP-43), and each
+    request is placed under a semaphore (NP-54). And all switches at once, for what the thesis's latency has."""
+    base = thesis()
+    figures = {
+        f"rules.empty.{name.removeprefix('busy.')}": value for name, value in small_sends(pio_when_empty=1).items()
+    }
+    rules = {
+        "none": base,
+        "empty": base.but(host=base.host.but(pio_when_empty=1)),
+        "semaphore": base.but(host=base.host.but(semaphore=1)),
+        "all": base.but(host=base.host.but(pio_when_empty=1, semaphore=1), mcp=base.mcp.but(quick=0, cut_through=0)),
+    }
+    for name, chosen in rules.items():
+        trip = traffic.trips(chosen, (4,), 1)[4]
+        figures[f"rules.{name}.trip_us.4"] = trip.one_way
+        figures[f"rules.{name}.overhead_us.4"] = trip.send
+    first = base.host.but(pages_per_entry=1)
+    for name, mcp in (("on", base.mcp), ("off", base.mcp.but(cut_through=0))):
+        for size, trip in traffic.trips(base.but(host=first, mcp=mcp), FEW, 1).items():
+            figures[f"rules.first.cut_{name}.bandwidth_MBps.{size}"] = trip.rate(size)
+    return figures
+
+
 EXPERIMENTS = (
     Experiment("constants", "sizes and counts, from the declarations that firmware and driver read", constants.figures),
     Experiment("thesis", "latency, bandwidth, overhead by size (NP-B1..B4), the thesis's policies", thesis_traffic),
@@ -179,5 +203,6 @@ EXPERIMENTS = (
     Experiment("thin", "BIP's firmware on the same NICs and hosts: thin or thick", thin.measure),
     Experiment("special", "synchronous and ready sends (NP-29)", special_sends),
     Experiment("busy", "small sends into a busy channel (NP-43)", busy_channel),
+    Experiment("host-rules", "rules of the thesis's hosts that ours leave out (NP-43, NP-54)", host_rules),
     Experiment("channels", "independence and fairness of channels (NP-07, NP-11)", independence),
 )

@@ -89,6 +89,11 @@ def special_sends(quick: bool) -> Figures:
 
 def busy_channel(quick: bool) -> Figures:
     """Host overhead of small sends one right after the other, into one channel (NP-43)."""
+    return small_sends()
+
+
+def small_sends(**host: int) -> Figures:
+    """The same with choices of the host."""
 
     def run(side: Side) -> list[float]:
         buffer, spent = Buffer(4), []
@@ -102,7 +107,8 @@ def busy_channel(quick: bool) -> Figures:
         side.finish(*posted, *sent)
         return spent
 
-    spent = play(Setting(), run)[0]
+    base = Setting()
+    spent = play(base.but(host=base.host.but(**host)), run)[0]
     return {f"busy.send_overhead_us.{number}": value for number, value in enumerate(spent, 1)}
 
 
