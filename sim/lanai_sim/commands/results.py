@@ -143,6 +143,7 @@ def show(args: argparse.Namespace, run: StoredRun) -> None:
         "versions": ", ".join(f"{name} {version}" for name, version in run.versions.items() if name != "openlanai"),
         "sources": run.sources,
         "program's files": run.files[:16],
+        **({"note": run.note} if run.note else {}),
     }
     console = wide()
     for name, text in told.items():

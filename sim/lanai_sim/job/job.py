@@ -42,24 +42,27 @@ class Job(JobData):
         job = self if capture is None else self.but(capture=capture)
         if store is not None and store is not False:
             return job._stored(store, trace, servers)
+        return job._run(trace, servers).of(job)
+
+    def _run(self, trace: bool | str | Path | None, servers: WarmServers | None) -> Result:
+        """Run the job, with this trace instead of its own."""
         if trace is None or trace is False:
-            return launcher.run(job, servers=servers)
+            return launcher.run(self, servers=servers)
         if trace is not True:
-            return launcher.run(job.but(trace=str(trace)), servers=servers)
+            return launcher.run(self.but(trace=str(trace)), servers=servers)
         with tempfile.TemporaryDirectory(prefix="lanai") as folder:
-            result = launcher.run(job.but(trace=str(Path(folder, "run.trace"))), servers=servers)
+            result = launcher.run(self.but(trace=str(Path(folder, "run.trace"))), servers=servers)
             _ = result.trace  # reads the whole file
             return result.without_file()
 
     def _stored(self, path: bool | str | Path, trace: bool | str | Path | None, servers: WarmServers | None) -> Result:
         """Run the job and keep the result, if there is a place for it."""
         from ..store import DEFAULT, Store  # other runs need no SQLite
-        from .storing import keep
 
-        store = Store(DEFAULT if path is True else str(path))
-        store.prepare()
+        file = DEFAULT if path is True else str(path)
+        Store(file).prepare()
         result = self.run(trace=trace, servers=servers)
-        keep(store, self, result)
+        result.store(file)
         return result
 
     @classmethod

@@ -3,8 +3,10 @@
 import dataclasses
 import json
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from enum import IntEnum, StrEnum
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from lanai_hdl.errors import LanaiError, UserError, unknown
@@ -20,6 +22,7 @@ from .waiting import RankState
 
 if TYPE_CHECKING:
     from ..trace import Trace
+    from .data import JobData
 
 
 TABLES = ("run", "ranks", "nics")  # of a result
@@ -149,6 +152,35 @@ class Result:
         found = dataclasses.replace(self, trace_file=None)
         found.__dict__["trace"] = self.trace
         return found
+
+    def of(self, job: "JobData") -> Self:
+        """Return this result, which knows its job from now on, and that it has ended now. Its JSON does not tell
+        these."""
+        self.__dict__["job"], self.__dict__["ended"] = job, datetime.now(UTC)
+        return self
+
+    @property
+    def ended(self) -> datetime | None:
+        """The time at which it ended; None: it was read from JSON."""
+        return self.__dict__.get("ended")
+
+    def store(self, path: str | Path | None = None, note: str = "") -> int:
+        """Keep this result in a store, with where it comes from, and return its id there.
+
+        Args:
+            path: the store's file; None: lanai.db.
+            note: what `lanai results` shows beside it.
+
+        Raises:
+            UserError: the store cannot be used, or the result was read from JSON and does not know its job.
+        """
+        from ..store import DEFAULT, Store  # other runs need no SQLite
+        from .storing import keep
+
+        job = self.__dict__.get("job")
+        if job is None:
+            raise UserError("this result was read from JSON and does not know its job; store it where the job ran")
+        return keep(Store(DEFAULT if path is None else path), job, self, note)
 
     def check(self) -> Self:
         """Return this result, if all went well. Raises RunFailed, or Deadlock, which have it."""

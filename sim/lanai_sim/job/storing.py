@@ -16,16 +16,16 @@ from .settings import job_from
 from .systems import SYSTEMS
 
 
-def keep(store: Store, job: JobData, result: Result) -> int:
+def keep(store: Store, job: JobData, result: Result, note: str = "") -> int:
     """Add a result to a store, and return its id. Raises UserError if that cannot be."""
-    return store.add(stored_run(job, result))
+    return store.add(stored_run(job, result, note))
 
 
-def stored_run(job: JobData, result: Result) -> StoredRun:
+def stored_run(job: JobData, result: Result, note: str = "") -> StoredRun:
     """Return a result with where it comes from."""
     programs = [program.command for program in job.all_programs]
     return StoredRun(
-        date=datetime.now(UTC).isoformat(timespec="seconds"),
+        date=(result.ended or datetime.now(UTC)).isoformat(timespec="seconds"),
         command=(Path(sys.argv[0]).name, *sys.argv[1:]),
         folder=readable(os.getcwd()),
         program=programs[0],
@@ -42,6 +42,7 @@ def stored_run(job: JobData, result: Result) -> StoredRun:
         config=json.dumps(described(job)),
         result=result.to_json(),
         figures=result.figures,
+        note=readable(note),
     )
 
 

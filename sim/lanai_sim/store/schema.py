@@ -5,7 +5,10 @@ read; `figures` has the same numbers as `result`, for queries.
 """
 
 APPLICATION = 0x4C414E53  # SQLite's application_id: "LANS"
-VERSION = 1  # SQLite's user_version; a change of the tables changes it
+VERSION = 2  # SQLite's user_version; a change of the tables changes it
+# By older version: what makes the next one of it. A store is changed when a run is added or deleted.
+MIGRATIONS = {1: ("ALTER TABLE runs ADD COLUMN note TEXT NOT NULL DEFAULT ''",)}
+LATER = {"note": (2, "''")}  # columns of `runs` that older versions lack: since when, and what stands for them
 TABLES = (
     """
     CREATE TABLE runs (
@@ -25,7 +28,8 @@ TABLES = (
         sources TEXT NOT NULL,                 -- digest of all sources of openlanai
         versions TEXT NOT NULL,                -- JSON: of the packages that may decide a result
         config TEXT NOT NULL,                  -- JSON
-        result TEXT NOT NULL                   -- JSON
+        result TEXT NOT NULL,                  -- JSON
+        note TEXT NOT NULL DEFAULT ''          -- what the user says of it; since version 2
     )
     """,
     """

@@ -35,13 +35,13 @@ class Store:
     def prepare(self) -> None:
         """Make the file if there is none. Raises UserError if no run can be added to it."""
         with self._opened("rwc") as db, _transaction(db):
-            self._check(db, make=True)
+            self._prepare(db)
 
     def add(self, run: StoredRun) -> int:
         """Add a run, and return its id. It is on the disk when this returns."""
         values = [json.dumps(getattr(run, name)) if name in AS_JSON else getattr(run, name) for name in COLUMNS]
         with self._opened("rwc") as db, _transaction(db):
-            self._check(db, make=True)
+            self._prepare(db)
             marks = ", ".join("?" * len(values))
             number = db.execute(f"INSERT INTO runs ({NAMES}) VALUES ({marks})", values).lastrowid
             assert number is not None
@@ -52,20 +52,20 @@ class Store:
     def runs(self) -> list[StoredRun]:
         """Return all runs, the oldest first."""
         with self._opened("rw") as db, _transaction(db, "DEFERRED"):
-            self._check(db)
+            columns = _columns(self._check(db))
             figures: dict[int, dict[str, float]] = {}
             for number, name, value in db.execute("SELECT run, name, value FROM figures"):
                 figures.setdefault(number, {})[name] = value
-            return [_run(row, figures) for row in db.execute(f"SELECT id, {NAMES} FROM runs ORDER BY id")]
+            return [_run(row, figures) for row in db.execute(f"SELECT id, {columns} FROM runs ORDER BY id")]
 
     def run(self, number: int) -> StoredRun:
         """Return the run with that id. Raises UserError if there is none."""
         if number > LARGEST:
             raise self._absent([number])
         with self._opened("rw") as db, _transaction(db, "DEFERRED"):
-            self._check(db)
+            columns = _columns(self._check(db))
             figures = dict(db.execute("SELECT name, value FROM figures WHERE run = ?", (number,)))
-            row = db.execute(f"SELECT id, {NAMES} FROM runs WHERE id = ?", (number,)).fetchone()
+            row = db.execute(f"SELECT id, {columns} FROM runs WHERE id = ?", (number,)).fetchone()
         if row is None:
             raise self._absent([number])
         return _run(row, {number: figures})
@@ -74,7 +74,7 @@ class Store:
         """Delete the runs with these ids, or none of them if one is not there (UserError)."""
         wanted = list(dict.fromkeys(numbers))
         with self._opened("rw") as db, _transaction(db):
-            self._check(db)
+            self._migrate(db, self._check(db))
             known = {number for (number,) in db.execute("SELECT id FROM runs")}
             if absent := [number for number in wanted if number not in known]:
                 raise self._absent(absent)
@@ -102,25 +102,41 @@ class Store:
         except sqlite3.Error as error:
             raise self._refused(error) from error
 
-    def _check(self, db: sqlite3.Connection, make: bool = False) -> None:
-        """Raise UserError for a database that is not a store of this version. `make`: give an empty one its tables."""
-        (application,) = db.execute("PRAGMA application_id").fetchone()
-        (version,) = db.execute("PRAGMA user_version").fetchone()
-        (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if not application and not tables:
-            if not make:
-                raise UserError(f"the store {str(self.path)!r} is empty; add a run to it with `lanai run --store`")
+    def _prepare(self, db: sqlite3.Connection) -> None:
+        """Give an empty database its tables, and a store of an older version those of this one."""
+        if not self._check(db, empty=True):
             for statement in schema.TABLES:
                 db.execute(statement)
             db.execute(f"PRAGMA application_id = {schema.APPLICATION}")
             db.execute(f"PRAGMA user_version = {schema.VERSION}")
-        elif application != schema.APPLICATION:
+        self._migrate(db, self._check(db))
+
+    def _migrate(self, db: sqlite3.Connection, version: int) -> None:
+        """Give a store of an older version the tables of this one, within the transaction that is open."""
+        for older in range(version, schema.VERSION):
+            for statement in schema.MIGRATIONS[older]:
+                db.execute(statement)
+            db.execute(f"PRAGMA user_version = {older + 1}")
+
+    def _check(self, db: sqlite3.Connection, empty: bool = False) -> int:
+        """Return the version of a store; 0: the database is empty, and `empty` allows that. Raises UserError for what
+        cannot be read."""
+        (application,) = db.execute("PRAGMA application_id").fetchone()
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if not application and not tables:
+            if not empty:
+                raise UserError(f"the store {str(self.path)!r} is empty; add a run to it with `lanai run --store`")
+            return 0
+        if application != schema.APPLICATION:
             raise UserError(f"{str(self.path)!r} is a database of another program; name a store of results")
-        elif version != schema.VERSION:
+        if version != schema.VERSION and version not in schema.MIGRATIONS:
+            known = " and ".join(map(str, [*schema.MIGRATIONS, schema.VERSION]))
             raise UserError(
-                f"{str(self.path)!r} is a store of version {version}, this openlanai reads {schema.VERSION}; name "
-                "another, or use the openlanai that made it"
+                f"{str(self.path)!r} is a store of version {version}, this openlanai reads {known}; name another, or "
+                "use the openlanai that made it"
             )
+        return int(version)
 
     def _refused(self, error: sqlite3.Error) -> UserError:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
@@ -141,6 +157,12 @@ def store_of(path: str | None) -> str | None:
         return None
     Store(path).prepare()
     return str(Path(path).absolute())
+
+
+def _columns(version: int) -> str:
+    """Return what to select of the runs of a store of this version."""
+    since = {name: schema.LATER.get(name, (0, "")) for name in COLUMNS}
+    return ", ".join(f'"{name}"' if version >= first else default for name, (first, default) in since.items())
 
 
 @contextmanager

@@ -36,6 +36,7 @@ class StoredRun:
         config: all that decided the result, which `Job.from_json` reads.
         result: the result, which `Result.from_json` reads.
         figures: named numbers; those that simulation gave, so that no computer's speed is among them.
+        note: what the user says of it.
     """
 
     date: str
@@ -56,6 +57,7 @@ class StoredRun:
     result: str
     figures: Mapping[str, float] = field(default_factory=dict)
     id: int = 0
+    note: str = ""
 
     @property
     def ok(self) -> bool:
@@ -79,6 +81,7 @@ class StoredRun:
             "config": json.loads(self.config), "version": self.version, "versions": dict(self.versions),
             "commit": self.commit or None, "sources": self.sources, "date": self.date, "command": list(self.command),
             "folder": self.folder, "system": self.system or None, "files": self.files,
+            "note": self.note,
         }  # fmt: skip
 
     def row(self) -> dict[str, Any]:
@@ -86,5 +89,5 @@ class StoredRun:
         return {
             "id": self.id, "date": self.date, "program": self.words, "device": self.device, "system": self.system,
             "ranks": self.ranks, "ok": self.ok, "ending": self.ending, "code": self.code, "commit": self.commit,
-            **dict(sorted(self.figures.items())),
+            **({"note": self.note} if self.note else {}), **dict(sorted(self.figures.items())),
         }  # fmt: skip

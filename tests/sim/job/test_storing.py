@@ -1,11 +1,13 @@
 """Where a stored result comes from."""
 
 import json
+import pickle
 import sys
 
 import pytest
 
-from lanai_sim import row_files, sources, version
+from lanai_host.errors import UserError
+from lanai_sim import cli, row_files, sources, version
 from lanai_sim.job.storing import keep, stored_run, system_of
 from lanai_sim.job.systems import SYSTEMS
 from openlanai import Job, Result, Store
@@ -43,3 +45,26 @@ def test_names_that_are_not_utf8(monkeypatch, tmp_path):
     (run,) = kept.runs()
     assert (run.folder, run.program) == (f"{tmp_path}/n\\udcffn", ("python", "\udcff.py"))
     assert row_files.as_text([run.row()]).encode().count(rb"\udcff.py") == 1
+
+
+def test_a_result_is_kept_after_its_run(monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    job = Job(["python", "-c", "pass"], ranks=1)
+    results = [pickle.loads(pickle.dumps(job.run())), job.but(ranks=2).run(trace=True)]
+    assert [result.store("a.db", note=f"{number} of them") for number, result in enumerate(results)] == [1, 2]
+    job.run(store="a.db")
+    kept = Store("a.db").runs()
+    assert [(run.ranks, run.note) for run in kept] == [(1, "0 of them"), (2, "1 of them"), (1, "")]
+    assert Job.from_json(kept[0].config).run().figures == kept[0].figures
+    assert kept[0].date == results[0].ended.isoformat(timespec="seconds")
+    assert cli.main(["results", "--store", "a.db", "show", "2"]) == 0
+    assert "note:            1 of them" in capsys.readouterr().out
+    assert cli.main(["results", "--store", "a.db", "--where", "note=1 of them"]) == 0
+    assert "1 run of 3" in capsys.readouterr().out
+
+
+def test_a_result_that_was_read_does_not_know_its_job(tmp_path):
+    result = Result.from_json(Job(["python", "-c", "pass"], ranks=1).run().to_json())
+    with pytest.raises(UserError, match="was read from JSON and does not know its job; store it where the job ran"):
+        result.store(tmp_path / "a.db")
+    assert not (tmp_path / "a.db").exists()

@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -117,6 +118,56 @@ def other_version(path):
     db.close()
 
 
+def version_1(path):
+    """A store as the first version made it, with a run."""
+    Store(path).add(RUN)
+    with sqlite3.connect(path) as db:
+        db.execute("ALTER TABLE runs DROP COLUMN note")
+        db.execute("PRAGMA user_version = 1")
+    db.close()
+
+
+def version_of(path):
+    with closing(sqlite3.connect(path)) as db:
+        return db.execute("PRAGMA user_version").fetchone()[0]
+
+
+def test_a_store_of_an_older_version_is_read_as_it_is_and_migrated_by_who_writes(tmp_path):
+    path = tmp_path / "a.db"
+    version_1(path)
+    before = path.read_bytes()
+    assert Store(path).runs() == [replace(RUN, id=1)] == [Store(path).run(1)]
+    assert path.read_bytes() == before
+    Store(path).add(replace(RUN, note="new"))
+    assert version_of(path) == schema.VERSION
+    assert [run.note for run in Store(path).runs()] == ["", "new"]
+
+
+@pytest.mark.parametrize("use", [Store.prepare, lambda kept: kept.delete([1])])
+def test_every_writer_migrates(tmp_path, use):
+    version_1(tmp_path / "a.db")
+    use(Store(tmp_path / "a.db"))
+    assert version_of(tmp_path / "a.db") == schema.VERSION
+
+
+def test_processes_migrate_at_the_same_time(tmp_path):
+    version_1(tmp_path / "a.db")
+    writers = [writer(tmp_path / "a.db", name, 3) for name in "ab"]
+    assert [(one.communicate(timeout=60), one.returncode)[1] for one in writers] == [0, 0]
+    assert len(Store(tmp_path / "a.db").runs()) == 7
+
+
+def test_a_migration_that_fails_leaves_the_store_as_it_was(tmp_path, monkeypatch):
+    path = tmp_path / "a.db"
+    version_1(path)
+    broken = {1: (*schema.MIGRATIONS[1], "ALTER TABLE absent ADD COLUMN x")}
+    monkeypatch.setattr(schema, "MIGRATIONS", broken)
+    with pytest.raises(UserError, match=r"cannot use the store .*no such table"):
+        Store(path).add(RUN)
+    assert version_of(path) == 1
+    assert Store(path).runs() == [replace(RUN, id=1)]
+
+
 def other_program(path):
     with sqlite3.connect(path) as db:
         db.execute("CREATE TABLE mine (x)")
@@ -131,7 +182,7 @@ def cut_short(path):
 
 
 BAD = {
-    "is a store of version 2, this openlanai reads 1; name": other_version,
+    "is a store of version 3, this openlanai reads 1 and 2; name": other_version,
     "is a database of another program; name a store": other_program,
     "is not a store of results; name another": lambda path: path.write_text("hello\n" * 300),
     "is damaged": cut_short,
