@@ -11,6 +11,7 @@ from .csr.machine import Machine
 from .errors import UserError
 from .machine import machine_with
 from .numbers import Scaled
+from .ranges import check_power_of_two, check_within
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -74,26 +75,26 @@ class NicConfig(Scaled):
     blocks: tuple[BlockConfig, ...] = ()  # optional blocks
 
     def __post_init__(self) -> None:
-        self._within("slot_khz", *RANGES["slot_khz"])
-        self._power_of_two("sram_size", 4 * KIB, MIB)
-        self._within("link_kbytes", 1, 4 * self.slot_khz)
-        self._within("link_latency", *RANGES["link_latency"])
-        self._power_of_two("rx_fifo", 16, 4096)
+        check_within(self, "slot_khz", *RANGES["slot_khz"])
+        check_power_of_two(self, "sram_size", 4 * KIB, MIB)
+        check_within(self, "link_kbytes", 1, 4 * self.slot_khz)
+        check_within(self, "link_latency", *RANGES["link_latency"])
+        check_power_of_two(self, "rx_fifo", 16, 4096)
         if self.rx_fifo < self.rx_slack + ROOM:
             raise UserError(
                 f"rx_fifo={self.rx_fifo} cannot hold what is in flight at link_latency={self.link_latency}; "
                 f"take at least {self.rx_slack + ROOM}"
             )
         for queue in ("hdma_queue", "send_queue", "recv_queue", "completions"):
-            self._within(queue, 1, 64)
-        self._within("host_bus_khz", 1, self.slot_khz)
+            check_within(self, queue, 1, 64)
+        check_within(self, "host_bus_khz", 1, self.slot_khz)
         if self.host_bus_bits != 32:
             raise UserError(f"host_bus_bits={self.host_bus_bits} is not offered; take 32 and a faster host_bus_khz")
         for size in ("max_burst", "pio_line"):
-            self._power_of_two(size, *RANGES[size])
+            check_power_of_two(self, size, *RANGES[size])
         for count in ("read_setup", "write_setup", "pio_read_setup", "pio_write_setup", "latency_timer", "pio_turn"):
-            self._within(count, *RANGES[count])
-        self._within("blocked_slots", 0, 2**31)
+            check_within(self, count, *RANGES[count])
+        check_within(self, "blocked_slots", 0, 2**31)
         self._check_blocks()
 
     def _check_blocks(self) -> None:
@@ -179,17 +180,6 @@ class NicConfig(Scaled):
             if name not in known:
                 raise UserError(f"NicConfig has no parameter {name!r}; it has {', '.join(sorted(known))}")
         return replace(self, **changes)
-
-    def _within(self, name: str, low: int, high: int) -> None:
-        value = getattr(self, name)
-        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-            raise UserError(f"{name}={value!r} must be a whole number from {low} to {high}")
-
-    def _power_of_two(self, name: str, low: int, high: int) -> None:
-        self._within(name, low, high)
-        value = getattr(self, name)
-        if value & (value - 1):
-            raise UserError(f"{name}={value!r} must be a power of two")
 
 
 def lanai41() -> NicConfig:

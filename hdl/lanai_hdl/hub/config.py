@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ..errors import UserError
 from ..numbers import Scaled
+from ..ranges import check_within
 from ..switch_config import SwitchConfig
 
 MOST_SLOTS = 2**20
@@ -29,9 +29,7 @@ class FrameTimes(Scaled):
 
     def __post_init__(self) -> None:
         for name in self.greatest():
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST_SLOTS:
-                raise UserError(f"{name}={value!r} must be a whole number of slots from 0 to {MOST_SLOTS}")
+            check_within(self, name, 0, MOST_SLOTS, "a whole number of slots")
 
 
 @dataclass(frozen=True)

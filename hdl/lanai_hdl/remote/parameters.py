@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..block_config import BlockConfig, HostWindow
 from ..errors import UserError
+from ..ranges import check_power_of_two, check_within
 from .csr import REMOTE
 from .packets import FIRST_BYTES, MOST_PEERS
 from .tables import APERTURE_AT, MOST_PAGES, PROCESS_BYTES, WINDOW_HOST
@@ -47,15 +48,15 @@ class RemoteParameters(BlockConfig):
     stream_slots: int = 32
 
     def __post_init__(self):
-        self._power_of_two("processes", 1, 8)
-        self._within("peers", 1, MOST_PEERS)
-        self._power_of_two("pages", 2, MOST_PAGES)
-        self._power_of_two("payload", 16, 2048)
-        self._within("answers", 1, 64)
+        check_power_of_two(self, "processes", 1, 8)
+        check_within(self, "peers", 1, MOST_PEERS)
+        check_power_of_two(self, "pages", 2, MOST_PAGES)
+        check_power_of_two(self, "payload", 16, 2048)
+        check_within(self, "answers", 1, 64)
         if self.streams != 0:
-            self._power_of_two("streams", 2, 8)
-        self._power_of_two("stream_bytes", 16, 128)
-        self._within("stream_slots", 2, 1 << 16)
+            check_power_of_two(self, "streams", 2, 8)
+        check_power_of_two(self, "stream_bytes", 16, 128)
+        check_within(self, "stream_slots", 2, 1 << 16)
         if self.streams and self.stream_bytes > self.payload:
             raise UserError(f"stream_bytes={self.stream_bytes} must be at most payload={self.payload}")
 
@@ -70,14 +71,3 @@ class RemoteParameters(BlockConfig):
         if self.streams:
             return HostWindow(WINDOW_HOST, 2 * APERTURE_AT, reads_wait=True)
         return HostWindow(WINDOW_HOST, self.processes * PROCESS_BYTES)
-
-    def _within(self, name: str, low: int, high: int) -> None:
-        value = getattr(self, name)
-        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-            raise UserError(f"{name}={value!r} must be a whole number from {low} to {high}")
-
-    def _power_of_two(self, name: str, low: int, high: int) -> None:
-        self._within(name, low, high)
-        value = getattr(self, name)
-        if value & (value - 1):
-            raise UserError(f"{name}={value!r} must be a power of two")

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 
 from ..config import NicConfig, lanai41
-from ..errors import UserError
 from ..numbers import Scaled
+from ..ranges import check_power_of_two, check_within
 
 MOST_PORTS = 16
 MOST_SENDS = 8
@@ -34,11 +34,8 @@ class RingConfig(Scaled):
     hop: int = 4
 
     def __post_init__(self) -> None:
-        limits = {"ports": (2, MOST_PORTS), "packet": (2, 4096), "sends": (1, MOST_SENDS)}
+        limits = {"ports": (2, MOST_PORTS), "packet": (2, 4096)}
         limits |= {"receives": (1, 64), "hold_after": (1, 1 << 16), "hop": (1, 64)}
         for name, (low, high) in limits.items():
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-                raise UserError(f"{name}={value!r} must be a whole number from {low} to {high}")
-        if self.sends & (self.sends - 1):
-            raise UserError(f"sends={self.sends!r} must be a power of two")
+            check_within(self, name, low, high)
+        check_power_of_two(self, "sends", 1, MOST_SENDS)

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..config import NicConfig, lanai41
-from ..errors import UserError
 from ..hub.config import MOST_SLOTS, FrameTimes
 from ..link.route import MOST_PORTS
 from ..numbers import Scaled
+from ..ranges import check_within
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,7 @@ class Backoff(Scaled):
 
     def __post_init__(self) -> None:
         for name in ("slot", "collision"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST_SLOTS:
-                raise UserError(f"{name}={value!r} must be a whole number of slots from 1 to {MOST_SLOTS}")
+            check_within(self, name, 1, MOST_SLOTS, "a whole number of slots")
 
     def greatest(self) -> Mapping[str, int]:
         return dict.fromkeys(("slot", "collision"), MOST_SLOTS)
@@ -57,7 +55,5 @@ class SegmentConfig(Scaled):
     backoff: Backoff | None = None
 
     def __post_init__(self) -> None:
-        for name, low, high in (("ports", 2, MOST_PORTS), ("silent_slots", 0, 2**31)):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-                raise UserError(f"{name}={value!r} must be a whole number from {low} to {high}")
+        check_within(self, "ports", 2, MOST_PORTS)
+        check_within(self, "silent_slots", 0, 2**31)
