@@ -12,6 +12,7 @@ from .wait import Wait
 
 BINDING = "<binding of "  # begins the file name of the Python text that C calls for an MPI function
 _OWN = os.path.dirname(__file__) + os.sep
+_IMPORTS = "<frozen importlib."  # begins the file names of the code that imports modules: a program's `import`
 _OUTSIDE = "-"  # what `_Calls` says of a file that is the program's; no name of a function
 _native: Callable[[], int] | None = None
 _native_frame: Callable[..., int] | None = None
@@ -97,13 +98,13 @@ def is_program(file: str) -> bool:
 
 class _Calls(dict[str, str]):
     """By file name: the MPI function whose binding it is, `_OUTSIDE`, or nothing for this
-    library's own files. Each wait asks for the same few names."""
+    library's own files and for Python's import. Each wait asks for the same few names."""
 
     def __missing__(self, name: str) -> str:
         if name.startswith(BINDING):
             found = name[len(BINDING) : -1].removesuffix("_c")
         else:
-            found = "" if name.startswith(_OWN) else _OUTSIDE
+            found = "" if name.startswith((_OWN, _IMPORTS)) else _OUTSIDE
         self[name] = found
         return found
 

@@ -4,10 +4,12 @@ Client, device and transport report to it through the sinks that they declare. `
 it of the requests that the MPI library makes of the device. It charges nothing and reads clocks only,
 so the rank's time stays as it is."""
 
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
 
+from .. import call_site
 from ..body import NOTHING, Body
 from ..config import HostCost
 from ..device import Device
@@ -20,6 +22,7 @@ from .context import abi
 
 KINDS = {cost: number for number, cost in enumerate(HostCost)}  # traces add how many kinds go before
 MOST = 2**31 - 1
+MOST_TEXT = 4096  # bytes of a call's place
 
 
 class Observer:
@@ -46,12 +49,20 @@ class Observer:
     # MPI calls.
 
     def enter(
-        self, name: str, peer: int = NOT_SAID, tag: int = NOT_SAID, context: int = NOT_SAID, size: int = -1
+        self,
+        name: str,
+        peer: int = NOT_SAID,
+        tag: int = NOT_SAID,
+        context: int = NOT_SAID,
+        size: int = -1,
+        *,
+        site: str = "",
     ) -> int:
-        """An MPI call begins; its number, for `leave`."""
+        """Note that an MPI call begins, which the program makes at `site`. Return its number, for `leave`."""
         number = self._calls
         self._calls += 1
         stack = self._here()
+        self._site(site, number)
         self._note(Note.BEGIN, 0, self._name(name), peer, tag, context, size, number)
         stack.append(number)
         return number
@@ -86,6 +97,7 @@ class Observer:
                 NOT_SAID if tag is None else arguments[tag],
                 NOT_SAID if comm is None else _context(arguments[comm]),
                 NOT_SAID if count is None or datatype is None else arguments[count] * _size(arguments[datatype]),
+                site=call_site.caller(sys._getframe()),
             )
             try:
                 return function(*arguments)
@@ -172,6 +184,13 @@ class Observer:
         stack = self._here()
         offset = (self.device.now() if at is None else at) - self._told
         self.book.put((kind, sub, name, self._frame, stack[-1] if stack else OUTSIDE, offset, a, b, c, d, e))
+
+    def _site(self, site: str, number: int) -> None:
+        """Note where the program makes a call. The text is not kept, for that would take heap; the simulator finds the
+        source line of an address."""
+        if site:
+            data = site.encode(errors="replace")[:MOST_TEXT]
+            self.book.put((Note.SITE, 0, 0, self._frame, OUTSIDE, 0, 0, 0, 0, len(data), number), data)
 
     def _name(self, text: str) -> int:
         number = self._names.get(text)

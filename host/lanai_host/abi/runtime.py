@@ -152,7 +152,7 @@ class Process:
         if self.client is None or not notes:
             return self._open(required, device, tick)
         self.observer = Observer(self.client, device, Notebook(notes, self.client.rank))
-        call = self.observer.enter("MPI_Init")
+        call = self.observer.enter("MPI_Init", site=call_site.caller(sys._getframe()))
         try:
             return self._open(required, ObservedDevice(device, self.observer), tick)
         finally:

@@ -3,9 +3,9 @@
 They bypass the rank's socket and use almost none of its heap: where a program's buffers lie within their pages decides
 how long the NIC takes, and tracing must not change that.
 
-A note is NOTE, for NAME followed by `d` bytes of text. It was made after `frame` posted frames since the last answer,
-`offset` picoseconds later than the last of them; `call` is the number, in this rank, of the MPI call in which it was
-made, or -1. The rank begins anew whenever it gets an answer: the simulator has read all notes by then.
+A note is NOTE, for NAME and SITE followed by `d` bytes of text. It was made after `frame` posted frames since the last
+answer, `offset` picoseconds later than the last of them; `call` is the number, in this rank, of the MPI call in which
+it was made, or -1. The rank begins anew whenever it gets an answer: the simulator has read all notes by then.
 
 An area that is full takes no more notes until the rank begins anew, and counts those that it did not take: the trace
 says how many it lacks.
@@ -36,11 +36,13 @@ class Note(IntEnum):
     REQUEST = 5  # a request e to the device, of kind `sub` & 15 and mode `sub` >> 4: peer, tag, context, bytes
     DONE = 6  # the end of request e, with error `sub`: source, tag, -, bytes
     SENT = 7  # the datagram of request e is on its way: -, -, -, picoseconds until it arrives. It leaves at `offset`
+    SITE = 8  # the program made the call e, which begins next, at the place that the text tells (`call_site`)
 
 
 NOTE = struct.Struct("<BBHIiqiiiqi")  # kind, sub, name, frame, call, offset, a, b, c, d, e
 USED = struct.Struct("<QQ")  # at the start of an area: bytes of notes in it, notes that it did not take
 CANCELLED = 255  # `sub` of DONE; other errors are numbers of `device.ErrorKind`
+WITH_TEXT = (Note.NAME, Note.SITE)  # kinds that `d` bytes of text follow
 OUTSIDE = -1  # `call`, outside all MPI calls
 NOT_SAID = -1  # a, b, c, d where the call has no such argument
 Fields = tuple[int, ...]
@@ -103,7 +105,7 @@ class Notebooks:
             fields = NOTE.unpack_from(data, place)
             place += NOTE.size
             text = ""
-            if fields[0] == Note.NAME:
+            if fields[0] in WITH_TEXT:
                 text = data[place : place + fields[9]].decode()
                 place += fields[9]
             yield fields, text

@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     ranks, messages = rank_sums(activity), list(book.all())
     tables.print_head(console, trace, ranks)
-    made = [tables.ranks_table(ranks), tables.calls_table(ranks, args.most)]
+    made = [tables.ranks_table(ranks), tables.calls_table(ranks, args.most), tables.places_table(ranks, args.most)]
     if messages:
         made.append(tables.messages_table(messages, args.most))
     if messages and len(trace.processor):

@@ -17,13 +17,15 @@ from .activity import OUTSIDE, PEER, Activity, Mask, Part, Stretches
 from .partition import Layer, partition
 
 Split = dict[Part, int]
+PLACE_BITS = 32
 
 
 @dataclass
 class CallSum:
-    """All calls of one name by one rank."""
+    """All calls of one name by one rank at one place of its program, which is empty if it is not known."""
 
     name: str
+    place: str = ""
     count: int = 0
     split: Split = field(default_factory=dict)
 
@@ -34,7 +36,7 @@ class CallSum:
 
 @dataclass
 class RankSum:
-    """One rank's run; `calls` by name, in order of time spent."""
+    """One rank's run; `calls` by name and place, in order of time spent."""
 
     rank: int
     begin: int
@@ -86,9 +88,8 @@ def rank_sum(activity: Activity, rank: int) -> RankSum:
     layers = [activity.host(rank).layer(), outside, *activity.layers(concerns)]
     parts = partition(begin, end, layers)
     split: Split = {}
-    sums = {
-        name: CallSum(trace.name(name), int((calls.label == name).sum())) for name in np.unique(calls.label).tolist()
-    }
+    kinds, counts = (column.tolist() for column in np.unique(calls.label, return_counts=True))
+    sums = {label: CallSum(*_named(trace, label), count) for label, count in zip(kinds, counts, strict=True)}
     inside = np.searchsorted(calls.begin, parts.edges[:-1], side="right") - 1
     lengths = np.diff(parts.edges).tolist()
     labels = activity.labels.parts
@@ -99,16 +100,25 @@ def rank_sum(activity: Activity, rank: int) -> RankSum:
         add(split, part, length)
         if which >= 0 and start < calls.end[which]:
             add(sums[int(calls.label[which])].split, part, length)
-    return RankSum(rank, begin, end, split, sorted(sums.values(), key=lambda call: (-call.total, call.name)))
+    return RankSum(
+        rank, begin, end, split, sorted(sums.values(), key=lambda call: (-call.total, call.name, call.place))
+    )
 
 
 def outermost(trace: Trace, rank: int, end: int) -> Layer:
-    """The calls that the program itself made, labelled by their name's number. One that never ended
-    lasts to the rank's end."""
+    """Return the calls that the program itself made, labelled by the numbers of their names and places. One that
+    never ended lasts to the rank's end."""
     rows = trace.calls[(trace.calls["rank"] == rank) & (trace.calls["parent"] < 0)]
     ends = np.where(rows["end"] < 0, end, rows["end"])
     order = np.argsort(rows["begin"], kind="stable")
-    return Layer(rows["begin"][order], ends[order], rows["name"][order].astype(np.int64))
+    labels = rows["name"].astype(np.int64) << PLACE_BITS | rows["site"] + 1
+    return Layer(rows["begin"][order], ends[order], labels[order])
+
+
+def _named(trace: Trace, label: int) -> tuple[str, str]:
+    """Return name and place of a label of `outermost`."""
+    name, site = label >> PLACE_BITS, (label & ((1 << PLACE_BITS) - 1)) - 1
+    return trace.name(name), trace.name(site) if site >= 0 else ""
 
 
 def _messages_of(trace: Trace, rank: int) -> npt.NDArray[np.int64]:

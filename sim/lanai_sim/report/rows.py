@@ -9,6 +9,7 @@ from .messages import MessageSum, protocol_name
 from .ranks import RankSum, Split, by_group, merged
 
 CallRow = tuple[str, int, Split]  # name, count, time
+PlaceRow = tuple[str, str, int, Split]  # name, place, count, time
 SizeRow = tuple[int, str, list[MessageSum]]  # bytes, protocol, messages
 BlockRow = tuple[str, str, int, int, int, int]  # block, signal, NIC, slots, picoseconds of the first and last
 FirmwareRow = tuple[str, int, int]  # function or line, picoseconds at work and stalled
@@ -17,12 +18,26 @@ FirmwareRow = tuple[str, int, int]  # function or line, picoseconds at work and 
 def calls(ranks: Sequence[RankSum]) -> list[CallRow]:
     """MPI calls by name, all ranks together; those that took most time come first."""
     sums: dict[str, tuple[int, list[Split]]] = {}
-    for rank in ranks:
-        for call in rank.calls:
-            count, splits = sums.get(call.name, (0, []))
-            sums[call.name] = (count + call.count, [*splits, call.split])
+    for name, _, count, split in _calls(ranks):
+        before, splits = sums.get(name, (0, []))
+        sums[name] = (before + count, [*splits, split])
     found = [(name, count, merged(splits)) for name, (count, splits) in sums.items()]
     return sorted(found, key=lambda row: -sum(row[2].values()))
+
+
+def places(ranks: Sequence[RankSum]) -> list[PlaceRow]:
+    """MPI calls by name and by where the program makes them, if that is known; those that took most time first."""
+    return sorted((row for row in _calls(ranks) if row[1]), key=lambda row: -sum(row[3].values()))
+
+
+def _calls(ranks: Sequence[RankSum]) -> list[PlaceRow]:
+    """MPI calls by name and place, all ranks together."""
+    sums: dict[tuple[str, str], tuple[int, list[Split]]] = {}
+    for rank in ranks:
+        for call in rank.calls:
+            count, splits = sums.get((call.name, call.place), (0, []))
+            sums[call.name, call.place] = (count + call.count, [*splits, call.split])
+    return [(name, place, count, merged(splits)) for (name, place), (count, splits) in sums.items()]
 
 
 def sizes(messages: Iterable[MessageSum]) -> list[SizeRow]:
@@ -65,6 +80,10 @@ def tables(
         "calls": [
             {"call": name, "count": count, "total_us": sum(split.values()) / 1e6, **_groups(split)}
             for name, count, split in calls(ranks)
+        ],
+        "places": [
+            {"call": name, "place": place, "count": count, "total_us": sum(split.values()) / 1e6, **_groups(split)}
+            for name, place, count, split in places(ranks)
         ],
         "messages": [
             {

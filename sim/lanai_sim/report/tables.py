@@ -12,7 +12,7 @@ from . import rows
 from .activity import GROUPS
 from .bodies import Body, Place
 from .messages import MessageSum, protocol_name
-from .ranks import RankSum, by_group, merged
+from .ranks import RankSum, Split, by_group, merged
 
 
 def microseconds(picoseconds: float) -> str:
@@ -59,14 +59,25 @@ def ranks_table(ranks: Sequence[RankSum]) -> Table:
 
 def calls_table(ranks: Sequence[RankSum], most: int) -> Table:
     """MPI calls by name, all ranks together."""
-    groups = GROUPS[1:]
-    made = table("MPI calls, all ranks (µs)", ["call", "count", "total", "each", *groups])
+    made = table("MPI calls, all ranks (µs)", ["call", "count", "total", "each", *GROUPS[1:]])
     for name, count, split in rows.calls(ranks)[:most]:
-        total = sum(split.values())
-        by = by_group(split)
-        cells = (microseconds(by.get(group, 0)) for group in groups)
-        made.add_row(name, str(count), microseconds(total), microseconds(total / max(count, 1)), *cells)
+        made.add_row(name, *_call_cells(count, split))
     return made
+
+
+def places_table(ranks: Sequence[RankSum], most: int) -> Table:
+    """MPI calls that took time, by the source line of the program that makes them, all ranks together."""
+    made = table("MPI calls by source line, all ranks (µs)", ["call", "at", "count", "total", "each", *GROUPS[1:]], 2)
+    for name, place, count, split in rows.places(ranks)[:most]:
+        if any(split.values()):
+            made.add_row(name, place, *_call_cells(count, split))
+    return made
+
+
+def _call_cells(count: int, split: Split) -> list[str]:
+    total, by = sum(split.values()), by_group(split)
+    times = [total, total / max(count, 1), *(by.get(group, 0) for group in GROUPS[1:])]
+    return [str(count), *map(microseconds, times)]
 
 
 def messages_table(messages: Iterable[MessageSum], most: int) -> Table:

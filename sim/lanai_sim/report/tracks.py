@@ -54,9 +54,18 @@ def of_nic(made: Timeline, node: int, *names: str, about: str = "") -> Lane:
 def _calls(made: Timeline, trace: Trace, rank: int) -> None:
     for row in trace.calls[trace.calls["rank"] == rank]:
         end = int(row["end"]) if row["end"] >= 0 else trace.ends[rank]
-        details = {name: int(row[name]) for name in ("peer", "tag", "context", "bytes") if row[name] >= 0}
+        details: dict[str, Any] = {
+            name: int(row[name]) for name in ("peer", "tag", "context", "bytes") if row[name] >= 0
+        }
+        details |= _at(trace, int(row["id"]))
         lane = of_rank(made, rank, "MPI")
         made.slice(lane, CALL, trace.name(int(row["name"])), int(row["begin"]), end, -1, details)
+
+
+def _at(trace: Trace, call: int) -> dict[str, str]:
+    """Say where the program made a call, if that is known."""
+    site = trace.site(call)
+    return {"at": site} if site else {}
 
 
 def _host(made: Timeline, trace: Trace, rank: int) -> None:
@@ -76,6 +85,7 @@ def _host(made: Timeline, trace: Trace, rank: int) -> None:
             part = OUTSIDE
         elif row["call"] >= 0:
             details["in"] = trace.name(int(trace.calls["name"][row["call"]]))
+            details |= _at(trace, int(row["call"]))
         made.slice(of_rank(made, rank, "host work"), part, name, int(row["begin"]), int(row["end"]), -1, details)
 
 

@@ -108,6 +108,8 @@ def rows(tag: bytes, table: Any, about: Mapping[str, Any], calls: int, requests:
         bounds["signal"] = (0, len(about.get("blocks", [])) - 1)
     if tag != b"CALL":
         bounds["call"] = (-1, calls - 1)
+    if tag == b"SITE":
+        bounds |= {"call": (0, calls - 1), "site": (0, MOST_ROWS)}
     if tag == b"CEND":
         bounds["id"] = (0, calls - 1)
     elif tag == b"RDON":

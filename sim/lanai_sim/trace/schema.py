@@ -19,7 +19,8 @@ from lanai_host.config import HostCost
 from ..engines.declared import ROWS
 
 MAGIC = b"LANAITR\x1a"
-VERSION = 6
+VERSION = 7
+READABLE = (6, VERSION)  # 6 has no SITE
 HEAD = struct.Struct("<8sHH")  # MAGIC, VERSION, 0
 CHUNK = struct.Struct("<4sIII")  # tag, rows (a JSON text: 0), stored bytes, CRC-32
 CHECKED = struct.Struct("<4sII")  # of these, and of the stored bytes, the CRC is made
@@ -116,6 +117,7 @@ STORED: dict[bytes, Any] = {
     b"CALL": [("id", N), ("rank", N), ("parent", N), ("name", "<u2"), ("peer", N), ("tag", N), ("context", N),
               ("bytes", T), ("begin", T)],
     b"CEND": [("id", N), ("end", T)],
+    b"SITE": [("call", N), ("site", N)],
     b"HOST": [("rank", N), ("call", N), ("kind", "u1"), ("reason", "<u2"), ("peer", N), ("tag", N), ("count", N),
               ("offset", T), ("bytes", N), ("begin", T), ("end", T)],
     b"RQST": [("id", N), ("rank", N), ("call", N), ("kind", "u1"), ("mode", "u1"), ("peer", N), ("tag", N),
@@ -130,7 +132,7 @@ STORED |= {tag: [("node", "<u2"), *rows.columns] for tag, rows in ROWS.items()}
 STORED = {tag: np.dtype(columns) for tag, columns in STORED.items()}
 
 # Tables as `Trace` gives them, with what follows from others filled in.
-CALLS = np.dtype([*STORED[b"CALL"].descr, ("end", T)])
+CALLS = np.dtype([*STORED[b"CALL"].descr, ("end", T), ("site", N)])
 HOST = STORED[b"HOST"]
 REQUESTS = np.dtype([*STORED[b"RQST"].descr, ("completed", T), ("source", N), ("matched_tag", N), ("length", T),
                      ("error", "u1"), ("message", N)])  # fmt: skip

@@ -18,7 +18,7 @@ from lanai_host.stacks.base import NicStack
 
 from . import check, schema
 from .firmware import FirmwareMap
-from .schema import BOOT, CHECKED, CHUNK, END, HEAD, MAGIC, META, NAMES, STORED, TEXTS, VERSION
+from .schema import BOOT, CHECKED, CHUNK, END, HEAD, MAGIC, META, NAMES, READABLE, STORED, TEXTS, VERSION
 from .writer import unpack
 
 MOST_TEXT = 1 << 28  # bytes of JSON in a chunk
@@ -200,10 +200,18 @@ class StoredTrace:
         ends = ends[ends["id"] < len(calls)]
         calls["end"] = -1
         calls["end"][ends["id"]] = ends["end"]
+        sites = self.stored(b"SITE")
+        calls["site"] = -1
+        calls["site"][sites["call"]] = sites["site"]
         return calls
 
+    def site(self, call: int) -> str:
+        """Return where the program made a call, such as "ring.py:12"; empty if it is not known."""
+        number = int(self.calls["site"][call])
+        return self.name(number) if number >= 0 else ""
+
     def name(self, number: int) -> str:
-        """A call's name, or the reason of a wait."""
+        """Return a call's name, its place, or the reason of a wait."""
         return self.names[number] if 0 <= number < len(self.names) else f"name {number} (missing)"
 
     @cached_property
@@ -249,7 +257,7 @@ def _head(path: Path, data: bytes) -> int:
         raise UserError(
             f"{str(path)!r} is not a lanai trace: it starts with {data[:8]!r}; make one with `lanai run --trace FILE`"
         )
-    if version != VERSION:
+    if version not in READABLE:
         raise UserError(
             f"{str(path)!r} is a trace of format {version}, this openlanai reads {VERSION}; trace the run again"
         )

@@ -104,6 +104,9 @@ def _type(trace: StoredTrace, number: int) -> str:
 
 WORDS: dict[tuple[str, str], Callable[[StoredTrace, Any], Columns]] = {
     ("calls", "name"): lambda trace, values: {"name": _texts(values, trace.name)},
+    ("calls", "site"): lambda trace, values: {
+        "site": _texts(values, lambda site: trace.name(site) if site >= 0 else "")
+    },
     ("host", "kind"): lambda trace, values: {
         "kind": _texts(values, lambda number: HOST_KINDS[number].lower().replace("_", " "))
     },

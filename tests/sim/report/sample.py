@@ -37,14 +37,14 @@ def sample() -> Trace:
         },
     }  # fmt: skip
     trace = Trace(Path("sample.trace"), meta)
-    trace.names = ["MPI_Send", "MPI_Recv", "recv"]
+    trace.names = ["MPI_Send", "MPI_Recv", "recv", "ring.py:12"]
     trace.outcome = {"clocks": [1000 * NS, 1000 * NS]}
     tables = {
         "calls": rows(s.CALLS,
                       {"id": 0, "rank": 0, "parent": -1, "name": 0, "peer": 1, "bytes": 4, "begin": 100 * NS,
-                       "end": 400 * NS},
+                       "end": 400 * NS, "site": 3},
                       {"id": 1, "rank": 1, "parent": -1, "name": 1, "peer": 0, "bytes": 4, "begin": 50 * NS,
-                       "end": 900 * NS}),
+                       "end": 900 * NS, "site": -1}),
         "host": rows(s.HOST,
                      {"rank": 0, "call": 0, "kind": CALL, "begin": 100 * NS, "end": 200 * NS},
                      {"rank": 0, "call": 0, "kind": s.HostKind.PIO_WRITE, "begin": 200 * NS, "end": 300 * NS,

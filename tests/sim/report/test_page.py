@@ -86,7 +86,9 @@ def test_page_holds_the_sums() -> None:
     kind, detail, length = messages["pieces"][0][:3]
     assert (data["kinds"][kind], texts[detail], length) == ("host", "call", 100_000)
     assert sum(messages["pieces"][0][2::3]) == 780_000
-    assert texts[messages["calls"][0]] == "MPI_Send → MPI_Recv"
+    assert texts[messages["calls"][0]] == "MPI_Send at ring.py:12 → MPI_Recv"
+    assert data["places"][0][:3] == ["MPI_Send", "ring.py:12", 1]
+    assert sum(data["places"][0][3]) == 300_000
     assert data["matrix"] == [[0, 1, 1, 4]]
     assert data["sizes"][0][:3] == [4, "eager", 1]
     assert sum(data["sizes"][0][3]) == 780_000
@@ -109,6 +111,15 @@ def test_a_slice_tells_its_kind_its_line_and_its_message() -> None:
     assert slices["message"] == 0
     details = [data["texts"][number] for number in slices["details"]]
     assert details == ["line main.py:2, slots stalled 20", "line main.py:3"]
+
+
+def test_calls_and_their_host_work_tell_the_line_that_called() -> None:
+    data = data_of(page_of(sample()))
+    lanes = lanes_of(data)
+    for lane in ("MPI", "host work"):
+        slices = lanes["ranks", "rank 0", lane]["slices"]
+        numbers = slices["details"] if isinstance(slices["details"], list) else [slices["details"]]
+        assert all("at ring.py:12" in data["texts"][number] for number in numbers)
 
 
 def test_a_page_of_many_events_is_small_and_says_what_it_lacks() -> None:

@@ -146,7 +146,7 @@ def test_the_tooltip_tells_line_message_and_cause(tab: Tab) -> None:
         "fw.poll: 0.120 µs",
         "line main.py:2",
         "message 0: 4 bytes from rank 0 to rank 1, tag 0",
-        "caused by MPI_Send",
+        "caused by MPI_Send at ring.py:12",
     ):
         assert text in told
 

@@ -69,6 +69,27 @@ def test_what_is_no_trace_is_refused(tmp_path, data, match):
         Trace.open(tmp_path / "t")
 
 
+def test_a_trace_of_the_format_before_opens_without_places(tmp_path):
+    data = write(tmp_path / "t").read_bytes()
+    (tmp_path / "t").write_bytes(HEAD.pack(MAGIC, 6, 0) + data[HEAD.size :])
+    trace = Trace.open(tmp_path / "t")
+    assert trace.complete
+    assert [trace.site(call) for call in range(3)] == ["", "", ""]
+    assert list(trace.frame("calls")["site"]) == ["", "", ""]
+
+
+def test_calls_have_the_places_at_which_they_were_made(tmp_path):
+    writer = Writer(tmp_path / "t")
+    writer.meta(META)
+    names = writer.name("MPI_Send"), writer.name("ring.py:7")
+    writer.table(b"CALL", [(number, 0, -1, names[0], 1, 7, 0, 4, 10) for number in range(2)])
+    writer.table(b"SITE", [(1, names[1])])
+    writer.end({"code": 0, "clocks": [100]})
+    trace = Trace.open(tmp_path / "t")
+    assert [trace.site(call) for call in range(2)] == ["", "ring.py:7"]
+    assert list(trace.frame("calls")["site"]) == ["", "ring.py:7"]
+
+
 def test_no_file(tmp_path):
     with pytest.raises(UserError, match=r"cannot read the trace '.*none': No such file"):
         Trace.open(tmp_path / "none")
@@ -156,7 +177,7 @@ def test_kinds_of_host_work_belong_to_the_format():
         "COMMAND_BYTE ARRIVAL ARRIVAL_BYTE WAKE WAKE_QUEUED DEQUEUE TAKE CLOCK SYSTEM_CALL ADDRESS_CHECK FILE_OPEN "
         "FILE_CALL FILE_BYTE FILE_SYNC SNAPSHOT LOG_BYTE RESTART SHORT_BLOCK"
     )
-    assert (6, tuple(kinds.split())) == (VERSION, HOST_KINDS)
+    assert (7, tuple(kinds.split())) == (VERSION, HOST_KINDS)
 
 
 def test_every_price_of_a_host_has_its_own_kind():

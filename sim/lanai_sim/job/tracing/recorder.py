@@ -6,6 +6,7 @@ So every stretch of host time has exact edges, and a rank's stretches follow eac
 gap: what has no name is OTHER.
 """
 
+import re
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from lanai_host.config import HostConfig
 from lanai_host.simulator.notes import OUTSIDE, Fields, Note, Notebooks
 from lanai_host.simulator.protocol import Op, unpack_wait
 from lanai_host.simulator.requests import PIO_READ, PIO_WRITE, split_wait_any
+from lanai_host.source_lines import place_of
 from lanai_host.stacks.base import PlacedRequest
 from lanai_host.wait import Wait
 
@@ -22,6 +24,8 @@ from ...trace.schema import HostKind, kind_of_work
 from ...trace.writer import Writer
 from ..rank import Request
 
+_INSTALLED = re.compile(r"^/.*/(site|dist)-packages/")  # folders that say nothing about a module that is installed
+MOST_SITES = 1 << 15  # of a run, by their texts: other names take numbers of 16 bits
 KEEP = 4096  # rows of a table to collect before they are written
 
 
@@ -42,6 +46,9 @@ class Book:
     names: dict[int, int] = field(default_factory=dict)  # the rank's numbers for texts -> the file's
     calls: dict[int, int] = field(default_factory=dict)  # its numbers for calls -> the file's; those under way
     requests: dict[int, int] = field(default_factory=dict)
+    pid: int = 0  # of the rank's process
+    places: dict[str, int] = field(default_factory=dict)  # where its program calls, as it tells -> the file's number
+    sites: dict[int, int] = field(default_factory=dict)  # its numbers for calls that begin next -> place
     call: int = OUTSIDE  # the file's number of the call that it is in
     parents: dict[int, int] = field(default_factory=dict)
     unread: deque[tuple[Fields, str]] | None = None  # notes that belong to later requests of this batch
@@ -64,12 +71,18 @@ class Recorder:
         self._rows: dict[bytes, list[tuple[Any, ...]]] = {}
         self._calls = 0
         self._requests = 0
+        self._sites: set[str] = set()
 
     def begin(self, started: int, attachments: Mapping[int, Any]) -> None:
         """The ranks begin."""
         for book in self.books:
             book.at = started
             book.attachment = attachments.get(book.rank)
+
+    def connected(self, rank: int, pid: int) -> None:
+        """The rank runs in this process. Another one has its code elsewhere."""
+        self.books[rank].pid = pid
+        self.books[rank].places.clear()
 
     def asked(self, rank: int, request: Request, clock: int) -> None:
         """A rank's request to the simulator begins at `clock`; what it noted before tells what it
@@ -124,6 +137,18 @@ class Recorder:
             self._host(book, HostKind.WAIT, time + d, self._call(book, call), self._text(book, name), a, b)
         elif kind == Note.NAME:
             book.names[name] = self.writer.name(text)
+        elif kind == Note.SITE:
+            book.sites[e] = self._place(book, text)
+
+    def _place(self, book: Book, site: str) -> int:
+        """Return the file's number for where a rank's program calls; -1 if that is not known."""
+        number = book.places.get(site)
+        if number is None:
+            place = _INSTALLED.sub("", place_of(book.pid, site))
+            if len(self._sites) < MOST_SITES:
+                self._sites.add(place)
+            number = book.places[site] = self.writer.name(place) if place and place in self._sites else -1
+        return number
 
     def _text(self, book: Book, name: int) -> int:
         """The file's number for a rank's text."""
@@ -194,6 +219,8 @@ class Recorder:
         peer, tag, context, size = numbers
         above = self._call(book, parent)
         self._add(b"CALL", (number, book.rank, above, name, peer, tag, context, size, time))
+        if (site := book.sites.pop(own, -1)) >= 0:
+            self._add(b"SITE", (number, site))
         book.calls[own] = number
         book.parents[number] = above
         book.call = number

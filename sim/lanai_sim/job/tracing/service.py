@@ -15,6 +15,11 @@ class TracedService(Service):
         super().__init__(*arguments)
         self.recorder = recorder
 
+    async def _hello(self, payload: bytes) -> bytes:
+        answer = await super()._hello(payload)
+        self.recorder.connected(self.rank.number, self.rank.pid)
+        return answer
+
     def _quiet_until(self) -> int:
         return 0  # the trace shows each time that a rank catches up
 

@@ -37,6 +37,7 @@ class PageData:
             "missing": trace.missing,
             "ranks": [{"rank": rank.rank, "split": _split(rank.split)} for rank in ranks],
             "calls": [[name, count, _split(split)] for name, count, split in rows.calls(ranks)],
+            "places": [[name, at, count, _split(split)] for name, at, count, split in rows.places(ranks)],
             "sizes": _sizes(messages),
             "firmware": [list(row) for row in rows.firmware(messages)],
             "blocks": [list(row) for row in rows.blocks(trace)],
@@ -144,12 +145,13 @@ def _messages(trace: Trace, messages: Sequence[MessageSum], texts: Texts, most: 
 
 
 def _calls(trace: Trace, row: Any) -> str:
-    """Name the calls that sent and received a message: the cause of all that was done for it."""
-    sent, received = (
-        trace.name(int(trace.calls["name"][row[column]])) if row[column] >= 0 else ""
-        for column in ("send_call", "receive_call")
-    )
-    return " → ".join(filter(None, (sent, received)))
+    """Name the calls that sent and received a message, and their places: the cause of all that was done for it."""
+    return " → ".join(_call(trace, int(row[column])) for column in ("send_call", "receive_call") if row[column] >= 0)
+
+
+def _call(trace: Trace, call: int) -> str:
+    name, site = trace.name(int(trace.calls["name"][call])), trace.site(call)
+    return f"{name} at {site}" if site else name
 
 
 def _piece(texts: Texts, part: Part, begin: int, end: int) -> tuple[int, int, int]:

@@ -105,6 +105,21 @@ def test_calls_within_calls_and_calls_that_never_end(recorder):
     assert trace.calls["end"].tolist() == [-1, 1020]  # the rank died in the first
 
 
+def test_a_place_belongs_to_the_call_that_it_names(recorder):
+    """Two threads may note places and calls in turn."""
+    books = recorder.books_of_test
+    books.put(Note.NAME, 0, name=0, text="MPI_Send")
+    books.put(Note.SITE, 0, e=0, text="ring.py:7")
+    books.put(Note.SITE, 0, e=1, text="@0x1")  # an address of a process that is not there
+    books.put(Note.SITE, 0, e=2, text="ring.py:9")
+    for number in (2, 1, 0):
+        books.put(Note.BEGIN, 0, name=0, e=number)
+    recorder.asked(0, Request(Op.FINALIZE, 50, b""), 1050)
+    recorder.left(0, 1050)
+    trace = read(recorder, 1050)
+    assert [trace.site(call) for call in range(3)] == ["ring.py:9", "", "ring.py:7"]
+
+
 def test_finalizing_ends_all_calls(recorder):
     books = recorder.books_of_test
     books.put(Note.NAME, 0, name=0, text="MPI_Finalize")

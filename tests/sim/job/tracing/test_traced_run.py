@@ -75,6 +75,62 @@ def test_tracing_changes_no_cycle(both):
     assert trace.ends == list(plain.clocks)
 
 
+MANY_PLACES = """
+from mpi4py import MPI
+import mmap
+world = MPI.COMM_WORLD
+data = memoryview(mmap.mmap(-1, 4096))
+""" + (40 * "world.Sendrecv(data[:64], 1 - world.rank, 0, data[64:128], 1 - world.rank, 0)\n")
+
+
+@pytest.mark.parametrize("device", ["mpi-np", "sci", "t3d"])
+def test_places_of_calls_change_no_cycle(tmp_path, device):
+    plain, traced = launch(MANY_PLACES, None, device), launch(MANY_PLACES, tmp_path / "t", device)
+    trace = Trace.open(tmp_path / "t")
+    assert (traced.code, traced.clocks) == (0, plain.clocks)
+    for rank in range(2):
+        calls = trace.calls[trace.calls["rank"] == rank]
+        found = [trace.site(int(call["id"])) for call in calls if trace.name(call["name"]) == "MPI_Sendrecv"]
+        assert found == [f"<string>:{line}" for line in range(6, 46)]
+
+
+def test_an_import_that_begins_mpi_is_the_place_of_its_calls(both):
+    trace = both[2]
+    first = next(call for call in trace.calls if trace.name(call["name"]) == "MPI_Init")
+    assert trace.site(int(first["id"])) == "<string>:3"
+
+
+C_PROGRAM = """
+#include <mpi.h>
+int main(int count, char **words) {
+    int rank;
+    MPI_Init(&count, &words);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Finalize();
+    return 0;
+}
+"""
+
+
+def test_places_of_a_compiled_program_are_source_lines(tmp_path):
+    source, program = tmp_path / "program.c", tmp_path / "program"
+    source.write_text(C_PROGRAM)
+    lanai = [sys.executable, "-m", "lanai_sim"]
+    subprocess.run([*lanai, "mpicc", "-g", "-O2", "-o", str(program), str(source)], check=True)
+    plain = Job((str(program),), 2, "mpi-np").run()
+    traced = Job((str(program),), 2, "mpi-np", trace=str(tmp_path / "t")).run()
+    trace = Trace.open(tmp_path / "t")
+    assert (traced.code, traced.clocks) == (0, plain.clocks)
+    found = {trace.name(call["name"]): trace.site(int(call["id"])) for call in trace.calls}
+    assert found == {
+        "MPI_Init": "program.c:5",
+        "MPI_Comm_rank": "program.c:6",
+        "MPI_Barrier": "program.c:7",
+        "MPI_Finalize": "program.c:8",
+    }
+
+
 def test_all_time_is_told(both):
     trace = both[2]
     exact(trace)

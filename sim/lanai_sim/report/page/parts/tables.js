@@ -98,6 +98,10 @@ function showTables() {
     ["call", (c) => c[0], String, true], ["count", (c) => c[1], count], ["total µs", total, us], ["each µs", (c) => total(c) / c[1], us],
     ...splitColumns(data.calls, (c) => c[2]),
   ], data.calls);
+  table($("places"), [
+    ["call", (c) => c[0], String, true], ["at", (c) => c[1], String, true], ["count", (c) => c[2], count], ["total µs", total, us],
+    ["each µs", (c) => total(c) / c[2], us], ...splitColumns(data.places, (c) => c[3]),
+  ], data.places);
   const many = (row) => row[row.length - 2];
   const means = (rows) => [["count", many, count], ["mean µs", (s) => total(s) / many(s), us], ...splitColumns(rows, (s) => s[s.length - 1], many)];
   table($("sizes"), [["bytes", (s) => s[0], count], ["protocol", (s) => s[1], String, true], ...means(data.sizes)], data.sizes);
