@@ -1,8 +1,10 @@
-"""The block diagrams of the docs, drawn from the machine's declaration: `python docs/pictures.py` writes them.
+"""The pictures of the docs, drawn from the machine's declaration and from a record: `python docs/pictures.py` writes
+them.
 
 Their colours follow the reader's choice of dark or light, on a background of their own.
 """
 
+import json
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -38,6 +40,9 @@ class Picture:
         top = y + height / 2 - 8 * (len(lines) - 1) + 4.5
         for number, line in enumerate(lines):
             self.text(x + width // 2, top + 16 * number, line, "middle " + ("small" if number else "title"))
+
+    def bar(self, x: int, y: int, width: int, height: int) -> None:
+        self._parts.append(f'<rect class="step" x="{x}" y="{y}" width="{width}" height="{height}"/>')
 
     def text(self, x: float, y: float, line: str, kind: str = "") -> None:
         self._parts.append(f'<text class="{kind}" x="{x:g}" y="{y:g}">{escape(line)}</text>')
@@ -142,7 +147,76 @@ def message() -> Picture:
     return made
 
 
-PICTURES = {"nic.svg": nic, "message.svg": message}
+CARD = 420, 210  # pixels
+
+
+def waits() -> Picture:
+    """The card about testing: four ranks of which each waits for the next."""
+    made = Picture(*CARD, "Four ranks, each of which waits for the next")
+    places = {0: (40, 25), 1: (280, 25), 2: (280, 105), 3: (40, 105)}
+    for rank, (x, y) in places.items():
+        made.box(x, y, 100, 44, [f"rank {rank}", "in MPI_Recv"])
+    made.arrow(140, 47, 280, 47, both=False)
+    made.arrow(330, 69, 330, 105, both=False)
+    made.arrow(280, 127, 140, 127, both=False)
+    made.arrow(90, 105, 90, 69, both=False)
+    made.text(210, 91, "deadlock", "middle title")
+    made.text(210, 185, "the run ends at once, and says who waits for whom", "middle small")
+    return made
+
+
+def systems() -> Picture:
+    """The card about studying: one message on all systems, of the record of docs/compare.md."""
+    record = json.loads((IMAGES.parent / "compare.json").read_text())["kit"]
+    times = {name: values["one way, 4 B, us"] for name, values in record.items()}
+    made = Picture(*CARD, "One way of 4 bytes on each system, in microseconds")
+    made.text(210, 24, "4 bytes, one way", "middle title")
+    for number, (name, time) in enumerate(sorted(times.items(), key=lambda one: one[1])):
+        y = 38 + 24 * number
+        made.text(20, y + 13, name)
+        width = max(2, round(250 * time / max(times.values())))
+        made.bar(80, y, width, 17)
+        made.text(86 + width, y + 13, f"{time:.1f} us", "small")
+    return made
+
+
+def parts() -> Picture:
+    """The card about writing: what is new, from the program down to the gates."""
+    made = Picture(*CARD, "The parts that may be written anew, and their languages")
+    rows = [
+        ("MPI program", "unchanged", "chip"),
+        ("messaging system", "Python", "box"),
+        ("firmware", "Python, compiled by LLVM", "box"),
+        ("hardware block", "Amaranth, into an FPGA", "box"),
+    ]
+    for number, (title, how, kind) in enumerate(rows):
+        made.box(85, 10 + 52 * number, 250, 34, [title, how], kind)
+        if number:
+            made.arrow(210, 52 * number - 8, 210, 52 * number + 10, both=False)
+    return made
+
+
+def lab() -> Picture:
+    """The card about teaching: the way of a lab."""
+    made = Picture(*CARD, "A lab: start, write, grade")
+    steps = [
+        ("lanai lab start", "code with gaps"),
+        ("you", "write gateware or firmware"),
+        ("lanai lab grade", "cases and cycles"),
+    ]
+    for number, (title, what) in enumerate(steps):
+        y = 14 + 66 * number
+        made.box(100, y, 220, 46, [title, what])
+        made.step(100, y + 23, number + 1)
+        if number:
+            made.arrow(210, y - 20, 210, y, both=False)
+    made.arrow(320, 169, 360, 169, both=False)
+    made.text(385, 173, "score", "middle small")
+    return made
+
+
+CARDS = {"card-test.svg": waits, "card-study.svg": systems, "card-write.svg": parts, "card-teach.svg": lab}
+PICTURES = {"nic.svg": nic, "message.svg": message, **CARDS}
 
 if __name__ == "__main__":
     for name, draw in PICTURES.items():

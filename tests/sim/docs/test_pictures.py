@@ -1,4 +1,4 @@
-"""The block diagrams of docs are those that docs/pictures.py draws from the machine's declaration."""
+"""The pictures of docs are those that docs/pictures.py draws."""
 
 import runpy
 from xml.etree import ElementTree
@@ -8,7 +8,9 @@ import pytest
 from . import pages
 
 SCRIPT = runpy.run_path(str(pages.ROOT / "docs" / "pictures.py"))
-NAMES = ["nic.svg", "message.svg"]
+DIAGRAMS = ["nic.svg", "message.svg"]
+CARDS = [f"card-{name}.svg" for name in ("test", "study", "write", "teach")]
+NAMES = [*DIAGRAMS, *CARDS]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -34,4 +36,6 @@ def test_texts_fit_into_the_picture_and_colours_follow_the_reader(name):
 def test_each_picture_is_on_a_page():
     assert set(SCRIPT["PICTURES"]) == set(NAMES)
     page = (pages.ROOT / "docs" / "systems" / "index.md").read_text()
-    assert all(f"(../images/{name})" in page for name in NAMES)
+    assert all(f"(../images/{name})" in page for name in DIAGRAMS)
+    front = (pages.ROOT / "docs" / "index.md").read_text()
+    assert [front.count(f":img-bottom: images/{name}\n") for name in CARDS] == [1] * len(CARDS)
