@@ -15,8 +15,9 @@ world = MPI.COMM_WORLD
 data = np.zeros(1000, "u1")
 for number in range(1, 4):
     data[:] = number if world.rank == 0 else 0
-    world.Barrier()
-    begin = MPI.Wtime()
+    begin = world.allreduce(MPI.Wtime(), MPI.MAX) + 2e-3
+    while MPI.Wtime() < begin:
+        pass
     world.Bcast(data, 0)
     took = world.allreduce(MPI.Wtime() - begin, MPI.MAX)
     assert (data == number).all()
@@ -32,7 +33,8 @@ def lanai(ranks, fabric, *more):
 @pytest.mark.slow
 @pytest.mark.ci
 def test_a_broadcast_takes_less_time_than_on_a_switch_without(expected):
-    """From rank 0 to seven others."""
+    """From rank 0 to seven others, which all begin at one time on a quiet network: behind a barrier some begin earlier,
+    as their daemons report more packets at once, and wait longer."""
     by = {}
     for fabric in ("multicast", "switch"):
         run = lanai(8, fabric, "--buffers", "page", sys.executable, "-c", BROADCAST)
