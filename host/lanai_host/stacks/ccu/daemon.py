@@ -6,7 +6,7 @@ Packets are bytes for any set of ranks. This layer knows no messages, so other s
 """
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -113,9 +113,19 @@ class Daemon:
         """Wake the daemon."""
         self._bus.write(DOORBELL, 1)
 
-    def arrivals(self) -> Iterator[Arrival]:
-        """Packets that have arrived, the oldest first. Each is read once the next is asked for."""
-        while self._read != self._status("arrived"):
+    @property
+    def read(self) -> int:
+        """Packets that this rank has read, modulo 2**32."""
+        return self._read
+
+    def arrivals(self, enough: Callable[[], bool]) -> Iterator[Arrival]:
+        """Packets that have arrived, the oldest first, until there is `enough`. Each is read once the next is asked
+        for.
+
+        A ring that is full to the daemon is its request to empty it: then all packets come (CC-18).
+        """
+        full = (self._status("arrived") - self._told) & 0xFFFF_FFFF >= int(RING)
+        while self._read != self._status("arrived") and (full or not enough()):
             place = int(RING_AT) + self._read % int(RING) * int(PLACE)
             tag, length = HEAD.unpack_from(self._view, place)
             yield Arrival(tag, self._view[place + HEAD.size : place + HEAD.size + length])

@@ -1,6 +1,6 @@
 """The device as the MPI library sees it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from lanai_firmware.programs.ccu.layout import Count
 
@@ -35,6 +35,11 @@ COUNTERS = {
     Count.PRESSURE: "times that a rank's ring was full",
 }
 COPIED = "ccu_copied"
+
+
+def never() -> bool:
+    """Return False: all packets are taken."""
+    return False
 
 
 class Ccu(HostMatchingDevice[Receive, Message]):
@@ -138,15 +143,25 @@ class Ccu(HostMatchingDevice[Receive, Message]):
 
     def _wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
         self._bus.catch_up()
+
+        def enough() -> bool:
+            return operations is not None and is_over(operations, False)
+
         while True:
-            before = self._seen
-            self._look()
-            if self._failure is not None or is_over(operations, self._seen != before):
+            before = self._news
+            self._look(enough)
+            if self._failure is not None or is_over(operations, self._news != before):
                 return
             self._sleep_on([self._changes(self._seen)], why)
 
-    def _look(self) -> None:
-        """Take what has arrived, and send what waits."""
+    @property
+    def _news(self) -> tuple[int, int]:
+        """Differs whenever a look found something."""
+        return self._seen, self._daemon.read
+
+    def _look(self, enough: Callable[[], bool] = never) -> None:
+        """Take what has arrived, and send what waits. Packets that come when there is `enough` stay in the ring until
+        a receive wants them, so that they are not copied (CC-18)."""
         self._seen = self._daemon.changes
         self._meter.spend(HostCost.POLL)
         if self._daemon.silent and self._failure is None:
@@ -154,7 +169,7 @@ class Ccu(HostMatchingDevice[Receive, Message]):
             self._fail(f"no acknowledgement from the node of rank {', '.join(map(str, lost))}")
         if self._failure is not None:
             return
-        for arrival in self._daemon.arrivals():
+        for arrival in self._daemon.arrivals(enough):
             self._receiving.take(arrival)
         self._daemon.tell_read()
         self._sending.push()

@@ -8,6 +8,7 @@ import pytest
 from lanai_firmware.programs.ccu.layout import RING, SLOTS, Count
 from lanai_host.device import Pending, SendMode
 from lanai_host.operation import ANY_SOURCE, ANY_TAG, ErrorKind
+from lanai_host.wait import Wait
 
 from .world import World, unreliable
 
@@ -37,6 +38,57 @@ def test_nothing_is_copied_to_the_local_buffer_if_receives_come_first_and_in_ord
     world.finish(*sends, *(receive for receive, _ in receives))
     assert [buffer for _, buffer in receives] == [pattern(5000, tag) for tag in range(4)]
     assert world.devices[1].read_counter("ccu_copied") == 0
+
+
+def arrive(world):
+    """Let packets come to the ring of rank 1, in which nobody looks."""
+    for _ in range(2000):
+        for action in world.daemons.wire.actions():
+            world.daemons.wire.act(action)
+        world.devices[0].progress()
+
+
+def take(world, size, tag):
+    """Rank 1 receives from rank 0 and waits in the library, where the wire goes on."""
+    receive, buffer = world.receive(1, size, 0, tag)
+    world.devices[1].wait([receive], Wait("test"))
+    assert receive.done
+    return buffer
+
+
+def test_messages_that_came_before_their_receives_are_not_copied_if_taken_in_order():
+    """CC-18: each stays in the ring until a receive wants it."""
+    world = World(ack_every=1)
+    for tag in range(3):
+        world.send(0, 1, pattern(1000, tag), tag)
+    arrive(world)
+    assert [take(world, 1000, tag) for tag in range(3)] == [pattern(1000, tag) for tag in range(3)]
+    assert world.devices[1].read_counter("ccu_copied") == 0
+
+
+def test_a_full_ring_is_emptied_into_the_local_buffer():
+    """CC-18: the daemon asks for it, whatever the program waits for."""
+    world = World(ack_every=1)
+    for n in range(int(RING) + 5):
+        world.send(0, 1, pattern(10, n))
+    arrive(world)
+    assert world.daemons.node_count(1, Count.PRESSURE) == 1
+    assert take(world, 10, 1) == pattern(10, 0)
+    assert world.devices[1].read_counter("ccu_copied") >= 10 * (int(RING) - 1)
+    for n in range(1, int(RING) + 5):
+        assert take(world, 10, 1) == pattern(10, n)
+
+
+def test_a_wait_for_anything_ends_with_what_was_left_in_the_ring():
+    """The message behind the one that was received is news to a probe."""
+    world = World(ack_every=1)
+    for tag in range(2):
+        world.send(0, 1, pattern(100, tag), tag)
+    arrive(world)
+    take(world, 100, 0)
+    assert world.devices[1].probe(0, 1, 5, False) is None
+    world.devices[1].wait(None, Wait("test"))
+    assert world.devices[1].probe(0, 1, 5, False) is not None
 
 
 def test_what_is_taken_out_of_order_goes_through_the_local_buffer():
