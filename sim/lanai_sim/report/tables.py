@@ -44,6 +44,8 @@ def print_head(console: Console, trace: Trace, ranks: Sequence[RankSum]) -> None
         f"{microseconds(total)} µs simulated, {counted(len(trace.messages), 'message')}, {counted(moved, 'byte')},"
         f" {counted(len(trace.packets), 'packet')}",
     )
+    if report := trace.outcome.get("report", ""):
+        console.print(Text(report), style="yellow")
     for line in trace.missing:
         console.print(f"the trace lacks {line}", style="yellow")
 

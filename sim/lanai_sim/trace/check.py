@@ -94,6 +94,8 @@ def end(values: Any, ranks: int) -> str:
     if not isinstance(values, dict):
         return f"it is {values!r:.40}"
     clocks, lost = values.get("clocks"), values.get("lost", [])
+    if not isinstance(values.get("report", ""), str):
+        return f"report is {values['report']!r:.40}"
     if not isinstance(clocks, list) or len(clocks) != ranks or not all(is_number(one, 0, MOST_TIME) for one in clocks):
         return f"clocks is {clocks!r:.40}"
     return names(lost) and f"lost is {lost!r:.40}"

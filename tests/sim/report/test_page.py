@@ -122,6 +122,37 @@ def test_calls_and_their_host_work_tell_the_line_that_called() -> None:
         assert all("at ring.py:12" in data["texts"][number] for number in numbers)
 
 
+def test_the_head_tells_how_a_run_ended_that_did_not_end_well() -> None:
+    trace = sample()
+    assert data_of(page_of(trace))["outcome"] == ""
+    trace.outcome["report"] = "deadlock at 1 us: <b>all</b> ranks wait"
+    text = page_of(trace)
+    assert data_of(text)["outcome"] == "deadlock at 1 us: <b>all</b> ranks wait"
+    assert "<b>" not in text
+
+
+def test_calls_that_took_no_time_are_not_told_by_line() -> None:
+    trace = sample()
+    free = rows(s.CALLS, {"id": 2, "rank": 0, "parent": -1, "name": 1, "begin": 400 * NS, "end": 400 * NS, "site": 3})
+    trace.__dict__["calls"] = np.concatenate([trace.calls, free])
+    data = data_of(page_of(trace))
+    assert [row[:3] for row in data["places"]] == [["MPI_Send", "ring.py:12", 1]]
+    assert ["MPI_Recv", 2] in [row[:2] for row in data["calls"]]
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_run_without_a_message_has_a_page_without_its_panels(ranks: int) -> None:
+    trace = sample()
+    trace.meta |= {"ranks": ranks, "nodes": [[rank] for rank in range(ranks)]}
+    trace.outcome = {"clocks": [1000 * NS] * ranks}
+    for table in ("calls", "host", "messages", "packets", "requests", "dma", "processor", "lbus"):
+        trace.__dict__[table] = getattr(trace, table)[:0]
+    data = data_of(page_of(trace))
+    assert data["facts"] == {"device": "mpi-np", "ranks": ranks, "NICs": ranks}
+    assert [data[name] for name in ("calls", "places", "sizes", "firmware", "matrix", "lanes")] == [[]] * 6
+    assert data["messages"]["id"] == []
+
+
 def test_a_page_of_many_events_is_small_and_says_what_it_lacks() -> None:
     trace = long_trace(50_000)
     text = page_of(trace)

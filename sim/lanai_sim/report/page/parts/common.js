@@ -3,6 +3,7 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const $ = (id) => document.getElementById(id);
 const us = (ps) => (ps / 1e6).toLocaleString("en", { minimumFractionDigits: 3, maximumFractionDigits: 3 });
 const count = (number) => number.toLocaleString("en");
+const counted = (number, words) => `${count(number)} ${number === 1 && /^\w+$/.test(words) ? words.replace(/s$/, "") : words}`;
 const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
 const groups = data.kinds.slice(0, data.groups);
 const CALL = data.kinds.indexOf("MPI call");

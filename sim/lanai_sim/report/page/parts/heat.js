@@ -46,7 +46,7 @@ function showMatrix(narrow) {
   };
   canvas.onpointermove = (event) => {
     const one = pair(event);
-    tell(one ? `rank ${one[0]} to rank ${one[1]}: ${count(one[2])} messages, ${count(one[3])} bytes` : "", event.clientX, event.clientY);
+    tell(one ? `rank ${one[0]} to rank ${one[1]}: ${counted(one[2], "messages")}, ${counted(one[3], "bytes")}` : "", event.clientX, event.clientY);
   };
   canvas.onpointerleave = () => tell("");
   canvas.onclick = (event) => {

@@ -51,7 +51,7 @@ function aboutPlace(row, x) {
     const { time, level, unit } = lane.values;
     let index = time.findIndex((one) => one > at);
     index = index < 0 ? time.length - 1 : index - 1;
-    return `${title(lane)}: ${index < 0 ? 0 : count(level[index])} ${unit}`;
+    return `${title(lane)}: ${counted(index < 0 ? 0 : level[index], unit)}`;
   }
   if (lane.begin.length && !(lane.folded && lane.children.length)) {
     const index = timeline.find(row, x);

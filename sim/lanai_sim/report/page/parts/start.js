@@ -47,8 +47,8 @@ showLegend();
 showTables();
 const messageTable = table($("messages"), [
   ["message", (m) => m.id], ["way", (m) => `${m.source}→${m.target}`, String, true], ["tag", (m) => m.tag], ["bytes", (m) => m.bytes, count],
-  ["protocol", (m) => m.protocol, String, true], ["calls", (m) => m.calls, String, true],
-  ["begin µs", (m) => m.begin, us], ["took µs", (m) => m.end - m.begin, us],
+  ["protocol", (m) => m.protocol, String, true], ["begin µs", (m) => m.begin, us], ["took µs", (m) => m.end - m.begin, us],
+  ["calls", (m) => m.calls, String, true],
 ], messages, choose);
 showMatrix();
 timeline.start();

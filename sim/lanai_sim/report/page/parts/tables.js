@@ -58,7 +58,9 @@ function splitColumns(rows, split, share = () => 1) {
 
 function showRanks() {
   $("facts").textContent = [`${us(data.total)} µs simulated`,
-    ...Object.entries(data.facts).map(([name, value]) => (name === "device" ? value : `${count(value)} ${name}`))].join(" · ");
+    ...Object.entries(data.facts).map(([name, value]) => (name === "device" ? value : counted(value, name)))].join(" · ");
+  $("outcome").textContent = data.outcome;
+  $("outcome").hidden = !data.outcome;
   const lines = [...data.missing.map((line) => `the trace lacks ${line}`), ...data.lost.map((line) => `not on this page: ${line}`)];
   $("missing").replaceChildren(...lines.map((line) => element("li", line)));
   const row = (name, split) => {

@@ -202,10 +202,13 @@ const timeline = {
     }
     pen.fillStyle = inks.line;
     pen.fillRect(this.left, base, this.width, 1);
-    pen.fillStyle = inks.soft;
-    pen.textAlign = "right";
-    pen.fillText(`up to ${count(most)} ${row.lane.values.unit}`, this.width - 4, y + 9);
-    pen.textAlign = "left";
+    const told = `up to ${counted(most, row.lane.values.unit)}`, wide = pen.measureText(told).width;
+    pen.globalAlpha = 0.75;
+    pen.fillStyle = inks.paper;
+    pen.fillRect(this.width - wide - 8, y + 2, wide + 8, 14);
+    pen.globalAlpha = 1;
+    pen.fillStyle = inks.ink;
+    pen.fillText(told, this.width - wide - 4, y + 9);
   },
 
   // From the call that sent a message to the moment at which it was there; the chosen one alone, if there is one.
