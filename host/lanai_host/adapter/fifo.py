@@ -45,6 +45,11 @@ class Fifo:
         tail = int.from_bytes(self.seen, "big")
         return tail & COUNT if tail & REFUSING else None
 
+    @property
+    def emptied(self) -> bool:
+        """At the last poll there were no records that have not been dropped."""
+        return int.from_bytes(self.seen, "big") & COUNT == self._head
+
     def look(self) -> bool:
         """Poll the FIFO. Return whether there are records that have not been dropped."""
         self.seen = bytes(self._memory.view[self._control : self._control + 4])

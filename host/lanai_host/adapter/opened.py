@@ -2,12 +2,13 @@
 the command buffers."""
 
 from collections import deque
+from collections.abc import Sequence
 
 from lanai_hdl.remote.packets import Op
 from lanai_hdl.remote.tables import COMMANDS
 
 from .. import process_memory
-from ..bus.base import PAGE_SIZE, Bus, HostBuffer, Watched
+from ..bus.base import PAGE_SIZE, Bus, HostBuffer, KnownLook, Watched
 from ..host_model.meter import Meter
 from ..remote import Access
 from .aperture import ApertureAccess
@@ -67,6 +68,14 @@ class OpenedAdapter:
         share = CommandShare(self._commands, self._owners)
         self._shares.append(share)
         return share
+
+    def known_look(self, watched: Sequence[Watched], picoseconds: int) -> KnownLook:
+        """`Commands.known_look`, of all users' commands."""
+        return self._commands.known_look(watched, picoseconds)
+
+    def note(self) -> None:
+        """The end of the oldest command has been seen and paid for."""
+        self._commands.note()
 
     @property
     def untaken(self) -> bool:

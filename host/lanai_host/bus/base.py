@@ -63,6 +63,36 @@ class Watched(NamedTuple):
         return self.buffer.view[self.offset : self.offset + len(self.seen)]
 
 
+class KnownLook(NamedTuple):
+    """What a poll of some words does that finds none of them changed: nothing but take time.
+
+    Members:
+        picoseconds: that it takes.
+        place: of the one word that may change without more than to be noted; -1: there is none.
+        value: what that word holds then.
+        noting: picoseconds that noting it takes, beside a poll.
+    """
+
+    picoseconds: int
+    place: int = -1
+    value: bytes = bytes(4)
+    noting: int = 0
+
+
+class Slept(NamedTuple):
+    """How `Bus.look_and_wait` ended.
+
+    Members:
+        waited: the process had to wait for a change.
+        noted: the word at `KnownLook.place` has changed, and the time for noting it has passed.
+        changed: another word has changed. If not, the time was up.
+    """
+
+    waited: bool
+    noted: bool
+    changed: bool
+
+
 class BusError(Exception):
     """The NIC or the host bus refused an access."""
 
@@ -139,6 +169,14 @@ class Bus(ABC):
         """Let the rest of the world come up to `now`, where `elapse` alone need not. A loop that
         polls memory must call it."""
         self.elapse(0)
+
+    def look_and_wait(
+        self, watched: Sequence[Watched], look: KnownLook, why: Wait | None = None, timeout: int = 0
+    ) -> Slept | None:
+        """`catch_up`, and if none of the words has changed then, a poll of them and `wait_any`. Return
+        when the process has something to do: None after `catch_up` alone, where this bus does no more."""
+        self.catch_up()
+        return None
 
     def forget_accesses(self) -> None:  # noqa: B027  # nothing to do where no answer is lost
         """The NIC has just been reset. Answer its accesses of host memory from before, also those whose

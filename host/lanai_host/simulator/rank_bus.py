@@ -6,7 +6,18 @@ import os
 from collections.abc import Mapping, Sequence
 
 from .. import process_memory
-from ..bus.base import PAGE_SIZE, BlockingBus, BusError, HostBuffer, Pinned, Watched, changed, words_of
+from ..bus.base import (
+    PAGE_SIZE,
+    BlockingBus,
+    BusError,
+    HostBuffer,
+    KnownLook,
+    Pinned,
+    Slept,
+    Watched,
+    changed,
+    words_of,
+)
 from ..call_site import located
 from ..config import HostCosts
 from ..device import Envelope
@@ -16,13 +27,16 @@ from .protocol import Op, pack_wait
 from .requests import (
     ALLOCATE,
     BUS_ADDRESS,
+    LOOK,
     PIN,
     PINNED,
     PIO_READ,
     PIO_WRITE,
     UNPIN,
+    WAITED,
     Allocate,
     BusAddress,
+    Look,
     Pin,
     PioRead,
     PioWrite,
@@ -100,6 +114,19 @@ class RankBus(BlockingBus):
         located_why = None if why is None else located(why)
         self._call(Op.WAIT_ANY, pack_wait_any(words_of(watched), timeout, pack_wait(located_why)))
         return changed(watched)
+
+    def look_and_wait(
+        self, watched: Sequence[Watched], look: KnownLook, why: Wait | None = None, timeout: int = 0
+    ) -> Slept | None:
+        """Each step is a request of its own in a traced run, and where this process's own time counts."""
+        if self.client.sink is not None or self.client.watchful:
+            return super().look_and_wait(watched, look, why, timeout)
+        located_why = None if why is None else located(why)
+        wait = pack_wait_any(words_of(watched), timeout, pack_wait(located_why))
+        head = Look(look.picoseconds, look.place, int.from_bytes(look.value, "big"), look.noting)
+        noted, waited = WAITED.unpack(self._call(Op.LOOK_AND_WAIT, LOOK.pack(head, wait)))
+        others = [one for place, one in enumerate(watched) if not (noted and place == look.place)]
+        return Slept(waited > 0, bool(noted), changed(others) is not None)
 
     def work(self, picoseconds: int, watched: Sequence[Watched], why: Wait | None = None) -> None:
         located_why = None if why is None else located(why)

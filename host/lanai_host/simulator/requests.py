@@ -103,6 +103,20 @@ class WatchedWord(NamedTuple):
     seen: int
 
 
+class Look(NamedTuple):
+    """What a `WaitAny` begins with follows. The members are those of `bus.base.KnownLook`."""
+
+    picoseconds: int
+    place: int
+    value: int
+    noting: int
+
+
+class Waited(NamedTuple):
+    noted: int  # 1: the word at `Look.place` was noted
+    picoseconds: int  # without the time of polls
+
+
 class Quiet(NamedTuple):
     until: int  # picoseconds, before which nothing can change for the rank unless it asks for something; 0: unknown
 
@@ -163,6 +177,8 @@ ALLOCATE = Format(Allocate, "III", 12)
 BUS_ADDRESS = Format(BusAddress, "I", 4)
 WAIT_ANY = Format(WaitAny, "Iq", 12)
 WATCHED_WORD = Format(WatchedWord, "II", 8)
+LOOK = Format(Look, "qiIq", 24)
+WAITED = Format(Waited, "Iq", 12)
 QUIET = Format(Quiet, "q", 8)
 FINALIZE = Format(Finalize, "I", 4)
 ABORT = Format(Abort, "i", 4)
@@ -178,6 +194,12 @@ def split_pio_write(payload: bytes) -> tuple[int, bytes]:
     if len(payload) < PIO_WRITE.size:
         raise PIO_WRITE.wrong(payload)
     return int.from_bytes(payload[:4], "little"), payload[4:]
+
+
+def split_look(payload: bytes) -> tuple[Look, WaitAny, list[WatchedWord], bytes]:
+    """A `Look` and what `split_wait_any` gives."""
+    look, rest = LOOK.split(payload)
+    return (look, *split_wait_any(rest))
 
 
 def pack_wait_any(words: list[tuple[int, int]], timeout: int, why: bytes) -> bytes:

@@ -13,7 +13,7 @@ from lanai_hdl.errors import UserError
 from lanai_hdl.machine import PAGE_SIZE
 from lanai_host.bus.greenlets import run_in_greenlet
 from lanai_host.config import HostConfig
-from lanai_host.simulator.protocol import Op
+from lanai_host.simulator.protocol import CATCH_UP_TIME, Op
 from lanai_host.simulator.requests import (
     ALLOCATE,
     BUS_ADDRESS,
@@ -21,8 +21,12 @@ from lanai_host.simulator.requests import (
     PINNED,
     PIO_READ,
     UNPIN,
+    WAITED,
     BusAddress,
+    Look,
     Pinned,
+    Waited,
+    split_look,
     split_pio_write,
     split_wait_any,
 )
@@ -120,6 +124,8 @@ class RankAccess:
             words = [Word(address, self._word(address), seen) for address, seen in watched]
             timeout = (WaitTimeout() if op == Op.WORK else self.timeout).wait(clock, head.timeout, words)
             return await self.node.changed(clock, words, self.number, timeout), b""
+        if op == Op.LOOK_AND_WAIT:
+            return await self._look_and_wait(payload, clock)
         if op == Op.UNPIN:
             # At the rank's own time: the NIC may use the pages until then.
             await self.cluster.kernel.until(clock, self.number)
@@ -141,6 +147,30 @@ class RankAccess:
         if op == Op.LOST:
             return clock, json.dumps(self.cluster.lost).encode()
         raise Refused(f"{Op(op).name} is not a request to a NIC")
+
+    async def _look_and_wait(self, payload: bytes, clock: int) -> tuple[int, bytes]:
+        """Do in one request what the rank would do in several, at the same times: CATCH_UP, a poll that finds
+        nothing, WAIT_ANY. Noting a word is one more poll and one more WAIT_ANY for the other words."""
+        look, head, watched, _ = split_look(payload)
+        words = [Word(address, self._word(address), seen) for address, seen in watched]
+        if not -1 <= look.place < len(words) or (look.place >= 0 and len(words) < 2):
+            raise Refused(f"word {look.place} of {len(words)} cannot be noted")
+        clock += CATCH_UP_TIME
+        await self.cluster.kernel.until(clock, self.number)
+        if any(word.changed for word in words):
+            return clock, WAITED.pack(Waited(0, 0))
+        noted = waited = 0
+        while True:
+            clock += look.picoseconds
+            timeout = self.timeout.wait(clock, head.timeout, words)
+            until = await self.node.changed(clock, words, self.number, timeout)
+            waited += until - clock
+            clock = until
+            if noted or not _is_noted(look, words):
+                return clock, WAITED.pack(Waited(noted, waited))
+            del words[look.place]
+            clock += look.noting
+            noted = 1
 
     def _word(self, address: int) -> memoryview:
         for first, memory in self._buffers:
@@ -258,6 +288,13 @@ class RankAccess:
         for _, memory in self._buffers:
             _close(memory)
         self._buffers = []
+
+
+def _is_noted(look: Look, words: Sequence[Word]) -> bool:
+    """Return whether the word that may be noted holds what it should, and no other has changed."""
+    return look.place >= 0 and all(
+        word.now == look.value if place == look.place else not word.changed for place, word in enumerate(words)
+    )
 
 
 def _close(memory: mmap.mmap) -> None:

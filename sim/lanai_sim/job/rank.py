@@ -11,7 +11,7 @@ from typing import Protocol
 from lanai_host.device import Envelope
 from lanai_host.errors import UserError
 from lanai_host.simulator.protocol import HEADER, NOTICES, FinalState, Op, SeenType, Status
-from lanai_host.simulator.requests import COLLECT, STOPPED, split_wait_any
+from lanai_host.simulator.requests import COLLECT, STOPPED, split_look, split_wait_any
 from lanai_host.simulator.spin import Chunk, SpinWait
 
 from ..kernel.kernel import Suspension
@@ -53,6 +53,8 @@ def why_of(request: Request) -> bytes:
             return COLLECT.split(request.payload)[1]
         if request.op in (Op.WAIT_ANY, Op.WORK):
             return split_wait_any(request.payload)[2]
+        if request.op == Op.LOOK_AND_WAIT:
+            return split_look(request.payload)[3]
     return b""
 
 

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from lanai_host.errors import UserError
 from lanai_host.simulator.protocol import CATCH_UP_TIME, FOREVER, VERSION, Op, Status
-from lanai_host.simulator.requests import ABORT, FINALIZE, HELLO, QUIET, STOPPED, Quiet
+from lanai_host.simulator.requests import ABORT, FINALIZE, HELLO, QUIET, STOPPED, WAITED, Quiet
 
 from ..kernel.kernel import Kernel
 from .rank import Rank, Request
@@ -192,6 +192,8 @@ class Service:
         rank.clock, answer = await self._nic_of(request).serve(request, before)
         if request.op == Op.PIO_READ:
             rank.pio += rank.clock - before
+        elif request.op == Op.LOOK_AND_WAIT:
+            rank.waited += WAITED.unpack(answer).picoseconds
         elif request.op != Op.WORK:
             rank.waited += rank.clock - before
         return answer

@@ -67,6 +67,10 @@ class Word(NamedTuple):
     seen: int
 
     @property
+    def now(self) -> int:
+        return int.from_bytes(self.view[:4], "big")
+
+    @property
     def changed(self) -> bool:
         return int.from_bytes(self.view[:4], "big") != self.seen
 

@@ -10,7 +10,7 @@ import pytest
 from lanai_firmware.compiler import build
 from lanai_hdl.config import lanai41
 from lanai_hdl.machine import SRAM_HOST, Control, host_offset
-from lanai_host.bus.base import PAGE_SIZE, BusError, Watched
+from lanai_host.bus.base import PAGE_SIZE, BusError, KnownLook, Slept, Watched
 
 MICROSECOND = 1_000_000  # picoseconds
 NIC = lanai41()
@@ -202,6 +202,27 @@ class BusContract(ABC):
             before = bus.now
             assert bus.wait_change(buffer, 4, 0, timeout=MICROSECOND) == 0
             assert MICROSECOND <= bus.now - before < 2 * MICROSECOND
+
+        self.run(program)
+
+    def test_a_poll_that_finds_nothing_takes_its_time_and_sleeps(self):
+        if not self.timed:
+            pytest.skip("its time is this machine's")
+
+        def program(bus):
+            buffer = bus.allocate(64)
+            words = [Watched(buffer, 0, bytes(8)), Watched(buffer, 32, bytes(4))]
+            before = bus.now
+            slept = bus.look_and_wait(words, KnownLook(2 * MICROSECOND), timeout=3 * MICROSECOND)
+            if slept is not None:  # this bus does more than to catch up
+                assert slept == Slept(waited=True, noted=False, changed=False)
+                assert 5 * MICROSECOND <= bus.now - before < 6 * MICROSECOND
+            before = bus.now
+            buffer.view[35] = 1
+            noting = KnownLook(2 * MICROSECOND, 1, bytes([0, 0, 0, 1]), MICROSECOND)
+            slept = bus.look_and_wait(words, noting, timeout=3 * MICROSECOND)
+            assert slept in (None, Slept(waited=False, noted=False, changed=True))  # it is not for a poll to note
+            assert bus.now - before < MICROSECOND
 
         self.run(program)
 

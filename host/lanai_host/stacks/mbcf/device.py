@@ -280,7 +280,10 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         return self._ends + self._receiving.received + self._barriers.passed
 
     def _wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
-        self._bus.catch_up()
+        if operations is None or is_over(operations, False) or not self._settled:
+            self._bus.catch_up()
+        else:
+            self._look_and_sleep(why)
 
         def enough() -> bool:
             return operations is not None and is_over(operations, False)
@@ -293,17 +296,49 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
                 return
             self._sleep(why)
 
+    @property
+    def _settled(self) -> bool:
+        """A poll does nothing unless a word has changed, and nothing follows from the good end of a command."""
+        return (
+            self._sending.settled
+            and self._receiving.settled
+            and self._jobs.begun
+            and self.remote.idle
+            and self._barriers.idle
+            and self._queues.signals.emptied
+            and not (self._adapter.untaken or self._meter.owed or self._meter.sink)
+        )
+
+    def _look_and_sleep(self, why: Wait) -> None:
+        """`_look`, which does nothing but take time, and `_sleep`, which the end of a command does not end."""
+        watched = self._words()
+        look = self._adapter.known_look(watched, self._receiving.poll_price)
+        slept = self._bus.look_and_wait(watched, look, why, self._watchdog)
+        if slept is None:
+            return
+        self._receiving.woken = self._receiving.woken or slept.waited
+        if slept.noted:
+            self._adapter.note()
+            self._take_ended()
+        if not slept.changed:
+            self._check_lost()
+
+    def _words(self) -> list[Watched]:
+        """The words that change when something happens that this rank has not seen."""
+        watched = self._receiving.watched() + self.remote.watched()  # which has the jobs' word
+        watched += [self._queues.signals.watched(), *self._barriers.watched()]
+        for peer, box in self._sending.boxes.items():
+            if box.stream.refused:
+                watched.append(self._queues.watched(peer, box.stream.told))
+        return watched
+
     def _sleep(self, why: Wait) -> None:
         """Until something changes that this rank has not seen."""
         ends = self._ends
         self._move_on()
         if self._ends != ends:
             return
-        watched = self._receiving.watched() + self.remote.watched()  # which has the jobs' word
-        watched += [self._queues.signals.watched(), *self._barriers.watched()]
-        for peer, box in self._sending.boxes.items():
-            if box.stream.refused:
-                watched.append(self._queues.watched(peer, box.stream.told))
+        watched = self._words()
         since = self._bus.now
         self._sleep_on(watched, why)
         self._receiving.woken = self._receiving.woken or self._bus.now > since

@@ -76,6 +76,11 @@ class Jobs:
         return not (self._waiting or self._running)
 
     @property
+    def begun(self) -> bool:
+        """No job waits to begin."""
+        return not (self._waiting or self._dropped)
+
+    @property
     def free(self) -> bool:
         """Another job would begin at once."""
         return not self._waiting and self._commands.free is not None

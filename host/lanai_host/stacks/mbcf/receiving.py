@@ -42,6 +42,11 @@ class Inbox:
     told: int | None = None
     times: int = 0
 
+    @property
+    def emptied(self) -> bool:
+        """All records have been taken, and the peer has been told what it must know of that."""
+        return self.fifo.emptied and self.fifo.refused in (None, self.told)
+
     def drop(self) -> None:
         """The oldest record has been taken. If the peer was told of a refusal, that is over: the record
         came after it. The next one may stand at the same count, which wraps."""
@@ -70,6 +75,16 @@ class Receiving:
         self._payload = payload
         self.received = 0  # records
         self.woken = False  # this rank has slept since it took a record
+
+    @property
+    def settled(self) -> bool:
+        """A poll finds nothing unless a word has changed."""
+        return all(box.emptied for box in self.boxes.values())
+
+    @property
+    def poll_price(self) -> int:
+        """Picoseconds of a poll that finds nothing."""
+        return self._meter.costs.price(HostCost.POLL, len(self.boxes))
 
     def watched(self) -> list[Watched]:
         return [box.fifo.watched() for box in self.boxes.values()]

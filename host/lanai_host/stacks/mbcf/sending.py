@@ -47,6 +47,11 @@ class Sending:
     def idle(self) -> bool:
         return all(box.idle for box in self.boxes.values())
 
+    @property
+    def settled(self) -> bool:
+        """Nothing follows from the good end of what is under way."""
+        return not self.news_of_lost and all(box.settled for box in self.boxes.values())
+
     def pending(self) -> list[Send]:
         """Sends to other ranks that are not done."""
         return [send for box in self.boxes.values() for send in box.sends if not send.done]

@@ -24,7 +24,7 @@ from .plan import Checkpoint
 
 # A rank that asks this waits until the rest of the world has come to its time, so that a snapshot, for which it must
 # wait so too, changes no time. HELLO has its snapshot by itself.
-WAITING = frozenset({Op.CATCH_UP, Op.PIO_READ, Op.WAIT_ANY, Op.WORK, Op.SYNC, Op.COLLECT})
+WAITING = frozenset({Op.CATCH_UP, Op.PIO_READ, Op.WAIT_ANY, Op.LOOK_AND_WAIT, Op.WORK, Op.SYNC, Op.COLLECT})
 MOST_IN_VAIN = 20  # restarts in a row that bring the rank no further than the one before
 
 
