@@ -120,6 +120,24 @@ class Vocabulary(ABC):
 
 
 @dataclass(frozen=True)
+class Credit:
+    """How a channel's sender learns of free message slots at its receiver.
+
+    Attributes:
+        member: of the header: counts the slots that the packet's sender has given back so far, modulo 1 << 16, in its
+            upper half.
+        pays: types of packets that take a slot.
+        returns: ... whose arrival gives back the slot of a packet that was not taken.
+        counted: whether each packet leaves once, by a NIC's plan; packets that are sent again do not pay again.
+    """
+
+    member: str
+    pays: frozenset[int]
+    returns: frozenset[int]
+    counted: Callable[[Mapping[str, Any]], bool]
+
+
+@dataclass(frozen=True)
 class Channels(Vocabulary):
     """Packets belong to channels and have types. The header has the members type, channel, tag,
     length, sequence and handle.
@@ -129,12 +147,14 @@ class Channels(Vocabulary):
         sends: operation codes of requests that send.
         receives: ... that post a receive for a message to come.
         shortest: bytes of the shortest packet with a type; 0: those of the header.
+        credit: None if headers do not tell it.
     """
 
     roles: Mapping[int, Role]
     sends: tuple[int, ...]
     receives: tuple[int, ...]
     shortest: int = 0
+    credit: Credit | None = None
 
     def text(self, words: Sequence[int]) -> str:
         text = f"{self.type_name(self.member(words, 'type'))}_ch{self.member(words, 'channel')}"

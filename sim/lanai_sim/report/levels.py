@@ -20,6 +20,7 @@ def add_levels(made: Timeline, trace: Trace) -> None:
     for rank in range(trace.ranks):
         _requests(made, trace, rank)
         _messages(made, trace, rank)
+        _credit(made, trace, rank)
     for node in range(len(trace.nodes)):
         _queues(made, trace, node)
         _lbus(made, trace, node)
@@ -42,6 +43,22 @@ def _messages(made: Timeline, trace: Trace, rank: int) -> None:
     early = came < received
     path = ("ranks", f"rank {rank}", "messages without a receive")
     _steps(made, path, "messages", came[early], received[early])
+
+
+def _credit(made: Timeline, trace: Trace, rank: int) -> None:
+    """Count the message slots at its peers for which a rank's packets have paid, and that it does not have back."""
+    packets = trace.packets
+    takes = packets[(packets["paid"] > 0) & (packets["from_rank"] == rank)]
+    gives = packets[(packets["given"] > 0) & (packets["to_rank"] == rank)]
+    if not len(takes):
+        return
+    times = trace.picoseconds(np.concatenate([takes["head"], gives["arrival_tail"]]))
+    times, place = np.unique(times, return_inverse=True)
+    changes = np.zeros(len(times), np.int64)
+    np.add.at(changes, place, np.concatenate([takes["paid"], -gives["given"]]))
+    path = ("ranks", f"rank {rank}", "credit in use")
+    made.lane(*path, about="message slots at its peers that it has taken and not got back")
+    _show(made, path, "slots", times, np.cumsum(changes))
 
 
 def _queues(made: Timeline, trace: Trace, node: int) -> None:

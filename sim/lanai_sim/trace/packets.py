@@ -13,7 +13,7 @@ import numpy as np
 
 from lanai_firmware.lang import sizeof
 from lanai_firmware.lang.types import layout
-from lanai_firmware.programs.vocabulary import ENVELOPES, Channels, Commands, Fragments, Puts, Role
+from lanai_firmware.programs.vocabulary import ENVELOPES, Channels, Commands, Credit, Fragments, Puts, Role
 from lanai_hdl.machine import Verdict
 
 from . import commands, fragments, puts
@@ -166,6 +166,21 @@ def _attribute_channels(trace: StoredTrace, vocabulary: Channels, messages: Any,
         role = vocabulary.roles.get(int(packet["kind"]))
         if role is not None:
             packet["message"] = follow.message(packet, role, tag, sequence, handle)
+    if vocabulary.credit is not None and all(map(vocabulary.credit.counted, trace.meta["plans"])):
+        _credit(vocabulary.credit, packets, field(headers, header, vocabulary.credit.member))
+
+
+def _credit(credit: Credit, packets: Any, words: Any) -> None:
+    """Fill in the message slots that each packet takes and gives back at its arrival."""
+    known = (packets["to_rank"] >= 0) & (packets["fault"] != Fault.DAMAGED) & (packets["fault"] != Fault.EXTRA)
+    packets["paid"] = known & np.isin(packets["kind"], sorted(credit.pays)) & (packets["head"] >= 0)
+    came = np.flatnonzero(known & (packets["arrival_head"] >= 0))
+    told: dict[tuple[int, int], int] = {}
+    for row in came[np.argsort(packets["arrival_head"][came], kind="stable")].tolist():
+        packet, count = packets[row], int(words[row]) >> 16
+        pair = int(packet["from_rank"]), int(packet["to_rank"])
+        packet["given"] = ((count - told.get(pair, 0)) & 0xFFFF) + (int(packet["kind"]) in credit.returns)
+        told[pair] = count
 
 
 class _Follow:

@@ -35,6 +35,7 @@ def attribute(trace: StoredTrace, vocabulary: Puts, messages: Any, packets: Any,
         packet["kind"], packet["channel"], packet["to_rank"] = seen.type, seen.source, target
         packet["from_rank"] = seen.source
         packet["message"] = follow.message(packet, seen, target)
+        packet["paid"], packet["given"] = seen.part in (Part.SHORT, Part.LONG), seen.part is Part.FREED
 
 
 class _Follow:

@@ -143,7 +143,7 @@ MESSAGES = np.dtype([("id", N), ("source", N), ("target", N), ("tag", N), ("cont
 LINES = np.dtype([("message", N), ("begin", T), ("end", T)])
 PACKETS = np.dtype([("id", N), ("source", N), ("target", N), ("from_rank", N), ("to_rank", N), ("kind", "u1"),
                     ("channel", N), ("bytes", N), ("message", N), ("fault", "u1"), ("verdict", "u1"), ("head", T),
-                    ("tail", T), ("arrival_head", T), ("arrival_tail", T)])  # fmt: skip
+                    ("tail", T), ("arrival_head", T), ("arrival_tail", T), ("paid", N), ("given", N)])  # fmt: skip
 DMA = np.dtype([("node", N), ("engine", "u1"), ("error", "u1"), ("local", "<u4"), ("host", "<u4"), ("bytes", N),
                 ("posted", T), ("begin", T), ("end", T), ("message", N), ("packet", N)])  # fmt: skip
 PROCESSOR = np.dtype([("node", N), ("begin", T), ("end", T), ("pc", "<u4"), ("count", N), ("stalled", N), ("state",

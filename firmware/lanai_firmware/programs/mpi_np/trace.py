@@ -5,7 +5,7 @@ from typing import Any
 
 from lanai_firmware.lang import offset_of, sizeof
 
-from ..vocabulary import Channels, CutThrough, Role, Table, Touch
+from ..vocabulary import Channels, Credit, CutThrough, Role, Table, Touch
 from . import rows, state
 from .layout import CUT_THROUGH as CUT_THROUGH_WAY
 from .layout import FOLLOW_FROM, PACKET_BODY, SLOTS, Header, Op, Region, Request, Type
@@ -64,6 +64,12 @@ CUT_THROUGH = CutThrough(
     first_look=int(sizeof(Header)) + int(FOLLOW_FROM),
     enabled=lambda plan: plan.get("ways", 0) & int(CUT_THROUGH_WAY) != 0,
 )
+CREDIT = Credit(
+    member="credit",
+    pays=frozenset({int(Type.EAGER), int(Type.EAGER_UNPAID), int(Type.RECV_REQ)}),
+    returns=frozenset({int(Type.DROPPED)}),
+    counted=lambda plan: plan.get("window", 0) == 0,
+)
 VOCABULARY = Channels(
     header=Header,
     types=Type,
@@ -76,4 +82,5 @@ VOCABULARY = Channels(
     slots=int(SLOTS),
     sends=(int(Op.SEND_INLINE), int(Op.SEND), int(Op.SEND_SYNC)),
     receives=(int(Op.RECEIVE), int(Op.RECEIVE_ASK)),
+    credit=CREDIT,
 )
