@@ -1,6 +1,7 @@
 """`lanai diff`: what it prints, and its exit code."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -51,3 +52,10 @@ def test_differences_as_json(two, tmp_path):
     path = tmp_path / "d.json"
     assert cli.main(["diff", *two, "--json", str(path)]) == 0
     assert json.loads(path.read_text())["figures"] == {"diff.run.n": 1, "diff.run.simulated_us": 3.0}
+
+
+def test_a_figure_that_is_not_a_number_is_refused(tmp_path, capsys):
+    path = str(tmp_path / "a.json")
+    Path(path).write_text('{"figures": {"x": NaN}, "config": {"program": null}}')
+    assert cli.main(["diff", path, path, "--fail-above", "1%"]) == 2
+    assert "a.json: its figure 'x' is nan, which cannot be compared; measure again" in capsys.readouterr().err

@@ -19,6 +19,7 @@ from ..console import wide
 from ..executors import place
 from ..executors.journal import Journal, each_kept
 from ..figures import write_json
+from ..job.processes import resolve_program
 from ..job.systems import SYSTEMS, system
 from ..sources import program_digest
 from ..store import store_of
@@ -54,12 +55,14 @@ def run(args: argparse.Namespace) -> int:
     chosen = systems_of(args.systems)
     where = place.Place.of(args, args.journal or "")
     if args.plot:
-        drawing.available()
+        drawing.available(args.plot)
     command = tuple(args.program[1:] if args.program[:1] == ["--"] else args.program)
     if not command and args.ranks is not None:
         raise UserError(
             f"-n {args.ranks}: the built-in kit has its own numbers of ranks; name a program, or leave it out"
         )
+    if command and where.on == place.LOCAL:
+        resolve_program(command[0])
     if not command and args.answers is not None:
         raise UserError(
             f"--answers {args.answers!r}: the built-in kit compares its own; name a program, or leave it out"

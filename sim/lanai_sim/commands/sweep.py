@@ -17,6 +17,7 @@ from ..executors import place
 from ..executors.journal import Journal, words
 from ..figures import write_json
 from ..job import settings
+from ..job.processes import resolve_program
 from ..job.systems import SYSTEMS
 from ..parameters.listing import RANKS
 from ..parameters.varied import parse
@@ -78,10 +79,12 @@ def over_parameters(args: argparse.Namespace) -> int:
         raise UserError("no program was named; write it behind --: lanai sweep --vary ... -- python ring.py")
     form = row_files.format_of(args.rows, args.format)
     if args.plot:
-        drawing.available()
+        drawing.available(args.plot)
     axes = axes_of(args.vary, args.ranks)
     path = args.journal or PROGRAM_JOURNAL
     where = place.Place.of(args, path)
+    if where.on == place.LOCAL:
+        resolve_program(args.words[0])
     points = varied.points(axes, base_of(args, axes), args.words, where.limit)
     journal = Journal(Path(path), "vary")
     missing = len(journal.missing(points))

@@ -49,8 +49,10 @@ class Journal:
             return {}
         try:
             lines = self.path.read_text().splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise UserError(f"cannot read the journal {str(self.path)!r}: {error}") from error
+        except OSError as error:
+            raise UserError(f"cannot read the journal {str(self.path)!r}: {error.strerror}; name a file") from error
+        except UnicodeDecodeError as error:
+            raise UserError(f"{str(self.path)!r} is not a journal, since it is not text; name another file") from error
         rows = {}
         for number, line in enumerate(lines, 1):
             try:

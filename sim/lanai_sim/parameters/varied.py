@@ -10,6 +10,8 @@ from ..tables import Document
 from .declared import Parameter
 from .listing import option_tables, parameters
 
+MOST = 10_000  # values of a range
+
 
 def parse(text: str) -> tuple[str, list[Any]]:
     """Return the parameter that a word of `--vary` names, and its values. Raises UserError."""
@@ -33,7 +35,7 @@ def _values(parameter: Parameter, word: str) -> list[Any]:
     if isinstance(parameter.default, int) and not isinstance(parameter.default, bool):
         first, dash, last = word.partition("-")
         if all(one.isdecimal() for one in ([first, last] if dash else [first])):
-            return list(range(int(first), int(last) + 1)) if dash else [int(first)]
+            return _whole(parameter, word, int(first), int(last) if dash else int(first))
         raise UserError(f"--vary {parameter.name}: {word!r} is not a whole number; it may be {parameter.range}")
     if isinstance(parameter.default, float):
         try:
@@ -43,6 +45,15 @@ def _values(parameter: Parameter, word: str) -> list[Any]:
     if parameter.choices and word not in parameter.choices:
         raise unknown(f"--vary {parameter.name}:", word, parameter.choices)
     return [word]
+
+
+def _whole(parameter: Parameter, word: str, first: int, last: int) -> list[Any]:
+    """Return the whole numbers from the first to the last."""
+    if last < first:
+        raise UserError(f"--vary {parameter.name}: {word!r} has no values; write the smaller one first: {last}-{first}")
+    if last - first >= MOST:
+        raise UserError(f"--vary {parameter.name}: {word!r} has {last - first + 1:,} values; name at most {MOST:,}")
+    return list(range(first, last + 1))
 
 
 def document_of(base: Mapping[str, Any], point: Mapping[str, Any]) -> Document:

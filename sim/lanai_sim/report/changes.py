@@ -82,7 +82,8 @@ def leading(found: Sequence[Change], before: Outcome, after: Outcome) -> Change 
 def verdict(found: Sequence[Change], before: Outcome, after: Outcome) -> str:
     """Return one sentence: how much changed, and where most of it is."""
     if not found:
-        return f"nothing changed: all {len(before.figures)} figures are equal"
+        count = len(before.figures)
+        return f"nothing changed: {'the only figure is' if count == 1 else f'all {count:,} figures are'} equal"
     main = leading(found, before, after)
     if main is None:
         return (

@@ -1,6 +1,7 @@
 """A run's program, settings and figures, read from a result as JSON or from a trace."""
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -65,6 +66,8 @@ def of_record(path: str, record: Mapping[str, Any]) -> Outcome:
     """Return what a command wrote with --json, or what a store has. `path` names it."""
     config, figures = dict(record["config"]), dict(record["figures"])
     numbers = {name: value for name, value in figures.items() if isinstance(value, int | float) and name != DIGEST}
+    if bad := [name for name, value in numbers.items() if not math.isfinite(value)]:
+        raise UserError(f"{path}: its figure {bad[0]!r} is {numbers[bad[0]]}, which cannot be compared; measure again")
     parts = frozenset({"run.waiting_us", "run.host_work_us", "run.pio_us"} & numbers.keys())
     others = {name: record[name] for name in ("code", "commit") if name in record}
     return Outcome(path, False, _program(config), _settings(config) | others, numbers, parts)
@@ -101,7 +104,7 @@ def _add(sums: dict[str, float], name: str, value: float) -> None:
 
 
 def _program(config: Mapping[str, Any]) -> tuple[str, ...]:
-    program = config.get("program", ())
+    program = config.get("program") or ()
     return tuple(map(str, program)) if isinstance(program, list | tuple) else (str(program),)
 
 

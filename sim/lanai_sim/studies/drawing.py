@@ -36,8 +36,10 @@ class Plot:
     log: str = ""
 
 
-def available() -> None:
-    """Raises UserError if nothing can be drawn."""
+def available(path: str | Path | None = None) -> None:
+    """Raises UserError if nothing can be drawn, or not to this file."""
+    if path is not None and Path(path).suffix not in FORMATS:
+        raise UserError(f"cannot draw to {str(path)!r}: its name must end in {', '.join(FORMATS)}")
     try:
         import matplotlib  # noqa: F401  # only whether it is there
     except ModuleNotFoundError as error:
@@ -57,12 +59,10 @@ def folder(name: str | Path) -> Path:
 
 def draw(plot: Plot, path: Path) -> None:
     """Draw to a file; its ending says how: .svg, .png or .pdf."""
-    available()
+    available(path)
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    if path.suffix not in FORMATS:
-        raise UserError(f"cannot draw to {str(path)!r}: its name must end in {', '.join(FORMATS)}")
     style: Any = {
         "svg.hashsalt": "openlanai",
         "svg.fonttype": "none",

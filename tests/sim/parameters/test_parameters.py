@@ -67,6 +67,8 @@ def test_values_have_the_type_of_the_parameter():
         ("nic.link_kbytes", "--vary 'nic.link_kbytes' is not understood; write NAME=VALUE,VALUE"),
         ("nic.link_kbyte=1", "no parameter is called 'nic.link_kbyte'; did you mean 'nic.link_kbytes'?"),
         ("host.call=x", "--vary host.call: 'x' is not a whole number; it may be 0 to 1,000,000,000,000"),
+        ("ranks=3-2", "--vary ranks: '3-2' has no values; write the smaller one first: 2-3"),
+        ("host.call=0-99999999999", "'0-99999999999' has 100,000,000,000 values; name at most 10,000"),
         ("host.cpu_scale=x", "'x' is not a number"),
         ("host=fre", "--vary host: 'fre' is not known; did you mean 'free'"),
     ],

@@ -54,6 +54,8 @@ def test_the_verdict_names_the_time_and_its_largest_part():
 def test_other_verdicts():
     a, b = outcome("a", {"run.simulated_us": 1.0, "n": 1}), outcome("b", {"run.simulated_us": 1.0, "n": 2})
     assert told(a, a) == "nothing changed: all 2 figures are equal"
+    one = outcome("a", {"x": 1.0})
+    assert told(one, one) == "nothing changed: the only figure is equal"
     assert told(a, b) == "the simulated time is equal; 1 other figure changed, most of all n"
     bench = outcome("a", {"x": 4.0, "y": 1.0}), outcome("b", {"x": 5.0, "y": 1.0})
     assert told(*bench) == "1 figure changed, most of all x: 4 -> 5 (+25.0 %)"
