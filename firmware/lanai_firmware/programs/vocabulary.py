@@ -179,7 +179,7 @@ class Part(IntEnum):
 class SeenPut(NamedTuple):
     """A packet, as read from its first words. `part` None: of no message. `reply`: the number that REPLY has
     at its target. `first`: where the first of its BYTES shall go; None if that is not in this
-    packet."""
+    packet. `announces`: the slot's header, of which this is a part, is that of a LONG."""
 
     source: int  # node
     type: int
@@ -188,6 +188,7 @@ class SeenPut(NamedTuple):
     length: int = 0
     reply: int = 0
     first: int | None = None
+    announces: bool = False
 
 
 @dataclass(frozen=True)
@@ -341,6 +342,18 @@ class Controls:
 
 
 @dataclass(frozen=True)
+class Places:
+    """How a device's messages go as puts, whose places give them their meaning (`SeenPut`). A node has one rank.
+
+    Attributes:
+        see: a write by the words that are known, its exposure, its offset, its length, the node that writes, and
+            the plan of the node.
+    """
+
+    see: Callable[[Sequence[int], int, int, int, int, Mapping[str, Any]], SeenPut]
+
+
+@dataclass(frozen=True)
 class Commands(Vocabulary):
     """Packets are requests and replies of adapters that no firmware has a part in. They say which
     process's command they serve.
@@ -353,7 +366,7 @@ class Commands(Vocabulary):
 
     see: Callable[[Sequence[int]], SeenCommand]
     describe: Callable[[Sequence[int]], str]
-    messages: Records | Controls | None = None
+    messages: Records | Controls | Places | None = None
 
     def text(self, words: Sequence[int]) -> str:
         return self.describe(words)

@@ -1,5 +1,5 @@
 """The ranks at both ends of an adapter's packets, and their messages, where the vocabulary knows how the
-device's messages go (see `records`, `controls`).
+device's messages go (see `records`, `controls`, `places`).
 
 Requests from one rank to another are served in the order in which they leave, each once. What is
 sent again has the same first words. A request that its reply refuses has no effect; the device
@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from lanai_firmware.programs.vocabulary import Commands, Records
+from lanai_firmware.programs.vocabulary import Commands, Places, Records
 from lanai_hdl.remote.packets import REQUEST_WORDS, Op, ReplyWord, RequestWord, SizeWord, Status, TargetWord
 
 from .controls import FollowControls
+from .places import FollowPlaces
+from .puts import FollowPuts
 from .records import FollowRecords
 from .requests import APPENDS, Book, Request
 from .schema import Fault
@@ -40,6 +42,9 @@ def attribute(trace: StoredTrace, vocabulary: Commands, messages: Any, packets: 
     requests, again = _served(packets, words)
     if isinstance(vocabulary.messages, Records):
         FollowRecords(vocabulary.messages, book).run(requests)
+    elif isinstance(vocabulary.messages, Places):
+        puts = FollowPuts(trace, messages)
+        FollowPlaces(vocabulary.messages, book, puts, packets, trace.meta["plans"]).run(requests)
     else:
         FollowControls(vocabulary.messages, book, trace.meta["plans"]).run(requests)
     for row, first in again:

@@ -25,7 +25,7 @@ PROTOCOLS = {
 def attribute(trace: StoredTrace, vocabulary: Puts, messages: Any, packets: Any, headers: Any) -> None:
     """The ranks at both ends, the type, and the message of each packet, in the order in which they
     left."""
-    follow = _Follow(trace, messages)
+    follow = FollowPuts(trace, messages)
     plans = trace.meta["plans"]
     for packet, words in zip(packets, headers.tolist(), strict=True):
         target = int(packet["target"])
@@ -38,7 +38,7 @@ def attribute(trace: StoredTrace, vocabulary: Puts, messages: Any, packets: Any,
         packet["paid"], packet["given"] = seen.part in (Part.SHORT, Part.LONG), seen.part is Part.FREED
 
 
-class _Follow:
+class FollowPuts:
     """The state of the puts so far. A node has one rank, with its number."""
 
     def __init__(self, trace: StoredTrace, messages: Any) -> None:
@@ -50,6 +50,7 @@ class _Follow:
         modes = trace.stored(b"RQST")["mode"]
         self.synchronous = [bool(mode == MODES[SendMode.SYNCHRONOUS]) for mode in modes[messages["send_request"]]]
         self.begun: Counter[tuple[int, int]] = Counter()  # messages, by pair
+        self.long: set[tuple[int, int]] = set()  # pairs whose next header is that of a long message
         self.last: dict[tuple[int, int], int] = {}
         self.announced: dict[tuple[int, int], deque[int]] = defaultdict(deque)
         self.answered: dict[tuple[int, int], int] = {}  # by sender and number of the reply
@@ -73,17 +74,22 @@ class _Follow:
             case Part.REST if put.reply >= 0:
                 return self.answered.get((target, put.reply), -1)
             case Part.REST:
+                if put.announces:
+                    self.long.add(pair)
                 return self.known.get((*pair, self.begun[pair]), -1)
         return -1
 
     def _begin(self, packet: Any, part: Part, pair: tuple[int, int]) -> int:
         found = self.known.get((*pair, self.begun[pair]), -1)
+        if pair in self.long:
+            self.long.discard(pair)
+            part = Part.LONG
         self.begun[pair] += 1
         self.last[pair] = found
         if found < 0:
             return -1
         row = self.messages[found]
-        row["left"] = packet["head"]
+        row["left"] = packet["head"] if row["left"] < 0 else min(row["left"], packet["head"])
         row["protocol"] = PROTOCOLS[part, self.synchronous[found]]
         if part is Part.LONG:
             self.announced[pair].append(found)

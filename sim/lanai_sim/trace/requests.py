@@ -71,5 +71,7 @@ class Book:
             self._arrived(row, message)
 
     def _arrived(self, row: int, message: int) -> None:
+        if self._packets["to_rank"][row] != self._messages["target"][message]:  # an answer of the receiver
+            return
         arrived = self._messages["arrived"]
         arrived[message] = max(arrived[message], self._packets["arrival_tail"][row])

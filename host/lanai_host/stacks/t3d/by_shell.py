@@ -22,7 +22,7 @@ from ...wait import Wait
 from .heap import WORD
 from .presence import Presence
 from .puts import Put, Puts, Question, Remote, Window, Words
-from .windows import OFFSET_BITS, PAGES, Windows, landings, named, place_of
+from .windows import PAGES, Windows, landings, name_of, named, place_of
 
 ATOMICS = {Kind.SWAP: Atomic.SWAP, Kind.ADD: Atomic.ADD}
 ALL = Access.READ | Access.WRITE | Access.ATOMIC
@@ -132,7 +132,7 @@ class ShellPuts(Puts):
         exposure = self._windows.open(pinned, address, size, Access.WRITE)
         if exposure is None:
             return None
-        return Window([exposure.number << OFFSET_BITS | exposure.offset(address)], exposure.number)
+        return Window([name_of(exposure.number, exposure.offset(address))], exposure.number)
 
     def close_window(self, window: Window) -> None:
         self._windows.close(window.handle)

@@ -1,6 +1,7 @@
 """The device on NICs whose remote-memory adapter is the T3D's shell: `--nic t3d_shell`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from lanai_hdl.barrier.config import BarrierTree
 
@@ -18,7 +19,12 @@ from .heap import HeapLayout
 from .options import PRESETS, T3dOptions
 from .placement import check_placement
 from .presence import Presence
+from .trace import heap_plan
 from .windows import landings
+
+if TYPE_CHECKING:
+    from lanai_firmware.programs.vocabulary import Vocabulary
+    from lanai_hdl.config import NicConfig
 
 
 class T3dShellStack(AdapterStack):
@@ -30,6 +36,17 @@ class T3dShellStack(AdapterStack):
     options_table = "t3d"
     attachment = ShellAttachment
     host_choices = frozenset({"watchdog", "pinned_cache_pages"})
+
+    @property
+    def vocabulary(self) -> "Vocabulary":
+        from .shell_trace import VOCABULARY
+
+        return VOCABULARY
+
+    def plans(
+        self, image: None, nic: "NicConfig", options: T3dOptions, placement: Placement
+    ) -> Sequence[Mapping[str, Any]]:
+        return [heap_plan(HeapLayout(placement.ranks, options)) for _ in range(placement.nodes)]
 
     def check(self, options: T3dOptions, placement: Placement) -> None:
         check_placement(placement)

@@ -49,8 +49,12 @@ class Type(IntEnum):
 
 def plan(nic: int, layout: HeapLayout) -> dict[str, int]:
     """Where the firmware's memory and the parts of a heap are."""
+    return {"nic": nic, **heap_plan(layout)}
+
+
+def heap_plan(layout: HeapLayout) -> dict[str, int]:
+    """Return where the parts of a heap are."""
     return {
-        "nic": nic,
         "slots": layout.slot(0),
         "slot_size": layout.slot_size,
         "status": layout.slot_size - HEADER.size + layout.status,
@@ -70,38 +74,46 @@ def see(words: Sequence[int], plan: Mapping[str, Any]) -> SeenPut:
     kind = length >> int(KIND_AT) & int(KIND_MASK)
     if kind != Kind.PUT:
         return SeenPut(source, QUESTIONS + kind)
-    part, reply, first = Part.BYTES, -1, None
-    if not length & int(BUS):
-        found = _in_heap(address, size, words[HEAD_WORDS:], plan)
-        if found is None:
-            return SeenPut(source, Type.HEAP, address=address, length=size)
-        part, reply, first = found
-    return SeenPut(source, int(part), part, address, size, reply, first)
+    if length & int(BUS):
+        return SeenPut(source, int(Part.BYTES), Part.BYTES, address, size, -1, None)
+    return see_in_heap(source, address, size, words[HEAD_WORDS:], plan)
+
+
+def see_in_heap(source: int, address: int, size: int, content: Sequence[int], plan: Mapping[str, Any]) -> SeenPut:
+    """A put into the heap by its first words."""
+    found = _in_heap(address, size, content, plan)
+    if found is None:
+        return SeenPut(source, Type.HEAP, address=address, length=size)
+    part, reply, first, announces = found
+    return SeenPut(source, int(part), part, address, size, reply, first, announces)
 
 
 def _in_heap(
     address: int, size: int, content: Sequence[int], plan: Mapping[str, Any]
-) -> tuple[Part, int, int | None] | None:
-    """Return the part of the heap that a put writes, the number of the reply structure, and the first address in it."""
+) -> tuple[Part, int, int | None, bool] | None:
+    """Return the part of the heap that a put writes, the number of the reply structure, the first address in it, and
+    whether it is a part of the header of a long message."""
     if plan["slots"] <= address < plan["flags"]:
-        return _in_slot((address - plan["slots"]) % plan["slot_size"], size, content, plan), -1, None
+        part, is_long = _in_slot((address - plan["slots"]) % plan["slot_size"], size, content, plan)
+        return part, -1, None, is_long
     if plan["flags"] <= address < plan["replies"]:
-        return Part.FREED, -1, None
+        return Part.FREED, -1, None, False
     if plan["replies"] <= address < plan["arrivals"]:
         number, offset = divmod(address - plan["replies"], plan["reply_size"])
         if offset < plan["reply_size"] - REPLY.size:
-            return Part.REPLY, number, content[0]
-        return Part.REST, number, None
-    return (Part.ARRIVED, -1, None) if plan["arrivals"] <= address < plan["end"] else None
+            return Part.REPLY, number, content[0], False
+        return Part.REST, number, None, False
+    return (Part.ARRIVED, -1, None, False) if plan["arrivals"] <= address < plan["end"] else None
 
 
-def _in_slot(offset: int, size: int, content: Sequence[int], plan: Mapping[str, Any]) -> Part:
-    """Message and header are one put where puts keep their order. The part with the status counts."""
-    if not offset <= plan["status"] < offset + size:
-        return Part.REST
+def _in_slot(offset: int, size: int, content: Sequence[int], plan: Mapping[str, Any]) -> tuple[Part, bool]:
+    """Message and header are one put where puts keep their order. The part with the status counts. The header of a
+    long message stands alone, so that its mode is among the first words."""
     place = (plan["mode"] - offset) // WORD.size
     is_long = 0 <= place < len(content) and offset <= plan["mode"] < offset + size and content[place] == LONG
-    return Part.LONG if is_long else Part.SHORT
+    if not offset <= plan["status"] < offset + size:
+        return Part.REST, is_long
+    return (Part.LONG if is_long else Part.SHORT), is_long
 
 
 def packets(op: int, length: int) -> int:

@@ -25,6 +25,11 @@ def landings(pages: int) -> int:
     return min(LANDINGS, (pages - SPARE_PAGES) // PAGES - SOURCES)
 
 
+def name_of(exposure: int, offset: int) -> int:
+    """Return the name of a byte of an exposure."""
+    return exposure << OFFSET_BITS | offset
+
+
 def place_of(name: int) -> tuple[int, int]:
     """The number of the exposure, and the offset in its pages."""
     return name >> OFFSET_BITS, name & OFFSET
@@ -45,7 +50,8 @@ class Windows:
         """The name of the first byte of memory that stays as long as the process."""
         size = len(memory.view)
         pages = [memory.bus_address + at for at in range(0, size, PAGE_SIZE)]
-        return self._adapter.exposures.add(0, size, pages, Access.WRITE, walked=len(pages) > 1).number << OFFSET_BITS
+        exposure = self._adapter.exposures.add(0, size, pages, Access.WRITE, walked=len(pages) > 1)
+        return name_of(exposure.number, 0)
 
     def open(self, pinned: Pinned, address: int, size: int, access: Access) -> Exposure | None:
         """Let the adapter reach pinned bytes: peers' puts, or with Access(0) this process's own. None while as many

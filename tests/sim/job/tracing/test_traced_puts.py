@@ -7,6 +7,7 @@ import pytest
 
 from lanai_host.stacks.t3d.trace import Type
 from lanai_sim.job.buffers import Buffers
+from lanai_sim.machine.machine import Machine
 from lanai_sim.report.activity import Activity
 from lanai_sim.report.messages import MessageBook, protocol_name
 from lanai_sim.trace import Trace
@@ -57,6 +58,21 @@ def test_protocols_have_names(trace):
     assert [(int(row["bytes"]), protocol_name(row)) for row in users[users["source"] == 1]] == [
         (4, "short synchronous"), (1000, "short synchronous"), (3000, "long synchronous"),
     ]  # fmt: skip
+
+
+@pytest.mark.ci
+def test_messages_by_the_shell_have_the_same_names(tmp_path, trace):
+    result, shell = traced(tmp_path, *SIZES, machine=Machine("t3d_shell"))
+    assert (result.code, result.report) == (0, "")
+    exact(shell)
+    assert [protocol_name(row) for row in shell.messages] == [protocol_name(row) for row in trace.messages]
+    messages, packets = shell.messages, shell.packets
+    assert (shell.picoseconds(messages["left"]) > messages["posted"]).all()
+    assert (messages["completed"] > shell.picoseconds(messages["arrived"])).all()
+    for number in messages["id"][messages["bytes"] == 3000]:
+        assert (packets["message"] == number).sum() > 3000 // 32, "a line a packet"
+    for one in MessageBook(Activity(shell)).all():
+        assert sum(one.split.values()) == one.total
 
 
 def test_each_put_has_a_type_and_a_message(trace):
