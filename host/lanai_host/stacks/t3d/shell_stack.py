@@ -55,6 +55,11 @@ class T3dShellStack(AdapterStack):
                 "t3d: adaptive=1 is not for NICs with the remote-memory adapter, which keeps the order of puts; take "
                 "NICs without it, such as --nic t3e"
             )
+        if options.status == "first":
+            raise UserError(
+                "t3d: status=first is not for NICs with the remote-memory adapter: the host sees a header's first line "
+                "before the second has come, so messages that cross are lost; take NICs without it, such as --nic t3d"
+            )
         if any(isinstance(block, BarrierTree) for block in placement.nic.blocks):
             raise UserError(
                 "t3d: the barrier tree is served by firmware, and none runs beside the remote-memory adapter; leave "
