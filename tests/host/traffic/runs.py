@@ -48,7 +48,14 @@ class Setting:
 
 
 SETTINGS = [Setting(nics, per, corrupt) for nics in (2, 4) for per in (1, 2) for corrupt in (0.0, 0.05)]
+BIP_OPTIONS = ("credits=14", "credits=1", "short=0", "short=484", "packet=512", "credits=3")
 T3D_SHELL = Setting(2, 1, system=("--device", "t3d", "--nic", "t3d_shell"))
+
+
+def bip(ranks: int, seed: int) -> Setting:
+    """Return a setting with BIP's firmware. The seed chooses an option, or the hosts of 1999."""
+    ways = [("--device", "bip", "--option", option) for option in BIP_OPTIONS]
+    return Setting(ranks, 1, system=[*ways, ("--system", "bip-1999")][seed % (len(ways) + 1)])
 
 
 def compiled(folder: Path, *options: str) -> Path:

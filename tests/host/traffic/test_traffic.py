@@ -6,7 +6,7 @@ import re
 import pytest
 from pairs import first_of
 
-from .runs import SETTINGS, T3D_SHELL, compiled, mpich, on_lanai, on_mpich
+from .runs import SETTINGS, T3D_SHELL, bip, compiled, mpich, on_lanai, on_mpich
 
 pytestmark = pytest.mark.skipif(mpich() is None, reason="the mpich wheel is not installed")
 
@@ -66,3 +66,11 @@ def test_the_shell_of_the_t3d_as_mpich(program, seed):
 def test_a_hundred_seeds(program, seed, setting):
     expected = line_of(on_mpich(program, seed, setting.ranks))
     assert line_of(on_lanai(program, seed, setting.ranks, setting.options(seed))) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("seed", range(1, 51))
+def test_fifty_seeds_on_a_thin_firmware(program, seed, ranks):
+    expected = line_of(on_mpich(program, seed, ranks))
+    assert line_of(on_lanai(program, seed, ranks, bip(ranks, seed).options(seed))) == expected
