@@ -40,7 +40,7 @@ def run(job_of: Callable[[], JobData], report: Callable[[JobData, Result, Sequen
         if not isinstance(error, KeyboardInterrupt):
             traceback.print_exc()
         print(f"lanai: part {part.number} of {part.count} has broken off", file=sys.stderr, flush=True)
-        part.comm.Abort(1)
+        part.abort(1)
         raise
 
 

@@ -12,6 +12,7 @@ from lanai_host.errors import UserError
 
 from ..engines.base import NEVER
 from ..engines.cut import Part
+from . import watcher
 
 ROOM = 1 << 20  # bytes of a message: more than the flits of a round on all cables of a cut
 TAG = 1
@@ -65,6 +66,8 @@ class MpiPart(Part):
         self._buffers = {other: bytearray(ROOM) for other in range(self.count) if other != self.number}
         memory = {other: ctypes.c_char.from_buffer(buffer) for other, buffer in self._buffers.items()}
         self.others = [ctypes.addressof(one) for one in memory.values()]
+        self._watched = watcher.Watched(self.number, self.comm.bcast(self.number or watcher.start(self.count)))
+        self.comm.Barrier()  # the watcher knows all parts from here on
         self._error: BaseException | None = None
         self._pending: list[Any] = []
 
@@ -113,6 +116,11 @@ class MpiPart(Part):
         self._pending = []
         for request in [self._links.Isend(bytearray(), other, TAG) for other in self._buffers]:
             request.Wait()
+
+    def abort(self, code: int) -> None:
+        """End all parts. The reason has been printed."""
+        self._watched.has_said_why()
+        self.comm.Abort(code)
 
     def _swap(self, message: Any) -> None:
         """Send a message to all others, and wait for theirs. Raises `Ended` if one has left."""

@@ -72,5 +72,5 @@ def run(job: JobData, part: MpiPart) -> tuple[Result, PartRun]:
         return made.execute(), made
     except UserError as refusal:  # of this part alone, perhaps: the others may be in the midst of the run
         print(f"lanai: error: part {part.number}: {refusal}", file=sys.stderr, flush=True)
-        part.comm.Abort(USER_ERROR)
+        part.abort(USER_ERROR)
         raise

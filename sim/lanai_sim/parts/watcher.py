@@ -1,0 +1,90 @@
+"""Says which part of a simulation has ended without a word, such as one that was killed. A process of its own watches
+the parts of one machine: mpiexec kills the others at once, so that none of them can tell."""
+
+import atexit
+import contextlib
+import selectors
+import socket
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+ENDS, SAID = b"e", b"s"  # of a part: it ends as it should; it has said why the run is over
+_NUMBER = struct.Struct("<I")
+
+
+class Watched:
+    """A part's connection to the watcher. It is open as long as the part's process lives."""
+
+    def __init__(self, number: int, address: bytes) -> None:
+        self._socket = socket.socket(socket.AF_UNIX)
+        with contextlib.suppress(OSError):  # the first part is on another machine, which watches its own parts
+            self._socket.connect(address)
+            self._socket.sendall(_NUMBER.pack(number))
+            atexit.register(self._tell, ENDS)
+
+    def has_said_why(self) -> None:
+        """Tell the watcher that the user knows already why the run is over."""
+        self._tell(SAID)
+
+    def _tell(self, word: bytes) -> None:
+        with contextlib.suppress(OSError):
+            self._socket.sendall(word)
+
+
+def start(parts: int) -> bytes:
+    """Start the watcher of so many parts. Return its address."""
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind("")  # the system chooses an address, which is not a file
+        listening.listen(parts)
+        subprocess.Popen(
+            [sys.executable, "-I", "-S", str(Path(__file__)), str(listening.fileno()), str(parts)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            pass_fds=[listening.fileno()],
+            start_new_session=True,  # mpiexec kills the sessions of its processes
+        )
+        address: bytes = listening.getsockname()
+        return address
+
+
+def watch(listening: socket.socket, parts: int) -> str:
+    """Wait until all parts have ended. Return what there is to say: nothing, if all ended as they should."""
+    numbers: dict[socket.socket, int] = {}
+    with contextlib.ExitStack() as opened:
+        selector = opened.enter_context(selectors.DefaultSelector())
+        selector.register(opened.enter_context(listening), selectors.EVENT_READ)
+        while True:
+            lost = []
+            for key, _ in selector.select():
+                part = key.fileobj
+                assert isinstance(part, socket.socket)
+                if part is listening:
+                    part = opened.enter_context(listening.accept()[0])
+                    numbers[part] = _NUMBER.unpack(part.recv(_NUMBER.size, socket.MSG_WAITALL))[0]
+                    selector.register(part, selectors.EVENT_READ)
+                    continue
+                selector.unregister(part)
+                number, word = numbers.pop(part), _word(part)
+                if word == SAID:
+                    return ""
+                if word != ENDS:
+                    lost.append(number)
+            if lost:
+                which = ", ".join(map(str, sorted(lost)))
+                return f"lanai: error: part {which} of {parts} was killed or has crashed; the run has ended\n"
+            if not numbers:
+                return ""
+
+
+def _word(part: socket.socket) -> bytes:
+    try:
+        return part.recv(1)
+    except ConnectionResetError:
+        return b""
+
+
+if __name__ == "__main__":
+    descriptor, count = map(int, sys.argv[1:])
+    sys.stderr.write(watch(socket.socket(fileno=descriptor), count))

@@ -1,0 +1,98 @@
+"""A part of a simulation that is killed ends the run with one line."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from tests.sim.parts.test_together import LANAI, MPIEXEC, SECONDS
+
+from lanai_sim.parts.watcher import ENDS, SAID, watch
+
+ENDLESS = """
+import os
+from mpi4py import MPI
+MPI.COMM_WORLD.Barrier()
+print(os.getpid(), os.getppid(), flush=True)
+while True:
+    MPI.COMM_WORLD.Barrier()
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ((ENDS, ENDS), ""),
+        ((SAID, b""), ""),
+        ((ENDS, b""), "lanai: error: part 1 of 2 was killed or has crashed; the run has ended\n"),
+    ],
+)
+def test_a_part_is_lost_that_ends_without_a_word(words, expected):
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind("")
+        listening.listen(2)
+        parts = [socket.socket(socket.AF_UNIX) for _ in words]
+        for number, part in enumerate(parts):
+            part.connect(listening.getsockname())
+            part.sendall(number.to_bytes(4, sys.byteorder))
+        said = []
+        watching = threading.Thread(target=lambda: said.append(watch(listening, 2)))
+        watching.start()
+        for part, word in sorted(zip(parts, words, strict=True), key=lambda one: not one[1]):
+            with part, contextlib.suppress(BrokenPipeError):  # it has heard enough
+                part.sendall(word)
+        watching.join(20)
+        assert said == [expected]
+
+
+def exists(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def process_of(part, mpiexec):
+    """Return the process of a part: the interpreter that mpiexec, or what it started, gave this number."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            command, environment = ((folder / name).read_bytes().split(b"\0") for name in ("cmdline", "environ"))
+            if b"--parts" in command and f"PMI_RANK={part}".encode() in environment and mpiexec in ancestors(folder):
+                return int(folder.name)
+        except (FileNotFoundError, ProcessLookupError, PermissionError):
+            continue
+    raise AssertionError(f"part {part} was not found")
+
+
+def ancestors(folder):
+    while (parent := int((folder / "stat").read_text().rpartition(")")[2].split()[1])) > 1:
+        yield parent
+        folder = Path(f"/proc/{parent}")
+
+
+@pytest.mark.ci
+@pytest.mark.skipif(not MPIEXEC.exists(), reason="needs the mpiexec of the mpich wheel")
+@pytest.mark.parametrize("part", [0, 1])
+def test_a_part_that_is_killed_ends_the_run(part):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PMI")}
+    command = [MPIEXEC, "-n", 2, *LANAI, "--parts", "-n", 2, "--device", "t3d", "python", "-c", ENDLESS]
+    with subprocess.Popen(
+        list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as run:
+        left = {int(pid) for _ in range(2) for pid in run.stdout.readline().split()[-2:]}  # ranks, what forks them
+        parts = {process_of(number, run.pid) for number in (0, 1)}
+        os.kill(process_of(part, run.pid), signal.SIGKILL)
+        _, errors = run.communicate(timeout=SECONDS)
+    assert run.returncode != 0
+    said = [line for line in errors.splitlines() if line.startswith("lanai: error")]
+    assert said == [f"lanai: error: part {part} of 2 was killed or has crashed; the run has ended"], errors
+    give_up = time.monotonic() + 20
+    while any(map(exists, left | parts)) and time.monotonic() < give_up:
+        time.sleep(0.05)
+    assert not [pid for pid in left | parts if exists(pid)]
