@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
         drawing.draw(plot(found, own, command), Path(args.plot))
     if args.json:
         config = {"program": list(command), "ranks": {part: ranks for part, (_, ranks) in programs.items()}}
-        more = {"kit": own} if own else {"movers": {name: one.mover for name, one in found.items()}}
+        more: dict[str, Any] = {"kit": own} if own else {"movers": {name: one.mover for name, one in found.items()}}
         more |= {"outputs": same, "date": datetime.date.today().isoformat()}
         write_json(args.json, figures(found, own), {**config, "systems": chosen}, **more)
     return int(any(result.failed for part in parts.values() for result in part.values()))
