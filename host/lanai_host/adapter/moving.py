@@ -46,6 +46,12 @@ class Moving:
         """Nothing is under way."""
         return not self._unfinished
 
+    @property
+    def settled(self) -> bool:
+        """Nothing follows from the good end of the commands under way: the program has its memory back already."""
+        under_way = all(one.done for one in self._unfinished)
+        return under_way and not (self._queue or self._barriers or self._storing.gathered)
+
     def watched(self) -> list[Watched]:
         """The words that change when something ends."""
         word = self._commands.watched()

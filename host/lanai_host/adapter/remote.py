@@ -4,6 +4,7 @@ The device calls `look` whenever it looks for news, and waits for the words of `
 own.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from lanai_hdl.errors import UserError
@@ -12,7 +13,7 @@ from lanai_hdl.remote.packets import Atomic as Kind
 
 from .. import process_memory as memory
 from ..body import Body
-from ..bus.base import PAGE_SIZE, Bus, BusError, HostBuffer, Pinned, Watched
+from ..bus.base import PAGE_SIZE, Bus, BusError, HostBuffer, KnownLook, Pinned, Watched
 from ..config import HostCost
 from ..host_model.meter import Meter
 from ..operation import Operation
@@ -160,6 +161,19 @@ class AdapterRemote(Remote):
     def idle(self) -> bool:
         """Nothing is under way."""
         return self._moving.idle
+
+    def known_look(self, watched: Sequence[Watched], picoseconds: int) -> KnownLook | None:
+        """How `watched` may change while this rank only waits, where a poll takes so long: by the good end of the
+        one command under way, from which nothing follows. None if that is not so. Call `note` for a word noted."""
+        if not self._moving.settled:
+            return None
+        look = self._adapter.known_look(watched, picoseconds)
+        return None if look.place < 0 else look._replace(first=False)
+
+    def note(self) -> bool:
+        """`look` at a command's end that has been paid for."""
+        self._adapter.note()
+        return self.look()
 
     def watched(self) -> list[Watched]:
         """The words that change when something ends. What was stored ends too: its NOP begins here at the latest."""

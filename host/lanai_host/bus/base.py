@@ -77,6 +77,7 @@ class KnownLook(NamedTuple):
     place: int = -1
     value: bytes = bytes(4)
     noting: int = 0
+    first: bool = True  # the process catches up and polls before it waits; else only after noting
 
 
 class Slept(NamedTuple):
@@ -174,9 +175,12 @@ class Bus(ABC):
         self, watched: Sequence[Watched], look: KnownLook, why: Wait | None = None, timeout: int = 0
     ) -> Slept | None:
         """`catch_up`, and if none of the words has changed then, a poll of them and `wait_any`. Return
-        when the process has something to do: None after `catch_up` alone, where this bus does no more."""
-        self.catch_up()
-        return None
+        when the process has something to do: None after `catch_up` alone, where this bus does no more.
+        Only `wait_any` where the poll is not `first`."""
+        if look.first:
+            self.catch_up()
+            return None
+        return Slept(True, False, self.wait_any(watched, why, timeout) is not None)
 
     def forget_accesses(self) -> None:  # noqa: B027  # nothing to do where no answer is lost
         """The NIC has just been reset. Answer its accesses of host memory from before, also those whose

@@ -123,7 +123,7 @@ class RankBus(BlockingBus):
             return super().look_and_wait(watched, look, why, timeout)
         located_why = None if why is None else located(why)
         wait = pack_wait_any(words_of(watched), timeout, pack_wait(located_why))
-        head = Look(look.picoseconds, look.place, int.from_bytes(look.value, "big"), look.noting)
+        head = Look(look.picoseconds, look.place, int.from_bytes(look.value, "big"), look.noting, look.first)
         noted, waited = WAITED.unpack(self._call(Op.LOOK_AND_WAIT, LOOK.pack(head, wait)))
         others = [one for place, one in enumerate(watched) if not (noted and place == look.place)]
         return Slept(waited > 0, bool(noted), changed(others) is not None)

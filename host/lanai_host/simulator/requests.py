@@ -110,6 +110,7 @@ class Look(NamedTuple):
     place: int
     value: int
     noting: int
+    first: int
 
 
 class Waited(NamedTuple):
@@ -177,7 +178,7 @@ ALLOCATE = Format(Allocate, "III", 12)
 BUS_ADDRESS = Format(BusAddress, "I", 4)
 WAIT_ANY = Format(WaitAny, "Iq", 12)
 WATCHED_WORD = Format(WatchedWord, "II", 8)
-LOOK = Format(Look, "qiIq", 24)
+LOOK = Format(Look, "qiIqI", 28)
 WAITED = Format(Waited, "Iq", 12)
 QUIET = Format(Quiet, "q", 8)
 FINALIZE = Format(Finalize, "I", 4)

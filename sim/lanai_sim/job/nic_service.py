@@ -155,13 +155,14 @@ class RankAccess:
         words = [Word(address, self._word(address), seen) for address, seen in watched]
         if not -1 <= look.place < len(words) or (look.place >= 0 and len(words) < 2):
             raise Refused(f"word {look.place} of {len(words)} cannot be noted")
-        clock += CATCH_UP_TIME
-        await self.cluster.kernel.until(clock, self.number)
-        if any(word.changed for word in words):
-            return clock, WAITED.pack(Waited(0, 0))
+        if look.first:
+            clock += CATCH_UP_TIME
+            await self.cluster.kernel.until(clock, self.number)
+            if any(word.changed for word in words):
+                return clock, WAITED.pack(Waited(0, 0))
+            clock += look.picoseconds
         noted = waited = 0
         while True:
-            clock += look.picoseconds
             timeout = self.timeout.wait(clock, head.timeout, words)
             until = await self.node.changed(clock, words, self.number, timeout)
             waited += until - clock
@@ -169,7 +170,7 @@ class RankAccess:
             if noted or not _is_noted(look, words):
                 return clock, WAITED.pack(Waited(noted, waited))
             del words[look.place]
-            clock += look.noting
+            clock += look.noting + look.picoseconds
             noted = 1
 
     def _word(self, address: int) -> memoryview:

@@ -218,6 +218,10 @@ class BusContract(ABC):
                 assert slept == Slept(waited=True, noted=False, changed=False)
                 assert 5 * MICROSECOND <= bus.now - before < 6 * MICROSECOND
             before = bus.now
+            slept = bus.look_and_wait(words[1:], KnownLook(2 * MICROSECOND, first=False), timeout=MICROSECOND)
+            assert slept == Slept(waited=True, noted=False, changed=False)
+            assert MICROSECOND <= bus.now - before < 2 * MICROSECOND
+            before = bus.now
             buffer.view[35] = 1
             noting = KnownLook(2 * MICROSECOND, 1, bytes([0, 0, 0, 1]), MICROSECOND)
             slept = bus.look_and_wait(words, noting, timeout=3 * MICROSECOND)

@@ -6,7 +6,7 @@ import pytest
 
 from openlanai import Job
 
-MESSAGES = 40
+MESSAGES = 16
 PROGRAM = f"""
 import sys
 from collections import Counter
@@ -14,7 +14,7 @@ from lanai_host.bus.base import Bus
 from lanai_host.simulator.client import SimulatorClient
 from lanai_host.simulator.rank_bus import RankBus
 if sys.argv[1] == "steps":
-    RankBus.look_and_wait = Bus.look_and_wait
+    RankBus.look_and_wait = Bus.look_and_wait  # each step is a request
 asked, call = Counter(), SimulatorClient.call
 def counted(self, op, payload=b""):
     asked[op.name] += 1
@@ -46,7 +46,9 @@ def lines(device, way, size, ranks, capfd, **options):
     return [int(word[1]) for word in words], [word[2:] for word in words], result.clocks
 
 
-@pytest.mark.parametrize(("device", "size", "ranks"), [("mbcf", 4, 2), ("mbcf", 9000, 4)])
+@pytest.mark.parametrize(
+    ("device", "size", "ranks"), [("mbcf", 4, 2), ("mbcf", 9000, 4), ("sci", 4, 2), ("sci", 9000, 4)]
+)
 def test_the_simulator_polls_at_the_same_times_as_the_rank(device, size, ranks, capfd):
     own = lines(device, "steps", size, ranks, capfd)
     simulated = lines(device, "one request", size, ranks, capfd)
@@ -54,6 +56,7 @@ def test_the_simulator_polls_at_the_same_times_as_the_rank(device, size, ranks, 
     assert sum(simulated[0]) < sum(own[0])
 
 
-def test_a_short_message_is_one_request(capfd):
-    requests, _, _ = lines("mbcf", "one request", 4, 2, capfd)
-    assert sum(requests) <= MESSAGES + 4
+@pytest.mark.parametrize(("device", "most"), [("mbcf", 1), ("sci", 2)])
+def test_a_short_message_takes_few_requests(device, most, capfd):
+    requests, _, _ = lines(device, "one request", 4, 2, capfd)
+    assert sum(requests) <= most * MESSAGES + 4

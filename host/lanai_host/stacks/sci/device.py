@@ -6,7 +6,7 @@ from ...adapter.attachment import Attachment
 from ...adapter.opened import OpenedAdapter
 from ...adapter.remote import AdapterRemote, buffer_of
 from ...body import Body
-from ...bus.base import Bus, Watched
+from ...bus.base import Bus, KnownLook, Watched
 from ...config import HostConfig, HostCost
 from ...device import Arrived, Pending, SendMode, nothing
 from ...host_model.meter import Meter
@@ -58,6 +58,8 @@ class Sci(HostMatchingDevice[Receive, Message]):
         self._sending = Sending(meter, layout, self._links, self.rank, interrupts)
         self._receiving = Receiving(meter, layout, self._links, interrupts)
         super().__init__(bus, meter, self._receiving.matcher, costs.watchdog)
+        self._polls = max(1, len(peers))
+        self._poll_price = costs.price(HostCost.POLL, self._polls)
         self._news = self._seen = 0
 
     def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
@@ -125,11 +127,34 @@ class Sci(HostMatchingDevice[Receive, Message]):
                 if operations is None:
                     self._seen = self._news
                 return
-            self._sleep(why)
+            watched = self._watched()
+            look = self._known_look(watched) if operations else None
+            if look is None:
+                self._sleep_on(watched, why)
+            else:
+                self._sleep_and_note(watched, look, why)
 
     def _sleep(self, why: Wait) -> None:
         """Until a peer or the adapter writes something."""
         self._sleep_on(self._watched(), why)
+
+    def _known_look(self, watched: Sequence[Watched]) -> KnownLook | None:
+        """`AdapterRemote.known_look`, if nothing here follows from a command's end either."""
+        if not self._sending.idle or self._interrupts.expected or self._meter.owed or self._meter.sink:
+            return None
+        if not all(link.settled for link in self._links.values()):
+            return None
+        return self.remote.known_look(watched, self._poll_price)
+
+    def _sleep_and_note(self, watched: Sequence[Watched], look: KnownLook, why: Wait) -> None:
+        """`_sleep`, which the end of a command does not end."""
+        slept = self._bus.look_and_wait(watched, look, why, self._watchdog)
+        assert slept is not None
+        if slept.noted:
+            self._news += self.remote.note()
+            self._advance()
+        if not slept.changed:
+            self._check_lost()
 
     def _work(self, picoseconds: int, served: Callable[[], None] = nothing) -> None:
         """Remote interrupts break the program's own work off (SC-21). Nothing else does."""
@@ -151,7 +176,7 @@ class Sci(HostMatchingDevice[Receive, Message]):
 
     def _look(self) -> None:
         """Once over all that peers may have written."""
-        self._meter.spend(HostCost.POLL, max(1, len(self._links)))
+        self._meter.spend(HostCost.POLL, self._polls)
         self._interrupts.take()
         if self.remote.look():
             self._news += 1

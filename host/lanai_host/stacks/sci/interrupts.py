@@ -33,6 +33,11 @@ class Interrupts:
         """Messages in these contexts interrupt their receivers."""
         self._contexts = self._contexts.union(contexts)
 
+    @property
+    def expected(self) -> bool:
+        """Messages in some contexts interrupt their receivers."""
+        return bool(self._contexts)
+
     def needed(self, context: int) -> bool:
         return context in self._contexts
 

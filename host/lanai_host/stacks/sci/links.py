@@ -111,7 +111,12 @@ class Link:
 
     @property
     def idle(self) -> bool:
-        return not (self._queue or self._unchecked or self.leaving or self._hello)
+        return self.settled and not self._unchecked
+
+    @property
+    def settled(self) -> bool:
+        """Nothing waits to leave, and nothing follows from the good end of puts."""
+        return not (self._queue or self.leaving or self._hello)
 
     @property
     def filling(self) -> bool:
