@@ -98,8 +98,9 @@ const timeline = {
       const x = Math.round(this.x(at)) + 0.5;
       if (x < this.left) continue;
       pen.fillStyle = words ? inks.soft : inks.line;
-      if (words) pen.fillText(`${us(Math.round(at)).replace(/\.?0+$/, "") || 0} µs`, x + 3, HEAD / 2);
-      else pen.fillRect(x, 0, 1, high);
+      const told = words ? `${us(Math.round(at)).replace(/\.?0+$/, "") || 0} µs` : "";
+      if (words && x + 3 + pen.measureText(told).width <= this.width) pen.fillText(told, x + 3, HEAD / 2);
+      if (!words) pen.fillRect(x, 0, 1, high);
     }
   },
 
@@ -157,7 +158,7 @@ const timeline = {
     for (const [x, far, index, marked] of labels) {
       pen.globalAlpha = marked ? 1 : 0.4;
       pen.fillStyle = marked ? legible(inks[kind[index]]) : inks.soft;
-      pen.fillText(data.texts[lane.name_[index]].slice(0, (far - x - 6) / LETTER), x + 3, y + ROW / 2);
+      pen.fillText(data.texts[lane.name_[index]].slice(0, (far - x - 6) / LETTER), x + 3, y + ROW / 2, far - x - 6);
     }
     pen.globalAlpha = 1;
   },
