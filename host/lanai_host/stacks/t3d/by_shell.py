@@ -256,3 +256,4 @@ class ShellPuts(Puts):
             kind = ErrorKind.PEER_FAILED if operation.status is Status.LOST else ErrorKind.NIC_LOST
             text = f"an access that failed ({operation.what}: {REASONS[operation.status]})"
             self._failure = DeviceError(kind, text)
+            self._bus.report_lost(self._rank, f"its NIC met {text}")

@@ -66,6 +66,32 @@ def test_the_paper_s_earlier_versions_fail_here_too(option):
     assert "MPI_Waitall" in run.stderr
 
 
+TO_AND_FRO = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+other, data = 1 - world.rank, bytearray(9000)
+try:
+    for _ in range(40):
+        if world.rank:
+            world.Recv(data, other)
+        world.Send(bytes(9000), other)
+        if not world.rank:
+            world.Recv(data, other)
+except MPI.Exception as error:
+    print(world.rank, error)
+"""
+
+
+@pytest.mark.ci
+def test_a_cable_that_is_pulled_ends_the_run_and_both_ranks_learn_why():
+    """Rank 0 only waits: its own NIC has nothing to send."""
+    run = on_shell(2, "-c", TO_AND_FRO, more=("--fault", "down nic0 from=300us to=3ms", "--max-sim-time", "60ms"))
+    assert run.returncode == 0, run.stderr
+    found = dict(line.split(" ", 1) for line in run.stdout.splitlines())
+    assert "the peer's NIC does not answer" in found["1"]
+    assert "rank 1 has gone: its NIC met an access that failed" in found["0"]
+
+
 MANY = """
 import sys
 from mpi4py import MPI
