@@ -38,7 +38,7 @@ def test_what_is_refused_leaves_no_trace(monkeypatch, tmp_path):
         ("t3d", 2, 2, "t3d puts one rank on a NIC, not 2"),
         ("sci", 9, 9, "9 ranks on a NIC are more than its adapter serves; .*: put fewer ranks on a NIC"),
         ("mbcf", 257, 1, "257 NICs are too many for a tree of switches, which joins 240; put more ranks on a NIC"),
-        ("bip", 65, 1, "bip has room for 64 ranks, not 65"),
+        ("bip", 65, 1, "bip has room for 64 ranks, not 65; start fewer with -n, or choose another --device"),
     ],
 )
 def test_more_ranks_than_a_system_serves(device, ranks, ranks_per_node, text, monkeypatch):

@@ -56,7 +56,10 @@ class BipStack(NicStack):
         if placement.ranks_per_node != 1:
             raise UserError(f"bip puts one rank on a NIC, not {placement.ranks_per_node}; leave out --ranks-per-node")
         if placement.ranks > int(NODES):
-            raise UserError(f"bip has room for {int(NODES)} ranks, not {placement.ranks}; start fewer")
+            raise UserError(
+                f"bip has room for {int(NODES)} ranks, not {placement.ranks}; start fewer with -n, or choose another "
+                "--device"
+            )
         for queue, least in (("hdma_queue", COPIES), ("send_queue", PIECES)):
             depth = getattr(placement.nic, queue)
             if depth < int(least):
