@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..errors import UserError
-from ..simulator.protocol import ENV_DEVICE
-from ..stacks import stack
 from .bindings import other_names
 from .dynamic import dynamic_names
 from .flavor import INTERFACE, MPICH, STANDARD, Flavor
@@ -58,13 +56,13 @@ def needed(path: Path) -> list[str]:
 
 def may_serve(program: Path, environment: Mapping[str, str]) -> bool:
     """Return whether ranks of a compiled program can be forked from one of its processes: it names our
-    library, will load ours, and no Python of its own. Its buffers then lie elsewhere than in a process that
-    was executed, so NICs, whose time depends on that, must not see them."""
+    library, will load ours, and no Python of its own. The C library's heap then puts its buffers elsewhere than
+    in a process that was executed."""
     names = needed(program)
     first = environment.get("LD_LIBRARY_PATH", "").partition(os.pathsep)[0]
     ours = any(name in names and Path(first, name).exists() for name in (MPICH.soname, STANDARD.soname))
     python = any(name.startswith("libpython") for name in names)
-    return ours and Path(first, INTERFACE).exists() and not python and not stack(environment[ENV_DEVICE]).nics
+    return ours and Path(first, INTERFACE).exists() and not python
 
 
 def flavor_of(program: Path) -> Flavor:

@@ -42,6 +42,11 @@ def environment(buffers: Buffers, given: Mapping[str, str]) -> dict[str, str]:
     }
 
 
+def in_pages(variables: Mapping[str, str]) -> bool:
+    """Return whether a process with these variables has the heap of `Buffers.PAGE`."""
+    return str(page_malloc()) in variables.get(PRELOAD, "").split()
+
+
 def digest(placements: Sequence[int | None]) -> str:
     """Return a digest of the ranks' buffer placements: equal if all were alike, empty if not all ranks have reported
     theirs.

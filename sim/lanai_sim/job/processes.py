@@ -24,8 +24,9 @@ from lanai_host.compilers import Language, find
 from lanai_host.errors import UserError
 from lanai_host.simulator.forking import FILES, may_fork
 from lanai_host.simulator.protocol import ENV_DEVICE, ENV_RANK, ENV_SIZE, ENV_SOCKET
+from lanai_host.stacks import stack
 
-from . import bytecode
+from . import buffers, bytecode
 from .data import Program
 from .forked import ForkedProcess, ForkServer, executed, pipe
 from .output import Output
@@ -153,8 +154,9 @@ def start(
     directory if one is given. If one cannot be started, those that were are ended. `rank_variables`:
     more environment variables that hold the rank.
 
-    Ranks of this Python, and of compiled programs where there are no NICs, are forked from one process where
-    they behave as if executed, unless `fork` is false. `servers` gives that of Python, if there are several runs.
+    Ranks of this Python, and of compiled programs, are forked from one process where they behave as if executed,
+    unless `fork` is false. Compiled programs on NICs, whose time depends on where buffers lie in their pages, are
+    executed if their heap is the C library's. `servers` gives that of Python, if there are several runs.
     """
     program = resolve_program(command[0])
     check_program(Path(program))
@@ -169,7 +171,8 @@ def start(
     bytecode.keep(device, variables)
     named = (ENV_RANK, *rank_variables)
     words = [program, *command[1:]]
-    serve = _server_of(words, variables, directory, servers) if fork and _has_room(len(ranks)) else None
+    may_fork_all = fork and _has_room(len(ranks))
+    serve = _server_of(words, device, variables, directory, servers) if may_fork_all else None
     forked = None if serve is None else _fork(serve, words, ranks, output, named)
     if forked is not None:
         return forked
@@ -214,7 +217,11 @@ def _reads(rank: int) -> bool:
 
 
 def _server_of(
-    command: Sequence[str], variables: Mapping[str, str], directory: str | None, servers: WarmServers | None
+    command: Sequence[str],
+    device: str,
+    variables: Mapping[str, str],
+    directory: str | None,
+    servers: WarmServers | None,
 ) -> Callable[[], ForkServer] | None:
     """Return a function that starts the process that forks ranks of this program; None if each must be executed."""
 
@@ -225,7 +232,8 @@ def _server_of(
         if directory or not may_fork(command[1:], variables):
             return None
         return partial(executed if servers is None else servers.server, variables, start)
-    if may_serve(Path(command[0]), variables):
+    alike = not stack(device).nics or buffers.in_pages(variables)
+    if alike and may_serve(Path(command[0]), variables):
         return partial(executed, variables, start, command)
     return None
 

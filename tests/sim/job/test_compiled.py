@@ -57,6 +57,39 @@ PARENT = r"""
 #include <unistd.h>
 int main(void) { MPI_Init(0, 0); printf("%d\n", getppid()); MPI_Finalize(); }
 """
+FORKER = r"""
+#include <mpi.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+int main(void) {
+    char place[64], command[4096] = "";
+    MPI_Init(0, 0);
+    snprintf(place, sizeof place, "/proc/%d/cmdline", getppid());
+    FILE *file = fopen(place, "r");
+    fread(command, 1, sizeof command - 1, file);
+    puts(strstr(command, "forker") ? "forked" : "executed");
+    MPI_Finalize();
+}
+"""
+BUFFERS = r"""
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+static char fixed[5000];
+int main(void) {
+    int rank, size;
+    char *heap = malloc(9000), automatic[3000] = "";
+    MPI_Init(0, 0);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Sendrecv(automatic, 3000, MPI_CHAR, (rank + 1) % size, 1, fixed, 3000, MPI_CHAR, (rank + size - 1) % size, 1,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Bcast(heap, 9000, MPI_CHAR, 0, MPI_COMM_WORLD);
+    printf("%.9f\n", MPI_Wtime());
+    MPI_Finalize();
+}
+"""
 THREADS = r"""
 #include <pthread.h>
 #include <unistd.h>
@@ -112,6 +145,22 @@ def test_ranks_come_from_one_process_unless_refused(compiled):
     program = str(compiled("parent", PARENT))
     assert len(set(lanai("-n", "3", program)[1])) == 1
     assert set(lanai("-n", "2", program)[1]) != set(lanai("--no-fork", "-n", "2", program)[1])
+
+
+def test_ranks_on_nics_are_forked_if_their_buffers_lie_in_pages(compiled):
+    on_nics = ("-n", "2", "--device", "t3d")
+    forker = str(compiled("forker", FORKER))
+    assert lanai(*on_nics, forker) == (0, ["forked", "forked"], [])
+    assert lanai(*on_nics, "--buffers", "any", forker) == (0, ["executed", "executed"], [])
+
+
+@pytest.mark.parametrize("device", ["mpi-np", "mbcf"])
+def test_forked_ranks_on_nics_take_the_time_of_executed_ones(compiled, device):
+    program = str(compiled("buffers", BUFFERS))
+    words = ("-n", "3", "--device", device, program)
+    forked, executed = lanai(*words), lanai("--no-fork", *words)
+    assert forked == executed
+    assert len(forked[1]) == 3
 
 
 def test_a_library_with_threads_has_each_rank_executed(compiled):
