@@ -21,7 +21,7 @@ class Place(NamedTuple):
 class Attachment:
     """`places`: of all ranks. `shared`: where in SRAM the memory begins that ranks share with the
     daemon. `memory`: the bus address at which the rank's first allocation must lie. `packet`,
-    `datagram`: as in `CcuOptions`. `multicasts`: the fabric broadcasts, and the options let it."""
+    `datagram`, `stay`: as in `CcuOptions`. `multicasts`: the fabric broadcasts, and the options let it."""
 
     rank: int
     places: tuple[Place, ...]
@@ -30,6 +30,7 @@ class Attachment:
     packet: int
     datagram: int
     multicasts: bool
+    stay: int
 
     @property
     def border(self) -> int:

@@ -59,6 +59,7 @@ class Ccu(HostMatchingDevice[Receive, Message]):
             reduce_by_gather=True,
         )
         self._places = attachment.places
+        self._stay = attachment.stay
         meter = Meter(costs, bus.elapse)
         self._daemon = Daemon(bus, attachment, meter)
         self._sending = Sending(self._daemon, self.rank, attachment.packet, attachment.datagram)
@@ -145,7 +146,7 @@ class Ccu(HostMatchingDevice[Receive, Message]):
         self._bus.catch_up()
 
         def enough() -> bool:
-            return operations is not None and is_over(operations, False)
+            return bool(self._stay) and operations is not None and is_over(operations, False)
 
         while True:
             before = self._news
@@ -157,11 +158,11 @@ class Ccu(HostMatchingDevice[Receive, Message]):
     @property
     def _news(self) -> tuple[int, int]:
         """Differs whenever a look found something."""
-        return self._seen, self._daemon.read
+        return self._seen, self._daemon.read if self._stay else 0
 
     def _look(self, enough: Callable[[], bool] = never) -> None:
         """Take what has arrived, and send what waits. Packets that come when there is `enough` stay in the ring until
-        a receive wants them, so that they are not copied (CC-18)."""
+        a receive wants them, so that they are not copied (CC-18, option `stay`)."""
         self._seen = self._daemon.changes
         self._meter.spend(HostCost.POLL)
         if self._daemon.silent and self._failure is None:

@@ -20,6 +20,7 @@ RANGES = {
     "system_buffer": (0, 1_000_000),
     "present": (0, 10_000_000),
     "away": (0, 10_000_000),
+    "stay": (0, 1),
     "boot_polls": (1, 1_000_000),
 }
 
@@ -49,6 +50,8 @@ class CcuOptions:
             find it full are lost. 0: as many packets as the NIC's receive queue holds.
         present, away: after each `present` microseconds the daemon loses its processor for `away`
             to other processes of its workstation, on nodes with an odd number. away=0: never.
+        stay: 1: packets stay in a rank's ring until a receive wants them, so that nothing is copied which
+            is received in order (CC-18). 0: each call takes all that have come.
         boot_polls: looks, a microsecond apart, until the daemon must be ready.
     """
 
@@ -65,6 +68,7 @@ class CcuOptions:
     system_buffer: int = 0
     present: int = 0
     away: int = 0
+    stay: int = 0
     boot_polls: int = 1000
 
     def __post_init__(self) -> None:

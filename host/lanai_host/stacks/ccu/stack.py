@@ -104,7 +104,7 @@ class CcuStack(NicStack):
         )
         shared = image.address(FIRMWARE.symbol("shared"))
         multicasts = placement.broadcasts and bool(options.broadcast)
-        same = (options.packet, options.datagram, multicasts)
+        same = (options.packet, options.datagram, multicasts, options.stay)
         return {
             rank: Attachment(rank, places, shared, window_of(client), *same)
             for client, rank in enumerate(placement.ranks_on(node))

@@ -58,7 +58,7 @@ def take(world, size, tag):
 
 def test_messages_that_came_before_their_receives_are_not_copied_if_taken_in_order():
     """CC-18: each stays in the ring until a receive wants it."""
-    world = World(ack_every=1)
+    world = World(ack_every=1, stay=1)
     for tag in range(3):
         world.send(0, 1, pattern(1000, tag), tag)
     arrive(world)
@@ -68,7 +68,7 @@ def test_messages_that_came_before_their_receives_are_not_copied_if_taken_in_ord
 
 def test_a_full_ring_is_emptied_into_the_local_buffer():
     """CC-18: the daemon asks for it, whatever the program waits for."""
-    world = World(ack_every=1)
+    world = World(ack_every=1, stay=1)
     for n in range(int(RING) + 5):
         world.send(0, 1, pattern(10, n))
     arrive(world)
@@ -81,7 +81,7 @@ def test_a_full_ring_is_emptied_into_the_local_buffer():
 
 def test_a_wait_for_anything_ends_with_what_was_left_in_the_ring():
     """The message behind the one that was received is news to a probe."""
-    world = World(ack_every=1)
+    world = World(ack_every=1, stay=1)
     for tag in range(2):
         world.send(0, 1, pattern(100, tag), tag)
     arrive(world)

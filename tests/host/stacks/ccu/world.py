@@ -74,7 +74,7 @@ class World:
     """`devices`, by rank. `places`: how many ranks each node has. Other arguments are the daemon's
     configuration."""
 
-    def __init__(self, places=(1, 1), *, packet=1331, datagram=0, multicasts=True, **changes):
+    def __init__(self, places=(1, 1), *, packet=1331, datagram=0, multicasts=True, stay=0, **changes):
         sizes = {"broadcast": int(multicasts), "datagrams": int(datagram > 0)}
         self.daemons = Daemons(places, begun=False, **sizes, **changes)
         self.memory = []  # buffers of the program
@@ -82,7 +82,7 @@ class World:
         self.devices = []
         for rank, (place, host) in enumerate(zip(found, self.daemons.hosts, strict=True)):
             shared = self.daemons.hosts[rank - place.client].at  # the first client's part begins it
-            attachment = Attachment(rank, tuple(found), shared, host.address, packet, datagram, multicasts)
+            attachment = Attachment(rank, tuple(found), shared, host.address, packet, datagram, multicasts, stay)
             bus = ModelBus(self.daemons.wire, host.nic, host.address)
             self.devices.append(Ccu(bus, attachment, HostConfig()))
 
