@@ -1,5 +1,5 @@
 """Replay recorded inputs of whole NICs through the engine's model: all outputs of all slots must be
-as on record. Find out what the NICs' registers usually hold."""
+as on record. Find the values of registers that the models are specialized for."""
 
 import argparse
 import time
@@ -9,7 +9,7 @@ from lanai_firmware import output_file
 from lanai_host.errors import UserError
 
 from ..engines.replay import SUFFIX, Inputs, digest
-from ..engines.usual import choose, values
+from ..engines.specialized import choose, samples, values
 from ..studies.recordings import RECORDINGS, nic_of, record
 
 NAME = "replay"
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     check.add_argument("--as-synthesized", action="store_true", help="through the model with the hardware's own reset")
     new = actions.add_parser("record", help="play the runs and write their files; needs mpi4py")
     new.add_argument("--only", choices=sorted(RECORDINGS), help="one run alone")
-    usual = actions.add_parser("usual", help="find the registers that usually have one value, for the quick engine")
+    usual = actions.add_parser("usual", help="find the values that registers often have together, for the quick engine")
     usual.add_argument(
         "--output",
         type=Path,
@@ -58,9 +58,13 @@ def find_usual(paths: list[Path], output: Path) -> int:
     found = choose.found(list(files.values()))
     output_file.write(output, values.written(found), "the values")
     for path, one in files.items():
-        share = choose.sampled(one).share(found)
-        print(f"{path.name}: {share:.1%} of the slots have all registers as usual")
+        shares = choose.shares(samples.sampled(one), found)
+        print(f"{path.name}:", ", ".join(f"{moment} {_percent(each)}" for moment, each in shares.items()))
     return 0
+
+
+def _percent(shares: list[float]) -> str:
+    return " + ".join(f"{share:.1%}" for share in shares)
 
 
 def _paths(folder: Path) -> list[Path]:

@@ -23,7 +23,8 @@ from .declared import BURST, EVENT, FAULT, INPUTS, PIO, Ending, header
 from .designs import NIC_TOP, SWITCH_TOP, Design
 from .elaboration import elaborate
 from .objects import Unit
-from .usual import rewrite, values
+from .specialized import rewrite, values
+from .specialized.case import Moment
 from .verilated import Model
 from .verilator import Source, library
 
@@ -79,16 +80,16 @@ TRACE_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {  # of a library with
 }
 
 
-def nic_header(nic: NicConfig, probes: bool = False, as_synthesized: bool = False, twice: bool = False) -> str:
-    """The C++ that knows the NIC's Verilated class and its blocks that rest. `twice`: a slot is
-    there in two versions."""
+def nic_header(nic: NicConfig, probes: bool = False, as_synthesized: bool = False, specialized: bool = False) -> str:
+    """The C++ that knows the NIC's Verilated class and its blocks that rest. `specialized`: there are copies
+    of its evaluations, or what stands in for them."""
     design = Design(nic, probes, as_synthesized)
     resting = design.resting
     lines = [
         "#pragma once",
         *(["#define LANAI_TRACED"] if probes else []),
         *(["#define LANAI_AS_SYNTHESIZED"] if as_synthesized else []),
-        *_model(design, twice),
+        *_model(design, specialized),
         f"using NicModel = V{NIC_TOP};",
         f"#define NIC_SRAM {SRAM_WORDS}",
         *([f"#define RESTING(X) {' '.join(f'X({name})' for name in resting)}"] if resting else []),
@@ -132,18 +133,20 @@ def unit(file: str, top: str = "", model: str = "") -> Unit:
     return Unit(top, native.joinpath(file).read_text(), headers)
 
 
-def _model(design: Design, twice: bool) -> list[str]:
+def _model(design: Design, specialized: bool) -> list[str]:
     """C++ that knows one Verilated class. `evaluate` is `eval` without what that does for waves,
-    messages and models that are deleted, a twentieth of a slot's time. `usual` does all of a slot
-    that is as usual, if only the model's own clock rises, and otherwise nothing. `set_numbers` takes the
-    design's numbers in order."""
+    messages and models that are deleted, a twentieth of a slot's time. `specialized_MOMENT` does all of an
+    evaluation that one of its copies is for, and otherwise nothing. `set_numbers` takes the design's
+    numbers in order."""
     top = design.top
     root = f"V{top}___024root"
-    second = rewrite.function(root)
-    if twice:
-        usual = [f"bool {second}({root}*);", f"inline bool usual(V{top}& model) {{ return {second}(model.rootp); }}"]
-    else:
-        usual = [f"inline bool usual(V{top}&) {{ return false; }}"]
+    copies = []
+    for moment in Moment:
+        function, asked = rewrite.function(root, moment), f"inline bool specialized_{moment}(V{top}& model)"
+        if specialized:
+            copies += [f"bool {function}({root}*);", f"{asked} {{ return {function}(model.rootp); }}"]
+        else:
+            copies.append(f"{asked.replace(' model', '')} {{ return false; }}")
     return [
         '#include "numbers.h"',
         f'#include "V{top}.h"',
@@ -156,7 +159,7 @@ def _model(design: Design, twice: bool) -> list[str]:
         f"  {root}___eval(model.rootp);",
         "#endif",
         "}",
-        *usual,
+        *copies,
         f"inline void set_numbers(V{top}& model, const uint32_t* numbers) {{",
         f"  give_numbers(*model.contextp(), {{{', '.join(map(json.dumps, design.numbers))}}}, numbers);",
         "}",
@@ -179,22 +182,22 @@ def build(
     if switch is not None:
         wanted.append(Design(switch, as_synthesized=as_synthesized))
     key = designs.key(wanted)
-    usual = [{} if trace else values.of(design) for design in wanted]  # writing a waveform takes longer than the slot
-    units = [unit("nic.cc", NIC_TOP, nic_header(nic, probes, as_synthesized, bool(usual[0])))]
+    cases = [() if trace else values.of(design) for design in wanted]  # writing a waveform takes longer than the slot
+    units = [unit("nic.cc", NIC_TOP, nic_header(nic, probes, as_synthesized, bool(cases[0])))]
     if switch is not None:
         units.append(unit("switch.cc", SWITCH_TOP, switch_header(switch, as_synthesized)))
 
     def models() -> list[Model]:
         texts = elaborate(wanted, key)
         return [
-            Model(design.top, files, options=SAVABLE, usual=known, together=design.together)
-            for design, files, known in zip(wanted, texts, usual, strict=True)
+            Model(design.top, files, options=SAVABLE, cases=known, together=design.together)
+            for design, files, known in zip(wanted, texts, cases, strict=True)
         ]
 
     engine = unit("engine.cc")
     title = f"the model of the NICs{' for waveforms' * trace}{' for traces' * probes}"
     tool = find(Language.CXX) if as_synthesized else for_models()
-    source = Source((*key, SAVABLE, *map(values.key, usual)), models)
+    source = Source((*key, SAVABLE, *map(values.key, cases)), models)
     return library(source, engine.text, units=units, trace=trace, extra=engine.headers, tool=tool, title=title)
 
 

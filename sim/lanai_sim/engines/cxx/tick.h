@@ -1,4 +1,4 @@
-// One slot of a Verilated model. Its header declares `usual` and `evaluate`.
+// One slot of a Verilated model. Its header declares `specialized_alone` and `evaluate`.
 #pragma once
 
 // Verilator's spelling of Amaranth's port `bundle__name`.
@@ -17,7 +17,8 @@ bool rearm(Root*, long) {
 }
 
 struct NoClocks {
-    static constexpr bool still = true;
+    template <class Model>
+    bool specialized(Model& model) const { return specialized_alone(model); }
     template <class Model>
     bool rearm(Model&) const { return true; }
     template <class Model>
@@ -26,10 +27,10 @@ struct NoClocks {
     void rise(Model&) const {}
 };
 
-// One slot of a model that `eval` has begun. `others`: clocks that rise with that of the model, unless `still`.
+// One slot of a model that `eval` has begun. `others`: clocks that rise with that of the model.
 template <class Model, class Clocks = NoClocks>
 void tick(Model& model, const Clocks& others = {}) {
-    if (others.still && usual(model)) return;
+    if (others.specialized(model)) return;
     if (VM_TRACE || !rearm(model.rootp, 0) || !others.rearm(model)) {
         model.clk = 0;
         others.fall(model);

@@ -1,7 +1,6 @@
 """The statements that a slot evaluates, read from Verilator's C++."""
 
 import re
-from collections.abc import Collection
 from dataclasses import dataclass
 
 # How Verilator begins a function.
@@ -25,49 +24,42 @@ RISE = r"vlSelfRef\.{0}\)\s*& \(~ \(IData\)\(vlSelfRef\.__Vtrigprevexpr___TOP__{
 
 @dataclass(frozen=True)
 class Part:
-    """Statements with variables of their own, which know the model as `vlSelfRef` alone. `own`: they
-    are evaluated when the model's own clock rises; `alone`: they may be when it does not."""
+    """Statements with variables of their own, which know the model as `vlSelfRef` alone. They are evaluated
+    when one of the clocks rises whose bits are set in `triggers`."""
 
     text: str
-    own: bool
-    alone: bool
+    triggers: int
 
 
 @dataclass(frozen=True)
 class Slot:
     """The parts that a model of class `root` evaluates after clocks have risen, in order. There are none
-    if the source is not as Verilator usually writes it."""
+    if the source is not as Verilator usually writes it. `clocks`: the bits of all clocks that may rise."""
 
     root: str
     parts: tuple[Part, ...] = ()
-
-    @property
-    def own(self) -> tuple[str, ...]:
-        """The parts that it evaluates if its own clock alone has risen."""
-        return tuple(part.text for part in self.parts if part.own)
+    clocks: tuple[int, ...] = ()
 
 
-def slot_of(source: str, together: Collection[str] = ()) -> Slot:
-    """Read the slot of Verilator's C++, which has all functions of a slot. `together`: clocks that rise
-    only when the model's own does."""
+def slot_of(source: str) -> Slot:
+    """Read the slot of Verilator's C++, which has all functions of a slot."""
     head = re.search(r"^void (\w+)___eval_nba\(\w+\* vlSelf\) \{\n", source, re.M)
     if head is None:
         raise ValueError("the source has no function `eval_nba`")
-    own = _trigger(source, OWN)
-    never_alone = own | sum(_trigger(source, clock) for clock in together)
     at = _after(source, head.end(), PROLOG, BODY)
-    if not own or at is None or MORE.search(source):
+    if not trigger(source, OWN) or at is None or MORE.search(source):
         return Slot(head[1])
-    parts = []
+    parts, clocks = [], set[int]()
     while choice := CHOICE.match(source, at):
         at, triggers, text = choice.end(), int(choice[1]), _called(source, choice[2])
         if text is None or OTHER.search(text):
             return Slot(head[1])
-        parts.append(Part(text, bool(triggers & own), bool(triggers & ~never_alone)))
-    return Slot(head[1], tuple(parts) if source.startswith("}\n", at) else ())
+        parts.append(Part(text, triggers))
+        clocks |= {1 << bit for bit in range(triggers.bit_length()) if triggers >> bit & 1}
+    return Slot(head[1], tuple(parts), tuple(sorted(clocks))) if source.startswith("}\n", at) else Slot(head[1])
 
 
-def _trigger(source: str, clock: str) -> int:
+def trigger(source: str, clock: str) -> int:
     """The bit of `__VnbaTriggered` that the clock's rise sets; 0 if there is none."""
     rise = re.search(RISE.format(clock), source)
     return 1 << int(rise[1] or 0) if rise else 0

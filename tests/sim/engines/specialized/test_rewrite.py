@@ -1,5 +1,5 @@
-"""The second version of a slot does what the first does; there is none of what cannot be written
-again safely."""
+"""The copies of an evaluation do what Verilator's code does; there are none of what cannot be written again
+safely."""
 
 import ctypes
 import random
@@ -7,8 +7,10 @@ from functools import partial
 
 import pytest
 
-from lanai_sim.engines.usual import rewrite
-from lanai_sim.engines.usual.rewrite import function, plain, second
+from lanai_sim.engines.specialized import rewrite
+from lanai_sim.engines.specialized.case import Case, Moment
+from lanai_sim.engines.specialized.comparison import SUPPORT
+from lanai_sim.engines.specialized.rewrite import function, plain, specialized
 from lanai_sim.engines.verilated import Model, verilate
 from lanai_sim.engines.verilator import library
 
@@ -48,25 +50,32 @@ WRAPPER = """
 #include "Vworker.h"
 #include <cstdint>
 class Vworker___024root;
-bool usual(Vworker___024root*);
+bool alone(Vworker___024root*);
+bool awake(Vworker___024root*);
+bool inputs(Vworker___024root*);
 extern "C" __attribute__((visibility("default")))
 uint32_t play(const uint8_t* busy, const uint8_t* clear, const uint8_t* with, const uint8_t* in, uint32_t slots,
               uint32_t* outputs) {
     Vworker m;
     m.clk = m.state_clk = m.input_clk = 0, m.eval();
-    uint32_t usual_slots = 0;
+    uint32_t copies = 0;
     for (uint32_t slot = 0; slot < slots; slot++) {
         m.busy = busy[slot], m.clear = clear[slot], m.in = in[slot];
-        if (!with[slot] && usual(m.rootp)) {
-            usual_slots++;
+        if (with[slot] & 1 ? awake(m.rootp) : alone(m.rootp)) {
+            copies++;
         } else {
             m.clk = m.state_clk = m.input_clk = 0, m.eval();
             m.clk = 1, m.state_clk = with[slot] & 1, m.eval();
-            m.input_clk = with[slot] >> 1 & 1, m.eval();
+        }
+        if (with[slot] >> 1 & 1 && inputs(m.rootp)) {
+            copies++;
+        } else if (with[slot] >> 1 & 1) {
+            m.input_clk = 0, m.eval();
+            m.input_clk = 1, m.eval();
         }
         *outputs++ = m.sum, *outputs++ = m.total, *outputs++ = m.mixed;
     }
-    return usual_slots;
+    return copies;
 }
 """
 ROOT = "Vtop___024root"
@@ -74,29 +83,44 @@ HEADER = "    CData/*0:0*/ top__DOT__a;\n    CData/*0:0*/ top__DOT__b;\n    IDat
 NAMES = {"top.a": 0, "top.b": 1, "top.c": 7}
 
 
+def cases(usual):
+    """A case for each moment, and one that differs from the first."""
+    other = {name: value ^ (name == "worker.work3") for name, value in usual.items()}
+    inputs = {"worker.seen": 0, "worker.first": 0}
+    return (
+        Case("quiet", Moment.ALONE, usual),
+        Case("other", Moment.ALONE, other),
+        Case("works", Moment.AWAKE, usual),
+        Case("seen", Moment.INPUTS, inputs),
+    )
+
+
 def worker(usual):
-    return Model("worker", {"worker.v": VERILOG}, usual=usual, together=("state_clk",))
+    return Model("worker", {"worker.v": VERILOG}, cases=cases(usual) if usual else (), together=("state_clk",))
 
 
 def outputs(usual, busy):
-    """Return the outputs of every slot, and in how many slots all values were usual."""
-    second = function("Vworker___024root")
-    wrapper = WRAPPER.replace("bool usual(Vworker___024root*);", f"bool {second}(Vworker___024root*);" if usual else "")
-    wrapper = wrapper.replace("usual(m.rootp)", f"{second}(m.rootp)" if usual else "false")
+    """Return the outputs of every slot, and how many evaluations a copy did."""
+    wrapper = WRAPPER
+    for moment in Moment:
+        name = function("Vworker___024root", moment)
+        declared = f"bool {moment}(Vworker___024root*);"
+        wrapper = wrapper.replace(declared, declared.replace(moment, name) if usual else "")
+        wrapper = wrapper.replace(f"{moment}(m.rootp)", f"{name}(m.rootp)" if usual else "false")
     play = ctypes.CDLL(str(library([worker(usual)], wrapper, optimize="-O1"))).play
     rng = random.Random(68)
     slots = 4000
     inputs = [bytes(rng.random() < chance for _ in range(slots)) for chance in (busy, 0.02)]
     inputs.append(bytes(rng.choice((0, 0, 0, 0, 1, 2, 3)) for _ in range(slots)))  # other clocks that rise
     found = (ctypes.c_uint32 * (3 * slots))()
-    usual_slots = play(*inputs, bytes(rng.randrange(COUNT) for _ in range(slots)), slots, found)
-    return list(found), usual_slots
+    copies = play(*inputs, bytes(rng.randrange(COUNT) for _ in range(slots)), slots, found)
+    return list(found), copies
 
 
 @pytest.fixture
 def also_short(monkeypatch):
-    """The model of these tests is shorter than what is worth a second version."""
-    monkeypatch.setattr(rewrite, "second", partial(second, least=0))
+    """The model of these tests is shorter than what is worth a copy."""
+    monkeypatch.setattr(rewrite, "specialized", partial(specialized, least=0))
 
 
 @pytest.mark.usefixtures("also_short")
@@ -105,9 +129,9 @@ def test_a_model_gives_the_same_outputs_whatever_is_usual(busy):
     expected, _ = outputs({}, busy)
     assert len(set(expected[::3])) > 20
     assert len(set(expected[1::3])) > 100
-    found, usual_slots = outputs(USUAL, busy)
+    found, copies = outputs(USUAL, busy)
     assert found == expected
-    assert 50 < usual_slots < 3500
+    assert 50 < copies < 4000
     found, _ = outputs({name: value ^ (name == "worker.work9") for name, value in USUAL.items()}, busy)
     assert found == expected
 
@@ -116,8 +140,8 @@ def test_a_model_gives_the_same_outputs_whatever_is_usual(busy):
 def test_the_model_of_this_test_is_rewritten(tmp_path):
     verilate(worker(USUAL), False, tmp_path)
     text = "".join(path.read_text() for path in tmp_path.glob("*.cpp"))
-    assert f"CData usual_worker__DOT__work{COUNT - 1}" in text
-    assert "QData usual_worker__DOT__long" in text
+    assert f"CData known_worker__DOT__work{COUNT - 1}" in text
+    assert "QData known_worker__DOT__long" in text
     assert "_now(*vlSelf)" in text
 
 
@@ -150,14 +174,19 @@ def source_of(*parts):
     return vector + functions + written("eval_nba", f"    // Body\n{calls}")
 
 
+def copy(source, usual, together=(), least=0, header=HEADER):
+    """The text with copies for the moment at which the own clock rises alone."""
+    return specialized(source, header, [Case("one", Moment.ALONE, usual)], together, least)
+
+
 def after(body, usual=NAMES, least=0):
-    return second(source_of((1, body)), HEADER, usual, least=least)
+    return copy(source_of((1, body)), usual, least=least)
 
 
 def test_what_is_assigned_before_it_is_read_is_not_compared():
     text = after("    vlSelfRef.top__DOT__a = (1U & vlSelfRef.top__DOT__b);\n")
-    assert "CData usual_top__DOT__a;" in text
-    assert "CData usual_top__DOT__b = 1ULL;" in text
+    assert "CData known_top__DOT__a;" in text
+    assert "CData known_top__DOT__b = 1ULL;" in text
     assert "m.top__DOT__b ^ 1ULL" in text
     assert "m.top__DOT__a" not in text
 
@@ -173,9 +202,9 @@ def test_what_is_assigned_before_it_is_read_is_not_compared():
 )
 def test_what_may_keep_its_value_is_compared_and_stored(body):
     text = after(body)
-    assert "CData usual_top__DOT__a = 0ULL;" in text
+    assert "CData known_top__DOT__a = 0ULL;" in text
     assert "m.top__DOT__a ^ 0ULL" in text
-    assert "vlSelfRef.top__DOT__a = usual_top__DOT__a;" in text
+    assert "vlSelfRef.top__DOT__a = known_top__DOT__a;" in text
 
 
 ASSIGNS_C = (1, "    vlSelfRef.top__DOT__c = vlSelfRef.top__DOT__b;\n    vlSelfRef.top__DOT__b |= 1U;\n")
@@ -196,17 +225,17 @@ READS_C = "    vlSelfRef.top__DOT__a = vlSelfRef.top__DOT__c;\n"
     ],
 )
 def test_what_every_slot_assigns_before_anything_reads_it_is_not_stored(parts, stored):
-    text = second(source_of(*parts), HEADER, {"top.b": 1}, ("state_clk",), least=0)
+    text = copy(source_of(*parts), {"top.b": 1}, ("state_clk",))
     assert "m.top__DOT__b ^ 1ULL" in text
     assert ("vlSelfRef.top__DOT__c = " in text) == stored
 
 
 def test_what_other_functions_read_is_stored():
     source = source_of(ASSIGNS_C) + written("other", READS_C)
-    text = second(source, HEADER, {"top.b": 1}, least=0)
-    assert "    IData usual_top__DOT__c;\n" in text  # a local variable until then
+    text = copy(source, {"top.b": 1})
+    assert "    IData known_top__DOT__c;\n" in text  # a local variable until then
     assert text.count("vlSelfRef.top__DOT__c") == 1
-    assert "vlSelfRef.top__DOT__c = usual_top__DOT__c;" in text
+    assert "vlSelfRef.top__DOT__c = known_top__DOT__c;" in text
 
 
 def test_whether_a_block_is_awake_is_compared_and_stored():
@@ -216,24 +245,26 @@ def test_whether_a_block_is_awake_is_compared_and_stored():
         "    vlSelfRef.awake_block = vlSelfRef.other;\n"
         "    vlSelfRef.other = vlSelfRef.top__DOT__b;\n"
     )
-    text = second(source_of((1, body)), header, {"awake_block": 0, "other": 0}, least=0)
-    assert "CData usual_awake_block = 0ULL;" in text
+    text = copy(source_of((1, body)), {"awake_block": 0, "other": 0}, header=header)
+    assert "CData known_awake_block = 0ULL;" in text
     assert "m.awake_block ^ 0ULL" in text
-    assert "vlSelfRef.awake_block = usual_awake_block;" in text
-    assert "usual_other" not in text
+    assert "vlSelfRef.awake_block = known_awake_block;" in text
+    assert "known_other" not in text
 
 
 def test_an_output_is_stored_though_no_function_reads_it():
     header = f"        VL_OUT8(awake_block,0,0);\n{HEADER}"
     body = "    vlSelfRef.awake_block = vlSelfRef.top__DOT__b;\n    vlSelfRef.top__DOT__b |= 1U;\n"
-    assert "vlSelfRef.awake_block = usual_awake_block;" in second(source_of((1, body)), header, NAMES, least=0)
+    assert "vlSelfRef.awake_block = known_awake_block;" in copy(source_of((1, body)), NAMES, header=header)
 
 
 def test_a_clock_that_may_rise_alone_is_not_taken_for_another():
-    assert "vlSelfRef.top__DOT__c = " in second(source_of(ASSIGNS_C, (4, READS_C)), HEADER, {"top.b": 1}, least=0)
+    assert "vlSelfRef.top__DOT__c = " in copy(source_of(ASSIGNS_C, (4, READS_C)), {"top.b": 1})
 
 
-NEVER = f"\nbool {function(ROOT)}({ROOT}*) {{ return false; }}\n"
+NEVER = "\n".join(
+    [SUPPORT, *(f"bool {function(ROOT, moment)}({ROOT}* vlSelf) {{ return false; }}\n" for moment in Moment)]
+)
 
 
 @pytest.mark.parametrize(
@@ -264,9 +295,9 @@ def test_a_slot_that_reaches_members_in_other_ways_or_gains_nothing_is_not_writt
 )
 def test_a_source_that_is_not_as_usual_is_not_written_again(change):
     source = source_of((1, "    vlSelfRef.top__DOT__a |= 1U;\n")) + "int other;\n"
-    assert second(source, HEADER, NAMES, least=0) != NEVER
+    assert copy(source, NAMES) != NEVER
     assert source.count(change[0]) == 1
-    assert second(source.replace(*change), HEADER, NAMES, least=0) == NEVER
+    assert copy(source.replace(*change), NAMES) == NEVER
 
 
 def test_those_that_differ_most_often_are_compared_first():
