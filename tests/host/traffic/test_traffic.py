@@ -2,6 +2,7 @@
 data."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from pairs import first_of
@@ -53,10 +54,11 @@ def test_nics_as_mpich(program, setting):
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("seed", [1, 2])
-def test_the_shell_of_the_t3d_as_mpich(program, seed):
-    expected = line_of(on_mpich(program, seed, T3D_SHELL.ranks))
-    assert line_of(on_lanai(program, seed, T3D_SHELL.ranks, T3D_SHELL.options(seed))) == expected
+@pytest.mark.parametrize(("ranks", "seed"), [(2, 1), (2, 2), (4, 1)])
+def test_the_shell_of_the_t3d_as_mpich(program, ranks, seed):
+    setting = replace(T3D_SHELL, nics=ranks)
+    expected = line_of(on_mpich(program, seed, ranks))
+    assert line_of(on_lanai(program, seed, ranks, setting.options(seed))) == expected
 
 
 @pytest.mark.slow
