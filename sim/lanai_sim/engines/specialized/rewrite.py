@@ -71,7 +71,8 @@ def specialized(
     evaluations = Evaluations.of(source, slot, together)
     everywhere, written = Counter(re.findall(r"\w+", source)), [SUPPORT]
     for moment in Moment:
-        texts, names = evaluations.texts(moment), []
+        texts = evaluations.texts(moment)
+        names: list[str] = []
         for case in cases if sum(map(len, texts)) >= least else ():
             known = _known(evaluations, everywhere, header, case) if case.moment == moment else []
             if any(one.read for one in known):
