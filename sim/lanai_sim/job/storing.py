@@ -3,25 +3,44 @@
 import json
 import os
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Protocol
 
 from .. import sources, version
 from ..store import Store, StoredRun
 from ..store.stored_run import readable
 from .data import JobData
 from .description import described
-from .result import Result
 from .settings import job_from
 from .systems import SYSTEMS
 
 
-def keep(store: Store, job: JobData, result: Result, note: str = "") -> int:
+class Storable(Protocol):
+    """A `Result`, which stores itself by this module and so is not imported here."""
+
+    @property
+    def ended(self) -> datetime | None: ...
+
+    @property
+    def ending(self) -> object: ...
+
+    @property
+    def code(self) -> int: ...
+
+    @property
+    def figures(self) -> Mapping[str, float]: ...
+
+    def to_json(self) -> str: ...
+
+
+def keep(store: Store, job: JobData, result: Storable, note: str = "") -> int:
     """Add a result to a store, and return its id. Raises UserError if that cannot be."""
     return store.add(stored_run(job, result, note))
 
 
-def stored_run(job: JobData, result: Result, note: str = "") -> StoredRun:
+def stored_run(job: JobData, result: Storable, note: str = "") -> StoredRun:
     """Return a result with where it comes from."""
     programs = [program.command for program in job.all_programs]
     return StoredRun(
