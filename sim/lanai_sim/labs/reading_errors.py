@@ -44,4 +44,5 @@ def _place(error: BaseException, folder: Path) -> str:
 
 
 def _within(file: str, folder: Path) -> bool:
-    return Path(file).resolve().is_relative_to(folder)
+    """Return true for a file in the folder. Names of generated code, such as `<string>`, are relative paths too."""
+    return Path(file).is_absolute() and Path(file).resolve().is_relative_to(folder)
