@@ -182,7 +182,7 @@ def systems() -> Picture:
 
 def parts() -> Picture:
     """The card about writing: what is new, from the program down to the gates."""
-    made = Picture(*CARD, "The parts that may be written anew, and their languages")
+    made = Picture(*CARD, "Parts that you can replace, and their languages")
     rows = [
         ("MPI program", "unchanged", "chip"),
         ("messaging system", "Python", "box"),

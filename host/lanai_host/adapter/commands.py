@@ -100,7 +100,7 @@ class Commands:
         self._running: dict[int, _Running] = {}  # by buffer, oldest first
         self._free = deque(range(COMMANDS))
         self._tag = 0
-        self._noted = 0  # the oldest command's end has been paid for
+        self._noted = False  # the oldest command's end has been paid for
         price = meter.costs.price
         self._end_price = price(HostCost.POLL) + price(HostCost.ARRIVAL)
 
@@ -172,7 +172,7 @@ class Commands:
 
     def note(self) -> None:
         """The end of the oldest command has been seen and paid for."""
-        self._noted = 1
+        self._noted = True
 
     def take_ended(self) -> list[RemoteOperation]:
         """Take the operations that have ended since the last poll, oldest first. Their buffers are free again."""
@@ -186,7 +186,7 @@ class Commands:
                 self._meter.charge(HostCost.POLL)
                 self._meter.charge(HostCost.ARRIVAL)
                 self._meter.pay()
-            self._noted = 0
+            self._noted = False
             del self._running[buffer]
             self._free.append(buffer)
             value = self._flags.view[FLAG_BYTES * buffer + oldest.result_at : FLAG_BYTES * buffer + FLAG_AT]

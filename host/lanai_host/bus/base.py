@@ -64,20 +64,21 @@ class Watched(NamedTuple):
 
 
 class KnownLook(NamedTuple):
-    """What a poll of some words does that finds none of them changed: nothing but take time.
+    """A poll of some words that takes time and, if none of them has changed, does nothing else.
 
     Members:
-        picoseconds: that it takes.
-        place: of the one word that may change without more than to be noted; -1: there is none.
-        value: what that word holds then.
+        picoseconds: the time of a poll.
+        place: the place of the one word whose change need only be noted; -1: there is none.
+        value: the word's value after that change.
         noting: picoseconds that noting it takes, beside a poll.
+        first: the process catches up and polls before it waits; else only after noting.
     """
 
     picoseconds: int
     place: int = -1
     value: bytes = bytes(4)
     noting: int = 0
-    first: bool = True  # the process catches up and polls before it waits; else only after noting
+    first: bool = True
 
 
 class Slept(NamedTuple):

@@ -5,7 +5,7 @@ how long the NIC takes, and tracing must not change that.
 
 A note is NOTE, for NAME and SITE followed by `d` bytes of text. It was made after `frame` posted frames since the last
 answer, `offset` picoseconds later than the last of them; `call` is the number, in this rank, of the MPI call in which
-it was made, or -1. The rank begins anew whenever it gets an answer: the simulator has read all notes by then.
+it was made, or -1. Each answer empties the area: the simulator has read all notes by then.
 
 An area that is full takes no more notes until the rank begins anew, and counts those that it did not take: the trace
 says how many it lacks.

@@ -104,7 +104,7 @@ class WatchedWord(NamedTuple):
 
 
 class Look(NamedTuple):
-    """What a `WaitAny` begins with follows. The members are those of `bus.base.KnownLook`."""
+    """The poll with which a LOOK_AND_WAIT begins: the members of `bus.base.KnownLook`. A `WaitAny` follows it."""
 
     picoseconds: int
     place: int

@@ -114,7 +114,7 @@ class Left:
             columns = [one.places(name) for one in self.recordings]
             held = [slots[:, at] for slots, at in zip(rows, columns, strict=True)]
             value = _mode(np.concatenate([one.ravel() for one in held]))
-            # A register that the NIC of a recording does not have is no obstacle there.
+            # A recording whose NIC lacks a register does not speak against it.
             differs = np.concatenate([np.any(one != value, axis=1) for one in held])
             if np.average(differs, weights=weights) <= 1 - CANDIDATE:
                 known.append((name, value))

@@ -1,4 +1,4 @@
-"""What the evaluations of a model read and assign, by members of Verilator's class."""
+"""The members of Verilator's class that each evaluation of a model reads and assigns."""
 
 import re
 from collections import Counter

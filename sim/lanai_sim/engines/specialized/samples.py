@@ -1,4 +1,4 @@
-"""What registers of a NIC hold at each moment of an evaluation, in recorded inputs."""
+"""Values of a NIC's registers at each moment of an evaluation, from recorded inputs."""
 
 import ctypes
 import re
