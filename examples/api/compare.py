@@ -1,4 +1,4 @@
-"""How long the same exchange takes on each messaging system.
+"""Measure the same exchange on each messaging system.
 
 A function runs as two ranks on each system. The hosts and NICs are those of the default machine, so
 what differs is the system. Run it with: python examples/api/compare.py

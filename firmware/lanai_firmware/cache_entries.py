@@ -19,7 +19,7 @@ MARK_SECONDS = 3600.0  # how exactly the last use of an entry is known
 
 
 def directory() -> Path:
-    """Where artefacts live: $LANAI_CACHE, else `openlanai` in this system's directory for caches
+    """Return the folder of artefacts: $LANAI_CACHE, else `openlanai` in this system's directory for caches
     ($XDG_CACHE_HOME, else ~/.cache on Linux). Made on first use."""
     chosen = os.environ.get("LANAI_CACHE")
     path = Path(chosen) if chosen else platformdirs.user_cache_path("openlanai", appauthor=False)

@@ -51,7 +51,7 @@ def stored() -> list[Stored]:
 
 
 def limit() -> int | None:
-    """How large the cache may grow, in bytes; None without a limit."""
+    """Return the size in bytes that the cache may reach; None without a limit."""
     text = os.environ.get(VARIABLE)
     if text is None:
         return LIMIT

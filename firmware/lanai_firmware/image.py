@@ -43,7 +43,7 @@ class SourceSpan:
 
 @dataclass(frozen=True)
 class Location:
-    """Where a pc comes from."""
+    """The function, file and line that a pc comes from."""
 
     file: str
     line: int
@@ -97,7 +97,7 @@ class Image:
         return self.zeroed + self.zeroed_size
 
     def address(self, symbol: str) -> int:
-        """Where a function or global lies. The name is "module.name"."""
+        """Return the address of a function or global. The name is "module.name"."""
         if symbol not in self.symbols:
             close = sorted(name for name in self.symbols if name.split(".")[-1] == symbol.split(".")[-1])
             raise UserError(

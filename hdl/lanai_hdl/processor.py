@@ -12,7 +12,7 @@ from .lbus.masters import CPU
 
 
 class Trap(data.Struct):
-    """Why (`cause`, nonzero) and where (`pc`) a processor stopped, once `valid`."""
+    """The cause (nonzero) and the `pc` of a processor that stopped, once `valid`."""
 
     valid: 1
     cause: 8

@@ -1,4 +1,4 @@
-"""Where the bytes of one message lie in this process's memory.
+"""The place of the bytes of one message in this process's memory.
 
 A `Body` describes memory and copies nothing until it is asked. A device may take a message's bytes
 in any parts: each part costs its own bytes and no search through those before it."""
@@ -25,12 +25,12 @@ class Body(ABC):
 
     @property
     def runs(self) -> int:
-        """How many runs the bytes lie in."""
+        """Return in how many runs the bytes lie."""
         return self.count_runs(0, self.size)
 
     @abstractmethod
     def count_runs(self, begin: int, end: int) -> int:
-        """How many runs bytes begin..end-1 lie in."""
+        """Return in how many runs bytes begin..end-1 lie."""
 
     @abstractmethod
     def segments(self, begin: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:

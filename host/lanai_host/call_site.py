@@ -1,4 +1,4 @@
-"""Where the program made the MPI call that this thread is in: for reports of a stopped run, looked
+"""The place where the program made the MPI call that this thread is in: for reports of a stopped run, looked
 for when a rank is about to wait."""
 
 import ctypes

@@ -1,4 +1,4 @@
-"""When collectives change their algorithms, as a device prefers it.
+"""The points at which collectives change their algorithms, as a device prefers it.
 docs/reference/mpi-collectives.md explains each choice."""
 
 from dataclasses import dataclass

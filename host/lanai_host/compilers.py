@@ -32,7 +32,7 @@ WRAPPERS = frozenset({
 
 @dataclass(frozen=True)
 class Search:
-    """How a language's compiler is found, and a program that shows whether it works."""
+    """The search for a language's compiler, and a program that shows whether it works."""
 
     title: str
     variable: str

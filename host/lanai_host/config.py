@@ -50,7 +50,7 @@ class HostCost(Enum):
 
 
 class Queue(StrEnum):
-    """How the host finds a message's receive, or a receive's message."""
+    """The way in which the host finds a message's receive, or a receive's message."""
 
     LIST = "list"  # a list in order of age, as MPICH's ADI has it: MATCH for each envelope compared
     HASH = "hash"  # hash tables: MATCH for each look in one

@@ -43,7 +43,7 @@ def write(address: int, data: bytes) -> None:
 
 
 def address_of(buffer: bytes | bytearray | memoryview) -> int:
-    """Where an object's bytes lie. They stay there as long as the object lives and keeps its
+    """Return where an object's bytes lie. They stay there as long as the object lives and keeps its
     size."""
     ffi = _guard().ffi
     return int(ffi.cast("uintptr_t", ffi.from_buffer(buffer)))

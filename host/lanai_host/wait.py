@@ -1,10 +1,10 @@
-"""Why a process waits, for reports."""
+"""The reason why a process waits, for reports."""
 
 from typing import NamedTuple
 
 
 class Wait(NamedTuple):
-    """Why a process waits: what a report of a stopped run says about it. None is "any" or "does not
+    """The reason why a process waits: what a report of a stopped run says about it. None is "any" or "does not
     apply".
 
     Members:

@@ -1,4 +1,4 @@
-"""Which version of this project's code is running: a digest of all its sources, for figures that
+"""The version of this project's code that is running: a digest of all its sources, for figures that
 are kept between runs.
 
 A simulated figure may depend on any source of the four packages: gateware, firmware, driver, MPI

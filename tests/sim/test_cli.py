@@ -225,7 +225,7 @@ def test_what_a_user_asks_for_is_written_whole(folder):
 
 
 def test_all_output_goes_through_one_console():
-    """Which leaves square brackets alone."""
+    """The one console leaves square brackets alone."""
     sources = Path(cli.__file__).parent
     makers = [
         path.name

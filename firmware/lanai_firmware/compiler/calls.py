@@ -90,7 +90,7 @@ def call_function(scope: Scope, node: ast.Call, target: Function) -> Value:
 
 
 def _place(argument: Any) -> tuple[int, int]:
-    """Where in the source an argument stands; defaults come last."""
+    """Return the line and column of an argument in the source; defaults come last."""
     return (argument.lineno, argument.col_offset) if isinstance(argument, ast.expr) else (sys.maxsize, 0)
 
 

@@ -212,7 +212,7 @@ def from_condition(scope: Scope, node: ast.expr, strict: bool = False) -> Value:
 
 
 def condition(scope: Scope, node: ast.expr, strict: bool = False) -> tree.Test:
-    """Where an expression decides. `strict`: operands of `and` and `or` must be bool."""
+    """Return an expression as a decision. `strict`: operands of `and` and `or` must be bool."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return tree.Not(condition(scope, node.operand))
     if isinstance(node, ast.BoolOp):

@@ -28,7 +28,7 @@ class Unit(Protocol):
 
 @dataclass
 class Loop:
-    """Which variables are surely assigned at each `break`."""
+    """The variables that are surely assigned at each `break`."""
 
     leaving: list[set[str]] = field(default_factory=list)
 

@@ -1,4 +1,4 @@
-"""Where firmware comes from: a function's syntax tree with file, line and column, and errors that
+"""The source of firmware: a function's syntax tree with file, line and column, and errors that
 quote them."""
 
 import ast

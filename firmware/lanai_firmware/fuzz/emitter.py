@@ -28,7 +28,7 @@ class Emitter:
 
     @property
     def address(self) -> int:
-        """Where the next word goes."""
+        """Return the address of the next word."""
         return self.start + 4 * len(self.words)
 
     def emit(self, *words: int) -> None:

@@ -1,4 +1,4 @@
-"""How random programs end: one trap of every cause."""
+"""The ends of random programs: one trap of every cause."""
 
 from collections.abc import Callable
 

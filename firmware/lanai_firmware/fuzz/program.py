@@ -21,7 +21,7 @@ LONGEST_ITEM = 40  # words that the longest item of a block, the closing jump in
 
 @dataclass(frozen=True)
 class Layout:
-    """Where things are: blocks from 0, then the addresses of blocks as data, then data up to
+    """The places of a program's parts: blocks from 0, then the addresses of blocks as data, then data up to
     `size`.
 
     Loads and stores go to the data, and to the on-chip registers at `registers` (offsets), which

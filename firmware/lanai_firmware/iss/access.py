@@ -100,7 +100,7 @@ def _register_address(r: list[int], f: list[int], i: Decoded) -> Address:
 
 
 def absolute_address(i: Decoded) -> int:
-    """Where an SLS instruction goes."""
+    """Return the address that an SLS instruction reaches."""
     return i["address"] & ~3
 
 

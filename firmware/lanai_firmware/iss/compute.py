@@ -121,7 +121,7 @@ def condition(f: list[int], code: int) -> Test:
 
 
 def destination(rd: int) -> int:
-    """Where a result goes: the constant registers swallow it, a transfer picks it up from there."""
+    """Return the place of a result: the constant registers swallow it, a transfer picks it up from there."""
     return SINK if rd <= Reg.PC else rd
 
 

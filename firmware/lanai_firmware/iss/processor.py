@@ -14,7 +14,7 @@ from .registers import PlainRegisters, RegisterPort
 
 
 class Stop(Enum):
-    """Why `run` came back."""
+    """The reason why `run` came back."""
 
     LIMIT = auto()  # as many instructions as asked
     WAIT = auto()  # a store to WAIT stalls; `wake` ends it

@@ -1,4 +1,4 @@
-"""When the gateware does what the model does: LBUS slots, given which of them others take.
+"""The timing of the gateware, for the model: LBUS slots, given which of them others take.
 
 The rule is the one that `lanai_hdl.core.core.Core` states; the lockstep proof holds the two
 together, slot for slot.

@@ -14,7 +14,7 @@ class Trap(FirmwareError):
 
 
 def popcount(value: int) -> Any:
-    """How many bits of a u32 are one."""
+    """Return the number of bits of a u32 that are one."""
     return u32(bits_of(value).bit_count())
 
 

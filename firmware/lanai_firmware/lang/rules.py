@@ -1,4 +1,4 @@
-"""Which integers go together and what they give: one table for the CPython semantics and for the
+"""The types of integer operations: what goes together and what it gives. One table for the CPython semantics and the
 compiler.
 
 An operand is a kind (u8, u16, u32, i32) or a *literal*: a Python int, which has no kind yet. Every

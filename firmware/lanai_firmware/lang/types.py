@@ -181,5 +181,5 @@ def field_of(struct: type, name: str) -> Field:
 
 
 def offset_of(struct: type, name: str) -> int:
-    """Where in the struct member `name` lies, in bytes."""
+    """Return the offset of the struct member `name`, in bytes."""
     return field_of(struct, name).offset

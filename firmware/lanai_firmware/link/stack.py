@@ -1,4 +1,4 @@
-"""How much stack a program can take, read off its machine code: frames from prologues, calls from
+"""The stack that a program can take, read off its machine code: frames from prologues, calls from
 call sequences.
 
 The language has no function pointers, so the call graph is complete; functions that call themselves

@@ -43,7 +43,7 @@ def verdict() -> u32:
 
 @inline
 def packet() -> u32:
-    """Where the oldest packet begins."""
+    """Return the place where the oldest packet begins."""
     return RECV_BUFFER.load()
 
 
@@ -73,7 +73,7 @@ def watch(size: u32) -> None:
 
 @inline
 def arriving() -> u32:
-    """Where the packet that is arriving begins."""
+    """Return the place where the packet that is arriving begins."""
     return RECV_CURRENT.load()
 
 

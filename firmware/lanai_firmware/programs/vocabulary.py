@@ -1,4 +1,4 @@
-"""How a trace reads a firmware: its packets' header and types, and which memory belongs to which
+"""The vocabulary of a firmware for traces: its packets' header and types, and which memory belongs to which
 message.
 """
 
@@ -63,7 +63,7 @@ class Table:
 
 @dataclass(frozen=True)
 class CutThrough:
-    """Which packets the firmware may pass on to the host while they arrive."""
+    """The packets that the firmware may pass on to the host while they arrive."""
 
     types: frozenset[int]
     first_look: int  # bytes of a packet that have come when the firmware looks at it
@@ -121,7 +121,7 @@ class Vocabulary(ABC):
 
 @dataclass(frozen=True)
 class Credit:
-    """How a channel's sender learns of free message slots at its receiver.
+    """The way in which a channel's sender learns of free message slots at its receiver.
 
     Attributes:
         member: of the header: counts the slots that the packet's sender has given back so far, modulo 1 << 16, in its
@@ -290,7 +290,7 @@ class SeenRequest(NamedTuple):
 
 @dataclass(frozen=True)
 class Records:
-    """How a device's messages go through FIFOs, of which each rank has two for each peer.
+    """The messages of a device that go through FIFOs, of which each rank has two for each peer.
 
     Attributes:
         holds: whether the FIFO at an offset is for messages of a rank, both as a packet has them.
@@ -330,7 +330,7 @@ class SeenControl(NamedTuple):
 
 @dataclass(frozen=True)
 class Controls:
-    """How a device's messages go as writes to segments. Each rank has a part for each peer in its
+    """The messages of a device that go as writes to segments. Each rank has a part for each peer in its
     own.
 
     Attributes:
@@ -343,7 +343,7 @@ class Controls:
 
 @dataclass(frozen=True)
 class Places:
-    """How a device's messages go as puts, whose places give them their meaning (`SeenPut`). A node has one rank.
+    """The messages of a device that go as puts, whose places give them their meaning (`SeenPut`). A node has one rank.
 
     Attributes:
         see: a write by the words that are known, its exposure, its offset, its length, the node that writes, and

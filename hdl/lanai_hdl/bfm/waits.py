@@ -1,4 +1,4 @@
-"""Where a coroutine that does not end waits."""
+"""The place where a coroutine waits that does not end."""
 
 import linecache
 import os

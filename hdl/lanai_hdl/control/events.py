@@ -55,7 +55,7 @@ class Events(NicBlock):
         )
 
     def input(self, event: EventBit):
-        """Where `event` is raised."""
+        """Return the signal that raises `event`."""
         return self.raised[event.name.lower()]
 
     def connect_registers(self, bank):

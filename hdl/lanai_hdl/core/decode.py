@@ -12,7 +12,7 @@ from ..isa.operations import Special
 
 
 class Unit(enum.Enum, shape=3):
-    """Which unit gives the result."""
+    """The unit that gives the result."""
 
     ALU = 0
     SHIFT = 1

@@ -1,4 +1,4 @@
-"""Where the next instruction comes from: the fetch address, transfers and their delay slots."""
+"""The choice of the next instruction: the fetch address, transfers and their delay slots."""
 
 from amaranth import Module, Mux, Signal
 from amaranth.lib import data, wiring

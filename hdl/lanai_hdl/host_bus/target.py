@@ -34,7 +34,7 @@ class RegisterAccess(wiring.Signature):
 
 
 class Region(enum.Enum, shape=2):
-    """Where an access goes."""
+    """The targets of an access."""
 
     NOWHERE = 0
     SRAM = 1

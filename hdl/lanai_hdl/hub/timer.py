@@ -1,4 +1,4 @@
-"""When the flits of a packet may pass a wire that carries frames."""
+"""A timer that says when the flits of a packet may pass a wire that carries frames."""
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring

@@ -47,7 +47,7 @@ class Field:
 
     @property
     def mask(self) -> int:
-        """Where the field is in the word."""
+        """Return the bits of the word that the field has."""
         return sum(((1 << part.width) - 1) << part.low for part in self.slices)
 
 

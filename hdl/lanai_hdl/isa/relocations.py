@@ -30,7 +30,7 @@ class Patch:
 
 @dataclass(frozen=True)
 class Rule:
-    """How one kind is applied. `bits` bounds the value (unsigned); `aligned` must divide it."""
+    """The way one kind is applied. `bits` bounds the value (unsigned); `aligned` must divide it."""
 
     patches: tuple[Patch, ...]
     bits: int

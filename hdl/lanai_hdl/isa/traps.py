@@ -1,11 +1,11 @@
-"""Why the processor stops. TRAP_CAUSE shows the number, TRAP_PC the address of the instruction that
+"""The causes why the processor stops. TRAP_CAUSE shows the number, TRAP_PC the address of the instruction that
 did not run."""
 
 from enum import IntEnum
 
 
 class TrapCause(IntEnum):
-    """When several apply, the first in this order is reported."""
+    """A cause of a trap. When several apply, the first in this order is reported."""
 
     NONE = 0
     FETCH_MISALIGNED = 1  # pc is not a multiple of 4

@@ -77,10 +77,10 @@ offset = MACHINE.offset
 
 
 def local_address(name: str) -> int:
-    """Where the processor reaches a register."""
+    """Return the address at which the processor reaches a register."""
     return REGISTERS_LOCAL + offset(name)
 
 
 def host_offset(name: str) -> int:
-    """Where the host reaches a register in its PIO window."""
+    """Return the offset in its PIO window at which the host reaches a register."""
     return REGISTERS_HOST + offset(name)

@@ -34,7 +34,7 @@ class Completion(data.Struct):
 
 
 class RecvProgress(wiring.Signature):
-    """How far the packet now arriving has been written: all of [start, pointer) is there, and
+    """The part of the packet now arriving that has been written: all of [start, pointer) is there, and
     nothing of [pointer, limit)."""
 
     def __init__(self):

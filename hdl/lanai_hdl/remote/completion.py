@@ -41,7 +41,7 @@ class Completion:
                 m.next = "LOOKUP"
 
     def _end_stores(self, m, worst):
-        """How the stores and loads of each process since its last NOP have ended: that is how the NOP
+        """Keep the worst end of each process's stores and loads since its last NOP: that is how the NOP
         ends."""
         oldest = self.oldest
         ends = Signal(data.ArrayLayout(Status, 1 << len(oldest.buffer[COMMAND_BITS:])), name="stores_end")

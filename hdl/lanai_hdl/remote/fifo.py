@@ -34,7 +34,7 @@ class TailWord(Word):
 
 
 class RingWord(Word):
-    """Where the ring lies: its first page in the exposure, and its number of pages less 1."""
+    """The place of the ring: its first page in the exposure, and its number of pages less 1."""
 
     page: 16
     mask: 7

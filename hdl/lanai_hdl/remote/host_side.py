@@ -63,7 +63,7 @@ class HeadPort(wiring.Signature):
 
 
 class WindowPlace:
-    """Where byte `addr` of the window lies: `inside` the page of process `owner`, and `in_commands`
+    """The place of byte `addr` of the window: `inside` the page of process `owner`, and `in_commands`
     (word `field` of command buffer `buffer`), `in_exposures` or `in_pages`."""
 
     def __init__(self, config: RemoteParameters, addr):

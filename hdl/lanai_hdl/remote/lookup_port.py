@@ -1,4 +1,4 @@
-"""How the adapter's parts ask for bus addresses."""
+"""The port by which the adapter's parts ask for bus addresses."""
 
 from amaranth.lib import data, enum, wiring
 from amaranth.lib.wiring import In, Out

@@ -15,7 +15,7 @@ class MemoryMover:
     `_status`; `_apart`, an APPEND's record and control words lie in different pages."""
 
     def _locate(self, m):
-        """Where in host memory the work under way takes place."""
+        """Select the place in host memory of the work under way."""
         of_request = self._work == Work.REQUEST
         of_append = of_request & self._packet.appends
         with m.State("LOOKUP"):

@@ -76,7 +76,7 @@ class PacketBuilder:
             ]
 
     def load(self, m, aligner, read):
-        """How the words that are read become the packet's."""
+        """Make the words that are read the packet's."""
         length = Mux(self.replies, self.reply.length, self.entry.length)
         m.d.comb += [
             aligner.source.eq(self.source),

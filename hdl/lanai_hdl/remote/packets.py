@@ -64,7 +64,7 @@ class Condition(IntEnum):
 
 
 class Status(IntEnum):
-    """How a command or a request ended."""
+    """The end of a command or a request."""
 
     OK = 0
     EXPOSURE = 1  # the exposure is not valid
@@ -151,7 +151,7 @@ def newer(session, other):
 
 
 def boot_code(session: int) -> int:
-    """How packets name the boot whose first session has this number."""
+    """Return the number that packets give the boot whose first session has this number."""
     return 1 << (BOOT_BITS - 1) | session % (1 << (BOOT_BITS - 1))
 
 

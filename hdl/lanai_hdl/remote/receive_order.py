@@ -15,7 +15,7 @@ OWNERS = 1 << OWNER_BITS  # processes of a NIC
 
 
 class Place(enum.Enum, shape=3):
-    """Where a request stands among those of its sender."""
+    """The place of a request among those of its sender."""
 
     NEXT = 0
     DUPLICATE = 1  # one of the last WINDOW that were carried out
@@ -26,7 +26,7 @@ class Place(enum.Enum, shape=3):
 
 
 class Outcome(data.Struct):
-    """How a request ended."""
+    """The end of a request."""
 
     status: Status
 

@@ -273,7 +273,7 @@ def _write(nic: ReferenceNic, address: int, data: bytes) -> Status:
 
 
 def _noted(there: ReferenceNic, sender: tuple[int, int], command: ReferenceCommand, status: Status) -> Status:
-    """How a request has ended: its target knows, also of one that failed at its source."""
+    """Return the end of a request: its target knows, also of one that failed at its source."""
     if status is not Status.OK and command.op is Op.WRITE and command.bound:
         there.marked.add(sender)
     return status

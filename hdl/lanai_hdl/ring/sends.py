@@ -86,7 +86,7 @@ class Sends(wiring.Component):
         return m
 
     def _choose(self, m, fresh, refused, waiting, send, sending, current):
-        """Which packet is sent: of those to be sent again the oldest, else the next that is fresh."""
+        """Choose the packet to send: of those to be sent again the oldest, else the next that is fresh."""
         count = self.config.sends
         oldest, chosen = Signal(range(max(count, 2))), Signal(range(max(count, 2)))
         with m.If(sending):

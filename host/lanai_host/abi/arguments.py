@@ -1,4 +1,4 @@
-"""Which values of which argument each MPI function refuses, and with which error class.
+"""The values that each MPI function refuses, by argument, and the error class of each.
 
 The type and the name of a parameter in mpi.h say what it is; where a name does not mean the same in
 all functions, a row of `_EXCEPTIONS` says so. The binding generates its checks from `refusals` (see

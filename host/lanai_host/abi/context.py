@@ -41,7 +41,7 @@ def _signed(value: int) -> int:
 
 
 class Phase(enum.Enum):
-    """Where a process is between its start and its end."""
+    """A stage of a process between its start and its end."""
 
     BEFORE = "before MPI_Init"
     RUNNING = "between MPI_Init and MPI_Finalize"

@@ -99,7 +99,7 @@ class Blocks:
 
     @classmethod
     def find(cls) -> "Blocks | None":
-        """If the program counts."""
+        """Return the table of blocks if the program counts, else None."""
         try:
             return cls(ctypes.c_uint64.in_dll(ctypes.CDLL(None), BLOCKS))
         except ValueError:

@@ -65,7 +65,7 @@ def _tags(section: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _place(segments: list[Segment], address: int) -> int:
-    """Where in the file the byte of an address lies."""
+    """Return the place in the file of the byte at an address."""
     for kind, offset, start, size in segments:
         if kind == PT_LOAD and start <= address < start + size:
             return offset + address - start

@@ -1,4 +1,4 @@
-"""How this library imports what it needs in a process whose Python does not have it: the program sees
+"""The import of what this library needs in a process whose Python does not have it: the program sees
 nothing of that.
 
 `sys.path` stays as it is. Packages that the program's Python has, such as numpy, are used from there.

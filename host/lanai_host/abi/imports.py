@@ -1,4 +1,4 @@
-"""Which MPI symbols a binary imports, and which of them this library has not: for `lanai doctor
+"""The MPI symbols that a binary imports, and those of them that this library has not: for `lanai doctor
 PROGRAM`."""
 
 import json
@@ -74,7 +74,7 @@ def imports(path: Path) -> Imports:
 
 
 def _why(symbol: str, ours: set[str], unbound: set[str]) -> str:
-    """Why a symbol is missing; empty if it is not."""
+    """Return why a symbol is missing; empty if it is not."""
     kind = _kind(symbol)
     if kind in _BETWEEN:
         names, remedy = _BETWEEN[kind]

@@ -1,4 +1,4 @@
-"""Where the `mpich` package keeps its headers."""
+"""The place where the `mpich` package keeps its headers."""
 
 import importlib.metadata
 from pathlib import Path
@@ -7,7 +7,7 @@ from ..errors import UserError
 
 
 def include_directory() -> Path:
-    """Where the `mpich` package keeps mpi.h."""
+    """Return the folder in which the `mpich` package keeps mpi.h."""
     try:
         distribution = importlib.metadata.distribution("mpich")
     except importlib.metadata.PackageNotFoundError:

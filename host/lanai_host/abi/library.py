@@ -64,7 +64,7 @@ def _key(flavor: Flavor) -> str:
 
 
 def _paths() -> list[str]:
-    """Where this interpreter finds the packages that the library needs: those of the installation,
+    """Return where this interpreter finds the packages that the library needs: those of the installation,
     and those that hold ours.
 
     Other directories (that of the running script, also if it is the installation's own, the current

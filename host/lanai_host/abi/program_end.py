@@ -1,4 +1,4 @@
-"""How a Python program ends, as far as it is known when MPI ends with it."""
+"""The end of a Python program, as far as it is known when MPI ends with it."""
 
 import os
 import sys

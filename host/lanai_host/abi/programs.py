@@ -1,4 +1,4 @@
-"""Which MPI a program was linked for, read from its file before it is started, and what makes it
+"""The MPI that a program was linked for, read from its file before it is started, and what makes it
 find ours."""
 
 import importlib.util

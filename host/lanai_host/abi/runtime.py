@@ -133,7 +133,7 @@ def _pass_time(world: World, client: SimulatorClient, picoseconds: int) -> None:
 
 
 class Process:
-    """How this process is part of a run, or alone."""
+    """The part of this process in a run, or that it is alone."""
 
     foreign = False
     library: ctypes.CDLL  # this libmpi

@@ -124,7 +124,7 @@ class HandleTable(dict[int, Any]):
         return sum(held is self[handle] for held in self.values()) == 1
 
     def site_of(self, value: Any) -> str:
-        """Where the program made an object; empty if that is not known."""
+        """Return where the program made an object; empty if that is not known."""
         return self._sites.get(self.handle_of(value), "") if self.has(value) else ""
 
     def made(self) -> list[tuple[Any, str]]:

@@ -12,7 +12,7 @@ from .token import Token
 
 
 class Place(NamedTuple):
-    """Where a rank is: its NIC, the process's number there, and the key of its first exposure."""
+    """The place of a rank: its NIC, the process's number there, and the key of its first exposure."""
 
     node: int
     process: int

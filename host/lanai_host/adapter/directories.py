@@ -47,5 +47,5 @@ class Directories:
 
 
 def directories_of(pages: int) -> int:
-    """How many directories name so many pages."""
+    """Return how many directories name so many pages."""
     return -(-pages // DIRECTORY_PAGES)

@@ -195,7 +195,7 @@ class Exposures:
 
 
 def pages_of(address: int, size: int) -> int:
-    """How many pages a range touches."""
+    """Return how many pages a range touches."""
     return (address % PAGE_SIZE + size - 1) // PAGE_SIZE + 1
 
 

@@ -41,7 +41,7 @@ class Fifo:
 
     @property
     def refused(self) -> int | None:
-        """Where the tail stood when the FIFO began to refuse; None if it does not."""
+        """Return where the tail stood when the FIFO began to refuse; None if it does not."""
         tail = int.from_bytes(self.seen, "big")
         return tail & COUNT if tail & REFUSING else None
 

@@ -163,8 +163,8 @@ class AdapterRemote(Remote):
         return self._moving.idle
 
     def known_look(self, watched: Sequence[Watched], picoseconds: int) -> KnownLook | None:
-        """How `watched` may change while this rank only waits, where a poll takes so long: by the good end of the
-        one command under way, from which nothing follows. None if that is not so. Call `note` for a word noted."""
+        """Return how `watched` may change while this rank only waits, where a poll takes so long: by the good end of
+        the one command under way, from which nothing follows. None if that is not so. Call `note` for a word noted."""
         if not self._moving.settled:
             return None
         look = self._adapter.known_look(watched, picoseconds)

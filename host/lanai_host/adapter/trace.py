@@ -1,4 +1,4 @@
-"""How traces and waveforms read the adapter's packets: requests and replies, by their first words."""
+"""The vocabulary for traces and waveforms of the adapter's packets: requests and replies, by their first words."""
 
 from collections.abc import Sequence
 

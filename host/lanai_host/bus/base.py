@@ -82,7 +82,7 @@ class KnownLook(NamedTuple):
 
 
 class Slept(NamedTuple):
-    """How `Bus.look_and_wait` ended.
+    """The end of a `Bus.look_and_wait`.
 
     Members:
         waited: the process had to wait for a change.

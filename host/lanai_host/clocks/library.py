@@ -27,7 +27,7 @@ class Clock(StrEnum):
 
 
 class Answer(IntEnum):
-    """How a wait has ended. CANNOT: it was not done, as this thread may not let simulated time pass."""
+    """The end of a wait. CANNOT: it was not done, as this thread may not let simulated time pass."""
 
     TIME_IS_UP = 0
     IS_READY = 1

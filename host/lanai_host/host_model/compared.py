@@ -1,4 +1,4 @@
-"""How many envelopes the processor compares when it looks for one in a queue (`HostCosts.queue`)."""
+"""The number of envelopes that the processor compares when it looks for one in a queue (`HostCosts.queue`)."""
 
 from bisect import bisect_left
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""Which message meets which receive, where the host matches."""
+"""The match of messages and receives, where the host matches."""
 
 from collections.abc import Iterator
 from typing import Generic, Protocol, TypeVar

@@ -46,7 +46,7 @@ AND = Op(_and, commute=True, name="intersection of free contexts")
 
 
 class _Across(NamedTuple):
-    """How the masks of two groups meet."""
+    """The rule by which the masks of two groups meet."""
 
     leader: int
     bridge: Link | None

@@ -68,7 +68,7 @@ class LockType(enum.IntEnum):
 
 
 class WindowFlavor(enum.IntEnum):
-    """How a window was made: the attribute MPI_WIN_CREATE_FLAVOR."""
+    """The function that made a window: the attribute MPI_WIN_CREATE_FLAVOR."""
 
     CREATE = 1
     ALLOCATE = 2

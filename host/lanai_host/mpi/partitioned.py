@@ -59,7 +59,7 @@ class PartitionedRequest(PersistentRequest):
             raise self._refusal(partitions[done], call)
 
     def _refusal(self, partition: int, call: str) -> MpiError:
-        """Why a partition cannot be made ready."""
+        """Return why a partition cannot be made ready."""
         if not 0 <= partition < self.count:
             return self._out_of_range(call, partition)
         if type(self.inner) is not _Filling:

@@ -80,7 +80,7 @@ def _command(call: str, program: Program) -> Command:
 
 
 def _counts(call: str, most: int, soft: str | None) -> tuple[int, ...]:
-    """How many processes will do, the most first. `soft` has numbers and ranges first:last:step,
+    """Return the numbers of processes that will do, the most first. `soft` has numbers and ranges first:last:step,
     with commas between them."""
     if soft is None:
         return (most,)

@@ -15,7 +15,7 @@ def decode(data: bytes) -> str:
 
 
 def byte_length(text: str) -> int:
-    """How many bytes a string has in C, without its end."""
+    """Return how many bytes a string has in C, without its end."""
     return len(encode(text))
 
 

@@ -57,7 +57,7 @@ class Spent(NamedTuple):
 
 
 def spent(number: int) -> Spent:
-    """How a thread has spent its time so far."""
+    """Return how a thread has spent its time so far."""
     words = _read(number, "schedstat").split()
     return Spent(int(words[0]), int(words[1])) if words else Spent(0, 0)
 

@@ -111,7 +111,7 @@ class SimulatorClient:
         return cls(sock, int(os.environ[ENV_RANK]), int(os.environ[ENV_SIZE]))
 
     def start(self) -> Start:
-        """How this process began."""
+        """Return how this process began."""
         return Start(**self.config["start"])
 
     def charge(self, picoseconds: int) -> None:

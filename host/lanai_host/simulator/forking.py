@@ -184,7 +184,7 @@ def python_program(rank: Forked) -> Callable[[], None]:
 
 
 def _first_path(arguments: Sequence[str]) -> str:
-    """Where Python looks for modules first."""
+    """Return the folder in which Python looks for modules first."""
     return os.getcwd() if arguments[0] in ("-c", "-m") else os.path.dirname(os.path.realpath(arguments[0]))
 
 

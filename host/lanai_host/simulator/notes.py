@@ -111,7 +111,7 @@ class Notebooks:
             yield fields, text
 
     def lost(self, rank: int) -> int:
-        """How many notes found no room since the rank's last answer, which it must be waiting
+        """Return how many notes found no room since the rank's last answer, which it must be waiting
         for."""
         return int(USED.unpack(os.pread(self._file, USED.size, rank * AREA))[1])
 

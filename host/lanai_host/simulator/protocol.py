@@ -65,7 +65,7 @@ class Op(IntEnum):
 
 
 class Status(IntEnum):
-    """How a request ended; the payload of an ERROR is its text. RUN_OVER ends no request: the run
+    """The end of a request; the payload of an ERROR is its text. RUN_OVER ends no request: the run
     has ended, and the rank, which waits on, is to say what it is in and which messages lie at it.
     The payload is a JSON list of the `Envelope`s on its NIC. SNAPSHOT ends no request either: the
     rank is to take a snapshot of itself (`snapshot.c`) and to wait on. The payload is a `Snapshot`
@@ -95,7 +95,7 @@ class SeenType(NamedTuple):
 
 
 class FinalState(NamedTuple):
-    """Where a rank stands when a run has ended: the MPI call that it is in, its place as
+    """The state of a rank when a run has ended: the MPI call that it is in, its place as
     `Wait.site` has it, messages that lie there, sends and receives that are not done."""
 
     call: str

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Placement:
-    """Which ranks share which NIC: rank r sits on node r // ranks_per_node.
+    """The ranks that share each NIC: rank r sits on node r // ranks_per_node.
 
     Attributes:
         ranks: in all.
@@ -159,7 +159,7 @@ class NicStack(Stack):
 
     @property
     def vocabulary(self) -> "Vocabulary | None":
-        """How traces and waveforms read its packets."""
+        """Return the vocabulary by which traces and waveforms read its packets."""
         return None if self.firmware is None else self.firmware.vocabulary
 
     def on(self, blocks: Collection[str]) -> "NicStack":

@@ -128,5 +128,5 @@ def _dead(bus: Bus, attachment: Attachment) -> tuple[int, int]:
 
 
 def _done(bus: Bus) -> list[int]:
-    """How many descriptors each DMA engine has done."""
+    """Return how many descriptors each DMA engine has done."""
     return [bus.read(offset) for offset in DONE]

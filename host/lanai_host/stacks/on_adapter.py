@@ -154,7 +154,7 @@ def adapter_in(nic: "NicConfig") -> Remote | None:
 
 
 def places_of(placement: Placement) -> tuple[Place, ...]:
-    """Where each rank is. Keys are drawn, the same in each run."""
+    """Return where each rank is. Keys are drawn, the same in each run."""
     keys = random.Random("keys of the ranks' first exposures")
     ranks = range(placement.ranks)
     nodes = [placement.node_of(rank) for rank in ranks]

@@ -105,7 +105,7 @@ def measured(study: studies.Study, args: argparse.Namespace, where: place.Place)
 
 
 def expected(study: studies.Study, quick: bool) -> str:
-    """How long the run is going to take, by the record of the last one, or by what the study says of quick ones."""
+    """Return how long the run is going to take, by the record of the last one, or by the study for quick ones."""
     path, kept = study.record, study.kept
     if quick and study.quick_minutes:
         return f"{study.paper}: a quick run takes about {study.quick_minutes:g} min of processor time"
@@ -115,7 +115,7 @@ def expected(study: studies.Study, quick: bool) -> str:
 
 
 def output_folder(named: str | None, quick: bool, checkout: Path) -> Path | None:
-    """Where the page goes; None if none is wanted."""
+    """Return where the page goes; None if none is wanted."""
     if named is None and quick:
         return None
     if named is None:

@@ -59,7 +59,7 @@ def lines(rank: RankState) -> list[str]:
 
 
 def figures(ranks: tuple[RankState, ...]) -> Iterator[tuple[str, float]]:
-    """How long each queue is."""
+    """Yield the length of each queue."""
     for rank in ranks:
         yield f"queues.rank{rank.rank}.receives", sum(not one.sends for one in rank.queued)
         yield f"queues.rank{rank.rank}.messages", sum(one.times for one in rank.unreceived)

@@ -1,4 +1,4 @@
-"""Where the time of a traced run went: by rank, MPI call, message and firmware function. The sums
+"""The time of a traced run: by rank, MPI call, message and firmware function. The sums
 are exact."""
 
 import argparse

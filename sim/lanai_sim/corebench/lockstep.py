@@ -50,7 +50,7 @@ def waits_of(seed: int) -> bytes:
 
 
 def pattern_of(seed: int) -> bytes:
-    """Which slots others take while the program of this seed runs: nothing, one edge wholly, or
+    """Return the slots that others take while the program of this seed runs: nothing, one edge wholly, or
     shares of each edge."""
     rng = random.Random(f"slots of {seed}")
     shares = rng.choice(((0, 0), (1, 0), (0, 1), *((rng.random() * 0.9, rng.random() * 0.9) for _ in range(5))))

@@ -61,7 +61,7 @@ class Trapped:
 
 
 def _retire_layout() -> str:
-    """Where the retire port's fields are, for the harness."""
+    """Return where the retire port's fields are, for the harness."""
     layout = data.Layout.cast(Retired)
     lines = [f"constexpr int RETIRE_WORDS = {-(-layout.size // 32)};", "#define RETIRE(name) RETIRE_##name"]
     for name, field in layout:

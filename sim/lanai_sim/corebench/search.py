@@ -1,4 +1,4 @@
-"""How many instructions the compiled search of examples/firmware/search.py spends on an envelope
+"""The number of instructions that the compiled search of examples/firmware/search.py spends on an envelope
 that does not match.
 
 The firmware itself lays out its list; then its function `search` is called by hand for lists of two

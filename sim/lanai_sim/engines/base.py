@@ -154,7 +154,7 @@ class Engine(ABC):
 
     @abstractmethod
     def slot(self, unit: int) -> int:
-        """How far a unit is."""
+        """Return the slot that a unit has reached."""
 
     @abstractmethod
     def evaluated(self, unit: int) -> int:
@@ -217,7 +217,7 @@ class Engine(ABC):
         self._lacks("faults")
 
     def fault_count(self, wire: int, kind: FaultKind) -> int:
-        """How often a fault happened so far. Capability FAULTS."""
+        """Return how often a fault happened so far. Capability FAULTS."""
         self._lacks("faults")
 
     def wave(self, nic: int, file: Path, first: int, last: int) -> None:

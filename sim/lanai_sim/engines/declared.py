@@ -16,7 +16,7 @@ _CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 
 
 class Ending(IntFlag):
-    """How a call of `run` in stepping.h ended, if neither by an event nor at the limit."""
+    """The end of a call of `run` in stepping.h, if neither by an event nor at the limit."""
 
     STILL = 1
     CUT = 2

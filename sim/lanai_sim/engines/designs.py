@@ -1,4 +1,4 @@
-"""Which gateware a model is made of, without elaborating it: cache keys from sources, tools and
+"""The gateware that a model is made of, without elaborating it: cache keys from sources, tools and
 configuration.
 
 Elaboration costs seconds of CPU time, and most runs find their model in the cache. A key therefore

@@ -267,7 +267,7 @@ class RtlEngine(Engine):
 
     @property
     def exchanges(self) -> int:
-        """How often the parts of the machine have exchanged what is on their links."""
+        """Return how often the parts of the machine have exchanged what is on their links."""
         return int(self._native.engine_exchanges(self._engine))
 
     def run(self, limit: int) -> tuple[bool, Sequence[Event]]:
@@ -294,7 +294,7 @@ class RtlEngine(Engine):
 
     @property
     def entries(self) -> int:
-        """How often Python has called `run`."""
+        """Return how often Python has called `run`."""
         return int(self._native.engine_entries(self._engine))
 
     def pio(self, nic: int, accesses: Sequence[Access]) -> None:

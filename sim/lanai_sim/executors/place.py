@@ -1,4 +1,4 @@
-"""Where independent runs are executed, as the command line says it."""
+"""The place where independent runs are executed, as the command line says it."""
 
 import argparse
 import math
@@ -15,7 +15,7 @@ NO_LIMIT = math.inf  # seconds
 
 @dataclass(frozen=True)
 class Place:
-    """Where runs are executed, and how many at a time.
+    """The place where runs are executed, and how many at a time.
 
     Attributes:
         on: "local", "mpi", "slurm", or "MODULE:CALLABLE".

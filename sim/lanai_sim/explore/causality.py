@@ -1,4 +1,4 @@
-"""What happens before what in a run, by vector clocks over its ranks' records.
+"""The order of what happens in a run, by vector clocks over its ranks' records.
 
 A message that was sent only after a wildcard had made its choice cannot be an alternative of it: its sender waits,
 over whatever ranks, for what the receiver does afterwards. Such an alternative need not be tried. An edge leads from

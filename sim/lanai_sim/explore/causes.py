@@ -1,4 +1,4 @@
-"""Why a program differs between runs with the same choices: it is run again without one cause after the other."""
+"""The causes why a program differs between runs with the same choices: it is run again without one after the other."""
 
 import os
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""How Yosys chooses logic for an ECP5 this full of block RAM: as `synth_ecp5` does, but with the
+"""The options by which Yosys chooses logic for an ECP5 this full of block RAM: as `synth_ecp5` does, but with the
 delays of wires and block RAMs.
 
 `synth_ecp5` thinks of a wire as 0.3 ns and of a block RAM as no time at all. Here most wires take

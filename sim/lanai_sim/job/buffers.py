@@ -1,4 +1,4 @@
-"""Where the buffers of ranks lie: `--buffers`, and a digest of it by which two runs can be
+"""The places of ranks' buffers: `--buffers`, and a digest of it by which two runs can be
 compared.
 
 A buffer that crosses a page boundary reaches the NIC in two pieces, which costs time. Where the C library's
@@ -16,7 +16,7 @@ from lanai_host.clocks.library import ASAN, PRELOAD
 
 
 class Buffers(StrEnum):
-    """Where buffers may begin."""
+    """The places where buffers may begin."""
 
     ANY = "any"  # where the heap has room
     PAGE = "page"  # where they cross no more page boundaries than they must

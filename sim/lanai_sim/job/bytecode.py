@@ -43,7 +43,7 @@ def keep(device: str, variables: Mapping[str, str]) -> None:
 
 
 def _folders(package: str) -> list[str]:
-    """Where its modules lie. It is not imported for that."""
+    """Return where its modules lie. It is not imported for that."""
     spec = find_spec(package)
     return [] if spec is None else list(spec.submodule_search_locations or ())
 

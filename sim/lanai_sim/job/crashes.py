@@ -1,4 +1,4 @@
-"""Where the program of a rank was when a signal of its own making killed it, from what `crash.c` has
+"""The place of a rank's program when a signal of its own making killed it, from what `crash.c` has
 said."""
 
 import re

@@ -175,7 +175,7 @@ class JobData:
 
     @property
     def chosen_buffers(self) -> Buffers:
-        """Where the ranks' buffers may begin. Unless it was chosen, they cross no more pages than they must
+        """Return where the ranks' buffers may begin. Unless it was chosen, they cross no more pages than they must
         where NICs are: without NICs, pages cost nothing."""
         if self.buffers is not None:
             return self.buffers

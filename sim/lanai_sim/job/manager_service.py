@@ -102,7 +102,7 @@ class ProcessManager:
         )
 
     def _counts(self, commands: Sequence[Command], spare: int) -> list[int]:
-        """How many processes to start of each command: as many as there are spares for."""
+        """Return how many processes to start of each command: as many as there are spares for."""
         least = sum(min(command.counts) for command in commands)
         if least > spare:
             raise Refused(LATER if least <= spare + self._to_leave() else "SPAWN", self._too_few(least, spare))
@@ -125,7 +125,7 @@ class ProcessManager:
         return f"{asked}, but --universe is {config.universe} and {left}{self._why_once()}"
 
     def _why_once(self) -> str:
-        """Why spares whose process has left do not count."""
+        """Return why spares whose process has left do not count."""
         config = self._config
         if not config.stack.spares_serve_again:
             return f"; with --device {config.device} each serves one process"

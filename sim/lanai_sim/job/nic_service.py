@@ -43,7 +43,7 @@ USER_END = 1 << 47  # end of a process's own addresses
 
 
 def place_of(image: Image | None, pc: int) -> str:
-    """Where in the firmware an instruction is."""
+    """Return where in the firmware an instruction is."""
     return f"{pc:#x}" if image is None else str(image.where(pc))
 
 

@@ -139,7 +139,7 @@ class NicWorld(World):
         return self.describe_faults(self.fault_counts())
 
     def fault_counts(self) -> dict[tuple[int, FaultKind], int]:
-        """How often each fault of a wire happened here."""
+        """Return how often each fault of a wire happened here."""
         return {(wire, kind): self.engine.fault_count(wire, kind) for wire in self.planned for kind in FaultKind}
 
     def describe_faults(self, counts: Mapping[tuple[int, FaultKind], int]) -> list[str]:

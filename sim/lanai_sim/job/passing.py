@@ -30,8 +30,8 @@ class Passing:
                 self.ranks.set_aside(rank)
 
     def _pass_for_waiters(self) -> None:
-        """If all ranks that run code wait in system calls for other processes, perhaps for ranks that
-        wait for simulated time, that goes on without them."""
+        """Let simulated time go on for the ranks that wait for it, if all others wait in system calls for other
+        processes, perhaps for those ranks."""
         give_up = time.monotonic() + POLL_SECONDS
         while time.monotonic() < give_up:
             # First who runs, then what they do: those that wait by now are not woken in between.

@@ -1,4 +1,4 @@
-"""Where the ranks of a run stand that does not go on, and what that means for its end."""
+"""The ranks of a run that does not go on: where they stand, and what that means for its end."""
 
 from lanai_host.simulator.protocol import unpack_wait
 

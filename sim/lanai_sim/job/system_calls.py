@@ -123,7 +123,7 @@ def _is_peer(pid: int, file: int) -> bool:
 
 
 class Watch:
-    """Which processes have waited in one system call for `WAIT_SECONDS`."""
+    """The processes that have waited in one system call for `WAIT_SECONDS`."""
 
     def __init__(self) -> None:
         self._since: dict[int, tuple[str, float]] = {}
@@ -143,7 +143,7 @@ class Watch:
 
 
 def _switches(pid: int) -> str:
-    """How often its threads have stopped to run: the same as long as none of them runs."""
+    """Return how often its threads have stopped to run: the same as long as none of them runs."""
     return " ".join(_voluntary(pid))
 
 

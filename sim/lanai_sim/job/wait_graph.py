@@ -1,4 +1,4 @@
-"""Why nothing can happen any more: the graph of who waits for whom, and the wait that closed its
+"""The reason why nothing can happen any more: the graph of who waits for whom, and the wait that closed its
 circle."""
 
 from collections.abc import Mapping, Sequence

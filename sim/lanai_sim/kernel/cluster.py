@@ -147,7 +147,7 @@ class Cluster:
         self.engine.restore(state[_CLOCKS.size :])
 
     def slots(self) -> Sequence[int]:
-        """How far each NIC is."""
+        """Return the slot that each NIC has reached."""
         return [self.engine.slot(node.number) for node in self.nodes]
 
     def close(self) -> None:

@@ -86,7 +86,7 @@ class Clockwork(Protocol):
 
 
 class Outside(Protocol):
-    """Where tasks wait for other processes."""
+    """The place where tasks wait for other processes."""
 
     def wait(self) -> None:
         """Block until every process that runs code has asked for something, and hand over what was
@@ -223,7 +223,7 @@ class Kernel:
             self._take(next_time)
 
     def next_time(self) -> int:
-        """When something happens next, the NICs aside."""
+        """Return when something happens next, the NICs aside."""
         if self._alone:
             return self.now
         moments, timeouts = self._moments, self._timeouts

@@ -101,7 +101,7 @@ class SharedMemory:
 
 
 class WaitTimeout:
-    """How long one process waits for words before it looks at its NIC.
+    """The time that one process waits for words before it looks at its NIC.
 
     Members:
         time: picoseconds.

@@ -15,7 +15,7 @@ SHOWN = 20  # lines of what the work printed
 
 @dataclass
 class Grade:
-    """What became of each case. `loading` says why none could be run."""
+    """The result of each case. `loading` says why none could be run."""
 
     task: Task
     loading: str = ""

@@ -28,7 +28,7 @@ class Ended(Exception):
 
 
 class Turn(NamedTuple):
-    """What a part wants next, or what all want together.
+    """The wish of a part for its next step, or that of all together.
 
     Members:
         limit: the slot of the next moment; NEVER if there is none.

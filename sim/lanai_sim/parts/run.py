@@ -23,7 +23,7 @@ from .world import PartWorld
 
 @dataclass(frozen=True)
 class Piece:
-    """What one part knows at the end. `follows`: it ended because another part did; `nics`: those of its nodes."""
+    """The result of one part. `follows`: it ended because another part did; `nics`: those of its nodes."""
 
     result: Result
     follows: bool

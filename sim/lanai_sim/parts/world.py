@@ -19,7 +19,7 @@ from .mpi_part import MpiPart
 
 
 class PartWorld(NicWorld):
-    """What a rank sees of it does not depend on the part in which its node is."""
+    """The world of a part. A rank sees the same in it whichever part its node is in."""
 
     cluster_kind: ClassVar[type[Cluster]] = PartCluster
     engine: RtlEngine

@@ -73,7 +73,7 @@ def judge(ranks: Sequence[RankReports], result: Result, expected: str | None = N
 
 
 def _reason(report: pytest.TestReport) -> str:
-    """Why a test was skipped. A report that came from a rank has a list for a tuple."""
+    """Return why a test was skipped. A report that came from a rank has a list for a tuple."""
     place = report.longrepr
     return str(place[2]) if isinstance(place, tuple | list) else report.longreprtext
 

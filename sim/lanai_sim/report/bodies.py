@@ -1,4 +1,4 @@
-"""Where each message's body lay in host memory, and which of its packets were cut through at the
+"""The place of each message's body in host memory, and those of its packets that were cut through at the
 receiver.
 
 All of it is read off the host DMA's transfers. A transfer moves (part of) a body if its SRAM side
@@ -123,7 +123,7 @@ class BodyBook:
 
 
 def _moves_body(trace: Trace) -> Any:
-    """Which rows of `Trace.dma` move a body between host and SRAM."""
+    """Return which rows of `Trace.dma` move a body between host and SRAM."""
     dma, vocabulary = trace.dma, trace.vocabulary
     chosen = np.zeros(len(dma), bool)
     if vocabulary is None:

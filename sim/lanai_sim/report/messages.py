@@ -1,4 +1,4 @@
-"""Where each message's time went, from the call that sent it to the data in the receiver's buffer:
+"""The time of each message, from the call that sent it to the data in the receiver's buffer:
 exact sums too.
 
 A moment of a message is booked in this order: host work in the two calls that sent and received it;

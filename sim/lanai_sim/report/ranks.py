@@ -1,4 +1,4 @@
-"""Where each rank's time went, and each MPI call's: sums that are exact to the picosecond.
+"""The time of each rank, and of each MPI call: sums that are exact to the picosecond.
 
 A rank's moments are booked in this order: what its own processor did in the library; the program
 outside MPI; and while it waited in a call: the NICs' processors at work on messages from or to this

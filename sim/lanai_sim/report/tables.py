@@ -160,7 +160,7 @@ def message_table(message: MessageSum) -> Table:
 
 
 def body_line(body: Body) -> str:
-    """Where one message's body lay, and what became of its packets at the receiver."""
+    """Return where one message's body lay, and what became of its packets at the receiver."""
     if not body.sent.pages and not body.received.pages:
         return "no DMA moved its body"
     sent = _place(body.sent) if body.sent.pages else "written to the NIC with the request"

@@ -98,7 +98,7 @@ def _served(packets: Any, words: Words) -> tuple[list[Request], list[tuple[int, 
 
 
 class _Replies:
-    """How requests ended, by both nodes and number."""
+    """The ends of requests, by both nodes and number."""
 
     def __init__(self, packets: Any, words: Words) -> None:
         self._found: dict[tuple[int, int, Number], deque[tuple[int, int]]] = defaultdict(deque)

@@ -64,7 +64,7 @@ class RequestKind(IntEnum):
 
 
 class Protocol(IntEnum):
-    """How a message went (NP-20, NP-21, NP-24; T3-09, T3-10, T3-12; MB-12, MB-13)."""
+    """The protocol of a message (NP-20, NP-21, NP-24; T3-09, T3-10, T3-12; MB-12, MB-13)."""
 
     UNKNOWN = 0  # its envelope has not left, or there is no NIC
     EAGER = 1  # on full credit

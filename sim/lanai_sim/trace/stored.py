@@ -162,7 +162,7 @@ class StoredTrace:
 
     @cached_property
     def vocabulary(self) -> Vocabulary | None:
-        """How to read packets and the NICs' memory; None if the run had no NICs. UserError if the
+        """Return how to read packets and the NICs' memory; None if the run had no NICs. UserError if the
         device is not known here."""
         device = self.meta.get("device")
         if device is None or not self.nodes:
@@ -178,7 +178,7 @@ class StoredTrace:
         return chosen.on({block for block, *_ in self.meta.get("blocks", ())}).vocabulary
 
     def picoseconds(self, slot: Any) -> Any:
-        """When a slot begins, rounded down; of a number or an array. -1 stays -1."""
+        """Return when a slot begins, rounded down; of a number or an array. -1 stays -1."""
         slots = np.asarray(slot, np.int64)
         khz = int(self.meta["slot_khz"])
         # n * 10^9 / khz, in two steps that 64 bits hold

@@ -212,7 +212,7 @@ class _Work:
         self._follow(trace, node, touches, packets, slots, buffers)
 
     def _scheduler(self, trace: StoredTrace, processor: Any, name: str) -> Any:
-        """When the processor began or came back to code of the scheduler itself, or waited."""
+        """Return when the processor began or came back to code of the scheduler itself, or waited."""
         pcs, inverse = np.unique(processor["pc"], return_inverse=True)
         functions = [trace.firmware.where(int(pc)).function for pc in pcs]
         scheduler = np.array([one == name or one.startswith(f"{name}.") for one in functions], bool)

@@ -70,7 +70,7 @@ class Writer:
         return number
 
     def meta(self, values: Mapping[str, Any]) -> None:
-        """How the run began: the first chunk."""
+        """Write how the run began: the first chunk."""
         self._text(META, values)
 
     def boot(self, values: Mapping[str, Any]) -> None:
@@ -90,7 +90,7 @@ class Writer:
             self.rows(tag, np.array(rows, STORED[tag]))
 
     def end(self, values: Mapping[str, Any]) -> None:
-        """How the run ended; the file is whole then."""
+        """Write how the run ended; the file is whole then."""
         self._flush_names()
         self._text(END, values)
         self.close()

@@ -21,7 +21,7 @@ FOUND_BY = range(8)  # the seeds among whose programs every fault shows
 
 
 def refusal_of_python(module, name, arguments):
-    """Why CPython refuses the function, or None. Calls it on a fresh state."""
+    """Return why CPython refuses the function, or None. Calls it on a fresh state."""
     with Machine():
         module.start(arguments[0] ^ arguments[1])
         module.state.word = 0

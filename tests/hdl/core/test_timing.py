@@ -1,4 +1,4 @@
-"""When instructions run: two slots each with the bus free, what a taken edge costs (NP-57, NP-58),
+"""The timing of instructions: two slots each with the bus free, what a taken edge costs (NP-57, NP-58),
 what WAIT does."""
 
 import random

@@ -1,4 +1,4 @@
-"""How fast the engines are: exact figures of the 1999 testbed, each with its bound in
+"""The rates of the engines: exact figures of the 1999 testbed, each with its bound in
 `NicConfig`."""
 
 import random

@@ -131,7 +131,7 @@ class InsideSpec(wiring.Component):
         return m
 
     def _link(self, m, dut, first, end, at, allowed, reading):
-        """How the registers are linked, for the induction."""
+        """Assert how the registers are linked, for the induction."""
         run, cutter, burst = dut.run, dut.cutter, dut.burst
         whole = run.burst.payload
         rest = Signal(31)  # the first word that is in no burst

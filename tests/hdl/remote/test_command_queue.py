@@ -216,7 +216,7 @@ class TurnsSpec(wiring.Component):
         return m
 
     def _levels(self, m):
-        """How many commands of each process wait, and whether one does."""
+        """Return how many commands of each process wait, and whether one does."""
         levels = [Signal(COMMAND_BITS + 1, name=f"level_{n}") for n in range(self.PROCESSES)]
         waits = Signal(self.PROCESSES)
         m.d.comb += waits.eq(Cat(level != 0 for level in levels))

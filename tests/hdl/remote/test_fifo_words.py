@@ -17,7 +17,7 @@ BUS_CONTROL = 0x10001 * PAGE + CONTROL  # of the page behind page table entry 1 
 
 
 def look_ups(side, offset=CONTROL):
-    """How often an adapter has read a FIFO's control words."""
+    """Return how often an adapter has read a FIFO's control words."""
     return side.reads.count(BUS_CONTROL - CONTROL + offset)
 
 

@@ -1,4 +1,4 @@
-"""Where bus addresses come from: as the reference model has it, and never from outside a process's
+"""The source of bus addresses: as the reference model has it, and never from outside a process's
 window."""
 
 import random

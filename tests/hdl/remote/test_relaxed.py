@@ -12,7 +12,7 @@ def write(sequence, order=Order.RELAXED):
 
 
 def carried_out(side, count):
-    """Which of the words have been written."""
+    """Return which of the words have been written."""
     words = [int.from_bytes(side.dump(4 * n, 4), "big") for n in range(count)]
     assert all(one in (0, 0x100 + n) for n, one in enumerate(words))
     return [n for n, one in enumerate(words) if one]

@@ -18,7 +18,7 @@ UNKNOWN = -1  # a boot
 
 @dataclass(frozen=True)
 class Limits:
-    """How often things may happen. `sessions`: numbers that the sender takes at a reset."""
+    """The limits of how often things may happen. `sessions`: numbers that the sender takes at a reset."""
 
     requests: int
     sender_resets: int = 0

@@ -123,7 +123,7 @@ class Ended:
 
 
 def settled(host):
-    """How the stores have ended."""
+    """Return how the stores have ended."""
     try:
         host.remote.settle()
     except RemoteError as error:

@@ -1,4 +1,4 @@
-"""How traces and waveforms read the adapter's packets, also damaged ones."""
+"""The words by which traces and waveforms read the adapter's packets, also damaged ones."""
 
 from lanai_hdl.remote.packets import (
     MARK,

@@ -52,12 +52,12 @@ def changed(*pairs):
     ids=["noted in the order in which they end", "shown though simulated time has ended"],
 )
 def test_time_would_be_seen_to_go_back(tmp_path, change):
-    """If readings were not kept in order. The threads decide, so it takes some tries."""
+    """Readings that are not kept in order show it. The threads decide, so it takes some tries."""
     assert any("time went back" in ran(tmp_path, change).stdout for _ in range(20))
 
 
 def test_a_race_would_be_seen(tmp_path):
-    """If nothing ordered the new state of the clocks after the time from which they run on."""
+    """A new state of the clocks is a race if nothing orders it after the time from which they run on."""
     unordered = changed(
         ("atomic_store(&clocks.state, RUNS_ON)", "atomic_store_explicit(&clocks.state, RUNS_ON, memory_order_relaxed)")
     )

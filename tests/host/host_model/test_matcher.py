@@ -1,4 +1,4 @@
-"""Which message meets which receive, and how many envelopes are compared for it."""
+"""The match of messages and receives, and how many envelopes are compared for it."""
 
 import random
 from types import SimpleNamespace

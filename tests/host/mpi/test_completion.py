@@ -1,4 +1,4 @@
-"""How many requests the completion calls look at."""
+"""The number of requests that the completion calls look at."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which reduction takes which datatype, as MPICH 5.0 does, and what they make of the types that
+"""The datatypes of each reduction, as MPICH 5.0 has them, and what reductions make of the types that
 numpy has not."""
 
 import ctypes

@@ -172,7 +172,7 @@ def test_a_generalized_request_ends_in_another_thread():
 
 
 def clock_readings(host, wait):
-    """How often a program reads the clock until `wait` seconds have gone, and how many really
+    """Return how often a program reads the clock until `wait` seconds have gone, and how many really
     went."""
     world = World(IdealDevice(0, 1, Solo(), host))
     world.init()

@@ -208,7 +208,7 @@ def test_a_large_datagram_is_not_copied_and_its_memory_is_given_back():
     halves = body(text[:LARGE]), body(text[LARGE:])
 
     def allocated():
-        """Where in this process the next block of that size lies, which is given back."""
+        """Return where in this process the next block of that size lies, which is given back."""
         place = there._lib.hub_allocate(there._hub, len(text))
         there._lib.hub_free(there._hub, place)
         return there._lib.hub_address(there._hub, place) & -PAGE_SIZE

@@ -161,7 +161,7 @@ def posted(window, memory):
 
 
 def by_messages(window):
-    """How many targets the adapter had no room to reach."""
+    """Return how many targets the adapter had no room to reach."""
     return int(window.Get_info().Get("lanai_targets_by_messages"))
 
 

@@ -1,4 +1,4 @@
-"""Which NICs count as dead: told from registers alone."""
+"""The NICs that count as dead: told from registers alone."""
 
 import pytest
 

@@ -34,7 +34,7 @@ def measured(record):
 
 
 def result(record, system):
-    """What was measured on a system, without what it printed."""
+    """The result of a system, without what it printed."""
     head = f"compare.{system}."
     named = {name.removeprefix(head): value for name, value in record["figures"].items() if name.startswith(head)}
     protocols = {name[len(PROTOCOL) :].replace("_", " "): named[name] for name in named if name.startswith(PROTOCOL)}

@@ -1,4 +1,4 @@
-"""Why a program differs between runs: the causes that are taken away one after the other."""
+"""The causes why a program differs between runs: they are taken away one after the other."""
 
 import pytest
 

@@ -116,7 +116,7 @@ ON = (
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor")
 @pytest.mark.parametrize("fork", [[], ["--no-fork"]], ids=["forked", "executed"])
 def test_buffers_lie_alike_on_one_processor_and_on_several(fork):
-    """How often a rank looks for an answer, and whether it sleeps, changes nothing in its heap."""
+    """A rank's heap is the same however often it looks for an answer, and whether it sleeps or not."""
     program = Path(__file__).parents[3] / "examples" / "mpi" / "sort.py"
     processors = sorted(os.sched_getaffinity(0))
     lay = set()

@@ -57,7 +57,7 @@ else:
 
 @pytest.fixture
 def asked(monkeypatch):
-    """How often the simulator was asked what it knows of the time to come."""
+    """Count how often the simulator was asked what it knows of the time to come."""
     times = []
     ask = RankAccess.quiet_until
 

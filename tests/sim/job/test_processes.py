@@ -1,4 +1,4 @@
-"""Which file is executed: names as a user types them."""
+"""The file that is executed: names as a user types them."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Where a stored result comes from."""
+"""The source of a stored result."""
 
 import json
 import pickle

@@ -1,4 +1,4 @@
-"""What is said of an error in a student's work."""
+"""The text about an error in a student's work."""
 
 from lanai_sim.labs.outcome import TooLong
 from lanai_sim.labs.reading_errors import sentence

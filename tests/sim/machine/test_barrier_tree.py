@@ -1,4 +1,4 @@
-"""Which switches a barrier tree joins, and by which ports."""
+"""The switches that a barrier tree joins, and the ports by which it does."""
 
 import pytest
 

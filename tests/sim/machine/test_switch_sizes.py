@@ -35,7 +35,7 @@ def test_a_switch_has_the_next_size(text, nics, ports):
 
 
 def arrivals(net):
-    """When each packet of two NICs that send at once to a third has arrived there, and from whom."""
+    """Return when each packet of two NICs that send at once to a third has arrived there, and from whom."""
     cluster = Cluster(net, NIC, RtlEngine)
     arrived = []
 

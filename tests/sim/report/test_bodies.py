@@ -1,4 +1,4 @@
-"""Where bodies lay in host memory, and which of their packets were cut through: on traces written
+"""The places of bodies in host memory, and those of their packets that were cut through: on traces written
 by hand."""
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Where the time went, on a trace whose every stretch is known; sums are exact."""
+"""The sums of time on a trace whose every stretch is known; they are exact."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which stored runs are chosen."""
+"""The choice of stored runs."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Which message each request of an adapter is part of, with packets made by hand: two nodes with a
+"""The message that each request of an adapter is part of, with packets made by hand: two nodes with a
 rank each, FIFOs in exposure 2, a receive's memory in exposure 9."""
 
 from types import SimpleNamespace

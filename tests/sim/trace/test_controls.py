@@ -1,4 +1,4 @@
-"""Which message each write to another rank's segment is part of, with writes made by hand."""
+"""The message that each write to another rank's segment is part of, with writes made by hand."""
 
 import numpy as np
 import pytest

@@ -171,7 +171,7 @@ def test_dev_full():
 
 
 def test_kinds_of_host_work_belong_to_the_format():
-    """If this fails, a trace of before would be read wrong: give the format a new number."""
+    """The kinds belong to the format. If this fails, a trace of before would be read wrong: give it a new number."""
     kinds = (
         "OTHER PIO_WRITE PIO_READ WAIT SERVICE CALL POST POLL COMPLETE COPY MATCH PIN PIN_PAGE UNPIN_PAGE REDUCE "
         "COMMAND_BYTE ARRIVAL ARRIVAL_BYTE WAKE WAKE_QUEUED DEQUEUE TAKE CLOCK SYSTEM_CALL ADDRESS_CHECK FILE_OPEN "

@@ -1,4 +1,4 @@
-"""Which message each put by an adapter is part of, with writes made by hand."""
+"""The message that each put by an adapter is part of, with writes made by hand."""
 
 from types import SimpleNamespace
 

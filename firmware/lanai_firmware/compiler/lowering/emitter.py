@@ -33,7 +33,7 @@ class Module(Protocol):
 
 @dataclass(frozen=True)
 class Loop:
-    """Where `break` and `continue` go."""
+    """The blocks to which `break` and `continue` go."""
 
     after: Any
     again: Any
@@ -88,7 +88,7 @@ class Emitter:
         self.dead = True
 
     def slot(self, name: str, kind: Any) -> Any:
-        """Where the variable `name` lies; made at its first assignment."""
+        """Return the stack slot of the variable `name`; made at its first assignment."""
         if name not in self.slots:
             self.slots[name] = self.entry.alloca(ir_type(self.target, kind), name=name)
         return self.slots[name]

@@ -1,4 +1,4 @@
-"""How traces read BIP's packets: the library's header says what each is."""
+"""The vocabulary by which traces read BIP's packets: the library's header says what each is."""
 
 from collections.abc import Mapping
 from typing import Any

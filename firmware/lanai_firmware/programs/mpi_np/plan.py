@@ -45,7 +45,7 @@ RANGES = {  # beside which there are the conditions of `McpConfig.__post_init__`
 
 @dataclass(frozen=True)
 class McpConfig:
-    """How the firmware shares its memory and which of its protocols it uses. `paper()` follows the
+    """The options of the firmware: how it shares its memory and which of its protocols it uses. `paper()` follows the
     thesis."""
 
     messages: int = 32  # message slots a channel

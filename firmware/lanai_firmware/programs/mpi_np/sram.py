@@ -1,4 +1,4 @@
-"""Which SRAM each table and pool gets: the driver's side of `boot` (NP-05). Plain Python, not
+"""The division of SRAM among tables and pools: the driver's side of `boot` (NP-05). Plain Python, not
 firmware.
 
 All memory is shared out before the processor runs. What is left after the fixed tables becomes
@@ -67,7 +67,7 @@ class ChannelRoute:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where things lie.
+    """The places of tables and pools in SRAM.
 
     Attributes:
         plan: the members of `layout.Plan`.

@@ -1,4 +1,4 @@
-"""How traces read MPI-NP: which packets carry envelopes, and what in SRAM belongs to a message."""
+"""The vocabulary by which traces read MPI-NP: which packets carry envelopes, and what in SRAM belongs to a message."""
 
 from collections.abc import Mapping
 from typing import Any

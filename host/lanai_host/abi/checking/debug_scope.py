@@ -20,7 +20,7 @@ _OUTER = ("DW_TAG_namespace", *_SCOPES)
 
 
 class Place(NamedTuple):
-    """Where a variable lies: a linked address, or a distance from the frame's base."""
+    """The place of a variable: a linked address, or a distance from the frame's base."""
 
     fixed: bool
     value: int

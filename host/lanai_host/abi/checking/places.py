@@ -1,4 +1,4 @@
-"""Where the program calls: the source line of the MPI call that this thread is about to make."""
+"""The place of a call in the program: the source line of the MPI call that this thread is about to make."""
 
 import os
 import sys

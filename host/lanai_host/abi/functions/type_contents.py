@@ -1,4 +1,4 @@
-"""How a datatype was made: its envelope and its contents."""
+"""The functions that tell how a datatype was made: its envelope and its contents."""
 
 from typing import Any
 

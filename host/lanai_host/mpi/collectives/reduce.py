@@ -199,7 +199,7 @@ def _doubling(link: Link, vector: Vector) -> Steps:
 
 
 class _Parts:
-    """Where part `index` of a vector cut into `parts` begins, and how many elements it has."""
+    """The begin of part `index` of a vector cut into `parts`, and its number of elements."""
 
     def __init__(self, vector: Vector, parts: int) -> None:
         self._bounds = [vector.count * index // parts for index in range(parts + 1)]

@@ -94,7 +94,7 @@ class _Branch:
         ]
 
     def at_root(self, rank: int) -> int:
-        """Where the root holds a rank's block."""
+        """Return where the root holds a rank's block."""
         return self.held.address + (rank - self.root) % self.link.size * self.block
 
 

@@ -59,7 +59,7 @@ def kind_of(name: str) -> int:
 
 
 def number_of(tag: int) -> int:
-    """Which of the communicator's collectives a tag belongs to."""
+    """Return which of the communicator's collectives a tag belongs to."""
     return tag // _KINDS
 
 

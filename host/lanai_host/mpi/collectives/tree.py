@@ -17,6 +17,6 @@ def children(place: int, size: int) -> list[int]:
 
 
 def subtree(place: int, size: int) -> int:
-    """How many places the subtree under `place` has; they follow it directly."""
+    """Return how many places the subtree under `place` has; they follow it directly."""
     bit = place & -place if place else size
     return min(bit, size - place)

@@ -80,7 +80,7 @@ def subarray(
 
 
 def _share(size: int, distribution: int, argument: int, processes: int, position: int) -> list[tuple[int, int]]:
-    """Which indices of a dimension this process has, as (first, count) runs."""
+    """Return the indices of a dimension that this process has, as (first, count) runs."""
     call = "MPI_Type_create_darray"
     if distribution == Distribution.NONE or (processes == 1 and distribution in tuple(Distribution)):
         if processes != 1:

@@ -26,14 +26,14 @@ class Combiner(enum.IntEnum):
 
 
 class Order(enum.IntEnum):
-    """Which index of an array varies fastest."""
+    """The index of an array that varies fastest."""
 
     C = 56
     FORTRAN = 57
 
 
 class Distribution(enum.IntEnum):
-    """How a dimension of a distributed array is dealt out."""
+    """The way in which a dimension of a distributed array is dealt out."""
 
     BLOCK = 121
     CYCLIC = 122

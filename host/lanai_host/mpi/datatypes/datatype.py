@@ -21,7 +21,7 @@ _SETTLED = frozenset({"dense", "layout", "signature", "true_extent", "true_lb"})
 
 
 class Envelope(NamedTuple):
-    """How a datatype was made: the constructor and its arguments, sorted as MPI sorts them: by C
+    """The constructor of a datatype and its arguments, sorted as MPI sorts them: by C
     type, in order of appearance. MPI_Type_get_envelope and MPI_Type_get_contents tell it."""
 
     combiner: Combiner = Combiner.NAMED
@@ -162,7 +162,7 @@ class Datatype:
         self.name = name
 
     def body(self, address: int, count: int) -> Body:
-        """Where the bytes of a message of `count` elements at `address` lie."""
+        """Return where the bytes of a message of `count` elements at `address` lie."""
         size = self.size * count
         if self.dense or size == 0:
             return Run(address + self.true_lb, size)
@@ -197,7 +197,7 @@ class Datatype:
         return min(begin, stop), stop
 
     def whole_count(self, size: int) -> int | None:
-        """How many whole elements `size` received bytes are (MPI_Get_count); None if they end
+        """Return how many whole elements `size` received bytes are (MPI_Get_count); None if they end
         inside one."""
         if self.size == 0:
             return None if size else 0
@@ -205,6 +205,6 @@ class Datatype:
         return None if rest else full
 
     def whole_elements(self, size: int) -> int | None:
-        """How many basic elements `size` received bytes are (MPI_Get_elements); None if they end
+        """Return how many basic elements `size` received bytes are (MPI_Get_elements); None if they end
         inside one."""
         return self.signature.whole_elements(size)

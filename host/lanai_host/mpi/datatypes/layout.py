@@ -1,4 +1,4 @@
-"""Where a datatype's bytes lie, flattened (SC-11): a list of leaves, each with a stack of repeats.
+"""The layout of a datatype's bytes, flattened (SC-11): a list of leaves, each with a stack of repeats.
 
 A leaf is a run of adjacent bytes that repeats regularly. Its stack, root first, says how often, how
 far apart in memory (`extent`) and how far apart in the packed stream (`size`). Because a leaf
@@ -39,7 +39,7 @@ class Leaf(NamedTuple):
 
     @property
     def blocks(self) -> int:
-        """How many blocks the leaf stands for."""
+        """Return how many blocks the leaf stands for."""
         total = 1
         for turn in self.stack:
             total *= turn.count
@@ -53,7 +53,7 @@ class Leaf(NamedTuple):
         return self.offset + low, self.offset + self.length + high
 
     def blocks_before(self, position: int) -> int:
-        """How many of the blocks begin before `position` of the packed stream. O(depth), which
+        """Return how many of the blocks begin before `position` of the packed stream. O(depth), which
         keeps a resumed copy cheap."""
         rest = position - self.packed
         if rest <= 0:

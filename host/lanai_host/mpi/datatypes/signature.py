@@ -54,7 +54,7 @@ class Signature:
         return self if count == 1 else Signature(((self, count),) if count and self.elements else ())
 
     def whole_elements(self, size: int) -> int | None:
-        """How many basic elements `size` bytes hold; None if they end inside an element."""
+        """Return how many basic elements `size` bytes hold; None if they end inside an element."""
         elements, inside = 0, self
         while inside.single is None and size:
             if inside.size == 0:

@@ -1,4 +1,4 @@
-"""How a file is opened, and from where a pointer is moved: MPICH's numbers, as everywhere inside
+"""The modes in which a file is opened, and the origins of a pointer's moves: MPICH's numbers, as everywhere inside
 the library."""
 
 import enum

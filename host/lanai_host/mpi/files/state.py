@@ -143,7 +143,7 @@ def get_position_shared(file: File) -> int:
 
 
 def _target(file: File, call: str, offset: int, whence: int, current: int) -> int:
-    """Where a pointer goes to."""
+    """Return the place to which a pointer goes."""
     if whence not in list(Whence):
         raise MpiError(
             ErrorClass.ARG, f"{call}: whence is {whence}; it must be MPI_SEEK_SET, MPI_SEEK_CUR or MPI_SEEK_END"

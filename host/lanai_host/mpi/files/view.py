@@ -30,7 +30,7 @@ class Runs(NamedTuple):
         return int(self.offsets.min()) if len(self.offsets) else 0
 
     def before(self, end: int) -> int:
-        """How many bytes of the stream lie before byte `end` of the file, up to the first one that
+        """Return how many bytes of the stream lie before byte `end` of the file, up to the first one that
         does not."""
         inside = np.clip(end - self.offsets, 0, self.lengths)
         cut = np.flatnonzero(inside < self.lengths)
@@ -59,7 +59,7 @@ class View:
         self.tile = representation.in_file(filetype)
 
     def runs(self, position: int, size: int) -> Runs:
-        """Where bytes position..position+size-1 of the stream lie. Fewer, if the view shows no data
+        """Return where bytes position..position+size-1 of the stream lie. Fewer, if the view shows no data
         at all."""
         tile = self.tile
         if size == 0 or tile.size == 0:
@@ -77,7 +77,7 @@ class View:
         return int(runs.offsets[0]) if len(runs.offsets) else self.displacement
 
     def position_of(self, end: int) -> int:
-        """How many bytes of the stream lie before byte `end` of the file."""
+        """Return how many bytes of the stream lie before byte `end` of the file."""
         tile, inside = self.tile, end - self.displacement
         if tile.size == 0 or inside <= 0:
             return 0

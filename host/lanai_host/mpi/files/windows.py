@@ -33,7 +33,7 @@ class Pieces(NamedTuple):
         return int(self.runs.lengths.sum())
 
     def segments(self, address: int) -> list[tuple[int, int]]:
-        """Where the pieces lie in memory, for a stream at `address`."""
+        """Return where the pieces lie in memory, for a stream at `address`."""
         places, lengths = merge_runs(self.positions + address, self.runs.lengths)
         return list(zip(places.tolist(), lengths.tolist(), strict=True))
 

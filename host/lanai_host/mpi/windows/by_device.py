@@ -64,7 +64,7 @@ class ByDevice(Messages):
         self._completes = [0] * communicator.size
 
     def connect(self, exposures: list[Exposure], memory: list[Reach | None], words: list[Reach]) -> None:
-        """Where each rank's memory is, unless messages must reach it, and the words of its lock.
+        """Learn where each rank's memory is, unless messages must reach it, and the words of its lock.
         `exposures` are this process's own."""
         self._exposures = exposures
         self._reaches = memory

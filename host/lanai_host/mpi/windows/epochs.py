@@ -1,4 +1,4 @@
-"""Which epochs a window is in at this process, and so what may be called: one state machine for all
+"""The epochs that a window is in at this process, and so what may be called: one state machine for all
 kinds of synchronization."""
 
 from ..constants import Assertion, LockType

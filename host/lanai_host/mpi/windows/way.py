@@ -1,4 +1,4 @@
-"""How a window reaches its targets: by messages (`messages`), or by a device's own remote memory.
+"""The ways in which a window reaches its targets: by messages (`messages`), or by a device's own remote memory.
 Chosen when the window is made.
 
 Nothing here blocks but through the `Waitable` that is returned, and nothing checks arguments or
@@ -78,7 +78,7 @@ class Transfer(Pending):
     it fetches is there."""
 
     def error(self, call: str) -> MpiError | None:
-        """Why it failed, once it is done."""
+        """Return why it failed, once it is done."""
         return None
 
 

@@ -47,7 +47,7 @@ class Words:
         return self._remote.expose(self.segment.address, self.segment.size, Access.WRITE | Access.ATOMIC)
 
     def connect(self, reaches: Sequence[Reach]) -> None:
-        """Where the words of each rank are."""
+        """Learn where the words of each rank are."""
         self._reaches = reaches
 
     def get(self, rank: int, which: int) -> int:

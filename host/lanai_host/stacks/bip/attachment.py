@@ -14,7 +14,7 @@ from .packets import FIELDS, HEADER
 
 @dataclass(frozen=True)
 class Attachment:
-    """How many ranks there are, where in SRAM this one reaches its NIC, and the options."""
+    """The number of ranks, where in SRAM this one reaches its NIC, and the options."""
 
     rank: int
     ranks: int

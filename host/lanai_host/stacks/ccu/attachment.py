@@ -11,7 +11,7 @@ from lanai_hdl.machine import SRAM_HOST
 
 
 class Place(NamedTuple):
-    """Where a rank is: the number of its node, and its own on that node."""
+    """The place of a rank: the number of its node, and its own on that node."""
 
     node: int
     client: int

@@ -150,7 +150,7 @@ class Daemon:
 
     @property
     def changes_at(self) -> int:
-        """Where it is in `memory`."""
+        """Return where it is in `memory`."""
         return int(offset_of(Status, "changes"))
 
     def count(self, which: Count) -> int:

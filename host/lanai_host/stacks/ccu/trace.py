@@ -1,4 +1,4 @@
-"""How traces read the packets of `ccu`: parts of messages, and acknowledgements."""
+"""The vocabulary by which traces read the packets of `ccu`: parts of messages, and acknowledgements."""
 
 import struct
 from collections.abc import Mapping, Sequence

@@ -11,7 +11,7 @@ Datagram = bytes | memoryview  # a large one stays where it lies until it is tak
 
 
 class Transport(Protocol):
-    """How the device's messages travel: in order between two processes, each piece whole."""
+    """The transport of the device's messages: in order between two processes, each piece whole."""
 
     @property
     def now(self) -> int:

@@ -33,7 +33,7 @@ SIGNAL = struct.Struct(">I")  # the serial of a synchronous message that its sen
 
 
 class Queue(IntEnum):
-    """Which of a peer's two FIFOs."""
+    """The two FIFOs of a peer."""
 
     REQUESTS = 0
     MESSAGES = 1

@@ -88,7 +88,7 @@ class Attachment:
 
     @property
     def page_table_offset(self) -> int:
-        """Where in the copyblock the page table begins."""
+        """Return where in the copyblock the page table begins."""
         return self.records * int(sizeof(Record))
 
     @property

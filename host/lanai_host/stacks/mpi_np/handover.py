@@ -18,7 +18,7 @@ from .share import NicShare
 
 @dataclass(frozen=True)
 class Handover:
-    """Where an endpoint stands. Plain numbers, as JSON between the processes.
+    """The state of an endpoint as it is handed over. Plain numbers, as JSON between the processes.
 
     Attributes:
         next: the slot that the NIC looks at for the next request.
@@ -46,7 +46,7 @@ def is_clean(share: NicShare, host_queues: HostQueues) -> bool:
 
 
 def written(endpoint: Endpoint) -> bytes:
-    """Where it stands."""
+    """Return the state of an endpoint as JSON."""
     free, used, owners = tuple(endpoint.free), tuple(endpoint.used), tuple(endpoint.used.values())
     found = Handover(endpoint.next, free, used, owners, endpoint.freed, endpoint.place, endpoint.sequence)
     return json.dumps(asdict(found)).encode()

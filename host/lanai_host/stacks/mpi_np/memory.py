@@ -1,4 +1,4 @@
-"""Where the bytes of one operation are, as the NIC must be told: pinned user memory, or a bounce
+"""The memory of one operation, as the NIC must be told: pinned user memory, or a bounce
 buffer.
 
 Data in few runs go straight from and to the program's memory (NP-38). Data in many small runs, as

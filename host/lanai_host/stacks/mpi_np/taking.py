@@ -136,5 +136,5 @@ class Taking:
 
 
 def address_of(buffer: bytearray) -> int:
-    """Where a bytearray's bytes are."""
+    """Return where a bytearray's bytes are."""
     return ctypes.addressof((ctypes.c_char * len(buffer)).from_buffer(buffer))

@@ -58,8 +58,8 @@ class Layout:
 
     @property
     def signals(self) -> int:
-        """Where the control words of the FIFO for remote interrupts are, at the begin of a page. The next page is its
-        ring.
+        """Return where the control words of the FIFO for remote interrupts are, at the begin of a page. The next page
+        is its ring.
         """
         return -(-self.ranks * self.part // PAGE_SIZE) * PAGE_SIZE
 

@@ -142,7 +142,7 @@ class Sending:
         link.send(packet, data, ended, interrupts=self._interrupts.needed(leaving.send.context))
 
     def _as_it_leaves(self, body: Body) -> Body:
-        """Where its bytes are put from: its own memory, or a packed copy. Raises BusError."""
+        """Return the memory its bytes are put from: its own, or a packed copy. Raises BusError."""
         if not self._layout.options.packs(body):
             return body
         held = Held(memoryview(mmap(-1, body.size)))  # it begins with a page, so bursts of the host bus are whole

@@ -40,7 +40,7 @@ class HeapLayout:
 
     @property
     def status(self) -> int:
-        """Where in a header its status stands."""
+        """Return where in a header its status stands."""
         return 0 if self.options.status == "first" else HEADER.size - WORD.size
 
     def header(self, peer: int) -> int:
@@ -71,7 +71,7 @@ class HeapLayout:
 
     @property
     def nothing(self) -> int:
-        """Where answers without bytes go."""
+        """Return where answers without bytes go."""
         return self.arrival(self.arrivals)
 
     def staging(self, number: int) -> int:

@@ -1,4 +1,4 @@
-"""How traces read the puts of `t3d` that the shell carries out: writes of the adapter."""
+"""The vocabulary by which traces read the puts of `t3d` that the shell carries out: writes of the adapter."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""How traces read the puts of `t3d`: what each means, the place tells to which it goes."""
+"""The vocabulary by which traces read the puts of `t3d`: the place to which a put goes tells what it means."""
 
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
@@ -48,7 +48,7 @@ class Type(IntEnum):
 
 
 def plan(nic: int, layout: HeapLayout) -> dict[str, int]:
-    """Where the firmware's memory and the parts of a heap are."""
+    """Return where the firmware's memory and the parts of a heap are."""
     return {"nic": nic, **heap_plan(layout)}
 
 

@@ -79,7 +79,7 @@ class Evaluations:
 
     @cached_property
     def words(self) -> Counter[str]:
-        """How often each word is in a part."""
+        """Return how often each word is in a part."""
         return sum((part.words for part in self.parts), Counter[str]())
 
     @cached_property

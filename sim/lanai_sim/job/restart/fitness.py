@@ -21,7 +21,7 @@ def has_ended(pid: int) -> bool:
 
 
 def unfit(pid: int) -> str:
-    """Why no snapshot of this process can be taken, in words; empty if one can. It has one socket
+    """Return why no snapshot of this process can be taken, in words; empty if one can. It has one socket
     to the simulator."""
     return next(_reasons(pid), "")
 

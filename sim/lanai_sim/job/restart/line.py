@@ -1,4 +1,4 @@
-"""Where snapshots of ranks, and ranks made from them, connect to the simulator (`snapshot.c`), and
+"""The line by which snapshots of ranks, and ranks made from them, connect to the simulator (`snapshot.c`), and
 how their processes end."""
 
 import contextlib

@@ -44,7 +44,7 @@ class Log:
 
 
 def difference(before: Sequence[Request], now: Sequence[Request]) -> str:
-    """How a repeated run of requests differs, in words; empty if it does not."""
+    """Return how a repeated run of requests differs, in words; empty if it does not."""
     for number, old in enumerate(before):
         if number >= len(now):
             return f"no {_name(old)} comes after {number} requests"

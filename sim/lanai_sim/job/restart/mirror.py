@@ -31,7 +31,7 @@ class Change(NamedTuple):
 
 
 def changes(before: Bytes, now: Bytes, address: int) -> Iterator[Change]:
-    """Where two arrays differ. `address` is that of their first byte."""
+    """Yield where two arrays differ. `address` is that of their first byte."""
     found = np.flatnonzero(before != now)
     if found.size:
         for run in np.split(found, np.flatnonzero(np.diff(found) > APART) + 1):

@@ -43,7 +43,7 @@ class Checkpoint:
         return f"every={exact_time(self.every)}"
 
     def first(self, started: int, rank: int, ranks: int) -> int:
-        """When a rank's first snapshot after that of its start is due. No two ranks' are due
+        """Return when a rank's first snapshot after that of its start is due. No two ranks' are due
         together, as none asks the others."""
         return started + self.every * (rank + 1) // ranks
 

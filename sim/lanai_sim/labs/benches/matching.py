@@ -24,7 +24,7 @@ TABLES = {"matching.script": 16 * MOST, "matching.answers": 4 * MOST}  # their b
 
 
 class Operation(NamedTuple):
-    """What happens: a receive is posted or a message arrives."""
+    """An event: a receive is posted or a message arrives."""
 
     kind: int
     source: int

@@ -1,4 +1,4 @@
-"""What one exchange between the parts of a simulation takes, in real time: `mpiexec -n K lanai bench exchange`."""
+"""The real time of one exchange between the parts of a simulation: `mpiexec -n K lanai bench exchange`."""
 
 import argparse
 import time

@@ -179,7 +179,7 @@ def cheapest(found: Sequence[Cost]) -> Cost:
 
 
 def spread(found: Sequence[Cost]) -> float:
-    """How far the blocks differ: the distance of their quartiles over the median; 0 for one block."""
+    """Return how far the blocks differ: the distance of their quartiles over the median; 0 for one block."""
     if len(found) < 2:
         return 0.0
     low, middle, high = quantiles([cost.total for cost in found], method="inclusive")

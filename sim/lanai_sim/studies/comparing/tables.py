@@ -15,7 +15,7 @@ Found = Mapping[str, Measured]  # by system
 
 
 def counters(found: Found) -> Table:
-    """Where the time went and what moved, by the same names on all systems."""
+    """Return where the time went and what moved, by the same names on all systems."""
     made = table("What the runs took", ["", *found])
     for one in FIGURES:
         made.add_row(one.title, *(number(result.figures.get(one.name), one.places) for result in found.values()))

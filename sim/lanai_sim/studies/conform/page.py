@@ -55,7 +55,7 @@ def _names(outcomes: Sequence[Outcome], what: str) -> set[str]:
 
 
 def _tests(verb: str, names: Sequence[str]) -> str:
-    """How many of them, with the verb in the number that fits."""
+    """Return how many of them, with the verb in the number that fits."""
     if len(names) == 1:
         return f"1 test {_OF_ONE[verb]}"
     return f"{len(names)} tests {verb}"

@@ -61,6 +61,6 @@ def figures(
 
 
 def journal(paper: str, revision: int, path: Path | None) -> Journal | None:
-    """Where a paper's figures are kept; `revision` grows when an experiment comes to measure
+    """Return where a paper's figures are kept; `revision` grows when an experiment comes to measure
     something else."""
     return Journal(path, f"paper-{paper}", revision) if path is not None else None

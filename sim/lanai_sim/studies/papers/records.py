@@ -62,7 +62,7 @@ class Record:
 
     @property
     def took(self) -> str:
-        """How long the run took, in words."""
+        """Return how long the run took, in words."""
         if not self.minutes:
             return "a time that was not written down"
         if self.minutes < HOUR:
@@ -71,7 +71,7 @@ class Record:
 
     @property
     def words(self) -> str:
-        """How the figures came to be, for the page."""
+        """Return how the figures came to be, for the page."""
         how = "by a quick run, with fewer sizes and repetitions," if self.quick else "by a full run"
         commit, dash, state = self.commit.partition("-")
         where = f"commit `{commit[:12] or 'unknown'}{dash}{state}` on {self.date or 'an unknown day'}"

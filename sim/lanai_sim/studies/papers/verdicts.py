@@ -1,5 +1,5 @@
-"""How claims are answered: by a figure beside the published value, by something that does or does
-not show, or by a test."""
+"""The answers to claims: a figure beside the published value, a finding that does or does not show, or
+a test."""
 
 import ast
 import tomllib
@@ -107,7 +107,7 @@ class Answer:
 
     @property
     def cause(self) -> str:
-        """Why the number is what it is. If it is predicted and far off, also what shows that."""
+        """Return why the number is what it is. If it is predicted and far off, also what shows that."""
         if self.claim.kind is not Kind.PREDICTED or self.within(FAR) is not False:
             return self.why
         shown = f"Experiment `{self.experiment}` shows it." if self.experiment else "Cause not known."
@@ -188,8 +188,8 @@ def words(total: Mapping[str, float]) -> str:
 
 
 def reasons(paper: str, why_not: Mapping[str, str], context: str) -> Callable[[Claim], str]:
-    """Why a paper's claim has no figure and no test: by its id without the paper's name, else
-    `context` for a claim that is only that."""
+    """Return a function that says why a paper's claim has no figure and no test: by its id without the paper's name,
+    else `context` for a claim that is only that."""
 
     def reason(claim: Claim) -> str:
         otherwise = context if claim.kind is Kind.CONTEXT else NOT_YET
@@ -206,7 +206,7 @@ def explained(claims: Sequence[Claim], held: Mapping[str, Held], why: Callable[[
 
 
 def read_tests(path: Path, claims: Sequence[Claim]) -> dict[str, Held]:
-    """Which tests hold which claims, from a checkout's mapping file: a table a claim with `test`, a
+    """Return which tests hold which claims, from a checkout's mapping file: a table a claim with `test`, a
     list of file::function, or `why` not, or both. Every test named must be there. No file: no
     tests."""
     if not path.exists():

@@ -70,7 +70,7 @@ class Curves:
         self.meet = reaches(self.host, self.nic[BASE])
 
     def gain(self, curve: dict[float, float]) -> float:
-        """How many times as fast the fastest clock is as BASE."""
+        """Return how many times as fast the fastest clock is as BASE."""
         return curve[BASE] / curve[self.top]
 
 

@@ -78,7 +78,7 @@ class Host:
         self.nic.ring(1)
 
     def place(self, request):
-        """Where a request is, the first of which is 1."""
+        """Return where a request is, the first of which is 1."""
         return self.border + (request - 1) % int(RING) * int(sizeof(Request))
 
     def land(self, node, size, first=0, pages=None):

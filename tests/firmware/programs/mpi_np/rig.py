@@ -56,7 +56,7 @@ class Host:
         self.script = []
 
     def own(self, address):
-        """Where the rank has what the first rank on a NIC has at `address`."""
+        """Return where the rank has what the first rank on a NIC has at `address`."""
         return address + self.local_rank * WINDOW
 
     def guard(self, on=True):

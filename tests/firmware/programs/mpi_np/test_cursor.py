@@ -1,4 +1,4 @@
-"""Which runs of host memory an endpoint may use (NP-14)."""
+"""The runs of host memory that an endpoint may use (NP-14)."""
 
 import pytest
 

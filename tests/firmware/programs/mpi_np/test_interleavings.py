@@ -67,7 +67,7 @@ def withdrawn(rig):
         b.receive(n, n % 2)
 
     def outcome():
-        """If the cancel came too late the receive has the first message with its tag, and one
+        """The receive has the first message with its tag if the cancel came too late, and one
         receive is left without."""
         met = [r["kind"] for r in b.records() if r["operation"] == 8] == [Kind.NOT_CANCELLED]
         return {7: 1, 1: 3, 3: 5} if met else {1: 1, 3: 3, 5: 5}

@@ -1,4 +1,4 @@
-"""Which message a receive takes (NP-09, NP-34 to NP-37)."""
+"""The message that a receive takes (NP-09, NP-34 to NP-37)."""
 
 from lanai_firmware.programs.mpi_np import state
 from lanai_firmware.programs.mpi_np.layout import ANY, NO_TAG, Error, Kind, Op

@@ -1,4 +1,4 @@
-"""How requests are taken: each endpoint in turn (NP-54), each request once, whatever its host
+"""The order of requests: each endpoint in turn (NP-54), each request once, whatever its host
 writes afterwards."""
 
 import random

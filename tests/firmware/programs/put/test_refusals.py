@@ -198,7 +198,7 @@ def test_a_question_for_more_than_a_packet_holds_is_refused_by_the_nic_that_answ
 
 
 def test_an_answer_that_nobody_waits_for_is_a_fault():
-    """If it counted, the NIC would wait for answers for ever."""
+    """A NIC that counted it would wait for answers for ever."""
     fabric, hosts = play(2)
     one, two = hosts
     two.heap[A : A + 12] = SECRET[:12]

@@ -22,7 +22,7 @@ NO_OWNER = -1
 
 @st.composite
 def owners(draw):
-    """Which rank has which int of the file, in runs; some belong to no rank."""
+    """Draw which rank has which int of the file, in runs; some belong to no rank."""
     size = draw(st.integers(1, 3))
     lengths = draw(st.lists(st.tuples(st.integers(NO_OWNER, size - 1), st.integers(1, 9)), min_size=1, max_size=20))
     return size, np.array([rank for rank, length in lengths for _ in range(length)])

@@ -1,4 +1,4 @@
-"""Which accesses of two ranks race, and which do not."""
+"""The accesses of two ranks that race, and those that do not."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""How traces read the daemons' packets."""
+"""The vocabulary by which traces read the daemons' packets."""
 
 import struct
 

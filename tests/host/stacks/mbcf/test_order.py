@@ -1,4 +1,4 @@
-"""Which primitive carries a message, and what is asked for, in fixed orders of sends and receives."""
+"""The primitive that carries a message, and what is asked for, in fixed orders of sends and receives."""
 
 import pytest
 

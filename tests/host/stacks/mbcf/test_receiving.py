@@ -37,7 +37,7 @@ def receiving():
 
 
 def told(receiving, records, refused):
-    """How often the peer has been told that there is room, once these records were taken."""
+    """Return how often the peer has been told that there is room, once these records were taken."""
     fifo = receiving.boxes[PEER].fifo
     fifo.records, fifo.refused = records, refused
     receiving.look()

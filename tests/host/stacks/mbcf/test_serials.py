@@ -1,4 +1,4 @@
-"""When a sender may answer a request by a remote write: the four combinations, and any history of
+"""The moments when a sender may answer a request by a remote write: the four combinations, and any history of
 the two sides."""
 
 import pytest

@@ -1,4 +1,4 @@
-"""How long the adapter waits for an answer until it sends again."""
+"""The time that the adapter waits for an answer until it sends again."""
 
 from functools import partial
 

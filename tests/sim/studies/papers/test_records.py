@@ -29,7 +29,7 @@ def kept(paper):
 
 @pytest.mark.parametrize("paper", KEPT)
 def test_the_page_is_what_the_record_gives(paper):
-    """If this fails, run `lanai paper PAPER --from docs/papers/PAPER.json`."""
+    """The page and its record agree. If they do not, run `lanai paper PAPER --from docs/papers/PAPER.json`."""
     study, record = kept(paper)
     assert study.record.with_suffix(".md").read_text() == study.page(record)
 

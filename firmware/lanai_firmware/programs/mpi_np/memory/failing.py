@@ -20,7 +20,7 @@ from ..state import RECORDS, Stage, nic, plan, staged_records
 
 @firmware(inline=False)
 def resume() -> None:
-    """If the host DMA has stopped, mark the message concerned as failed, and let the engine go
+    """Mark the message concerned as failed if the host DMA has stopped, and let the engine go
     on."""
     if not host_dma.stopped():
         return
@@ -52,7 +52,7 @@ def blame(number: u32, last: u32) -> None:
 
 @firmware
 def shares() -> u32:
-    """How many share the heap."""
+    """Return how many endpoints share the heap."""
     return plan.pools if plan.pools != 0 else plan.channels
 
 

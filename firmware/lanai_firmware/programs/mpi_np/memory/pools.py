@@ -28,7 +28,7 @@ EVICTED_SAVED = 2  # ... its messages are in host memory
 
 @inline
 def pool_number(channel: Ptr[Channel]) -> u32:
-    """Which part of the message table and of the heap is the channel's."""
+    """Return the channel's number in the message table and in the heap."""
     return channel.pool.number if channel.pool else channel.number
 
 

@@ -1,1 +1,1 @@
-"""How a message travels: eager, rendezvous, receiver's pull."""
+"""The protocols of a message: eager, rendezvous, receiver's pull."""

@@ -31,7 +31,7 @@ LEFT = 2
 
 @inline
 def slot_body(send: Ptr[Send], length: u32) -> u32:
-    """Where an inline body of `length` bytes lies: right before the last words of its request."""
+    """Return the place of an inline body of `length` bytes: right before the last words of its request."""
     return send.tail - ((length + 3) & ~3)
 
 

@@ -1,4 +1,4 @@
-"""How much slower the NIC's processor is while DMA engines take LBUS slots (NP-B6), by the share of
+"""The slowdown of the NIC's processor while DMA engines take LBUS slots (NP-B6), by the share of
 the slots taken."""
 
 from lanai_hdl.isa import NOP

@@ -1,4 +1,4 @@
-"""Where the time of one small expected message goes (NP-B5), from waveforms of both NICs.
+"""The time of one small expected message by stage (NP-B5), from waveforms of both NICs.
 
 The message is cut at what can be seen from outside: the request's doorbell, the packet's HEAD
 leaving, its TAIL arriving, the word of host memory that the receiver waits for, the call's return.

@@ -32,7 +32,7 @@ class Trip:
 
 
 def unaligned(size: int) -> int:
-    """Where in its page a buffer begins that crosses into the next one: where malloc puts a large
+    """Return where in its page a buffer begins that crosses into the next one: where malloc puts a large
     one, else so that half is in each."""
     return HEAP_HEADER if size >= PAGE else PAGE - size // 2
 

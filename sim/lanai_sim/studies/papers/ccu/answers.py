@@ -99,7 +99,7 @@ def _papers_best(figures: Figures) -> int:
 
 
 def _of_window(figures: Figures) -> str:
-    """Why it is the best, and which one is with other choices."""
+    """Return why it is the best, and which one is with other choices."""
     choices = {"45 and 60 ms": "stream", "20 ms each": "20_20", "100 and 60 ms": "100_60"}
     found = [
         f"{best_window(figures, name)} ({label})"

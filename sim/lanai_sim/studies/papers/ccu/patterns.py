@@ -176,7 +176,7 @@ SHARES = {"ping": PINGS, "pingpong": 2, "talk": 2 * TALKS}  # messages that foll
 
 
 def timed(name: str, size: int) -> tuple[float, float]:
-    """When this process begins and ends a pattern, in microseconds.
+    """Return when this process begins and ends a pattern, in microseconds.
 
     Nothing else is on the wire meanwhile: who is done waits for rank 0.
     """

@@ -1,4 +1,4 @@
-"""How each claim is answered, and why those that are not are not."""
+"""The answers to the claims, and why those without one have none."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial

@@ -25,7 +25,7 @@ def _without(figures: Figures, name: str) -> str:
 
 
 def _first(figures: Figures) -> str:
-    """Why the first version is faster here, with what cut-through has to do with it, if that was measured."""
+    """Return why the first version is faster here, with what cut-through has to do with it, if that was measured."""
     why = "The same, with three transfers a page, of which two run beside the data."
     on, off = (figures.get(f"rules.first.cut_{one}.bandwidth_MBps.262144") for one in ("on", "off"))
     if on is None or off is None:
@@ -34,7 +34,7 @@ def _first(figures: Figures) -> str:
 
 
 def _overhead(figures: Figures) -> str:
-    """Why a send costs the host less here, with the rules of the thesis's hosts, if those were measured."""
+    """Return why a send costs the host less here, with the rules of the thesis's hosts, if those were measured."""
     why = "One call, one burst of writes, no look at the channel's state."
     empty, semaphore = (figures.get(f"rules.{one}.overhead_us.4") for one in ("empty", "semaphore"))
     if empty is None or semaphore is None:
@@ -54,7 +54,7 @@ def _all_rules(figures: Figures) -> str:
 
 
 def _latency_crossover(figures: Figures) -> float:
-    """Where DMA begins to win by latency; infinity if it never does, in which case there is no
+    """Return where DMA begins to win by latency; infinity if it never does, in which case there is no
     figure."""
     figures["ways.dma_latency_us.4"]  # it was measured at all
     return figures.get("ways.crossover_bytes.latency.dma", inf)

@@ -63,7 +63,7 @@ def most_channels() -> int:
 
 
 def memory_share(code: bytes) -> float:
-    """Which share of a program's instructions loads or stores."""
+    """Return the share of a program's instructions that loads or stores."""
     from lanai_hdl.isa import decode
 
     words = [int.from_bytes(code[at : at + 4], "big") for at in range(0, len(code), 4)]

@@ -10,7 +10,7 @@ from .settings import PAGE, SETTLE, thesis
 
 
 def transfers(quick: bool) -> Figures:
-    """How many host DMA transfers the sending NIC does for each further page, by version
+    """Return how many host DMA transfers the sending NIC does for each further page, by version
     (NP-46)."""
     figures: Figures = {}
     done = host_offset("HDMA_DONE")

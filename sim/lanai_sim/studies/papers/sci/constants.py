@@ -40,7 +40,7 @@ def clocks_mhz() -> list[float]:
 
 
 def segment_use(nodes: int) -> list[int]:
-    """How many transfers cross a segment of a ringlet, where each node sends to the one so many nodes
+    """Return how many transfers cross a segment of a ringlet, where each node sends to the one so many nodes
     ahead: for each distance there is, from 1 on."""
     crossed = [
         [(source + step) % nodes for source in range(nodes) for step in range(distance)] for distance in range(1, nodes)

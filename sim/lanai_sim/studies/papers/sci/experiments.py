@@ -56,7 +56,7 @@ def noncontig(runs: Programs, quick: bool) -> Figures:
 
 
 def copies(quick: bool) -> Figures:
-    """How often the hosts' processors copy a byte of a message, where nothing else costs them time:
+    """Return how often the hosts' processors copy a byte of a message, where nothing else costs them time:
     contiguous, in short blocks, in long blocks, and by the generic way; over a stream too."""
     only = {"preset": "free", "copy": COPY}
     short, long = 64, 4 * KIB

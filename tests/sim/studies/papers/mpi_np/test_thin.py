@@ -8,7 +8,7 @@ from lanai_sim.studies.papers.mpi_np.settings import thesis
 
 @pytest.mark.ci
 def test_a_long_message_takes_more_from_a_program_that_computes_where_hosts_meet():
-    """Of MPI-NP only pinning is left. With BIP the transfer waits for the call."""
+    """Only pinning is left of MPI-NP's gain. With BIP the transfer waits for the call."""
     thick = thin.lost(thesis(), 65536)
     hosts = thin.lost(thin.thin(thesis()), 65536)
     assert thick["lost_us.send"] < 0.5 * hosts["lost_us.send"]

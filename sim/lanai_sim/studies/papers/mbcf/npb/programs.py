@@ -1,4 +1,4 @@
-"""Which of the benchmarks are run, how often each iterates, and what a step of its work takes."""
+"""The benchmarks that are run, how often each iterates, and what a step of its work takes."""
 
 from dataclasses import dataclass
 
@@ -70,5 +70,5 @@ PROGRAMS = (
 
 
 def begin(program: Program, ranks: int) -> str:
-    """How the names of its figures on so many ranks begin."""
+    """Return how the names of its figures on so many ranks begin."""
     return dotted("theirs.npb", program.name, ON_FEWER if ranks == FEWER else "")
