@@ -2,17 +2,18 @@
 exit code 2."""
 
 import argparse
+import codecs
+import io
 import platform
 import sys
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 from lanai_firmware.output_file import FULL
 from lanai_host.errors import UserError
 
-from . import commands, encoding
-from .command_line import SHELLS, Parser, completion
-from .discovery import plugins
+from . import commands
+from .command_line import SHELLS, Parser, completion, plugins
 from .job.signals import signals_to
 from .version import version
 
@@ -87,7 +88,7 @@ def _interrupt(number: int, frame: object) -> NoReturn:
 def guarded(name: str, run: Callable[[], int]) -> int:
     """Run a command of this name; its exit code. What a user can mend becomes one line. SIGTERM and
     SIGHUP end it as Ctrl-C does."""
-    encoding.never_fails(sys.stdout, sys.stderr)
+    never_fails(sys.stdout, sys.stderr)
     try:
         with signals_to(_interrupt):
             code = run()
@@ -134,3 +135,25 @@ def mpicxx() -> int:
 
 def mpifort() -> int:
     return main(["mpifort", *sys.argv[1:]])
+
+
+ENCODING = "lanai"  # of the handler of errors
+NEAR = {"µ": "u", "·": "."}  # letters of ours that an encoding such as ASCII lacks
+
+
+def never_fails(*streams: TextIO) -> None:
+    """Have streams write what is near to a letter that their encoding lacks, or a question mark."""
+    codecs.register_error(ENCODING, _near)
+    for stream in streams:
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=ENCODING)
+
+
+def _near(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Bytes of a file's name that are not text, which Python keeps as surrogates, come out as they were."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end]
+    if all("\udc80" <= letter <= "\udcff" for letter in text):
+        return text.encode("ascii", "surrogateescape"), error.end
+    return "".join(NEAR.get(letter, "?") for letter in text), error.end

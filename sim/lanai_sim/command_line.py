@@ -1,9 +1,12 @@
 """The parser of command lines: an error is one line that names what is near, and a long help has a
-short form."""
+short form. `plugins` finds the modules that each bring a command."""
 
 import argparse
+import importlib
+import pkgutil
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from types import ModuleType
 from typing import Any, Never
 
 from lanai_host.errors import UserError, did_you_mean, unknown
@@ -107,3 +110,12 @@ class _Help(argparse.Action):
         brief = isinstance(parser, Parser) and parser.first and values != ALL
         print(parser.format_first() if isinstance(parser, Parser) and brief else parser.format_help(), end="")
         parser.exit()
+
+
+def plugins(package: ModuleType, wanted: str = "") -> Iterator[ModuleType]:
+    """The modules of `package`, by name; only the `wanted` one if there is such. Each has NAME (its
+    own), HELP, add_arguments(parser) and run(args). A command may have FIRST, the options that a short
+    help shows, and OTHERS, more commands that its `run` knows by `args.command`."""
+    names = sorted(info.name for info in pkgutil.iter_modules(package.__path__) if not info.name.startswith("_"))
+    for name in [wanted] if wanted in names else names:
+        yield importlib.import_module(f"{package.__name__}.{name}")

@@ -1,6 +1,11 @@
-"""Type signatures in words, and if two of them fit: of a sender and a receiver, or in a collective call."""
+"""Type signatures in words, and if two of them fit: of a sender and a receiver, or in a collective call; and the
+messages of a run whose sender and receiver have named different types."""
 
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from lanai_host.simulator.protocol import SeenType
 
 Runs = list[list[Any]]
 _NAMES = {
@@ -65,3 +70,33 @@ def _prefix(sent: Runs, received: Runs, whole: bool) -> bool:
             if not left[0][1]:
                 left.pop(0)
     return not whole or not left
+
+
+Types = Mapping[int, Sequence[SeenType] | None]
+Channel = tuple[int, int, int, int]  # context, sender, receiver, tag
+
+
+def differences(ranks: Types) -> list[str]:
+    """Return a sentence for each channel on which a rank has received a type that nobody has sent there, by sender. A
+    rank without types has not said which it sent."""
+    sent: dict[Channel, list[str | None]] = defaultdict(list)
+    received: list[tuple[int, int, int, int, str]] = []
+    for rank, types in ranks.items():
+        for one in types or ():
+            if one.sent:
+                sent[one.context, rank, one.peer, one.tag].append(one.kind)
+            elif one.kind is not None:
+                received.append((one.peer, rank, one.tag, one.context, one.kind))
+    found = []
+    for source, dest, tag, context, kind in sorted(received):
+        kinds = [one for one in sent.get((context, source, dest, tag), ()) if _differ(one, kind)]
+        if kinds and len(kinds) == len(sent[context, source, dest, tag]):
+            named = name_of(min(filter(None, kinds)))
+            text = f"rank {source} sends {named} to rank {dest} with tag {tag}, which receives it as {name_of(kind)}"
+            found.append(text)
+    return found
+
+
+def _differ(sent: str | None, received: str) -> bool:
+    """None is several types at once."""
+    return sent is not None and fits([[sent, 1]], [[received, 1]]) is False

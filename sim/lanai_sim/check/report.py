@@ -1,10 +1,16 @@
-"""A verdict in plain sentences."""
+"""A verdict in plain sentences, and its findings as SARIF 2.1.0, which code hosts and editors show beside the lines."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 from ..units import counted
-from .finding import Finding
+from ..version import version
+from .finding import Finding, Kind
 from .judge import Verdict
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def lines(verdict: Verdict) -> Iterator[str]:
@@ -21,3 +27,35 @@ def _finding(one: Finding, mark: str) -> Iterator[str]:
     yield f"{mark}{one.kind}: {one.text}"
     if not mark:
         yield f"  what to do: {one.hint}"
+
+
+def sarif(findings: Sequence[Finding], notes: Sequence[Finding] = ()) -> dict[str, Any]:
+    """Return findings as a document in SARIF."""
+    driver = {
+        "name": "lanai check",
+        "version": version(),
+        "rules": [{"id": str(kind), "shortDescription": {"text": str(kind).replace("-", " ")}} for kind in Kind],
+    }
+    results = [_result(one, "error") for one in findings] + [_result(one, "note") for one in notes]
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
+
+
+def _result(one: Finding, level: str) -> dict[str, Any]:
+    places = [place for place in map(_location, one.lines) if place is not None]
+    found: dict[str, Any] = {
+        "ruleId": str(one.kind),
+        "level": level,
+        "message": {"text": f"{one.text}. {one.hint[:1].upper()}{one.hint[1:]}."},
+        "locations": places[:1],
+    }
+    if places[1:]:
+        found["relatedLocations"] = places[1:]
+    return found
+
+
+def _location(line: str) -> dict[str, Any] | None:
+    file, _, number = line.rpartition(":")
+    if not number.isdecimal():
+        return None
+    uri = Path(file).as_uri() if file.startswith("/") else quote(file)
+    return {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": int(number)}}}

@@ -4,8 +4,8 @@ import argparse
 
 from rich.table import Table
 
+from ..command_line import plugins
 from ..console import plain
-from ..discovery import plugins
 from ..figures import write_json
 from ..studies import benches
 

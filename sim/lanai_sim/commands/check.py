@@ -10,8 +10,8 @@ from lanai_host.errors import UserError
 from lanai_host.stacks import names as device_names
 
 from .. import check
-from ..check import report, sarif
-from ..check.building import built
+from ..check import report
+from ..check.running import built
 from ..command_line import count
 from ..job import launcher
 from ..job.job import Job
@@ -56,6 +56,6 @@ def run(args: argparse.Namespace) -> int:
     if args.json is not None:
         output_file.write(args.json, json.dumps(verdict.document(), indent=2) + "\n", "the findings")
     if args.sarif is not None:
-        text = json.dumps(sarif.document(verdict.findings, verdict.notes), indent=2)
+        text = json.dumps(report.sarif(verdict.findings, verdict.notes), indent=2)
         output_file.write(args.sarif, text + "\n", "the findings")
     return verdict.exit_code

@@ -8,7 +8,7 @@ from lanai_host.errors import UserError
 
 from ..figures import write_json
 from ..job import launcher
-from ..job.description import described
+from ..job.document import described
 from ..job.result import Exit
 from ..job.waiting import RankState, describe_queued, describe_unreceived
 from ..units import duration, format_time

@@ -15,8 +15,8 @@ from ..job.result import Result
 from ..job.systems import SYSTEMS
 from ..report.tables import table
 from ..store import DEFAULT, Store, StoredRun
-from ..store.rows import rows
 from ..store.select import Condition, chosen, since
+from ..store.stored_run import rows
 from ..units import counted
 
 NAME = "results"

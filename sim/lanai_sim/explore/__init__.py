@@ -7,8 +7,7 @@
 - `causality`: what happens before what in a run, by vector clocks.
 - `causes`: why a program differs between runs with the same choices.
 - `files`: the files that a run has written.
-- `failure`: how a run differs from one that is right.
-- `minimizing`: a failure by fewer changed choices.
+- `failure`: how a run differs from one that is right, and the same failure by fewer changed choices.
 - `search`: which plans to try, and in which order.
 - `replaying`: a schedule run again.
 - `debugging`: the same with a rank under a debugger.

@@ -11,8 +11,7 @@ from lanai_host.orders import ALL, LAST, MATCH, SEND, TEST, WAITS, Choice
 
 from ..job.job import Job
 from .causes import cause_of
-from .failure import Failure, differs, failure_of
-from .minimizing import minimized
+from .failure import Failure, differs, failure_of, minimized
 from .running import Outcome, Runner
 from .schedule import Schedule
 

@@ -1,14 +1,22 @@
-"""A `Job` as a document, which `settings` reads."""
+"""A `Job` as a document, which `settings` reads; also with all that decides its result and nothing else."""
 
 import dataclasses
 import json
 from typing import Any
+
+from lanai_host.stacks.base import NicStack
 
 from ..kernel.kernel import FOREVER
 from ..machine.document import check_blocks
 from ..tables import Document, plain, to_table
 from ..units import exact_time
 from .data import NO_LIMIT, SCALARS, JobData, WaveConfig
+
+# They change how a run is evaluated, what it prints or what files it writes, but not its result.
+EVALUATION = frozenset({
+    "threads", "skip", "snapshot", "fork", "prefix", "capture", "progress", "wave", "trace", "inputs",
+})  # fmt: skip
+OF_NICS = frozenset({"nic", "fabric", "engine"})
 
 
 def to_json(job: JobData) -> str:
@@ -49,3 +57,15 @@ def _limits(job: JobData) -> dict[str, Any]:
 def _wave(wave: WaveConfig) -> dict[str, Any]:
     end = {} if wave.end == FOREVER else {"to": exact_time(wave.end)}
     return {"file": wave.file, "nodes": list(wave.nodes), "from": exact_time(wave.begin), **end}
+
+
+def described(job: JobData) -> Document:
+    """Return a job's document, with chosen values in place of those that the job leaves open. `Job.from_json`
+    makes a job of it that has the same result."""
+    changes = {"options": job.chosen_options, "buffers": job.chosen_buffers, "clock": job.chosen_clock}
+    left_out = EVALUATION
+    if isinstance(job.stack, NicStack):
+        changes["nic"] = job.stack.sized(job.machine.nic, job.nodes)
+    else:
+        left_out |= OF_NICS
+    return {name: value for name, value in document(job.but(**changes)).items() if name not in left_out}

@@ -16,6 +16,7 @@ from lanai_host.process_manager import Start
 from lanai_host.simulator.protocol import unpack_wait
 
 from ..kernel.kernel import FOREVER, Deadlock, Interrupted, Kernel, Task, TimeLimit, WallLimit
+from ..signatures import differences
 from . import buffers, processes
 from .data import JobData
 from .deaths import Deaths, RankFailed, failed
@@ -36,7 +37,6 @@ from .signals import signals_to
 from .sleepers import NOTE
 from .standstill import Standstill
 from .summary import Summary
-from .typed import differences
 from .warm import WarmServers, shared_by
 from .world import World
 

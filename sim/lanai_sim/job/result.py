@@ -1,6 +1,7 @@
 """The result of a job: exit codes, figures, outputs, and where its ranks stood if it was stopped."""
 
 import dataclasses
+import hashlib
 import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 
 TABLES = ("run", "ranks", "nics")  # of a result
+DIGEST_BYTES = 6  # a number of JSON holds them exactly
 
 
 class Exit(IntEnum):
@@ -244,3 +246,13 @@ def _restored(kind: type[RunFailed], args: tuple[Any, ...], members: dict[str, A
     error = kind.__new__(kind, *args)
     error.__dict__.update(members)
     return error
+
+
+def digest(result: Result) -> int:
+    """Return a digest of when ranks began and ended, where their time went, how they ended, and how many slots each
+    NIC lived through and what it counted."""
+    summary = result.summary
+    nics = [(nic.slots, nic.counts, nic.blocks) for nic in summary.nics]
+    ranks = (summary.started, summary.ends, summary.spent, result.exits, summary.left)
+    text = json.dumps([ranks, nics, result.code, result.ending], sort_keys=True)
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:DIGEST_BYTES], "big")

@@ -12,7 +12,7 @@ from .. import sources, version
 from ..store import Store, StoredRun
 from ..store.stored_run import readable
 from .data import JobData
-from .description import described
+from .document import described
 from .settings import job_from
 from .systems import SYSTEMS
 

@@ -15,7 +15,7 @@ from ..job.rank import Rank
 from ..job.result import Ending, Result
 from ..job.sleepers import NOTE
 from ..job.summary import Summary, Traffic
-from ..job.typed import Types, differences
+from ..signatures import Types, differences
 from .clockwork import PartKernel
 from .mpi_part import Ended, MpiPart
 from .world import PartWorld

@@ -9,7 +9,7 @@ from lanai_host.errors import UserError
 from .. import sources
 from ..engines.kinds import DEFAULT
 from ..job.data import JobData
-from ..job.description import described
+from ..job.document import described
 from ..job.result import Result
 from .mpi_part import MpiPart
 from .run import PartRun

@@ -15,8 +15,7 @@ from lanai_hdl.errors import UserError
 
 from ..frames import Library, of_rows
 from . import schema
-from .rows import rows
-from .stored_run import StoredRun
+from .stored_run import StoredRun, rows
 
 DEFAULT = "lanai.db"
 PATIENCE = 60.0  # seconds that a process waits for others that write

@@ -4,11 +4,22 @@ text."""
 from bisect import bisect_right
 from collections.abc import Mapping
 from functools import cached_property
+from importlib.resources import files
 from typing import Any, NamedTuple
 
 from lanai_firmware.image import Image
 
-from .sources import text_of
+
+def text_of(file: str) -> str | None:
+    """`lanai_firmware/programs/mpi_np/main.py` -> its text; None if there is no such file in the
+    package."""
+    package, *rest = file.split("/")
+    if package != "lanai_firmware" or not rest:
+        return None
+    try:
+        return files(package).joinpath(*rest).read_text(encoding="utf-8")
+    except OSError:
+        return None
 
 
 class Place(NamedTuple):

@@ -8,7 +8,7 @@ from lanai_sim.check.edges import Log
 from lanai_sim.check.finding import Kind, finding
 from lanai_sim.check.judge import judge
 from lanai_sim.check.records import read
-from lanai_sim.check.sarif import document
+from lanai_sim.check.report import sarif
 from lanai_sim.job.result import Result
 
 
@@ -79,7 +79,7 @@ def test_a_line_that_is_not_known_has_no_place_in_sarif(tmp_path):
     verdict = write(
         tmp_path, [("MPI_Barrier", "", coll("MPI_Barrier"))], [("MPI_Bcast", "", coll("MPI_Bcast", root=0))]
     )
-    ((result,),) = [run["results"] for run in document(verdict.findings)["runs"]]
+    ((result,),) = [run["results"] for run in sarif(verdict.findings)["runs"]]
     assert result["locations"] == []
 
 
@@ -89,6 +89,6 @@ def test_a_line_that_is_not_known_has_no_place_in_sarif(tmp_path):
 )
 def test_places_in_sarif_are_uris(line, uri):
     found = finding(Kind.ORDER, [(0, "MPI_Barrier", line)], "text", "hint")
-    ((result,),) = [run["results"] for run in document([found])["runs"]]
+    ((result,),) = [run["results"] for run in sarif([found])["runs"]]
     (place,) = result["locations"]
     assert place["physicalLocation"] == {"artifactLocation": {"uri": uri}, "region": {"startLine": 3}}

@@ -4,7 +4,7 @@ import pytest
 from warm import lanai
 
 from lanai_host.simulator.protocol import SeenType
-from lanai_sim.job.typed import differences
+from lanai_sim.signatures import differences
 
 
 def told(sent, received):

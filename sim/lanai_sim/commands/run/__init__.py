@@ -15,11 +15,10 @@ from lanai_host.stacks import stack
 from ...command_line import Parser
 from ...figures import DIGEST, write_json
 from ...job import launcher, settings
-from ...job.description import described
-from ...job.digest import digest
+from ...job.document import described
 from ...job.fitting import check_flags
 from ...job.job import Job
-from ...job.result import Result
+from ...job.result import Result, digest
 from ...tables import Document
 from .flags import FIRST, add_arguments
 

@@ -12,7 +12,7 @@ from ...engines.base import Layout
 from ...engines.gateware.block_signals import block_signals, meaning
 from ...trace.writer import Writer
 from ...version import commit, version, versions
-from ..description import described
+from ..document import described
 from .recorder import Recorder
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from lanai_host.config import HostConfig
 from lanai_sim import version
 from lanai_sim.commands.run import config_of, flags_of
 from lanai_sim.job.data import SCALARS
-from lanai_sim.job.description import EVALUATION, described
+from lanai_sim.job.document import EVALUATION, described
 from lanai_sim.job.settings import KEYS
 from openlanai import Job
 
