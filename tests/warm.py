@@ -24,7 +24,6 @@ MODULES = (
     "lanai_sim.commands.run",
     "lanai_sim.job.launcher",
     "lanai_sim.job.nic_world",
-    "lanai_sim.engines.kinds.rtl",
     "lanai_sim.engines.rtl",
     "lanai_host.stacks.mpi_np.stack",
 )

@@ -10,7 +10,7 @@ lies there is found, named and loaded like what lies in `lanai_host.stacks`,
 import importlib
 import os
 import pkgutil
-from collections.abc import Iterable, MutableSequence
+from collections.abc import Collection, Iterable, MutableSequence
 from types import ModuleType
 
 from .errors import UserError
@@ -48,8 +48,24 @@ def names(path: Iterable[str], *, packages_only: bool) -> list[str]:
     spelled = sorted(name.replace("_", "-") for name in found)
     for name in spelled:
         if spelled.count(name) > 1:
-            raise UserError(f"{name!r} is found twice; rename the folder on {ENV_PATH}")
+            raise _twice(name)
     return spelled
+
+
+def names_with(path: MutableSequence[str], kind: str, own: Collection[str]) -> list[str]:
+    """Add the folders of one kind to a package's `__path__`. Return the package's own names and those of the modules
+    in the folders. Raises UserError for a module with an own name, or with that of a module of the package."""
+    folders: list[str] = []
+    extend(folders, kind)
+    extend(path, kind)
+    found = names(folders, packages_only=False)
+    for name in {*own, *names(path[:1], packages_only=False)}.intersection(found):
+        raise _twice(name)
+    return [*own, *found]
+
+
+def _twice(name: str) -> UserError:
+    return UserError(f"{name!r} is found twice; rename the folder on {ENV_PATH}")
 
 
 def load(package: str, name: str, module: str = "") -> ModuleType:

@@ -12,8 +12,8 @@ from pathlib import Path
 from lanai_host.errors import UserError
 
 from ..base import Access, Engine, Event, FaultKind, Layout, Planned
+from . import kind
 from .base import Capability, EngineKind, EngineOptions
-from .rtl import KIND as RTL
 
 
 class Journal(Engine):
@@ -85,7 +85,7 @@ class JournalKind(EngineKind):
 
     def make(self, layout: Layout, options: EngineOptions) -> Engine:
         file = os.environ.get("JOURNAL", "journal.txt")
-        return Journal(layout, RTL.make(layout, options), file)
+        return Journal(layout, kind("rtl").make(layout, options), file)
 
 
 KIND = JournalKind()

@@ -191,9 +191,9 @@ def test_an_edit_of_a_block_lets_its_nic_be_built_anew(tmp_path):
     assert key() != before
 
 
-@pytest.mark.parametrize("kind", ["stacks", "engines", "papers"])
+@pytest.mark.parametrize("kind", ["stacks", "blocks", "engines", "fabrics", "papers"])
 def test_a_name_that_is_taken_is_refused(kind, tmp_path):
-    name = {"stacks": "mpi_np", "engines": "rtl", "papers": "mpi_np"}[kind]
+    name = {"stacks": "mpi_np", "blocks": "remote", "engines": "rtl", "fabrics": "ring", "papers": "mpi_np"}[kind]
     folder = tmp_path / kind / name
     folder.mkdir(parents=True)
     (folder / "__init__.py").write_text("")

@@ -1,8 +1,8 @@
-"""The engines that `lanai run --engine` offers, one module or package each.
+"""The engines that `lanai run --engine` offers.
 
-A module `my_engine` here, or in `engines/` of a directory on LANAI_PATH, that holds `KIND`, an
-`EngineKind` object, is the engine `my-engine`. Nothing else needs to be registered. Modules are
-loaded when they are chosen.
+`rtl` and `pysim` are here. A module `my_engine` in `engines/` of a directory on LANAI_PATH that holds
+`KIND`, an `EngineKind` object, is the engine `my-engine`. Nothing else needs to be registered. Modules
+are loaded when they are chosen.
 """
 
 from functools import cache
@@ -10,16 +10,41 @@ from functools import cache
 from lanai_host import plugins
 from lanai_host.errors import UserError, unknown
 
-from .base import EngineKind
+from ..base import Engine, Layout
+from .base import Capability, EngineKind, EngineOptions
 
 DEFAULT = "rtl"
+
+
+class Rtl(EngineKind):
+    name = "rtl"
+    help = "the gateware compiled by Verilator: the default"
+    capabilities = ~Capability(0)
+
+    def make(self, layout: Layout, options: EngineOptions) -> Engine:
+        from ..rtl import RtlEngine
+
+        return RtlEngine(layout, skip=options.skip, threads=options.threads, trace=options.waves)
+
+
+class Pysim(EngineKind):
+    name = "pysim"
+    help = "the gateware in Amaranth's simulator: the same cycles, a thousand times slower, no C++ compiler"
+    capabilities = Capability.RANKS
+
+    def make(self, layout: Layout, options: EngineOptions) -> Engine:
+        from ..pysim import PysimEngine
+
+        return PysimEngine(layout)
+
+
+OWN: dict[str, EngineKind] = {one.name: one for one in (Rtl(), Pysim())}
 
 
 @cache
 def names() -> tuple[str, ...]:
     """The engines that exist, by name; the default first."""
-    plugins.extend(__path__, "engines")
-    found = [name for name in plugins.names(__path__, packages_only=False) if name != "base"]
+    found = plugins.names_with(__path__, "engines", OWN)
     return tuple(sorted(found, key=lambda name: (name != DEFAULT, name)))
 
 
@@ -27,6 +52,8 @@ def kind(name: str) -> EngineKind:
     """The engine of that name. Raises UserError with those that exist."""
     if name not in names():
         raise unknown("engine", name, names())
+    if name in OWN:
+        return OWN[name]
     module = plugins.load(__name__, name)
     found: EngineKind = module.KIND
     if found.name != name:

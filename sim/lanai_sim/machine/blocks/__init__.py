@@ -1,15 +1,20 @@
 """The optional hardware blocks that `lanai run --block` puts into each NIC.
 
-A module or package `my_block` here, or in `blocks/` of a directory on LANAI_PATH, that holds
-`BLOCK`, a class of `lanai_hdl.block_config.BlockConfig` whose `name` is `my_block`, is the block
-`my-block`. Its parameters have defaults. Nothing else needs to be registered.
+`barrier` and `remote` are the project's own. A module or package `my_block` in `blocks/` of a
+directory on LANAI_PATH that holds `BLOCK`, a class of `lanai_hdl.block_config.BlockConfig` whose
+`name` is `my_block`, is the block `my-block`. Its parameters have defaults. Nothing else needs to be
+registered.
 """
 
 from functools import cache
 
+from lanai_hdl.barrier.config import BarrierTree
 from lanai_hdl.block_config import BlockConfig
 from lanai_hdl.errors import UserError, unknown
+from lanai_hdl.remote.config import Remote
 from lanai_host import plugins
+
+OWN: dict[str, type[BlockConfig]] = {one.name: one for one in (BarrierTree, Remote)}
 
 # At the import, as a process that elaborates gateware imports blocks by their modules.
 plugins.extend(__path__, "blocks")
@@ -18,14 +23,14 @@ plugins.extend(__path__, "blocks")
 @cache
 def names() -> tuple[str, ...]:
     """The blocks that exist, by name."""
-    return tuple(plugins.names(__path__, packages_only=False))
+    return tuple(sorted(plugins.names_with(__path__, "blocks", OWN)))
 
 
 def block(name: str) -> BlockConfig:
     """Return the block of that name with its default parameters."""
     if name not in names():
         raise unknown("block", name, names())
-    found: type[BlockConfig] = plugins.load(__name__, name).BLOCK
+    found = OWN.get(name) or plugins.load(__name__, name).BLOCK
     if found.name != name.replace("-", "_"):
         raise UserError(f"the block {name!r} says name = {found.name!r}; the name must be that of its folder")
     return found()

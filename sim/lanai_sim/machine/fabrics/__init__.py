@@ -15,20 +15,13 @@ from . import grids, ring, switches, wires
 from .base import FabricKind
 from .cables import SUFFIX, Ends, FileEnds, from_cables, from_file
 
-OWN_MODULES = ("base", "cables", "grids", "wires")
 OWN: dict[str, FabricKind] = {**grids.KINDS, **ring.KINDS, **switches.KINDS, **wires.KINDS}
 
 
 @cache
 def names() -> tuple[str, ...]:
     """The fabrics that exist, by name."""
-    folders: list[str] = []
-    plugins.extend(folders, "fabrics")
-    __path__.extend(folders)
-    found = plugins.names(folders, packages_only=False)
-    for name in {*OWN, *OWN_MODULES}.intersection(found):
-        raise UserError(f"{name!r} is found twice; rename the folder on {plugins.ENV_PATH}")
-    return tuple(sorted([*OWN, *found]))
+    return tuple(sorted(plugins.names_with(__path__, "fabrics", OWN)))
 
 
 def kind(name: str) -> FabricKind:
