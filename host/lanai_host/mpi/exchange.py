@@ -1,5 +1,7 @@
 """Exchanges: a send and a receive in one call, which complete together."""
 
+from typing import Any
+
 from ..operation import Operation
 from ..wait import Wait
 from .arguments import check_buffer, check_peer, check_tag
@@ -26,6 +28,7 @@ def isendrecv(
     receive_type: Datatype,
     source: int,
     receive_tag: int,
+    *,
     call: str = "MPI_Isendrecv",
     keep: object = None,
     original: Datatype | None = None,
@@ -45,34 +48,9 @@ def isendrecv(
     )
 
 
-def sendrecv(
-    comm: Communicator,
-    send_address: int,
-    send_count: int,
-    send_type: Datatype,
-    dest: int,
-    send_tag: int,
-    receive_address: int,
-    receive_count: int,
-    receive_type: Datatype,
-    source: int,
-    receive_tag: int,
-) -> Status:
-    """MPI_Sendrecv."""
-    return isendrecv(
-        comm,
-        send_address,
-        send_count,
-        send_type,
-        dest,
-        send_tag,
-        receive_address,
-        receive_count,
-        receive_type,
-        source,
-        receive_tag,
-        "MPI_Sendrecv",
-    ).wait()
+def sendrecv(*arguments: Any) -> Status:
+    """MPI_Sendrecv, with the arguments of `isendrecv`."""
+    return isendrecv(*arguments, call="MPI_Sendrecv").wait()
 
 
 def isendrecv_replace(
@@ -84,6 +62,7 @@ def isendrecv_replace(
     send_tag: int,
     source: int,
     receive_tag: int,
+    *,
     call: str = "MPI_Isendrecv_replace",
 ) -> Request:
     """MPI_Isendrecv_replace. What is sent is copied first: the receive may begin to overwrite it at
@@ -92,38 +71,14 @@ def isendrecv_replace(
     size = count * datatype.size
     copy = Scratch(size)
     gather_bytes(address, count, datatype, copy.address, size)
-    return isendrecv(
-        comm,
-        copy.address,
-        size,
-        BYTE,
-        dest,
-        send_tag,
-        address,
-        count,
-        datatype,
-        source,
-        receive_tag,
-        call,
-        copy,
-        datatype,
-    )
+    sent = (copy.address, size, BYTE, dest, send_tag)
+    received = (address, count, datatype, source, receive_tag)
+    return isendrecv(comm, *sent, *received, call=call, keep=copy, original=datatype)
 
 
-def sendrecv_replace(
-    comm: Communicator,
-    address: int,
-    count: int,
-    datatype: Datatype,
-    dest: int,
-    send_tag: int,
-    source: int,
-    receive_tag: int,
-) -> Status:
-    """MPI_Sendrecv_replace."""
-    return isendrecv_replace(
-        comm, address, count, datatype, dest, send_tag, source, receive_tag, "MPI_Sendrecv_replace"
-    ).wait()
+def sendrecv_replace(*arguments: Any) -> Status:
+    """MPI_Sendrecv_replace, with the arguments of `isendrecv_replace`."""
+    return isendrecv_replace(*arguments, call="MPI_Sendrecv_replace").wait()
 
 
 class ExchangeRequest(Request):

@@ -85,11 +85,8 @@ class Request(ABC):
         """MPI_Test: the status if done."""
         if not self.active:
             return Status()
-        if not self.done:
-            self.progress.poll()
-            if not self.done:
-                self.progress.polls.missed(self)
-                return None
+        if not self._found_done():
+            return None
         if self.orders is not None and self.orders.not_yet("MPI_Test"):
             return None
         self.progress.polls.found()
@@ -99,13 +96,19 @@ class Request(ABC):
         """MPI_Request_get_status: as `test`, but the request lives on."""
         if not self.active:
             return Status()
-        if not self.done:
-            self.progress.poll()
-        if not self.done:
-            self.progress.polls.missed(self)
+        if not self._found_done():
             return None
         self.progress.polls.found()
         return self.status()
+
+    def _found_done(self) -> bool:
+        """Look once, which lets the library move on if the operation is not done."""
+        if not self.done:
+            self.progress.poll()
+            if not self.done:
+                self.progress.polls.missed(self)
+                return False
+        return True
 
     def cancel(self) -> None:
         """MPI_Cancel."""

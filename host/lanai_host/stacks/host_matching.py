@@ -1,9 +1,11 @@
 """The common base of all devices that match messages and receives on the host."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from typing import Generic
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Generic, Protocol, cast
 
+from ..body import Body
 from ..bus.base import Bus, Watched
 from ..config import HostCost
 from ..device import Arrived, ChargeSink, Device, Envelope, Pending
@@ -125,6 +127,57 @@ class HostMatchingDevice(Device, Generic[R, M]):
 
     def close(self) -> None:
         self._finish()
+
+    def _refused(self, operation: Operation) -> bool:
+        """Return whether the device has failed, which ends an operation that begins."""
+        if self._failure is not None:
+            operation.error, operation.done = self._failure, True
+        return self._failure is not None
+
+
+class Receiver(Protocol[M]):
+    """The part of a device that gives messages to receives."""
+
+    @property
+    def matcher(self) -> Matcher[Receive, M]: ...
+
+    def receive(self, receive: Receive) -> None:
+        """Find the message of a receive, or keep the receive until it comes."""
+
+    def take(self, message: M, receive: Receive) -> None:
+        """Give a message that a probe has taken to its receive."""
+
+
+class NoRecovery(HostMatchingDevice[Receive, M]):
+    """A device that one failure ends. Receives that are not done end with it."""
+
+    def __init__(self, bus: Bus, meter: Meter, receiver: Receiver[M], watchdog: int) -> None:
+        super().__init__(bus, meter, receiver.matcher, watchdog)
+        self._receiver = receiver
+        self._receives: set[Receive] = set()  # not done
+
+    @abstractmethod
+    def _push(self) -> None:
+        """Give the NIC what waits for it, as far as it has room."""
+
+    def receive(self, source: int, tag: int, context: int, body: Body) -> Operation:
+        receive = Receive(source, tag, context, body)
+        return self._receive(receive, partial(self._receiver.receive, receive))
+
+    def receive_taken(self, arrived: Arrived, body: Body) -> Operation:
+        receive = Receive(arrived.source, arrived.tag, arrived.context, body)
+        return self._receive(receive, partial(self._receiver.take, cast(M, arrived.handle), receive))
+
+    def _receive(self, receive: Receive, begin: Callable[[], None]) -> Receive:
+        if not self._refused(receive):
+            begin()
+            self._push()
+            if not receive.done:
+                self._receives.add(receive)
+        return receive
+
+    def _forget(self, receive: Receive) -> None:
+        self._receives.discard(receive)
 
 
 def is_over(operations: Sequence[Operation] | None, news: bool) -> bool:

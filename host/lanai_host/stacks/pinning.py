@@ -6,6 +6,7 @@ from collections import OrderedDict
 from .. import process_memory
 from ..bus.base import PAGE_SIZE, Bus, BusError, Pinned
 from ..config import HostConfig, HostCost
+from ..host_model.meter import Meter
 
 Piece = tuple[int, int]  # bus address, bytes; within one page
 
@@ -77,6 +78,12 @@ class Pins:
     def unpin(self, pinned: Pinned) -> None:
         self.work += [(HostCost.PIN, 1), (HostCost.UNPIN_PAGE, len(pinned.pages))]
         self.bus.unpin(pinned)
+
+    def pay(self, meter: Meter) -> None:
+        """Charge the work that has not been paid for."""
+        for what, count in self.work:
+            meter.spend(what, count)
+        self.work.clear()
 
     def close(self) -> None:
         while self.kept:

@@ -26,10 +26,10 @@ def counts(link: Link, name: str, values: Sequence[int], datatype: Datatype) -> 
     check_buffer(link.call, BOTTOM, 0, datatype)
 
 
-def distinct(link: Link, send: int, receive: int, size: int) -> None:
+def distinct(link: Link, one: int, other: int, size: int) -> None:
     """The blocks of `size` bytes that the process sends and receives do not lie at the same
     place."""
-    if send == receive and size and send not in (BOTTOM, IN_PLACE):
+    if one == other and size and one not in (BOTTOM, IN_PLACE):
         raise MpiError(ErrorClass.BUFFER, f"{link.call}: sendbuf and recvbuf are the same; use MPI_IN_PLACE")
 
 

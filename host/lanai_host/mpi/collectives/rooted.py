@@ -19,15 +19,8 @@ def gather(link: Link, send: Part, receive: Part, root: int) -> Steps:
     checks.root(link, root)
     if link.is_inter:
         return inter.gather(link, send, root, lambda: _checked(link, receive, "recvbuf"))
+    _check_blocks(link, root, receive, "recvbuf", send, "sendbuf")
     at_root = link.rank == root
-    if at_root:
-        checks.buffer(link, *receive, "recvbuf")
-        checks.no_in_place(link, receive.address, "recvbuf")
-    else:
-        checks.no_in_place(link, send.address, "sendbuf")
-    checks.buffer(link, *send, "sendbuf")
-    if at_root and send.elements == receive.elements and send.datatype is receive.datatype:
-        checks.distinct(link, send.address, receive.at(root).address, send.size)
     if _by_tree(link, receive if at_root else send):
         return _gather_tree(link, send, receive, root)
     return _gather_direct(link, send, receive.repeated(link.size) if at_root else [], root)
@@ -39,15 +32,34 @@ def gatherv(link: Link, send: Part, receive: Spread, root: int) -> Steps:
     checks.root(link, root)
     if link.is_inter:
         return inter.gather(link, send, root, lambda: receive.parts(link, "recvcounts"))
-    coming: list[Part] = []
-    if link.rank == root:
-        coming = receive.parts(link, "recvcounts")
-    else:
-        checks.no_in_place(link, send.address, "sendbuf")
-    checks.buffer(link, *send, "sendbuf")
-    if coming and send.datatype is receive.datatype:
-        checks.distinct(link, send.address, coming[root].address, min(send.size, coming[root].size))
+    coming = _checked_parts(link, root, receive, "recvcounts", send, "sendbuf")
     return _gather_direct(link, send, coming, root)
+
+
+def _check_blocks(link: Link, root: int, blocks: Part, name: str, own: Part, own_name: str) -> None:
+    """Check a rank's own block, and at the root the blocks of all, of which `blocks` is one."""
+    at_root = link.rank == root
+    if at_root:
+        checks.buffer(link, *blocks, name)
+        checks.no_in_place(link, blocks.address, name)
+    else:
+        checks.no_in_place(link, own.address, own_name)
+    checks.buffer(link, *own, own_name)
+    if at_root and own.elements == blocks.elements and own.datatype is blocks.datatype:
+        checks.distinct(link, own.address, blocks.at(root).address, own.size)
+
+
+def _checked_parts(link: Link, root: int, parts: Spread, counts: str, own: Part, own_name: str) -> list[Part]:
+    """Check a rank's own part. Return the parts of all at the root, none elsewhere."""
+    found: list[Part] = []
+    if link.rank == root:
+        found = parts.parts(link, counts)
+    else:
+        checks.no_in_place(link, own.address, own_name)
+    checks.buffer(link, *own, own_name)
+    if found and own.datatype is parts.datatype:
+        checks.distinct(link, own.address, found[root].address, min(own.size, found[root].size))
+    return found
 
 
 def _checked(link: Link, block: Part, name: str) -> list[Part]:
@@ -119,15 +131,8 @@ def scatter(link: Link, send: Part, receive: Part, root: int) -> Steps:
     checks.root(link, root)
     if link.is_inter:
         return inter.scatter(link, receive, root, lambda: _checked(link, send, "sendbuf"))
+    _check_blocks(link, root, send, "sendbuf", receive, "recvbuf")
     at_root = link.rank == root
-    if at_root:
-        checks.buffer(link, *send, "sendbuf")
-        checks.no_in_place(link, send.address, "sendbuf")
-    else:
-        checks.no_in_place(link, receive.address, "recvbuf")
-    checks.buffer(link, *receive, "recvbuf")
-    if at_root and send.elements == receive.elements and send.datatype is receive.datatype:
-        checks.distinct(link, send.at(root).address, receive.address, send.size)
     block = send if at_root else receive
     if link.choices.multicast and block.size * link.size <= link.choices.multicast_scatter:
         return _scatter_by_multicast(link, send, receive, root)
@@ -142,14 +147,7 @@ def scatterv(link: Link, send: Spread, receive: Part, root: int) -> Steps:
     checks.root(link, root)
     if link.is_inter:
         return inter.scatter(link, receive, root, lambda: send.parts(link, "sendcounts"))
-    going: list[Part] = []
-    if link.rank == root:
-        going = send.parts(link, "sendcounts")
-    else:
-        checks.no_in_place(link, receive.address, "recvbuf")
-    checks.buffer(link, *receive, "recvbuf")
-    if going and send.datatype is receive.datatype:
-        checks.distinct(link, going[root].address, receive.address, min(going[root].size, receive.size))
+    going = _checked_parts(link, root, send, "sendcounts", receive, "recvbuf")
     return _scatter_direct(link, going, receive, root)
 
 

@@ -1,19 +1,19 @@
 """The device as the MPI library sees it. Ready sends are standard sends. Collectives are those of the library."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from lanai_firmware.programs.bip.layout import Type
 
 from ...body import Body
 from ...bus.base import Bus
 from ...config import HostConfig, HostCost
-from ...device import Arrived, Pending, SendMode
+from ...device import Pending, SendMode
 from ...host_model.meter import Meter
-from ...host_model.operations import Receive, read_all
+from ...host_model.operations import read_all
 from ...operation import DeviceError, ErrorKind, Operation
 from ...wait import Wait
 from ..health import Examine, examine
-from ..host_matching import HostMatchingDevice, is_over
+from ..host_matching import NoRecovery, is_over
 from ..pinning import Pins
 from .attachment import Attachment
 from .link import Link
@@ -24,7 +24,7 @@ from .receiving import Receiving
 from .sending import Sending
 
 
-class Bip(HostMatchingDevice[Receive, Message]):
+class Bip(NoRecovery[Message]):
     """Messages by a thin firmware. What the NIC has been given moves on while the program is outside the
     library; nothing meets a receive there, and no credit is given back."""
 
@@ -41,8 +41,7 @@ class Bip(HostMatchingDevice[Receive, Message]):
         self._pins = Pins(bus, costs)
         self._sending = Sending(meter, self._link, self._outbox, self._pins, options, self.size)
         self._receiving = Receiving(meter, self._link, self._outbox, self._pins, self.size)
-        super().__init__(bus, meter, self._receiving.matcher, costs.watchdog)
-        self._receives: set[Receive] = set()  # not done
+        super().__init__(bus, meter, self._receiving, costs.watchdog)
         self._news = 0  # packets read, and operations that ended
         self._seen = 0  # those of the last look
         self._next = 0  # the channel whose ring is looked at first
@@ -50,30 +49,17 @@ class Bip(HostMatchingDevice[Receive, Message]):
 
     def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
         send = Send(self.rank, dest, tag, context, body, mode is SendMode.SYNCHRONOUS)
-        if self._failure is not None:
-            send.error, send.done = self._failure, True
-        elif dest == self.rank:
+        if self._refused(send):
+            return send
+        if dest == self.rank:
             self._send_to_self(send)
         else:
             self._sending.queue(send)
             self._push()
         return send
 
-    def receive(self, source: int, tag: int, context: int, body: Body) -> Operation:
-        receive = Receive(source, tag, context, body)
-        return self._receive(receive, lambda: self._receiving.receive(receive))
-
-    def receive_taken(self, arrived: Arrived, body: Body) -> Operation:
-        message = arrived.handle
-        assert isinstance(message, Message)
-        receive = Receive(arrived.source, arrived.tag, arrived.context, body)
-        return self._receive(receive, lambda: self._receiving.take(message, receive))
-
     def _pending_sends(self) -> list[Pending]:
         return [Pending(True, one.dest, one.tag, one.context, one.length) for one in self._sending.pending()]
-
-    def _forget(self, receive: Receive) -> None:
-        self._receives.discard(receive)
 
     def _send_to_self(self, send: Send) -> None:
         """A match on this host."""
@@ -83,25 +69,9 @@ class Bip(HostMatchingDevice[Receive, Message]):
             self._receiving.arrive(Message(self.rank, send.tag, send.context, len(data), data, own_send=own))
             self._push()
 
-    def _receive(self, receive: Receive, begin: Callable[[], None]) -> Receive:
-        if self._failure is not None:
-            receive.error, receive.done = self._failure, True
-            return receive
-        begin()
-        self._push()
-        if not receive.done:
-            self._receives.add(receive)
-        return receive
-
     def _push(self) -> None:
         self._outbox.push()
-        self._pay()
-
-    def _pay(self) -> None:
-        """For pinning."""
-        for what, count in self._pins.work:
-            self._meter.spend(what, count)
-        self._pins.work.clear()
+        self._pins.pay(self._meter)
 
     def _wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
         self._bus.catch_up()

@@ -137,11 +137,6 @@ class Ccu(HostMatchingDevice[Receive, Message]):
         else:
             self._sending.answer(rank, serial)
 
-    def _refused(self, operation: Operation) -> bool:
-        if self._failure is not None:
-            operation.error, operation.done = self._failure, True
-        return self._failure is not None
-
     def _wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
         self._bus.catch_up()
 

@@ -3,19 +3,19 @@
 Ready sends are standard sends (T3-13). Collectives are those of the library, over messages (T3-23).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from lanai_hdl.barrier.csr import BITS
 
 from ...body import Body
 from ...bus.base import Bus, Watched
 from ...config import HostConfig, HostCost
-from ...device import MAX_TAG, Arrived, Pending, SendMode
+from ...device import MAX_TAG, Pending, SendMode
 from ...host_model.meter import Meter
-from ...host_model.operations import Receive, read_all
+from ...host_model.operations import read_all
 from ...operation import DeviceError, ErrorKind, Operation
 from ...wait import Wait
-from ..host_matching import HostMatchingDevice, is_over
+from ..host_matching import NoRecovery, is_over
 from ..pinning import Pins
 from .attachments import AnyAttachment
 from .barriers import Barriers
@@ -30,7 +30,7 @@ from .validation import Validation
 CONTEXT_AT = MAX_TAG.bit_length()  # in the number of a barrier
 
 
-class T3d(HostMatchingDevice[Receive, Message]):
+class T3d(NoRecovery[Message]):
     """Messages by put. Nothing moves on while the program is outside the library: who receives
     asks, and who sends answers.
     """
@@ -48,19 +48,14 @@ class T3d(HostMatchingDevice[Receive, Message]):
         validation = Validation(meter, options, self.rank)
         self._sending = Sending(meter, heap, puts, self._pins, validation, self.rank, MatchedFlags(bus, puts))
         self._receiving = Receiving(meter, heap, puts, self._pins, validation, self.rank)
-        super().__init__(bus, meter, self._receiving.matcher, costs.watchdog)
+        super().__init__(bus, meter, self._receiving, costs.watchdog)
         self._barriers: Barriers | None = None
         if isinstance(puts, FirmwarePuts) and attachment.tree:
             self._barriers = Barriers(bus, puts, self.rank)
-        self._receives: set[Receive] = set()  # not done
         puts.open()
 
     def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
         return self._send(Send(self.rank, dest, tag, context, body, mode is SendMode.SYNCHRONOUS))
-
-    def receive(self, source: int, tag: int, context: int, body: Body) -> Operation:
-        receive = Receive(source, tag, context, body)
-        return self._receive(receive, lambda: self._receiving.receive(receive))
 
     def barrier(self, members: Sequence[int], number: int) -> Operation | None:
         """One of all ranks, by the barrier tree. A context has a bit of its own, because those of two
@@ -78,19 +73,13 @@ class T3d(HostMatchingDevice[Receive, Message]):
             self._puts.push()
         return operation
 
-    def receive_taken(self, arrived: Arrived, body: Body) -> Operation:
-        message = arrived.handle
-        assert isinstance(message, Message)
-        receive = Receive(arrived.source, arrived.tag, arrived.context, body)
-        return self._receive(receive, lambda: self._receiving.take(message, receive))
-
     def _pending_sends(self) -> list[Pending]:
         return [Pending(True, one.dest, one.tag, one.context, one.length) for one in self._sending.pending()]
 
     def _send(self, send: Send) -> Send:
-        if self._failure is not None:
-            send.error, send.done = self._failure, True
-        elif send.dest == self.rank:
+        if self._refused(send):
+            return send
+        if send.dest == self.rank:
             self._send_to_self(send)
         else:
             self._sending.queue(send)
@@ -111,15 +100,8 @@ class T3d(HostMatchingDevice[Receive, Message]):
         self._receiving.arrive(message)
         self._puts.push()
 
-    def _receive(self, receive: Receive, begin: Callable[[], None]) -> Receive:
-        if self._failure is not None:
-            receive.error, receive.done = self._failure, True
-            return receive
-        begin()
+    def _push(self) -> None:
         self._puts.push()
-        if not receive.done:
-            self._receives.add(receive)
-        return receive
 
     def _wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
         self._bus.catch_up()
@@ -152,9 +134,7 @@ class T3d(HostMatchingDevice[Receive, Message]):
         if self._heap.invalidated:
             self._meter.spend(HostCost.POLL, self._heap.invalidated)
             self._heap.invalidated = 0
-        for what, count in self._pins.work:
-            self._meter.spend(what, count)
-        self._pins.work.clear()
+        self._pins.pay(self._meter)
 
     def _words(self, moving: Sequence[Operation] | None = None) -> list[Watched]:
         """The words that peers write, as they are while nothing has come. `moving` as `_look` has it."""
