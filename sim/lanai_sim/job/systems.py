@@ -61,8 +61,8 @@ SYSTEMS: Mapping[str, System] = {
     ),
     "t3d-1996": System(
         "t3d",
-        "a Cray T3D (1996): Alpha 21064 at 150 MHz, links of 300 MB/s; a switch instead of its torus",
-        {"nic": {"preset": "t3d"}, "host": {"preset": "alpha21064"}, "t3d": {"preset": "t3d"}},
+        "a Cray T3D (1996): Alpha 21064 at 150 MHz, puts by its shell, links of 300 MB/s; a switch, not its torus",
+        {"nic": {"preset": "t3d_shell"}, "host": {"preset": "alpha21064"}, "t3d": {"preset": "t3d"}},
     ),
     "ccu-1996": System(
         "ccu",

@@ -20,10 +20,10 @@ def t3d() -> NicConfig:
     return NicConfig(
         slot_khz=150_000,  # the clock of the node's Alpha 21064; our processor does an instruction in two
         link_kbytes=300_000,  # one direction of a link
-        host_bus_khz=51_200,  # with the two below: 32 bytes in 13 clocks, 126.0 MB/s. Fitted on t3d.s4.peak_derived
+        host_bus_khz=51_200,  # chosen, with the two below: 32 bytes in 13 clocks, the 126 MB/s of t3d.s4.peak_derived
         max_burst=32,  # a line of the Alpha 21064's cache, the unit of a put on the T3D
-        read_setup=5,  # fitted, as above
-        write_setup=5,  # fitted, as above
+        read_setup=5,  # chosen, as above
+        write_setup=5,  # chosen, as above
         pio_write_setup=5,
         pio_line=32,
     )
@@ -36,12 +36,12 @@ def t3d_barrier() -> NicConfig:
 
 def t3d_shell() -> NicConfig:
     """The same with the remote-memory adapter as the machine's shell: puts, gets and swaps in hardware, a line of 32
-    bytes a packet.
+    bytes a packet. `t3d-1996` has it, and the study of the paper.
 
-    The adapter works on its packets one after the other, so a faster bus carries the same peak.
+    The adapter works on its packets one after the other, so the bus must be faster than what it carries.
     """
     return t3d().but(
-        host_bus_khz=117_000,  # fitted on t3d.s4.peak_derived: 1 MB is put at 126.3 MB/s
+        host_bus_khz=84_000,  # fitted on t3d.s4.large_bandwidth
         blocks=(Remote(payload=32, pages=512, peers=256),),
     )
 

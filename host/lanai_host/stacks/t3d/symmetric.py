@@ -176,7 +176,7 @@ class Symmetric:
         if not 0 <= rank < self.count:
             raise UserError(f"rank {rank} is not there; there are {self.count}, from 0")
         self._check(offset, size)
-        self._meter.spend(HostCost.CALL)
+        self._meter.spend(HostCost.ADDRESS_CHECK, 2)  # of the place there and of that here: no entry to MPI
 
     def _check(self, offset: int, size: int) -> None:
         if offset < BEGIN or size < 0 or offset + size > self._end:

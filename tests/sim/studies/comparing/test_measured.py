@@ -94,7 +94,7 @@ def test_the_part_that_moves_the_bytes():
     assert movers["sci"] == "processor, by stores"
     assert mover(Job.on("sci").but(options={"way": "commands"})) == movers["mbcf"]
     assert movers["mbcf-1999"] == "kernel (as adapter)"
-    assert movers["t3d-1996"] == "firmware, 75 MHz"
+    assert movers["t3d-1996"] == "adapter, 150 MHz"
 
 
 def test_reasons_are_of_the_system(monkeypatch):

@@ -1,8 +1,9 @@
 """The constants that the paper names, as ours are: read from what the device itself reads."""
 
-from lanai_firmware.programs.put.layout import NODES
 from lanai_host.stacks.t3d.heap import LONG, SHORT, WORD, HeapLayout
 from lanai_host.stacks.t3d.options import T3dOptions, t3d
+
+from ....machine.presets import t3d_shell
 
 LATENCY_SIZES = range(0, 1025, 32)
 MEDIUM_SIZES = range(10_000, 200_001, 10_000)
@@ -14,6 +15,7 @@ TORUS = "torus:4x4x4"
 
 def figures(quick: bool) -> dict[str, float]:
     layout = HeapLayout(RANKS, t3d())
+    (shell,) = t3d_shell().blocks
     return {
         "design.slots_per_pair": (layout.slot(1) - layout.slot(0)) / layout.slot_size,
         "design.send_levels": len({SHORT, LONG}),
@@ -21,5 +23,5 @@ def figures(quick: bool) -> dict[str, float]:
         "design.alignment_first": T3dOptions(alignment=8).alignment,
         "design.transfer_bits": 8 * WORD.size,
         "design.processors": RANKS,
-        "design.nodes": int(NODES),
+        "design.nodes": shell.peers,
     }

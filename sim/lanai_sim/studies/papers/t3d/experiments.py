@@ -1,26 +1,36 @@
 """The paper's experiments, each a function from `quick` to figures:
 
-programs run with the presets of the T3D.
+programs run with the presets of the T3D, whose shell puts. The T3E, and the header whose first line is seen before
+its second, are with puts by firmware: the shell keeps the order of puts.
 """
 
 from collections.abc import Sequence
+from typing import Any
+
+from lanai_hdl.remote.config import Remote
+from lanai_host.config import alpha21064
 
 from ....job.job import Job
 from ....machine.machine import Machine
+from ....machine.presets import t3d_shell
 from ..measuring import Experiment, Figures
 from ..programs import Programs
 from . import constants, programs
 
-RUNS = Programs(programs, Job((), 2, "t3d", Machine("t3d", host="alpha21064")))
+RUNS = Programs(programs, Job((), 2, "t3d", Machine("t3d_shell", host="alpha21064")))
+BY_FIRMWARE = Programs(programs, Job((), 2, "t3d", Machine("t3d", host="alpha21064")))
+T3E = Programs(programs, Job((), 4, "t3d", Machine("t3e")))  # the paper says nothing of its speed
+CHOSEN = ("post", "poll", "match", "copy", "complete", "address_check", "pio_write", "pio_read")  # prices of the host
+HALF_LINES = t3d_shell().but(blocks=(Remote(payload=16, pages=512, peers=256),))  # the least that a packet may carry
 REORDER = "reorder * rate=0.2 seed=1 by=20us"
 FENCED, UNFENCED = 8334, 50  # rounds of 12 messages
 ROUNDS = 1  # mpptest's default number of rounds is not in the paper; simulated rounds are all alike
 MEDIUM_QUICK = (10_000, 30_000, 100_000, 200_000)
 
 
-def half_trips(sizes: Sequence[int], off: int = 0) -> dict[int, float]:
-    """Half a round trip in microseconds, by size."""
-    found = RUNS.lines("mpptest", ",".join(map(str, sizes)), ROUNDS, off)
+def half_trips(sizes: Sequence[int], off: int = 0, **changes: Any) -> dict[int, float]:
+    """Half a round trip in microseconds, by size. `changes`: of the job."""
+    found = RUNS.lines("mpptest", ",".join(map(str, sizes)), ROUNDS, off, **changes)
     return {int(size): time for size, time in found.items()}
 
 
@@ -57,6 +67,25 @@ def remote_memory(quick: bool) -> Figures:
     return found | {"put_MBps": found[f"put_MBps.{most}"], "get_MBps": found[f"get_MBps.{most}"]}
 
 
+def answers(quick: bool) -> Figures:
+    """A get whose answers carry 16 bytes a packet, where a put carries 32 (T3-01)."""
+    found = RUNS.lines("remote_memory", "100000", nic=HALF_LINES)
+    return {"half_lines.get_MBps": 100_000 / found["get 100000"]}
+
+
+def choices(quick: bool) -> Figures:
+    """The host's prices that are neither known nor fitted, doubled."""
+    host = alpha21064()
+    twice = host.but(**{name: 2 * getattr(host, name) for name in CHOSEN})
+    times = half_trips((0, 1024, 100_000), host=twice)
+    found = RUNS.lines("remote_memory", "1000000", host=twice)
+    return {
+        **{f"choices.latency_us.{size}": times[size] for size in (0, 1024)},
+        "choices.bandwidth_MBps.100000": 100_000 / times[100_000],
+        **{f"choices.{what}_MBps": 1_000_000 / found[f"{what} 1000000"] for what in ("put", "get")},
+    }
+
+
 def alignment(quick: bool) -> Figures:
     """Messages whose buffers are off by one byte, and those of an odd length (T3-21)."""
     whole, off = half_trips((512, 100_000)), half_trips((512, 100_000), off=1)
@@ -77,15 +106,15 @@ def versions(quick: bool) -> Figures:
     """The earlier versions of long sends, and the status at the front of the header (T3-08, T3-15)."""
     late = "delay * rate=0.3 seed=2 by=20us"
     return {
-        "version.queue.completes": _completes("both_ways", unfinished="queue"),
-        "version.late.completes": _completes("both_ways", unfinished="late"),
-        "version.status_last.completes": _completes("exchange", late, status="last"),
-        "version.status_first.completes": _completes("exchange", late, status="first"),
+        "version.queue.completes": _completes(RUNS, "both_ways", unfinished="queue"),
+        "version.late.completes": _completes(RUNS, "both_ways", unfinished="late"),
+        "version.status_last.completes": _completes(BY_FIRMWARE, "exchange", late, status="last"),
+        "version.status_first.completes": _completes(BY_FIRMWARE, "exchange", late, status="first"),
     }
 
 
-def _completes(program: str, *faults: str, **options: str) -> float:
-    return float(RUNS.run(program, options=options, faults=faults).ok)
+def _completes(runs: Programs, program: str, *faults: str, **options: str) -> float:
+    return float(runs.run(program, options=options, faults=faults).ok)
 
 
 def t3e(quick: bool) -> Figures:
@@ -94,7 +123,7 @@ def t3e(quick: bool) -> Figures:
     figures: Figures = {}
     for name, fence, rounds in (("fenced", 1, UNFENCED if quick else FENCED), ("bare", 0, UNFENCED)):
         options = {"preset": "t3e", "fence": fence}
-        found = RUNS.lines("crossing", rounds, 100, options=options, faults=(REORDER,), ranks=4)
+        found = T3E.lines("crossing", rounds, 100, options=options, faults=(REORDER,))
         for what in ("messages", "wrong"):
             figures[f"t3e.{name}.{what}"] = sum(value for key, value in found.items() if key.endswith(f".{what}"))
     return figures
@@ -125,6 +154,8 @@ EXPERIMENTS = (
     Experiment("medium", "mpptest, 10k to 200k (T3-B1, figure 7)", medium),
     Experiment("large", "mpptest, 1 to 5 MB (T3-B1, figure 8)", large),
     Experiment("remote", "put, get, swap and add without MPI (T3-01)", remote_memory),
+    Experiment("answers", "a get whose answers carry half a line a packet (T3-01)", answers),
+    Experiment("choices", "the host's prices that are choices, doubled", choices),
     Experiment("alignment", "buffers that puts cannot move (T3-21)", alignment),
     Experiment("ready", "standard and ready sends (T3-13)", ready),
     Experiment("versions", "the first and the second version of the device (T3-08, T3-15)", versions),

@@ -17,7 +17,8 @@ SECTIONS = (
         plots={
             "fig7-medium": (
                 "Bytes over half a round trip, from 10,000 to 200,000 bytes. The paper prints its level from 100,000 "
-                "bytes on; the second line is what its two levels together say of a message of any size."
+                "bytes on, to which the host's price `call` is fitted. The second line is what the paper's two levels "
+                "say of a message of any size."
             )
         },
     ),
@@ -25,8 +26,8 @@ SECTIONS = (
         "Figure 8: large messages",
         plots={
             "fig8-large": (
-                "The same from 1 to 5 MB. Ours lies above the paper's level, since a long message is put page by "
-                "page without a pause."
+                "The same from 1 to 5 MB. The clock of the host bus is fitted on the paper's level, so the agreement "
+                "says nothing."
             )
         },
     ),
