@@ -1,6 +1,6 @@
-"""The place where the `mpich` package keeps its headers."""
+"""The paths of what is installed: the headers of the `mpich` package, and the interpreter's shared library."""
 
-import importlib.metadata
+import sysconfig
 from pathlib import Path
 
 from ..errors import UserError
@@ -8,6 +8,8 @@ from ..errors import UserError
 
 def include_directory() -> Path:
     """Return the folder in which the `mpich` package keeps mpi.h."""
+    import importlib.metadata  # ranks do without
+
     try:
         distribution = importlib.metadata.distribution("mpich")
     except importlib.metadata.PackageNotFoundError:
@@ -18,3 +20,12 @@ def include_directory() -> Path:
             if path.is_file():
                 return path.parent
     raise UserError(f"the package mpich {distribution.version} has no mpi.h; reinstall it: pip install --force mpich")
+
+
+def shared_libpython() -> str:
+    """Return the path of this interpreter's shared libpython; empty if it has none."""
+    directory, name = sysconfig.get_config_var("LIBDIR"), sysconfig.get_config_var("INSTSONAME")
+    if not (directory and name and ".so" in name):
+        return ""
+    path = Path(directory) / name
+    return str(path) if path.exists() else ""

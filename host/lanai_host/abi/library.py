@@ -11,8 +11,7 @@ from pathlib import Path
 from lanai_firmware import cache
 
 from .flavor import FLAVORS, Flavor
-from .installed import include_directory
-from .libpython import shared_libpython
+from .installed import include_directory, shared_libpython
 
 _OURS = ("lanai_hdl", "lanai_firmware", "lanai_host")  # what a rank imports
 

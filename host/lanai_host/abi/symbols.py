@@ -8,7 +8,7 @@ from pathlib import Path
 
 from .bindings import CXX, FORTRAN
 from .flavor import BRIDGE, FLAVORS
-from .libpython import shared_libpython
+from .installed import shared_libpython
 
 _SESSIONS = (b"MPI_Session_init\0", b"mpi_session_init_\0")
 _OWN = {

@@ -12,8 +12,7 @@ from lanai_firmware.cache import file, key_of
 from ..compilers import Compiler, Language, find
 from ..errors import UserError
 from .flavor import MPICH, STANDARD, Flavor
-from .installed import include_directory
-from .libpython import shared_libpython
+from .installed import include_directory, shared_libpython
 from .library import library_directory
 
 COUNT = "-fsanitize-coverage=trace-pc"  # the compiler calls the counter at each basic block

@@ -13,6 +13,15 @@ from typing import NamedTuple
 from ..wait import Wait
 
 PAGE_SIZE = 4096
+# Each process of a host has a window of bus addresses, so that a NIC can tell their memory apart.
+WINDOW = 1 << 28
+WINDOW_MASK = 0xF000_0000
+
+
+def window_of(local_rank: int) -> int:
+    """Return the first bus address of the host memory of the `local_rank`-th rank on a NIC. Window 0 is
+    no rank's."""
+    return (local_rank + 1) * WINDOW
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 from ..device import Device
 from ..process_manager import Local, Manager, Start
 from .clock import Clock
-from .collectives.finalizing import finish
+from .collectives.barrier import finish
 from .collectives.tags import name_of
 from .communicator import Communicator, ProcessState
 from .constants import ThreadLevel

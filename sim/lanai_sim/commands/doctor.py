@@ -18,7 +18,7 @@ from rich.text import Text
 from lanai_firmware import cache
 from lanai_host import compilers
 from lanai_host.abi import imports, wrappers
-from lanai_host.abi.libpython import shared_libpython
+from lanai_host.abi.installed import shared_libpython
 from lanai_host.compilers import Language
 from lanai_host.errors import UserError
 

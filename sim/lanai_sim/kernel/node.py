@@ -9,8 +9,7 @@ from typing import NamedTuple, Protocol
 
 from lanai_hdl.errors import UserError
 from lanai_hdl.machine import COUNTER_NAMES, PAGE_SIZE, PIO_WINDOW_SIZE, host_offset
-from lanai_host.bus.base import Bus
-from lanai_host.bus.windows import WINDOW, window_of
+from lanai_host.bus.base import WINDOW, Bus, window_of
 
 from ..engines.base import Access, Burst, Engine
 from .kernel import Kernel, Suspension

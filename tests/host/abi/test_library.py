@@ -139,7 +139,7 @@ def test_missing_header_is_said_plainly(monkeypatch):
 
     from lanai_host.abi import installed
 
-    monkeypatch.setattr(installed.importlib.metadata, "distribution", none)
+    monkeypatch.setattr(importlib.metadata, "distribution", none)
     with pytest.raises(UserError, match="pip install mpich"):
         installed.include_directory()
 

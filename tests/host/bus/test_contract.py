@@ -12,11 +12,10 @@ from lanai_hdl.boards import find
 from lanai_hdl.machine import PIO_WINDOW_SIZE
 from lanai_hdl.nic import Nic
 from lanai_hdl.sram.memory import MemorySram
-from lanai_host.bus.base import PAGE_SIZE, Bus
+from lanai_host.bus.base import PAGE_SIZE, Bus, window_of
 from lanai_host.bus.bench import BenchBus
 from lanai_host.bus.greenlets import run_in_greenlet
 from lanai_host.bus.serial import SerialBus
-from lanai_host.bus.windows import window_of
 from lanai_host.config import free
 from lanai_host.simulator.client import SimulatorClient
 from lanai_host.simulator.rank_bus import RankBus

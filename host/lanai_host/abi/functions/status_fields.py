@@ -1,10 +1,11 @@
-"""The calls on the fields of a status that are not done in C."""
+"""The calls on the fields of a status: some are done in C, and come here only to be refused."""
 
 from typing import Any
 
 from ...mpi.status import Status
 from ..binding import always, bind
 from ..context import abi
+from ..tables import IgnoredStatus
 
 
 @always
@@ -40,3 +41,17 @@ def _bytes_of(datatype: Any, elements: int) -> int:
 
 for _name in ("MPI_Status_set_elements", "MPI_Status_set_elements_x"):
     bind(_name, _set_elements, always=True)
+
+
+# The front does the rest in C (`generate.shortcut`). They come here only if a pointer leads nowhere. The binding
+# refuses null pointers by the table of `arguments`, so what is left is MPI_STATUS_IGNORE.
+_FIELDS = [f"{way}_{field}" for way in ("get", "set") for field in ("source", "tag", "error")]
+_FORMS = ["c2f", "f2c", "c2f08", "f082c", "f2f08", "f082f"]
+
+
+def _refuse() -> None:
+    raise IgnoredStatus("the status")
+
+
+for _name in [f"MPI_Status_{part}" for part in _FIELDS + _FORMS] + ["MPI_Abi_get_version"]:
+    bind(_name, _refuse, always=True)

@@ -1,7 +1,9 @@
-"""Barrier: the device's own, else dissemination."""
+"""Barrier: the device's own, else dissemination. MPI_Finalize begins with one."""
 
 from ...body import NOTHING
+from ..communicator import Communicator
 from .broadcast import binomial
+from .calls import run_apart
 from .link import Link
 from .schedule import Steps, collective
 
@@ -39,3 +41,15 @@ def _between_groups(link: Link) -> Steps:
     if link.rank == 0:
         yield [link.receive_bytes(0, 0, 0), link.send_bytes(0, 0, 0)]
     yield from binomial(local, NOTHING, 0)
+
+
+@collective("MPI_Finalize")
+def last_barrier(link: Link) -> Steps:
+    """A barrier of all processes of a communicator, which use it no more. It has a context and a kind of its own: no
+    call of the program completes it, and it completes none."""
+    return barrier.describe(link)
+
+
+def finish(comm: Communicator) -> None:
+    """Wait until all processes of a communicator have come to MPI_Finalize."""
+    run_apart(comm, last_barrier, None if comm.is_inter else comm.final_context)

@@ -12,8 +12,7 @@ from lanai_firmware.programs.bip.receiving import COPIES
 from lanai_firmware.programs.bip.sending import PIECES
 from lanai_hdl.machine import SRAM_HOST
 
-from ...bus.base import Bus
-from ...bus.windows import window_of
+from ...bus.base import Bus, window_of
 from ...config import HostConfig
 from ...device import Device
 from ...errors import UserError

@@ -10,8 +10,7 @@ from lanai_firmware.programs.ccu.layout import CLIENTS, NODES, Config
 from lanai_firmware.programs.ccu.program import FIRMWARE
 from lanai_hdl.machine import SRAM_HOST, host_offset
 
-from ...bus.base import Bus
-from ...bus.windows import window_of
+from ...bus.base import Bus, window_of
 from ...config import HostConfig
 from ...device import Device
 from ...errors import UserError

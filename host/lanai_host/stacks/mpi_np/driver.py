@@ -23,8 +23,7 @@ from lanai_firmware.programs.mpi_np.program import FIRMWARE
 from lanai_firmware.programs.mpi_np.sram import ChannelRoute, EndpointSpec, Layout, boot_words, channel_words, lay_out
 from lanai_hdl.machine import SRAM_HOST, host_offset
 
-from ...bus.base import PAGE_SIZE, Bus, HostBuffer
-from ...bus.windows import WINDOW_MASK, window_of
+from ...bus.base import PAGE_SIZE, WINDOW_MASK, Bus, HostBuffer, window_of
 from ..base import PlacedRequest
 from ..loader import EPOCH, check_machine, load, new_epoch, reset, start
 from .spill_memory import address_of

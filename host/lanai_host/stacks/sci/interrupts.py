@@ -11,8 +11,8 @@ from ...adapter.transfers import Transfer
 from ...bus.base import PAGE_SIZE, Bus
 from ...config import HostConfig
 from ...operation import ErrorKind
-from .held import Held
 from .layout import Layout
+from .operations import Held
 
 SIGNAL = bytes(4)  # a record must have bytes; these say nothing
 

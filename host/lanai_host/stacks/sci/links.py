@@ -9,10 +9,9 @@ from ...adapter.transfers import Transfer
 from ...body import Body
 from ...bus.base import HostBuffer, Watched
 from ...operation import DeviceError, ErrorKind
-from .held import Held
 from .interrupts import Interrupts
 from .layout import CHUNKS, Layout, State
-from .operations import Leaving
+from .operations import Held, Leaving
 from .packets import PACKET, SEQUENCES, WORD, Packet
 
 Ended = Callable[[DeviceError | None], Packet | None]

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from ...body import Body
+from ... import process_memory
+from ...body import Body, Run
 from ...host_model import operations
 from ...host_model.operations import Send
 from .packets import Kind
@@ -64,3 +65,13 @@ class Leaving:
     number: int
     wanted: int
     begun: int = 0
+
+
+class Held(Run):
+    """Bytes of the library's own. They live as long as the body."""
+
+    __slots__ = ("_data",)
+
+    def __init__(self, data: bytes | memoryview) -> None:
+        self._data = data
+        super().__init__(process_memory.address_of(data), len(data))

@@ -10,11 +10,10 @@ from ...config import HostCost
 from ...host_model.meter import Meter
 from ...host_model.operations import Send, fail
 from ...operation import DeviceError, ErrorKind
-from .held import Held
 from .interrupts import Interrupts
 from .layout import LINE, Layout
 from .links import Link
-from .operations import Leaving
+from .operations import Held, Leaving
 from .packets import INLINE, Kind, Packet
 
 LAST = 4096  # bytes of a message's last chunk, if it has several

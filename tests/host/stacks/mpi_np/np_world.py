@@ -13,8 +13,7 @@ from lanai_firmware.programs.mpi_np.model import fabric, plug
 from lanai_firmware.programs.mpi_np.plan import McpConfig
 from lanai_firmware.programs.mpi_np.sram import ChannelRoute, EndpointSpec
 from lanai_hdl.machine import REGISTERS_HOST, host_offset
-from lanai_host.bus.base import PAGE_SIZE, BlockingBus, HostBuffer, Pinned, changed
-from lanai_host.bus.windows import WINDOW_MASK, window_of
+from lanai_host.bus.base import PAGE_SIZE, WINDOW_MASK, BlockingBus, HostBuffer, Pinned, changed, window_of
 from lanai_host.config import free
 from lanai_host.stacks.mpi_np.device import MpiNp
 from lanai_host.stacks.mpi_np.driver import PAGE_ENTRIES, RECORDS, Attachment, channel_number
