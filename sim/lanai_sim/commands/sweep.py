@@ -23,7 +23,7 @@ from ..parameters.listing import RANKS
 from ..parameters.varied import parse
 from ..store import store_of
 from ..studies import drawing
-from ..studies.sweeps import catalog, page, rows, varied
+from ..studies.sweeps import catalog, page, varied
 from ..studies.sweeps.point import Point
 from ..tables import Document
 from .run.flags import add_store
@@ -91,9 +91,9 @@ def over_parameters(args: argparse.Namespace) -> int:
     print(f"lanai: {len(points)} runs, {len(points) - missing} of them in {path}", file=sys.stderr)
     found = varied.run(points, journal, where, tell, store_of(args.store))
     if args.rows:
-        row_files.write(rows.tidy(found), args.rows, form)
+        row_files.write(varied.tidy(found), args.rows, form)
     else:
-        print(row_files.as_text(rows.tidy(found), form), end="")
+        print(row_files.as_text(varied.tidy(found), form), end="")
     if args.plot:
         drawing.draw(varied.plot(axes, found, args.y, " ".join(args.words)), Path(args.plot))
     if args.json:

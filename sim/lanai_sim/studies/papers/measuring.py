@@ -1,13 +1,21 @@
-"""A paper's experiments, and how a study runs them."""
+"""A paper's experiments, how a study runs them, and the programs that they run as jobs."""
 
 import importlib
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from importlib.resources import files
 from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from lanai_host.errors import UserError
 
 from ...executors.journal import Journal, Point, each_kept
 from ...executors.place import Place
+from ...job.job import Job
+from ...job.result import Result
 from . import claims
 
 Figures = dict[str, float]
@@ -64,3 +72,29 @@ def journal(paper: str, revision: int, path: Path | None) -> Journal | None:
     """Return where a paper's figures are kept; `revision` grows when an experiment comes to measure
     something else."""
     return Journal(path, f"paper-{paper}", revision) if path is not None else None
+
+
+@dataclass(frozen=True)
+class Programs:
+    """The modules of a package, each a program that prints lines "name value".
+
+    Attributes:
+        job: what all of them run as, but for the program.
+    """
+
+    package: ModuleType
+    job: Job
+
+    def run(self, program: str, *arguments: object, **changes: Any) -> Result:
+        """Run a program. `changes`: of the job, as `Job.but` has them."""
+        path = str(Path(str(files(self.package))) / f"{program}.py")
+        return self.job.but(program=("python", path, *map(str, arguments)), capture=True, **changes).run()
+
+    def lines(self, program: str, *arguments: object, **changes: Any) -> dict[str, float]:
+        """Return the lines "name value" that it prints. Raises UserError if it fails."""
+        result = self.run(program, *arguments, **changes)
+        if not result.ok:
+            errors = "".join(one.stderr for one in result.outputs)
+            raise UserError(f"{program}.py ended with code {result.code}:\n{errors}{result.report}")
+        printed = "".join(one.stdout for one in result.outputs)
+        return {name: float(value) for name, value in re.findall(r"^(.+) (\S+)$", printed, re.MULTILINE)}

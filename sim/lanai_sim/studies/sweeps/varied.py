@@ -1,4 +1,4 @@
-"""A program over all combinations of values of parameters: the points, their runs, and a plot."""
+"""A program over all combinations of values of parameters: the points, their runs, a table and a plot."""
 
 import argparse
 import dataclasses
@@ -17,6 +17,7 @@ from ...job.job import Job
 from ...job.settings import job_from
 from ...parameters.listing import option_tables, parameters
 from ...parameters.varied import document_of
+from ...row_files import filled
 from ...sources import program_digest
 from ..drawing import Plot
 from ..ranks import numbers
@@ -110,3 +111,15 @@ def _with_unit(figure: str) -> str:
     """'run.simulated_us' as 'run.simulated, us'."""
     name, _, unit = figure.rpartition("_")
     return f"{name}, {unit}" if name and unit in ("us", "ns", "bytes", "percent") else figure
+
+
+def tidy(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Return the rows with all columns each, None where a run has no such figure."""
+    return filled([
+        {
+            **row.point["vary"],
+            **{name: row.figures[name] for name in ("ok", "ending", "code")},
+            **dict(sorted(row.figures["figures"].items())),
+        }
+        for row in rows
+    ])  # fmt: skip

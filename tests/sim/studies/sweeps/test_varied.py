@@ -12,7 +12,7 @@ from lanai_hdl.errors import UserError
 from lanai_sim import row_files
 from lanai_sim.cli import main
 from lanai_sim.executors.journal import Row
-from lanai_sim.studies.sweeps import rows, varied
+from lanai_sim.studies.sweeps import varied
 
 PROGRAM = "from mpi4py import MPI; MPI.COMM_WORLD.rank or print('{\"size\": %d}' % MPI.COMM_WORLD.size)"
 RUN = ["python", "-c", PROGRAM]
@@ -108,7 +108,7 @@ def test_rows_become_columns_of_parquet(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "pyarrow", types.SimpleNamespace(table=lambda columns: columns, parquet=parquet))
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", parquet)
     path = tmp_path / "rows.parquet"
-    row_files.write(rows.tidy(ROWS), str(path), row_files.format_of(str(path), None))
+    row_files.write(varied.tidy(ROWS), str(path), row_files.format_of(str(path), None))
     written = json.loads(path.read_text())
     assert written["host"] == ["free", "thesis"] * 2
     assert written["run.simulated_us"] == [10.0, 10.0, 20.0, 20.0]

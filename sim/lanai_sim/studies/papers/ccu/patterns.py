@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from mpi4py import MPI
 
-from lanai_sim.studies.counters import read_all
+from lanai_sim.studies.kernels.measuring import read_all
 
 world = MPI.COMM_WORLD
 rank, ranks = world.rank, world.size

@@ -9,9 +9,8 @@ from lanai_hdl.config import NicConfig
 from ....job.job import Job
 from ....machine.machine import Machine
 from ....machine.presets import sci_d330
-from ..measuring import Experiment, Figures
-from ..programs import Programs
-from . import by_processor, caches, constants, programs, raw, ringlet, stores
+from ..measuring import Experiment, Figures, Programs
+from . import below_mpi, caches, constants, programs, ringlet, stores
 from .constants import ACCESSES, BLOCKS, KIB, MIB, NODES, TOTAL
 
 MACHINE = Machine("sci_d330", host="pentium3_800")
@@ -183,8 +182,12 @@ def commas(numbers: Sequence[int]) -> str:
 
 EXPERIMENTS = (
     Experiment("constants", "what the paper says of its machine and its programs", constants.figures),
-    Experiment("raw", "puts and gets without MPI (SC-B1, figure 1)", raw.run),
-    Experiment("pio", "stores and loads without MPI (SC-B1, figure 1)", by_processor.run),
+    Experiment(
+        "raw", "puts and gets without MPI (SC-B1, figure 1)", lambda quick: below_mpi.figures(below_mpi.by_commands)
+    ),
+    Experiment(
+        "pio", "stores and loads without MPI (SC-B1, figure 1)", lambda quick: below_mpi.figures(below_mpi.by_processor)
+    ),
     Experiment(
         "aperture",
         "stores through the aperture, by stride, with write combining and without (SC-B4)",

@@ -13,8 +13,7 @@ from lanai_host.config import alpha21064
 from ....job.job import Job
 from ....machine.machine import Machine
 from ....machine.presets import t3d_shell
-from ..measuring import Experiment, Figures
-from ..programs import Programs
+from ..measuring import Experiment, Figures, Programs
 from . import constants, programs
 
 RUNS = Programs(programs, Job((), 2, "t3d", Machine("t3d_shell", host="alpha21064")))

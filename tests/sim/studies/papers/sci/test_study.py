@@ -4,7 +4,7 @@ import pytest
 
 from lanai_sim.machine import fabrics
 from lanai_sim.studies.papers import claims
-from lanai_sim.studies.papers.sci import answers, constants, experiments, packing_answers, raw
+from lanai_sim.studies.papers.sci import answers, below_mpi, constants, experiments, packing_answers
 from lanai_sim.studies.papers.sci.study import STUDY
 
 
@@ -115,7 +115,7 @@ def test_experiments_have_names_of_their_own():
 @pytest.mark.ci
 def test_raw_puts_take_longer_the_longer_they_are_and_reach_the_host_buses_bandwidth():
     """SC-B1."""
-    found = raw.run(True)
+    found = below_mpi.figures(below_mpi.by_commands)
     times = [found[f"raw.put_us.{size}"] for size in (8, 64, 1024, 16384)]
     assert times == sorted(times)
     assert times[0] < 2
