@@ -79,6 +79,11 @@ class Barriers:
         return [self._queues.barrier_watched(peer, self._seen[peer]) for peer in self._awaited()]
 
     @property
+    def told(self) -> list[int]:
+        """The ranks that this one writes to."""
+        return [self._above(number) for number in range((len(self._ranks) - 1).bit_length())]
+
+    @property
     def idle(self) -> bool:
         return not any(slot.queue for slot in self._slots)
 

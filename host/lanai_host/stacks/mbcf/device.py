@@ -42,8 +42,8 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
     """Messages by remote write and by FIFO. Nothing moves on while the program is outside the
     library (MB-29).
 
-    `members`: the ranks that begin together, by default all. This rank waits until they have opened
-    their queues. For another rank it waits before the first operation that names it.
+    `members`: the ranks that begin together, by default all. In a small job (`greet`) this rank waits until they
+    have opened their queues. For another rank it waits before the first operation that names it.
     """
 
     def __init__(
@@ -76,7 +76,8 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         for peer in self._queues:
             self._connect(peer)
         self._unmet = set(self._queues)
-        self._open(self._queues if members is None else self._unmet.intersection(members))
+        greeted = self._queues if members is None else self._unmet.intersection(members)
+        self._open(greeted if self.size <= options.greet else ())
 
     def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
         return self._send(Send(self.rank, dest, tag, context, body, mode is SendMode.SYNCHRONOUS))
@@ -91,6 +92,8 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         context = number >> CONTEXT_AT
         if not self._barriers.serves(members, context):
             return None
+        for peer in self._unmet.intersection(self._barriers.told):
+            self._meet(peer)
         operation = self._barriers.begin(context)
         self._move_on()
         return operation

@@ -10,6 +10,7 @@ from ...errors import UserError
 RANGES = {
     "requests": (0, 1),
     "barrier": (0, 1),
+    "greet": (0, 1 << 16),
     "fifo_pages": (1, MOST_RING_PAGES),
     "request_pages": (1, MOST_RING_PAGES),
     "window": (1, 64),
@@ -33,6 +34,8 @@ class MbcfOptions:
         requests: 1: receives that come before their messages are announced to the sender (the
             paper's SR); 0: never (NSR).
         barrier: 1: barriers of all ranks are remote writes, as in the paper; 0: messages.
+        greet: ranks of a job up to which each greets all others when it has opened its queues. In a
+            larger job a rank greets another one before the first operation that names it.
         fifo_pages: of 4 KiB, of the FIFO that holds a peer's messages.
         request_pages: of the FIFO that holds a peer's requests.
         window: requests that a receiver has outstanding at one peer.
@@ -58,6 +61,7 @@ class MbcfOptions:
 
     requests: int = 1
     barrier: int = 1
+    greet: int = 16
     fifo_pages: int = 8
     request_pages: int = 1
     window: int = 32

@@ -25,6 +25,8 @@ from .receiving import Receiving
 from .sending import Sending
 
 MESSAGES = (Kind.SHORT, Kind.EAGER, Kind.REQUEST)
+MEETING_POLL = 2_000_000  # picoseconds between two looks whether a peer is there
+MEETING_POLLS = 10_000
 
 
 class Sci(HostMatchingDevice[Receive, Message]):
@@ -61,6 +63,9 @@ class Sci(HostMatchingDevice[Receive, Message]):
         self._polls = max(1, len(peers))
         self._poll_price = costs.price(HostCost.POLL, self._polls)
         self._news = self._seen = 0
+        if self.size <= options.greet:
+            for link in self._links.values():
+                link.greet()
 
     def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
         send = Send(self.rank, dest, tag, context, body, mode is SendMode.SYNCHRONOUS)
@@ -92,11 +97,30 @@ class Sci(HostMatchingDevice[Receive, Message]):
             self._send_to_self(send)
             return
         link = self._links[send.dest]
+        self._meet(link)
         if link.lost is not None:
             fail(send, ErrorKind.PEER_FAILED, link.lost)
             return
         self._sending.start(send)
         link.advance()
+        self._lose_lost()
+
+    def _meet(self, link: Link) -> None:
+        """Wait until a peer has its segment, if no hello tells that yet and none is under way. One whose segment
+        does not come is lost."""
+        if link.present or link.greeting:
+            return
+        why = Wait("MPI_Init", note=f"rank {link.rank} to open its segment", awaits=(link.rank,))
+        for _ in range(MEETING_POLLS):
+            link.greet()
+            self._look()
+            while link.greeting and link.lost is None:
+                self._sleep(why)
+                self._look()
+            if link.present or link.lost is not None:
+                return
+            self._bus.elapse(MEETING_POLL)
+        link.lose(f"rank {link.rank} has not opened its segment")
         self._lose_lost()
 
     def _send_to_self(self, send: Send) -> None:

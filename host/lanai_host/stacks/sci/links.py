@@ -91,7 +91,7 @@ class Link:
         self._sent = 0  # packets
         self._got = 0
         self._told = 0  # packets got that the peer knows of
-        self._hello: Transfer | None = self._put_word(layout.state(me), State.PRESENT, alone=True)
+        self._hello: Transfer | None = None
         # What the words that `watched` names held when this rank looked last. Time may have passed
         # since, so they may have changed.
         self._seen_sequence = bytes(WORD.size)
@@ -100,9 +100,14 @@ class Link:
 
     @property
     def present(self) -> bool:
-        """The peer's segment is there. If it was not when this rank said hello, it says hello when
-        it comes."""
+        """The peer's segment is there, as far as this rank knows. In a small job (`SciOptions.greet`) one that was
+        not there when this rank said hello says hello when it comes."""
         return self._met or self._word(self._layout.state(self.rank)) != State.ABSENT
+
+    @property
+    def greeting(self) -> bool:
+        """This rank has said hello, and does not know yet whether the peer's segment was there."""
+        return self._hello is not None
 
     @property
     def left(self) -> bool:
@@ -121,6 +126,10 @@ class Link:
     def filling(self) -> bool:
         """Bytes are under way that the peer has not been told of."""
         return any(one.data is not None for one in self._queue)
+
+    def greet(self) -> None:
+        """Say hello to the peer."""
+        self._hello = self._put_word(self._layout.state(self._me), State.PRESENT, alone=True)
 
     def send(
         self, packet: Packet, data: Transfer | None = None, ended: Ended | None = None, *, interrupts: bool = False

@@ -36,6 +36,8 @@ class SciOptions:
         "adapter", as others do.
     retries: how often the adapter sends again what a peer does not answer, until that is lost
         (SC-06).
+    greet: ranks of a job up to which each greets all others when it begins. In a larger job a rank greets
+        another one before it sends it a first message.
     """
 
     way: str = "stores"
@@ -49,6 +51,7 @@ class SciOptions:
     longest_get: int = 0
     node: str = "memory"
     retries: int = 40
+    greet: int = 16
 
     @property
     def stores(self) -> bool:
@@ -76,6 +79,7 @@ class SciOptions:
                 "min_block": (0, 1 << 30),
                 "longest_get": (0, 1 << 30),
                 "retries": (0, 255),
+                "greet": (0, 1 << 16),
             },
         )
         for name in ("eager", "chunk"):

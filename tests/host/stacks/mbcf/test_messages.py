@@ -146,8 +146,14 @@ def compare(ranks, count, seed, **options):
 
 @pytest.mark.parametrize(
     "options",
-    first_of({"fifo_pages": 1, "window": 2, "ask_from": 0}, {}, {"requests": 0}, {"request_list": 1, "ask_from": 0}),
-    ids=["small", "sr", "nsr", "list"],
+    first_of(
+        {"fifo_pages": 1, "window": 2, "ask_from": 0},
+        {},
+        {"requests": 0},
+        {"request_list": 1, "ask_from": 0},
+        {"greet": 0},
+    ),
+    ids=["small", "sr", "nsr", "list", "greet"],
 )
 def test_random_traffic(options):
     written = queued = 0
