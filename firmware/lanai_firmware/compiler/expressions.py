@@ -57,7 +57,7 @@ def name(scope: Scope, node: ast.Name) -> Any:
         held = tree.Variable(kind, node.id)
         return View(kind.kind, held) if isinstance(kind, Reference) else held
     if node.id in scope.namespace:
-        return python_object(scope, node, scope.namespace[node.id], node.id)
+        return python_object(scope, node, scope.unit.constant(node.id, scope.namespace[node.id]), node.id)
     if hasattr(builtins, node.id):
         return Entity(getattr(builtins, node.id))
     bind(scope.namespace)

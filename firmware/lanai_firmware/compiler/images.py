@@ -1,7 +1,7 @@
 """Firmware source to image, cached by content."""
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +35,10 @@ def build(
     config: NicConfig | None = None,
     guards: Guards = DEFAULT_GUARDS,
     use_cache: bool = True,
+    constants: Mapping[str, int] | None = None,
 ) -> Image:
     """The image of a firmware file (its function `main`) or of a firmware function without
-    parameters.
+    parameters. `constants` are values of its modules' constants other than those in the source, by name.
 
     The same IR for the same SRAM size is built once and kept in the cache. For firmware of this
     package the sources of the package and of the packages below decide, which saves making the IR.
@@ -45,11 +46,11 @@ def build(
     entry = entry_of(firmware)
     sram_size = (config or lanai41()).sram_size
     if use_cache and entry.python.__module__.startswith(f"{OURS}."):
-        options = "" if guards == DEFAULT_GUARDS else repr(guards)
+        options = "" if guards == DEFAULT_GUARDS and not constants else repr((guards, constants))
         return package_image(
-            label_of(entry.python), sram_size, lambda: build(entry, config, guards, use_cache=False), options
+            label_of(entry.python), sram_size, lambda: build(entry, config, guards, False, constants), options
         )
-    program = lower(entry, guards)
+    program = lower(entry, guards, constants)
     text = str(program.module)
     if not use_cache:
         return assemble(program, entry, text, sram_size)
@@ -74,8 +75,8 @@ def entry_of(firmware: str | Path | Function) -> Function:
     return entry
 
 
-def lower(entry: Function, guards: Guards = DEFAULT_GUARDS) -> Program:
-    program = Program([entry], guards=guards)
+def lower(entry: Function, guards: Guards = DEFAULT_GUARDS, constants: Mapping[str, int] | None = None) -> Program:
+    program = Program([entry], guards=guards, constants=constants or {})
     program.lower()
     check_recursion(program)
     return program

@@ -2,12 +2,13 @@
 where they may stop.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from llvmlite import ir
 
+from ..errors import UserError
 from ..graph import components
 from ..image import Site
 from ..lang.functions import Function
@@ -45,6 +46,7 @@ class Program:
     target_class: type[Target] = LanaiTarget
     guards: Guards = field(default_factory=Guards)
     names: dict[Function, str] = field(default_factory=dict)  # symbols that are not "module.function"
+    constants: Mapping[str, int] = field(default_factory=dict)  # by name: values other than those in the source
 
     def __post_init__(self) -> None:
         self.module = ir.Module("firmware")
@@ -57,6 +59,7 @@ class Program:
         self.pointers: dict[str, Any] = {}
         self.sites: list[Site] = [Site("", 0, "", "no trap")]
         self.calls: dict[str, set[str]] = {}
+        self.changed: set[str] = set()  # of `constants`, those that were met
 
     def check(self) -> None:
         """Check every function reachable from the roots. Raises `CompileError` at the first thing
@@ -70,6 +73,8 @@ class Program:
                 counter = self.depth_symbol(source)
                 self.globals[counter] = GlobalObject(counter, None, COUNTER_SIZE, COUNTER_SIZE)
             self.bodies[name] = check_function(self, source)
+        if unknown := sorted(set(self.constants) - self.changed):
+            raise UserError(f"the firmware uses no constant {', '.join(unknown)}")
 
     def lower(self) -> ir.Module:
         """The IR of the program."""
@@ -102,6 +107,12 @@ class Program:
 
     def use_global(self, symbol: str, kind: Any) -> None:
         self.globals.setdefault(symbol, GlobalObject(symbol, kind, sizeof(kind), alignof(kind)))
+
+    def constant(self, name: str, value: Any) -> Any:
+        if name not in self.constants:
+            return value
+        self.changed.add(name)
+        return self.constants[name]
 
     # What the lowering asks.
 

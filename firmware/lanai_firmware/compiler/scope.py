@@ -25,6 +25,9 @@ class Unit(Protocol):
     def use_global(self, symbol: str, kind: Any) -> None:
         """A global becomes part of the program."""
 
+    def constant(self, name: str, value: Any) -> Any:
+        """Return the value of a name of a module, which the source gives as `value`."""
+
 
 @dataclass
 class Loop:

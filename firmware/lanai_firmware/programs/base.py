@@ -38,6 +38,8 @@ class Firmware:
         ready: what SCRATCH0 reads once the firmware runs.
         refused: what SCRATCH0 reads if the firmware does not know the plan that the driver left. 0:
             there is no such answer.
+        constants: values of the program's constants, by name, with which it is compiled for a configuration, so
+            that its image leaves out what the configuration does not use.
         vocabulary: how traces and waveforms read its packets and its memory. None: they cannot.
     """
 
@@ -48,6 +50,7 @@ class Firmware:
     lay_out: Callable[..., Any] | None = None
     ready: int = 0
     refused: int = 0
+    constants: Callable[[Any], Mapping[str, int]] | None = None
     vocabulary: Vocabulary | None = None
 
     @property
@@ -62,16 +65,23 @@ class Firmware:
             raise UserError(f"the firmware {self.name!r} has no configuration to choose")
         return next(iter(self.presets.values()))()
 
-    def image(self, nic: NicConfig) -> "Image":
-        """The program, compiled for such NICs. The toolchain is needed to build, not to load."""
+    def image(self, nic: NicConfig, config: Any = None) -> "Image":
+        """The program, compiled for such NICs and for a configuration, the default one if it is None. The toolchain is
+        needed to build, not to load."""
+        constants = self.constants(config or self.default_config()) if self.constants else {}
         if not self.module.startswith(f"{PACKAGE}."):
-            return self._compiled(nic)
-        return package_image(f"{self.module}.{MAIN}", nic.sram_size, lambda: self._compiled(nic, use_cache=False))
+            return self._compiled(nic, constants)
+        return package_image(
+            f"{self.module}.{MAIN}",
+            nic.sram_size,
+            lambda: self._compiled(nic, constants, use_cache=False),
+            repr(constants) if constants else "",
+        )
 
-    def _compiled(self, nic: NicConfig, use_cache: bool = True) -> "Image":
+    def _compiled(self, nic: NicConfig, constants: Mapping[str, int], use_cache: bool = True) -> "Image":
         from ..compiler import build
 
-        return build(self.main, nic, use_cache=use_cache)
+        return build(self.main, nic, use_cache=use_cache, constants=constants)
 
     def words(self, nic: NicConfig) -> list[int]:
         """The image as the first words of the SRAM, for memory that is preloaded."""

@@ -179,9 +179,10 @@ class NicStack(Stack):
         """Raise UserError if it cannot serve these ranks with these options. Called before anything
         is built."""
 
-    def image(self, nic: "NicConfig") -> "Image | None":
-        """Its firmware, compiled for these NICs; None without firmware."""
-        return None if self.firmware is None else self.firmware.image(nic)
+    def image(self, nic: "NicConfig", options: Any = None) -> "Image | None":
+        """Its firmware, compiled for these NICs and options, the default ones if there are none; None without
+        firmware."""
+        return None if self.firmware is None else self.firmware.image(nic, options)
 
     @abstractmethod
     def boot(self, bus: "Bus", image: Any, options: Any, placement: Placement, node: int) -> Mapping[int, Attachment]:

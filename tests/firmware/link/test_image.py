@@ -103,6 +103,37 @@ def test_stack_is_the_deepest_chain(module, lanai):
     assert image.stack_bottom <= lowest <= image.stack_bottom + 16
 
 
+CHOICE = """
+LARGE: Const[u32] = u32(1)
+class State(Struct):
+    count: u32
+state: Global[State]
+
+@firmware(inline=False)
+def counted(x: u32) -> u32:
+    state.count += x
+    return state.count
+
+@firmware
+def main() -> u32:
+    return counted(u32(42)) if LARGE != 0 else u32(7)
+"""
+
+
+def test_a_constant_leaves_out_what_it_guards(module, lanai):
+    m = module(CHOICE)
+    whole, small = (build(m.main, constants=constants) for constants in (None, {"LARGE": 0}))
+    assert f"{m.__name__}.counted" in {symbol.name for symbol in whole.code}
+    assert f"{m.__name__}.counted" not in {symbol.name for symbol in small.code}
+    for image, answer in ((whole, 42), (small, 7)):
+        assert lanai(image).run() == answer
+
+
+def test_a_constant_that_is_not_there_is_refused(module):
+    with pytest.raises(UserError, match="the firmware uses no constant SMALL"):
+        build(module(CHOICE).main, constants={"SMALL": 0})
+
+
 def test_rebuilt_to_the_byte(module, tmp_path):
     m = module(TEXT)
     first = build(m.main, use_cache=False).to_bytes()

@@ -74,7 +74,7 @@ class T3dStack(NicStack):
     def check(self, options: T3dOptions, placement: Placement) -> None:
         check_placement(placement)
 
-    def image(self, nic: "NicConfig") -> "Image":
+    def image(self, nic: "NicConfig", options: T3dOptions | None = None) -> "Image":
         return _firmware(nic).image(nic)
 
     def boot(

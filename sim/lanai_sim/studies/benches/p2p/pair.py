@@ -199,7 +199,7 @@ def play(setting: Setting, program: Program, fabric: Fabric | None = None, trace
     """
     net = fabric or star(2)
     stack = setting.stack
-    image = stack.image(setting.nic)
+    image = stack.image(setting.nic, setting.options)
     assert image is not None
     cluster = Cluster(net, setting.nic, lambda layout: rtl(layout, trace))
     stage = Stage(setting, net.nics, cluster, image)
