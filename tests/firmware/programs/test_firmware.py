@@ -61,6 +61,16 @@ def test_a_vocabulary_names_tables_of_the_layout(name):
     assert all(0 <= table.first < table.last <= table.stride for table in tables)
 
 
+def test_an_image_leaves_out_what_its_configuration_does_not_use():
+    """NP-04: no code for send buffers, unless channels have some."""
+    firmware = programs.firmware("mpi-np")
+    config = firmware.default_config()
+    images = [firmware.image(NIC), firmware.image(NIC, config), firmware.image(NIC, config.but(send_buffer=16384))]
+    where = "lanai_firmware.programs.mpi_np.memory.send_buffers."
+    assert [any(symbol.name.startswith(where) for symbol in image.code) for image in images] == [False, False, True]
+    assert images[0].loaded == images[1].loaded
+
+
 def test_a_name_that_is_none_is_refused():
     with pytest.raises(UserError, match=r"firmware 'mpi' is not known; choose one of .*mpi-np, .*selftest"):
         programs.firmware("mpi")

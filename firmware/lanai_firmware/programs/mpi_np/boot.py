@@ -23,6 +23,7 @@ from .layout import (
     Type,
 )
 from .memory.pools import clear_pool, evict_empty
+from .memory.send_buffers import buffered, make_send_buffers
 from .protocol.quick_sends import live_request
 from .rows import Channel, Endpoint, Message, Pool, Posted, Receive, Reliability, Send, Unacked
 from .state import Buffer, Stage, endpoint_plans, nic, plan
@@ -100,6 +101,8 @@ def take_plan() -> None:
     nic.blocks_per_channel = plan.blocks_per_channel
     nic.spill_memory = plan.spill_memory
     nic.spill_bytes = plan.spill_bytes
+    if buffered():
+        make_send_buffers()
 
 
 @firmware

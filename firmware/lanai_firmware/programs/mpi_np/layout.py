@@ -10,13 +10,14 @@ from enum import IntEnum
 
 from lanai_firmware.lang import Array, Const, Struct, sizeof, u8, u16, u32
 
-LAYOUT_VERSION: Const[u32] = u32(10)
+LAYOUT_VERSION: Const[u32] = u32(11)
 LAYOUT_MAGIC: Const[u32] = u32(0x4E500000)  # "NP": upper half of Plan.magic, and of READY in SCRATCH0
 
 PAGE: Const[u32] = u32(4096)
 PACKET_BODY: Const[u32] = u32(4096)  # most bytes of a message in one packet: packets are cut at pages (NP-51)
 HEADER_ROOM: Const[u32] = u32(32)  # before each body that the firmware brings into SRAM, for the packet's header
 FOLLOW_FROM: Const[u32] = u32(512)  # bytes of a body that have come before it is worth following
+ROOM_UNIT: Const[u32] = u32(64)  # a send buffer has a multiple of this
 BLOCK: Const[u32] = u32(128)  # a fragment of the receive heap (NP-40); byte credit is counted in these
 SLOTS: Const[u32] = u32(32)  # requests an endpoint may have in the NIC: one bit each in Region.freed
 ANY: Const[u32] = u32(0xFFFF)  # Request.peer of an ANY_SOURCE receive or probe
@@ -236,7 +237,7 @@ class Plan(Struct):
     buffer_space: u32  # the common receive buffer (NP-25)
     buffers: u32  # a power of two
     stage_table: u32
-    stage_space: u32  # where bodies wait between host DMA and send DMA (NP-39)
+    stage_space: u32  # where bodies wait between host DMA and send DMA (NP-39): of all channels, or `send_buffers`
     stages: u32  # a power of two
     slot_bytes: u32  # stride of request slots
     eager_limit: u32  # longest body that is sent on credit
@@ -245,7 +246,7 @@ class Plan(Struct):
     ack_blocks: u32  # ... blocks
     flaws: u32  # bits of a packet's verdict for which it is refused: without CRC where nothing is checked (NP-30)
     mark_entries: u32  # nonzero: page entries are marked when used (NP-46)
-    ways: u32  # bits: CUT_THROUGH, QUICK
+    ways: u32  # bits: CUT_THROUGH, QUICK. Upper half: ROOM_UNITs of each channel's send buffer (NP-04), 0: it has none
     window: u32  # packets of a channel that may be unacknowledged, a power of two; 0: no recovery
     reliability_table: u32
     unacked_table: u32

@@ -10,7 +10,8 @@ from lanai_hdl import ranges
 from lanai_hdl.config import NicConfig
 
 from . import rows, state
-from .layout import BLOCK, PACKET_BODY
+from .layout import BLOCK, HEADER_ROOM, PACKET_BODY, ROOM_UNIT
+from .memory.send_buffers import LEAST_PART
 
 MOST_CHANNELS = 1024  # that share pools; how many fit depends on SRAM
 OWN_POOLS = 64  # the thesis's ceiling: most channels that have a pool each unless `resident` says otherwise
@@ -40,6 +41,7 @@ RANGES = {  # beside which there are the conditions of `McpConfig.__post_init__`
     "quick": (0, 1),
     "resident": (0, MOST_CHANNELS),
     "mark_entries": (0, 1),
+    "send_buffer": (0, 2**19),
 }
 
 
@@ -73,6 +75,9 @@ class McpConfig:
     # for each channel if they are no more than OWN_POOLS, else SHARED_POOLS
     resident: int = 0
     mark_entries: int = 0  # 1: each page entry is marked in host memory when it has been used (NP-46)
+    # bytes of each channel for bodies that it sends, half of them for those that wait for credit (NP-04, NP-39); 0:
+    # bodies of all channels pass through the room of the stages
+    send_buffer: int = 0
 
     def __post_init__(self) -> None:
         ranges.check(self, RANGES)
@@ -94,6 +99,16 @@ class McpConfig:
         if self.inline_bytes > PACKET_BODY or self.inline_bytes % 16:
             raise UserError(
                 f"McpConfig.inline_bytes={self.inline_bytes} must be a multiple of 16, at most {PACKET_BODY}"
+            )
+        if self.send_buffer and self.recovery:
+            raise UserError(
+                f"McpConfig.send_buffer={self.send_buffer} needs recovery=0: packets keep buffers of their own"
+            )
+        least = 2 * (max(self.eager_limit, int(LEAST_PART)) + int(HEADER_ROOM))
+        if self.send_buffer and (self.send_buffer < least or self.send_buffer % int(ROOM_UNIT)):
+            raise UserError(
+                f"McpConfig.send_buffer={self.send_buffer} must be 0 or a multiple of {int(ROOM_UNIT)} from {least} "
+                f"on: each half holds a packet, of eager_limit={self.eager_limit}"
             )
         if self.messages < 4:
             raise UserError(f"McpConfig.messages={self.messages} leaves no look-ahead; take at least 4")
@@ -121,6 +136,11 @@ def pools_of(config: McpConfig, channels: int) -> int:
 def spill_bytes(config: McpConfig) -> int:
     """Host memory that one channel needs for its messages while it is evicted."""
     return config.messages * int(sizeof(rows.Message)) + POOL_BLOCKS * (4 + int(BLOCK))
+
+
+def constants(config: McpConfig) -> dict[str, int]:
+    """Return the constants of the firmware for a configuration."""
+    return {"SEND_BUFFERS": int(config.send_buffer != 0)}
 
 
 def paper() -> McpConfig:

@@ -3,7 +3,7 @@
 from ..base import Firmware
 from . import state
 from .layout import LAYOUT_MAGIC, LAYOUT_VERSION
-from .plan import McpConfig, paper
+from .plan import McpConfig, constants, paper
 from .sram import lay_out
 from .trace import VOCABULARY
 
@@ -15,5 +15,6 @@ FIRMWARE = Firmware(
     lay_out=lay_out,
     ready=int(LAYOUT_MAGIC) | int(LAYOUT_VERSION),
     refused=int(LAYOUT_MAGIC),
+    constants=constants,
     vocabulary=VOCABULARY,
 )

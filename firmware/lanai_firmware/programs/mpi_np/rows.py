@@ -90,8 +90,27 @@ class Send(Struct):
     length: u32
     context: u16
     operation: u16
-    table: u32  # this and the pieces: not of an inline send
+    table: u32  # this and the pieces: not of an inline send. There: the room of its body in `SendBuffer.ahead`, or 0
     pieces: Array[Piece, 2]
+
+
+class Ring(Struct):
+    """Room for bodies in SRAM, given out in a ring. Each has a word of its own before it: `send_buffers`."""
+
+    start: u32
+    size: u32
+    head: u32  # offset of the oldest body's room
+    tail: u32  # ... of the next one's
+    used: u32
+
+
+class SendBuffer(Struct):
+    """Room of a channel for what it sends (NP-04, NP-39): `send_buffers`."""
+
+    ahead: Ring  # bodies of sends that wait for credit
+    leaving: Ring  # packets under way
+    brought: u32  # host DMA count at which the bodies in `ahead` are there
+    spare: Array[u32, 5]
 
 
 class Job(Struct):
@@ -232,3 +251,4 @@ assert sizeof(Job) == 156, sizeof(Job)
 assert sizeof(Unacked) == 64, sizeof(Unacked)
 assert sizeof(Reliability) == 64, sizeof(Reliability)
 assert sizeof(Pool) == 16, sizeof(Pool)
+assert sizeof(SendBuffer) == 64, sizeof(SendBuffer)

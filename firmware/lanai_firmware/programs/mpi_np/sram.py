@@ -24,6 +24,7 @@ from .layout import (
     LAYOUT_VERSION,
     PACKET_BODY,
     QUICK,
+    ROOM_UNIT,
     SLOTS,
     ChannelPlan,
     EndpointPlan,
@@ -32,6 +33,7 @@ from .layout import (
     Region,
     Request,
 )
+from .memory.send_buffers import send_buffer_share
 from .plan import MOST_CHANNELS, OWN_POOLS, POOL_BLOCKS, SHARED_POOLS, McpConfig, QueueDepths, pools_of, spill_bytes
 from .wire.recovery import TICKS
 
@@ -128,7 +130,7 @@ def lay_out(
     tables = Tables(heap)
     _place_state(tables, config, endpoints, channels, pools)
     clear = (heap, tables.place)
-    _place_packets(tables, config)
+    _place_packets(tables, config, channels)
     region_size = (int(sizeof(Region)) + int(SLOTS) * slot_bytes + 4095) & -4096
     first = tables.add("regions", endpoints * region_size, 4096)
     regions = tuple(first + i * region_size for i in range(endpoints))
@@ -188,11 +190,12 @@ def _place_state(tables: Tables, config: McpConfig, endpoints: int, channels: in
     tables.add("unacked_table", channels * window * sizeof(rows.Unacked))
 
 
-def _place_packets(tables: Tables, config: McpConfig) -> None:
-    """Buffers of packets that arrive, and stages of those that leave."""
+def _place_packets(tables: Tables, config: McpConfig, channels: int) -> None:
+    """Buffers of packets that arrive, and room for the bodies of those that leave."""
     tables.add("buffer_space", config.buffers * (int(PACKET_BODY) + sizeof(Header)))
     stages = config.stages + (config.spare_buffers if _window(config) else 0)
-    tables.add("stage_space", stages * int(HEADER_ROOM + PACKET_BODY))
+    space = stages * int(HEADER_ROOM + PACKET_BODY)
+    tables.add("stage_space", channels * send_buffer_share(config.send_buffer) if config.send_buffer else space)
 
 
 def _window(config: McpConfig) -> int:
@@ -208,7 +211,7 @@ def _blocks_of_share(config: McpConfig, pools: int, shares: int, left: int, sram
         raise UserError(
             f"{shares} {'pools' if pools else 'channels'} leave {max(blocks, 0) * int(BLOCK)} bytes of receive "
             f"buffer each in {sram} bytes of SRAM, less than {LEAST_HEAP}: use more NICs, more SRAM, or less of "
-            f"inline_bytes, receives, messages, "
+            f"inline_bytes, receives, messages, {'send_buffer, ' if config.send_buffer else ''}"
             f"{'resident' if pools else 'or let channels share pools (resident)'}"
         )
     return min(blocks, POOL_BLOCKS) if pools else blocks
@@ -229,13 +232,20 @@ def _choices(config: McpConfig) -> dict[str, int]:
         "ack_slots": config.ack_slots,
         "flaws": LENGTH_FLAWS | BAD_CRC if config.crc_check else LENGTH_FLAWS,
         "mark_entries": config.mark_entries,
-        "ways": 0 if window else int(CUT_THROUGH) * config.cut_through | int(QUICK) * config.quick,
+        "ways": 0 if window else _ways(config),
         "window": window,
         "spare_buffers": config.spare_buffers,
         "tick": config.retry_cycles // TICKS,
         "retries": config.retries,
         "spill_bytes": spill_bytes(config),
     }
+
+
+def _ways(config: McpConfig) -> int:
+    """Return `Plan.ways` without recovery."""
+    return (
+        int(CUT_THROUGH) * config.cut_through | int(QUICK) * config.quick | config.send_buffer // int(ROOM_UNIT) << 16
+    )
 
 
 def words_of(kind: type, values: dict[str, int]) -> bytes:

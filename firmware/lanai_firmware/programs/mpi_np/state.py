@@ -23,7 +23,7 @@ class Stage(Struct):
     send: Ptr[Send]  # slot to give back then, or null
     buffer: u32  # this entry's own room for a body of PACKET_BODY bytes
     bodies: u32
-    spare: u32
+    room: u32  # of its body in its channel's send buffer, 0: none
 
 
 class Buffer(Struct):
@@ -132,6 +132,8 @@ assert sizeof(Stage) == 64, sizeof(Stage)
 FRAMES: Const[u32] = u32(16)
 RECORDS: Const[u32] = u32(16)
 MAX_ENDPOINTS: Const[u32] = u32(8)
+# 0 in images for channels without send buffers, which leave out what that guards (`Firmware.constants`)
+SEND_BUFFERS: Const[u32] = u32(1)
 MAX_BLOCKS: Const[u32] = u32(4095)  # of the heap; their numbers begin with 1
 
 plan: Global[Plan]

@@ -17,6 +17,7 @@ MODULES = (
     "requests",
     "quick_sends",
     "sending",
+    "pieces",
     "answering",
     "searching",
     "probing",

@@ -17,6 +17,9 @@ CONFIGS = {
     "unpaid": SMALL.but(unpaid_limit=4000, ack_slots=1),
     "eager-whole": SMALL.but(cut_through=0),
     "rendezvous-whole": SMALL.but(eager_limit=0, cut_through=0),
+    "eager-buffered": SMALL.but(send_buffer=8256),
+    "rendezvous-buffered": SMALL.but(eager_limit=0, send_buffer=1088),
+    "rendezvous-whole-buffered": SMALL.but(eager_limit=0, cut_through=0, send_buffer=1088),
     "eager-recovery": SMALL.but(recovery=1),
     "rendezvous-recovery": SMALL.but(eager_limit=0, recovery=1),
 }

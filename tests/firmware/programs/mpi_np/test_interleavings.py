@@ -76,7 +76,8 @@ def withdrawn(rig):
 
 
 SCRIPTS = {"twins": twins, "crossing": crossing, "crowd": crowd, "withdrawn": withdrawn}
-CONFIGS = {"credit": SMALL, "unpaid": UNPAID, "rendezvous": RENDEZVOUS}
+BUFFERED = SMALL.but(send_buffer=1088, eager_limit=512, cut_through=0)
+CONFIGS = {"credit": SMALL, "unpaid": UNPAID, "rendezvous": RENDEZVOUS, "buffered": BUFFERED}
 
 
 def settled(wanted):

@@ -6,7 +6,7 @@ from .rig import ENTRY, TABLE
 from .trespass_scene import EDGE, Scene, attempt
 
 
-@attempt("sending.send_pieces", "cursor.allowed")
+@attempt("pieces.pieces_allowed", "cursor.allowed")
 def send_from_the_victims_page():
     scene = Scene()
     scene.attacker.post(Op.SEND, 1, tag=5, length=64, peer=2, **scene.pieces((scene.there, 64)))
@@ -14,7 +14,7 @@ def send_from_the_victims_page():
     scene.refused(Error.BAD_ADDRESS)
 
 
-@attempt("sending.send_pieces")
+@attempt("pieces.pieces_allowed")
 def send_whose_second_page_is_the_victims():
     scene = Scene()
     scene.attacker.post(Op.SEND, 1, tag=5, length=64, peer=2, **scene.pieces((scene.here, 32), (scene.there, 32)))

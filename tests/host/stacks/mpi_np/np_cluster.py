@@ -28,7 +28,7 @@ class Ranks:
 
     def __init__(self, count=2, host=WATCHED, mcp=None, nic=None):
         self.count, self.host, self.mcp, self.nic = count, host, mcp or McpConfig(), nic or lanai41()
-        self.image = FIRMWARE.image(self.nic)
+        self.image = FIRMWARE.image(self.nic, self.mcp)
         self.net = star(count)
         self.cluster = Cluster(self.net, self.nic)
         self.ready = 0

@@ -25,6 +25,7 @@ CONFIGS = (
     McpConfig(),
     paper(),
     McpConfig(messages=8, ack_slots=1, eager_limit=0, unpaid_limit=100),
+    McpConfig(messages=8, ack_slots=2, eager_limit=2048, send_buffer=4608),
 )
 
 

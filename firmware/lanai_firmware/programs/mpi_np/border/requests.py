@@ -21,6 +21,7 @@ from ..matching.receives import measure
 from ..matching.searching import request_search
 from ..matching.unclaimed import remove
 from ..memory.cursor import open_piece
+from ..memory.send_buffers import buffered
 from ..protocol.quick_sends import live_request, send_short
 from ..protocol.sending import post_send, refuse_send
 from ..rows import Endpoint, Receive, Send
@@ -120,6 +121,8 @@ def copy_send(send: Ptr[Send], request: Ptr[Request], op: u32, operation: u32) -
     send.length = length
     send.context = request.context
     if op == Op.SEND_INLINE:
+        if buffered():
+            send.table = 0
         return length <= nic.inline_limit
     send.table = request.table
     if length <= nic.eager_limit:

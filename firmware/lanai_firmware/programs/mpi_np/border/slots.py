@@ -5,6 +5,7 @@ from lanai_firmware.lang import Ptr, firmware
 
 from ..codes import SEND_FREE
 from ..layout import Kind
+from ..memory.send_buffers import buffered, free_ahead
 from ..rows import Send
 from .records import report
 
@@ -12,6 +13,8 @@ from .records import report
 @firmware
 def give_slot_back(send: Ptr[Send]) -> None:
     """The host may use this request slot again."""
+    if buffered():
+        free_ahead(send)
     send.state = SEND_FREE
     endpoint = send.endpoint
     freed = endpoint.freed ^ send.bit

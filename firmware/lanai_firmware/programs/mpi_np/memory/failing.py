@@ -16,6 +16,7 @@ from ..codes import JOB_FREE, JOB_MOVING, JOB_OWN, RECEIVE_PULLING
 from ..layout import BLOCK, FLAG_FAILED, PACKET_BODY, Error, Header, Kind, PageEntry, Record, Type
 from ..rows import Channel, Receive
 from ..state import RECORDS, Stage, nic, plan, staged_records
+from .send_buffers import buffered, lose_ahead
 
 
 @firmware(inline=False)
@@ -39,9 +40,16 @@ def blame(number: u32, last: u32) -> None:
             return
     for i in range(nic.stage_mask + 1):  # one that has just left may still be the one concerned
         stage = nic.stages + ((nic.stage_head + i) & nic.stage_mask)
-        if stage.buffer <= last and last < stage.buffer + PACKET_BODY:
+        if buffered():  # rooms are used again: the transfer tells whose this one was
+            if last - stage.buffer < stage.length and stage.ready - number < 2:
+                fail_stage(number, stage)
+                return
+        elif stage.buffer <= last and last < stage.buffer + PACKET_BODY:
             fail_stage(number, stage)
             return
+    if buffered() and lose_ahead(last):
+        fail_kept(number)
+        return
     if last >= plan.block_table and last < plan.block_table + plan.blocks_per_channel * shares() * BLOCK:
         fail_kept(number)
     elif is_in(last, plan.receive_table, nic.receive_count * sizeof(Receive)) or is_in(

@@ -15,13 +15,14 @@ from ..border.records import deliver, next_record, report
 from ..codes import JOB_FETCHING, JOB_FREE, JOB_MOVING, JOB_OWN, JOB_SLOT, SEND_LEAVING, SEND_PARKED
 from ..layout import FLAG_FAILED, FLAG_LAST, IN_SLOT, PACKET_BODY, Error, Header, Kind, Type
 from ..memory.cursor import fetch, next_piece, open_piece, take
-from ..memory.failing import resume
+from ..memory.failing import lose_body, resume
 from ..memory.hostdma import bring
+from ..memory.send_buffers import ahead_is_here, buffered, is_lost, part_fits, stage_part
 from ..rows import Channel, Job, Receive
 from ..state import nic
 from ..wire.outgoing import commit, new_stage, stage_free
 from .ready import make_ready
-from .sending import slot_body
+from .sending import body_of
 
 
 @firmware
@@ -73,9 +74,11 @@ def serve_jobs(channel: Ptr[Channel]) -> u32:
             done += 1
         elif state == JOB_MOVING:
             while job.state == JOB_MOVING and stage_free(channel) and host_dma.free() >= 2:
+                if buffered() and not part_fits(channel, job.left):
+                    break
                 step(channel, job)
                 done += 1
-        elif state == JOB_SLOT and stage_free(channel):
+        elif state == JOB_SLOT and stage_free(channel) and (not buffered() or ahead_is_here(channel)):
             answer_from_slot(channel, job)
             done += 1
     return done
@@ -117,6 +120,8 @@ def step(channel: Ptr[Channel], job: Ptr[Job]) -> None:
             part = cursor.left if cursor.left < left else left
             if part > PACKET_BODY:
                 part = PACKET_BODY
+            if buffered():
+                part = stage_part(stage, part)
             bring(stage.buffer, cursor.address, part)
             take(cursor, part)
             left -= part
@@ -156,7 +161,9 @@ def answer_from_slot(channel: Ptr[Channel], job: Ptr[Job]) -> None:
     header.handle = 0
     header.length = job.left
     header.flags = FLAG_LAST
-    stage.body = slot_body(send, send.length)
+    if buffered() and is_lost(send):
+        lose_body(header)
+    stage.body = body_of(send, send.length)
     stage.length = job.left
     stage.send = send
     end(channel, job)

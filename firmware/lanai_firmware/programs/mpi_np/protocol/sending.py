@@ -15,13 +15,23 @@ from ....nic import host_dma
 from ..border.records import refuse, report
 from ..border.slots import give_slot_back
 from ..codes import SEND_LEAVING, SEND_PARKED, SEND_WAITING
-from ..layout import IN_SLOT, Error, Kind, Op, Type
-from ..memory.cursor import allowed
+from ..layout import HEADER_ROOM, IN_SLOT, Error, Kind, Op, Type
+from ..memory.failing import lose_body
 from ..memory.hostdma import bring
+from ..memory.send_buffers import (
+    ahead_is_here,
+    buffered,
+    fits,
+    is_ahead,
+    is_lost,
+    stage_part,
+)
 from ..rows import Channel, Endpoint, Send
 from ..state import Stage, nic
 from ..wire.credit import blocks_for
 from ..wire.outgoing import commit, drop_stage, new_stage, stage_free
+from .ahead import bring_ahead
+from .pieces import pieces_allowed
 from .ready import make_ready
 
 BLOCKED = 0  # until credit comes
@@ -33,6 +43,14 @@ LEFT = 2
 def slot_body(send: Ptr[Send], length: u32) -> u32:
     """Return the place of an inline body of `length` bytes: right before the last words of its request."""
     return send.tail - ((length + 3) & ~3)
+
+
+@inline
+def body_of(send: Ptr[Send], length: u32) -> u32:
+    """Where the body of an inline send lies."""
+    if buffered() and is_ahead(send):
+        return send.table + HEADER_ROOM
+    return slot_body(send, length)
 
 
 @inline
@@ -63,17 +81,16 @@ def send_pieces(channel: Ptr[Channel], send: Ptr[Send], stage: Ptr[Stage], lengt
     The packet is handed to the send DMA before its body is asked for: while the host DMA moves, the
     processor hardly does.
     """
-    endpoint = send.endpoint
     first = send.pieces[0].address
     part = minimum(send.pieces[0].length, length)
     second = send.pieces[1].address
     rest = length - part
     ready = nic.hdma
     if length != 0:
-        if not allowed(endpoint, first, part) or (rest != 0 and send.pieces[1].length < rest):
+        if not pieces_allowed(send, length):
             return False
-        if rest != 0 and not allowed(endpoint, second, rest):
-            return False
+        if buffered():
+            stage_part(stage, length)
         stage.body = stage.buffer
         ready = ready + 1 if rest == 0 else ready + 2
     stage.ready = ready
@@ -112,14 +129,18 @@ def attempt(channel: Ptr[Channel], send: Ptr[Send]) -> u32:
         if paid or (length < nic.unpaid_limit and send.unpaid == 0):
             if not inline_body and host_dma.free() < 3:
                 return BUSY
+            if buffered() and not may_stage(channel, send, inline_body):
+                return BUSY
             stage = new_stage(channel, u32(Type.EAGER) if paid else u32(Type.EAGER_UNPAID))
             stage.length = length
             if inline_body:
-                stage.body = slot_body(send, length)
+                stage.body = body_of(send, length)
                 if paid:
                     send.state = SEND_LEAVING
                     stage.send = send
                 envelope(channel, stage, send, length, blocks)
+                if buffered() and is_lost(send):
+                    lose_body(address_of(stage.header))
                 commit()
             elif not send_pieces(channel, send, stage, length, blocks):
                 drop_stage(stage)
@@ -146,6 +167,14 @@ def attempt(channel: Ptr[Channel], send: Ptr[Send]) -> u32:
     send_recv_req(channel, send, length, table)
     give_slot_back(send)
     return LEFT
+
+
+@inline
+def may_stage(channel: Ptr[Channel], send: Ptr[Send], inline_body: bool) -> bool:
+    """Is the body here, or is there room for it?"""
+    if inline_body:
+        return not is_ahead(send) or ahead_is_here(channel)
+    return fits(channel, send.length)
 
 
 @firmware
@@ -185,6 +214,8 @@ def serve_sends(channel: Ptr[Channel]) -> u32:
     outcome = attempt(channel, send)
     if outcome == LEFT:
         channel.first = following
+    elif buffered() and outcome == BLOCKED and not bring_ahead(channel):
+        return BUSY
     return outcome
 
 

@@ -7,16 +7,19 @@ length pass in parts, NP-39). Packets of control only bypass the stages: they wa
 alone (NP-27).
 """
 
-from lanai_firmware.lang import Ptr, address_of, at, firmware, inline, null, sizeof, u32
+from lanai_firmware.lang import Const, Ptr, address_of, at, firmware, inline, null, sizeof, u32
 
 from ....nic import host_dma, send_dma
 from ....nic.registers import FIRST, LAST
 from ..border.slots import give_slot_back
 from ..codes import OWE_ACK
 from ..layout import Header
+from ..memory.send_buffers import buffered, free_staged
 from ..rows import Channel, Send
 from ..state import FRAMES, Stage, frames, nic
 from .recovery import launch_numbered, send_numbered, take_buffer, untake_buffer, window_open
+
+NO_BUFFER: Const[u32] = u32(1)  # of a stage without room for a body, which begins at an even address
 
 
 @inline
@@ -64,6 +67,8 @@ def new_stage(channel: Ptr[Channel], kind: u32) -> Ptr[Stage]:
     header.channel = channel.peer_channel
     if nic.recovery != 0:
         take_buffer(stage)
+    if buffered():
+        stage.buffer = NO_BUFFER
     return stage
 
 
@@ -147,6 +152,8 @@ def retire_stages() -> None:
             return
         if stage.send:
             give_slot_back(stage.send)
+        if buffered():
+            free_staged(stage)
         nic.stage_head += 1
 
 

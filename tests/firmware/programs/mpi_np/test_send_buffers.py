@@ -1,0 +1,160 @@
+"""Send buffers of channels (NP-04, NP-39)."""
+
+import pytest
+
+from lanai_firmware.programs.mpi_np.layout import Error, Kind, Type
+from lanai_firmware.programs.mpi_np.memory.send_buffers import send_buffers
+from lanai_firmware.programs.mpi_np.protocol import ahead
+
+from .in_order import FULL, body, received, run, types
+from .rig import Rig
+from .test_order import send_in_parts
+
+LEAST = FULL.but(eager_limit=512, send_buffer=1088)
+SIZE = 400
+
+
+def sent(host):
+    return [record["operation"] for record in host.records() if record["kind"] is Kind.SENT]
+
+
+def ring(rig, name, peer=1):
+    """A ring of rank 0's channel: bytes in use, of how many."""
+    with rig.fabric.nics[0].machine:
+        found = getattr(send_buffers()[peer], name)
+        return int(found.used), int(found.size)
+
+
+@pytest.mark.parametrize(("config", "done"), [(FULL, 4), (FULL.but(send_buffer=8256), 8)])
+def test_bodies_wait_for_credit_on_the_nic(config, done):
+    """There is credit for four messages. Where the channel has a send buffer the others come too, and the program has
+    its buffers back; what it then writes there is not sent."""
+    rig = Rig(config)
+    sender, receiver = rig.hosts
+    for n in range(1, 9):
+        sender.send(n, n, body(n, SIZE), long=True)
+    run(rig)
+    assert types(rig)["EAGER"] == 4
+    assert sent(sender) == list(range(1, done + 1))
+    for n in range(1, done + 1):
+        sender.body[n * 4096 : n * 4096 + SIZE] = bytes(SIZE)
+    for n in range(1, 9):
+        receiver.receive(n, n)
+    run(rig)
+    assert received(receiver) == list(range(1, 9))
+    assert all(receiver.page(n, SIZE) == body(n, SIZE) for n in range(1, 9))
+    assert sorted(sent(sender)) == list(range(1, 9)), "each send is reported once"
+
+
+def test_what_does_not_fit_stays_with_the_host():
+    rig = Rig(LEAST)
+    sender, receiver = rig.hosts
+    for n in range(1, 9):
+        sender.send(n, n, body(n, SIZE), long=True)
+    run(rig)
+    assert sent(sender) == [1, 2, 3, 4, 5], "one body of 400 bytes fits into half of the buffer"
+    assert ring(rig, "ahead") == (448, 544)
+    for n in range(1, 9):
+        receiver.receive(n, n)
+        run(rig)
+    assert received(receiver) == list(range(1, 9))
+    assert all(receiver.page(n, SIZE) == body(n, SIZE) for n in range(1, 9))
+    assert ring(rig, "ahead")[0] == ring(rig, "leaving")[0] == 0
+
+
+def test_a_body_that_does_not_fit_behind_the_last_goes_to_the_start():
+    """Of changing sizes, so that rooms begin everywhere."""
+    rig = Rig(FULL.but(eager_limit=2048, send_buffer=4160))
+    sender, receiver = rig.hosts
+    sizes = [300, 900, 500, 1500, 260, 700, 1100, 450, 2000, 333]
+    for turn in range(6):
+        for n, size in enumerate(sizes, 1):
+            sender.send(n, n, body(n + turn, size), long=True)
+        run(rig)
+        for n in range(1, len(sizes) + 1):
+            receiver.receive(n, n)
+            run(rig)
+        assert all(receiver.page(n, size) == body(n + turn, size) for n, size in enumerate(sizes, 1))
+    assert ring(rig, "ahead")[0] == ring(rig, "leaving")[0] == 0
+
+
+@pytest.mark.parametrize("cut_through", [0, 1])
+def test_a_long_body_leaves_in_parts_that_fit(cut_through):
+    """Its pieces have 1000 bytes, the buffer has room for 512."""
+    rig = Rig(FULL.but(eager_limit=0, send_buffer=1088, cut_through=cut_through))
+    sender, receiver = rig.hosts
+    receiver.receive(1, 1)
+    run(rig)
+    send_in_parts(sender, 1, body(1, 4000))
+    run(rig)
+    assert receiver.page(1, 4000) == body(1, 4000)
+    assert types(rig)["ANSWER"] >= 8
+    assert ring(rig, "leaving")[0] == 0
+
+
+def test_an_announced_body_passes_those_that_wait():
+    """NP-G9: the receiver takes a later, long message first, and gives no credit before. Bodies that wait fill their
+    half of the buffer."""
+    rig = Rig(LEAST.but(eager_limit=450))
+    sender, receiver = rig.hosts
+    sender.send(1, 1, body(1, 1000), long=True)
+    for n in range(2, 9):
+        sender.send(n, n, body(n, SIZE), long=True)
+    run(rig)
+    assert types(rig)["RECV_REQ"] == 1
+    assert ring(rig, "ahead")[0] != 0
+    receiver.receive(1, 1)
+    run(rig)
+    assert received(receiver) == [1]
+    assert receiver.page(1, 1000) == body(1, 1000)
+
+
+def test_a_channel_takes_no_room_of_another():
+    """NP-07: rank 1 takes nothing, and rank 2 all."""
+    rig = Rig(LEAST, places=(1, 1, 1))
+    sender, _, other = rig.hosts
+    for n in range(1, 9):
+        sender.send(n, n, body(n, SIZE), long=True, peer=1)
+    run(rig)
+    assert ring(rig, "ahead")[0] != 0
+    for n in range(9, 13):
+        sender.send(n, n, body(n, SIZE), long=True, peer=2)
+        other.receive(n - 8, n, peer=0)
+    run(rig)
+    assert received(other) == [1, 2, 3, 4]
+
+
+def test_a_body_that_cannot_be_brought_ahead_is_lost_at_both_ends():
+    rig = Rig(FULL.but(send_buffer=8256))
+    sender, receiver = rig.hosts
+    sender.lose_page(6)
+    for n in range(1, 9):
+        sender.send(n, n, body(n, SIZE), long=True)
+    run(rig)
+    errors = {record["operation"]: Error(record["error"]) for record in sender.records()}
+    assert errors == {n: Error.BUS if n == 6 else Error.OK for n in range(1, 9)}
+    for n in range(1, 9):
+        receiver.receive(n, n)
+        run(rig)
+    ends = {r["operation"]: Error(r["error"]) for r in receiver.records() if r["kind"] is Kind.RECEIVED}
+    assert ends == {n: Error.DAMAGED if n == 6 else Error.OK for n in range(1, 9)}
+    assert Type.EAGER_LOST in {kind for _, kind in rig.packets}
+
+
+def test_a_body_outside_the_window_is_not_brought_ahead(monkeypatch):
+    """NP-28: it is refused when its turn comes, and those behind it go on."""
+    brought = []
+    monkeypatch.setattr(ahead, "download", lambda *transfer: brought.append(transfer))
+    rig = Rig(FULL.but(send_buffer=8256))
+    sender, receiver = rig.hosts
+    for n in range(1, 5):
+        sender.send(n, n, body(n))
+    run(rig)
+    sender.send(5, 5, body(5, SIZE), long=True)
+    sender.own = lambda address: address + sender.window  # what the request says of its body
+    run(rig)
+    assert not brought
+    for n in range(1, 5):
+        receiver.receive(n, n)
+    run(rig)
+    assert [r["error"] for r in sender.records() if r["kind"] is Kind.REFUSED] == [Error.BAD_ADDRESS]
