@@ -9,9 +9,12 @@ from ...sweeps import cache, overlap, queues
 from ...sweeps.point import nic_at
 from ..measuring import Experiment, Figures
 from . import constants, thin
-from .host_work import busy_channel, independence, small_sends, special_sends, transfers
+from .host_work import busy_channel, independence, small_sends, special_sends, transfers, waiting_sends
 from .settings import PAGE, thesis
 
+SEND_BUFFER = 16384  # bytes of each channel. The thesis tells only that 64 channels have at least 4.5 KB each
+SEND_BUFFERS = (SEND_BUFFER, 131072)
+BUFFERED = (4096, 16384, 65536, 262144)
 BULK = (65536, 262144, 1048576)
 FEW = (65536, 262144)
 
@@ -44,6 +47,8 @@ def general_path(quick: bool) -> Figures:
         general = setting.but(mcp=setting.mcp.but(quick=0))
         parts = stages.cut(stages.watch(general))
         figures[f"general.{name}.nic_us"] = parts.nic_send + parts.nic_receive
+        fast = stages.cut(stages.watch(general.but(nic=nic_at(133))))
+        figures[f"general.{name}.nic_us.133"] = fast.nic_send + fast.nic_receive
         for size, trip in traffic.trips(general, (4, 65536), 1).items():
             figures[f"general.{name}.latency_us.{size}"] = trip.one_way
     return figures
@@ -161,7 +166,8 @@ def overlapping(quick: bool) -> Figures:
 
 def host_rules(quick: bool) -> Figures:
     """Rules of the thesis's hosts that ours leave out: a body is written only into an empty channel (NP-43), and each
-    request is placed under a semaphore (NP-54). And all switches at once, for what the thesis's latency has."""
+    request is placed under a semaphore (NP-54). Send buffers of channels (NP-04, NP-39). And all switches at once, for
+    what the thesis's latency has."""
     base = thesis()
     figures = {
         f"rules.empty.{name.removeprefix('busy.')}": value for name, value in small_sends(pio_when_empty=1).items()
@@ -170,7 +176,10 @@ def host_rules(quick: bool) -> Figures:
         "none": base,
         "empty": base.but(host=base.host.but(pio_when_empty=1)),
         "semaphore": base.but(host=base.host.but(semaphore=1)),
-        "all": base.but(host=base.host.but(pio_when_empty=1, semaphore=1), mcp=base.mcp.but(quick=0, cut_through=0)),
+        "all": base.but(
+            host=base.host.but(pio_when_empty=1, semaphore=1),
+            mcp=base.mcp.but(quick=0, cut_through=0, send_buffer=SEND_BUFFER),
+        ),
     }
     for name, chosen in rules.items():
         trip = traffic.trips(chosen, (4,), 1)[4]
@@ -180,6 +189,15 @@ def host_rules(quick: bool) -> Figures:
     for name, mcp in (("on", base.mcp), ("off", base.mcp.but(cut_through=0))):
         for size, trip in traffic.trips(base.but(host=first, mcp=mcp), FEW, 1).items():
             figures[f"rules.first.cut_{name}.bandwidth_MBps.{size}"] = trip.rate(size)
+    for bytes_each in SEND_BUFFERS:
+        buffered = base.but(host=first, mcp=base.mcp.but(send_buffer=bytes_each))
+        for size, trip in traffic.trips(buffered, FEW, 1).items():
+            figures[f"rules.first.buffer_{bytes_each}.bandwidth_MBps.{size}"] = trip.rate(size)
+    for name, bytes_each in (("off", 0), ("on", SEND_BUFFER)):
+        buffered = base.but(mcp=base.mcp.but(send_buffer=bytes_each))
+        figures |= {f"rules.buffer.{name}.{key}": value for key, value in waiting_sends(buffered).items()}
+        for size, trip in traffic.trips(buffered, BUFFERED, 1).items():
+            figures[f"rules.buffer.{name}.bandwidth_MBps.{size}"] = trip.rate(size)
     return figures
 
 
@@ -203,6 +221,6 @@ EXPERIMENTS = (
     Experiment("thin", "BIP's firmware on the same NICs and hosts: thin or thick", thin.measure),
     Experiment("special", "synchronous and ready sends (NP-29)", special_sends),
     Experiment("busy", "small sends into a busy channel (NP-43)", busy_channel),
-    Experiment("host-rules", "rules of the thesis's hosts that ours leave out (NP-43, NP-54)", host_rules),
+    Experiment("host-rules", "rules of the thesis that ours leave out (NP-39, NP-43, NP-54)", host_rules),
     Experiment("channels", "independence and fairness of channels (NP-07, NP-11)", independence),
 )

@@ -3,7 +3,7 @@
 from lanai_hdl.machine import host_offset
 from lanai_host.device import SendMode
 
-from ...benches.p2p.pair import Buffer, Setting, Side, play
+from ...benches.p2p.pair import PAUSE, Buffer, Setting, Side, play
 from ...sweeps import fairness
 from ..measuring import Figures
 from .settings import PAGE, SETTLE, thesis
@@ -110,6 +110,28 @@ def small_sends(**host: int) -> Figures:
     base = Setting()
     spent = play(base.but(host=base.host.but(**host)), run)[0]
     return {f"busy.send_overhead_us.{number}": value for number, value in enumerate(spent, 1)}
+
+
+def waiting_sends(setting: Setting) -> Figures:
+    """Sends of 2 KB for which the receiver has no credit left: how many are done before it takes the first message,
+    and how long it then takes for all (NP-39)."""
+    count, size = 48, 2048
+
+    def run(side: Side) -> tuple[int, float]:
+        buffers = [Buffer(size) for _ in range(count)]
+        side.meet()
+        sent = [] if side.rank else [side.send(buffer) for buffer in buffers]
+        for _ in range(count if sent else 0):
+            side.compute(PAUSE)
+            side.device.progress()
+        done = sum(operation.done for operation in sent)
+        side.meet()
+        begun = side.now
+        side.finish(*sent, *[side.receive(buffer) for buffer in buffers if side.rank])
+        return done, (side.now - begun) / 1e6
+
+    sender, receiver = play(setting, run)
+    return {"done_ahead": sender[0], "drain_us": receiver[1]}
 
 
 def independence(quick: bool) -> Figures:
