@@ -2,12 +2,15 @@
 
 import pytest
 
-from lanai_firmware.programs.mpi_np.layout import Error, Kind, Type
+from lanai_firmware.programs.mpi_np.layout import BLOCK, Error, Kind, Type
 from lanai_firmware.programs.mpi_np.memory.send_buffers import send_buffers
+from lanai_firmware.programs.mpi_np.plan import McpConfig
 from lanai_firmware.programs.mpi_np.protocol import ahead
+from lanai_firmware.programs.mpi_np.sram import LEAST_HEAP, lay_out
 
 from .in_order import FULL, body, received, run, types
 from .rig import Rig
+from .test_channels import SRAM_END, SRAM_HEAP
 from .test_order import send_in_parts
 
 LEAST = FULL.but(eager_limit=512, send_buffer=1088)
@@ -44,6 +47,15 @@ def test_bodies_wait_for_credit_on_the_nic(config, done):
     assert received(receiver) == list(range(1, 9))
     assert all(receiver.page(n, SIZE) == body(n, SIZE) for n in range(1, 9))
     assert sorted(sent(sender)) == list(range(1, 9)), "each send is reported once"
+
+
+def test_sixty_four_channels_have_room_to_send_and_to_receive():
+    """The thesis's: at least 4.5 KB each."""
+    layout = lay_out(McpConfig(send_buffer=4608, eager_limit=2048), 1, 64, SRAM_HEAP, SRAM_END)
+    plan = layout.plan
+    assert (plan["channels"], plan["pools"]) == (64, 0)
+    assert plan["blocks_per_channel"] * BLOCK >= LEAST_HEAP
+    assert layout.regions[0] - plan["stage_space"] >= 64 * 4608
 
 
 def test_what_does_not_fit_stays_with_the_host():

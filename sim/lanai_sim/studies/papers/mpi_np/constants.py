@@ -17,6 +17,7 @@ from lanai_host.stacks.mpi_np.pages import PER_ENTRY
 from ...benches.core import half_memory_loop
 
 REPETITIONS = 5  # round trips a size on the page
+BUFFERED = McpConfig(send_buffer=4608, eager_limit=2048)  # on 64 channels
 DMA_ENGINES = (HDMA, RECV, SEND)  # masters of the LBUS
 
 
@@ -24,10 +25,14 @@ def figures(quick: bool) -> dict[str, float]:
     nic, host = lanai41(), pentium2_266()
     image = FIRMWARE.image(nic)
     plan = lay_out(McpConfig(), 1, OWN_POOLS, image.free, min(nic.sram_size, image.stack_bottom)).plan
+    buffered = FIRMWARE.image(nic, BUFFERED)
+    shares = lay_out(BUFFERED, 1, OWN_POOLS, buffered.free, min(nic.sram_size, buffered.stack_bottom)).plan
     return {
         "design.channels": most_channels(),
         "design.sram_bytes": nic.sram_size,
         "design.receive_bytes_per_channel": plan["blocks_per_channel"] * int(BLOCK),
+        "design.send_bytes_per_channel": BUFFERED.send_buffer,
+        "design.buffer_bytes_per_channel": BUFFERED.send_buffer + shares["blocks_per_channel"] * int(BLOCK),
         "design.message_slots": plan["messages_per_channel"],
         "design.sends_ahead_per_channel": LONG_SHARE[1],
         "design.request_slots": int(SLOTS),
