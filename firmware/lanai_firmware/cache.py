@@ -19,10 +19,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
+from lanai_hdl.errors import UserError
+
 from .building import Work
 from .cache_entries import DIGESTS, END, damage, digests, directory, key_of, mark_used, place
 from .cache_upkeep import tidy
-from .errors import UserError
 from .output_file import FULL
 
 NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS)  # of a file system without locks

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import platformdirs
 
-from .errors import UserError
+from lanai_hdl.errors import UserError
 
 DIGEST = "sha256"
 DIGESTS = "DIGESTS"  # the file of an entry that lists the others

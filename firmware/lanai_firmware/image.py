@@ -12,8 +12,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
+from lanai_hdl.errors import UserError
+
 from . import output_file
-from .errors import UserError
 
 MAGIC = b"LANAIFW1"
 DIGEST_SIZE = 32

@@ -1,9 +1,13 @@
-"""Fields of a register's word as gates: the bit of a flag, and the status word of the DMA
-engines."""
+"""Words that are declared in plain Python, as gates: a layout, the bit of a flag, and the status word of
+the DMA engines."""
+
+from functools import cache
 
 from amaranth import Cat, Const
+from amaranth.lib import data
 
 from .csr.status import Status
+from .words import Word
 
 
 def bit(word, flag):
@@ -18,3 +22,9 @@ def status_word(free, **flags):
     for name, flag in flags.items():
         value = value | (flag << (Status[name.upper()].value.bit_length() - 1))
     return value
+
+
+@cache
+def layout(word: type[Word]) -> data.StructLayout:
+    """For signals and ports. A field that is an enumeration is a plain number of the same width."""
+    return data.StructLayout({name: field.width for name, field in word.fields.items()})

@@ -25,7 +25,7 @@ from .link.flit import Kind, LinkPort
 from .link.packets import PacketDemux, PacketMux
 from .link.receiver import LinkReceiver
 from .link.transmitter import LinkTransmitter
-from .posted import connect_posted
+from .queue import connect_posted
 from .receive_dma.engine import ReceiveDma
 from .receive_dma.registers import ReceiveDmaRegisters
 from .send_dma.engine import SendCredit, SendDma

@@ -227,3 +227,19 @@ class BlockRamQueue(QueueInterface):
             m.d.sync += valid.eq(0)
         self._count(m, put, valid & self.o.ready)
         return m
+
+
+class Posted(wiring.Signature):
+    """An entry that a register write posts, seen from the registers.
+
+    It is not a stream: the strobe of a write lasts one slot, so `entry` is there in the slot of `post`
+    only, and is dropped if the queue is `full` in that slot.
+    """
+
+    def __init__(self, shape):
+        super().__init__({"entry": Out(shape), "post": Out(1), "full": In(1)})
+
+
+def connect_posted(m, posted, queue: stream.Interface) -> None:
+    """Puts what is posted into `queue`."""
+    m.d.comb += [queue.valid.eq(posted.post), queue.payload.eq(posted.entry), posted.full.eq(~queue.ready)]

@@ -18,7 +18,7 @@ class SwitchConfig(Scaled):
     (NP-19). 0 waits for ever. Firmware that sends a packet piece by piece must not pause for as
     long between two of them.
 
-    `multicast`: packets may go to several ports at once (`lanai_hdl.link.route`).
+    `multicast`: packets may go to several ports at once (`lanai_hdl.link.format`).
 
     `barrier`: the ports, a bit each, that the barrier tree joins; 0 for a switch without it.
     `cascaded`: the tree may have several switches. All ports can then be in it, and inputs of the

@@ -1,6 +1,6 @@
 """Words with named fields, declared once for software and gateware. Without Amaranth, which takes a
 third of a second to import: ranks and the simulator need the declarations as well.
-`lanai_hdl.word_layout` makes layouts of them."""
+`lanai_hdl.fields` makes layouts of them."""
 
 from collections.abc import Mapping
 from enum import IntEnum

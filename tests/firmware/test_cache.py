@@ -13,7 +13,7 @@ import pytest
 
 from lanai_firmware import cache, cache_entries
 from lanai_firmware.cache_upkeep import TIDIED
-from lanai_firmware.errors import UserError
+from lanai_hdl.errors import UserError
 
 KEY = "ab" * 32
 

@@ -8,7 +8,7 @@ import pytest
 
 from lanai_firmware import cache, cache_upkeep
 from lanai_firmware.cache_upkeep import stored
-from lanai_firmware.errors import UserError
+from lanai_hdl.errors import UserError
 
 DAY = 24 * 3600.0
 

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from lanai_firmware import output_file
-from lanai_firmware.errors import UserError
+from lanai_hdl.errors import UserError
 
 
 def fill(path, content):

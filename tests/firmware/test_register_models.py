@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 import pytest
 from implementations import covered, implementations
 
-from lanai_firmware.iss.registers import PlainRegisters as IssRegisters
-from lanai_firmware.iss.registers import RegisterPort
+from lanai_firmware.iss.memory import PlainRegisters as IssRegisters
+from lanai_firmware.iss.memory import RegisterPort
 from lanai_firmware.lang.machine import PlainRegisters as LangRegisters
 from lanai_firmware.lang.machine import RegisterBus
 from lanai_firmware.nic.model import HostMemory, Nic

@@ -4,7 +4,7 @@ from enum import IntEnum
 
 import pytest
 
-from lanai_hdl.word_layout import layout
+from lanai_hdl.fields import layout
 from lanai_hdl.words import Word
 
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..errors import UserError
+from lanai_hdl.errors import UserError
+
 from .targets import Guards
 from .worker import read_message, write_message
 

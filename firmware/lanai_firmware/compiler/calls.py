@@ -5,7 +5,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import UserError
+from lanai_hdl.errors import UserError
+
 from ..lang import functions, intrinsics, types, views
 from ..lang.functions import Function
 from ..lang.integers import u32

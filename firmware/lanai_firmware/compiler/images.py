@@ -8,9 +8,9 @@ from typing import Any
 import llvmlite
 
 from lanai_hdl.config import NicConfig, lanai41
+from lanai_hdl.errors import UserError
 
 from .. import cache
-from ..errors import UserError
 from ..image import Image, SourceSpan, Symbol
 from ..lang.functions import Function
 from ..lang.types import ArrayType, is_struct, layout, name_of

@@ -6,7 +6,8 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import UserError
+from lanai_hdl.errors import UserError
+
 from ..lang import rules
 from ..lang.integers import Word, i32
 from ..lang.types import PtrType, is_integer, name_of, sizeof

@@ -11,7 +11,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
-from ..errors import UserError
+from lanai_hdl.errors import UserError
+
 from ..lang.functions import Function
 
 

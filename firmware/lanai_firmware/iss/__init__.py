@@ -5,8 +5,7 @@ It executes the whole of `lanai_hdl.isa`, traps where the declaration says so, a
 spends them; `cache` counts what an instruction cache would save.
 """
 
-from .memory import Memory
+from .memory import Memory, PlainRegisters, RegisterPort
 from .processor import Processor, Stop, Trap
-from .registers import PlainRegisters, RegisterPort
 
 __all__ = ["Memory", "PlainRegisters", "Processor", "RegisterPort", "Stop", "Trap"]

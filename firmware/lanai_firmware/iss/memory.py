@@ -1,7 +1,9 @@
-"""SRAM of the golden model: big-endian bytes that are also fast to read as words."""
+"""SRAM of the golden model, big-endian bytes that are also fast to read as words, and its on-chip registers."""
 
 import sys
+from typing import Protocol
 
+from lanai_hdl import machine
 from lanai_hdl.errors import UserError
 
 # The words are kept in the machine's own byte order, so that one index gives one value. A
@@ -52,3 +54,30 @@ def _to_big_endian(raw: bytearray) -> None:
     """Swaps the bytes of each word in place, unless the machine is big-endian itself."""
     if BYTE_FLIP:
         raw[0::4], raw[1::4], raw[2::4], raw[3::4] = raw[3::4], raw[2::4], raw[1::4], raw[0::4]
+
+
+class RegisterPort(Protocol):
+    """The registers as the processor meets them. Offsets are multiples of 4 below
+    REGISTERS_SIZE."""
+
+    def read(self, offset: int) -> int: ...
+
+    def write(self, offset: int, value: int) -> bool:
+        """True if the processor shall stall after this store, as one to WAIT does, until
+        `Processor.wake`."""
+        ...
+
+
+class PlainRegisters(RegisterPort):
+    """Words that keep what was written, except that a mask written to WAIT stalls unless ISR
+    already has one of its bits."""
+
+    def __init__(self) -> None:
+        self.words: dict[int, int] = {}
+
+    def read(self, offset: int) -> int:
+        return self.words.get(offset, 0)
+
+    def write(self, offset: int, value: int) -> bool:
+        self.words[offset] = value
+        return offset == machine.offset("WAIT") and bool(value) and not value & self.read(machine.offset("ISR"))

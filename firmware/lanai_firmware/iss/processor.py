@@ -9,8 +9,7 @@ from lanai_hdl.isa.traps import CAUSES
 
 from . import access, compute
 from .compute import BREAK, STALL, TWO_SLOTS, Op
-from .memory import Memory
-from .registers import PlainRegisters, RegisterPort
+from .memory import Memory, PlainRegisters, RegisterPort
 
 
 class Stop(Enum):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import UserError
+from lanai_hdl.errors import UserError
 
 Operand = Any  # a kind (a subclass of `integers.Word`), or an int
 

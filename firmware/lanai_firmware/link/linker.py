@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from lanai_hdl import machine
+from lanai_hdl.errors import UserError
 from lanai_hdl.isa.relocations import relocate
 
-from ..errors import UserError
 from ..lang.types import align_up
 from .objects import SHF_ALLOC, SHF_EXEC, SHF_WRITE, ObjectFile, ObjectSymbol, Section
 from .stub import DONE, RESULT, WORDS, place_stub

@@ -7,9 +7,8 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import SymbolTableSection
 
+from lanai_hdl.errors import UserError
 from lanai_hdl.isa.relocations import EM_LANAI, Relocation
-
-from ..errors import UserError
 
 SHF_WRITE, SHF_ALLOC, SHF_EXEC = 1, 2, 4
 

@@ -7,10 +7,10 @@ declare how often.
 
 from collections.abc import Iterator, Mapping
 
+from lanai_hdl.errors import UserError
 from lanai_hdl.isa import Decoded, Reg, decode
 from lanai_hdl.isa.operations import AluOp
 
-from ..errors import UserError
 from ..graph import components
 from .linker import Linked, Placed
 from .stub import RETURN_AT

@@ -7,7 +7,8 @@ the firmware `my-program`. Nothing else needs to be registered.
 import pkgutil
 from importlib import import_module
 
-from ..errors import UserError
+from lanai_hdl.errors import UserError
+
 from .base import Firmware
 
 __all__ = ["Firmware", "firmware", "names"]

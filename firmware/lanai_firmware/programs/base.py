@@ -8,8 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from lanai_hdl.config import NicConfig
+from lanai_hdl.errors import UserError
 
-from ..errors import UserError
 from ..package_images import package_image
 from .vocabulary import Vocabulary
 

@@ -9,7 +9,7 @@ from ..config import NicConfig
 from ..control.control import SlotCounter
 from ..nic import Nic
 from ..sram.memory import MemorySram
-from ..systems.two_nics import TwoNics
+from ..systems import TwoNics
 from .bench_processor import BenchProcessor, FirmwareActions
 from .hostmemory import HostMemory
 from .kept import SIMULATIONS

@@ -1,8 +1,11 @@
 """Amaranth's simulator as a bench: pins, streams, a watchdog."""
 
+import linecache
+import os
 import random
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from types import FrameType
 from typing import Any
 
 from amaranth import ClockDomain, Module
@@ -11,7 +14,6 @@ from amaranth.sim import Simulator
 from .incremental import IncrementalEngine
 from .pins import Pins
 from .shapes import shapes_kept
-from .waits import waits_of
 
 
 class PysimPins(Pins):
@@ -146,3 +148,23 @@ async def stream_get(context: Any, stream: Any, count: int, *, pause: float = 0.
         context.set(stream.ready, 0)
         taken.append(payload)
     return taken
+
+
+def waits_of(coroutine: Any) -> Iterator[str]:
+    """Describe each frame of a suspended coroutine, from the outermost to the one that waits: its function,
+    place and source line."""
+    while coroutine is not None:
+        frame = getattr(coroutine, "cr_frame", None) or getattr(coroutine, "ag_frame", None)
+        if frame is None:
+            return
+        yield _described(frame)
+        coroutine = getattr(coroutine, "cr_await", None) or getattr(coroutine, "ag_await", None)
+
+
+def _described(frame: FrameType) -> str:
+    code, line = frame.f_code, frame.f_lineno
+    text = linecache.getline(code.co_filename, line).strip()
+    place = os.path.relpath(code.co_filename)
+    if place.startswith(os.pardir):
+        place = code.co_filename
+    return f"{code.co_qualname.rpartition('<locals>.')[2]}, {place}:{line}: {text}"

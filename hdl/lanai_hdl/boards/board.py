@@ -1,10 +1,15 @@
 """Boards, as the build needs to know them."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
+from ..block_config import BlockConfig
 from ..config import NicConfig
+from ..errors import UserError
+from ..remote.config import Remote
+
+OPTIONAL: dict[str, type[BlockConfig]] = {Remote.name: Remote}  # blocks that a board's NIC may have
 
 
 @dataclass(frozen=True)
@@ -26,3 +31,11 @@ class Board:
     def divisor(self) -> int:
         """Slots a bit of the serial line."""
         return round(1000 * self.config.slot_khz / self.baud)
+
+    def with_blocks(self, names: Iterable[str]) -> Self:
+        """Return the board with these blocks in its NIC, as they are configured by default."""
+        names = tuple(names)
+        for name in names:
+            if name not in OPTIONAL:
+                raise UserError(f"no optional block is called {name!r}; there are: {', '.join(OPTIONAL)}")
+        return replace(self, config=self.config.but(blocks=tuple(OPTIONAL[name]() for name in names)))

@@ -8,9 +8,9 @@ from ..block import Counts, NicBlock, Raises
 from ..config import NicConfig
 from ..control.csr import CONTROL
 from ..fields import bit, status_word
-from ..posted import Posted
+from ..queue import Posted
 from ..send_dma.engine import LENGTH_BITS
-from ..sram.bounds import leaves_sram
+from ..sram.memory import leaves_sram
 from .csr import HOST_DMA, HostDmaStart
 from .engine import HostDescriptor
 

@@ -3,7 +3,7 @@
 from amaranth.lib import data, enum, wiring
 from amaranth.lib.wiring import In, Out
 
-from .kinds import FlitKind
+from .format import FlitKind
 
 
 class Kind(enum.Enum, shape=3):

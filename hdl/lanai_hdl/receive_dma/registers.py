@@ -8,8 +8,7 @@ from ..block import Counts, NicBlock, Raises
 from ..config import NicConfig
 from ..control.csr import CONTROL
 from ..fields import status_word
-from ..posted import Posted
-from ..queue import PopPort
+from ..queue import PopPort, Posted
 from .csr import RECEIVE_DMA
 from .engine import Completion, RecvBuffer, RecvProgress
 

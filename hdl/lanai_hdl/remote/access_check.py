@@ -4,8 +4,8 @@ from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from ..fields import layout
 from ..machine import PAGE_SIZE
-from ..word_layout import layout
 from .lookup_port import OFFSET_BITS, BusWindow, LookupPort, Need
 from .packets import Status
 from .parameters import RemoteParameters

@@ -5,7 +5,7 @@ from amaranth import Cat, Const, Module, Mux, Signal
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..word_layout import layout
+from ..fields import layout
 from .cleared_memory import ClearCounter
 from .command_queue import COMMAND_BITS
 from .packets import Op, Status

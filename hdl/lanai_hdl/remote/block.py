@@ -15,13 +15,13 @@ from ..queue import Queue
 from .aperture import Aperture
 from .command_cutter import CommandCutter
 from .csr import ALONE, ENABLE, NUMBER_SHIFT, REMOTE
+from .entries import Reply
 from .host_side import HostSide
 from .links import Links
 from .lookup import Lookup
 from .lookup_port import BusWindow
 from .packet_buffers import PacketBuffers
 from .parameters import RemoteParameters
-from .reply import Reply
 from .sender import PacketSender
 from .sequencer import Sequencer
 from .server import PacketServer

@@ -4,8 +4,8 @@ from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from ..fields import layout
 from ..machine import PAGE_SIZE
-from ..word_layout import layout
 from .command_queue import BUFFER_BITS, COMMAND_BITS, CommandQueuePort
 from .host_side import PLACES, HeadPort
 from .lookup_port import LENGTH_BITS

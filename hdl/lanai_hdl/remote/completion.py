@@ -3,7 +3,7 @@
 from amaranth import Mux, Signal
 from amaranth.lib import data
 
-from ..word_layout import layout
+from ..fields import layout
 from .command_queue import COMMAND_BITS
 from .packets import Op, Status
 from .tables import TAG_BITS, FlagWord

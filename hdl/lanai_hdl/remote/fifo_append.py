@@ -4,7 +4,7 @@ from amaranth import Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from ..word_layout import layout
+from ..fields import layout
 from .fifo import COUNT_BITS, RECORD_HEADER, RingWord, TailWord, last_start
 from .lookup_port import LENGTH_BITS, OFFSET_BITS
 from .parameters import RemoteParameters

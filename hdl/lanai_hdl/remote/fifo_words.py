@@ -4,9 +4,9 @@ from amaranth import Cat, Const, Module, Signal
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
+from ..fields import layout
 from ..machine import PAGE_SIZE
 from ..memory_attributes import ANY_ON_COLLISION, IN_BLOCK_RAM
-from ..word_layout import layout
 from .fifo import CONTROL_FIELDS, RingWord, TailWord
 
 KEPT = 16  # FIFOs

@@ -4,9 +4,9 @@ from amaranth import Array, Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
+from ..fields import layout
 from ..host_bus.target import RegisterAccess
 from ..memory_attributes import ANY_ON_COLLISION
-from ..word_layout import layout
 from .command_queue import BUFFER_BITS, COMMAND_BITS, CommandQueue, CommandQueuePort
 from .parameters import RemoteParameters
 from .streams import StorePort

@@ -8,9 +8,9 @@ from amaranth import Cat, Module, Signal
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
+from ..fields import layout
 from ..host_bus.ports import BurstPort
 from ..memory_attributes import ANY_ON_COLLISION
-from ..word_layout import layout
 from .access_check import AccessCheck
 from .cleared_memory import ClearedMemory
 from .lookup_port import BusWindow, LookupPort

@@ -2,12 +2,11 @@
 
 from amaranth import Mux, Signal
 
+from .entries import Reply, RequestEntry
 from .links import SessionName
 from .lookup_port import LENGTH_BITS, Need
 from .packet_parts import Part, follow, values
 from .packets import WIDE_BYTES, Op
-from .reply import Reply
-from .request_entry import RequestEntry
 from .sequencer import INDEX_BITS
 from .tables import EXPOSURES
 

@@ -2,7 +2,7 @@
 
 from amaranth import Cat, Mux, Signal
 
-from ..word_layout import layout
+from ..fields import layout
 from .fifo import RECORD_HEADER
 from .lookup_port import LENGTH_BITS
 from .packets import (

@@ -3,7 +3,7 @@
 from amaranth import Mux, Signal
 from amaranth.lib import enum
 
-from ..word_layout import layout
+from ..fields import layout
 from .command_queue import COMMAND_BITS
 from .packets import MARK, Op, ReplyWord, RequestWord, SizeWord, TargetWord
 

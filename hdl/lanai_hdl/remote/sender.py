@@ -10,6 +10,7 @@ from ..host_dma.aligner import Aligner
 from ..link.flit import Flit, Kind
 from ..queue import BlockRamQueue
 from .bounded_reads import BoundedReads
+from .entries import Reply
 from .host_side import CommandRead
 from .links import SessionName
 from .lookup_port import LookupPort
@@ -17,7 +18,6 @@ from .packet_builder import PacketBuilder
 from .packet_parts import Part
 from .packets import BOOT_BITS, Op, Status, appends
 from .parameters import RemoteParameters
-from .reply import Reply
 from .sequencer import INDEX_BITS, EntryRead
 from .tables import APERTURE_WORD_BITS, COMPARAND, COMPARAND_HIGH, OPERAND, OPERAND_HIGH
 

@@ -7,9 +7,9 @@ from amaranth.lib.wiring import In, Out
 
 from ..memory_attributes import ANY_ON_COLLISION, IN_BLOCK_RAM
 from .cleared_memory import ClearedMemory
+from .entries import RequestEntry
 from .packets import WINDOW, Op, Status, relaxed
 from .parameters import RemoteParameters
-from .request_entry import RequestEntry
 
 INDEX_BITS = (WINDOW - 1).bit_length()
 

@@ -10,6 +10,7 @@ from .bounded_burst import BoundedBurst
 from .cleared_memory import ClearedMemory
 from .command_queue import BUFFER_BITS, COMMAND_BITS
 from .completion import Completion
+from .entries import Reply, RequestEntry
 from .fifo import CONTROL_FIELDS
 from .fifo_append import FifoAppend
 from .fifo_words import FifoWords
@@ -23,8 +24,6 @@ from .packet_header import MOST_WORDS, PacketHeader
 from .packets import BOOT_BITS, REQUEST_WORDS, SESSION_BITS, Op, Status, conditional, fails_bound, relaxed
 from .parameters import RemoteParameters
 from .receive_order import ReceiveOrder
-from .reply import Reply
-from .request_entry import RequestEntry
 from .sequencer import EntryRead
 from .server_access import Step, Work, ask
 from .tables import START

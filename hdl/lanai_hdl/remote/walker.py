@@ -4,9 +4,9 @@ from amaranth import Array, Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
+from ..fields import layout
 from ..host_bus.ports import BurstPort
 from ..memory_attributes import ANY_ON_COLLISION
-from ..word_layout import layout
 from .packets import Status
 from .parameters import RemoteParameters
 from .tables import DIRECTORY_BITS, PAGE_BITS, DirectoryWord

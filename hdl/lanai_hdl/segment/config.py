@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from ..config import NicConfig, lanai41
 from ..hub.config import MOST_SLOTS, FrameTimes
-from ..link.route import MOST_PORTS
+from ..link.format import MOST_PORTS
 from ..numbers import Scaled
 from ..ranges import check_within
 

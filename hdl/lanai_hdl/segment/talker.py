@@ -5,7 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..link.flit import Flit, Kind
-from ..link.route import MASK_SHIFT, MULTICAST
+from ..link.format import MASK_SHIFT, MULTICAST
 
 
 class Talker(wiring.Component):

@@ -8,8 +8,8 @@ from ..block import Counts, NicBlock, Raises
 from ..config import NicConfig
 from ..control.csr import CONTROL
 from ..fields import bit, status_word
-from ..posted import Posted
-from ..sram.bounds import leaves_sram
+from ..queue import Posted
+from ..sram.memory import leaves_sram
 from .csr import SEND_DMA, SendStart
 from .engine import SendDescriptor
 

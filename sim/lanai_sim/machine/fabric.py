@@ -9,12 +9,12 @@ from typing import ClassVar
 from lanai_hdl.barrier.config import BarrierTree
 from lanai_hdl.config import NicConfig
 from lanai_hdl.errors import UserError
+from lanai_hdl.link.format import MOST_BYTES, route_bytes, route_word
 from lanai_hdl.switch_config import SwitchConfig
 
 from ..engines.base import Cable, Layout
 from .barrier_tree import roles
 from .channels import Channel, dependencies, find_cycle
-from .route_word import MOST_BYTES, route_bytes, route_word
 
 
 def has_barrier(config: NicConfig) -> bool:
@@ -37,7 +37,7 @@ class Fabric:
     ports: int
     cables: tuple[Cable, ...]
 
-    broadcasts: ClassVar[bool] = False  # it repeats a packet to any set of NICs: `lanai_hdl.link.route`
+    broadcasts: ClassVar[bool] = False  # it repeats a packet to any set of NICs: `lanai_hdl.link.format`
 
     def __post_init__(self) -> None:
         used: set[tuple[int, int]] = set()

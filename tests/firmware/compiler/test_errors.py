@@ -5,7 +5,7 @@ import re
 import pytest
 
 from lanai_firmware.compiler import CompileError, build, lower
-from lanai_firmware.errors import UserError
+from lanai_hdl.errors import UserError
 
 TYPES = """
 class Node(Struct):

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from lanai_firmware.compiler import Guards, build
-from lanai_firmware.errors import UserError
 from lanai_firmware.iss import PlainRegisters
+from lanai_hdl.errors import UserError
 from lanai_hdl.isa import TrapCause
 
 ALL = Guards()

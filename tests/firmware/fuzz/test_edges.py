@@ -9,11 +9,11 @@ from pairs import first_of, some_of
 
 from lanai_firmware.compiler import CompileError, build, load_module, lower, operators
 from lanai_firmware.compiler.program import Program
-from lanai_firmware.errors import UserError
 from lanai_firmware.fuzz.edges import generate_edges, generate_register_access, main_of
 from lanai_firmware.iss import Memory, PlainRegisters, Processor, Stop
 from lanai_firmware.lang import Machine, functions, i32, integers, rules, u32
 from lanai_firmware.native import NativeProgram
+from lanai_hdl.errors import UserError
 from lanai_hdl.isa.traps import CAUSES
 
 SEEDS, CASES = range(4), 40

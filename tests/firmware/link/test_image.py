@@ -10,11 +10,11 @@ from lanai_firmware import cache
 from lanai_firmware.compiler import build, load_module, lower
 from lanai_firmware.compiler.backend import emit
 from lanai_firmware.compiler.targets import Guards
-from lanai_firmware.errors import UserError
 from lanai_firmware.image import Image
 from lanai_firmware.link.objects import read_object
 from lanai_firmware.programs.mpi_np.main import main as mcp_main
 from lanai_hdl.config import lanai41, small_fpga
+from lanai_hdl.errors import UserError
 from lanai_hdl.isa.relocations import Relocation
 
 TEXT = """

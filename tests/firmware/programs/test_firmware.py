@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from lanai_firmware import programs
-from lanai_firmware.errors import UserError
 from lanai_firmware.lang.functions import Function
 from lanai_firmware.lang.types import layout
 from lanai_firmware.programs.vocabulary import Touch
 from lanai_hdl.config import lanai41
+from lanai_hdl.errors import UserError
 
 ROOT = Path(__file__).parents[3]
 HEADER = ("type", "channel", "tag", "length", "sequence", "handle")

@@ -7,7 +7,7 @@ from lanai_hdl.bfm.chip import Side
 from lanai_hdl.machine import Event, Verdict
 from lanai_hdl.switch.switch import Switch
 from lanai_hdl.switch_config import SwitchConfig
-from lanai_hdl.systems.switched_nics import SwitchedNics
+from lanai_hdl.systems import SwitchedNics
 
 from .bench import CONFIG, PATTERN, WHOLE, Told, survive_on_a_loop
 

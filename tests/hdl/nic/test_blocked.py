@@ -9,7 +9,7 @@ from lanai_hdl.config import BlockedAction
 from lanai_hdl.machine import Control, Event, SendStart, Status, Verdict
 from lanai_hdl.switch.switch import Switch
 from lanai_hdl.switch_config import SwitchConfig
-from lanai_hdl.systems.switched_nics import SwitchedNics
+from lanai_hdl.systems import SwitchedNics
 
 WHOLE = SendStart.FIRST | SendStart.LAST
 LONG, SHORT = 1200, 40  # bytes; LONG is more than a receiver's FIFO and both cables hold

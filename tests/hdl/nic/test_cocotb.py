@@ -25,7 +25,7 @@ from lanai_hdl.send_dma.engine import SendDma
 from lanai_hdl.sram.memory import InstanceSram
 from lanai_hdl.switch.switch import Switch
 from lanai_hdl.switch_config import SwitchConfig
-from lanai_hdl.systems.switched_nics import SwitchedNics
+from lanai_hdl.systems import SwitchedNics
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 

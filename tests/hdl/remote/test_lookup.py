@@ -10,13 +10,13 @@ from amaranth.hdl import Assert, Assume
 from amaranth.lib import wiring
 
 from lanai_hdl.bfm import Bench
+from lanai_hdl.fields import layout
 from lanai_hdl.remote.config import Remote
 from lanai_hdl.remote.lookup import Lookup
 from lanai_hdl.remote.lookup_port import BusWindow, Need
 from lanai_hdl.remote.packets import Status, word
 from lanai_hdl.remote.reference import ReferenceExposure, ReferenceNic
 from lanai_hdl.remote.tables import NIBBLE, PlaceWord, Rights
-from lanai_hdl.word_layout import layout
 
 SMALL = Remote(processes=2, peers=2, pages=4, payload=16)
 TINY = Remote(processes=1, peers=2, pages=2, payload=16)

@@ -6,7 +6,7 @@ import cocotb
 
 from lanai_hdl.bfm import LinkSink, LinkSource
 from lanai_hdl.bfm.cocotb import CocotbPins, begin
-from lanai_hdl.link.route import multicast_word
+from lanai_hdl.link.format import multicast_word
 
 PORTS, PACKETS = 3, 8
 

@@ -8,7 +8,7 @@ import pytest
 from lanai_hdl.errors import UserError
 from lanai_hdl.hub.config import FrameTimes
 from lanai_hdl.link.flit import Kind
-from lanai_hdl.link.route import multicast_word
+from lanai_hdl.link.format import multicast_word
 from lanai_hdl.segment.config import SegmentConfig
 
 from .wire import Node, packet, run, small

@@ -8,7 +8,7 @@ from lanai_hdl.bfm.kept import SIMULATIONS
 from lanai_hdl.config import lanai41
 from lanai_hdl.link.crc import crc32
 from lanai_hdl.link.flit import Kind
-from lanai_hdl.link.route import multicast_word
+from lanai_hdl.link.format import multicast_word
 from lanai_hdl.segment.config import SegmentConfig
 from lanai_hdl.segment.segment import Segment
 

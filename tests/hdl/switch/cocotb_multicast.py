@@ -7,7 +7,7 @@ import cocotb
 
 from lanai_hdl.bfm import LinkSink, LinkSource
 from lanai_hdl.bfm.cocotb import CocotbPins, begin
-from lanai_hdl.link.route import MASK_SHIFT, MULTICAST, multicast_word
+from lanai_hdl.link.format import MASK_SHIFT, MULTICAST, multicast_word
 
 PORTS, PACKETS = 3, 8
 BAD_MASKS = (0, 1 << PORTS, 1 << PORTS | 1)

@@ -8,7 +8,7 @@ from pairs import some_of
 
 from lanai_hdl.link.crc import crc32
 from lanai_hdl.link.flit import Kind
-from lanai_hdl.link.route import MULTICAST, multicast_word
+from lanai_hdl.link.format import MULTICAST, multicast_word
 
 from .test_switch import Node, packet, packets, run, small
 

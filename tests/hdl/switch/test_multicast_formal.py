@@ -8,7 +8,7 @@ from amaranth.hdl import Assert, Assume, Cat, Const, Mux
 from amaranth.lib import wiring
 
 from lanai_hdl.link.flit import Kind
-from lanai_hdl.link.route import MASK_SHIFT, MOST_PORTS, MULTICAST
+from lanai_hdl.link.format import MASK_SHIFT, MOST_PORTS, MULTICAST
 from lanai_hdl.switch.crossbar import Crossbar
 
 

@@ -9,7 +9,7 @@ from lanai_hdl.bfm.verilated import missing, run_cocotb
 from lanai_hdl.nic import Nic
 from lanai_hdl.switch.switch import Switch
 from lanai_hdl.switch_config import SwitchConfig
-from lanai_hdl.systems.switched_nics import SwitchedNics
+from lanai_hdl.systems import SwitchedNics
 from lanai_sim.engines.pysim import PysimEngine
 from lanai_sim.kernel.cluster import Cluster, rtl_engine
 from lanai_sim.machine.fabrics.switches import star

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lanai_hdl.link.flit import Kind
-from lanai_hdl.link.kinds import FlitKind
+from lanai_hdl.link.format import FlitKind
 from lanai_host.compilers import Language, find
 from lanai_sim.engines import declared
 from lanai_sim.engines.base import Access, Burst, Event, Planned

@@ -11,7 +11,6 @@ from lanai_host.errors import UserError
 from lanai_sim.cli import main
 from lanai_sim.fpga import bitstream
 from lanai_sim.fpga.bitstream import Block, Built, area_by_block, block_of, build, fmax_by_block, synthesize
-from lanai_sim.fpga.optional import with_blocks
 
 BOARD = find("ulx3s-85f")
 
@@ -34,10 +33,10 @@ def test_a_cell_belongs_to_the_block_that_its_name_tells(cell, block):
 
 
 def test_an_optional_block_joins_the_nic_of_a_board():
-    assert [block.name for block in with_blocks(BOARD, ["remote"]).config.blocks] == ["remote"]
-    assert with_blocks(BOARD, []) == BOARD
+    assert [block.name for block in BOARD.with_blocks(["remote"]).config.blocks] == ["remote"]
+    assert BOARD.with_blocks([]) == BOARD
     with pytest.raises(UserError, match="no optional block is called 'romote'; there are: remote"):
-        with_blocks(BOARD, ["romote"])
+        BOARD.with_blocks(["romote"])
 
 
 def test_area_counts_carries_and_distributed_memory_as_luts():

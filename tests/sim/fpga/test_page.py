@@ -9,7 +9,6 @@ import pytest
 from lanai_hdl.boards import find
 from lanai_sim.cli import main
 from lanai_sim.fpga.bitstream import build
-from lanai_sim.fpga.optional import with_blocks
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "fpga.md"
 BOARD = "ulx3s-85f"
@@ -89,6 +88,6 @@ def test_clock(request, tmp_path):
 @pytest.mark.timeout(7200)
 def test_clock_with_the_adapter(tmp_path):
     """The same with the adapter: what the page says of its clock."""
-    built = build(with_blocks(find(BOARD), ["remote"]), tmp_path, seed=1, seeds=1)
+    built = build(find(BOARD).with_blocks(["remote"]), tmp_path, seed=1, seeds=1)
     assert f"| {SEED_1} | {built.lbus_fmax_mhz:.1f} MHz |" in PAGE.read_text()
     assert built.lbus_fmax_mhz >= GOAL_MHZ

@@ -7,7 +7,6 @@ import pytest
 
 from lanai_hdl.boards import find
 from lanai_sim.fpga import bitstream
-from lanai_sim.fpga.optional import with_blocks
 from lanai_sim.fpga.places import BLOCK_RAM, MIDDLE, SITES, place
 
 DEVICE = "LFE5U-85F"
@@ -83,7 +82,7 @@ def test_an_unknown_device_or_too_large_an_sram_is_left_to_the_placer(device, na
 @pytest.mark.ci
 @pytest.mark.parametrize("blocks", [(), ("remote",)])
 def test_a_build_places_them(blocks, monkeypatch, tmp_path):
-    board = with_blocks(find("ulx3s-85f"), blocks)
+    board = find("ulx3s-85f").with_blocks(blocks)
     file = tmp_path / "top.json"
 
     def synthesize(command, output, what):

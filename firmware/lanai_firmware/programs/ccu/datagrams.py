@@ -3,8 +3,7 @@
 from lanai_firmware.lang import Ptr, address_of, firmware, u32
 
 from .layout import LAST, NODES, NUMBERS, SLOTS
-from .state import NO_ENTRY, Peer, daemon, shared
-from .words import word_at
+from .state import NO_ENTRY, Peer, daemon, shared, word_at
 
 
 @firmware

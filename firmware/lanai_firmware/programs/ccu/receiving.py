@@ -11,9 +11,8 @@ from .datagrams import is_last, is_whole
 from .dispatch import deliver
 from .layout import ACK, ACK_WORDS, CONTENT, DATA, HEAD_BYTES, NODES, NUMBERS, Count, Packet
 from .pool import is_empty, put, settle, take, take_free
-from .state import NO_ENTRY, Peer, daemon, shared
+from .state import NO_ENTRY, Peer, daemon, shared, word_at
 from .transmit import work
-from .words import word_at
 
 RECEIVED: Const[u32] = u32(int(Count.RECEIVED))
 DUPLICATES: Const[u32] = u32(int(Count.DUPLICATES))

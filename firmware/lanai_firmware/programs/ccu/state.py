@@ -1,6 +1,6 @@
 """The daemon's memory. Counts and numbers are of things since the start, and wrap around."""
 
-from lanai_firmware.lang import Array, Const, Global, Struct, u8, u16, u32
+from lanai_firmware.lang import Array, Const, Global, Ptr, Struct, at, inline, u8, u16, u32
 
 from .layout import Border, Config, Packet, Status
 
@@ -99,3 +99,8 @@ class Shared(Struct):
 
 daemon: Global[Daemon]
 shared: Global[Shared]
+
+
+@inline
+def word_at(address: u32) -> Ptr[u32]:
+    return at(Ptr[u32], address)

@@ -1,13 +1,12 @@
 """Packets and acknowledgements leave, one at a time (CC-14)."""
 
 from lanai_firmware.lang import Const, Ptr, address_of, firmware, popcount, trailing_zeros, u32
-from lanai_hdl.link.route import MASK_SHIFT, MULTICAST
+from lanai_hdl.link.format import MASK_SHIFT, MULTICAST
 
 from ...nic import send_dma, timer
 from .layout import ACK, ACK_WORDS, CAME_AT, DATA, LOST_AT, NODES, NUMBERS, Count
 from .pool import is_empty, oldest, settle, take
-from .state import NO_ENTRY, Entry, daemon, shared
-from .words import word_at
+from .state import NO_ENTRY, Entry, daemon, shared, word_at
 
 SENT: Const[u32] = u32(int(Count.SENT))
 RESENT: Const[u32] = u32(int(Count.RESENT))

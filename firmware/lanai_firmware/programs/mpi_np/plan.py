@@ -4,10 +4,10 @@ firmware."""
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
-from lanai_firmware.errors import UserError
 from lanai_firmware.lang import sizeof
 from lanai_hdl import ranges
 from lanai_hdl.config import NicConfig
+from lanai_hdl.errors import UserError
 
 from . import rows, state
 from .layout import BLOCK, HEADER_ROOM, PACKET_BODY, ROOM_UNIT

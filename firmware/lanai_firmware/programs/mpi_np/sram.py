@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from lanai_firmware.errors import UserError
 from lanai_firmware.lang import sizeof
 from lanai_hdl.config import lanai41
+from lanai_hdl.errors import UserError
 from lanai_hdl.machine import Verdict
 
 from . import rows, state

@@ -3,8 +3,9 @@
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
+from lanai_hdl.link.format import MOST_PORTS
+
 from ..fabric import Fabric
-from ..route_word import MOST_PORTS
 
 SIZES = (2, 4, 8, MOST_PORTS)  # ports of a switch
 

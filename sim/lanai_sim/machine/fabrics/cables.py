@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from lanai_hdl.errors import UserError
+from lanai_hdl.link.format import MOST_PORTS
 
 from ...engines.base import Cable
 from ..fabric import Fabric
-from ..route_word import MOST_PORTS
 from .grids import MOST_NODES
 
 SUFFIX = ".toml"

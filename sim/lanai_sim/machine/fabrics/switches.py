@@ -5,11 +5,11 @@ from typing import ClassVar
 
 from lanai_hdl.config import NicConfig
 from lanai_hdl.errors import UserError
+from lanai_hdl.link.format import MOST_PORTS
 from lanai_hdl.switch_config import SwitchConfig
 
 from ...engines.base import Cable, Layout
 from ..fabric import Fabric
-from ..route_word import MOST_PORTS
 from .base import FabricKind, switch_ports
 
 

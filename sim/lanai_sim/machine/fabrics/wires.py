@@ -6,7 +6,7 @@ from typing import ClassVar
 from lanai_hdl.config import NicConfig
 from lanai_hdl.errors import UserError
 from lanai_hdl.hub.config import FrameTimes, SwitchingHubConfig
-from lanai_hdl.link.route import MOST_PORTS
+from lanai_hdl.link.format import MOST_PORTS
 from lanai_hdl.segment.config import Backoff, SegmentConfig
 
 from ...engines.base import Cable, Layout

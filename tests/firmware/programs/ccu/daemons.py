@@ -31,7 +31,7 @@ from lanai_firmware.programs.ccu.layout import (
 from lanai_firmware.programs.ccu.main import turn
 from lanai_firmware.programs.ccu.pool import fill_pools
 from lanai_firmware.programs.ccu.receiving import post_buffers
-from lanai_hdl.link.route import MASK_SHIFT, MULTICAST
+from lanai_hdl.link.format import MASK_SHIFT, MULTICAST
 from lanai_hdl.machine import Verdict
 
 MEMORY = 0x1000_0000  # bus address of client 0's memory; each next one has its own a window further

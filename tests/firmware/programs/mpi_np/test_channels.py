@@ -2,11 +2,11 @@
 
 import pytest
 
-from lanai_firmware.errors import UserError
 from lanai_firmware.programs.mpi_np import state
 from lanai_firmware.programs.mpi_np.layout import SLOTS
 from lanai_firmware.programs.mpi_np.plan import OWN_POOLS, SHARED_POOLS, McpConfig
 from lanai_firmware.programs.mpi_np.sram import LEAST_HEAP, lay_out
+from lanai_hdl.errors import UserError
 
 from .in_order import FULL, body, channel_of, in_turn, received, run
 from .rig import Rig

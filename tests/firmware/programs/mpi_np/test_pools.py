@@ -6,12 +6,12 @@ import random
 import pytest
 from pairs import first_of
 
-from lanai_firmware.errors import UserError
 from lanai_firmware.programs.mpi_np import state
 from lanai_firmware.programs.mpi_np.layout import ANY, NO_TAG, Kind, Op, Type
 from lanai_firmware.programs.mpi_np.model import SPILL_MEMORY
 from lanai_firmware.programs.mpi_np.plan import POOL_BLOCKS, McpConfig
 from lanai_firmware.programs.mpi_np.sram import LEAST_HEAP, MOST_CHANNELS, lay_out
+from lanai_hdl.errors import UserError
 
 from .rig import SMALL, WINDOW_MASK, Rig
 from .test_interleavings import CONFIGS, SCRIPTS, body, check

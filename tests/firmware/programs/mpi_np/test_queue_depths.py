@@ -3,12 +3,12 @@ run on."""
 
 import pytest
 
-from lanai_firmware.errors import UserError
 from lanai_firmware.programs.mpi_np.layout import Kind
 from lanai_firmware.programs.mpi_np.plan import LEAST_HDMA, LEAST_SEND, McpConfig, QueueDepths
 from lanai_firmware.programs.mpi_np.sram import lay_out
 from lanai_firmware.programs.mpi_np.state import FRAMES, RECORDS
 from lanai_hdl.config import lanai41
+from lanai_hdl.errors import UserError
 from lanai_hdl.machine import HostDmaStart
 
 from .rig import SMALL, Rig

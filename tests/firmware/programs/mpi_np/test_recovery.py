@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lanai_firmware.errors import UserError
 from lanai_firmware.nic.model import Packet
 from lanai_firmware.programs.mpi_np.layout import ANY, NO_TAG, Error, Kind, Op
 from lanai_firmware.programs.mpi_np.plan import McpConfig
+from lanai_hdl.errors import UserError
 from lanai_hdl.machine import Verdict
 
 from .rig import SMALL, Rig

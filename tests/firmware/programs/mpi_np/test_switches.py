@@ -2,11 +2,11 @@
 
 import pytest
 
-from lanai_firmware.errors import UserError
 from lanai_firmware.programs.mpi_np.border import requests
 from lanai_firmware.programs.mpi_np.layout import Kind
 from lanai_firmware.programs.mpi_np.plan import McpConfig, paper
 from lanai_firmware.programs.mpi_np.wire import incoming
+from lanai_hdl.errors import UserError
 from lanai_hdl.machine import Verdict
 
 from .rig import ENTRY, SMALL, Rig

@@ -3,9 +3,9 @@ channels' turns."""
 
 import pytest
 
-from lanai_firmware.errors import UserError
 from lanai_firmware.programs.mpi_np import state
 from lanai_firmware.programs.mpi_np.plan import McpConfig
+from lanai_hdl.errors import UserError
 from lanai_host.operation import ANY_SOURCE
 from lanai_host.stacks.mpi_np import spill_memory
 

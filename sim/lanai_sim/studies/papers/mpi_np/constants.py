@@ -1,12 +1,12 @@
 """The constants that the thesis names, as ours are: read from what firmware, driver and gateware
 themselves read."""
 
-from lanai_firmware.errors import UserError
 from lanai_firmware.programs.mpi_np.layout import BLOCK, SLOTS
 from lanai_firmware.programs.mpi_np.plan import OWN_POOLS, McpConfig, paper
 from lanai_firmware.programs.mpi_np.program import FIRMWARE
 from lanai_firmware.programs.mpi_np.sram import lay_out
 from lanai_hdl.config import lanai41
+from lanai_hdl.errors import UserError
 from lanai_hdl.lbus.masters import HDMA, RECV, SEND
 from lanai_hdl.machine import PAGE_SIZE
 from lanai_host.config import pentium2_266

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lanai_sim.machine.route_word import MOST_BYTES, route_bytes, route_word
+from lanai_hdl.link.format import MOST_BYTES, route_bytes, route_word
 
 
 def read(word):

@@ -1,1 +1,0 @@
-"""Several NICs wired together, for tests that need no engine."""
