@@ -8,7 +8,8 @@ from typing import Any
 
 from llvmlite import ir
 
-from ..errors import UserError
+from lanai_hdl.errors import UserError
+
 from ..graph import components
 from ..image import Site
 from ..lang.functions import Function
