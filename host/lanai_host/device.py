@@ -118,6 +118,7 @@ class FastPath(Protocol):
 
 
 ChargeSink = Callable[[HostCost, int, int], None]  # the kind of host work, how many units, picoseconds in all
+RoomSink = Callable[[str, int, int, int], None]  # the kind of room, who has taken it, whose it is, how much more
 
 
 def nothing() -> None:
@@ -215,6 +216,10 @@ class Device(ABC):
     def report_charges(self, sink: ChargeSink) -> None:
         """Call `sink` with all host work from now on, the device's own included, before its time
         passes."""
+
+    def report_room(self, sink: RoomSink) -> None:  # noqa: B027  # most devices have none to tell of
+        """Call `sink` whenever this host sees that room at a receiver is taken or given back which no packet tells
+        of."""
 
     def multicast(self, dests: Sequence[int], tag: int, context: int, body: Body) -> Operation | None:
         """Start a standard send of one message to several other ranks, each of which receives it as

@@ -4,7 +4,7 @@ message.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -71,6 +71,30 @@ class CutThrough:
 
 
 @dataclass(frozen=True)
+class Room:
+    """Room at receivers that senders take and get back, of which a trace shows how much is in use.
+
+    Attributes:
+        name: of the lane that shows it.
+        unit: of its counts.
+        about: one line on what is counted.
+        of_nodes: NICs take it, not ranks.
+        at_owner: the lane is that of the receiver, whose room it is. Else it is the sender's.
+        from_arrival: a packet takes it when it has arrived. Else it does so when it leaves.
+    """
+
+    name: str
+    unit: str
+    about: str
+    of_nodes: bool = False
+    at_owner: bool = False
+    from_arrival: bool = False
+
+
+MESSAGE_SLOTS = Room("credit in use", "slots", "message slots at its peers that it has taken and not got back")
+
+
+@dataclass(frozen=True)
 class Vocabulary(ABC):
     """One firmware's.
 
@@ -85,6 +109,8 @@ class Vocabulary(ABC):
         cut_through: None if packets are always whole before they go on.
         scheduler: module, or function, in which the processor works for no message.
         slots: request slots of an endpoint.
+        local: whether messages between ranks of one node are in no packet, by its plan.
+        rooms: that packets and hosts tell of. Packets tell of the first one: `PACKETS.paid` and `given`.
     """
 
     header: type
@@ -95,6 +121,8 @@ class Vocabulary(ABC):
     cut_through: CutThrough | None
     scheduler: str
     slots: int
+    local: Callable[[Mapping[str, Any]], bool] = field(default=lambda plan: False, kw_only=True)
+    rooms: tuple[Room, ...] = field(default=(), kw_only=True)
 
     @abstractmethod
     def text(self, words: Sequence[int]) -> str:
@@ -124,17 +152,34 @@ class Credit:
     """The way in which a channel's sender learns of free message slots at its receiver.
 
     Attributes:
-        member: of the header: counts the slots that the packet's sender has given back so far, modulo 1 << 16, in its
-            upper half.
+        member: of the header: the slots that the packet's sender gives back. With `running` its upper half counts
+            those of all packets so far, modulo 1 << 16.
         pays: types of packets that take a slot.
         returns: ... whose arrival gives back the slot of a packet that was not taken.
-        counted: whether each packet leaves once, by a NIC's plan; packets that are sent again do not pay again.
+        silent: types of packets whose header does not have the member.
     """
 
     member: str
     pays: frozenset[int]
-    returns: frozenset[int]
-    counted: Callable[[Mapping[str, Any]], bool]
+    returns: frozenset[int] = frozenset()
+    running: bool = False
+    silent: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Numbering:
+    """How packets that are sent again are known.
+
+    Attributes:
+        member: of the header: counts the packets of a channel, modulo 1 << 16. They leave in this order. Envelopes
+            do not tell their sequence then.
+        enabled: whether packets are numbered, by a NIC's plan.
+        without: types of packets that have no number.
+    """
+
+    member: str
+    enabled: Callable[[Mapping[str, Any]], bool]
+    without: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -148,6 +193,7 @@ class Channels(Vocabulary):
         receives: ... that post a receive for a message to come.
         shortest: bytes of the shortest packet with a type; 0: those of the header.
         credit: None if headers do not tell it.
+        numbering: None if each packet leaves once.
     """
 
     roles: Mapping[int, Role]
@@ -155,6 +201,7 @@ class Channels(Vocabulary):
     receives: tuple[int, ...]
     shortest: int = 0
     credit: Credit | None = None
+    numbering: Numbering | None = None
 
     def text(self, words: Sequence[int]) -> str:
         text = f"{self.type_name(self.member(words, 'type'))}_ch{self.member(words, 'channel')}"
@@ -215,7 +262,8 @@ class Puts(Vocabulary):
 class SeenFragment(NamedTuple):
     """A packet, as read from its first words. `targets`: node, clients there (a bit for each) and number of the
     packet, of those that it is for. `begins`, `ends`: a message of `rank`. `envelope`: context and tag of one that
-    begins; None if the words do not reach so far, or no message of the program begins."""
+    begins; None if the words do not reach so far, or no message of the program begins. `expects`: of an
+    acknowledgement: the number of the first packet that has not come."""
 
     source: int  # node
     type: int
@@ -224,6 +272,7 @@ class SeenFragment(NamedTuple):
     begins: bool = False
     ends: bool = False
     envelope: tuple[int, int] | None = None
+    expects: int | None = None
 
 
 @dataclass(frozen=True)
@@ -294,6 +343,8 @@ class Records:
 
     Attributes:
         holds: whether the FIFO at an offset is for messages of a rank, both as a packet has them.
+        size: bytes that a record of so many bytes takes in its FIFO, behind so many others, by the plan of the node
+            that has the FIFO. 0: not known.
         see: a record of it by the words that are known and its length, unless it goes on with a
             message.
         asks: the same of the other FIFO; None if a record at an offset of a rank is not in that.
@@ -302,6 +353,7 @@ class Records:
     holds: Callable[[int, int], bool]
     see: Callable[[Sequence[int], int], SeenRecord]
     asks: Callable[[Sequence[int], int, int], SeenRequest | None]
+    size: Callable[[int, int, Mapping[str, Any]], int] = lambda behind, length, plan: 0
 
 
 class ControlPart(IntEnum):

@@ -42,6 +42,7 @@ class Observer:
         self._stack = threading.local()
         client.sink = self
         device.report_charges(self._charged)
+        device.report_room(self._room)
         if client.transport is not None:
             client.transport.wait_sink = self._collected
             client.transport.post_sink = self._left
@@ -126,6 +127,9 @@ class Observer:
     def _charged(self, what: HostCost, count: int, cost: int) -> None:
         if cost:
             self._note(Note.WORK, KINDS[what], 0, min(count, MOST), 0, 0, cost, 0)
+
+    def _room(self, name: str, user: int, owner: int, change: int) -> None:
+        self._note(Note.ROOM, 0, self._name(name), user, owner, 0, change, 0)
 
     def _collected(self, why: Wait | None, before: int) -> None:
         if spent := self.client.clock - before:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ..body import Body
 from ..config import HostCost
-from ..device import Arrived, ChargeSink, Device, Envelope, Pending, SendMode
+from ..device import Arrived, ChargeSink, Device, Envelope, Pending, RoomSink, SendMode
 from ..operation import Operation
 from ..wait import Wait
 from .observe import Observer
@@ -84,6 +84,9 @@ class ObservedDevice(Device):
 
     def report_charges(self, sink: ChargeSink) -> None:
         self._device.report_charges(sink)
+
+    def report_room(self, sink: RoomSink) -> None:
+        self._device.report_room(sink)
 
     def multicast(self, dests: Sequence[int], tag: int, context: int, body: Body) -> Operation | None:
         return self._device.multicast(dests, tag, context, body)

@@ -67,10 +67,11 @@ class Fifo:
         size = self._size_word()
         return size.node, size.process
 
-    def drop(self) -> None:
-        """The oldest record's place is free again."""
-        self._head = after(self._head, len(self.record()), self._payload)
+    def drop(self) -> int:
+        """The oldest record's place is free again. Return its bytes."""
+        begin, self._head = self._head, after(self._head, len(self.record()), self._payload)
         self._set(1, self._head)
+        return (self._head - begin) & COUNT
 
     def watched(self) -> Watched:
         """Return the word that changes when a record is appended or refused after the last poll."""

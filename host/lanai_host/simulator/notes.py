@@ -37,6 +37,7 @@ class Note(IntEnum):
     DONE = 6  # the end of request e, with error `sub`: source, tag, -, bytes
     SENT = 7  # the datagram of request e is on its way: -, -, -, picoseconds until it arrives. It leaves at `offset`
     SITE = 8  # the program made the call e, which begins next, at the place that the text tells (`call_site`)
+    ROOM = 9  # rank a has taken room `name` at rank b, or has got it back: user, owner, -, change
 
 
 NOTE = struct.Struct("<BBHIiqiiiqi")  # kind, sub, name, frame, call, offset, a, b, c, d, e

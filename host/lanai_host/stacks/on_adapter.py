@@ -45,8 +45,9 @@ class AdapterStack(NicStack):
         return VOCABULARY
 
     def plans(self, image: None, nic: "NicConfig", options: Any, placement: Placement) -> Sequence[Mapping[str, Any]]:
-        """The rank of each process of a node."""
-        return [{"ranks": placement.ranks_on(node)} for node in range(placement.nodes)]
+        """The rank of each process of a node, and the most bytes of a packet."""
+        payload = self.adapter(placement).payload
+        return [{"ranks": placement.ranks_on(node), "payload": payload} for node in range(placement.nodes)]
 
     def stores(self, options: Any) -> bool:
         """Does the processor store the bytes of messages itself, through the adapter's aperture?"""

@@ -1,4 +1,5 @@
-"""Numbers over time that a trace holds: queues, messages under way, shares of links and of the LBUS in use."""
+"""Numbers over time that a trace holds: queues, messages under way, credit and other room in use, shares of links and
+of the LBUS in use."""
 
 from typing import Any
 
@@ -20,7 +21,7 @@ def add_levels(made: Timeline, trace: Trace) -> None:
     for rank in range(trace.ranks):
         _requests(made, trace, rank)
         _messages(made, trace, rank)
-        _credit(made, trace, rank)
+    _rooms(made, trace)
     for node in range(len(trace.nodes)):
         _queues(made, trace, node)
         _lbus(made, trace, node)
@@ -45,20 +46,19 @@ def _messages(made: Timeline, trace: Trace, rank: int) -> None:
     _steps(made, path, "messages", came[early], received[early])
 
 
-def _credit(made: Timeline, trace: Trace, rank: int) -> None:
-    """Count the message slots at its peers for which a rank's packets have paid, and that it does not have back."""
-    packets = trace.packets
-    takes = packets[(packets["paid"] > 0) & (packets["from_rank"] == rank)]
-    gives = packets[(packets["given"] > 0) & (packets["to_rank"] == rank)]
-    if not len(takes):
-        return
-    times = trace.picoseconds(np.concatenate([takes["head"], gives["arrival_tail"]]))
-    times, place = np.unique(times, return_inverse=True)
-    changes = np.zeros(len(times), np.int64)
-    np.add.at(changes, place, np.concatenate([takes["paid"], -gives["given"]]))
-    path = ("ranks", f"rank {rank}", "credit in use")
-    made.lane(*path, about="message slots at its peers that it has taken and not got back")
-    _show(made, path, "slots", times, np.cumsum(changes))
+def _rooms(made: Timeline, trace: Trace) -> None:
+    """Show the room that senders have taken and not got back: credit, places of rings and the like."""
+    for number, room in enumerate(trace.rooms):
+        rows = trace.room[trace.room["room"] == number]
+        place = "node" if room.of_nodes else "peer" if room.at_owner else "rank"
+        for one in np.unique(rows[place]).tolist():
+            mine = rows[rows[place] == one]
+            times, at = np.unique(mine["time"], return_inverse=True)
+            changes = np.zeros(len(times), np.int64)
+            np.add.at(changes, at, mine["change"])
+            path = ("NICs", f"NIC {one}", room.name) if room.of_nodes else ("ranks", f"rank {one}", room.name)
+            made.lane(*path, about=room.about)
+            _show(made, path, room.unit, times, np.cumsum(changes))
 
 
 def _queues(made: Timeline, trace: Trace, node: int) -> None:

@@ -118,6 +118,8 @@ def rows(tag: bytes, table: Any, about: Mapping[str, Any], calls: int, requests:
         bounds["id"] = (0, MOST_ROWS)  # a request and its end are written together, the end first
     elif tag == b"LINE":
         bounds["request"] = (0, MOST_ROWS)  # likewise
+    elif tag == b"ROOM":
+        bounds["peer"] = bounds["rank"]
     for name in table.dtype.names:
         first, last = bounds.get(name, (-1, MOST_TIME) if name in TIMES else (None, LAST.get((tag, name))))
         column = table[name]

@@ -41,7 +41,7 @@ def attribute(trace: StoredTrace, vocabulary: Commands, messages: Any, packets: 
     book = Book(messages, packets)
     requests, again = _served(packets, words)
     if isinstance(vocabulary.messages, Records):
-        FollowRecords(vocabulary.messages, book).run(requests)
+        FollowRecords(vocabulary.messages, book, trace.meta["plans"]).run(requests)
     elif isinstance(vocabulary.messages, Places):
         puts = FollowPuts(trace, messages)
         FollowPlaces(vocabulary.messages, book, puts, packets, trace.meta["plans"]).run(requests)

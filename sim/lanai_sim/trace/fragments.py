@@ -2,7 +2,8 @@
 
 Packets of a rank to another hold its messages one after the other. Numbers belong to a pair of nodes; a number that
 is not new is a packet that is sent again. A packet for several nodes has one row where it leaves, and one for each
-arrival. Acknowledgements belong to no message."""
+arrival. Acknowledgements belong to no message. They say which number a node expects next: the window of the pair has
+the numbers from there on."""
 
 from typing import Any
 
@@ -26,6 +27,8 @@ def attribute(trace: StoredTrace, vocabulary: Fragments, messages: Any, packets:
         packet["kind"], packet["channel"], packet["from_rank"] = seen.type, seen.source, seen.rank
         if seen.targets:
             follow.packet(row, seen, tuple(words))
+        elif seen.expects is not None:
+            follow.acknowledged(row, seen.source, seen.expects)
 
 
 class _Follow:
@@ -38,6 +41,7 @@ class _Follow:
         self.book = Book(messages, packets)
         self.current: dict[tuple[int, int], int] = {}  # by pair of ranks: the message whose packets leave
         self.next: dict[tuple[int, int], int] = {}  # by pair of nodes: the number that is new next
+        self.taken: dict[tuple[int, int], int] = {}  # ... that the other node has said to expect
         self.several: dict[tuple[int, ...], int] = {}  # by first words: the row of a packet for several nodes
         self.known: dict[tuple[int, int, int], int] = {}  # by pair of nodes and number: the message
 
@@ -52,11 +56,22 @@ class _Follow:
         if not leaves and words in self.several:
             self._arrived(row, seen, arrives, self.several[words])
 
+    def acknowledged(self, row: int, source: int, expects: int) -> None:
+        """A node has all packets before a number. One that says less has been overtaken."""
+        pair = int(self.packets["target"][row]), source
+        if pair not in self.next or self.packets["arrival_tail"][row] < 0 or self.packets["fault"][row]:
+            return
+        given = (expects - self.taken[pair]) % NUMBERS
+        if given <= (self.next[pair] - self.taken[pair]) % NUMBERS:
+            self.packets["given"][row], self.taken[pair] = given, expects
+
     def _left(self, row: int, seen: SeenFragment, node: int, clients: int, number: int) -> None:
         """A packet has left for a node, perhaps among others."""
         pair, ranks = (seen.source, node), self._ranks(node, clients)
+        self.taken.setdefault(pair, number)
         ahead = (number - self.next.get(pair, number)) % NUMBERS
         if ahead < BEHIND:
+            self.packets["paid"][row] += ahead + 1
             self.next[pair] = (number + 1) % NUMBERS
             self.known[(*pair, number)] = self._new(seen, ranks)
         self._give(row, self.known.get((*pair, number), -1), ranks)

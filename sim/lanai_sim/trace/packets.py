@@ -1,31 +1,20 @@
 """Both ends of each packet, and the message that it belongs to.
 
-The vocabulary says which role each packet type has, or that packets are puts (see `puts`), an
-adapter's commands (see `commands`) or parts of messages (see `fragments`). Envelopes carry their message's
-sequence in the channel. A PROMISE names a handle. The ASK for the body returns it and names a
-receive entry, as an ACCEPT does, and the BODY comes to that entry. TAKEN and DROPPED answer the
-channel's last UNPAID. Packets without a role belong to no message."""
+The vocabulary says how messages are known: packets have roles in channels (see `channels`), are puts (see `puts`), an
+adapter's commands (see `commands`) or parts of messages (see `fragments`)."""
 
 from collections import defaultdict, deque
 from typing import Any
 
 import numpy as np
 
-from lanai_firmware.lang import sizeof
-from lanai_firmware.lang.types import layout
-from lanai_firmware.programs.vocabulary import ENVELOPES, Channels, Commands, Credit, Fragments, Puts, Role
+from lanai_firmware.programs.vocabulary import Channels, Commands, Fragments, Puts, Vocabulary
 from lanai_hdl.machine import Verdict
 
-from . import commands, fragments, puts
+from . import channels, commands, fragments, puts
 from .schema import PACKETS, Engine, Fault, Protocol
 from .stored import StoredTrace
 
-PROTOCOLS = {
-    Role.EAGER: Protocol.EAGER,
-    Role.UNPAID: Protocol.UNPAID,
-    Role.PROMISE: Protocol.RENDEZVOUS,
-    Role.ACCEPT: Protocol.RENDEZVOUS,
-}
 SOUND = int(Verdict.VALID)
 
 
@@ -46,14 +35,6 @@ def link(trace: StoredTrace, messages: Any) -> tuple[Any, Any]:
     packets["id"] = np.arange(len(packets))
     _attribute(trace, messages, packets, headers)
     return packets, arrived
-
-
-def field(headers: Any, struct: type, name: str) -> Any:
-    """A member of the struct at the beginning of each packet, of many packets."""
-    member = layout(struct).fields[name]
-    at, size = member.offset, int(sizeof(member.kind))
-    words = headers[:, at // 4].astype(np.int64)
-    return words >> (32 - 8 * (at % 4 + size)) & ((1 << 8 * size) - 1)
 
 
 def _extra(arrived: Any, sent: int) -> Any:
@@ -136,99 +117,21 @@ def _attribute(trace: StoredTrace, messages: Any, packets: Any, headers: Any) ->
     packets["to_rank"], packets["message"] = -1, -1
     vocabulary = trace.vocabulary
     if isinstance(vocabulary, Channels):
-        _attribute_channels(trace, vocabulary, messages, packets, headers)
+        channels.attribute(trace, vocabulary, messages, packets, headers)
     elif isinstance(vocabulary, Puts):
         puts.attribute(trace, vocabulary, messages, packets, headers)
     elif isinstance(vocabulary, Commands):
         commands.attribute(trace, vocabulary, messages, packets, headers)
     elif isinstance(vocabulary, Fragments):
         fragments.attribute(trace, vocabulary, messages, packets, headers)
+    if vocabulary is not None:
+        _within_nodes(trace, vocabulary, messages)
 
 
-def _attribute_channels(trace: StoredTrace, vocabulary: Channels, messages: Any, packets: Any, headers: Any) -> None:
-    header = vocabulary.header
-    packets["kind"], packets["channel"] = field(headers, header, "type"), field(headers, header, "channel")
-    packets["kind"][packets["bytes"] < (vocabulary.shortest or int(sizeof(header)))] = 0
-    packets["from_rank"] = packets["channel"] % max(trace.ranks, 1)
-    known = {
-        (int(m["source"]), int(m["target"]), int(m["sequence"])): int(m["id"])
-        for m in messages[["source", "target", "sequence", "id"]]
-    }
-    rows = zip(*(field(headers, header, name).tolist() for name in ("tag", "sequence", "handle")), strict=True)
-    follow = _Follow(trace, messages, known)
-    for packet, (tag, sequence, handle) in zip(packets, rows, strict=True):
-        target = int(packet["target"])
-        ranks = trace.nodes[target] if 0 <= target < len(trace.nodes) else []
-        local_rank = int(packet["channel"]) // max(trace.ranks, 1)
-        if local_rank >= len(ranks) or (packet["fault"] == Fault.EXTRA and not packet["kind"]):
-            continue
-        packet["to_rank"] = ranks[local_rank]
-        role = vocabulary.roles.get(int(packet["kind"]))
-        if role is not None:
-            packet["message"] = follow.message(packet, role, tag, sequence, handle)
-    if vocabulary.credit is not None and all(map(vocabulary.credit.counted, trace.meta["plans"])):
-        _credit(vocabulary.credit, packets, field(headers, header, vocabulary.credit.member))
-
-
-def _credit(credit: Credit, packets: Any, words: Any) -> None:
-    """Fill in the message slots that each packet takes and gives back at its arrival."""
-    known = (packets["to_rank"] >= 0) & (packets["fault"] != Fault.DAMAGED) & (packets["fault"] != Fault.EXTRA)
-    packets["paid"] = known & np.isin(packets["kind"], sorted(credit.pays)) & (packets["head"] >= 0)
-    came = np.flatnonzero(known & (packets["arrival_head"] >= 0))
-    told: dict[tuple[int, int], int] = {}
-    for row in came[np.argsort(packets["arrival_head"][came], kind="stable")].tolist():
-        packet, count = packets[row], int(words[row]) >> 16
-        pair = int(packet["from_rank"]), int(packet["to_rank"])
-        packet["given"] = ((count - told.get(pair, 0)) & 0xFFFF) + (int(packet["kind"]) in credit.returns)
-        told[pair] = count
-
-
-class _Follow:
-    """The state of the protocol so far."""
-
-    def __init__(self, trace: StoredTrace, messages: Any, known: dict[tuple[int, int, int], int]) -> None:
-        self.node_of = trace.node_of
-        self.messages = messages
-        self.known = known
-        self.last: dict[tuple[int, int], int] = {}  # sequence of a pair's last envelope
-        self.promised: dict[tuple[int, int, int], int] = {}  # (sender, receiver, handle)
-        self.asked: dict[tuple[int, int], int] = {}  # (receiver's node, its receive entry)
-        self.unpaid: dict[tuple[int, int], int] = {}
-
-    def message(self, packet: Any, role: Role, tag: int, sequence: int, handle: int) -> int:
-        pair = (int(packet["from_rank"]), int(packet["to_rank"]))
-        back = pair[1], pair[0]
-        found = -1
-        if role in ENVELOPES:
-            found = self._envelope(packet, role, pair, sequence, handle)
-        elif role == Role.ASK:
-            found = self.promised.get((*back, handle), -1)
-            self.asked[self.node_of(pair[0]), tag] = found
-        elif role == Role.BODY:
-            found = self.asked.get((int(packet["target"]), tag), -1)
-        else:
-            found = self.unpaid.get(back, -1)
-            if role == Role.DROPPED and back in self.last:
-                self.last[back] -= 1
-        if found >= 0 and (role in ENVELOPES or role == Role.BODY):
-            self.messages["arrived"][found] = max(self.messages["arrived"][found], packet["arrival_tail"])
-        return found
-
-    def _envelope(self, packet: Any, role: Role, pair: tuple[int, int], sequence: int, handle: int) -> int:
-        last = self.last.get(pair, -1)
-        full = last + 1 + ((sequence - last - 1 + 0x8000) & 0xFFFF) - 0x8000  # the nearest to the one expected
-        self.last[pair] = max(last, full)
-        found = self.known.get((*pair, full), -1)
-        if found < 0:
-            return -1
-        message = self.messages[found]
-        if message["left"] < 0 and packet["head"] >= 0:
-            message["left"] = packet["head"]
-        message["protocol"] = PROTOCOLS[role]
-        if role == Role.PROMISE:
-            self.promised[(*pair, handle)] = found
-        elif role == Role.ACCEPT:
-            self.asked[self.node_of(pair[1]), handle] = found
-        elif role == Role.UNPAID:
-            self.unpaid[pair] = found
-        return found
+def _within_nodes(trace: StoredTrace, vocabulary: Vocabulary, messages: Any) -> None:
+    """Name the way of messages that leave their node in no packet."""
+    local = [vocabulary.local(plan) for plan in trace.meta["plans"]]
+    node = np.array(messages["source"]) // int(trace.meta["ranks_per_node"])
+    here = node == messages["target"] // int(trace.meta["ranks_per_node"])
+    here &= np.isin(node, np.flatnonzero(local)) & (messages["protocol"] == Protocol.UNKNOWN)
+    messages["protocol"][here] = Protocol.WITHIN_NODE

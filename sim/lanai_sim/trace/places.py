@@ -7,7 +7,7 @@ from lanai_firmware.programs.vocabulary import Places
 from lanai_hdl.remote.packets import Op
 from lanai_hdl.remote.tables import EXPOSURES
 
-from .puts import FollowPuts
+from .puts import FollowPuts, room
 from .requests import Book, Request
 
 
@@ -40,3 +40,4 @@ class FollowPlaces:
             self._plans[request.node],
         )
         self._book.give(request, self._puts.message(packet, seen, request.node))
+        self._book.room(request.row, *room(seen))

@@ -35,7 +35,12 @@ def attribute(trace: StoredTrace, vocabulary: Puts, messages: Any, packets: Any,
         packet["kind"], packet["channel"], packet["to_rank"] = seen.type, seen.source, target
         packet["from_rank"] = seen.source
         packet["message"] = follow.message(packet, seen, target)
-        packet["paid"], packet["given"] = seen.part in (Part.SHORT, Part.LONG), seen.part is Part.FREED
+        packet["paid"], packet["given"] = room(seen)
+
+
+def room(put: SeenPut) -> tuple[int, int]:
+    """Return the message slots that a put takes, and those that it gives back."""
+    return int(put.part in (Part.SHORT, Part.LONG)), int(put.part is Part.FREED)
 
 
 class FollowPuts:

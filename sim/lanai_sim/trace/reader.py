@@ -4,8 +4,10 @@ others that it belongs to."""
 from functools import cached_property
 from typing import Any
 
+from lanai_firmware.programs.vocabulary import Room
+
 from ..frames import Library, frame
-from . import messages, packets, tidy, work
+from . import messages, packets, rooms, tidy, work
 from .stored import StoredTrace
 from .work import Links
 
@@ -32,6 +34,16 @@ class Trace(StoredTrace):
     def packets(self) -> Any:
         """Packets, both their ends; `id` is the row."""
         return self._links.packets
+
+    @cached_property
+    def rooms(self) -> list[Room]:
+        """What `room` counts, by number: credit, places of a ring, and the like."""
+        return rooms.known(self)
+
+    @cached_property
+    def room(self) -> Any:
+        """Room at receivers that senders have taken (`change` > 0) or got back, by time."""
+        return rooms.changes(self, self.rooms, self.packets)
 
     @cached_property
     def dma(self) -> Any:

@@ -1,8 +1,9 @@
 """Messages of a device whose ranks append records to each other's FIFOs (`Records`), and write the
 bytes of some to where a request said, before the record that answers the request."""
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from lanai_firmware.programs.vocabulary import RecordPart, Records, SeenRecord, SeenRequest
 from lanai_hdl.remote.packets import Op
@@ -12,11 +13,13 @@ from .schema import Protocol
 
 
 class FollowRecords:
-    """The state of the requests, writes and appends so far."""
+    """The state of the requests, writes and appends so far. `plans`: what is known of each node's FIFOs."""
 
-    def __init__(self, records: Records, book: Book) -> None:
+    def __init__(self, records: Records, book: Book, plans: Sequence[Mapping[str, Any]]) -> None:
         self._records = records
         self._book = book
+        self._plans = plans
+        self._behind: Counter[Pair] = Counter()  # bytes of a pair's FIFO that have been taken, in all
         self._current: dict[Pair, int] = {}  # the message that a pair's next record goes on with
         self._asked: dict[tuple[int, int, int], SeenRequest] = {}  # by sender, receiver and number
         self._written: dict[tuple[Pair, int, int], list[Request]] = defaultdict(list)  # by pair, exposure and key
@@ -38,10 +41,17 @@ class FollowRecords:
                 self._written[request.pair, request.exposure, request.key].append(request)
             elif index not in heads:
                 self._ask(request)
-            elif (record := heads[index]) is None:
-                self._book.give(request, self._current[request.pair])
             else:
-                self._begin(request, record, cancelled=(request.pair, record.number) in returned)
+                self._take_room(request)
+                if (record := heads[index]) is None:
+                    self._book.give(request, self._current[request.pair])
+                else:
+                    self._begin(request, record, cancelled=(request.pair, record.number) in returned)
+
+    def _take_room(self, request: Request) -> None:
+        size = self._records.size(self._behind[request.pair], request.length, self._plans[request.node])
+        self._behind[request.pair] += size
+        self._book.room(request.row, size)
 
     def _heads(self, requests: Sequence[Request]) -> dict[int, SeenRecord | None]:
         """Records of FIFOs for messages, by index; None for those that go on with a message."""

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from lanai_hdl.remote.packets import Op
 
-from .schema import Protocol
+from .schema import Fault, Protocol
 
 APPENDS = (Op.APPEND, Op.RETRY)
 Pair = tuple[int, int]  # the rank that asks, and the one whose memory it is
@@ -59,6 +59,10 @@ class Book:
             left[message] = head if left[message] < 0 else min(left[message], head)
         self._arrived(request.row, message)
 
+    def room(self, row: int, paid: int, given: int = 0) -> None:
+        """The packet takes room at its receiver, or gives room back."""
+        self._packets["paid"][row], self._packets["given"][row] = paid, given
+
     def refuse(self, request: Request) -> None:
         """The request has had no effect, and comes again as another one."""
         self._refused[request.pair, request.length, request.data].append(request.row)
@@ -69,6 +73,9 @@ class Book:
         self._packets["message"][row] = message
         if message >= 0:
             self._arrived(row, message)
+        if self._packets["fault"][first] in (Fault.LOST, Fault.DAMAGED):
+            for column in ("paid", "given"):
+                self._packets[column][row], self._packets[column][first] = self._packets[column][first], 0
 
     def _arrived(self, row: int, message: int) -> None:
         if self._packets["to_rank"][row] != self._messages["target"][message]:  # an answer of the receiver

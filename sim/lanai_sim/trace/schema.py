@@ -19,8 +19,8 @@ from lanai_host.config import HostCost
 from ..engines.declared import ROWS
 
 MAGIC = b"LANAITR\x1a"
-VERSION = 7
-READABLE = (6, VERSION)  # 6 has no SITE
+VERSION = 8
+READABLE = (6, 7, VERSION)  # 6 has no SITE, 6 and 7 no ROOM
 HEAD = struct.Struct("<8sHH")  # MAGIC, VERSION, 0
 CHUNK = struct.Struct("<4sIII")  # tag, rows (a JSON text: 0), stored bytes, CRC-32
 CHECKED = struct.Struct("<4sII")  # of these, and of the stored bytes, the CRC is made
@@ -82,6 +82,7 @@ class Protocol(IntEnum):
     DATAGRAM = 13  # without a NIC: on its sender's line
     TO_ITSELF = 14  # a rank's message to itself, which its device keeps in memory
     PACKETS = 15  # cut into packets, which the daemons of both nodes pass on
+    WITHIN_NODE = 16  # from rank to rank of one node, without a packet
 
 
 class Engine(IntEnum):
@@ -124,6 +125,7 @@ STORED: dict[bytes, Any] = {
               ("context", N), ("bytes", T), ("posted", T)],
     b"RDON": [("id", N), ("source", N), ("tag", N), ("length", T), ("error", "u1"), ("completed", T)],
     b"LINE": [("request", N), ("begin", T), ("end", T)],
+    b"ROOM": [("rank", N), ("peer", N), ("name", "<u2"), ("change", N), ("time", T)],
     b"SLOT": [("node", "<u2"), ("local_rank", "u1"), ("slot", "u1"), ("op", "u1"), ("rank", N), ("call", N),
     ("operation", N),
               ("peer", N), ("tag", N), ("context", N), ("bytes", T), ("time", T)],
@@ -140,6 +142,7 @@ MESSAGES = np.dtype([("id", N), ("source", N), ("target", N), ("tag", N), ("cont
                      ("bytes", T), ("protocol", "u1"), ("send_request", N), ("receive_request", N), ("send_call", N),
                      ("receive_call", N), ("posted", T), ("received", T), ("left", T), ("arrived", T), ("sent", T),
                      ("completed", T)])  # fmt: skip
+ROOM = np.dtype([("room", N), ("rank", N), ("peer", N), ("node", N), ("change", N), ("time", T)])
 LINES = np.dtype([("message", N), ("begin", T), ("end", T)])
 PACKETS = np.dtype([("id", N), ("source", N), ("target", N), ("from_rank", N), ("to_rank", N), ("kind", "u1"),
                     ("channel", N), ("bytes", N), ("message", N), ("fault", "u1"), ("verdict", "u1"), ("head", T),

@@ -12,16 +12,18 @@ import numpy as np
 from lanai_hdl.errors import unknown
 from lanai_host.abi.observed_device import MODES
 
+from . import rooms
 from .schema import BY_HOST, HOST_KINDS, LBUS_USERS, Engine, Fault, Protocol, RequestKind, State
 from .stored import StoredTrace
 
-HOST_TIMES = frozenset({"begin", "end", "posted", "received", "sent", "completed"})  # picoseconds
+HOST_TIMES = frozenset({"begin", "end", "posted", "received", "sent", "completed", "time"})  # picoseconds
 OF_NICS = frozenset({"dma", "processor", "lbus", "hostbus"})  # whose times are slots
 SLOTS = frozenset({"left", "arrived", "head", "tail", "arrival_head", "arrival_tail", "slot"})  # in any table
 DURATIONS = frozenset({"stalled"})  # slots
 BYTES = {"length": "length_bytes"}
 TABLES = (
-    "calls", "host", "requests", "messages", "lines", "packets", "dma", "processor", "lbus", "blocks", "hostbus",
+    "calls", "host", "requests", "messages", "lines", "packets", "room", "dma", "processor", "lbus", "blocks",
+    "hostbus",
 )  # fmt: skip
 Columns = dict[str, Any]
 
@@ -98,6 +100,14 @@ def _signals(trace: StoredTrace, numbers: Any) -> Columns:
     }
 
 
+def _rooms(trace: StoredTrace, numbers: Any) -> Columns:
+    kinds = rooms.known(trace)
+    return {
+        "room": _texts(numbers, lambda number: kinds[number].name),
+        "unit": _texts(numbers, lambda number: kinds[number].unit),
+    }
+
+
 def _type(trace: StoredTrace, number: int) -> str:
     return str(number) if trace.vocabulary is None else trace.vocabulary.type_name(number)
 
@@ -115,6 +125,7 @@ WORDS: dict[tuple[str, str], Callable[[StoredTrace, Any], Columns]] = {
     ("requests", "mode"): _modes,
     ("messages", "protocol"): _members("protocol", Protocol),
     ("packets", "kind"): lambda trace, values: {"kind": _texts(values, lambda number: _type(trace, number))},
+    ("room", "room"): _rooms,
     ("packets", "fault"): _members("fault", Fault),
     ("dma", "engine"): _members("engine", Engine),
     ("processor", "state"): _members("state", State),

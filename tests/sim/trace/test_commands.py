@@ -18,6 +18,7 @@ from lanai_sim.trace.schema import MESSAGES, PACKETS, Fault, Protocol
 FIFOS, MEMORY = 2, 9
 LAYOUT = QueueLayout(2, MbcfOptions())
 CONTEXT, TAG, KEY = 3, 7, 0xBEEF
+PAYLOAD = 1024  # bytes of a packet
 
 
 class Wire:
@@ -71,7 +72,13 @@ class Wire:
     def linked(self):
         """The message of each request."""
         packets = np.array(self.packets, PACKETS)
-        commands.attribute(SimpleNamespace(nodes=self.nodes), VOCABULARY, self.messages, packets, np.array(self.words))
+        commands.attribute(
+            SimpleNamespace(nodes=self.nodes, meta={"plans": [{"payload": PAYLOAD}] * 2}),
+            VOCABULARY,
+            self.messages,
+            packets,
+            np.array(self.words),
+        )
         replies = packets["kind"] == Op.ACK
         assert (packets["message"][replies] == -1).all(), "a reply belongs to no message"
         return packets["message"][~replies].tolist()

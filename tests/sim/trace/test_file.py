@@ -69,13 +69,15 @@ def test_what_is_no_trace_is_refused(tmp_path, data, match):
         Trace.open(tmp_path / "t")
 
 
-def test_a_trace_of_the_format_before_opens_without_places(tmp_path):
+@pytest.mark.parametrize("version", [6, 7])
+def test_a_trace_of_a_format_before_opens_without_places_and_room(tmp_path, version):
     data = write(tmp_path / "t").read_bytes()
-    (tmp_path / "t").write_bytes(HEAD.pack(MAGIC, 6, 0) + data[HEAD.size :])
+    (tmp_path / "t").write_bytes(HEAD.pack(MAGIC, version, 0) + data[HEAD.size :])
     trace = Trace.open(tmp_path / "t")
     assert trace.complete
     assert [trace.site(call) for call in range(3)] == ["", "", ""]
     assert list(trace.frame("calls")["site"]) == ["", "", ""]
+    assert not len(trace.room)
 
 
 def test_calls_have_the_places_at_which_they_were_made(tmp_path):
@@ -177,7 +179,7 @@ def test_kinds_of_host_work_belong_to_the_format():
         "COMMAND_BYTE ARRIVAL ARRIVAL_BYTE WAKE WAKE_QUEUED DEQUEUE TAKE CLOCK SYSTEM_CALL ADDRESS_CHECK FILE_OPEN "
         "FILE_CALL FILE_BYTE FILE_SYNC SNAPSHOT LOG_BYTE RESTART SHORT_BLOCK"
     )
-    assert (7, tuple(kinds.split())) == (VERSION, HOST_KINDS)
+    assert (8, tuple(kinds.split())) == (VERSION, HOST_KINDS)
 
 
 def test_every_price_of_a_host_has_its_own_kind():

@@ -23,6 +23,11 @@ class Run:
         fault = Fault.NONE if target >= 0 and head >= 0 else Fault.LOST if head >= 0 else Fault.EXTRA
         self.rows.append((target, head, tail, fault))
 
+    def answer(self, source, expects, head, tail):
+        """An acknowledgement that comes to node 0."""
+        self.seen.append(SeenFragment(source, 2, expects=expects))
+        self.rows.append((0, head, tail, Fault.NONE))
+
     def linked(self, messages):
         """The packets and messages; each of these: source, target, context, tag."""
         table, packets = np.zeros(len(messages), MESSAGES), np.zeros(len(self.rows), PACKETS)
@@ -81,3 +86,25 @@ def test_an_answer_belongs_to_no_message():
     run.packet(1, [(1, 1, 0)], begins=True, ends=True, head=10, tail=20)
     packets, _ = run.linked([(0, 2, 0, 1)])
     assert packets["message"].tolist() == [-1]
+
+
+def test_numbers_that_have_left_and_are_not_acknowledged_are_in_the_window():
+    """An older acknowledgement that comes late, and one of another run, give nothing back."""
+    run = Run()
+    run.packet(1, [(1, 1, 65534)], head=10, tail=20)
+    run.packet(1, [(1, 1, 65535)], head=11, tail=-1)
+    run.packet(-1, [(1, 1, 0), (2, 1, 0)], head=12, tail=-1)
+    run.packet(1, [(1, 1, 65535)], head=30, tail=31)
+    for source, expects in ((1, 65535), (2, 1), (1, 1), (1, 0), (1, 999), (3, 1)):
+        run.answer(source, expects, 40, 41)
+    packets, _ = run.linked([])
+    assert packets["paid"].tolist() == [1, 1, 2, 0, 0, 0, 0, 0, 0, 0]
+    assert packets["given"].tolist() == [0, 0, 0, 0, 1, 1, 2, 0, 0, 0]
+
+
+def test_an_acknowledgement_that_did_not_arrive_gives_nothing_back():
+    run = Run()
+    run.packet(1, [(1, 1, 0)], head=10, tail=20)
+    run.answer(1, 1, 30, -1)
+    packets, _ = run.linked([])
+    assert packets["given"].tolist() == [0, 0]

@@ -18,7 +18,7 @@ else:
     world.Recv(bytearray(64), 0, tag=5)
 """
 ROWS = {name.lower(): getattr(schema, name) for name in ("CALLS", "REQUESTS", "MESSAGES", "LINES", "PACKETS", "DMA")}
-ROWS |= {name.lower(): getattr(schema, name) for name in ("PROCESSOR", "LBUS", "HOSTBUS", "BLOCKS", "HOST")}
+ROWS |= {name.lower(): getattr(schema, name) for name in ("PROCESSOR", "LBUS", "HOSTBUS", "BLOCKS", "HOST", "ROOM")}
 
 
 @pytest.fixture(scope="module", params=["ideal", "mpi-np", "sci"])

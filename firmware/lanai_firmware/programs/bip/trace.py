@@ -5,7 +5,7 @@ from typing import Any
 
 from lanai_firmware.lang import offset_of, sizeof
 
-from ..vocabulary import Channels, Role, Table, Touch
+from ..vocabulary import Channels, Credit, Role, Room, Table, Touch
 from .layout import HEAD, RING, SHORT, Border, Header, Request, Type
 from .state import IN, OUT, Incoming, Nic, Outgoing
 
@@ -36,6 +36,11 @@ def bodies(plan: Mapping[str, Any]) -> range:
     return range(first, plan["nic"] + int(sizeof(Nic)))
 
 
+CREDIT = Credit(
+    member="credit",
+    pays=frozenset({int(Type.EAGER), int(Type.SYNC), int(Type.ASK), int(Type.GRANT), int(Type.TAKEN)}),
+    silent=frozenset({int(Type.PART)}),
+)
 VOCABULARY = Channels(
     header=Header,
     types=Type,
@@ -49,4 +54,6 @@ VOCABULARY = Channels(
     sends=(int(Type.EAGER), int(Type.SYNC), int(Type.ASK)),
     receives=(),
     shortest=int(HEAD) + 4,
+    credit=CREDIT,
+    rooms=(Room("credit in use", "packets", "short packets to its peers for which it has no credit back"),),
 )

@@ -5,7 +5,7 @@ from typing import Any
 
 from lanai_firmware.lang import offset_of, sizeof
 
-from ..vocabulary import Channels, Credit, CutThrough, Role, Table, Touch
+from ..vocabulary import MESSAGE_SLOTS, Channels, Credit, CutThrough, Numbering, Role, Table, Touch
 from . import rows, state
 from .layout import CUT_THROUGH as CUT_THROUGH_WAY
 from .layout import FOLLOW_FROM, PACKET_BODY, SLOTS, Header, Op, Region, Request, Type
@@ -68,7 +68,11 @@ CREDIT = Credit(
     member="credit",
     pays=frozenset({int(Type.EAGER), int(Type.EAGER_UNPAID), int(Type.RECV_REQ)}),
     returns=frozenset({int(Type.DROPPED)}),
-    counted=lambda plan: plan.get("window", 0) == 0,
+    running=True,
+    silent=frozenset({int(Type.SEEN)}),
+)
+NUMBERING = Numbering(
+    member="number", enabled=lambda plan: plan.get("window", 0) != 0, without=frozenset({int(Type.SEEN)})
 )
 VOCABULARY = Channels(
     header=Header,
@@ -83,4 +87,6 @@ VOCABULARY = Channels(
     sends=(int(Op.SEND_INLINE), int(Op.SEND), int(Op.SEND_SYNC)),
     receives=(int(Op.RECEIVE), int(Op.RECEIVE_ASK)),
     credit=CREDIT,
+    numbering=NUMBERING,
+    rooms=(MESSAGE_SLOTS,),
 )

@@ -8,7 +8,7 @@ from typing import Any
 from lanai_firmware.lang import Struct, offset_of, sizeof, u32
 from lanai_firmware.programs.ccu import layout, main
 from lanai_firmware.programs.ccu.state import Shared
-from lanai_firmware.programs.vocabulary import Fragments, SeenFragment, Table, Touch
+from lanai_firmware.programs.vocabulary import Fragments, Room, SeenFragment, Table, Touch
 
 from .operations import HEADER, Kind
 from .receiving import SOURCE
@@ -35,7 +35,8 @@ def see(words: Sequence[int]) -> SeenFragment:
     first, *rest = words
     source, count = first & 0xFFFF, first >> 16 & 0xFF
     if first >> 24 != layout.DATA:
-        return SeenFragment(source, first >> 24)
+        expects = rest[0] & 0xFFFF if first >> 24 == layout.ACK and rest else None
+        return SeenFragment(source, first >> 24, expects=expects)
     targets = tuple((word >> 24, word >> 16 & 0xFF, word & 0xFFFF) for word in rest[:count])
     if len(rest) <= count:
         return SeenFragment(source, Type.DATA, targets)
@@ -68,6 +69,9 @@ def tables(plan: Mapping[str, Any]) -> list[Table]:
     return [Table(Touch.BUFFER, plan["packets"], int(layout.ENTRIES), size, 0, 0)]
 
 
+WINDOW = Room(
+    "window in use", "packets", "packets to other nodes that have left and are not acknowledged", of_nodes=True
+)
 VOCABULARY = Fragments(
     header=Head,
     types=Type,
@@ -78,4 +82,6 @@ VOCABULARY = Fragments(
     scheduler=f"{main.__name__}.{main.turn.__name__}",
     slots=0,
     see=see,
+    local=lambda plan: True,
+    rooms=(WINDOW,),
 )

@@ -13,7 +13,8 @@ from ...body import Body
 from ...bus.base import Bus, Watched
 from ...choices import Choices
 from ...config import HostConfig
-from ...device import MAX_TAG, Arrived, Pending, SendMode, nothing
+from ...device import MAX_TAG, Arrived, Pending, RoomSink, SendMode, nothing
+from ...host_model.ledger import Ledger
 from ...host_model.meter import Meter
 from ...host_model.operations import fail, read_all
 from ...operation import ANY_SOURCE, ErrorKind, Operation
@@ -61,11 +62,12 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         self.remote: AdapterRemote = AdapterRemote(bus, opened, meter)
         self._queues = Queues(bus, opened, attachment, options)
         matcher = Matcher(meter)
+        self._ledger = ledger = Ledger(self.rank)
         super().__init__(bus, meter, matcher, costs.watchdog)
         self._by_source = matcher.by_source
         self._requesting = Requesting(jobs, opened.lending, matcher, options)
         self._sending = Sending(meter, jobs, opened.lending, options, adapter.payload)
-        self._receiving = Receiving(meter, jobs, matcher, self._requesting, self._sending, packet)
+        self._receiving = Receiving(meter, jobs, matcher, self._requesting, self._sending, packet, ledger)
         self._cancelling = Cancelling(self._queues, jobs, matcher, self._sending, self._receiving)
         begun = {self.rank, *(self._queues if members is None else members)} if options.barrier else ()
         self._barriers = Barriers(jobs, self._queues, self._sending, begun)
@@ -128,6 +130,9 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
             assert isinstance(arrived.handle, Message)
             arrived.handle.told = True
         return arrived
+
+    def report_room(self, sink: RoomSink) -> None:
+        self._ledger.sink = sink
 
     def counters(self) -> Mapping[str, str]:
         return {

@@ -29,6 +29,7 @@ PEER_BYTES = 2 * BLOCK_BYTES
 ROOM = struct.Struct(">I")
 HEAD = struct.Struct(">BBHiIIQ")
 REQUEST = struct.Struct(">IIHiBHIQBH")
+FIFO_ROOM = "FIFO in use"  # bytes of the ring for messages, as traces show them
 SIGNAL = struct.Struct(">I")  # the serial of a synchronous message that its sender wants back
 
 

@@ -10,9 +10,10 @@ from ...adapter.fifo import Fifo
 from ...adapter.token import Token
 from ...bus.base import Watched
 from ...config import HostCost
+from ...host_model.ledger import Ledger
 from ...host_model.meter import Meter
 from .jobs import Job, Jobs, ignored
-from .layout import HEAD, ROOM, Head, Kind
+from .layout import FIFO_ROOM, HEAD, ROOM, Head, Kind
 from .matching import Matcher
 from .operations import Message, Receive
 from .requesting import Requesting
@@ -47,11 +48,11 @@ class Inbox:
         """All records have been taken, and the peer has been told what it must know of that."""
         return self.fifo.emptied and self.fifo.refused in (None, self.told)
 
-    def drop(self) -> None:
-        """The oldest record has been taken. If the peer was told of a refusal, that is over: the record
-        came after it. The next one may stand at the same count, which wraps."""
-        self.fifo.drop()
+    def drop(self) -> int:
+        """The oldest record has been taken: return its bytes. If the peer was told of a refusal, that is over:
+        the record came after it. The next one may stand at the same count, which wraps."""
         self.told = None
+        return self.fifo.drop()
 
 
 class Receiving:
@@ -65,6 +66,7 @@ class Receiving:
         requesting: Requesting,
         sending: Sending,
         payload: int,
+        ledger: Ledger,
     ) -> None:
         self._meter = meter
         self._jobs = jobs
@@ -73,6 +75,7 @@ class Receiving:
         self._sending = sending
         self.boxes: dict[int, Inbox] = {}
         self._payload = payload
+        self._ledger = ledger
         self.received = 0  # records
         self.woken = False  # this rank has slept since it took a record
 
@@ -152,7 +155,7 @@ class Receiving:
                 news = self._serve(box, record) or news
             if box.message is not None and box.message.whole:
                 box.message = None
-            box.drop()
+            self._ledger.freed(FIFO_ROOM, box.peer, box.drop())
         self._tell_room(box)
         return news
 

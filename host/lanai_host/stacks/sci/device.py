@@ -8,7 +8,8 @@ from ...adapter.remote import AdapterRemote, buffer_of
 from ...body import Body
 from ...bus.base import Bus, KnownLook, Watched
 from ...config import HostConfig, HostCost
-from ...device import Arrived, Pending, SendMode, nothing
+from ...device import Arrived, Pending, RoomSink, SendMode, nothing
+from ...host_model.ledger import Ledger
 from ...host_model.meter import Meter
 from ...host_model.operations import Send, fail, read_all
 from ...operation import ErrorKind, Operation
@@ -49,6 +50,7 @@ class Sci(HostMatchingDevice[Receive, Message]):
         self.remote.private = options.private == "register"
         self.remote.longest_get = options.most_read
         self.remote.by_processor = options.stores
+        self._ledger = ledger = Ledger(self.rank)
         peers = [rank for rank in range(self.size) if rank != self.rank]
 
         def segment(rank: int) -> PeerSegment:
@@ -56,7 +58,7 @@ class Sci(HostMatchingDevice[Receive, Message]):
                 return LocalSegment(bus, attachment, meter, own, rank)
             return RemoteSegment(self.remote, interrupts, rank)
 
-        self._links = {rank: Link(rank, segment(rank), self._own, layout, self.rank) for rank in peers}
+        self._links = {rank: Link(rank, segment(rank), self._own, layout, self.rank, ledger) for rank in peers}
         self._sending = Sending(meter, layout, self._links, self.rank, interrupts)
         self._receiving = Receiving(meter, layout, self._links, interrupts)
         super().__init__(bus, meter, self._receiving.matcher, costs.watchdog)
@@ -82,6 +84,9 @@ class Sci(HostMatchingDevice[Receive, Message]):
         receive = Receive(arrived.source, arrived.tag, arrived.context, body)
         self._receive(receive, arrived.handle)
         return receive
+
+    def report_room(self, sink: RoomSink) -> None:
+        self._ledger.sink = sink
 
     def interrupt_for(self, contexts: Iterable[int]) -> None:
         self._interrupts.add(contexts)
@@ -236,8 +241,10 @@ class Sci(HostMatchingDevice[Receive, Message]):
             self._sending.ready(link, packet)
         elif packet.kind is Kind.MATCHED:
             self._sending.matched(packet)
+        elif packet.kind is Kind.EMPTY_SLOT:
+            link.free_slot(packet.a)
         else:
-            (link.slots if packet.kind is Kind.EMPTY_SLOT else link.chunks).append(packet.a)
+            link.free_chunk(packet.a)
 
     def _live(self) -> list[Link]:
         return [link for link in self._links.values() if link.lost is None]

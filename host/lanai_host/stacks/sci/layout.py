@@ -19,6 +19,7 @@ from .options import SciOptions
 from .packets import PACKET, SEQUENCE_AT, WORD
 
 CHUNKS = 3  # one is filled, one is emptied, and the news that the third is empty is under way
+SLOT_ROOM, CHUNK_ROOM, RING_ROOM = "credit in use", "chunk buffers in use", "ring in use"  # as traces show them
 LINE = 128  # slots and chunks begin at multiples of it, so that bursts of either host's bus are not cut
 
 

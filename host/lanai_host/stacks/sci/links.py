@@ -8,9 +8,10 @@ from ...adapter.remote import AdapterRemote
 from ...adapter.transfers import Transfer
 from ...body import Body
 from ...bus.base import HostBuffer, Watched
+from ...host_model.ledger import Ledger
 from ...operation import DeviceError, ErrorKind
 from .interrupts import Interrupts
-from .layout import CHUNKS, Layout, State
+from .layout import CHUNK_ROOM, CHUNKS, RING_ROOM, SLOT_ROOM, Layout, State
 from .operations import Held, Leaving
 from .packets import PACKET, SEQUENCES, WORD, Packet
 
@@ -76,7 +77,7 @@ class Link:
         leaving: messages whose receivers are ready, oldest first.
     """
 
-    def __init__(self, rank: int, there: PeerSegment, own: HostBuffer, layout: Layout, me: int) -> None:
+    def __init__(self, rank: int, there: PeerSegment, own: HostBuffer, layout: Layout, me: int, ledger: Ledger) -> None:
         self.rank = rank
         self.lost: str | None = None
         self.slots = list(range(layout.options.eager_slots))
@@ -85,6 +86,7 @@ class Link:
         self._there = there
         self._layout = layout
         self._me = me
+        self._ledger = ledger
         self._buffer = own
         self._queue: deque[Outgoing] = deque()
         self._unchecked: deque[Transfer] = deque()  # puts of packets and words
@@ -141,11 +143,32 @@ class Link:
         """Begin to write to the peer's segment."""
         return self._there.put(offset, body)
 
+    def take_slot(self) -> int:
+        """Return a free slot, which is not free any more."""
+        self._ledger.took(SLOT_ROOM, self.rank)
+        return self.slots.pop(0)
+
+    def take_chunk(self) -> int:
+        """Return a free chunk buffer, which is not free any more."""
+        self._ledger.took(CHUNK_ROOM, self.rank)
+        return self.chunks.pop(0)
+
+    def free_slot(self, number: int) -> None:
+        """A slot is empty again."""
+        self._ledger.has_back(SLOT_ROOM, self.rank)
+        self.slots.append(number)
+
+    def free_chunk(self, number: int) -> None:
+        """A chunk buffer is empty again."""
+        self._ledger.has_back(CHUNK_ROOM, self.rank)
+        self.chunks.append(number)
+
     def arrived(self) -> Iterator[Packet]:
         """The packets that have come, in order."""
         while self._next() == (self._got + 1) % SEQUENCES:
             at = self._layout.packet(self.rank, self._got)
             self._got += 1
+            self._ledger.freed(RING_ROOM, self.rank)
             yield Packet.unpack(self._buffer.view[at : at + PACKET])
         if self._got - self._told >= self._layout.options.ring // 2:
             self._told = self._got
@@ -202,6 +225,7 @@ class Link:
         data = packet.pack((self._sent + 1) % SEQUENCES)
         self._unchecked.append(self.put(self._layout.packet(self._me, self._sent), Held(data)))
         self._sent += 1
+        self._ledger.took(RING_ROOM, self.rank)
 
     def _put_word(self, offset: int, value: int, alone: bool = False) -> Transfer:
         return self._there.put(offset, Held(WORD.pack(value)), alone)

@@ -82,7 +82,7 @@ class Sending:
         """Fill the receiver's next free chunk buffer with any part of a message (SC-15), once it has
         been told of the one before: it empties that while this one is filled (SC-18)."""
         while link.leaving and link.chunks and not link.filling:
-            self._put_chunk(link, link.leaving[0], link.chunks.pop(0))
+            self._put_chunk(link, link.leaving[0], link.take_chunk())
             if link.leaving[0].begun == link.leaving[0].wanted:
                 link.leaving.popleft()
         self._forget_done()
@@ -104,13 +104,13 @@ class Sending:
 
     def _start_eager(self, link: Link, send: Send) -> None:
         body = self._as_it_leaves(send.body)
-        slot = link.slots.pop(0)
+        slot = link.take_slot()
         number = self._wait(send) if send.synchronous else 0
         data = link.put(self._layout.slot(self._rank, slot), body)
 
         def ended(error: DeviceError | None) -> None:
             if error is not None:
-                link.slots.append(slot)
+                link.free_slot(slot)
                 self._waiting.pop(number, None)
                 fail(send, ErrorKind.BUS_ERROR, error.text)
             elif not send.synchronous:
@@ -128,7 +128,7 @@ class Sending:
 
         def ended(error: DeviceError | None) -> Packet | None:
             if error is not None:
-                link.chunks.append(buffer)
+                link.free_chunk(buffer)
                 fail(leaving.send, ErrorKind.BUS_ERROR, error.text)
                 if leaving in link.leaving:
                     link.leaving.remove(leaving)

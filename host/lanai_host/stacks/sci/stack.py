@@ -39,10 +39,10 @@ class SciStack(AdapterStack):
     def plans(
         self, image: None, nic: "NicConfig", options: SciOptions, placement: Placement
     ) -> Sequence[Mapping[str, Any]]:
-        """Return the layout of each node's SRAM for traces, with that of its segments."""
+        """Return what traces know of each node, the layout of its segments, and how its ranks reach each other."""
         from .trace import plan
 
-        layout = plan(self._layout(options, placement))
+        layout = {**plan(self._layout(options, placement)), "local": options.node == "memory"}
         return [{**one, **layout} for one in super().plans(image, nic, options, placement)]
 
     def stores(self, options: SciOptions) -> bool:

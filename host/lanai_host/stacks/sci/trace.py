@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from lanai_firmware.programs.vocabulary import ControlPart, Controls, SeenControl
+from lanai_firmware.programs.vocabulary import ControlPart, Controls, Room, SeenControl
 
 from ...adapter import trace
-from .layout import Layout
+from .layout import CHUNK_ROOM, RING_ROOM, SLOT_ROOM, Layout
 from .packets import Kind
 
 HEAD = struct.Struct(">HHiIII")  # of a control packet: kind, context, tag, length, and two numbers
@@ -46,4 +46,9 @@ def see(words: Sequence[int], offset: int, length: int, sender: int, plan: Mappi
     return SeenControl(ControlPart.NONE)
 
 
-VOCABULARY = replace(trace.VOCABULARY, messages=Controls(see))
+ROOMS = (
+    Room(SLOT_ROOM, "slots", "slots of its peers for eager messages that it has taken and not got back"),
+    Room(CHUNK_ROOM, "buffers", "buffers of its peers for parts of long messages that it has taken and not got back"),
+    Room(RING_ROOM, "packets", "control packets that it has written to its peers and that they have not read"),
+)
+VOCABULARY = replace(trace.VOCABULARY, messages=Controls(see), local=lambda plan: plan.get("local", False), rooms=ROOMS)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from lanai_firmware.programs.vocabulary import Part, Places, SeenPut
+from lanai_firmware.programs.vocabulary import MESSAGE_SLOTS, Part, Places, SeenPut
 
 from ...adapter import trace
 from .trace import see_in_heap
@@ -20,4 +20,4 @@ def see(words: Sequence[int], exposure: int, offset: int, length: int, source: i
     return SeenPut(source, int(Part.BYTES), Part.BYTES, name_of(exposure, offset), length, -1)
 
 
-VOCABULARY = replace(trace.VOCABULARY, messages=Places(see))
+VOCABULARY = replace(trace.VOCABULARY, messages=Places(see), rooms=(MESSAGE_SLOTS,))

@@ -132,6 +132,8 @@ class Recorder:
             self._add(b"RDON", (book.requests.pop(e), a, b, d, sub, time))
         elif kind == Note.SENT and e in book.requests:
             self._add(b"LINE", (book.requests[e], time, time + d))
+        elif kind == Note.ROOM:
+            self._add(b"ROOM", (a, b, self._text(book, name), d, time))
         elif kind == Note.WAIT:
             self._fill(book, time)
             self._host(book, HostKind.WAIT, time + d, self._call(book, call), self._text(book, name), a, b)

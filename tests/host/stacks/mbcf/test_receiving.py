@@ -5,6 +5,7 @@ from unittest.mock import Mock
 import pytest
 
 from lanai_host.config import HostConfig
+from lanai_host.host_model.ledger import Ledger
 from lanai_host.host_model.meter import Meter
 from lanai_host.stacks.mbcf.receiving import Inbox, Receiving
 
@@ -30,7 +31,7 @@ class Fifo:
 @pytest.fixture
 def receiving():
     jobs, matching = Mock(), Mock(any_source=[])
-    made = Receiving(Meter(HostConfig(), Mock()), jobs, matching, Mock(), Mock(), 1024)
+    made = Receiving(Meter(HostConfig(), Mock()), jobs, matching, Mock(), Mock(), 1024, Ledger(0))
     long = Mock(receive=None, data=bytearray(8), here=0, whole=False)  # of which all records are
     made.boxes[PEER] = Inbox(PEER, Fifo(), Mock(), 64, message=long)
     return made
