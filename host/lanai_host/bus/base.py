@@ -80,7 +80,9 @@ class KnownLook(NamedTuple):
         place: the place of the one word whose change need only be noted; -1: there is none.
         value: the word's value after that change.
         noting: picoseconds that noting it takes, beside a poll.
-        first: the process catches up and polls before it waits; else only after noting.
+        first: the process catches up and polls before it waits; else only after a change.
+        decisive: words as they are while a poll does nothing, whatever else has changed. The process is to poll
+            again after each change of a word that it waits for, and wait on, until one of these has changed.
     """
 
     picoseconds: int
@@ -88,6 +90,7 @@ class KnownLook(NamedTuple):
     value: bytes = bytes(4)
     noting: int = 0
     first: bool = True
+    decisive: Sequence[Watched] = ()
 
 
 class Slept(NamedTuple):
@@ -96,12 +99,14 @@ class Slept(NamedTuple):
     Members:
         waited: the process had to wait for a change.
         noted: the word at `KnownLook.place` has changed, and the time for noting it has passed.
-        changed: another word has changed. If not, the time was up.
+        changed: another word has changed, one that is decisive if any is. If not, the time was up.
+        polls: polls that did nothing.
     """
 
     waited: bool
     noted: bool
     changed: bool
+    polls: int = 0
 
 
 class BusError(Exception):

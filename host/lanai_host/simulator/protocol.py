@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ..device import Queued, Unreceived
 from ..wait import Wait
 
-VERSION = 14
+VERSION = 15
 ENV_SOCKET = "LANAI_SIMULATOR_FD"
 ENV_RANK = "LANAI_RANK"
 ENV_SIZE = "LANAI_SIZE"
@@ -61,7 +61,7 @@ class Op(IntEnum):
     COLLECT = 30  # Collect, wait record -> datagrams, a `Relayed` and its bytes each
     STORE = 31  # BusAddress, bytes: into memory that a process of this host shares -> nothing
     WORK = 32  # as WAIT_ANY, for a processor that works until the time is up -> nothing
-    LOOK_AND_WAIT = 33  # Look, what WAIT_ANY has: CATCH_UP, a poll that finds nothing, WAIT_ANY -> Waited
+    LOOK_AND_WAIT = 33  # Look, what WAIT_ANY has: CATCH_UP, polls that find nothing, WAIT_ANY -> Waited
 
 
 class Status(IntEnum):

@@ -122,11 +122,14 @@ class RankBus(BlockingBus):
         if self.client.sink is not None or self.client.watchful:
             return super().look_and_wait(watched, look, why, timeout)
         located_why = None if why is None else located(why)
-        wait = pack_wait_any(words_of(watched), timeout, pack_wait(located_why))
-        head = Look(look.picoseconds, look.place, int.from_bytes(look.value, "big"), look.noting, look.first)
-        noted, waited = WAITED.unpack(self._call(Op.LOOK_AND_WAIT, LOOK.pack(head, wait)))
-        others = [one for place, one in enumerate(watched) if not (noted and place == look.place)]
-        return Slept(waited > 0, bool(noted), changed(others) is not None)
+        decisive = words_of(look.decisive) if look.decisive else []
+        wait = pack_wait_any(words_of(watched) + decisive, timeout, pack_wait(located_why))
+        place = sum(len(one.seen) // 4 for one in watched[: look.place]) if look.place > 0 else look.place
+        value = int.from_bytes(look.value, "big")
+        head = Look(look.picoseconds, place, value, look.noting, look.first, len(decisive))
+        noted, polls, waited = WAITED.unpack(self._call(Op.LOOK_AND_WAIT, LOOK.pack(head, wait)))
+        others = look.decisive or [one for place, one in enumerate(watched) if not (noted and place == look.place)]
+        return Slept(waited > 0, bool(noted), changed(others) is not None, polls)
 
     def work(self, picoseconds: int, watched: Sequence[Watched], why: Wait | None = None) -> None:
         located_why = None if why is None else located(why)

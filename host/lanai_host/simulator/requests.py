@@ -104,17 +104,19 @@ class WatchedWord(NamedTuple):
 
 
 class Look(NamedTuple):
-    """The poll with which a LOOK_AND_WAIT begins: the members of `bus.base.KnownLook`. A `WaitAny` follows it."""
+    """The polls of a LOOK_AND_WAIT: the members of `bus.base.KnownLook`. A `WaitAny` follows it."""
 
     picoseconds: int
-    place: int
+    place: int  # among the words of `WaitAny`
     value: int
     noting: int
     first: int
+    decisive: int  # so many of the words of `WaitAny`, the last ones, are not waited for
 
 
 class Waited(NamedTuple):
     noted: int  # 1: the word at `Look.place` was noted
+    polls: int
     picoseconds: int  # without the time of polls
 
 
@@ -178,8 +180,8 @@ ALLOCATE = Format(Allocate, "III", 12)
 BUS_ADDRESS = Format(BusAddress, "I", 4)
 WAIT_ANY = Format(WaitAny, "Iq", 12)
 WATCHED_WORD = Format(WatchedWord, "II", 8)
-LOOK = Format(Look, "qiIqI", 28)
-WAITED = Format(Waited, "Iq", 12)
+LOOK = Format(Look, "qiIqII", 32)
+WAITED = Format(Waited, "IIq", 16)
 QUIET = Format(Quiet, "q", 8)
 FINALIZE = Format(Finalize, "I", 4)
 ABORT = Format(Abort, "i", 4)

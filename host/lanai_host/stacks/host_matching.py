@@ -6,7 +6,7 @@ from functools import partial
 from typing import Generic, Protocol, cast
 
 from ..body import Body
-from ..bus.base import Bus, Watched
+from ..bus.base import Bus, KnownLook, Slept, Watched
 from ..config import HostCost
 from ..device import Arrived, ChargeSink, Device, Envelope, Pending
 from ..host_model.matcher import M, Matcher, R
@@ -58,6 +58,13 @@ class HostMatchingDevice(Device, Generic[R, M]):
         """Until one of some words changes. If that takes long, look for what is lost."""
         if self._bus.wait_any(watched, why, self._watchdog) is None:
             self._check_lost()
+
+    def _poll_and_sleep(self, watched: Sequence[Watched], look: KnownLook, why: Wait) -> Slept | None:
+        """`_sleep_on`, with polls that do nothing before and between (`Bus.look_and_wait`)."""
+        slept = self._bus.look_and_wait(watched, look, why, self._watchdog)
+        if slept is not None and not slept.changed:
+            self._check_lost()
+        return slept
 
     def _check_lost(self) -> None:
         """Nothing has come for long: ask which ranks are lost."""

@@ -23,7 +23,6 @@ from lanai_host.simulator.requests import (
     UNPIN,
     WAITED,
     BusAddress,
-    Look,
     Pinned,
     Waited,
     split_look,
@@ -36,6 +35,7 @@ from ..engines.base import Burst
 from ..kernel.cluster import Cluster
 from ..kernel.node import Node, WaitTimeout, Word
 from .grant import Forbidden, Grant
+from .known_poll import KnownPoll
 from .rank import Request
 from .rank_service import Refused
 
@@ -150,28 +150,23 @@ class RankAccess:
 
     async def _look_and_wait(self, payload: bytes, clock: int) -> tuple[int, bytes]:
         """Do in one request what the rank would do in several, at the same times: CATCH_UP, a poll that finds
-        nothing, WAIT_ANY. Noting a word is one more poll and one more WAIT_ANY for the other words."""
+        nothing, WAIT_ANY, and as many more polls and waits as find nothing."""
         look, head, watched, _ = split_look(payload)
-        words = [Word(address, self._word(address), seen) for address, seen in watched]
-        if not -1 <= look.place < len(words) or (look.place >= 0 and len(words) < 2):
-            raise Refused(f"word {look.place} of {len(words)} cannot be noted")
+        polled = KnownPoll(look, [Word(address, self._word(address), seen) for address, seen in watched])
+        took: int | None = 0
+        waited = 0
         if look.first:
             clock += CATCH_UP_TIME
             await self.cluster.kernel.until(clock, self.number)
-            if any(word.changed for word in words):
-                return clock, WAITED.pack(Waited(0, 0))
-            clock += look.picoseconds
-        noted = waited = 0
-        while True:
-            timeout = self.timeout.wait(clock, head.timeout, words)
-            until = await self.node.changed(clock, words, self.number, timeout)
+            took = polled.first()
+        while took is not None:
+            clock += took
+            timeout = self.timeout.wait(clock, head.timeout, polled.words)
+            until = await self.node.changed(clock, polled.words, self.number, timeout)
             waited += until - clock
             clock = until
-            if noted or not _is_noted(look, words):
-                return clock, WAITED.pack(Waited(noted, waited))
-            del words[look.place]
-            clock += look.noting + look.picoseconds
-            noted = 1
+            took = polled.again()
+        return clock, WAITED.pack(Waited(polled.noted, polled.polls, waited))
 
     def _word(self, address: int) -> memoryview:
         for first, memory in self._buffers:
@@ -289,13 +284,6 @@ class RankAccess:
         for _, memory in self._buffers:
             _close(memory)
         self._buffers = []
-
-
-def _is_noted(look: Look, words: Sequence[Word]) -> bool:
-    """Return whether the word that may be noted holds what it should, and no other has changed."""
-    return look.place >= 0 and all(
-        word.now == look.value if place == look.place else not word.changed for place, word in enumerate(words)
-    )
 
 
 def _close(memory: mmap.mmap) -> None:

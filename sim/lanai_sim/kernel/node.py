@@ -73,6 +73,11 @@ class Word(NamedTuple):
     def changed(self) -> bool:
         return int.from_bytes(self.view[:4], "big") != self.seen
 
+    @property
+    def looked_at(self) -> "Word":
+        """The word for a process that has seen what it holds now."""
+        return self._replace(seen=self.now)
+
 
 class SharedMemory:
     """The memory that the processes of a host have allocated as shared, by bus address: all of them may

@@ -215,7 +215,7 @@ class BusContract(ABC):
             before = bus.now
             slept = bus.look_and_wait(words, KnownLook(2 * MICROSECOND), timeout=3 * MICROSECOND)
             if slept is not None:  # this bus does more than to catch up
-                assert slept == Slept(waited=True, noted=False, changed=False)
+                assert slept == Slept(waited=True, noted=False, changed=False, polls=1)
                 assert 5 * MICROSECOND <= bus.now - before < 6 * MICROSECOND
             before = bus.now
             slept = bus.look_and_wait(words[1:], KnownLook(2 * MICROSECOND, first=False), timeout=MICROSECOND)
@@ -226,6 +226,17 @@ class BusContract(ABC):
             noting = KnownLook(2 * MICROSECOND, 1, bytes([0, 0, 0, 1]), MICROSECOND)
             slept = bus.look_and_wait(words, noting, timeout=3 * MICROSECOND)
             assert slept in (None, Slept(waited=False, noted=False, changed=True))  # it is not for a poll to note
+            assert bus.now - before < MICROSECOND
+            before = bus.now
+            decided = KnownLook(2 * MICROSECOND, decisive=[Watched(buffer, 40, bytes(4))])
+            slept = bus.look_and_wait(words, decided, timeout=3 * MICROSECOND)  # the change at 35 decides nothing
+            if slept is not None:
+                assert slept == Slept(waited=True, noted=False, changed=False, polls=1)
+                assert 5 * MICROSECOND <= bus.now - before < 6 * MICROSECOND
+            before = bus.now
+            buffer.view[43] = 1
+            slept = bus.look_and_wait(words, decided, timeout=3 * MICROSECOND)
+            assert slept in (None, Slept(waited=False, noted=False, changed=True))
             assert bus.now - before < MICROSECOND
 
         self.run(program)

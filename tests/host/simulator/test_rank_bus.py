@@ -39,6 +39,8 @@ print(world.rank, sum(asked.values()), times[-1], hash(tuple(times)))
 
 def lines(device, way, size, ranks, capfd, **options):
     """Each rank's requests, and what it says of its times; the result."""
+    if device == "t3d_shell":
+        device, options = "t3d", {"nic": "t3d_shell"} | options
     result = Job((sys.executable, "-c", PROGRAM, way, str(size)), ranks, device).but(**options).run()
     assert (result.code, result.report) == (0, "")
     words = sorted(line.split() for line in capfd.readouterr().out.splitlines())
@@ -46,9 +48,11 @@ def lines(device, way, size, ranks, capfd, **options):
     return [int(word[1]) for word in words], [word[2:] for word in words], result.clocks
 
 
-@pytest.mark.parametrize(
-    ("device", "size", "ranks"), [("mbcf", 4, 2), ("mbcf", 9000, 4), ("sci", 4, 2), ("sci", 9000, 4)]
-)
+DEVICES = ("mbcf", "sci", "t3d", "t3d_shell", "ccu", "bip")
+
+
+@pytest.mark.parametrize(("size", "ranks"), [(4, 2), (9000, 4)])
+@pytest.mark.parametrize("device", DEVICES)
 def test_the_simulator_polls_at_the_same_times_as_the_rank(device, size, ranks, capfd):
     own = lines(device, "steps", size, ranks, capfd)
     simulated = lines(device, "one request", size, ranks, capfd)
@@ -56,7 +60,7 @@ def test_the_simulator_polls_at_the_same_times_as_the_rank(device, size, ranks, 
     assert sum(simulated[0]) < sum(own[0])
 
 
-@pytest.mark.parametrize(("device", "most"), [("mbcf", 1), ("sci", 2)])
+@pytest.mark.parametrize(("device", "most"), [("mbcf", 1), ("sci", 2), ("t3d", 1), ("ccu", 1), ("bip", 1)])
 def test_a_short_message_takes_few_requests(device, most, capfd):
     requests, _, _ = lines(device, "one request", 4, 2, capfd)
     assert sum(requests) <= most * MESSAGES + 4

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from lanai_firmware.programs.bip.layout import Type
 
 from ...body import Body
-from ...bus.base import Bus
+from ...bus.base import Bus, KnownLook
 from ...config import HostConfig, HostCost
 from ...device import Pending, SendMode
 from ...host_model.meter import Meter
@@ -74,16 +74,41 @@ class Bip(NoRecovery[Message]):
         self._pins.pay(self._meter)
 
     def _wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
-        self._bus.catch_up()
+        if operations is None or is_over(operations, False) or not self._settled:
+            self._bus.catch_up()
+        else:
+            self._sleep(why, first=True)
         before = self._news
         while True:
             self._look()
             if self._failure is not None or is_over(operations, self._news != before):
                 return
-            self._sleep_on(self._link.watched(), why)
+            self._sleep(why)
+
+    @property
+    def _settled(self) -> bool:
+        """A poll does nothing unless one of `Link.decisive` has changed."""
+        return (
+            self._failure is None
+            and self._outbox.is_settled
+            and self._news == self._seen
+            and not (self._meter.owed or self._meter.sink or any(receive.done for receive in self._receives))
+        )
+
+    def _sleep(self, why: Wait, first: bool = False) -> None:
+        """Until there is news. `first`: catch up and poll before, which does nothing unless there is."""
+        watched = self._link.watched()
+        if not self._settled:
+            self._sleep_on(watched, why)
+            return
+        price = self._meter.costs.price(HostCost.POLL, self.size)
+        slept = self._poll_and_sleep(watched, KnownLook(price, first=first, decisive=self._link.decisive()), why)
+        if slept is not None:
+            self._next = (self._next + slept.polls) % self.size
 
     def _look(self) -> None:
         """Once over the rings of all peers, and the words of the NIC."""
+        self._link.look()
         if self._failure is None and self._link.faults:
             self._close_link()
             self._fail(

@@ -51,6 +51,8 @@ class Link:
         self._longs = 0
         self._landings = [0] * ranks  # by channel
         self._read = [0] * ranks
+        self._words = int(LANDED_AT) + WORD.size * ranks  # bytes at the start of the memory that only the NIC writes
+        self._seen = bytes(self._words)  # those at the last look
 
     def open(self) -> None:
         """Tell the NIC where this rank's memory is. Packets may wait for it."""
@@ -149,11 +151,24 @@ class Link:
     def faults(self) -> int:
         return self._word(Word.FAULTS)
 
+    def look(self) -> None:
+        """Keep the words of the NIC as they are now."""
+        self._seen = bytes(self._view[: self._words])
+
     def watched(self) -> list[Watched]:
         """Return the words that change when there is news, as they are now."""
-        size = int(LANDED_AT) + WORD.size * self._ranks
-        rings = [Watched(self._memory, self._next_end(channel) - WORD.size, EMPTY) for channel in range(self._ranks)]
-        return [*rings, Watched(self._memory, 0, bytes(self._view[:size]))]
+        return [*self._rings(), Watched(self._memory, 0, bytes(self._view[: self._words]))]
+
+    def decisive(self) -> list[Watched]:
+        """Return those of them that tell of more than a request whose bytes have left, as they were at the last
+        look."""
+        first, second = WORD.size * Word.LEFT, WORD.size * (Word.LEFT + 1)
+        words = [Watched(self._memory, 0, self._seen[:first]), Watched(self._memory, second, self._seen[second:])]
+        return [*self._rings(), *words]
+
+    def _rings(self) -> list[Watched]:
+        """Return the last words of the places that the next packets will be written to."""
+        return [Watched(self._memory, self._next_end(channel) - WORD.size, EMPTY) for channel in range(self._ranks)]
 
     def _word(self, which: Word) -> int:
         found: int = WORD.unpack_from(self._view, WORD.size * which)[0]

@@ -32,6 +32,11 @@ class Outbox:
         """Every packet has left."""
         return not self._waiting and not self._link.unsent
 
+    @property
+    def is_settled(self) -> bool:
+        """Nothing waits to leave."""
+        return not (self._waiting or any(map(self._must_tell, self._owed)))
+
     def put(self, dest: int, letter: Letter) -> None:
         """Queue a packet. `push` sends it."""
         self._waiting.setdefault(dest, deque()).append(letter)
@@ -60,8 +65,12 @@ class Outbox:
             if not waiting:
                 del self._waiting[dest]
         for dest, owed in enumerate(self._owed):
-            if 2 * owed >= self._most and owed and self._link.has_room:
+            if self._must_tell(owed) and self._link.has_room:
                 self._send(dest, Head(Type.CREDIT), b"")
+
+    def _must_tell(self, owed: int) -> bool:
+        """Return whether a rank waits to be told that so many of its packets were read."""
+        return 2 * owed >= self._most and owed > 0
 
     def clear(self) -> None:
         self._waiting.clear()

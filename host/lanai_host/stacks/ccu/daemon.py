@@ -29,7 +29,7 @@ from lanai_firmware.programs.ccu.layout import (
 )
 from lanai_hdl.machine import host_offset
 
-from ...bus.base import Bus
+from ...bus.base import Bus, Watched
 from ...config import HostCost
 from ...errors import UserError
 from ...host_model.meter import Meter
@@ -137,6 +137,19 @@ class Daemon:
             self._told = self._read
             self._write("read", self._read)
             self.trigger()
+
+    @property
+    def is_settled(self) -> bool:
+        """The daemon knows what it must of the packets that were read."""
+        return (self._read - self._told) & 0xFFFF_FFFF < REPORT
+
+    def decisive(self) -> list[Watched]:
+        """Return the words that tell of packets that have arrived, and of nodes that are silent, as they are while
+        there are none."""
+        return [
+            Watched(self.memory, _place_of("arrived"), WORD.pack(self._read)),
+            Watched(self.memory, _place_of("silent"), WORD.pack(0)),
+        ]
 
     @property
     def silent(self) -> int:

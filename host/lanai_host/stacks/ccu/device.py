@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from lanai_firmware.programs.ccu.layout import Count
 
 from ...body import Body
-from ...bus.base import Bus, BusError, Watched
+from ...bus.base import Bus, BusError, KnownLook, Watched
 from ...choices import Choices
 from ...config import HostConfig, HostCost
 from ...device import Arrived, Pending, SendMode
@@ -138,7 +138,10 @@ class Ccu(HostMatchingDevice[Receive, Message]):
             self._sending.answer(rank, serial)
 
     def _wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
-        self._bus.catch_up()
+        if operations is None or is_over(operations, False) or not self._settled:
+            self._bus.catch_up()
+        else:
+            self._sleep(why, first=True)
 
         def enough() -> bool:
             return bool(self._stay) and operations is not None and is_over(operations, False)
@@ -148,7 +151,26 @@ class Ccu(HostMatchingDevice[Receive, Message]):
             self._look(enough)
             if self._failure is not None or is_over(operations, self._news != before):
                 return
-            self._sleep_on([self._changes(self._seen)], why)
+            self._sleep(why)
+
+    @property
+    def _settled(self) -> bool:
+        """A poll does nothing unless one of `Daemon.decisive` has changed."""
+        return (
+            self._failure is None
+            and self._sending.is_settled
+            and self._daemon.is_settled
+            and not (self._meter.owed or self._meter.sink)
+        )
+
+    def _sleep(self, why: Wait, first: bool = False) -> None:
+        """Until something has changed. `first`: catch up and poll before, which does nothing unless something has."""
+        watched = [self._changes(self._seen)]
+        if self._settled:
+            price = self._meter.costs.price(HostCost.POLL)
+            self._poll_and_sleep(watched, KnownLook(price, first=first, decisive=self._daemon.decisive()), why)
+        else:
+            self._sleep_on(watched, why)
 
     @property
     def _news(self) -> tuple[int, int]:

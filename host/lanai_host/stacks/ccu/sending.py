@@ -32,6 +32,11 @@ class Sending:
         """Every packet was taken by the daemon."""
         return not self._waiting and not self._daemon.untaken
 
+    @property
+    def is_settled(self) -> bool:
+        """Nothing waits for room in the send queue."""
+        return not self._waiting
+
     def queue(self, ranks: tuple[int, ...], tag: int, context: int, body: Body, *, synchronous: bool = False) -> Send:
         """A message that leaves after those before it. `push` writes its packets."""
         kind = Kind.SYNCHRONOUS if synchronous else Kind.MESSAGE

@@ -19,7 +19,7 @@ from lanai_firmware.programs.put.layout import (
 from lanai_firmware.programs.put_barrier.layout import BARRIER
 from lanai_hdl.machine import SRAM_HOST, host_offset
 
-from ...bus.base import PAGE_SIZE, Bus, HostBuffer, Pinned, Watched
+from ...bus.base import PAGE_SIZE, Bus, HostBuffer, KnownLook, Pinned, Watched
 from ...config import HostCost
 from ...host_model.meter import Meter
 from ...operation import DeviceError, ErrorKind
@@ -139,6 +139,12 @@ class FirmwarePuts(Puts):
     def watched(self, words: Words) -> list[Watched]:
         """The counters' sum: it changes with whatever comes or ends."""
         return [Watched(self.memory, WORD.size * Counter.SUM, WORD.pack(self.news))]
+
+    def known_look(self, watched: Sequence[Watched], words: Sequence[Watched], picoseconds: int) -> KnownLook | None:
+        if self._waiting:
+            return None
+        faults = Watched(self.memory, WORD.size * Counter.FAULTS, WORD.pack(0))
+        return KnownLook(picoseconds, decisive=[*words, faults])
 
     def push(self) -> None:
         rung = False

@@ -14,7 +14,7 @@ from ...adapter.commands import Command
 from ...adapter.exposures import pages_of
 from ...adapter.opened import OWN_PAGES, OpenedAdapter
 from ...adapter.operation import REASONS, RemoteOperation
-from ...bus.base import PAGE_SIZE, Bus, HostBuffer, Pinned, Watched
+from ...bus.base import PAGE_SIZE, Bus, HostBuffer, KnownLook, Pinned, Watched
 from ...host_model.meter import Meter
 from ...operation import DeviceError, ErrorKind
 from ...remote import Access
@@ -165,6 +165,16 @@ class ShellPuts(Puts):
         if self._waiting and not self._is_there(self._waiting[0][1]):
             found.append(self._presence.watched(self._waiting[0][1].there.rank))
         return found
+
+    def known_look(self, watched: Sequence[Watched], words: Sequence[Watched], picoseconds: int) -> KnownLook | None:
+        """The good end of a put of this rank's heap or of staged bytes is noted, if nothing waits for it."""
+        if self._waiting or not all(type(one.request) is Put for one in self._running):
+            return None
+        return self._adapter.known_look(watched, picoseconds)
+
+    def note(self) -> None:
+        self._adapter.note()
+        self.push()
 
     def _queue(self, request: Request) -> None:
         self.asked += 1

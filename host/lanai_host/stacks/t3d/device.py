@@ -104,14 +104,44 @@ class T3d(NoRecovery[Message]):
         self._puts.push()
 
     def _wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
-        self._bus.catch_up()
         moving = operations if self._unfinished == "late" else None
+        if operations is None or is_over(operations, False) or not self._settled:
+            self._bus.catch_up()
+        else:
+            self._sleep(moving, why, first=True)
         while True:
             before = self._puts.news
             self._look(moving)
             if self._failure is not None or is_over(operations, self._puts.news != before):
                 return
-            self._sleep_on(self._puts.watched(lambda: self._words(moving)), why)
+            self._sleep(moving, why)
+
+    @property
+    def _settled(self) -> bool:
+        """A poll does nothing unless a word that peers write has changed, or the puts fail."""
+        return (
+            self._failure is None
+            and self._receiving.settled
+            and self._sending.settled
+            and self._heap.plain
+            and (self._barriers is None or self._barriers.idle)
+            and not (self._pins.work or self._meter.owed or self._meter.sink)
+        )
+
+    def _sleep(self, moving: Sequence[Operation] | None, why: Wait, first: bool = False) -> None:
+        """Until something comes or ends. `first`: catch up and poll before, which does nothing unless something has."""
+        watched = self._puts.watched(lambda: self._words(moving))
+        price = self._meter.costs.price(HostCost.POLL, self.size)
+        look = self._puts.known_look(watched, self._words(moving), price) if self._settled else None
+        if look is None:
+            if first:
+                self._bus.catch_up()
+            else:
+                self._sleep_on(watched, why)
+            return
+        slept = self._poll_and_sleep(watched, look._replace(first=first), why)
+        if slept is not None and slept.noted:
+            self._puts.note()
 
     def _look(self, moving: Sequence[Operation] | None = None) -> None:
         """Once over all that peers may have written. Long sends move on; with `moving`, only those (T3-15)."""

@@ -103,6 +103,11 @@ class Heap:
         self._cache = Cache(memory.view) if layout.options.cache in ("line", "off") else None
         self.invalidated = 0  # lines, since the host paid for them
 
+    @property
+    def plain(self) -> bool:
+        """No cache hides what peers have put."""
+        return self._cache is None
+
     def read(self, offset: int, size: int) -> bytes:
         if self._cache is not None:
             if self.layout.options.cache == "line":

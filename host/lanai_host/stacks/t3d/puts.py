@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from lanai_firmware.programs.put.layout import Kind
 
-from ...bus.base import HostBuffer, Pinned, Watched
+from ...bus.base import HostBuffer, KnownLook, Pinned, Watched
 from ...operation import DeviceError
 from .heap import HeapLayout
 
@@ -137,6 +137,14 @@ class Puts(ABC):
     @abstractmethod
     def watched(self, words: Words) -> list[Watched]:
         """The words to sleep on after a look."""
+
+    def known_look(self, watched: Sequence[Watched], words: Sequence[Watched], picoseconds: int) -> KnownLook | None:
+        """A poll of `watched` that takes so long, and does nothing unless one of `words` has changed, which peers
+        write. None if it may do something. Call `note` for a word noted."""
+        return None
+
+    def note(self) -> None:  # noqa: B027  # most have nothing that is noted
+        """A word was noted: see what has ended."""
 
     def fence(self, rank: int, result: int) -> None:
         """Queue a fence: puts behind it leave once all earlier puts to a rank have arrived."""

@@ -65,6 +65,11 @@ class Receiving:
             if landing.window is not None
         ]
 
+    @property
+    def settled(self) -> bool:
+        """A scan does nothing unless one of `watched` has changed."""
+        return all(landing.window is not None for landing in self._landings)
+
     def receive(self, receive: Receive) -> None:
         """Take a message that waits, or wait for one."""
         message = self.matcher.begin(receive)

@@ -46,6 +46,11 @@ class Sending:
         """No message of this rank is under way."""
         return not (any(self._queues.values()) or self._long or self._matched)
 
+    @property
+    def settled(self) -> bool:
+        """Nothing moves on unless one of `watched` has changed."""
+        return not any(long.last for long in self._long)
+
     def queue(self, send: Send) -> None:
         self._queues.setdefault(send.dest, deque()).append(send)
 
