@@ -31,7 +31,18 @@ from .verilator import Source, library
 COMMON = ("engine.h", "faults.h", "memory.h", "state.h", "trace.h", "units.h")  # headers of all that is compiled
 HEADERS = {  # and of what one file is made of
     "engine.cc": (*COMMON, "cut.h", "stepping.h"),
-    "nic.cc": (*COMMON, "nic.h", "nic_unit.h", "numbers.h", "pio.h", "replay.h", "resting.h", "tick.h", "wave.h"),
+    "nic.cc": (
+        *COMMON,
+        "nic.h",
+        "nic_unit.h",
+        "numbers.h",
+        "pio.h",
+        "replay.h",
+        "resting.h",
+        "tick.h",
+        "wave.h",
+        "zeros.h",
+    ),
     "switch.cc": (*COMMON, "numbers.h", "switch_unit.h", "tick.h"),
 }
 SRAM_WORDS = f"{NIC_TOP}__DOT__nic__DOT__sram__DOT__sram__DOT__mem"  # of a NIC's model, as Verilator names them

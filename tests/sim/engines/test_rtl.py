@@ -200,3 +200,21 @@ def test_access_outside_the_window_is_refused():
     with pytest.raises(UserError, match="outside the NIC's window"):
         cluster.run()
     cluster.close()
+
+
+def anonymous_bytes():
+    """Memory of this process that is no file's."""
+    [line] = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("RssAnon")]
+    return 1024 * int(line.split()[1])
+
+
+def test_a_nic_takes_no_memory_for_zeros_in_its_sram():
+    nic, nics = PRESETS["lanai41"](), 16
+    layout = Layout(nic, nics, tuple(Cable(number, 0, number, 0) for number in range(nics)))
+    RtlEngine(layout).close()
+    before = anonymous_bytes()
+    engine = RtlEngine(layout)
+    try:
+        assert anonymous_bytes() - before < nics * nic.sram_size / 4
+    finally:
+        engine.close()

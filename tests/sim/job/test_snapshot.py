@@ -111,6 +111,14 @@ def test_a_run_takes_the_same_time_and_counts_the_same(name):
     assert first == second == finish(replace(CONFIGS[name], snapshot=False))
 
 
+def test_zeros_of_the_memory_are_left_out():
+    made = world(PAIR)
+    try:
+        assert len(made.cluster.save()) < made.config.machine.nic.sram_size
+    finally:
+        made.close()
+
+
 def spoil_end(path):
     content = (path / snapshot.KIND).read_bytes()
     (path / snapshot.KIND).write_bytes(content[: len(content) // 2])

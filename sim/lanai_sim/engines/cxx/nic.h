@@ -10,6 +10,7 @@
 #include "nic_model.h"
 #include "state.h"
 #include "tick.h"
+#include "zeros.h"
 
 #include "resting.h"
 
@@ -32,7 +33,11 @@ class NicGates {
         m.clk = 0;
         m.eval();  // the first evaluation sees no edge
         resting_.begin(m);
+        trim();
     }
+
+    // Most of an SRAM is zeros, and most NICs of a large machine use little of it.
+    void trim() { give_back_zeros(&model_->rootp->NIC_SRAM, sizeof model_->rootp->NIC_SRAM); }
 
     void begin(const NicInputs& inputs) {
 #ifdef LANAI_AS_SYNTHESIZED

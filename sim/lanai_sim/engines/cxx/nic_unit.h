@@ -127,6 +127,7 @@ class alignas(64) NicUnit final : public Nic {
     void save(StateWriter& to) override { state(to); }
     void restore(StateReader& from) override {
         state(from);
+        gates_.trim();
         plan_host();
     }
 

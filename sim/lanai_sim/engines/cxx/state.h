@@ -8,14 +8,38 @@
 
 #include <verilated_save.h>
 
-// Bytes in order, kept in memory.
+constexpr size_t ZERO_BLOCK = 64;  // bytes; a run of zeros that is left out is one such block or more
+
+// Bytes in order, kept in memory. Most of a NIC's SRAM is zeros, so runs of zeros are left out: what is kept is pairs of
+// lengths, each of how many zeros come next and how many bytes after them, which follow.
 class StateWriter : public VerilatedSerialize {
   public:
     std::vector<uint8_t> bytes;
 
     void flush() override {
-        bytes.insert(bytes.end(), m_bufp, m_cp);
+        const uint8_t* at = m_bufp;
+        while (at < m_cp) {
+            const uint8_t* from = run(at, true);
+            const uint8_t* to = run(from, false);
+            const uint32_t lengths[] = {uint32_t(from - at), uint32_t(to - from)};
+            const auto* head = reinterpret_cast<const uint8_t*>(lengths);
+            bytes.insert(bytes.end(), head, head + sizeof lengths);
+            bytes.insert(bytes.end(), from, to);
+            at = to;
+        }
         m_cp = m_bufp;
+    }
+
+  private:
+    // The end of the blocks from `at` on that are zeros, or are not.
+    const uint8_t* run(const uint8_t* at, bool zeros) const {
+        while (at < m_cp) {
+            const size_t size = std::min(ZERO_BLOCK, size_t(m_cp - at));
+            const bool is_zero = !at[0] && !std::memcmp(at, at + 1, size - 1);
+            if (is_zero != zeros) break;
+            at += size;
+        }
+        return at;
     }
 };
 
@@ -25,24 +49,45 @@ class StateReader : public VerilatedDeserialize {
     StateReader(const uint8_t* bytes, size_t size) : at_(bytes), end_(bytes + size) { m_endp = m_bufp; }
 
     // All was read, and no more.
-    bool exact() const { return !overrun_ && at_ == end_ && m_cp == m_endp; }
+    bool exact() const { return !overrun_ && !zeros_ && !kept_ && at_ == end_ && m_cp == m_endp; }
 
   protected:
     void fill() override {
-        size_t left = m_cp <= m_endp ? size_t(m_endp - m_cp) : 0;
+        size_t have = m_cp <= m_endp ? size_t(m_endp - m_cp) : 0;
         overrun_ |= m_cp > m_endp;
-        std::memmove(m_bufp, m_cp, left);
-        size_t more = std::min(bufferSize() - left, size_t(end_ - at_));
-        std::memcpy(m_bufp + left, at_, more);
-        std::memset(m_bufp + left + more, 0, bufferSize() - left - more);
-        at_ += more;
+        std::memmove(m_bufp, m_cp, have);
         m_cp = m_bufp;
-        m_endp = m_bufp + left + more;
+        while (have < bufferSize() && (zeros_ || kept_ || begin_run())) {
+            const uint32_t size = uint32_t(std::min<size_t>(zeros_ ? zeros_ : kept_, bufferSize() - have));
+            if (zeros_) {
+                std::memset(m_bufp + have, 0, size);
+                zeros_ -= size;
+            } else {
+                std::memcpy(m_bufp + have, at_, size);
+                at_ += size;
+                kept_ -= size;
+            }
+            have += size;
+        }
+        m_endp = m_bufp + have;
+        std::memset(m_endp, 0, bufferSize() - have);
     }
 
   private:
     const uint8_t *at_, *end_;
+    uint32_t zeros_ = 0, kept_ = 0;  // left of the run
     bool overrun_ = false;
+
+    bool begin_run() {
+        uint32_t lengths[2];
+        if (size_t(end_ - at_) < sizeof lengths) return false;
+        std::memcpy(lengths, at_, sizeof lengths);
+        at_ += sizeof lengths;
+        zeros_ = lengths[0];
+        kept_ = uint32_t(std::min<size_t>(lengths[1], size_t(end_ - at_)));
+        overrun_ |= kept_ < lengths[1];
+        return zeros_ || kept_;
+    }
 };
 
 template <class Value>
