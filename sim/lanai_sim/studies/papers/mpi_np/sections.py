@@ -16,7 +16,7 @@ SECTIONS = (
             ),
             "fig3-4-pio-dma-send-overhead": (
                 "Host overhead of a send by its way, with the thesis's crossing at 1,024 bytes. The price of pinning a "
-                "page is fitted on that crossing, and no other number."
+                "page is fitted on it, and on nothing else."
             ),
             "fig3-4-pio-dma-receive-overhead": (
                 "Host overhead of a receive by its way. Reading the NIC's memory costs more than DMA from some words "
@@ -36,8 +36,8 @@ SECTIONS = (
                 "that are pinned."
             ),
             "fig4-4-latency": (
-                "Latency of small messages, with the one number that the thesis prints. Ours is far below it; the "
-                "section on predicted numbers says what is known of that."
+                "Latency of small messages, with the one number that the thesis prints. Ours is far below it: see the "
+                "predicted numbers."
             ),
         },
     ),
