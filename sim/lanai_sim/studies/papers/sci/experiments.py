@@ -2,6 +2,7 @@
 hosts and NICs like the paper's. "ours" is the project's testbed."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from lanai_hdl.config import NicConfig
@@ -27,6 +28,7 @@ TRIPS = (8, 64, 1024)
 SCALING = (2, 4, NODES)  # nodes; each number takes a switch of its own
 RINGS = (4, 5, 6, 7, NODES)  # nodes of a ringlet
 FASTER = "sci_d330_200"
+SHORT = 64  # bytes of a packet
 COPIED, COPY = 8 * KIB, 1_000_000  # bytes, in one chunk; picoseconds a byte
 SYSTEMS = ("mpi-np", "mbcf", "t3d", "ccu")  # other devices
 STREAM = Programs(programs, Job((), 2, "ccu"))  # its daemon takes a message of any length at once, and buffers
@@ -151,6 +153,18 @@ def on_ring(
     return rates[f"least.{8 * KIB}"]
 
 
+def with_short_packets(quick: bool) -> Figures:
+    """The same with packets of at most 64 bytes, as SCI has them too: each to the one opposite on 8 nodes, and both
+    ends of table 2."""
+    if quick:
+        return {}
+    nic = sci_d330()
+    (adapter,) = nic.blocks
+    nic = nic.but(blocks=(replace(adapter, payload=SHORT, stream_bytes=SHORT),))
+    points = {f"half.{NODES}": (NODES, NODES // 2), "least.4": (4, 1), f"most.{NODES}": (NODES, NODES - 1)}
+    return {f"short.{name}": on_ring(*at, nic) for name, at in points.items()}
+
+
 def by_commands(quick: bool) -> Figures:
     """Puts on a ringlet of 4 nodes, and short blocks, by commands of the adapter: what the way makes."""
     ends = {"least": 1, "most": RINGS[0] - 1}
@@ -215,6 +229,7 @@ EXPERIMENTS = (
         lambda quick: {} if quick else renamed("table_2", ringlet.figures()),
     ),
     Experiment("ringlet", "sparse on ringlets of 4 to 8 nodes, by MPI (table 2, figure 12)", on_rings),
+    Experiment("short_packets", "the same with packets of at most 64 bytes", with_short_packets),
     Experiment("commands", "the same by commands of the adapter: 4 nodes, and blocks of noncontig", by_commands),
     Experiment("both_ways", "8 nodes, each to both its neighbours", both_ways),
     Experiment("cable", "a cable out for 1 ms (SC-06)", pulled),
