@@ -25,6 +25,7 @@ from .mpi_np.np_world import World
 PROGRAM = Path(__file__).with_name("contract.py")
 QUICK = {"ideal", "t3d"}  # the others' runs are among the slow tests
 SHELL = ("t3d", "--nic", "t3d_shell")  # the same system on NICs of another kind
+STRIDED = (*SHELL, "--option", "strided=4")  # blocks of derived types are put from where they lie
 
 
 class TestIdeal(DeviceContract):
@@ -116,6 +117,7 @@ def run_of(*device):
     [
         *(pytest.param((name,), marks=() if name in QUICK else pytest.mark.slow, id=name) for name in names()),
         pytest.param(SHELL, marks=pytest.mark.ci, id="t3d_shell"),
+        pytest.param(STRIDED, marks=pytest.mark.ci, id="t3d_shell, strided puts"),
     ],
 )
 def test_every_device_under_lanai_run(device, case):

@@ -15,6 +15,7 @@ from pathlib import Path
 from lanai_sim.studies.benches.mpi import mpich
 
 SOURCE = Path(__file__).with_name("traffic.c")
+LAYOUTS = SOURCE.with_name("layouts.c")  # messages between random layouts of bytes
 CLI = [sys.executable, "-m", "lanai_sim"]
 ROUNDS = 2
 LIMIT = 600  # seconds of real time after which a run has hung
@@ -58,10 +59,10 @@ def bip(ranks: int, seed: int) -> Setting:
     return Setting(ranks, 1, system=[*ways, ("--system", "bip-1999")][seed % (len(ways) + 1)])
 
 
-def compiled(folder: Path, *options: str) -> Path:
+def compiled(folder: Path, *options: str, source: Path = SOURCE) -> Path:
     """The program, compiled with `lanai mpicc`."""
-    program = folder / "traffic"
-    command = [*CLI, "mpicc", "-O1", "-Wall", "-Wextra", "-Werror", *options, str(SOURCE), "-o", str(program)]
+    program = folder / source.stem
+    command = [*CLI, "mpicc", "-O1", "-Wall", "-Wextra", "-Werror", *options, str(source), "-o", str(program)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr)
@@ -74,21 +75,21 @@ def output_of(command: list[str], **environment: str) -> str:
     return done.stdout if done.returncode == 0 else f"exit code {done.returncode}\n{done.stdout}{done.stderr}"
 
 
-def on_mpich(program: Path, seed: int, ranks: int) -> str:
+def on_mpich(program: Path, seed: int, ranks: int, rounds: int = ROUNDS) -> str:
     found = mpich()
     if found is None:
         raise RuntimeError("the mpich wheel is not installed: pip install mpich")
     starter, libraries = found
-    arguments = [str(starter), "-n", str(ranks), str(program), str(seed), str(ROUNDS)]
+    arguments = [str(starter), "-n", str(ranks), str(program), str(seed), str(rounds)]
     return output_of(arguments, LD_LIBRARY_PATH=str(libraries), MPIEXEC_TIMEOUT=str(LIMIT))
 
 
-def on_lanai(program: Path, seed: int, ranks: int, options: list[str]) -> str:
+def on_lanai(program: Path, seed: int, ranks: int, options: list[str], rounds: int = ROUNDS) -> str:
     """Return the output of a program under `lanai run`, as `output_of` does.
 
     Where faults were asked for and none struck, the run shows nothing: that is an error.
     """
-    command = [*CLI, "run", "-q", "-n", str(ranks), *options, str(program), str(seed), str(ROUNDS)]
+    command = [*CLI, "run", "-q", "-n", str(ranks), *options, str(program), str(seed), str(rounds)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if "--fault" in options and "lanai: fault: corrupt of " not in done.stderr:
         raise RuntimeError(f"no packet was corrupted: {done.stderr}")

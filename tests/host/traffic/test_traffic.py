@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from pairs import first_of
 
-from .runs import SETTINGS, T3D_SHELL, bip, compiled, mpich, on_lanai, on_mpich
+from .runs import LAYOUTS, SETTINGS, T3D_SHELL, bip, compiled, mpich, on_lanai, on_mpich
 
 pytestmark = pytest.mark.skipif(mpich() is None, reason="the mpich wheel is not installed")
 
@@ -59,6 +59,35 @@ def test_the_shell_of_the_t3d_as_mpich(program, ranks, seed):
     setting = replace(T3D_SHELL, nics=ranks)
     expected = line_of(on_mpich(program, seed, ranks))
     assert line_of(on_lanai(program, seed, ranks, setting.options(seed))) == expected
+
+
+@pytest.fixture(scope="module")
+def layouts(tmp_path_factory):
+    return compiled(tmp_path_factory.mktemp("layouts"), source=LAYOUTS)
+
+
+def strided_as_mpich(program, nic, seed, ranks, rounds, *options):
+    """T3-22: blocks leave from where they lie, or are packed."""
+    expected = on_mpich(program, seed, ranks, rounds)
+    assert len(expected.splitlines()) == rounds * ranks
+    chosen = [word for option in options for word in ("--option", option)]
+    assert on_lanai(program, seed, ranks, ["--device", "t3d", "--nic", nic, *chosen], rounds) == expected
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize(
+    ("nic", "options"),
+    [("t3d_shell", ("strided=4",)), ("t3d_shell", ("strided=32", "alignment=1")), ("t3d", ("strided=4",))],
+)
+def test_strided_puts_as_mpich(layouts, nic, options):
+    strided_as_mpich(layouts, nic, 1, 2, 5, *options)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strided", [0, 4, 64])
+@pytest.mark.parametrize(("nic", "seed", "ranks"), [("t3d_shell", 2, 2), ("t3d_shell", 3, 3), ("t3d", 4, 2)])
+def test_many_strided_puts_as_mpich(layouts, nic, seed, ranks, strided):
+    strided_as_mpich(layouts, nic, seed, ranks, 20, f"strided={strided}", f"alignment={1 if seed == 3 else 4}")
 
 
 @pytest.mark.slow

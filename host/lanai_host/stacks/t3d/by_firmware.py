@@ -88,15 +88,20 @@ class FirmwarePuts(Puts):
         self.asked += 1
         return self.asked
 
-    def put_run(self, rank: int, names: Sequence[int], pinned: Pinned, address: int, size: int) -> None:
+    def put_runs(self, rank: int, names: Sequence[int], pinned: Pinned, runs: Sequence[tuple[int, int]]) -> None:
         """Each put ends where a page does, here or there."""
-        for name in names:
-            here = min(PAGE_SIZE - name % PAGE_SIZE, size)
-            size -= here
-            for source, part in pieces_of(pinned, address, here):
-                self.put(Put(Remote(rank, name, named=True), source=source, size=part))
-                name += part  # the place of the next part
-                address += part
+        pages = iter(names)
+        name = room = 0  # the place of the next part, and what is left of its page
+        for address, size in runs:
+            while size:
+                if not room:
+                    name = next(pages)
+                    room = PAGE_SIZE - name % PAGE_SIZE
+                here = min(room, size)
+                for source, part in pieces_of(pinned, address, here):
+                    self.put(Put(Remote(rank, name, named=True), source=source, size=part))
+                    name += part
+                address, size, room = address + here, size - here, room - here
 
     def ask(self, question: Question) -> None:
         self._waiting.append(question)

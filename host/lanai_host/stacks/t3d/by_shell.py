@@ -1,7 +1,7 @@
 """Puts by the shell: the NIC's remote-memory adapter does in hardware what the T3D's shell did (T3-01)."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from lanai_hdl.remote.packets import Atomic, Op, Status
 from ... import process_memory
 from ...adapter.attachment import Attachment
 from ...adapter.commands import Command
-from ...adapter.exposures import pages_of
+from ...adapter.exposures import Exposure, pages_of
 from ...adapter.opened import OWN_PAGES, OpenedAdapter
 from ...adapter.operation import REASONS, RemoteOperation
 from ...bus.base import PAGE_SIZE, Bus, HostBuffer, KnownLook, Pinned, Watched
@@ -28,13 +28,24 @@ ATOMICS = {Kind.SWAP: Atomic.SWAP, Kind.ADD: Atomic.ADD}
 ALL = Access.READ | Access.WRITE | Access.ATOMIC
 
 
-class Run(NamedTuple):
-    """A put of pinned memory to one window."""
+@dataclass
+class Source:
+    """Pinned memory of some puts of runs. `exposure`: once the first of them has begun, until the last one ends."""
 
-    there: Remote
     pinned: Pinned
     address: int
     size: int
+    exposure: Exposure | None = None
+
+
+class Run(NamedTuple):
+    """A put of some bytes of a source to one window. `last`: no other put of that source follows."""
+
+    there: Remote
+    source: Source
+    address: int
+    size: int
+    last: bool
 
 
 class Tell(NamedTuple):
@@ -49,12 +60,11 @@ Request = Put | Question | Run | Tell
 
 @dataclass
 class Running:
-    """A request whose command is under way. `window`: the exposure that it reads, of pinned memory."""
+    """A request whose command is under way."""
 
     request: Request
     number: int
     operation: RemoteOperation
-    window: int | None = None
 
 
 class ShellPuts(Puts):
@@ -118,8 +128,15 @@ class ShellPuts(Puts):
             self._queue(put._replace(there=there, data=put.data[at : at + PAGE_SIZE]))
         return self.asked
 
-    def put_run(self, rank: int, names: Sequence[int], pinned: Pinned, address: int, size: int) -> None:
-        self._queue(Run(Remote(rank, names[0], named=True), pinned, address, size))
+    def put_runs(self, rank: int, names: Sequence[int], pinned: Pinned, runs: Sequence[tuple[int, int]]) -> None:
+        """Each run takes a command. Runs that are near to each other in memory have one window."""
+        there = Remote(rank, names[0], named=True)
+        for part in near_runs(runs):
+            begin = min(address for address, _ in part)
+            source = Source(pinned, begin, max(address + size for address, size in part) - begin)
+            for number, (address, size) in enumerate(part, start=1):
+                self._queue(Run(there, source, address, size, last=number == len(part)))
+                there = there._replace(address=there.address + size)
 
     def ask(self, question: Question) -> None:
         self._questions += 1
@@ -195,20 +212,25 @@ class ShellPuts(Puts):
         last = isinstance(request, Put) and request.flag  # it must not arrive if what was put before has failed
         if buffer is None or not self._is_there(request) or (last and self._running):
             return False
-        window = None
         if isinstance(request, Run):
-            exposure = self._windows.open(request.pinned, request.address, request.size, Access(0))
+            exposure = self._exposure(request.source)
             if exposure is None:
                 return False
-            window = exposure.number
-            command = self._command(Op.WRITE, request.there, request.size, window, exposure.offset(request.address))
+            local = exposure.offset(request.address)
+            command = self._command(Op.WRITE, request.there, request.size, exposure.number, local)
         elif isinstance(request, Question):
             command = self._ask_command(request)
         else:
             command = self._put_command(request, buffer)
         what = f"{command.op.name.lower()} of {command.size} bytes at rank {request.there.rank}"
-        self._running.append(Running(request, number, self._commands.start(command, what), window))
+        self._running.append(Running(request, number, self._commands.start(command, what)))
         return True
+
+    def _exposure(self, source: Source) -> Exposure | None:
+        """Return what names a source in commands; None if it must wait for a window."""
+        if source.exposure is None:
+            source.exposure = self._windows.open(source.pinned, source.address, source.size, Access(0))
+        return source.exposure
 
     def _put_command(self, put: Put | Tell, buffer: int) -> Command:
         if not put.data:
@@ -245,8 +267,9 @@ class ShellPuts(Puts):
             assert running.operation is operation, "commands end in order"
             self.news += 1
             self._done = running.number
-            if running.window is not None and not self._closed:
-                self._windows.close(running.window)
+            request = running.request
+            if isinstance(request, Run) and request.last and request.source.exposure is not None and not self._closed:
+                self._windows.close(request.source.exposure.number)
             self._end(running)
 
     def _end(self, running: Running) -> None:
@@ -267,3 +290,20 @@ class ShellPuts(Puts):
             text = f"an access that failed ({operation.what}: {REASONS[operation.status]})"
             self._failure = DeviceError(kind, text)
             self._bus.report_lost(self._rank, f"its NIC met {text}")
+
+
+def near_runs(runs: Sequence[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
+    """Cut a list of (address, bytes) into lists that a window of PAGES pages covers, each as long as can be. A run
+    alone may be longer than a window."""
+    part: list[tuple[int, int]] = []
+    begin = end = 0
+    for address, size in runs:
+        least, most = (min(begin, address), max(end, address + size)) if part else (address, address + size)
+        if part and pages_of(least, most - least) > PAGES:
+            yield part
+            part = []
+            least, most = address, address + size
+        part.append((address, size))
+        begin, end = least, most
+    if part:
+        yield part

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ...body import Body
+from ...body import NOTHING, Body
 from ...bus.base import Pinned
 from ...host_model import operations
 from ...host_model.operations import Receive
@@ -75,9 +75,9 @@ class LongSend:
 
     send: Send
     reply: int  # the number of the reply structure
-    address: int = 0
+    body: Body = NOTHING  # the bytes that leave: the message's memory, or that of a copy
     pinned: Pinned | None = None
-    packed: bytearray | None = None  # a copy of a message that does not lie in one run
+    packed: bytearray | None = None  # a copy of a message that cannot leave from where it lies
     sent: int = 0  # bytes
     chunks: int = 0  # replies answered
     last: int = 0  # number of the last put

@@ -14,6 +14,7 @@ RANGES = {
     "alignment": (1, 8),
     "adaptive": (0, 1),
     "fence": (0, 1),
+    "strided": (0, 1 << 20),
     "private": (4096, 1 << 30),
 }
 CHOICES = {
@@ -50,6 +51,8 @@ class T3dOptions:
         alignment: bytes to whose multiples puts are confined (T3-21): 4, 8 as in the first version, or 1.
         adaptive: 1: packets may overtake each other, as on the T3E (T3-24); 0: a packet that does is a fault.
         fence: 1: where packets may overtake each other, what tells that data are there waits until they are.
+        strided: bytes that the runs of a long message in several must have on average so that each leaves by a
+            put of its own, from where it lies; shorter ones are packed. 0: all are packed, as in 1996 (T3-22).
     """
 
     short: int = 1024
@@ -64,6 +67,7 @@ class T3dOptions:
     alignment: int = 4
     adaptive: int = 0
     fence: int = 1
+    strided: int = 0
 
     def __post_init__(self) -> None:
         ranges.check(self, RANGES)

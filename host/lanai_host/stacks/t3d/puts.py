@@ -98,8 +98,9 @@ class Puts(ABC):
         """Queue a put; its number. `push` sends it on."""
 
     @abstractmethod
-    def put_run(self, rank: int, names: Sequence[int], pinned: Pinned, address: int, size: int) -> None:
-        """Queue puts of the `size` bytes at `address`, which are pinned, to the window that has these names."""
+    def put_runs(self, rank: int, names: Sequence[int], pinned: Pinned, runs: Sequence[tuple[int, int]]) -> None:
+        """Queue puts of runs of pinned bytes, one (address, bytes) behind the other, to the window that has these
+        names."""
 
     @abstractmethod
     def ask(self, question: Question) -> None:

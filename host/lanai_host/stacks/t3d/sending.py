@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Collection
 
 from ... import process_memory
-from ...body import Body
+from ...body import Body, Run
 from ...bus.base import BusError, Watched
 from ...config import HostCost
 from ...host_model.meter import Meter
@@ -20,6 +20,7 @@ from .puts import Put, Puts, Remote
 from .validation import OperandRangeError, Validation
 
 BUSY = 1  # a flag: the slot at that peer holds a message
+SPARSE = 16  # a message whose runs are spread over more times its bytes is packed, so that few pages are pinned
 
 
 class Sending:
@@ -196,16 +197,34 @@ class Sending:
     def _lend(self, long: LongSend) -> None:
         """Pin the message's memory.
 
-        One in several runs, or that is not aligned, is copied first (T3-21, T3-22). Raises BusError.
+        One in several runs, or that is not aligned, is copied first (T3-21, T3-22), unless each run can be put by
+        itself. Raises BusError.
         """
-        body = long.send.body
-        long.address = body.address
+        long.body = body = long.send.body
+        if body.runs > 1 and self._lend_runs(long):
+            return
         if body.runs > 1 or body.address % self._layout.options.alignment:
             long.packed = bytearray(body.size)
-            long.address = process_memory.address_of(long.packed)
-            body.pack(0, body.size, long.address)
+            long.body = Run(process_memory.address_of(long.packed), body.size)
+            body.pack(0, body.size, long.body.address)
             self._meter.spend(HostCost.COPY, body.size)
-        long.pinned = self._pins.pin(long.address, body.size, writable=False)
+        long.pinned = self._pins.pin(long.body.address, body.size, writable=False)
+
+    def _lend_runs(self, long: LongSend) -> bool:
+        """Pin all from the first byte of a message to its last, gaps too. False if its runs are too short or too far
+        apart, or if a put cannot move one of them."""
+        options, body = self._layout.options, long.send.body
+        if not options.strided or body.size < options.strided * body.runs:
+            return False
+        runs = list(body.segments())
+        begin, end = min(address for address, _ in runs), max(address + size for address, size in runs)
+        if end - begin > SPARSE * body.size or any((address | size) % options.alignment for address, size in runs):
+            return False
+        try:
+            long.pinned = self._pins.pin(begin, end - begin, writable=False)
+        except BusError:  # in a gap
+            return False
+        return True
 
     def _advance_long(self, long: LongSend) -> None:
         assert long.pinned is not None
@@ -226,7 +245,7 @@ class Sending:
             self._end_unfinished(long, str(error))
             return
         names = [self._heap.word(end - WORD.size * n) for n in range(count, 0, -1)]
-        self._puts.put_run(dest, names, long.pinned, long.address + long.sent, size)
+        self._puts.put_runs(dest, names, long.pinned, list(long.body.segments(long.sent, long.sent + size)))
         long.sent += size
         long.chunks += 1
         if self._layout.options.fenced:

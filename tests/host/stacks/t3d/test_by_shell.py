@@ -14,8 +14,10 @@ from lanai_host.operation import ErrorKind
 from lanai_host.process_memory import address_of
 from lanai_host.stacks.loader import reset
 from lanai_host.stacks.t3d.attachments import ShellAttachment
+from lanai_host.stacks.t3d.by_shell import near_runs
 from lanai_host.stacks.t3d.heap import WORD
 from lanai_host.stacks.t3d.puts import Put, Question, Remote
+from lanai_host.stacks.t3d.windows import PAGES
 from lanai_sim.kernel.cluster import Cluster
 from lanai_sim.machine.fabrics.switches import star
 
@@ -129,13 +131,50 @@ def test_a_run_goes_to_a_window_and_its_flag_arrives_behind_it():
         memory, pinned, address = host.buffer(3 * PAGE_SIZE)
         memory.view[: len(data)] = data
         host.until(lambda: "names" in host.seen)
-        host.puts.put_run(1, host.seen["names"], pinned, address, len(data))
+        host.puts.put_runs(1, host.seen["names"], pinned, [(address, len(data))])
         host.puts.put(Put(Remote(1, 0), WORD.pack(1), flag=True))
         host.until(lambda: "got" in host.seen)
         assert host.puts.failure is None
 
     hosts = play(send, receive)
     assert hosts[0].seen["got"] == data
+
+
+def test_runs_of_a_source_go_to_a_window_one_behind_the_other():
+    """Far apart, in no order. The peer's flag tells that all are there, and no window stays open."""
+    runs = [(70 * PAGE_SIZE + 8, 1000), (4, 3000), (PAGE_SIZE, 5000), (69 * PAGE_SIZE, 40)]
+    size = sum(size for _, size in runs)
+
+    def receive(host):
+        memory, pinned, address = host.buffer(3 * PAGE_SIZE)
+        window = host.puts.window(pinned, address + 100, size)
+        host.seen["names"] = window.names
+        host.until(lambda: host.word(0) == 1)
+        host.seen["got"] = memory.view[100 : 100 + size].tobytes()
+
+    def send(host):
+        memory, pinned, address = host.buffer(72 * PAGE_SIZE)
+        memory.view[:] = bytes(n * 7 % 253 for n in range(len(memory.view)))
+        host.until(lambda: "names" in host.seen)
+        host.puts.put_runs(1, host.seen["names"], pinned, [(address + begin, size) for begin, size in runs])
+        host.puts.put(Put(Remote(1, 0), WORD.pack(1), flag=True))
+        host.until(lambda: "got" in host.seen)
+        assert host.puts.failure is None
+        assert not host.puts._windows._open
+        host.seen["sent"] = b"".join(memory.view[begin : begin + size] for begin, size in runs)
+
+    hosts = play(send, receive)
+    assert hosts[0].seen["got"] == hosts[0].seen["sent"]
+
+
+def test_runs_that_one_window_covers_stay_together():
+    page = PAGE_SIZE
+    assert list(near_runs([(0, 8), (16, 8)])) == [[(0, 8), (16, 8)]]
+    assert list(near_runs([(0, 8), (PAGES * page - 8, 8)])) == [[(0, 8), (PAGES * page - 8, 8)]]
+    assert list(near_runs([(0, 8), (PAGES * page, 8)])) == [[(0, 8)], [(PAGES * page, 8)]]
+    assert list(near_runs([(PAGES * page, 8), (0, 8), (64, 8)])) == [[(PAGES * page, 8)], [(0, 8), (64, 8)]]
+    assert list(near_runs([(100, (PAGES + 1) * page)])) == [[(100, (PAGES + 1) * page)]]
+    assert list(near_runs([])) == []
 
 
 @pytest.mark.parametrize("beyond", ["the heap", "a window", "a window that is closed"])
@@ -218,7 +257,7 @@ def test_windows_are_limited_and_come_back():
         host.seen["count"] = len(found)
         host.puts.close_window(found.pop())
         assert host.puts.window(pinned, address, 8) is not None
-        host.puts.put_run(1, [64], pinned, address, 8)
+        host.puts.put_runs(1, [64], pinned, [(address, 8)])
         number = host.puts.asked
         host.until(lambda: host.puts.completed(number))
         host.seen["done"] = True

@@ -3,8 +3,8 @@
 import pytest
 
 from lanai_host import process_memory
-from lanai_host.body import Run
-from lanai_host.bus.base import HostBuffer, Pinned
+from lanai_host.body import Run, Runs
+from lanai_host.bus.base import BusError, HostBuffer, Pinned
 from lanai_host.config import HostConfig
 from lanai_host.host_model.meter import Meter
 from lanai_host.host_model.operations import Receive
@@ -56,8 +56,9 @@ class FakePuts:
     def put_last(self, end, data, fixed, layout):
         self.put(Put(end._replace(address=end.address - len(data)), data + fixed))
 
-    def put_run(self, rank, names, pinned, address, size):
-        self.put(Put(Remote(rank, names[0], named=True), size=size))
+    def put_runs(self, rank, names, pinned, runs):
+        for _, size in runs:
+            self.put(Put(Remote(rank, names[0], named=True), size=size))
 
     def share(self, memory):
         return memory.bus_address
@@ -252,6 +253,56 @@ def test_what_is_not_aligned_goes_through_the_own_slot_or_a_copy(off, copies):
     assert rank.bus.spent == copies * 4400 * HostConfig().copy
     (long,) = rank.sending._long
     assert (long.packed is not None) == bool(copies)
+
+
+def runs_of(rank, *places):
+    """A body of 4,000 bytes at each of these places, and the number of its puts."""
+    start = rank.body(0x40000).address
+    return Runs([(start + place, 4000) for place in places])
+
+
+@pytest.mark.parametrize(
+    ("strided", "places", "puts"),
+    [
+        (4000, (0, 8000, 16000), 3),
+        (4000, (16000, 0, 8000), 3),
+        (4004, (0, 8000, 16000), 1),  # the runs are too short
+        (0, (0, 8000, 16000), 1),
+        (4, (0, 8002, 16000), 1),  # one run is not aligned
+        (4, (0, 0x3F000), 1),  # they are too far apart
+    ],
+)
+def test_runs_of_a_long_message_leave_by_puts_of_their_own(strided, places, puts):
+    """T3-22: others are packed, which costs a copy."""
+    rank = Rank(validation="none", strided=strided)
+    body = runs_of(rank, *places)
+    send = Send(ME, 2, TAG, CONTEXT, body, False)
+    rank.sending.queue(send)
+    rank.sending.advance()
+    (long,) = rank.sending._long
+    assert (long.packed is None) == (puts > 1)
+    assert rank.bus.spent == (body.size * HostConfig().copy if puts == 1 else 0)
+    before = len(rank.puts.done)
+    end = rank.layout.reply(long.reply) + rank.layout.reply_size - REPLY.size
+    rank.heap.view[end - WORD.size : end + REPLY.size] = WORD.pack(0x1000) + REPLY.pack(1, body.size, 0, 0, 1)
+    rank.sending.advance()
+    assert [put.size for put in rank.puts.done[before:-1]] == [body.size // puts] * puts
+
+
+def test_runs_around_memory_that_is_not_there_are_packed():
+    rank = Rank(validation="none", strided=4)
+    send = Send(ME, 2, TAG, CONTEXT, runs_of(rank, 0, 20000), False)
+
+    def pin(address, size, writable):
+        if size > 16384:
+            raise BusError("a gap")
+        return Pinned(address, size, writable, ())
+
+    rank.bus.pin = pin
+    rank.sending.queue(send)
+    rank.sending.advance()
+    (long,) = rank.sending._long
+    assert long.packed is not None
 
 
 def test_addresses_are_checked_before_puts_to_private_memory():

@@ -9,6 +9,7 @@ from lanai_firmware.programs.put.layout import RING, Counter, Kind
 from lanai_firmware.programs.put.program import FIRMWARE
 from lanai_hdl.config import lanai41
 from lanai_hdl.machine import SRAM_HOST, host_offset
+from lanai_host.bus.base import PAGE_SIZE, Pinned
 from lanai_host.config import HostConfig
 from lanai_host.host_model.meter import Meter
 from lanai_host.stacks.loader import load, reset, start
@@ -165,3 +166,22 @@ def test_questions_are_answered_behind_the_puts_before_them():
     hosts = play(send, lambda host: received(host, 2))
     assert [hosts[0].heap.word(PLACE + 4 * n) for n in range(3)] == [3, 7, 12]
     assert hosts[1].heap.word(PLACE) == 12
+
+
+def test_runs_are_put_one_behind_the_other_and_cut_where_pages_end():
+    """Here, and at the peer, whose two pages do not lie side by side."""
+
+    class Unsent(FirmwarePuts):
+        def __init__(self):
+            self.asked, self._waiting = 0, []
+
+    puts, page = Unsent(), PAGE_SIZE
+    pinned = Pinned(0, 4 * page, True, tuple(0x10_0000 * (n + 1) for n in range(4)))
+    puts.put_runs(1, [0x9000_0F00, 0x8000_0000], pinned, [(page - 40, 100), (3 * page, 200), (8, 16)])
+    assert [(put.there.address, put.source, put.size) for put in puts._waiting] == [
+        (0x9000_0F00, 0x10_0000 + page - 40, 40),
+        (0x9000_0F28, 0x20_0000, 60),
+        (0x9000_0F64, 0x40_0000, 156),
+        (0x8000_0000, 0x40_0000 + 156, 44),
+        (0x8000_002C, 0x10_0000 + 8, 16),
+    ]
