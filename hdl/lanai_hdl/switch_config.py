@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from .config import BlockedAction, NicConfig, lanai41
 from .errors import UserError
 from .numbers import Scaled
+from .ranges import check_within
 
 
 @dataclass(frozen=True)
@@ -34,11 +35,9 @@ class SwitchConfig(Scaled):
     multicast: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.ports, int) or not 2 <= self.ports <= 16:
-            raise UserError(f"ports={self.ports!r} must be a whole number from 2 to 16")
-        if not isinstance(self.blocked_slots, int) or not 0 <= self.blocked_slots <= 2**31:
-            raise UserError(f"blocked_slots={self.blocked_slots!r} must be a whole number from 0 to {2**31}")
-        if not isinstance(self.barrier, int) or not 0 <= self.barrier < 1 << self.ports:
-            raise UserError(f"barrier={self.barrier!r} must be a mask of the {self.ports} ports")
+        check_within(self, "ports", 2, 16)
+        check_within(self, "blocked_slots", 0, 2**31)
+        what = f"a mask of the {self.ports} ports, a whole number"
+        check_within(self, "barrier", 0, (1 << self.ports) - 1, what)
         if self.cascaded and self.barrier != (1 << self.ports) - 1:
             raise UserError(f"barrier={self.barrier!r} must name all {self.ports} ports, as cascaded=True has it")
