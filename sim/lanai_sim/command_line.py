@@ -13,6 +13,7 @@ from lanai_host.errors import UserError, did_you_mean, unknown
 
 ALL = "all"  # after --help: every option
 NUMBERS = {"int": "a whole number", "float": "a number"}
+NEGATIVE = re.compile(r"-\.?\d")  # begins a value, also one with a unit such as -1%, and no option
 NOT_A_NUMBER = re.compile(r"invalid (int|float) value: (.*)")  # as argparse says it
 
 
@@ -46,6 +47,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, *, first: Sequence[str] = (), **kwargs: Any) -> None:
         super().__init__(add_help=False, **kwargs)
+        self._negative_number_matcher = NEGATIVE
         self.first = tuple(first)
         self.commands: argparse._SubParsersAction[Parser] | None = None
         more: dict[str, Any] = {"nargs": "?", "metavar": ALL} if first else {"nargs": 0}

@@ -38,8 +38,9 @@ def test_the_exit_code_is_for_scripts(two, limit, code):
 
 @pytest.mark.parametrize("limit", ["much", "-1%", "nan", "inf"])
 def test_a_limit_that_is_none_is_refused(two, limit, capsys):
-    assert cli.main(["diff", *two, f"--fail-above={limit}"]) == 2
-    assert f"{limit!r} is not a share; write, for example, 2%" in capsys.readouterr().err
+    for words in (["--fail-above", limit], [f"--fail-above={limit}"]):
+        assert cli.main(["diff", *two, *words]) == 2
+        assert f"{limit!r} is not a share; write, for example, 2%" in capsys.readouterr().err
 
 
 def test_rows_beyond_the_most_are_counted(two, tmp_path, capsys):
