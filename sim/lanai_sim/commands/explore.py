@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 from lanai_host.errors import UserError
@@ -62,8 +63,15 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("no program was named; write, for example: lanai explore -n 3 ./program")
     if args.runs < 1 or not args.time > 0:
         raise UserError("--runs and --time must be more than 0")
-    searches = []
     journal = Journal(Path(args.journal), "explore") if args.journal else None
+    with nullcontext() if journal is None else journal.kept_alone():
+        searches = _search(args, command, journal)
+    return FOUND if any(search.failures for search in searches) else 0
+
+
+def _search(args: argparse.Namespace, command: list[str], journal: Journal | None) -> list[Search]:
+    """Search each number of ranks."""
+    searches = []
     where, written = Place.of(args, args.journal or ""), 0
     files = _written(args, where)
     runner = AheadRunner(where, args.runs, journal, files)
@@ -82,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
                 break
     finally:
         runner.close()
-    return FOUND if any(search.failures for search in searches) else 0
+    return searches
 
 
 def _written(args: argparse.Namespace, where: Place) -> Written | None:

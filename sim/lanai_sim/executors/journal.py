@@ -5,10 +5,12 @@ Rows are found by content: the point, the study's revision, and all code that co
 (see `sources`). Rows of other versions stay and are passed over.
 """
 
+import fcntl
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,6 +74,20 @@ class Journal:
     def missing(self, points: Sequence[Point]) -> list[Point]:
         return [point for point in points if self.find(point) is None]
 
+    @contextmanager
+    def kept_alone(self) -> Iterator[None]:
+        """Keep other commands off the journal, which is read again first. UserError if another one measures for it."""
+        try:
+            handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise self._unwritable(error) from error
+        try:
+            _lock(handle, self.path)
+            self._rows = self._read()
+            yield
+        finally:
+            os.close(handle)
+
     def add(self, point: Point, figures: Mapping[str, Any]) -> None:
         """Append a row; it is in the file when this returns. A line that a crash cut short goes."""
         key = self._key(point)
@@ -85,9 +101,22 @@ class Journal:
             with open(self.path, "a") as file:
                 file.write(json.dumps(record, sort_keys=True) + "\n")
         except OSError as error:
-            raise UserError(
-                f"cannot write the journal {str(self.path)!r}: {error.strerror}; name one with --journal"
-            ) from error
+            raise self._unwritable(error) from error
+
+    def _unwritable(self, error: OSError) -> UserError:
+        return UserError(f"cannot write the journal {str(self.path)!r}: {error.strerror}; name one with --journal")
+
+
+def _lock(handle: int, path: Path) -> None:
+    """Lock a journal, until the handle is closed here and in all workers that have it."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise UserError(
+            f"another command measures for the journal {str(path)!r}; wait for it, or name another one with --journal"
+        ) from None
+    except OSError:
+        pass  # this file system has no locks
 
 
 def each_kept(
@@ -99,14 +128,15 @@ def each_kept(
 ) -> list[Row]:
     """Return the rows of all points, in their order. What the journal does not hold yet is measured, and kept
     as it ends. `tell` is called with each of these."""
-    kept = [None if journal is None else journal.find(point) for point in points]
-    found = {number: row for number, row in enumerate(kept) if row is not None}
-    missing = [(number, point) for number, point in enumerate(points) if number not in found]
-    for (number, point), figures in each(_Numbered(function), missing, place, lambda one: words(one[1])):
-        if journal is not None:
-            journal.add(point, figures)
-        found[number] = Row(point, figures)
-        tell(point)
+    with nullcontext() if journal is None or not journal.missing(points) else journal.kept_alone():
+        kept = [None if journal is None else journal.find(point) for point in points]
+        found = {number: row for number, row in enumerate(kept) if row is not None}
+        missing = [(number, point) for number, point in enumerate(points) if number not in found]
+        for (number, point), figures in each(_Numbered(function), missing, place, lambda one: words(one[1])):
+            if journal is not None:
+                journal.add(point, figures)
+            found[number] = Row(point, figures)
+            tell(point)
     return [found[number] for number in range(len(points))]
 
 
