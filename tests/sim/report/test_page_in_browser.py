@@ -28,7 +28,17 @@ total = np.zeros(64, "i8")
 comm.Allreduce(np.full(64, me, "i8"), total)
 comm.Bcast(total, 0)
 """
-SYSTEMS = ("ideal", "mpi-np", "t3d", "ccu", "mbcf", "sci")
+ROOM = {  # lanes that show what holds senders back, by system
+    "ideal": set(),
+    "mpi-np": {"credit in use"},
+    "bip": {"credit in use"},
+    "t3d": {"credit in use"},
+    "t3d-1996": {"credit in use"},
+    "ccu": {"window in use"},
+    "mbcf": {"FIFO in use"},
+    "sci": {"credit in use", "chunk buffers in use", "ring in use"},
+}
+SYSTEMS = ("ideal", "mpi-np", "bip", "t3d", "ccu", "mbcf", "sci")
 RUNS = [(system, ranks) for system in SYSTEMS for ranks in (2, 16, 64)] + [("t3d-1996", 16)]
 NODES = {"ccu": 16}  # the most that a system has; its ranks share them
 WIDTHS = {1280: "light", 800: "dark", 420: "light"}
@@ -190,6 +200,8 @@ def test_pages_of_all_systems(chromium: Any, tmp_path: Path, system: str, ranks:
         assert tab.spent() <= OPENS
         assert tab.do("document.documentElement.scrollWidth") <= width
         assert tab.do("lanes.filter((lane) => !lane.children.length && !lane.begin.length && !lane.values)") == []
+        names = set(tab.do("lanes.filter((lane) => lane.values).map((lane) => lane.name)"))
+        assert names & set().union(*ROOM.values()) == ROOM[system]
         assert tab.zoom_step() <= STEP
         tab.do(UNFOLD)
         assert tab.zoom_step() <= STEP
