@@ -126,6 +126,7 @@ EXPERIMENTS = [
             ("npb_sp_fifo", "table 4.9: SP, with FIFOs of 64 KiB instead of 32"),
             ("npb_sp_timeout", "table 4.9: SP, with packets sent again after 10 ms"),
             ("npb_sp_copies", "table 4.9: SP, with messages that are copied before they are written"),
+            ("npb_is_half_duplex", "table 4.7: IS, on a hub in half duplex"),
             ("npb_sp_half_duplex", "table 4.9: SP, on a hub in half duplex"),
             ("npb_sp_list", "tables 4.3 and 4.9: SP, with a list of requests (MB-16)"),
         )

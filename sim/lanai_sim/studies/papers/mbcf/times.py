@@ -102,9 +102,13 @@ def _figure(name: str, way: str, what: str = "seconds") -> str:
 
 
 def _reason(name: str, why: str, figures: Figures) -> str:
-    """With what it takes on `ideal`."""
+    """With what it takes on `ideal`, and IS on a hub in half duplex, as the paper's was. SP's is in `_sps`."""
     alone = figures.get(_figure(name, ALONE))
-    return why if alone is None else f"{why} Without a network: {alone:.4g} s."
+    why = why if alone is None else f"{why} Without a network: {alone:.4g} s."
+    half = [figures.get(dotted(causes.BEGIN, name, "half_duplex", way, "seconds")) for way in ("", NSR)]
+    if name != "is" or None in half:
+        return why
+    return why + " On a hub in half duplex {:.4g} s with requests, {:.4g} without.".format(*half)
 
 
 def _gain(figures: Figures, name: str) -> float:

@@ -47,6 +47,10 @@ CHANGES = {
         Change("sp", "half_duplex", {}, "hub", "a hub in half duplex"),
         Change("sp", f"half_duplex.{NSR}", {"requests": 0}, "hub"),
     ),
+    "npb_is_half_duplex": (
+        Change("is", "half_duplex", {}, "hub"),
+        Change("is", f"half_duplex.{NSR}", {"requests": 0}, "hub"),
+    ),
     "npb_sp_list": (Change("sp", "list", {"request_list": 1}, words="a list of requests"),),
 }
 
