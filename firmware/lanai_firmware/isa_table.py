@@ -5,7 +5,7 @@ declaration.
 """
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from enum import IntEnum
 from inspect import cleandoc
 from pathlib import Path
@@ -17,6 +17,7 @@ from lanai_hdl.isa.operations import PREDICATES
 from lanai_hdl.isa.registers import NAMES, role
 from lanai_hdl.isa.relocations import EM_LANAI, RULES
 from lanai_hdl.isa.traps import CAUSES
+from lanai_hdl.machine.page import table
 
 ENUMS: dict[str, type[IntEnum]] = {
     "op": AluOp,
@@ -25,19 +26,6 @@ ENUMS: dict[str, type[IntEnum]] = {
     "function": Function,
     "cond": Condition,
 }
-
-
-def _row(*cells: object) -> str:
-    return "| " + " | ".join(str(cell) for cell in cells) + " |"
-
-
-def _table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> Iterator[str]:
-    titles = list(head)
-    yield _row(*titles)
-    yield _row(*["---"] * len(titles))
-    for cells in rows:
-        yield _row(*cells)
-    yield ""
 
 
 def _bits(item: Field) -> str:
@@ -87,7 +75,7 @@ def _format(item: Format) -> Iterator[str]:
     yield ""
     yield f"`{pattern(item)}`"
     yield ""
-    yield from _table(
+    yield from table(
         ("field", "bits", "meaning"),
         (
             (
@@ -110,7 +98,7 @@ def _enum(title: str, enum: type[IntEnum]) -> Iterator[str]:
     yield ""
     yield cleandoc(enum.__doc__ or "")
     yield ""
-    yield from _table(("value", "name"), ((f"{value:d}", value.name.lower()) for value in enum))
+    yield from table(("value", "name"), ((f"{value:d}", value.name.lower()) for value in enum))
 
 
 def _conditions() -> Iterator[str]:
@@ -118,7 +106,7 @@ def _conditions() -> Iterator[str]:
     yield ""
     yield cleandoc(Condition.__doc__ or "")
     yield ""
-    yield from _table(
+    yield from table(
         ("value", "name", "suffix", "holds when"),
         (
             (int(c), c.name.lower(), f"`{c.suffix}`", f"not ({PREDICATES[c >> 1]})" if c & 1 else PREDICATES[c >> 1])
@@ -130,7 +118,7 @@ def _conditions() -> Iterator[str]:
 def _traps() -> Iterator[str]:
     yield "## Traps"
     yield ""
-    yield from _table(("TRAP_CAUSE", "name", "meaning"), ((int(c), c.name, text) for c, text in CAUSES.items()))
+    yield from table(("TRAP_CAUSE", "name", "meaning"), ((int(c), c.name, text) for c, text in CAUSES.items()))
     yield "When several apply, the first is reported. The instruction has no effect, and nothing runs after it."
     yield ""
 
@@ -140,7 +128,7 @@ def _relocations() -> Iterator[str]:
     yield ""
     yield f"RELA records of ELF machine {EM_LANAI}; the value is symbol plus addend."
     yield ""
-    yield from _table(
+    yield from table(
         ("number", "name", "value bits to word bits", "value below", "multiple of"),
         (
             (
@@ -171,7 +159,7 @@ def lines() -> Iterator[str]:
     yield ""
     yield "## Registers"
     yield ""
-    yield from _table(("number", "name", "use"), ((n, f"`%{name}`", role(n)) for n, name in enumerate(NAMES)))
+    yield from table(("number", "name", "use"), ((n, f"`%{name}`", role(n)) for n, name in enumerate(NAMES)))
     yield "## Formats"
     yield ""
     for item in FORMATS:

@@ -6,7 +6,7 @@ from functools import cache
 from amaranth import Cat, Const
 from amaranth.lib import data
 
-from .csr.status import Status
+from .csr.declare import Status
 from .words import Word
 
 

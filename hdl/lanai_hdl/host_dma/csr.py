@@ -2,8 +2,7 @@
 
 from enum import IntFlag
 
-from ..csr.declare import Access, Behavior, Counter, EventBit, Register, RegisterBlock
-from ..csr.status import Status
+from ..csr.declare import Access, Behavior, Counter, EventBit, Register, RegisterBlock, Status
 
 
 class HostDmaStart(IntFlag):

@@ -16,9 +16,8 @@ from typing import Any
 
 from ..control.csr import CONTROL, IDENTITY, TIME, Control, Features
 from ..core.csr import TRAP
-from ..csr.declare import Access, Behavior, Register, RegisterBlock
+from ..csr.declare import Access, Behavior, Register, RegisterBlock, Status
 from ..csr.machine import Machine
-from ..csr.status import Status
 from ..host_bus.csr import HOST_BUS
 from ..host_dma.csr import HOST_DMA, HostDmaStart
 from ..lbus.csr import LBUS

@@ -16,7 +16,8 @@ def _row(*cells: object) -> str:
     return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
 
 
-def _table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> Iterator[str]:
+def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> Iterator[str]:
+    """Give the lines of a table in Markdown, and an empty one."""
     titles = list(head)
     yield _row(*titles)
     yield _row(*["---"] * len(titles))
@@ -34,7 +35,7 @@ def _registers() -> Iterator[str]:
     for block in MACHINE.blocks:
         yield f"## {block.title}"
         yield ""
-        yield from _table(
+        yield from table(
             ("offset", "register", "processor", "host", "kind", "what it is"),
             (
                 (
@@ -53,7 +54,7 @@ def _registers() -> Iterator[str]:
 def _events() -> Iterator[str]:
     yield "## Events"
     yield ""
-    yield from _table(
+    yield from table(
         ("bit", "event", "kind", "what it says"),
         (
             (event.bit, f"`{event.name}`", "level" if event.level else "sticky", event.doc)
@@ -70,14 +71,14 @@ def _fields() -> Iterator[str]:
         yield ""
         yield cleandoc(flags.__doc__ or "") + f"\n\nUsed by {', '.join(users)}."
         yield ""
-        yield from _table(
+        yield from table(
             ("mask", "name"), ((f"`{flag.value:#x}`", f"`{flag.name}`") for flag in flags.__members__.values())
         )
 
 
 def page() -> str:
     """The whole page, in Markdown."""
-    memory = _table(
+    memory = table(
         ("who", "from", "size", "what"),
         (
             ("processor, DMA", f"`{machine.SRAM_BASE:#x}`", "SRAM_SIZE", "SRAM; the processor starts at address 0"),

@@ -25,7 +25,8 @@ M = TypeVar("M", bound=ArrivedMessage)
 class Matcher(Generic[R, M]):
     """Receives and messages that have not met: two queues, each looked at in the program's order.
 
-    Each look charges the meter one MATCH for each envelope that is compared. The caller pays.
+    Each look charges the meter one MATCH for each envelope that is compared. `begin` and `arrive` pay; the caller of
+    the others does.
     """
 
     def __init__(self, meter: Meter) -> None:
@@ -67,6 +68,7 @@ class Matcher(Generic[R, M]):
             self.post(receive)
         else:
             self.remove(message)
+        self._meter.pay()
         return message
 
     def withdraw(self, receive: R) -> None:
@@ -96,6 +98,7 @@ class Matcher(Generic[R, M]):
         receive = self.meet(message.source, message.tag, message.context)
         if receive is None:
             self.keep(message)
+        self._meter.pay()
         return receive
 
     # What waits.

@@ -19,13 +19,19 @@ class Counted:
     """A matcher, and how many envelopes it has compared."""
 
     def __init__(self, queue):
-        self.meter = Meter(HostConfig(queue=queue), None)
+        self.spent = 0  # picoseconds
+        self.meter = Meter(HostConfig(queue=queue), self._elapse)
         self.matcher = Matcher(self.meter)
+
+    def _elapse(self, picoseconds):
+        self.spent += picoseconds
 
     def compared(self, work):
         """Return the result of `work`, and the envelopes compared for it."""
+        self.spent = 0
         answer = work()
-        return answer, self.meter.take() // self.meter.costs.match
+        self.meter.pay()
+        return answer, self.spent // self.meter.costs.match
 
 
 def receive(source=0, tag=0, context=0):

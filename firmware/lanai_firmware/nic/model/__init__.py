@@ -7,7 +7,6 @@ The engines obey the contract in `lanai_hdl.machine`, with the queues of a `NicC
 """
 
 from .fabric import Fabric
-from .host_memory import HostMemory
-from .nic import Nic, Packet
+from .nic import HostMemory, Nic, Packet
 
 __all__ = ["Fabric", "HostMemory", "Nic", "Packet"]

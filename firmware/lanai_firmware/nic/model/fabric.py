@@ -5,8 +5,7 @@ from collections.abc import Callable
 
 from lanai_hdl.config import NicConfig, lanai41
 
-from .host_memory import HostMemory
-from .nic import Nic, Packet
+from .nic import HostMemory, Nic, Packet
 
 
 class Fabric:

@@ -37,7 +37,6 @@ class Receiving:
     def arrive(self, message: Message) -> None:
         """A message meets its receive, or is kept: its bytes, if it has any, are copied then too."""
         receive = self.matcher.arrive(message)
-        self._meter.pay()
         if receive is not None:
             self.take(message, receive)
         elif message.data:
@@ -46,7 +45,6 @@ class Receiving:
     def receive(self, receive: Receive) -> None:
         """Take a message that waits, or wait for one."""
         message = self.matcher.begin(receive)
-        self._meter.pay()
         if message is not None:
             self.take(message, receive)
 

@@ -60,7 +60,6 @@ class Receiving:
     def _begin(self, message: Message) -> None:
         """A message whose bytes `_add` will bring. Its place among others counts from here on."""
         receive = self.matcher.arrive(message)
-        self._meter.pay()
         if receive is None:
             message.data = bytearray()
         else:
@@ -82,7 +81,6 @@ class Receiving:
     def receive(self, receive: Receive) -> None:
         """Take a message that waits, or wait for one."""
         message = self.matcher.begin(receive)
-        self._meter.pay()
         if message is not None:
             self.take_kept(message, receive)
             return

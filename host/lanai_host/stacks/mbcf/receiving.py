@@ -106,7 +106,6 @@ class Receiving:
     def receive(self, receive: Receive) -> None:
         """A receive begins (MB-27)."""
         message = self._matcher.begin(receive)
-        self._meter.pay()
         if message is not None:
             self.take(message, receive)
             return
@@ -133,7 +132,6 @@ class Receiving:
     def arrive(self, message: Message) -> None:
         """A message begins to come: it meets its receive, or is kept (MB-15)."""
         receive = self._matcher.arrive(message)
-        self._meter.pay()
         if receive is None:
             message.data = bytearray(message.length) if message.data is None else message.data
         else:

@@ -32,14 +32,12 @@ class Receiving:
         """Take a message that waits, or wait for one."""
         self._receives.add(receive)
         message = self.matcher.begin(receive)
-        self._meter.pay()
         if message is not None:
             self.take(message, receive)
 
     def arrive(self, message: Message) -> None:
         """A message meets its receive, or is kept."""
         receive = self.matcher.arrive(message)
-        self._meter.pay()
         if receive is not None:
             self.take(message, receive)
 

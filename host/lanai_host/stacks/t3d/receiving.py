@@ -73,7 +73,6 @@ class Receiving:
     def receive(self, receive: Receive) -> None:
         """Take a message that waits, or wait for one."""
         message = self.matcher.begin(receive)
-        self._meter.pay()
         if message is not None:
             self.take(message, receive)
 
@@ -89,7 +88,6 @@ class Receiving:
     def arrive(self, message: Message) -> None:
         """A message whose bytes are all there meets its receive, or is kept."""
         receive = self.matcher.arrive(message)
-        self._meter.pay()
         if receive is not None:
             self.take(message, receive)
 
@@ -119,7 +117,6 @@ class Receiving:
         """Ask for a long message: into the receive's memory, or into memory allocated for it
         (T3-11), without a limit (T3-G3)."""
         receive = self.matcher.arrive(message)
-        self._meter.pay()
         message.whole = False
         pinned, buffer = None, None
         if receive is not None:
