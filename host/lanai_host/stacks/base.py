@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from ..config import HostConfig
 from ..device import Device, Envelope
+from ..errors import UserError
 
 if TYPE_CHECKING:
     from lanai_firmware.image import Image
@@ -178,6 +179,18 @@ class NicStack(Stack):
     def check(self, options: Any, placement: Placement) -> None:
         """Raise UserError if it cannot serve these ranks with these options. Called before anything
         is built."""
+
+    def check_one_rank_a_nic(self, placement: Placement, most: int) -> None:
+        """Raise UserError unless each NIC has one rank, and there are at most so many."""
+        if placement.ranks_per_node != 1:
+            raise UserError(
+                f"{self.name} puts one rank on a NIC, not {placement.ranks_per_node}; leave out --ranks-per-node"
+            )
+        if placement.ranks > most:
+            raise UserError(
+                f"{self.name} has room for {most} ranks, not {placement.ranks}; start fewer with -n, or choose another "
+                "--device"
+            )
 
     def image(self, nic: "NicConfig", options: Any = None) -> "Image | None":
         """Its firmware, compiled for these NICs and options, the default ones if there are none; None without

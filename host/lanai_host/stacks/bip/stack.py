@@ -52,13 +52,7 @@ class BipStack(NicStack):
         return [{"nic": image.address(FIRMWARE.symbol("nic"))} for _ in range(placement.nodes)]
 
     def check(self, options: BipOptions, placement: Placement) -> None:
-        if placement.ranks_per_node != 1:
-            raise UserError(f"bip puts one rank on a NIC, not {placement.ranks_per_node}; leave out --ranks-per-node")
-        if placement.ranks > int(NODES):
-            raise UserError(
-                f"bip has room for {int(NODES)} ranks, not {placement.ranks}; start fewer with -n, or choose another "
-                "--device"
-            )
+        self.check_one_rank_a_nic(placement, int(NODES))
         for queue, least in (("hdma_queue", COPIES), ("send_queue", PIECES)):
             depth = getattr(placement.nic, queue)
             if depth < int(least):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from lanai_firmware.programs.put.layout import NODES
 from lanai_hdl.barrier.config import BarrierTree
 
 from ...adapter.attachment import Attachment
@@ -17,7 +18,6 @@ from ..on_adapter import AdapterStack
 from .attachments import ShellAttachment
 from .heap import HeapLayout
 from .options import PRESETS, T3dOptions
-from .placement import check_placement
 from .presence import Presence
 from .trace import heap_plan
 from .windows import landings
@@ -49,7 +49,7 @@ class T3dShellStack(AdapterStack):
         return [heap_plan(HeapLayout(placement.ranks, options)) for _ in range(placement.nodes)]
 
     def check(self, options: T3dOptions, placement: Placement) -> None:
-        check_placement(placement)
+        self.check_one_rank_a_nic(placement, int(NODES))
         if options.adaptive:
             raise UserError(
                 "t3d: adaptive=1 is not for NICs with the remote-memory adapter, which keeps the order of puts; take "

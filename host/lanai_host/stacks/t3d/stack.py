@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanai_firmware.lang import offset_of
 from lanai_firmware.programs.put import state
-from lanai_firmware.programs.put.layout import ADAPTIVE, Config
+from lanai_firmware.programs.put.layout import ADAPTIVE, NODES, Config
 from lanai_firmware.programs.put.program import FIRMWARE
 from lanai_firmware.programs.put_barrier.program import FIRMWARE as WITH_TREE
 from lanai_hdl.barrier.config import BarrierTree
@@ -22,7 +22,6 @@ from ..loader import check_machine, load, reset, start
 from .attachments import Attachment, attachment_of
 from .heap import HeapLayout
 from .options import PRESETS, T3dOptions
-from .placement import check_placement
 from .shell_stack import SHELL
 from .trace import VOCABULARY, plan
 
@@ -72,7 +71,7 @@ class T3dStack(NicStack):
         return [plan(image.address(FIRMWARE.symbol("nic")), layout) for _ in range(placement.nodes)]
 
     def check(self, options: T3dOptions, placement: Placement) -> None:
-        check_placement(placement)
+        self.check_one_rank_a_nic(placement, int(NODES))
 
     def image(self, nic: "NicConfig", options: T3dOptions | None = None) -> "Image":
         return _firmware(nic).image(nic)
