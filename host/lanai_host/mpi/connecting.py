@@ -19,6 +19,7 @@ from .context_numbers import PORTS
 from .errors import ErrorClass, MpiError
 from .intercomm import join_groups
 from .making import creation_link
+from .memory import address_of, array, zeros
 
 
 class Other(NamedTuple):
@@ -103,14 +104,14 @@ def _spread(
         except MpiError as error:
             failure = error
     codes = other.codes if failure is None else getattr(failure, "codes", ())
-    head = np.array([other.leader, other.tag, len(codes), 0 if failure is None else failure.error_class], np.int64)
-    yield from binomial(link, Run(head.__array_interface__["data"][0], head.nbytes), root)
+    head = array([other.leader, other.tag, len(codes), 0 if failure is None else failure.error_class], np.int64)
+    yield from binomial(link, Run(address_of(head), head.nbytes), root)
     leader, tag, count, error_class = map(int, head)
-    body = np.zeros(count, np.int32)
+    body = zeros(count, np.int32)
     if link.rank == root:
         body[:] = codes
     if count:
-        yield from binomial(link, Run(body.__array_interface__["data"][0], body.nbytes), root)
+        yield from binomial(link, Run(address_of(body), body.nbytes), root)
     if error_class:
         text = f"{link.call}: the root, rank {root}, could not be connected"
         raise NotConnected(failure or MpiError(error_class, text), body.tolist())

@@ -14,7 +14,7 @@ from .datatypes import BYTE
 from .errors import ErrorClass, MpiError
 from .info import Info
 from .making import create_from
-from .memory import Scratch
+from .memory import Scratch, address_of, zeros
 from .topology import DistributedGraph, Graph
 
 # Graphs that all know whole
@@ -160,9 +160,9 @@ def _check_weights(comm: Communicator, call: str, name: str, weights: Iterable[i
 def _all_edges(comm: Communicator, call: str, edges: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
     """Everyone's edges, in rank order."""
     in_place = Part(IN_PLACE, 0, BYTE)
-    sizes = np.zeros(comm.size, np.int64)
+    sizes = zeros(comm.size, np.int64)
     sizes[comm.rank] = 24 * len(edges)
-    run(comm, allgather, in_place, Part(sizes.__array_interface__["data"][0], 8, BYTE))
+    run(comm, allgather, in_place, Part(address_of(sizes), 8, BYTE))
     starts = [int(start) for start in np.cumsum(sizes) - sizes]
     everything = Scratch(int(sizes.sum()))
     own = np.array(edges, np.int64).reshape(-1)

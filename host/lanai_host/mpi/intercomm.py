@@ -20,7 +20,7 @@ from .errors import ErrorClass, MpiError
 from .group import Group
 from .info import Info
 from .making import Found, create_where, creation_link, exchange_rows, make, union
-from .memory import Scratch
+from .memory import Scratch, address_of, array
 
 
 def create_intercomm(
@@ -72,17 +72,17 @@ def _meet(
     comm: Communicator, link: Link, leader: int, bridge: Link | None, remote: int
 ) -> Generator[Iterable[Operation], None, list[int]]:
     """The remote group's world ranks: leaders exchange size and members, and tell their groups."""
-    sizes = np.array([comm.size, 0], np.int64)
-    address = sizes.__array_interface__["data"][0]
+    sizes = array([comm.size, 0], np.int64)
+    address = address_of(sizes)
     if bridge is not None:
         yield [bridge.receive_bytes(remote, address + 8, 8), bridge.send_bytes(remote, address, 8)]
     yield from binomial(link, Run(address + 8, 8), leader)
     theirs = Scratch(8 * int(sizes[1]))
     if bridge is not None:
-        ours = np.array(comm.group.members, np.int64)
+        ours = array(comm.group.members, np.int64)
         yield [
             bridge.receive_bytes(remote, theirs.address, theirs.data.size),
-            bridge.send_bytes(remote, ours.__array_interface__["data"][0], ours.nbytes),
+            bridge.send_bytes(remote, address_of(ours), ours.nbytes),
         ]
     yield from binomial(link, Run(theirs.address, theirs.data.size), leader)
     return [int(world) for world in theirs.data.view(np.int64)]

@@ -17,6 +17,7 @@ from .constants import IN_PLACE, UNDEFINED
 from .datatypes import BYTE
 from .group import Group
 from .info import Info
+from .memory import address_of, zeros
 
 Found = Generator[Iterable[Operation], None, tuple[Group, Group | None] | None]
 Rows = list[tuple[list[int], int]]  # each member's numbers, with its world rank
@@ -56,9 +57,9 @@ def exchange_rows(
     """Each member's row of numbers with its world rank: of the own group, and of the remote
     group."""
     members = everyone(comm, link)
-    table = np.zeros((members.size, len(row)), np.int64)
+    table = zeros((members.size, len(row)), np.int64)
     table[members.rank] = row
-    address = table.__array_interface__["data"][0]
+    address = address_of(table)
     yield from allgather.describe(members, Part(IN_PLACE, 0, BYTE), Part(address, 8 * len(row), BYTE))
     by_world = dict(zip(union(comm).members, table.tolist(), strict=True))
     sides = [[(by_world[world], world) for world in group.members] for group in (comm.group, comm.remote_group)]

@@ -23,6 +23,7 @@ from .communicator import Communicator
 from .connecting import Finding, Other, ask, connect_groups
 from .context_numbers import JOINING, PORTS
 from .errors import ErrorClass, MpiError
+from .memory import address_of, array, zeros
 from .request import device_error
 
 _BRIDGE = 1 << 20  # added to a port's number: the tag of the answer, and of what the leaders tell each other
@@ -79,10 +80,10 @@ class Ports:
         """Tell the owner of a port, and wait for its answer."""
         owner, number = owner_of(name)
         bridge = link.through(self._everyone, number + _BRIDGE, PORTS)
-        answer = np.zeros(1, np.uint8)
+        answer = zeros(1, np.uint8)
         yield [
             self._send(owner, number, PORTS, NOTHING),
-            bridge.receive_bytes(owner, answer.__array_interface__["data"][0], 1),
+            bridge.receive_bytes(owner, address_of(answer), 1),
         ]
         if answer[0] == _CLOSED:
             raise MpiError(ErrorClass.PORT, f"{link.call}: port_name is {name!r}, which was closed before it accepted")
@@ -96,9 +97,9 @@ class Ports:
         if coming.error is not None:
             raise device_error(link.call, coming.error, 0, ANY_SOURCE)
         bridge = link.through(self._everyone, number + _BRIDGE, PORTS)
-        said = np.array([answer], np.uint8)
+        said = array([answer], np.uint8)
         link.held.append(said)
-        yield [bridge.send_bytes(coming.source, said.__array_interface__["data"][0], 1)]
+        yield [bridge.send_bytes(coming.source, address_of(said), 1)]
         return Other(coming.source, number + _BRIDGE)
 
     def join(self, comm: Communicator, descriptor: int) -> Communicator:

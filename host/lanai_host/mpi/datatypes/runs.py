@@ -5,6 +5,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ... import process_memory
+from ..memory import address_of
 
 Ints = npt.NDArray[np.int64]
 NO_RUNS: tuple[Ints, Ints] = (np.empty(0, np.int64), np.empty(0, np.int64))
@@ -43,7 +44,7 @@ class RunTable:
         self.offsets = np.ascontiguousarray(offsets)
         self.lengths = np.ascontiguousarray(lengths)
         self.packed: Ints = np.cumsum(lengths) - lengths
-        self._native = len(lengths), _address(self.offsets), _address(self.lengths)
+        self._native = len(lengths), address_of(self.offsets), address_of(self.lengths)
 
     def run_of(self, position: int) -> int:
         """The run that has byte `position` of the stream."""
@@ -64,8 +65,3 @@ class RunTable:
         run = self.run_of(position)
         skip = position - int(self.packed[run])
         return process_memory.copy_runs(packing, stream, memory, extent, self._native, run, skip, size)
-
-
-def _address(array: Ints) -> int:
-    address: int = array.__array_interface__["data"][0]
-    return address

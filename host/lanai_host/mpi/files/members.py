@@ -16,6 +16,7 @@ from ..communicator import Communicator
 from ..constants import IN_PLACE
 from ..datatypes import BYTE
 from ..errors import ErrorClass, MpiError
+from ..memory import address_of, zeros
 from .disk import FileError
 
 _WORD = np.dtype(np.int64)
@@ -26,9 +27,9 @@ Hearing = Generator[Iterable[Operation], None, Rows]
 
 def everyones(link: Link, values: Sequence[int]) -> Hearing:
     """The values of each member, by rank."""
-    table = np.zeros((link.size, len(values)), _WORD)
+    table = zeros((link.size, len(values)), _WORD)
     table[link.rank] = values
-    address, size = table.__array_interface__["data"][0], _WORD.itemsize * len(values)
+    address, size = address_of(table), _WORD.itemsize * len(values)
     yield from allgather.describe(link, Part(IN_PLACE, 0, BYTE), Part(address, size, BYTE))
     rows: Rows = table.tolist()
     return rows

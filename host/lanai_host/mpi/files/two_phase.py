@@ -20,7 +20,7 @@ from ..collectives.link import Link
 from ..collectives.parts import Part
 from ..collectives.schedule import Steps
 from ..datatypes import BYTE
-from ..memory import Scratch
+from ..memory import Scratch, address_of, array, zeros
 from .file import File
 from .members import Trouble, everyones
 from .transfer import Buffer, read_runs, write_runs
@@ -122,24 +122,24 @@ def _plan(
 def _meet(link: Link, windows: list[Window], runs: Runs) -> Generator[Iterable[Operation], None, _Round]:
     """All processes tell those that have a window which bytes of it they are concerned with."""
     asking = [cut(runs, window.low, window.high) for window in windows]
-    counts = np.zeros((2, link.size), _WORD)
+    counts = zeros((2, link.size), _WORD)
     for window, pieces in zip(windows, asking, strict=True):
         counts[0, window.rank] = len(pieces.positions)
-    address, size = counts.__array_interface__["data"][0], _WORD.itemsize
+    address, size = address_of(counts), _WORD.itemsize
     yield from alltoall.describe(link, Part(address, size, BYTE), Part(address + size * link.size, size, BYTE))
-    tables = [np.empty((2, count), _WORD) for count in counts[1].tolist()]
+    tables = [zeros((2, count), _WORD) for count in counts[1].tolist()]
     operations = []
     for rank, table in enumerate(tables):
         if rank != link.rank and table.size:
-            operations.append(link.receive_bytes(rank, table.__array_interface__["data"][0], table.nbytes))
+            operations.append(link.receive_bytes(rank, address_of(table), table.nbytes))
     sent = []
     for window, pieces in zip(windows, asking, strict=True):
-        told = np.array(pieces.runs, _WORD)
+        told = array(pieces.runs, _WORD)
         if window.rank == link.rank:
             tables[link.rank] = told
         elif told.size:
             sent.append(told)  # lives until it is sent
-            operations.append(link.send_bytes(window.rank, told.__array_interface__["data"][0], told.nbytes))
+            operations.append(link.send_bytes(window.rank, address_of(told), told.nbytes))
     yield operations
     return _Round(windows, asking, [Runs(table[0], table[1]) for table in tables])
 
@@ -147,7 +147,7 @@ def _meet(link: Link, windows: list[Window], runs: Runs) -> Generator[Iterable[O
 def _to_windows(link: Link, this: _Round, held: _Held, stream: memoryview) -> Steps:
     """The data of each process goes to those that write it. Where processes overlap, the one of
     highest rank wins."""
-    address = np.frombuffer(stream, np.uint8).__array_interface__["data"][0] if len(stream) else 0
+    address = address_of(np.frombuffer(stream, np.uint8)) if len(stream) else 0
     coming = {rank: Scratch(int(runs.lengths.sum())) for rank, runs in enumerate(this.asked) if len(runs.offsets)}
     operations = [
         link.receive_bytes(rank, room.address, room.data.size) for rank, room in coming.items() if rank != link.rank

@@ -17,7 +17,7 @@ from ..creation import private_copy
 from ..datatypes import BYTE
 from ..errors import ErrorClass, MpiError
 from ..info import Info
-from ..memory import Scratch
+from ..memory import Scratch, address_of, zeros
 from .connecting import connect
 from .memory import Memory
 from .messages import Messages
@@ -124,10 +124,10 @@ def _make(
     window.way = Messages(own, target, service, window.label, watch)
     if flavor is WindowFlavor.SHARED and target.races is not None:
         target.races.stores = None  # its bytes are changed by stores of other ranks too
-    table = np.zeros((own.size, _COLUMNS), np.int64)
+    table = zeros((own.size, _COLUMNS), np.int64)
     row = Scratch(8 * _COLUMNS)
     row.data.view(np.int64)[:] = memory.size, unit, flavor, comm.process.node
-    part = Part(table.__array_interface__["data"][0], 8 * _COLUMNS, BYTE)
+    part = Part(address_of(table), 8 * _COLUMNS, BYTE)
     run_for(own, call, allgather, Part(row.address, 8 * _COLUMNS, BYTE), part)
     window.sizes, window.units = table[:, 0].tolist(), table[:, 1].tolist()
     remote = window.device.remote

@@ -17,7 +17,7 @@ from ..collectives.calls import run_for
 from ..collectives.parts import Part
 from ..communicator import Communicator
 from ..datatypes import BYTE
-from ..memory import Scratch
+from ..memory import Scratch, address_of, zeros
 from .direct import Accessed, pieces_of
 from .messages import Messages
 from .sender import Peer
@@ -92,8 +92,8 @@ def connect_writes(
 ) -> Written:
     """The way of a new window whose memory the device has allocated, or (None) had no room for. All
     processes of the window call it."""
-    own, table = Scratch(PLACE), np.zeros(communicator.size, np.int64)
+    own, table = Scratch(PLACE), zeros(communicator.size, np.int64)
     own.data.view(np.int64)[:] = 0 if segment is None else writes.place(segment)
-    every = Part(table.__array_interface__["data"][0], PLACE, BYTE)
+    every = Part(address_of(table), PLACE, BYTE)
     run_for(communicator, call, allgather, Part(own.address, PLACE, BYTE), every)
     return Written(communicator, target, service, name, writes, table.tolist())

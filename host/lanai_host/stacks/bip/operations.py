@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
-from ... import process_memory
 from ...body import Body
 from ...bus.base import Pinned
 from ...config import HostCost
 from ...host_model import operations
 from ...host_model.meter import Meter
 from ...host_model.operations import Receive
+from ...scratch_pool import POOL, Bytes
 from ..pinning import Pins
 
 
@@ -54,11 +54,10 @@ class Region:
         self._body = body
         self.size = size
         self.done = 0
-        self._copy: bytearray | None = None
+        self._copy: Bytes | None = None
         self.address = body.address
         if body.count_runs(0, size) > 1:
-            self._copy = bytearray(size)
-            self.address = process_memory.address_of(self._copy)
+            self._copy, self.address = POOL.take(size)
             if not writable:
                 body.pack(0, size, self.address)
                 meter.spend(HostCost.COPY, size)
@@ -70,7 +69,7 @@ class Region:
     def write_back(self, receive: Receive) -> None:
         """The bytes that came to a copy go to where the program wants them."""
         if self._copy is not None:
-            receive.put(self._meter, 0, memoryview(self._copy))
+            receive.put(self._meter, 0, self._copy.data)
 
 
 @dataclass

@@ -1,7 +1,6 @@
 """Messages taken off the NIC, where slots are scarce: for receives that wait on the host, for
 matched probes (NP-50)."""
 
-import ctypes
 from collections import deque
 from dataclasses import dataclass
 
@@ -10,6 +9,7 @@ from lanai_firmware.programs.mpi_np.layout import ANY, NO_TAG, PACKET_BODY, Kind
 from ...body import NOTHING, Run
 from ...device import Arrived
 from ...operation import ANY_SOURCE, ANY_TAG
+from ...scratch_pool import POOL, Bytes
 from ...wait import Wait
 from .endpoint import Notice
 from .host_queues import HeldMessage, HostQueues
@@ -28,7 +28,7 @@ class Question:
 
     number: int
     receive: Receive
-    buffer: bytearray
+    buffer: Bytes
 
 
 class Taking:
@@ -89,8 +89,8 @@ class Taking:
             self._handle(question, notice)
 
     def _question(self, peer: int) -> "Question":
-        buffer = bytearray(MOST_EAGER)
-        receive = Receive(self.share.rank, ANY_TAG, 0, Run(address_of(buffer), MOST_EAGER))
+        buffer, address = POOL.take(MOST_EAGER)
+        receive = Receive(self.share.rank, ANY_TAG, 0, Run(address, MOST_EAGER))
         receive.hold = self.share.memory.lend(receive.body, False, bounce=True)
         question = Question(self.records.question(), receive, buffer)
         self.posting.drain(peer, question.number, receive)
@@ -107,7 +107,7 @@ class Taking:
                 return
         else:
             self._arrival(receive, notice)
-            held_message.data = bytes(question.buffer[: notice.length])
+            held_message.data = question.buffer[: notice.length].tobytes()
         waiting = self.host_queues.arrive(held_message)
         if waiting is not None:
             self.posting.open(held_message, waiting)
@@ -118,10 +118,10 @@ class Taking:
         held_message = HeldMessage(notice.source, notice.tag, notice.context, notice.length, None, notice.token)
         if notice.kind is Kind.FOUND_PULL:
             return held_message
-        buffer = bytearray(notice.length)
-        body = Run(address_of(buffer), notice.length) if notice.length else NOTHING
+        buffer, address = POOL.take(notice.length)
+        body = Run(address, notice.length) if notice.length else NOTHING
         self._bring(notice, Receive(notice.source, notice.tag, notice.context, body))
-        held_message.data = bytes(buffer)
+        held_message.data = buffer.tobytes()
         return held_message
 
     def _bring(self, notice: Notice, receive: Receive) -> None:
@@ -133,8 +133,3 @@ class Taking:
         why = Wait("bringing in an unexpected message", notice.source, notice.tag, notice.context)
         while not receive.done:
             self.records.step(why)
-
-
-def address_of(buffer: bytearray) -> int:
-    """Return where a bytearray's bytes are."""
-    return ctypes.addressof((ctypes.c_char * len(buffer)).from_buffer(buffer))

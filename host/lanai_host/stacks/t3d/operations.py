@@ -6,6 +6,7 @@ from ...body import NOTHING, Body
 from ...bus.base import Pinned
 from ...host_model import operations
 from ...host_model.operations import Receive
+from ...scratch_pool import Bytes
 from .heap import NONE
 from .puts import Window
 
@@ -36,7 +37,7 @@ class Message:
     tag: int
     context: int
     length: int
-    data: bytes | bytearray = b""
+    data: bytes | bytearray | memoryview = b""
     whole: bool = True
     matched: int = NONE
     own_send: Send | None = None
@@ -65,7 +66,7 @@ class Landing:
     private: int
     asked: int = 0
     chunks: int = 0
-    buffer: bytearray | None = None
+    buffer: memoryview | None = None
     window: Window | None = None
 
 
@@ -77,7 +78,7 @@ class LongSend:
     reply: int  # the number of the reply structure
     body: Body = NOTHING  # the bytes that leave: the message's memory, or that of a copy
     pinned: Pinned | None = None
-    packed: bytearray | None = None  # a copy of a message that cannot leave from where it lies
+    packed: Bytes | None = None  # a copy of a message that cannot leave from where it lies
     sent: int = 0  # bytes
     chunks: int = 0  # replies answered
     last: int = 0  # number of the last put

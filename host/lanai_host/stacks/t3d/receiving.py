@@ -2,7 +2,6 @@
 asked for at once (T3-10, T3-11). Matching is that of all devices whose host matches (T3-03, T3-14,
 T3-16)."""
 
-from ... import process_memory
 from ...body import Body
 from ...bus.base import PAGE_SIZE, BusError, Watched
 from ...config import HostCost
@@ -10,6 +9,7 @@ from ...host_model.matcher import Matcher
 from ...host_model.meter import Meter
 from ...host_model.operations import Receive, fail
 from ...operation import ErrorKind
+from ...scratch_pool import POOL
 from ..pinning import Pins
 from .heap import HEADER, LONG, NONE, REPLY, WORD, Heap, unpack_header
 from .operations import Landing, Message
@@ -130,8 +130,8 @@ class Receiving:
                 except BusError as error:
                     fail(receive, ErrorKind.BUS_ERROR, str(error))  # its bytes still come, to memory of ours
         if pinned is None:
-            buffer = bytearray(message.length)
-            address = process_memory.address_of(buffer)
+            own, address = POOL.take(message.length)
+            buffer = own.data
             pinned = self._pins.pin(address, message.length, writable=True)
         number = self._free_arrivals.pop()
         self._heap.set_word(self._layout.arrival(number), 0)
@@ -185,7 +185,7 @@ class Receiving:
             return
         self._deliver(receive, message, landing.buffer)
 
-    def _deliver(self, receive: Receive, message: Message, data: bytes | bytearray | None) -> None:
+    def _deliver(self, receive: Receive, message: Message, data: bytes | bytearray | memoryview | None) -> None:
         """End a receive. `data` None: its memory has the bytes already."""
         if data is not None:
             receive.put(self._meter, 0, memoryview(data)[: message.length])

@@ -4,13 +4,13 @@
 from collections import deque
 from collections.abc import Collection
 
-from ... import process_memory
 from ...body import Body, Run
 from ...bus.base import BusError, Watched
 from ...config import HostCost
 from ...host_model.meter import Meter
 from ...host_model.operations import fail
 from ...operation import ErrorKind, Operation
+from ...scratch_pool import POOL
 from ..pinning import Pins
 from .cache import LINE
 from .heap import LONG, NONE, REPLY, SHORT, WORD, Heap, pack_header
@@ -204,9 +204,9 @@ class Sending:
         if body.runs > 1 and self._lend_runs(long):
             return
         if body.runs > 1 or body.address % self._layout.options.alignment:
-            long.packed = bytearray(body.size)
-            long.body = Run(process_memory.address_of(long.packed), body.size)
-            body.pack(0, body.size, long.body.address)
+            long.packed, address = POOL.take(body.size)
+            long.body = Run(address, body.size)
+            body.pack(0, body.size, address)
             self._meter.spend(HostCost.COPY, body.size)
         long.pinned = self._pins.pin(long.body.address, body.size, writable=False)
 
