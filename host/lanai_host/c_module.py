@@ -20,6 +20,7 @@ from . import real_time
 from .errors import UserError
 
 COMPILE = "compiling it"
+IN_LIBRARY = (__package__, "in_library")  # a part of others: by package and name
 FLAGS = ("-O2", "-w", "-fPIC", "-shared", "-pthread")
 # Of libraries that replace functions of the C library: what they define may not be taken for what it is there.
 PRELOAD_FLAGS = ("-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-fno-builtin", "-pthread")

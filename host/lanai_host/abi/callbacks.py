@@ -7,6 +7,7 @@ from typing import Any
 from ..mpi.errhandler import Errhandler
 from ..mpi.errors import MpiError
 from .context import NullFile, abi
+from .heap import of_program
 from .places import Unborn
 from .tables import HandleTable
 
@@ -34,7 +35,7 @@ class Reporter:
     def __init__(self, address: int, table: HandleTable) -> None:
         self.address, self.table = address, table
         self._handle = abi.flavor.handle(f"MPI_{table.kind}")
-        self._call = abi.ffi.cast(f"void (*)({self._handle} *, int *)", address)
+        self._call = of_program(f"void (*)({self._handle} *, int *)", address)
 
     def __call__(self, place: Any, code: int) -> int:
         handle, changed = self.arguments(place, code)
@@ -48,7 +49,7 @@ class Reporter:
 
     def through_cxx(self, call_function: int) -> Callable[[Any, int], int]:
         """The same for a C++ function, which the C++ bindings' own function calls."""
-        through = abi.ffi.cast("void (*)(int, void *, int *, intptr_t)", call_function)
+        through = of_program("void (*)(int, void *, int *, intptr_t)", call_function)
         kind = _CXX_KINDS.index(self.table.kind)
 
         def call(place: Any, code: int) -> int:

@@ -126,17 +126,25 @@ __attribute__((visibility("default"))) int lanai_call_frame(uintptr_t *stack, ui
 
 /* Whether the table may be used. Not after the interpreter has ended: mpi4py asks MPI_Finalized that late. */
 static int lanai_enter(void) {
+    int outer = in_library(1);
     if (lanai_state == COLD) pthread_once(&lanai_once, lanai_boot);
+    in_library(outer);
     return lanai_state == READY;
+}
+
+/* `in_library` for Python. */
+__attribute__((visibility("default"))) int lanai_in_library(int inside) {
+    return in_library(inside);
 }
 
 /* The launcher has started this process to fork the ranks of its program from it (lanai_host.simulator.compiled): it
    does not come out of here, but the ranks do, and go on to main. */
 __attribute__((constructor)) static void lanai_serve(void) {
     if (!getenv("LANAI_PROGRAM_FD") || !lanai_enter()) return;
-    int gil = ((int (*)(void))lanai_python("PyGILState_Ensure"))();
+    int outer = in_library(1), gil = ((int (*)(void))lanai_python("PyGILState_Ensure"))();
     const char *serve = "from lanai_host.simulator.compiled import serve; serve(); del serve";
     int failed = ((int (*)(const char *))lanai_python("PyRun_SimpleString"))(serve);
     ((void (*)(int))lanai_python("PyGILState_Release"))(gil);
     if (failed) _Exit(2);
+    in_library(outer);
 }

@@ -9,6 +9,7 @@ no Python at all stay in C.
 import re
 from importlib import resources
 
+from ..c_module import IN_LIBRARY, text_of
 from ..mpi.added_codes import LAST_PREDEFINED
 from .flavor import Flavor
 from .header import Function, Header
@@ -111,11 +112,12 @@ def _call(function: Function, flavor: Flavor) -> str:
     for parameter in function.parameters:
         plain = flavor.plain(parameter)
         arguments.append(f"({plain}){parameter.name}")
-    call = f"lanai_table.{function.name}({', '.join(arguments)})"
+    call = f"lanai_table.{function.name}({', '.join(arguments)});"
+    before, after = "int lanai_outer = in_library(1);", "in_library(lanai_outer);"
     if function.returns == "void":
-        return f"{call};"
-    back = f"({function.returns})"
-    return f"return {back}{call};"
+        return f"{before} {call} {after}"
+    returns = function.returns
+    return f"{before} {returns} lanai_result = ({returns}){call} {after} return lanai_result;"
 
 
 def _definition(function: Function, flavor: Flavor) -> str:
@@ -137,7 +139,7 @@ def front(header: Header, flavor: Flavor, python: str, libpython: str, boot: str
     whether C began."""
     struct, _ = table(header, flavor)
     hidden = "\n".join(f"#undef {name}\n#undef P{name}" for name in header.functions)
-    own = resources.files(__package__).joinpath("front.c").read_text()
+    own = text_of((IN_LIBRARY, (__package__, "front")))
     extra = "" if flavor.wide else resources.files(__package__).joinpath("mpich_data.c").read_text()
     definitions = "\n".join(_definition(function, flavor) for function in header.functions.values())
     parts = [

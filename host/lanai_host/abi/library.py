@@ -10,6 +10,7 @@ from pathlib import Path
 
 from lanai_firmware import cache
 
+from ..c_module import IN_LIBRARY, text_of
 from .flavor import FLAVORS, Flavor
 from .installed import include_directory, shared_libpython
 
@@ -51,7 +52,7 @@ def _sources() -> list[bytes]:
         "mpich_fortran.h",
     )
     package = resources.files(__package__)
-    return [package.joinpath(name).read_bytes() for name in names]
+    return [text_of([IN_LIBRARY]).encode(), *(package.joinpath(name).read_bytes() for name in names)]
 
 
 def _key(flavor: Flavor) -> str:

@@ -34,7 +34,7 @@ from ..simulator.notes import ENV_NOTES, Notebook
 from ..simulator.protocol import ENV_CHECK, ENV_LEAKS, ENV_RACES, ENV_SYNCHRONOUS, FinalState, Op, pack_wait
 from ..source_lines import place_of
 from ..wait import Wait
-from . import binding, failures, functions, in_c, leaks, program_end
+from . import binding, failures, functions, heap, in_c, leaks, program_end
 from .context import Phase, abi
 from .counting import Counting
 from .flavor import BRIDGE, FLAVORS, INTERFACE
@@ -75,6 +75,7 @@ def attach(
     process.library = ctypes.CDLL(str(Path(directory) / FLAVORS[flavor].soname))
     call_site.use_native(process.library)
     in_c.begin(process.library)
+    heap.use(process.library)
     for module in pkgutil.iter_modules(functions.__path__):
         importlib.import_module(f"{functions.__name__}.{module.name}")
     for name, prototype in interface["functions"].items():
@@ -328,7 +329,10 @@ def begin(required: int) -> ThreadLevel:
     first. Errors that a user can mend are said plainly."""
     try:
         if abi.phase is Phase.BEFORE:
-            return process.open(required)
+            level = process.open(required)
+            if not process.foreign:
+                heap.begin()
+            return level
     except UserError as error:
         _refuse(error)
     abi.phase = Phase.RUNNING

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Protocol
 
-from ..c_module import load
+from ..c_module import IN_LIBRARY, load
 from .library import CALLS, Answer
 
 DECLARED = """
@@ -35,7 +35,7 @@ class Time(Protocol):
 
 @cache
 def _native() -> Any:
-    return load(__package__, "bridge", DECLARED, CALLS)
+    return load(__package__, "bridge", DECLARED, CALLS, IN_LIBRARY)
 
 
 def begin(time: Time) -> None:

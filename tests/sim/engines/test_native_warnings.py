@@ -13,7 +13,7 @@ import lanai_host
 from lanai_hdl.boards import find as find_board
 from lanai_hdl.config import lanai41
 from lanai_hdl.switch_config import SwitchConfig
-from lanai_host.c_module import enums
+from lanai_host.c_module import IN_LIBRARY, enums
 from lanai_host.clocks.bridge import DECLARED as BRIDGE
 from lanai_host.clocks.library import CALLS, Answer
 from lanai_host.clocks.library import PARTS as CLOCKS
@@ -115,7 +115,7 @@ C_MODULES = {
     "partitions": (("lanai_host.mpi", "partitions"),),
     "added_codes": (("lanai_host.mpi", "added_codes"),),
     "clocks": CLOCKS,
-    "bridge": (CALLS, ("lanai_host.clocks", "bridge")),
+    "bridge": (CALLS, IN_LIBRARY, ("lanai_host.clocks", "bridge")),
 }
 HEADERS = {
     "transport": HEADER,

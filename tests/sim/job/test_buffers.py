@@ -15,6 +15,7 @@ from lanai_host import compilers, stacks
 from lanai_sim.job import settings
 from lanai_sim.job.buffers import Buffers, digest, environment
 from lanai_sim.job.data import JobData
+from lanai_sim.job.processes import starter
 
 WHERE = """\
 import ctypes, json, numpy
@@ -222,6 +223,51 @@ def paged(program):
     return subprocess.run([str(program)], env=made, timeout=100, capture_output=True, text=True, check=False)
 
 
+PARTS = """\
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+static void check(int good) { if (!good) abort(); }
+static uintptr_t page(void *block) { return (uintptr_t)block / 4096; }
+static void *first(size_t size) { return malloc(size); }
+static void *second(size_t size) { return malloc(size); }
+int main(void) {
+    int (*part)(int) = (int (*)(int))dlsym(RTLD_DEFAULT, "lanai_heap_part");
+    void *(*anew)(void) = (void *(*)(void))dlsym(RTLD_DEFAULT, "lanai_heap_begin");
+    void *old = malloc(60), *mine, *more, *theirs, *aligned;
+    uintptr_t begin = page(anew());
+    free(old);
+    mine = first(60);
+    check(!part(1));
+    theirs = first(60);
+    check(part(0) == 1);
+    more = first(60);
+    check(page(old) < begin && page(mine) >= begin); /* not what was freed before */
+    check(page(theirs) != page(mine) && page(more) == page(mine));
+    check(page(second(60)) != page(mine)); /* another function asks */
+    free(theirs);
+    check(first(60) != theirs);
+    free(mine);
+    check(first(60) == mine);
+    check(!posix_memalign(&aligned, 64, 1000) && page(aligned) >= begin);
+    memset(mine = malloc(2 << 20), 7, 2 << 20); /* gives its memory back, and lies in pages of its own */
+    free(mine);
+    more = calloc(2 << 20, 1);
+    for (int at = 0; at < 2 << 20; at++) check(!((char *)more)[at]);
+    return 0;
+}
+"""
+
+
+def test_program_and_library_share_no_pages(tmp_path):
+    program = tmp_path / "program"
+    assert compiled(PARTS, program)
+    done = paged(program)
+    assert done.returncode == 0, done.stderr
+
+
 KEPT = """\
 from mpi4py import MPI
 world = MPI.COMM_WORLD
@@ -234,22 +280,68 @@ for mine, first, second in buffers:
         world.Barrier()
         world.Bcast(mine)
 """
-TIME = re.compile(r"took (\S+ \S+) of simulated time")
+SMALL = """\
+import random
+import numpy as np
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+rank, size = world.rank, world.size
+numbers = random.Random(1)
+kept = []
+for turn in range(6):
+    kept.append([[i, float(i), (i, turn), {i: i}] for i in range(numbers.randrange(300))])
+    kept.append(world.allgather((rank, "x" * numbers.randrange(400))))
+    kept.append(world.alltoall([[turn] * numbers.randrange(30) for to in range(size)]))
+    some = [numbers.random() for _ in range(numbers.randrange(60))]
+    kept.append(world.bcast(some if rank == 0 else None))
+    mine, sums = np.full(numbers.randrange(1, 90), rank, "f4"), np.empty((size, 1 + turn))
+    world.Allgather(np.full(1 + turn, rank, float), sums)
+    world.Allreduce(mine, np.zeros_like(mine))
+    del kept[: turn % 3]
+"""
+LONG = {"LONG": "x" * 2000}
 
 
-@pytest.mark.slow
 @pytest.mark.ci
+@pytest.mark.parametrize("program", [KEPT, SMALL], ids=["kept", "small"])
 @pytest.mark.parametrize("device", stacks.names())
-def test_traces_and_processes_of_their_own_change_no_time(device, tmp_path):
-    """The program keeps its buffers."""
-    program = tmp_path / "program.py"
-    program.write_text(KEPT)
-    times = []
-    for more in ((), ("--no-fork",), ("--trace", str(tmp_path / "trace"))):
-        if more[:1] == ("--trace",) and device == "ccu":
-            continue  # its packets cannot be shown
-        command = [sys.executable, "-m", "lanai_sim", "run", "-n", "3", "--device", device, *more, sys.executable]
-        done = subprocess.run([*command, str(program)], capture_output=True, text=True, timeout=200, check=False)
+def test_the_time_is_that_of_the_program_alone(device, program, tmp_path):
+    """Traces, processes of their own, another directory and more in the environment change nothing."""
+    file, deep = tmp_path / "program.py", tmp_path / "another-directory" / "below"
+    file.write_text(program)
+    deep.mkdir(parents=True)
+    runs = {"plain": (tmp_path, [], {}), "alone": (deep, ["--no-fork"], LONG)}
+    if device != "ccu":  # its packets cannot be shown
+        runs["traced"] = (tmp_path, ["--trace", str(tmp_path / "trace")], {})
+    told = {}
+    for name, (directory, options, variables) in runs.items():
+        figures = tmp_path / f"{name}.json"
+        command = [sys.executable, "-m", "lanai_sim", "run", "-n", "3", "--device", device, "--json", str(figures)]
+        done = subprocess.run(
+            [*command, *options, sys.executable, str(file)],
+            cwd=directory,
+            env={**os.environ, **variables},
+            capture_output=True,
+            text=True,
+            timeout=400,
+            check=False,
+        )
         assert done.returncode == 0, done.stderr
-        times.append(TIME.search(done.stderr)[1])
-    assert len(set(times)) == 1, times
+        told[name] = json.loads(figures.read_text())["figures"]
+        told[name].pop("run.nic_cycles_evaluated", None)  # a choice of the engine
+    assert all(one == told["plain"] for one in told.values())
+
+
+STACK = '#include <stdio.h>\nint main(void) { char local[7]; printf("%p\\n", (void *)local); return 0; }'
+
+
+def test_the_stack_begins_at_the_same_place_in_a_page(tmp_path):
+    first, second = tmp_path / "program", tmp_path / "a-program-with-a-longer-name"
+    assert all(compiled(STACK, program) for program in (first, second))
+    begin = "import os, sys; os.spawnv(os.P_WAIT, sys.argv[1], [sys.argv[1], '9', str(os.getpid()), *sys.argv[2:]])"
+    places = set()
+    for program, arguments, variables in ((first, (), {}), (first, ("1",), {"A": "1"}), (second, ("22", "3"), LONG)):
+        command = [sys.executable, "-c", begin, str(starter()), str(program), *arguments]
+        done = subprocess.run(command, env={**os.environ, **variables}, capture_output=True, text=True, check=True)
+        places.add(int(done.stdout, 16) % 4096)
+    assert len(places) == 1

@@ -13,6 +13,7 @@ from ...mpi.windows import Window
 from ..binding import bind
 from ..callbacks import check, handle_type
 from ..context import abi
+from ..heap import of_program
 
 _ENVIRONMENT: dict[str, Callable[[], int]] = {
     "MPI_TAG_UB": lambda: int(abi.world.process.tag_ub),
@@ -73,7 +74,7 @@ class _Key(Keyval):
             return None
         if address == abi.constants.get("MPI_COMM_DUP_FN"):  # a number in the standard ABI, a function in MPICH's
             return lambda owner, key, value: (True, value)
-        function = abi.ffi.cast(f"int (*)({handle_type()}, int, intptr_t, intptr_t, intptr_t *, int *)", address)
+        function = of_program(f"int (*)({handle_type()}, int, intptr_t, intptr_t, intptr_t *, int *)", address)
 
         def copy(owner: Any, key: Keyval, value: int) -> tuple[bool, int]:
             copied, flag = abi.ffi.new("intptr_t *"), abi.ffi.new("int *")
@@ -86,7 +87,7 @@ class _Key(Keyval):
     def _deleting(self, address: int) -> DeleteFunction | None:
         if not address:
             return None
-        function = abi.ffi.cast(f"int (*)({handle_type()}, int, intptr_t, intptr_t)", address)
+        function = of_program(f"int (*)({handle_type()}, int, intptr_t, intptr_t)", address)
 
         def delete(owner: Any, key: Keyval, value: int) -> None:
             code = function(_handle(self.kind, owner), self.number, value, self._extra)
@@ -98,10 +99,8 @@ class _Key(Keyval):
         """From now on callbacks go through these functions, which get the callback as their first
         argument."""
         handle, (to_copy, to_delete) = handle_type(), self._addresses
-        copier = abi.ffi.cast(
-            f"int (*)(intptr_t, {handle}, int, intptr_t, int, intptr_t, intptr_t *, int *)", copy_proxy
-        )
-        deleter = abi.ffi.cast(f"int (*)(intptr_t, {handle}, int, int, intptr_t, intptr_t)", delete_proxy)
+        copier = of_program(f"int (*)(intptr_t, {handle}, int, intptr_t, int, intptr_t, intptr_t *, int *)", copy_proxy)
+        deleter = of_program(f"int (*)(intptr_t, {handle}, int, int, intptr_t, intptr_t)", delete_proxy)
 
         def copy(owner: Any, key: Keyval, value: int) -> tuple[bool, int]:
             copied, flag = abi.ffi.new("intptr_t *"), abi.ffi.new("int *")

@@ -12,6 +12,7 @@ from ...mpi.info import Info
 from .. import callbacks
 from ..binding import bind, binding
 from ..context import abi
+from ..heap import of_program
 
 _representations = registry()
 
@@ -106,7 +107,7 @@ def _conversion(address: int, count_type: str, extra_state: int, what: str) -> C
     if address == abi.constants["MPI_CONVERSION_FN_NULL"]:
         return None
     handle = abi.flavor.handle("MPI_Datatype")
-    function = abi.ffi.cast(f"int (*)(intptr_t, {handle}, {count_type}, intptr_t, long long, intptr_t)", address)
+    function = of_program(f"int (*)(intptr_t, {handle}, {count_type}, intptr_t, long long, intptr_t)", address)
 
     def convert(memory: int, datatype: Datatype, count: int, file: int, position: int) -> None:
         callbacks.check(function(memory, abi.types.handle_of(datatype), count, file, position, extra_state), what)
@@ -116,7 +117,7 @@ def _conversion(address: int, count_type: str, extra_state: int, what: str) -> C
 
 def _extent(address: int, extra_state: int) -> Callable[[Datatype], int]:
     handle = abi.flavor.handle("MPI_Datatype")
-    function = abi.ffi.cast(f"int (*)({handle}, intptr_t *, intptr_t)", address)
+    function = of_program(f"int (*)({handle}, intptr_t *, intptr_t)", address)
 
     def extent(datatype: Datatype) -> int:
         found = abi.ffi.new("intptr_t *")

@@ -6,6 +6,7 @@ from ...mpi.status import Status
 from .. import callbacks
 from ..binding import bind, binding
 from ..context import abi
+from ..heap import of_program
 from .requests import real
 
 
@@ -24,11 +25,11 @@ class _Callbacks:
             code = abi.ffi.new("int *")
             passed = [abi.ffi.new("int *", value) if kind == "int" else value for kind, value in arguments]
             form = ", ".join(["intptr_t", *("int *" if kind == "int" else kind for kind in types), "int *"])
-            abi.ffi.cast(f"void (*)({form})", address)(self._extra, *passed, code)
+            of_program(f"void (*)({form})", address)(self._extra, *passed, code)
             callbacks.check(code[0], what)
         else:
             form = ", ".join(["intptr_t", *types])
-            callbacks.check(abi.ffi.cast(f"int (*)({form})", address)(self._extra, *values), what)
+            callbacks.check(of_program(f"int (*)({form})", address)(self._extra, *values), what)
 
     def query(self, status: Status) -> None:
         room = abi.ffi.new("lanai_status *")

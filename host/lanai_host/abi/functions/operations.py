@@ -8,6 +8,7 @@ from ...mpi.op import Op, reduce_local
 from ..binding import bind, binding
 from ..callbacks import handle_type
 from ..context import abi
+from ..heap import of_program
 
 
 class UserFunction:
@@ -17,7 +18,7 @@ class UserFunction:
         self.address = address
         self._number = "long long" if large else "int"
         self._handle = handle_type()
-        self._call = abi.ffi.cast(f"void (*)(intptr_t, intptr_t, {self._number} *, {self._handle} *)", address)
+        self._call = of_program(f"void (*)(intptr_t, intptr_t, {self._number} *, {self._handle} *)", address)
 
     def __call__(self, incoming: int, inout: int, count: int, datatype: Any) -> None:
         new, handle = abi.ffi.new, abi.types.handle_of(datatype)
@@ -27,7 +28,7 @@ class UserFunction:
 def of_cxx(call_function: int, address: int) -> Callable[[int, int, int, Any], None]:
     """The program's C++ function at `address`, which the C++ bindings' own function calls."""
     form = f"void (*)(intptr_t, intptr_t, int, {handle_type()}, intptr_t)"
-    through = abi.ffi.cast(form, call_function)
+    through = of_program(form, call_function)
 
     def call(incoming: int, inout: int, count: int, datatype: Any) -> None:
         through(incoming, inout, count, abi.types.handle_of(datatype), address)
