@@ -185,7 +185,7 @@ def test_many_orders(script, config):
             second = dice.randrange(step, step + 40)
             if second != step and second < len(choices):
                 orders.follow({step: places, second: dice.randrange(1, 4)})
-    assert orders.followed > 100
+    assert orders.followed > 80, "the script has too few events to tell anything"
     for seed in range(200):
         check(SCRIPTS[script], CONFIGS[config], random.Random(seed).randrange)
 
