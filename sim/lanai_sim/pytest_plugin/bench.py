@@ -19,7 +19,7 @@ from ..units import duration
 from . import reports, warned
 from .at_counts import rank_lines
 from .counts import Counts, Wish
-from .running import run_ranks
+from .reports import run_ranks
 from .task import Task
 from .verdict import RankReports, Verdict, judge
 

@@ -12,7 +12,7 @@ from lanai_sim.job.systems import SYSTEMS
 from lanai_sim.machine.machine import Machine
 from lanai_sim.studies.papers.ccu import systems as ccu
 from lanai_sim.studies.papers.mbcf import experiments as mbcf
-from lanai_sim.studies.papers.mpi_np.settings import thesis
+from lanai_sim.studies.papers.mpi_np.constants import thesis
 from lanai_sim.studies.papers.sci import experiments as sci
 from lanai_sim.studies.papers.t3d import experiments as t3d
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from lanai_hdl.errors import UserError
-from lanai_sim.report import protobuf
+from lanai_sim.report import perfetto
 from lanai_sim.report.activity import HOST, PROCESSOR
 from lanai_sim.report.perfetto import Event, Interned, TracePacket, Track, Type, write
 from lanai_sim.report.timeline import CALL, Timeline
@@ -134,7 +134,7 @@ def test_lanes_are_made_once_and_only_those_that_hold_something_stay() -> None:
 
 @pytest.mark.parametrize("number", [0, 1, 127, 128, 300, 1 << 40, (1 << 64) - 1])
 def test_numbers_are_read_as_they_were_written(number: int) -> None:
-    assert members(protobuf.message([(5, number), (6, "text")])) == {5: [number], 6: [b"text"]}
+    assert members(perfetto.message([(5, number), (6, "text")])) == {5: [number], 6: [b"text"]}
 
 
 def test_unwritable_file_is_named(tmp_path: Path) -> None:

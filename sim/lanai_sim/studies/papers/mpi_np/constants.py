@@ -1,5 +1,5 @@
 """The constants that the thesis names, as ours are: read from what firmware, driver and gateware
-themselves read."""
+themselves read. The setting of its experiments."""
 
 from lanai_firmware.programs.mpi_np.layout import BLOCK, SLOTS
 from lanai_firmware.programs.mpi_np.plan import OWN_POOLS, McpConfig, paper
@@ -10,15 +10,19 @@ from lanai_hdl.errors import UserError
 from lanai_hdl.lbus.masters import HDMA, RECV, SEND
 from lanai_hdl.machine import PAGE_SIZE
 from lanai_host.config import pentium2_266
+from lanai_host.config import thesis as hosts
 from lanai_host.stacks.mpi_np.driver import PAGE_ENTRIES
 from lanai_host.stacks.mpi_np.endpoint import LONG_SHARE
 from lanai_host.stacks.mpi_np.pages import PER_ENTRY
 
 from ...benches.core import half_memory_loop
+from ...benches.p2p.pair import Setting
 
 REPETITIONS = 5  # round trips a size on the page
 BUFFERED = McpConfig(send_buffer=4608, eager_limit=2048)  # on 64 channels
 DMA_ENGINES = (HDMA, RECV, SEND)  # masters of the LBUS
+PAGE = 4096
+SETTLE = 20_000_000_000  # picoseconds after which what can move has moved
 
 
 def figures(quick: bool) -> dict[str, float]:
@@ -75,3 +79,10 @@ def memory_share(code: bytes) -> float:
     found = [instruction for word in words if (instruction := decode(word)) is not None]
     loop = found[1:]  # the first one runs once
     return sum(i.format.name in ("RM", "RRM", "SPLS", "SLS") for i in loop) / len(loop)
+
+
+def thesis() -> Setting:
+    """Return the gateware with the thesis's policies: pages pinned and unpinned for every message (NP-49), every
+    message acknowledged (NP-16), small ones sent without credit (NP-24), a mark for each page entry used (NP-46),
+    receives that ask their sender (NP-22), and a round trip that sends first and then posts its receive (NP-B1)."""
+    return Setting(hosts(), paper().but(mark_entries=1), send_first=True)

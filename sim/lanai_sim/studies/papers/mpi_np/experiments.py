@@ -9,8 +9,8 @@ from ...sweeps import cache, overlap, queues
 from ...sweeps.point import nic_at
 from ..measuring import Experiment, Figures
 from . import constants, thin
+from .constants import PAGE, thesis
 from .host_work import busy_channel, independence, small_sends, special_sends, transfers, waiting_sends
-from .settings import PAGE, thesis
 
 SEND_BUFFER = 16384  # bytes of each channel. The thesis tells only that 64 channels have at least 4.5 KB each
 SEND_BUFFERS = (SEND_BUFFER, 131072)

@@ -6,7 +6,7 @@ from lanai_host.device import SendMode
 from ...benches.p2p.pair import PAUSE, Buffer, Setting, Side, play
 from ...sweeps import fairness
 from ..measuring import Figures
-from .settings import PAGE, SETTLE, thesis
+from .constants import PAGE, SETTLE, thesis
 
 
 def transfers(quick: bool) -> Figures:

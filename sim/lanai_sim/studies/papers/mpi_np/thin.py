@@ -7,7 +7,7 @@ from ...benches.p2p import traffic
 from ...benches.p2p.pair import Buffer, Setting, Side, play
 from ...sweeps.point import nic_at
 from ..measuring import Figures
-from .settings import thesis
+from .constants import thesis
 
 SIZES = (4, 64, 200, 256, 260, 512, 1024, 2048, 4096, 16384, 65536)
 LARGE = (262144,)

@@ -3,7 +3,7 @@
 import pytest
 
 from lanai_sim.studies.papers.mpi_np import answers, thin
-from lanai_sim.studies.papers.mpi_np.settings import thesis
+from lanai_sim.studies.papers.mpi_np.constants import thesis
 
 
 @pytest.mark.ci
