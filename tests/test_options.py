@@ -15,7 +15,7 @@ def test_pytest_runs_without_its_cache():
         "-q",
         "-p",
         "no:cacheprovider",
-        str(HERE / "sim/machine/test_route_word.py"),
+        str(HERE / "hdl/link/test_format.py"),
     ]
     done = subprocess.run(command, cwd=HERE.parent, capture_output=True, text=True, check=False, timeout=100)
     assert done.returncode == 0, done.stdout + done.stderr
