@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from lanai_host.simulator.requests import Look
 
-from ..kernel.node import Word
+from ..kernel.node import Word, any_changed
 from .rank_service import Refused
 
 
@@ -33,14 +33,13 @@ class KnownPoll:
 
     def first(self) -> int | None:
         """The time of a poll before the wait; None if the rank must poll by itself."""
-        return None if any(word.changed for word in self._decisive or self.words) else self._poll()
+        return None if any_changed(self._decisive or self.words) else self._poll()
 
     def again(self) -> int | None:
         """The time of a poll after the wait; None if the rank must poll by itself, also when its time was up."""
         look, words = self._look, self.words
         if self._decisive:
-            idle = any(word.changed for word in words) and not any(word.changed for word in self._decisive)
-            return self._poll() if idle else None
+            return self._poll() if any_changed(words) and not any_changed(self._decisive) else None
         if self.noted or not self._is_noted():
             return None
         del words[look.place]
@@ -55,7 +54,7 @@ class KnownPoll:
 
     def _is_noted(self) -> bool:
         """Return whether the word that may be noted holds what it should, and no other has changed."""
-        look = self._look
-        return look.place >= 0 and all(
-            word.now == look.value if place == look.place else not word.changed for place, word in enumerate(self.words)
-        )
+        look, words = self._look, self.words
+        if look.place < 0 or words[look.place].now != look.value:
+            return False
+        return not any_changed(words[: look.place] + words[look.place + 1 :])

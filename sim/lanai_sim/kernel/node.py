@@ -14,6 +14,7 @@ from lanai_host.bus.base import WINDOW, Bus, window_of
 from ..engines.base import Access, Burst, Engine
 from .kernel import Kernel, Suspension
 
+_HELD = struct.Struct(">I").unpack_from  # the value at the start of a word's memory, in a tuple
 STORED = 1  # the value that `Suspension.resume` gets for a change of a word that no NIC made
 WINDOW_PAGES = WINDOW // PAGE_SIZE  # bus pages of one process: 256 MB
 
@@ -67,16 +68,21 @@ class Word(NamedTuple):
 
     @property
     def now(self) -> int:
-        return int.from_bytes(self.view[:4], "big")
-
-    @property
-    def changed(self) -> bool:
-        return int.from_bytes(self.view[:4], "big") != self.seen
+        held: int = _HELD(self.view)[0]
+        return held
 
     @property
     def looked_at(self) -> "Word":
         """The word for a process that has seen what it holds now."""
-        return self._replace(seen=self.now)
+        return Word(self.address, self.view, self.now)
+
+
+def any_changed(words: Sequence[Word]) -> bool:
+    """Return whether one of some words is not what was seen."""
+    for _, view, seen in words:  # noqa: SIM110  # a generator takes one more call for each word
+        if _HELD(view)[0] != seen:
+            return True
+    return False
 
 
 class SharedMemory:
@@ -235,15 +241,15 @@ class Node:
         kernel, slots = self.kernel, self.engine.time
         first_look = slots.picoseconds(slots.slot(clock))  # a change up to then is there when the process looks
         told: tuple[int, int] | None = (0, 0)
-        if clock <= kernel.limit and not any(word.changed for word in words):
+        if clock <= kernel.limit and not any_changed(words):
             told = await self._change(clock, words, number, timeout)
         if told is not None and told[0] <= (clock if told[1] == STORED else first_look):
             await kernel.until(clock, number)
             told = (clock, 0)
-        while told is not None and not any(word.changed for word in words):
+        while told is not None and not any_changed(words):
             told = await self._change(told[0], words, number, timeout)
         if timeout is not None:
-            timeout.expired = not any(word.changed for word in words)
+            timeout.expired = not any_changed(words)
         return kernel.now if told is None else told[0]
 
     async def _change(
@@ -271,7 +277,7 @@ class Node:
         await self.kernel.alone()
         self.memory.write(address, data)
         for tag, (words, answer) in list(self._waits.items()):
-            if not answer.done and any(word.changed for word in words):
+            if not answer.done and any_changed(words):
                 self.events.forget(tag)
                 answer.resume((self.kernel.now, STORED))
 
