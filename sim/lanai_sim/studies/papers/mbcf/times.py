@@ -105,10 +105,11 @@ def _reason(name: str, why: str, figures: Figures) -> str:
     """With what it takes on `ideal`, and IS on a hub in half duplex, as the paper's was. SP's is in `_sps`."""
     alone = figures.get(_figure(name, ALONE))
     why = why if alone is None else f"{why} Without a network: {alone:.4g} s."
-    half = [figures.get(dotted(causes.BEGIN, name, "half_duplex", way, "seconds")) for way in ("", NSR)]
-    if name != "is" or None in half:
+    half = [dotted(causes.BEGIN, name, "half_duplex", way, "seconds") for way in ("", NSR)]
+    if name != "is" or not figures.keys() >= {*half}:
         return why
-    return why + " On a hub in half duplex {:.4g} s with requests, {:.4g} without.".format(*half)
+    requested, without = (figures[one] for one in half)
+    return f"{why} On a hub in half duplex {requested:.4g} s with requests, {without:.4g} without."
 
 
 def _gain(figures: Figures, name: str) -> float:

@@ -32,13 +32,14 @@ def _first(figures: Figures) -> str:
     """Return why the first version is faster here, with what cut-through and send buffers have to do with it, if that
     was measured."""
     why = "The same, with three transfers a page, of which two run beside the data."
-    names = ("cut_on", "cut_off", "buffer_131072", "buffer_16384")
-    found = [figures.get(f"rules.first.{one}.bandwidth_MBps.262144") for one in names]
-    if None in found:
+    variants = ("cut_on", "cut_off", "buffer_131072", "buffer_16384")
+    names = [f"rules.first.{one}.bandwidth_MBps.262144" for one in variants]
+    if not figures.keys() >= {*names}:
         return why
-    return why + (
-        " At 256 KB {:.1f} MB/s; with whole packets {:.1f}; with send buffers of channels of 128 KB, which "
-        "cost the NICs' processors time, {:.1f}, of 16 KB {:.1f}. The thesis does not give their size.".format(*found)
+    through, whole, large, small = (figures[one] for one in names)
+    return (
+        f"{why} At 256 KB {through:.1f} MB/s; with whole packets {whole:.1f}; with send buffers of channels of 128 KB, "
+        f"which cost the NICs' processors time, {large:.1f}, of 16 KB {small:.1f}. The thesis does not give their size."
     )
 
 

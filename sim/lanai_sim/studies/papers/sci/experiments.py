@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from lanai_hdl.config import NicConfig
+from lanai_hdl.remote.config import Remote
 
 from ....job.job import Job
 from ....machine.machine import Machine
@@ -160,6 +161,7 @@ def with_short_packets(quick: bool) -> Figures:
         return {}
     nic = sci_d330()
     (adapter,) = nic.blocks
+    assert isinstance(adapter, Remote)
     nic = nic.but(blocks=(replace(adapter, payload=SHORT, stream_bytes=SHORT),))
     points = {f"half.{NODES}": (NODES, NODES // 2), "least.4": (4, 1), f"most.{NODES}": (NODES, NODES - 1)}
     return {f"short.{name}": on_ring(*at, nic) for name, at in points.items()}

@@ -1,5 +1,6 @@
 """The constants that the paper names, as ours are: read from what the device itself reads."""
 
+from lanai_hdl.remote.config import Remote
 from lanai_host.stacks.t3d.heap import LONG, SHORT, WORD, HeapLayout
 from lanai_host.stacks.t3d.options import T3dOptions, t3d
 
@@ -16,6 +17,7 @@ TORUS = "torus:4x4x4"
 def figures(quick: bool) -> dict[str, float]:
     layout = HeapLayout(RANKS, t3d())
     (shell,) = t3d_shell().blocks
+    assert isinstance(shell, Remote)
     return {
         "design.slots_per_pair": (layout.slot(1) - layout.slot(0)) / layout.slot_size,
         "design.send_levels": len({SHORT, LONG}),

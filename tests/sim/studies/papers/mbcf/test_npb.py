@@ -10,6 +10,7 @@ import pytest
 
 from lanai_host.errors import UserError
 from lanai_sim.cli import main
+from lanai_sim.executors.journal import Journal
 from lanai_sim.executors.place import Place
 from lanai_sim.studies.papers import measuring, studies
 from lanai_sim.studies.papers.mbcf import times
@@ -136,8 +137,11 @@ def test_other_papers_do_not_take_it(folder):
 
 
 def test_an_experiment_is_left_out_without_what_it_needs():
-    class Kept:
+    class Kept(Journal):
         """A journal with all experiments but one."""
+
+        def __init__(self):
+            pass
 
         def find(self, point):
             return None if point["experiment"].startswith("npb_") else type("Row", (), {"figures": {}})
