@@ -2,6 +2,10 @@
 
 One rank's part of the heap holds the NIC's counters, flags of barriers, one word for answers,
 staging for puts, and then what `allocate` gives, which is at the same offset at all ranks.
+
+Barriers in a row use two sets of flags in turn. A network that does not keep the order of puts could
+otherwise bring the flag of a barrier after that of the next, and a rank would wait for it for ever. The
+next barrier but one cannot begin before all flags of the first have arrived.
 """
 
 from collections.abc import Callable
@@ -20,9 +24,9 @@ from .by_firmware import FirmwarePuts
 from .heap import WORD
 from .puts import Put, Question, Remote
 
-FLAGS = WORD.size * int(COUNTERS)  # of barriers, one a round
+FLAGS = WORD.size * int(COUNTERS)  # of barriers: two sets, one word a round
 ROUNDS = 16
-ANSWER = FLAGS + WORD.size * ROUNDS
+ANSWER = FLAGS + 2 * WORD.size * ROUNDS
 STAGING = ANSWER + WORD.size
 BIT = 0  # of the barrier tree
 BEGIN = -(-(STAGING + int(RING) * int(BODY)) // PAGE_SIZE) * PAGE_SIZE
@@ -148,7 +152,7 @@ class Symmetric:
             self._until(lambda: operation.done, "barrier")
             return
         self._barriers += 1
-        distance, number = 1, 0
+        distance, number = 1, self._barriers % 2 * ROUNDS
         while distance < self.count:
             flag = FLAGS + WORD.size * number
             self._puts.put(Put(Remote((self.rank + distance) % self.count, flag), WORD.pack(self._barriers)))
