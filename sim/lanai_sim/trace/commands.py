@@ -49,6 +49,7 @@ def attribute(trace: StoredTrace, vocabulary: Commands, messages: Any, packets: 
         FollowControls(vocabulary.messages, book, trace.meta["plans"]).run(requests)
     for row, first in again:
         book.again(row, first)
+    _move_room(vocabulary, packets, requests, again)
 
 
 def _rank(trace: StoredTrace, node: int, process: int | None) -> int:
@@ -95,6 +96,26 @@ def _served(packets: Any, words: Words) -> tuple[list[Request], list[tuple[int, 
         last[*nodes, asked] = request.row, count[nodes]
         served.append(request._replace(taken=replies.status(packet, asked) == Status.OK))
     return served, again
+
+
+def _move_room(
+    vocabulary: Commands, packets: Any, requests: Sequence[Request], again: Sequence[tuple[int, int]]
+) -> None:
+    """Let each request take and give back room by the packet that was served: the first one that arrived after those
+    before it were served."""
+    copies: dict[int, list[int]] = defaultdict(list)
+    for row, first in again:
+        copies[first].append(row)
+    moving = ("paid", "given") if vocabulary.rooms and vocabulary.rooms[0].from_arrival else ("given",)
+    last: dict[tuple[int, int], int] = defaultdict(int)
+    for request in requests:
+        nodes = int(packets["source"][request.row]), request.node
+        for row in (request.row, *copies[request.row]):
+            if packets["fault"][row] == Fault.NONE and packets["arrival_tail"][row] >= last[nodes]:
+                last[nodes] = int(packets["arrival_tail"][row])
+                for column in moving if row != request.row else ():
+                    packets[column][row], packets[column][request.row] = packets[column][request.row], 0
+                break
 
 
 class _Replies:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from lanai_hdl.remote.packets import Op
 
-from .schema import Fault, Protocol
+from .schema import Protocol
 
 APPENDS = (Op.APPEND, Op.RETRY)
 Pair = tuple[int, int]  # the rank that asks, and the one whose memory it is
@@ -73,9 +73,6 @@ class Book:
         self._packets["message"][row] = message
         if message >= 0:
             self._arrived(row, message)
-        if self._packets["fault"][first] in (Fault.LOST, Fault.DAMAGED):
-            for column in ("paid", "given"):
-                self._packets[column][row], self._packets[column][first] = self._packets[column][first], 0
 
     def _arrived(self, row: int, message: int) -> None:
         if self._packets["to_rank"][row] != self._messages["target"][message]:  # an answer of the receiver

@@ -105,6 +105,16 @@ def test_a_fifo_of_mbcf_is_full_at_its_last_byte(tmp_path):
     assert (unit, most, least, last) == ("bytes", 4096, 0, 0)
 
 
+def test_a_record_that_was_sent_again_is_in_its_fifo_when_it_was_taken(tmp_path):
+    """Behind a record that is lost, others arrive and are not taken before it comes again."""
+    options = MbcfOptions(requests=0, fifo_pages=1, record=1024)
+    trace = run(tmp_path, "mbcf", 2, 1 << 15, options=options, faults=("drop * rate=0.05 seed=2",))
+    assert (trace.packets["fault"] == Fault.LOST).any()
+    unit, most, least, last = extremes(curve(trace, "rank 1", "FIFO in use"))
+    assert (unit, least, last) == ("bytes", 0, 0)
+    assert 1032 <= most <= 4096
+
+
 def before_finalize(trace, values):
     """Return the level when rank 0 has slept after its last message."""
     (call,) = [call for call in trace.calls if trace.name(call["name"]) == "MPI_Finalize" and call["rank"] == 0]
