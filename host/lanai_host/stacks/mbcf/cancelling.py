@@ -5,6 +5,8 @@ receive goes back. Any other send is done once its bytes have left, for which th
 room.
 """
 
+from collections.abc import Callable
+
 from lanai_hdl.remote.packets import Op, Status
 
 from ...adapter.operation import REASONS
@@ -13,22 +15,29 @@ from .layout import SIGNAL, Head, Kind
 from .matching import Matcher
 from .operations import Send
 from .outbox import Outbox
-from .queues import Queues
+from .queues import NO_MESSAGE, Queues
 from .receiving import Receiving
 from .sending import Sending
 
-NO_MESSAGE = 0  # instead of a message's serial: only look
-
 
 class Cancelling:
-    """Both sides: this rank's sends, and peers' messages here."""
+    """Both sides: this rank's sends, and peers' messages here. `hear_of` is told which peer has signalled."""
 
-    def __init__(self, queues: Queues, jobs: Jobs, matcher: Matcher, sending: Sending, receiving: Receiving) -> None:
+    def __init__(
+        self,
+        queues: Queues,
+        jobs: Jobs,
+        matcher: Matcher,
+        sending: Sending,
+        receiving: Receiving,
+        hear_of: Callable[[int], None],
+    ) -> None:
         self._queues = queues
         self._jobs = jobs
         self._matcher = matcher
         self._sending = sending
         self._receiving = receiving
+        self._hear_of = hear_of
         sending.here = self._ask
 
     def cancel(self, send: Send) -> bool:
@@ -59,6 +68,7 @@ class Cancelling:
             peer = self._queues.signaller()
             (serial,) = SIGNAL.unpack(signals.record())
             signals.drop()
+            self._hear_of(peer)
             self._receiving.look()
             if serial != NO_MESSAGE:
                 self._give_back(peer, serial)

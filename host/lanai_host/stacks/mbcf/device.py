@@ -44,7 +44,8 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
     library (MB-29).
 
     `members`: the ranks that begin together, by default all. In a small job (`greet`) this rank waits until they
-    have opened their queues. For another rank it waits before the first operation that names it.
+    have opened their queues. For another rank it waits before the first operation that names it. In a large job it
+    polls the FIFOs of those ranks only that it has talked to. Others announce themselves by a signal.
     """
 
     def __init__(
@@ -68,18 +69,19 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         self._requesting = Requesting(jobs, opened.lending, matcher, options)
         self._sending = Sending(meter, jobs, opened.lending, options, adapter.payload)
         self._receiving = Receiving(meter, jobs, matcher, self._requesting, self._sending, packet, ledger)
-        self._cancelling = Cancelling(self._queues, jobs, matcher, self._sending, self._receiving)
+        self._receiving.strangers = self._large = self.size > options.greet
+        self._cancelling = Cancelling(self._queues, jobs, matcher, self._sending, self._receiving, self._hear_of)
         begun = {self.rank, *(self._queues if members is None else members)} if options.barrier else ()
         self._barriers = Barriers(jobs, self._queues, self._sending, begun)
         self.work = self._work
         self._interrupt = interrupt_price(costs)
         self._ends = 0  # looks in which a command had ended
         self._watched: list[Watched] = []
-        for peer in self._queues:
+        for peer in () if self._large else self._queues:
             self._connect(peer)
         self._unmet = set(self._queues)
         greeted = self._queues if members is None else self._unmet.intersection(members)
-        self._open(greeted if self.size <= options.greet else ())
+        self._open(() if self._large else greeted)
 
     def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
         return self._send(Send(self.rank, dest, tag, context, body, mode is SendMode.SYNCHRONOUS))
@@ -94,7 +96,7 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         context = number >> CONTEXT_AT
         if not self._barriers.serves(members, context):
             return None
-        for peer in self._unmet.intersection(self._barriers.told):
+        for peer in sorted(self._unmet.intersection(self._barriers.told)):
             self._meet(peer)
         operation = self._barriers.begin(context)
         self._move_on()
@@ -164,18 +166,35 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
     def _meet(self, peer: int) -> None:
         """Wait until a peer has opened its queues. One that does not is lost."""
         self._unmet.remove(peer)
+        if self._large:
+            self._connect(peer)
+        if peer in self._lost:
+            self._sending.lose(peer, self._lost[peer])
+            return
         ends: list[Status] = []
-        greeting = self._queues.greeting(peer, ends.append)
+        full = False
         for _ in range(MEETING_POLLS):
+            if self._large:
+                greeting = self._queues.announcement(peer, ends.append, full)
+            else:
+                greeting = self._queues.greeting(peer, ends.append)
             self._jobs.add(greeting)
             self._take_ended()
             while not ends:
                 self._bus.wait_any(self.remote.watched(), Wait("MPI_Init", note=greeting.what, awaits=(peer,)))
                 self._take_ended()
-            if ends.pop() is Status.OK:
+            status = ends.pop()
+            if status is Status.OK:
                 return
+            full = status is Status.FULL
             self._bus.elapse(MEETING_POLL)
         self._sending.lose(peer, f"rank {peer} has not opened its queues")
+
+    def _hear_of(self, peer: int) -> None:
+        """A peer has signalled: it has opened its queues, and may send messages."""
+        if self._large and peer in self._unmet:
+            self._unmet.remove(peer)
+            self._connect(peer)
 
     def _send(self, send: Send) -> Send:
         if send.dest == self.rank:
@@ -261,7 +280,7 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
     def _lose(self, rank: int, text: str) -> None:
         if rank in self._sending.boxes:
             self._sending.lose(rank, text)
-        self._requesting.forget(rank)
+            self._requesting.forget(rank)
         self._barriers.fail_all(text)
         for source in (rank, ANY_SOURCE):
             for receive in list(self._by_source.get(source, {}).values()):

@@ -35,7 +35,8 @@ class MbcfOptions:
             paper's SR); 0: never (NSR).
         barrier: 1: barriers of all ranks are remote writes, as in the paper; 0: messages.
         greet: ranks of a job up to which each greets all others when it has opened its queues. In a
-            larger job a rank greets another one before the first operation that names it.
+            larger job a rank greets another one before the first operation that names it, and polls the FIFOs of
+            those alone that have greeted or were greeted.
         fifo_pages: of 4 KiB, of the FIFO that holds a peer's messages.
         request_pages: of the FIFO that holds a peer's requests.
         window: requests that a receiver has outstanding at one peer.

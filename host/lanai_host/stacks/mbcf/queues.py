@@ -13,9 +13,10 @@ from ...adapter.token import Token
 from ...bus.base import Bus, Watched
 from ...remote import Access
 from .jobs import Job
-from .layout import ROOM, Queue, QueueLayout
+from .layout import ROOM, SIGNAL, Queue, QueueLayout
 from .options import MbcfOptions
 
+NO_MESSAGE = 0  # in a signal, instead of a message's serial: only look
 SIGNALS = 2  # number of the exposure of the same pages by which peers signal: the first after the adapter's own
 
 
@@ -41,7 +42,8 @@ class Queues:
         self._memory = bus.allocate(self.layout.size)
         self._own: Exposure | None = None
         self.notices: Exposure | None = None
-        self.signals = self.fifo(self.rank, Queue.MESSAGES)  # no rank has messages for itself here
+        self._fifos = {(peer, queue): self._fifo(peer, queue) for peer in self.peers for queue in Queue}
+        self.signals = self._fifo(self.rank, Queue.MESSAGES)  # no rank has messages for itself here
 
     def open(self) -> None:
         """Open the adapter with the memory."""
@@ -63,8 +65,18 @@ class Queues:
         """Is carried out if a peer has opened its queues. The word that it writes has that value already."""
         return Job(Op.WRITE, self.token(peer), self.room_there(peer), f"rank {peer} to open", ended, ROOM.pack(0))
 
+    def announcement(self, peer: int, ended: Callable[[Status], None], again: bool) -> Job:
+        """A signal by which a peer hears of this rank. It is carried out if the peer has opened its queues. `again`:
+        there was no room for the one before."""
+        token, at = self.signals_at(peer)
+        op = Op.RETRY if again else Op.APPEND
+        return Job(op, token, at, f"rank {peer} to open", ended, SIGNAL.pack(NO_MESSAGE))
+
     def fifo(self, peer: int, queue: Queue) -> Fifo:
         """The FIFO that a peer appends to."""
+        return self._fifos[peer, queue]
+
+    def _fifo(self, peer: int, queue: Queue) -> Fifo:
         layout = self.layout
         ring, pages = layout.ring(peer, queue), layout.pages(queue)
         return Fifo(self._memory, layout.control(peer, queue), ring, pages, self._payload)

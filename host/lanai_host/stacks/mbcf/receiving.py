@@ -56,7 +56,11 @@ class Inbox:
 
 
 class Receiving:
-    """Messages to this rank. Nothing moves on but by `look`, `receive` and `take` (MB-29)."""
+    """Messages to this rank. Nothing moves on but by `look`, `receive` and `take` (MB-29).
+
+    Attributes:
+        strangers: peers without an inbox announce themselves by signals, for which a poll looks too.
+    """
 
     def __init__(
         self,
@@ -76,6 +80,7 @@ class Receiving:
         self.boxes: dict[int, Inbox] = {}
         self._payload = payload
         self._ledger = ledger
+        self.strangers = False
         self.received = 0  # records
         self.woken = False  # this rank has slept since it took a record
 
@@ -87,7 +92,12 @@ class Receiving:
     @property
     def poll_price(self) -> int:
         """Picoseconds of a poll that finds nothing."""
-        return self._meter.costs.price(HostCost.POLL, len(self.boxes))
+        return self._meter.costs.price(HostCost.POLL, self._polls)
+
+    @property
+    def _polls(self) -> int:
+        """The FIFOs that a poll looks at."""
+        return len(self.boxes) + self.strangers
 
     def watched(self) -> list[Watched]:
         return [box.fifo.watched() for box in self.boxes.values()]
@@ -95,7 +105,7 @@ class Receiving:
     def look(self, enough: Callable[[], bool] = never) -> None:
         """Take what has come, and ask again for what has not (MB-28). Once there is `enough`, other
         messages stay in their FIFOs: if their receives come first, they are copied only once."""
-        self._meter.spend(HostCost.POLL, len(self.boxes))
+        self._meter.spend(HostCost.POLL, self._polls)
         wild = len(self._matcher.any_source)
         for box in self.boxes.values():
             if self._drain(box, enough):

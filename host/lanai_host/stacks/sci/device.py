@@ -32,7 +32,11 @@ MEETING_POLLS = 10_000
 
 class Sci(HostMatchingDevice[Receive, Message]):
     """Messages through segments of memory that the peers write. Nothing moves on while the program
-    is outside the library."""
+    is outside the library.
+
+    In a large job (`SciOptions.greet`) this rank polls for those ranks only that it has talked to, and those of its
+    node. Others announce themselves by a remote interrupt.
+    """
 
     def __init__(self, bus: Bus, attachment: Attachment, costs: HostConfig) -> None:
         self.rank = attachment.rank
@@ -62,12 +66,12 @@ class Sci(HostMatchingDevice[Receive, Message]):
         self._sending = Sending(meter, layout, self._links, self.rank, interrupts)
         self._receiving = Receiving(meter, layout, self._links, interrupts)
         super().__init__(bus, meter, self._receiving.matcher, costs.watchdog)
-        self._polls = max(1, len(peers))
-        self._poll_price = costs.price(HostCost.POLL, self._polls)
         self._news = self._seen = 0
-        if self.size <= options.greet:
-            for link in self._links.values():
-                link.greet()
+        self._large = self.size > options.greet
+        self._ranks = {(place.node, place.process): rank for rank, place in enumerate(attachment.places)}
+        self._known = {rank: link for rank, link in self._links.items() if not self._large or link.local}
+        for link in self._known.values():
+            link.greet()
 
     def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
         send = Send(self.rank, dest, tag, context, body, mode is SendMode.SYNCHRONOUS)
@@ -111,22 +115,41 @@ class Sci(HostMatchingDevice[Receive, Message]):
         self._lose_lost()
 
     def _meet(self, link: Link) -> None:
-        """Wait until a peer has its segment, if no hello tells that yet and none is under way. One whose segment
-        does not come is lost."""
-        if link.present or link.greeting:
+        """In a large job: wait until a peer has its segment and knows this rank. One whose segment does not come
+        is lost."""
+        if link.rank in self._known:
             return
+        self._known[link.rank] = link
         why = Wait("MPI_Init", note=f"rank {link.rank} to open its segment", awaits=(link.rank,))
         for _ in range(MEETING_POLLS):
             link.greet()
-            self._look()
-            while link.greeting and link.lost is None:
-                self._sleep(why)
-                self._look()
-            if link.present or link.lost is not None:
+            self._await(lambda: not link.greeting or link.lost is not None, why)
+            if link.present and self._announce(link, why):
+                return
+            if link.lost is not None:
                 return
             self._bus.elapse(MEETING_POLL)
         link.lose(f"rank {link.rank} has not opened its segment")
         self._lose_lost()
+
+    def _announce(self, link: Link, why: Wait) -> bool:
+        """Interrupt a peer, so that it polls for this rank from now on. Return whether it will."""
+        signal = self._interrupts.send(link.rank)
+        self._await(lambda: signal.finished, why)
+        if signal.error is not None and signal.error.kind is not ErrorKind.BAD_REQUEST:  # else there is no room
+            link.lose(signal.error.text)
+            self._lose_lost()
+        return signal.error is None
+
+    def _hear_of(self, rank: int) -> None:
+        """A peer has sent an interrupt: it may send messages."""
+        self._known.setdefault(rank, self._links[rank])
+
+    def _await(self, over: Callable[[], bool], why: Wait) -> None:
+        self._look()
+        while not over():
+            self._sleep(why)
+            self._look()
 
     def _send_to_self(self, send: Send) -> None:
         """A match on this host."""
@@ -171,9 +194,9 @@ class Sci(HostMatchingDevice[Receive, Message]):
         """`AdapterRemote.known_look`, if nothing here follows from a command's end either."""
         if not self._sending.idle or self._interrupts.expected or self._meter.owed or self._meter.sink:
             return None
-        if not all(link.settled for link in self._links.values()):
+        if not all(link.settled for link in self._known.values()):
             return None
-        return self.remote.known_look(watched, self._poll_price)
+        return self.remote.known_look(watched, self._meter.costs.price(HostCost.POLL, self._polls))
 
     def _sleep_and_note(self, watched: Sequence[Watched], look: KnownLook, why: Wait) -> None:
         """`_sleep`, which the end of a command does not end."""
@@ -201,12 +224,15 @@ class Sci(HostMatchingDevice[Receive, Message]):
     def _watched(self) -> list[Watched]:
         """All that may tell of news; a word that does not change if there is none."""
         words = [*self.remote.watched(), *(word for link in self._live() for word in link.watched())]
+        if self._large:
+            words.append(self._interrupts.watched())
         return words or [Watched(self._own, 0, bytes(self._own.view[:4]))]
 
     def _look(self) -> None:
         """Once over all that peers may have written."""
         self._meter.spend(HostCost.POLL, self._polls)
-        self._interrupts.take()
+        for origin in self._interrupts.take():
+            self._hear_of(self._ranks[origin])
         if self.remote.look():
             self._news += 1
         for link in self._live():
@@ -247,11 +273,16 @@ class Sci(HostMatchingDevice[Receive, Message]):
             link.free_chunk(packet.a)
 
     def _live(self) -> list[Link]:
-        return [link for link in self._links.values() if link.lost is None]
+        return [link for link in self._known.values() if link.lost is None]
+
+    @property
+    def _polls(self) -> int:
+        """The words that a poll looks at."""
+        return max(1, len(self._known) + self._large)
 
     def _lose_lost(self) -> None:
         """Act on the peers that have turned out to be lost."""
-        for link in self._links.values():
+        for link in self._known.values():
             if link.lost is not None:
                 self._note_lost(link.rank, link.lost)
 
@@ -270,7 +301,7 @@ class Sci(HostMatchingDevice[Receive, Message]):
         self.remote.close()
 
     def _until_idle(self, why: Wait) -> None:
-        self._look()
-        while not (self.remote.idle and self._sending.idle and all(link.idle for link in self._live())):
-            self._sleep(why)
-            self._look()
+        def idle() -> bool:
+            return self.remote.idle and self._sending.idle and all(link.idle for link in self._live())
+
+        self._await(idle, why)

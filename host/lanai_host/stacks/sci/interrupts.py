@@ -8,7 +8,7 @@ from ...adapter.fifo import Fifo
 from ...adapter.remote import AdapterRemote, buffer_of
 from ...adapter.signals import interrupt_price, work
 from ...adapter.transfers import Transfer
-from ...bus.base import PAGE_SIZE, Bus
+from ...bus.base import PAGE_SIZE, Bus, Watched
 from ...config import HostConfig
 from ...operation import ErrorKind
 from .layout import Layout
@@ -41,16 +41,25 @@ class Interrupts:
     def needed(self, context: int) -> bool:
         return context in self._contexts
 
-    def send(self, rank: int) -> None:
-        """Interrupt a rank, behind all that was put to it before."""
+    def send(self, rank: int) -> Transfer:
+        """Begin to interrupt a rank, behind all that was put to it before."""
         last = self._last.get(rank)
         full = last is not None and last.error is not None and last.error.kind is ErrorKind.BAD_REQUEST
-        self._last[rank] = self._remote.signal(rank, self._offset, Held(SIGNAL), again=full)
+        self._last[rank] = signal = self._remote.signal(rank, self._offset, Held(SIGNAL), again=full)
+        return signal
 
-    def take(self) -> None:
-        """Take the signals that have come: this rank looks at what its peers have written."""
+    def take(self) -> list[tuple[int, int]]:
+        """Take the signals that have come: this rank looks at what its peers have written. Return the origins of the
+        signals: NICs, and processes of their hosts."""
+        origins = []
         while self._fifo.look():
+            origins.append(self._fifo.sender())
             self._fifo.drop()
+        return origins
+
+    def watched(self) -> Watched:
+        """Return the word that changes when a signal comes."""
+        return self._fifo.watched()
 
     def work(self, picoseconds: int, interrupted: Callable[[], None]) -> None:
         """The program's own work. `interrupted` is called at each signal, which it takes."""

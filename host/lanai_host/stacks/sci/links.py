@@ -38,6 +38,8 @@ class Outgoing(NamedTuple):
 class PeerSegment(Protocol):
     """A peer's segment, as this rank reaches it. Puts to one block of LINE bytes take effect in order."""
 
+    local: bool  # it is on this rank's node, and reached without an adapter
+
     def put(self, offset: int, body: Body, alone: bool = False) -> Transfer:
         """Begin to write there. It fails as a bad request if the segment is not there yet. `alone`: what happens to
         other puts says nothing of this one.
@@ -49,6 +51,8 @@ class PeerSegment(Protocol):
 
 class RemoteSegment:
     """On another node, by the adapter."""
+
+    local = False
 
     def __init__(self, remote: AdapterRemote, interrupts: Interrupts, rank: int) -> None:
         self._remote = remote
@@ -105,6 +109,10 @@ class Link:
         """The peer's segment is there, as far as this rank knows. In a small job (`SciOptions.greet`) one that was
         not there when this rank said hello says hello when it comes."""
         return self._met or self._word(self._layout.state(self.rank)) != State.ABSENT
+
+    @property
+    def local(self) -> bool:
+        return self._there.local
 
     @property
     def greeting(self) -> bool:

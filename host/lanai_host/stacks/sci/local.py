@@ -20,6 +20,8 @@ class LocalSegment:
     """The segment of `rank`, on this rank's node. Each process of a node allocates its segment first,
     so segments lie alike in the bus windows of their processes."""
 
+    local = True
+
     def __init__(self, bus: Bus, attachment: Attachment, meter: Meter, own: Segment, rank: int) -> None:
         self._bus = bus
         self._meter = meter

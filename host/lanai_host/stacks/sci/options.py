@@ -37,7 +37,8 @@ class SciOptions:
     retries: how often the adapter sends again what a peer does not answer, until that is lost
         (SC-06).
     greet: ranks of a job up to which each greets all others when it begins. In a larger job a rank greets
-        another one before it sends it a first message.
+        another one before it sends it a first message, and polls for those alone that have greeted or were
+        greeted.
     """
 
     way: str = "stores"
