@@ -164,10 +164,6 @@ def in_use_at(process: int) -> int:
     return WINDOW_HOST + process * PROCESS_BYTES + IN_USE_AT
 
 
-def busy_at(process: int) -> int:
-    return WINDOW_HOST + process * PROCESS_BYTES + BUSY_AT
-
-
 def map_at(process: int, page: int) -> int:
     return WINDOW_HOST + process * PROCESS_BYTES + MAPS_AT + 4 * MAP_WORDS * page
 

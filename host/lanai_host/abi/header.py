@@ -41,7 +41,6 @@ class Function:
     returns: str
     parameters: tuple[Parameter, ...]
     declaration: str
-    variadic: bool
 
 
 @dataclass
@@ -95,7 +94,6 @@ def _function(node: Any, generator: Any) -> Function:
         generator.visit(node.type.type),
         tuple(_parameter(p) for p in named),
         generator.visit(node),
-        any(isinstance(p, c_ast.EllipsisParam) for p in parameters),
     )
 
 

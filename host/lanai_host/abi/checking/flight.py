@@ -34,9 +34,6 @@ class Pending:
     kept: bytes | None = None  # the digest
 
 
-Meet = Callable[[Pending, Buffer], None]
-
-
 class Flight:
     """The buffers in flight. `watching` is off where other threads may be in the library."""
 

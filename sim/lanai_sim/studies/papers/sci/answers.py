@@ -80,11 +80,6 @@ def converged(figures: Figures) -> list[float]:
     return [sparse(figures, window, "least", LARGE) for window in ("put.emulated", "get.emulated", "get.shared")]
 
 
-def next_nodes(figures: Figures) -> list[float]:
-    """MiB/s a node of 4 and of 8 nodes on a switch, with MPI."""
-    return [figures[f"scaling.least.{nodes}"] for nodes in ENDS]
-
-
 def row(figures: Figures, use: str) -> list[float]:
     """MiB/s a node by the number of nodes. `use`: "least" or "most" of the ring."""
     return [figures[f"ring.{use}.{nodes}"] for nodes in ROWS]
