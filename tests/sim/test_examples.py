@@ -16,8 +16,9 @@ EXAMPLES = {
     "sort.py": "sorted 4000 keys on 4 ranks",
     "cannon.py": "product is right",
     "pingpong.py": " 20000 bytes ",
+    "blocks.py": "blocks of 8192 bytes",
 }
-RANKS = {"pingpong.py": 2}  # of all others 4
+RANKS = {"pingpong.py": 2, "blocks.py": 2}  # of all others 4
 
 
 @pytest.mark.parametrize(
