@@ -13,15 +13,10 @@ def plateau(figures: Figures) -> float:
 
 def _why_get(figures: Figures) -> str:
     half_lines = figures.get("half_lines.get_MBps")
-    found = (
-        f" Gets whose answers carry 16 bytes a packet, the least that it can, make the ratio "
-        f"{figures['put_MBps'] / half_lines:.2f}."
-        if half_lines
-        else ""
-    )
+    found = f" make the ratio {figures['put_MBps'] / half_lines:.2f}" if half_lines else " are slower"
     return (
-        f"The adapter answers a get in packets of a line of 32 bytes, as it puts.{found} The paper does not say how "
-        "the T3D answered."
+        "The adapter answers a get in packets of a line of 32 bytes, as it puts. The paper does not say how the T3D "
+        f"answered. Gets whose answers carry 16 bytes a packet, the least that the adapter can,{found}."
     )
 
 
