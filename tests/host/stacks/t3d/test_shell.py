@@ -83,13 +83,16 @@ except MPI.Exception as error:
 
 
 @pytest.mark.ci
-def test_a_cable_that_is_pulled_ends_the_run_and_both_ranks_learn_why():
-    """Rank 0 only waits: its own NIC has nothing to send."""
-    run = on_shell(2, "-c", TO_AND_FRO, more=("--fault", "down nic0 from=300us to=3ms", "--max-sim-time", "60ms"))
+@pytest.mark.parametrize("begin", ["300us", "335us"])
+def test_a_cable_that_is_pulled_ends_the_run_and_both_ranks_learn_why(begin):
+    """One rank sends and meets the failure. The other only waits: its own NIC has nothing to send."""
+    run = on_shell(2, "-c", TO_AND_FRO, more=("--fault", f"down nic0 from={begin} to=3ms", "--max-sim-time", "60ms"))
     assert run.returncode == 0, run.stderr
-    found = dict(line.split(" ", 1) for line in run.stdout.splitlines())
-    assert "the peer's NIC does not answer" in found["1"]
-    assert "rank 1 has gone: its NIC met an access that failed" in found["0"]
+    found = {int(rank): text for rank, _, text in (line.partition(" ") for line in run.stdout.splitlines())}
+    assert set(found) == {0, 1}
+    sender = next(rank for rank, text in found.items() if f"the NIC of rank {rank} met an access that failed" in text)
+    assert "the peer's NIC does not answer" in found[sender]
+    assert f"rank {sender} has gone: its NIC met an access that failed" in found[1 - sender]
 
 
 MANY = """
