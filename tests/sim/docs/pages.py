@@ -76,7 +76,7 @@ def excerpt(shown, printed):
 
 
 PINGPONG = re.compile(r"(\d+) +(\d+\.\d\d) \| (\d\.\d{7}e-\d\d) ± (\d\.\d{4}e-\d\d) +(\d+)")
-SHIFTED = 2e-3  # of a mean: what the first message's pages, and so the environment, may change
+SHIFTED = 2e-3  # of a mean: what the first messages' pages may change
 STILL = 1e-2  # of a mean: a deviation that is no more
 
 
@@ -85,7 +85,7 @@ def _is_as(shown, printed):
 
     The means of mpi4py's ping-pong depend a little on how many pages its first messages pin: from
     then on the ranks meet their NICs' loops at other moments. Where small buffers lie depends on the
-    environment (docs/running.md, *The same each time*). Deviations are differences of such moments.
+    versions of Python and mpi4py (docs/running.md, *The same each time*). Deviations are differences of such moments.
     """
     ours, theirs = PINGPONG.fullmatch(shown.strip()), PINGPONG.fullmatch(printed.strip())
     if ours is None or theirs is None:

@@ -121,7 +121,7 @@ LINE = "        64              4.61 | 1.3896970e-05 ± 1.6366e-08       10\n"
         ("±", "+", False),
     ],
 )
-def test_a_ping_pong_may_change_by_what_the_environment_does_and_no_more(old, new, agree, tmp_path):
+def test_a_ping_pong_may_change_by_what_other_versions_do_and_no_more(old, new, agree, tmp_path):
     path = tmp_path / "page.md"
     path.write_text(LINE)
     found = [((0, len(LINE)), LINE.replace(old, new))]
