@@ -108,3 +108,28 @@ def test_what_a_failed_device_says_depends_on_what_failed():
     with pytest.raises(DeviceLost, match="text") as raised:
         fail_probe(DeviceError(ErrorKind.NIC_LOST, "text"))
     assert not isinstance(raised.value, PeerLost)
+
+
+BESIDE = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+world.Set_errhandler(MPI.ERRORS_RETURN)
+memory = bytearray(4)
+while MPI.Wtime() < 100e-6:
+    pass
+if world.rank == 0:
+    try:
+        world.Ssend(memory, 2)
+    except MPI.Exception:
+        print("lost", flush=True)
+world.Recv(memory, {0: 1, 1: 0, 2: 0}[world.rank])
+"""
+
+
+def test_a_deadlock_beside_a_lost_peer_is_seen():
+    """The adapter is idle again when the commands to a peer that it has given up have ended."""
+    options = ("-q", "-n", 3, "--device", "mbcf", "--fault", "down nic2 from=60us to=1s")
+    run = warm.lanai("run", *options, sys.executable, "-c", BESIDE, timeout=300)
+    assert run.stdout == "lost\n"
+    assert "circle of waits" in run.stderr
+    assert "rank 0 waits for rank 1 in MPI_Recv" in run.stderr
