@@ -1,7 +1,7 @@
 """Puts by the shell: the NIC's remote-memory adapter does in hardware what the T3D's shell did (T3-01)."""
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ from ...wait import Wait
 from .heap import WORD
 from .presence import Presence
 from .puts import Put, Puts, Question, Remote, Window, Words
-from .windows import PAGES, Windows, landings, name_of, named, place_of
+from .windows import PAGES, Windows, landings, name_of, named, near_runs, place_of
 
 ATOMICS = {Kind.SWAP: Atomic.SWAP, Kind.ADD: Atomic.ADD}
 ALL = Access.READ | Access.WRITE | Access.ATOMIC
@@ -290,20 +290,3 @@ class ShellPuts(Puts):
             text = f"an access that failed ({operation.what}: {REASONS[operation.status]})"
             self._failure = DeviceError(kind, text)
             self._bus.report_lost(self._rank, f"its NIC met {text}")
-
-
-def near_runs(runs: Sequence[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
-    """Cut a list of (address, bytes) into lists that a window of PAGES pages covers, each as long as can be. A run
-    alone may be longer than a window."""
-    part: list[tuple[int, int]] = []
-    begin = end = 0
-    for address, size in runs:
-        least, most = (min(begin, address), max(end, address + size)) if part else (address, address + size)
-        if part and pages_of(least, most - least) > PAGES:
-            yield part
-            part = []
-            least, most = address, address + size
-        part.append((address, size))
-        begin, end = least, most
-    if part:
-        yield part

@@ -4,6 +4,7 @@ A name of a byte there has an exposure's number in its upper bits and the byte's
 All exposures of a process have one key, because within a job of the T3D nothing is protected from the other ranks.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ...adapter.exposures import Exposure, pages_of
@@ -81,3 +82,20 @@ class Windows:
 def named(token: Token, number: int) -> Token:
     """Names another exposure of the process whose first exposure has this token."""
     return replace(token, exposure=token.exposure + number)
+
+
+def near_runs(runs: Sequence[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
+    """Cut a list of (address, bytes) into lists that a window of PAGES pages covers, each as long as can be. A run
+    alone may be longer than a window."""
+    part: list[tuple[int, int]] = []
+    begin = end = 0
+    for address, size in runs:
+        least, most = (min(begin, address), max(end, address + size)) if part else (address, address + size)
+        if part and pages_of(least, most - least) > PAGES:
+            yield part
+            part = []
+            least, most = address, address + size
+        part.append((address, size))
+        begin, end = least, most
+    if part:
+        yield part

@@ -14,10 +14,9 @@ from lanai_host.operation import ErrorKind
 from lanai_host.process_memory import address_of
 from lanai_host.stacks.loader import reset
 from lanai_host.stacks.t3d.attachments import ShellAttachment
-from lanai_host.stacks.t3d.by_shell import near_runs
 from lanai_host.stacks.t3d.heap import WORD
 from lanai_host.stacks.t3d.puts import Put, Question, Remote
-from lanai_host.stacks.t3d.windows import PAGES
+from lanai_host.stacks.t3d.windows import PAGES, near_runs
 from lanai_sim.kernel.cluster import Cluster
 from lanai_sim.machine.fabrics.switches import star
 
