@@ -10,7 +10,7 @@ WIDTH = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["ruff"]["li
 
 
 def too_wide(text):
-    """The numbers of the lines that are."""
+    """Return the numbers of the lines that are too wide."""
     return [number for number, line in enumerate(text.splitlines(), 1) if len(line) > WIDTH]
 
 

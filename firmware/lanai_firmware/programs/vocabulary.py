@@ -168,7 +168,7 @@ class Credit:
 
 @dataclass(frozen=True)
 class Numbering:
-    """How packets that are sent again are known.
+    """The numbers of packets, by which those that are sent again are known.
 
     Attributes:
         member: of the header: counts the packets of a channel, modulo 1 << 16. They leave in this order. Envelopes

@@ -1,4 +1,4 @@
-"""Where a device notes what its host alone knows of room at receivers."""
+"""A ledger in which a device notes what its host alone knows of room at receivers."""
 
 from ..device import RoomSink
 

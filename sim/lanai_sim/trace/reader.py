@@ -37,7 +37,7 @@ class Trace(StoredTrace):
 
     @cached_property
     def rooms(self) -> list[Room]:
-        """What `room` counts, by number: credit, places of a ring, and the like."""
+        """Return the kinds of room that `room` counts, by number: credit, places of a ring, and the like."""
         return rooms.known(self)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What a device notes of room at receivers."""
+"""The notes of a device on room at receivers."""
 
 from lanai_host.host_model.ledger import Ledger
 

@@ -10,8 +10,8 @@
 
 constexpr size_t ZERO_BLOCK = 64;  // bytes; a run of zeros that is left out is one such block or more
 
-// Bytes in order, kept in memory. Most of a NIC's SRAM is zeros, so runs of zeros are left out: what is kept is pairs of
-// lengths, each of how many zeros come next and how many bytes after them, which follow.
+// Bytes in order, kept in memory. Most of a NIC's SRAM is zeros, so runs of zeros are left out. Pairs of lengths are
+// kept: how many zeros come next, and how many bytes after them. These bytes follow.
 class StateWriter : public VerilatedSerialize {
   public:
     std::vector<uint8_t> bytes;

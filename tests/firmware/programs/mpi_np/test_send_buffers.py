@@ -75,7 +75,7 @@ def test_what_does_not_fit_stays_with_the_host():
 
 
 def test_a_body_that_does_not_fit_behind_the_last_goes_to_the_start():
-    """Of changing sizes, so that rooms begin everywhere."""
+    """Sizes change, so that rooms begin everywhere."""
     rig = Rig(FULL.but(eager_limit=2048, send_buffer=4160))
     sender, receiver = rig.hosts
     sizes = [300, 900, 500, 1500, 260, 700, 1100, 450, 2000, 333]

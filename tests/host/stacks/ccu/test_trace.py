@@ -48,7 +48,8 @@ def test_a_packet_for_several_nodes_as_far_as_its_words_reach():
 
 
 def test_acknowledgements_and_packets_cut_short():
-    assert see([int(ACK) << 24 | 3, 0, 0]) == SeenFragment(3, Type.ACK)
+    assert see([int(ACK) << 24 | 3, 65535, 0]) == SeenFragment(3, Type.ACK, expects=65535)
+    assert see([int(ACK) << 24 | 3]) == SeenFragment(3, Type.ACK)
     assert VOCABULARY.text([int(ACK) << 24 | 3]) == "ACK_from3"
     assert VOCABULARY.text(data(2, [(1, 1, 8)], 0, b"")[:2]) == "DATA_from2_to1_no8"
     assert VOCABULARY.text([]) == "packet"

@@ -28,13 +28,13 @@ LEAST_PART: Const[u32] = u32(512)  # a shorter part of a body waits for more roo
 
 @inline
 def buffered() -> bool:
-    """Have channels send buffers?"""
+    """Return whether channels have send buffers."""
     return SEND_BUFFERS != 0 and plan.ways >> 16 != 0
 
 
 @inline
 def send_buffers() -> Ptr[SendBuffer]:
-    """Those of all channels, by number."""
+    """Return the send buffers of all channels, by number."""
     return at(Ptr[SendBuffer], plan.stage_space)
 
 
@@ -45,8 +45,8 @@ def buffer_of(channel: Ptr[Channel]) -> Ptr[SendBuffer]:
 
 @firmware
 def fitting(ring: Ptr[Ring], length: u32, least: u32) -> u32:
-    """How many bytes of a body that has `length` of them go to the next place. 0: fewer than `least`, so it must
-    wait for room."""
+    """Return how many of a body's `length` bytes go to the next place. 0: fewer than `least`, so it must wait for
+    room."""
     behind = place_behind(ring)
     if behind < least and ring.tail >= ring.head and ring.used != ring.size:
         behind = room_in(ring.head)

@@ -47,7 +47,7 @@ def slot_body(send: Ptr[Send], length: u32) -> u32:
 
 @inline
 def body_of(send: Ptr[Send], length: u32) -> u32:
-    """Where the body of an inline send lies."""
+    """Return the place of the body of an inline send."""
     if buffered() and is_ahead(send):
         return send.table + HEADER_ROOM
     return slot_body(send, length)
