@@ -134,6 +134,11 @@ class Bus(ABC):
     def write_block(self, offset: int, data: bytes) -> None:
         """Write any number of bytes anywhere, combined into bursts where the bus can."""
 
+    def write_then(self, offset: int, data: bytes, register: int, value: int) -> None:
+        """`write_block` of `data` at `offset`, then `write` of `value` to `register`."""
+        self.write_block(offset, data)
+        self.write(register, value)
+
     @abstractmethod
     def read_block(self, offset: int, size: int) -> bytes:
         """Read any number of bytes."""
@@ -209,23 +214,6 @@ class Bus(ABC):
     def lost(self) -> Mapping[int, str]:
         """Ranks that can be reached no more, as the simulator knows, and why."""
         return {}
-
-
-class BlockingBus(Bus):
-    """A bus inside a rank process. What is done for each message has a shorter form: the same steps at
-    the same times."""
-
-    @abstractmethod
-    def charge(self, picoseconds: int) -> None:
-        """`elapse`."""
-
-    @abstractmethod
-    def write_then(self, offset: int, data: bytes, register: int, value: int) -> None:
-        """`write_block` of `data` at `offset`, then `write` of `value` to `register`."""
-
-    @abstractmethod
-    def await_word(self, buffer: HostBuffer, offset: int, seen: int, why: Wait, timeout: int) -> int:
-        """`wait_change`."""
 
 
 def words_of(watched: Sequence[Watched]) -> list[tuple[int, int]]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from .. import process_memory
 from ..bus.base import (
     PAGE_SIZE,
-    BlockingBus,
+    Bus,
     BusError,
     HostBuffer,
     KnownLook,
@@ -46,7 +46,7 @@ from .requests import (
 )
 
 
-class RankBus(BlockingBus):
+class RankBus(Bus):
     """PIO writes and unpinning are posted, everything else blocks. Allocated memory is shared with
     the simulator, pinned memory is reached in place, at the simulated moment."""
 
@@ -74,17 +74,15 @@ class RankBus(BlockingBus):
         self.client.charge(self.host.pio_read)
         return self._call(Op.PIO_READ, PIO_READ.pack(PioRead(offset, size)))
 
-    def charge(self, picoseconds: int) -> None:
-        self.client.clock += picoseconds
-
     def write_then(self, offset: int, data: bytes, register: int, value: int) -> None:
         price, place = self.host.pio_write, PIO_WRITE.struct.pack
         word = (value & 0xFFFFFFFF).to_bytes(4, "big")
         self.client.clock += price
         self.client.post_two(Op.PIO_WRITE, place(offset) + data, price, place(register) + word)
 
-    def await_word(self, buffer: HostBuffer, offset: int, seen: int, why: Wait, timeout: int) -> int:
-        self._call(Op.WAIT_ANY, pack_wait_word(buffer.bus_address + offset, seen, timeout, pack_wait(located(why))))
+    def wait_change(self, buffer: HostBuffer, offset: int, seen: int, why: Wait | None = None, timeout: int = 0) -> int:
+        located_why = pack_wait(None if why is None else located(why))
+        self._call(Op.WAIT_ANY, pack_wait_word(buffer.bus_address + offset, seen, timeout, located_why))
         return int.from_bytes(buffer.view[offset : offset + 4], "big")
 
     def allocate(self, size: int, shared: bool = False) -> HostBuffer:

@@ -61,16 +61,6 @@ def unpack(kind: Any, data: bytes | memoryview) -> dict[str, int]:
     return dict(zip(zeros(kind), coder(kind).unpack(data), strict=True))
 
 
-def packer(kind: Any, *names: str) -> Callable[..., bytes]:
-    """A function of the values of these members that gives the bytes of a struct whose other
-    members are 0: what `pack` does, without a dictionary for each struct."""
-    every = [name for name, _ in members(kind)]
-    _places(kind, names)
-    pick = itemgetter(*[1 + names.index(name) if name in names else 0 for name in every])
-    pack_all = coder(kind).pack
-    return lambda *values: pack_all(*pick((0, *values)))
-
-
 def picker(kind: Any, *names: str) -> Callable[[memoryview, int], tuple[int, ...]]:
     """A function of a buffer and an offset that gives the values of two or more members of the
     struct there."""

@@ -138,8 +138,7 @@ class Endpoint:
         self.meter.charge(HostCost.POST)
         self.take_semaphore()
         self.meter.pay()
-        self.bus.write_block(end - len(data), data)
-        self.bus.write(DOORBELL, self.bell)
+        self.bus.write_then(end - len(data), data, DOORBELL, self.bell)
         self.give_semaphore()
 
     def take_semaphore(self) -> None:

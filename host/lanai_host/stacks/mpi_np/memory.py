@@ -84,21 +84,6 @@ class Memory:
             self.copied += body.size
         return hold
 
-    def lend_kept(self, body: Body) -> Hold | None:
-        """`lend` of a packet at most, to receive into. None, with nothing done, if it may not be
-        lent now or its page is not pinned already."""
-        size = body.size
-        if size > PACKET or body.runs > 1 or not self.fits(body, False):
-            return None
-        hold = Hold(body, False)
-        for address, _ in body.segments():
-            pinned = self.pins.take_kept(address, size, True)
-            if pinned is None:
-                return None
-            self._lent(hold, pinned, address, size)
-            self.placement = crc32(PLACE.pack(address % PAGE_SIZE, size), self.placement)
-        return hold
-
     def _worth_pinning(self, body: Body) -> bool:
         runs = body.runs
         return runs * SHORTEST_RUN <= body.size + SHORTEST_RUN and (runs == 1 or pages(body) <= self.most)

@@ -42,11 +42,8 @@ class Progress:
         """A look that lets time pass, so that a program which only tests sees the world move."""
         news = self.records.news
         self.look()
-        if self.records.news == news:
-            self.look_again(news)
-
-    def look_again(self, news: int) -> None:
-        """The rest of `look_once`, if a look has brought nothing beyond these `news`."""
+        if self.records.news != news:
+            return
         self.share.bus.catch_up()
         self.look()
         if self.records.news == news and not self.taking.take_off_nic() and self.share.endpoint.silent:

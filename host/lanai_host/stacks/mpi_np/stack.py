@@ -85,11 +85,11 @@ class MpiNpStack(NicStack):
 
     def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
         from ...simulator.rank_bus import RankBus
-        from .rank_device import RankMpiNp
+        from .device import MpiNp
 
         bus = RankBus(client, costs)
 
-        device = RankMpiNp(bus, restored(Attachment, client.config["nic"]), costs, lambda *_: bus.examine())
+        device = MpiNp(bus, restored(Attachment, client.config["nic"]), costs, lambda *_: bus.examine())
         device.on_nic = bus.unreceived
         device.hands_over = client.start().parent is not None
         if text := client.config.get("handover"):

@@ -13,7 +13,7 @@ from lanai_firmware.programs.mpi_np.model import fabric, plug
 from lanai_firmware.programs.mpi_np.plan import McpConfig
 from lanai_firmware.programs.mpi_np.sram import ChannelRoute, EndpointSpec
 from lanai_hdl.machine import REGISTERS_HOST, host_offset
-from lanai_host.bus.base import PAGE_SIZE, WINDOW_MASK, BlockingBus, HostBuffer, Pinned, changed, window_of
+from lanai_host.bus.base import PAGE_SIZE, WINDOW_MASK, Bus, HostBuffer, Pinned, changed, window_of
 from lanai_host.config import free
 from lanai_host.stacks.mpi_np.device import MpiNp
 from lanai_host.stacks.mpi_np.driver import PAGE_ENTRIES, RECORDS, Attachment, channel_number
@@ -72,7 +72,7 @@ class Baton:
             self.condition.notify_all()
 
 
-class ModelBus(BlockingBus):
+class ModelBus(Bus):
     """The bus of one rank on a model NIC."""
 
     def __init__(self, world, nic, window, name):
@@ -144,16 +144,6 @@ class ModelBus(BlockingBus):
     def elapse(self, picoseconds):
         self.time += picoseconds
         self.step()
-
-    def charge(self, picoseconds):
-        self.elapse(picoseconds)
-
-    def write_then(self, offset, data, register, value):
-        self.write_block(offset, data)
-        self.write(register, value)
-
-    def await_word(self, buffer, offset, seen, why, timeout):
-        return self.wait_change(buffer, offset, seen, why, timeout)
 
 
 class World:
