@@ -4,6 +4,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, replace
 
+from lanai_host.errors import UserError
 from lanai_host.process_manager import Refused
 from lanai_host.simulator.manager_client import pack_refusal
 
@@ -49,7 +50,7 @@ class PartRun(Run):
     def __init__(self, config: JobData, part: MpiPart) -> None:
         super().__init__(config, PartWorld, kernel=PartKernel(part))
         self.part = part
-        self._follows = False
+        self._follows = self._met = False
         self._faults: dict[tuple[int, FaultKind], int] = {}
         self.seconds = self.waited = 0.0
         self.exchanges = 0
@@ -78,9 +79,29 @@ class PartRun(Run):
             self.exchanges += self.world.engine.exchanges
             self.part.check = lambda: None  # limits are those of the simulation
 
+    def execute(self) -> Result:
+        """Run to the end with the other parts. Raises UserError in all parts if one of them cannot go on."""
+        try:
+            return super().execute()
+        except UserError as error:
+            if not self._met:  # the others may be in the midst of the run
+                self.part.leave()
+                self._meet(error)
+            raise
+
     def _ended(self, result: Result) -> Result:
         self._faults = self.world.fault_counts()
-        return self._merged(self.part.gather(self._piece(super()._ended(result))))
+        return self._merged(self._meet(self._piece(super()._ended(result))))
+
+    def _meet(self, mine: Piece | UserError) -> list[Piece]:
+        """Return the pieces of all parts. Raises UserError in each of them if one has no piece but an error."""
+        self._met = True
+        pieces = []
+        for number, found in enumerate(self.part.gather(mine)):
+            if isinstance(found, UserError):
+                raise UserError(f"part {number}: {found}")
+            pieces.append(found)
+        return pieces
 
     def _piece(self, result: Result) -> Piece:
         ranks = list(self.ranks or ())

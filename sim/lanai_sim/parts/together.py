@@ -1,6 +1,5 @@
 """`lanai run --parts`: this process and the others of its MPI job run one job together."""
 
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -68,9 +67,4 @@ def run(job: JobData, part: MpiPart) -> tuple[Result, PartRun]:
         raise UserError(first)
     assert made is not None
     agree(part, job)
-    try:
-        return made.execute(), made
-    except UserError as refusal:  # of this part alone, perhaps: the others may be in the midst of the run
-        print(f"lanai: error: part {part.number}: {refusal}", file=sys.stderr, flush=True)
-        part.abort(USER_ERROR)
-        raise
+    return made.execute(), made
