@@ -11,7 +11,7 @@ from lanai_hdl.config import NicConfig
 from lanai_hdl.errors import UserError
 
 from ..package_images import package_image
-from .vocabulary import Vocabulary
+from ..vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from ..image import Image

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from lanai_firmware.lang import Struct, u32
-from lanai_firmware.programs.vocabulary import Commands, SeenCommand
+from lanai_firmware.vocabulary import Commands, SeenCommand
 from lanai_hdl.remote.packets import MARK, Op, ReplyWord, RequestWord, SizeWord, TargetWord
 from lanai_hdl.remote.tables import EXPOSURES
 

@@ -13,7 +13,7 @@ from ..errors import UserError
 if TYPE_CHECKING:
     from lanai_firmware.image import Image
     from lanai_firmware.programs import Firmware
-    from lanai_firmware.programs.vocabulary import Vocabulary
+    from lanai_firmware.vocabulary import Vocabulary
     from lanai_hdl.config import NicConfig
 
     from ..bus.base import Bus

@@ -25,7 +25,7 @@ from .base import NicStack, Placement
 from .loader import check_machine, reset
 
 if TYPE_CHECKING:
-    from lanai_firmware.programs.vocabulary import Vocabulary
+    from lanai_firmware.vocabulary import Vocabulary
     from lanai_hdl.config import NicConfig
 
 

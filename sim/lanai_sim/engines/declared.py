@@ -5,7 +5,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from enum import Enum, IntEnum, IntFlag
 
-from lanai_firmware.programs.vocabulary import Touch
+from lanai_firmware.vocabulary import Touch
 from lanai_hdl.link.format import FlitKind
 
 from .base import EventKind, FaultKind

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from lanai_firmware.programs.vocabulary import CutThrough
+from lanai_firmware.vocabulary import CutThrough
 from lanai_hdl.machine import PAGE_SIZE
 
 from ..trace import Trace

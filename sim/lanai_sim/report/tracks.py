@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lanai_firmware.programs.vocabulary import Commands
+from lanai_firmware.vocabulary import Commands
 
 from ..trace import Trace
 from ..trace.schema import BY_NIC, HOST_KINDS, Engine, HostKind, State

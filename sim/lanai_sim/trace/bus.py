@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lanai_firmware.programs.vocabulary import Table, Touch
+from lanai_firmware.vocabulary import Table, Touch
 from lanai_hdl.machine import SRAM_HOST
 
 from .schema import BY_HOST, HostKind

@@ -10,7 +10,7 @@ import numpy as np
 
 from lanai_firmware.lang import sizeof
 from lanai_firmware.lang.types import layout
-from lanai_firmware.programs.vocabulary import ENVELOPES, Channels, Role
+from lanai_firmware.vocabulary import ENVELOPES, Channels, Role
 
 from . import credit
 from .repeats import firsts

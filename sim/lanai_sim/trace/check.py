@@ -7,7 +7,7 @@ Each function says what is wrong, or returns "".
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from lanai_firmware.programs.vocabulary import Touch
+from lanai_firmware.vocabulary import Touch
 
 from .schema import BY_HOST, HOST_KINDS, Engine, RequestKind, State
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lanai_firmware.programs.vocabulary import Commands, Places, Records
+from lanai_firmware.vocabulary import Commands, Places, Records
 from lanai_hdl.remote.packets import REQUEST_WORDS, Op, ReplyWord, RequestWord, SizeWord, Status, TargetWord
 
 from .controls import FollowControls

@@ -6,7 +6,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from lanai_firmware.programs.vocabulary import ControlPart, Controls
+from lanai_firmware.vocabulary import ControlPart, Controls
 from lanai_hdl.remote.packets import Op
 from lanai_hdl.remote.tables import EXPOSURES
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from lanai_firmware.programs.vocabulary import Credit
+from lanai_firmware.vocabulary import Credit
 
 from .schema import Fault
 

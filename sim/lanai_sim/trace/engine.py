@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lanai_firmware.image import Image
-from lanai_firmware.programs.vocabulary import Table, Touch, Vocabulary
+from lanai_firmware.vocabulary import Table, Touch, Vocabulary
 
 from ..engines.base import Event, Layout
 from ..engines.declared import ROWS, TOUCH_RANGE

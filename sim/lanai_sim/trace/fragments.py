@@ -7,7 +7,7 @@ the numbers from there on."""
 
 from typing import Any
 
-from lanai_firmware.programs.vocabulary import Fragments, SeenFragment
+from lanai_firmware.vocabulary import Fragments, SeenFragment
 
 from .requests import Book
 from .schema import Fault, Protocol

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lanai_firmware.programs.vocabulary import Channels, Commands, Fragments, Puts, Vocabulary
+from lanai_firmware.vocabulary import Channels, Commands, Fragments, Puts, Vocabulary
 from lanai_hdl.machine import Verdict
 
 from . import channels, commands, fragments, puts

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from lanai_firmware.programs.vocabulary import Places
+from lanai_firmware.vocabulary import Places
 from lanai_hdl.remote.packets import Op
 from lanai_hdl.remote.tables import EXPOSURES
 

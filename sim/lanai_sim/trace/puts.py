@@ -7,7 +7,7 @@ their order. It names a place for the first of their bytes, by which they are kn
 from collections import Counter, defaultdict, deque
 from typing import Any
 
-from lanai_firmware.programs.vocabulary import Part, Puts, SeenPut
+from lanai_firmware.vocabulary import Part, Puts, SeenPut
 from lanai_host.abi.observed_device import MODES
 from lanai_host.device import SendMode
 

@@ -4,7 +4,7 @@ others that it belongs to."""
 from functools import cached_property
 from typing import Any
 
-from lanai_firmware.programs.vocabulary import Room
+from lanai_firmware.vocabulary import Room
 
 from ..frames import Library, frame
 from . import messages, packets, rooms, tidy, work

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lanai_firmware.programs.vocabulary import RecordPart, Records, SeenRecord, SeenRequest
+from lanai_firmware.vocabulary import RecordPart, Records, SeenRecord, SeenRequest
 from lanai_hdl.remote.packets import Op
 
 from .requests import APPENDS, Book, Pair, Request

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from lanai_firmware.programs.vocabulary import Room
+from lanai_firmware.vocabulary import Room
 
 from .schema import ROOM
 from .stored import StoredTrace

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from lanai_firmware.programs.vocabulary import Vocabulary
+from lanai_firmware.vocabulary import Vocabulary
 from lanai_hdl.errors import UserError
 from lanai_host.stacks import names as devices
 from lanai_host.stacks import stack

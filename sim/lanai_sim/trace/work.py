@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lanai_firmware.programs.vocabulary import Channels, Commands, Fragments, Puts, Table, Touch, Vocabulary
+from lanai_firmware.vocabulary import Channels, Commands, Fragments, Puts, Table, Touch, Vocabulary
 
 from . import bus
 from .schema import BY_HOST, DMA, HOSTBUS, PROCESSOR, Engine, RequestKind, State

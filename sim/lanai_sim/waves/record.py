@@ -15,7 +15,7 @@ from typing import IO
 
 from lanai_firmware import output_file
 from lanai_firmware.lang.types import layout
-from lanai_firmware.programs.vocabulary import Vocabulary
+from lanai_firmware.vocabulary import Vocabulary
 from lanai_hdl.link.flit import Kind
 from lanai_host.errors import UserError
 

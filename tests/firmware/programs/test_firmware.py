@@ -9,7 +9,7 @@ import pytest
 from lanai_firmware import programs
 from lanai_firmware.lang.functions import Function
 from lanai_firmware.lang.types import layout
-from lanai_firmware.programs.vocabulary import Touch
+from lanai_firmware.vocabulary import Touch
 from lanai_hdl.config import lanai41
 from lanai_hdl.errors import UserError
 

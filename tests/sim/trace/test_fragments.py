@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from lanai_firmware.programs.vocabulary import SeenFragment
+from lanai_firmware.vocabulary import SeenFragment
 from lanai_sim.trace import fragments
 from lanai_sim.trace.schema import MESSAGES, PACKETS, Fault, Protocol
 

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from lanai_firmware.programs.vocabulary import Part
+from lanai_firmware.vocabulary import Part
 from lanai_hdl.remote.packets import Op
 from lanai_host.abi.observed_device import MODES
 from lanai_host.device import SendMode

@@ -5,7 +5,7 @@ from typing import Any
 
 from lanai_firmware.lang import offset_of, sizeof
 
-from ..vocabulary import Channels, Credit, Role, Room, Table, Touch
+from ...vocabulary import Channels, Credit, Role, Room, Table, Touch
 from .layout import HEAD, RING, SHORT, Border, Header, Request, Type
 from .state import IN, OUT, Incoming, Nic, Outgoing
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from lanai_firmware.lang import offset_of, sizeof
 
-from ..vocabulary import MESSAGE_SLOTS, Channels, Credit, CutThrough, Numbering, Role, Table, Touch
+from ...vocabulary import MESSAGE_SLOTS, Channels, Credit, CutThrough, Numbering, Role, Table, Touch
 from . import rows, state
 from .layout import CUT_THROUGH as CUT_THROUGH_WAY
 from .layout import FOLLOW_FROM, PACKET_BODY, SLOTS, Header, Op, Region, Request, Type

@@ -8,7 +8,7 @@ from typing import Any
 from lanai_firmware.lang import Struct, offset_of, sizeof, u32
 from lanai_firmware.programs.ccu import layout, main
 from lanai_firmware.programs.ccu.state import Shared
-from lanai_firmware.programs.vocabulary import Fragments, Room, SeenFragment, Table, Touch
+from lanai_firmware.vocabulary import Fragments, Room, SeenFragment, Table, Touch
 
 from .operations import HEADER, Kind
 from .receiving import SOURCE

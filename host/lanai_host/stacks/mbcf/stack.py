@@ -13,7 +13,7 @@ from .layout import QueueLayout
 from .options import MbcfOptions
 
 if TYPE_CHECKING:
-    from lanai_firmware.programs.vocabulary import Vocabulary
+    from lanai_firmware.vocabulary import Vocabulary
     from lanai_hdl.config import NicConfig
 
 

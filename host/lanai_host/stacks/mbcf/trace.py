@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from lanai_firmware.programs.vocabulary import RecordPart, Records, Room, SeenRecord, SeenRequest
+from lanai_firmware.vocabulary import RecordPart, Records, Room, SeenRecord, SeenRequest
 from lanai_hdl.remote.fifo import COUNT_BITS, after
 
 from ...adapter import trace

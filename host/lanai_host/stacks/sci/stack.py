@@ -16,7 +16,7 @@ from .layout import Layout
 from .options import SciOptions
 
 if TYPE_CHECKING:
-    from lanai_firmware.programs.vocabulary import Vocabulary
+    from lanai_firmware.vocabulary import Vocabulary
     from lanai_hdl.config import NicConfig
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from lanai_firmware.programs.vocabulary import ControlPart, Controls, Room, SeenControl
+from lanai_firmware.vocabulary import ControlPart, Controls, Room, SeenControl
 
 from ...adapter import trace
 from .layout import CHUNK_ROOM, RING_ROOM, SLOT_ROOM, Layout

@@ -23,7 +23,7 @@ from .trace import heap_plan
 from .windows import landings
 
 if TYPE_CHECKING:
-    from lanai_firmware.programs.vocabulary import Vocabulary
+    from lanai_firmware.vocabulary import Vocabulary
     from lanai_hdl.config import NicConfig
 
 

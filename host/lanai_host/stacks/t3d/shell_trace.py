@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from lanai_firmware.programs.vocabulary import MESSAGE_SLOTS, Part, Places, SeenPut
+from lanai_firmware.vocabulary import MESSAGE_SLOTS, Part, Places, SeenPut
 
 from ...adapter import trace
 from .trace import see_in_heap

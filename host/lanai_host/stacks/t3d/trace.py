@@ -20,7 +20,7 @@ from lanai_firmware.programs.put.layout import (
     Request,
 )
 from lanai_firmware.programs.put.state import BUFFERS, Incoming, Nic, Outgoing
-from lanai_firmware.programs.vocabulary import MESSAGE_SLOTS, Part, Puts, SeenPut, Table, Touch
+from lanai_firmware.vocabulary import MESSAGE_SLOTS, Part, Puts, SeenPut, Table, Touch
 
 from .heap import HEADER, LONG, REPLY, WORD, HeapLayout
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lanai_firmware.image import Image
-from lanai_firmware.programs.vocabulary import Vocabulary
+from lanai_firmware.vocabulary import Vocabulary
 from lanai_host.simulator.notes import Notebooks
 
 from ...engines.base import Layout

@@ -3,7 +3,7 @@
 import struct
 
 from lanai_firmware.programs.ccu.layout import ACK, DATA, MPI_HEAD, MPI_TAIL
-from lanai_firmware.programs.vocabulary import SeenFragment
+from lanai_firmware.vocabulary import SeenFragment
 from lanai_host.stacks.ccu.operations import HEADER, Kind
 from lanai_host.stacks.ccu.trace import VOCABULARY, Type, see
 
