@@ -45,12 +45,12 @@ def of_program(form: str, address: int) -> Callable[..., Any]:
 
 
 def begin() -> None:
-    """A program in Python has begun MPI. Python's start and imports have left a heap that depends on the environment,
-    so the program's part begins anew, and freed blocks that numpy keeps are used up."""
-    begin_anew = getattr(ctypes.CDLL(None), "lanai_heap_begin", None)
-    if begin_anew is not None:
-        begin_anew.restype = ctypes.c_size_t
-        _use_up_blocks_of_numpy(begin_anew())
+    """Give a program in Python a fresh part of the heap, when it begins MPI. The heap that Python's start and imports
+    have left depends on the environment. For the same reason the freed blocks that numpy keeps are used up."""
+    fresh_part = getattr(ctypes.CDLL(None), "lanai_heap_begin", None)
+    if fresh_part is not None:
+        fresh_part.restype = ctypes.c_size_t
+        _use_up_blocks_of_numpy(fresh_part())
 
 
 def _use_up_blocks_of_numpy(new: int) -> None:

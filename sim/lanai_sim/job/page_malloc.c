@@ -6,9 +6,10 @@
 
    The region has parts with free lists of their own, which share no pages. What the MPI library allocates during the
    program's calls comes from one part, what the program allocates from another, so a trace does not move the program's
-   buffers. Python's start depends on the environment, so the program's part begins anew after it. From then on each
-   function that allocates has pages of its own: Python keeps some of its freed objects, also those of the library, so
-   how many lists it allocates depends on the library; where bytes lie does not. */
+   buffers. How much Python allocates at its start depends on the environment. So the program gets a fresh part when
+   Python has started (lanai_heap_begin). In that part each function that allocates has pages of its own. Python keeps
+   some of its freed objects, also the library's, so the number of its lists depends on the library. The addresses of
+   buffers do not. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -67,7 +68,8 @@ int lanai_heap_part(int from) {
     return before;
 }
 
-/* The program's part begins anew: it uses nothing of what was freed before. All blocks before this address are old. */
+/* Give the program a fresh part, which reuses no block that was freed before. All blocks below the returned address are
+   old. */
 void *lanai_heap_begin(void) {
     programs = PROGRAM;
     return region + (chunks_used << CHUNK_LOG);

@@ -203,7 +203,7 @@ def test_access_outside_the_window_is_refused():
 
 
 def anonymous_bytes():
-    """Memory of this process that is no file's."""
+    """Return the bytes of memory of this process that belong to no file."""
     [line] = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("RssAnon")]
     return 1024 * int(line.split()[1])
 

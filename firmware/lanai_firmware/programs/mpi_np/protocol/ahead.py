@@ -14,7 +14,7 @@ from .pieces import pieces_allowed
 
 @firmware
 def bring_ahead(channel: Ptr[Channel]) -> bool:
-    """Bring the bodies of short sends that wait, in their order, as far as there is room for them. False if the
+    """Bring the bodies of the short sends that wait, in order, while there is room for them. Return False if the
     host DMA has no room for more."""
     send = channel.first
     while send:
@@ -29,8 +29,8 @@ def bring_ahead(channel: Ptr[Channel]) -> bool:
 
 @firmware
 def bring_body(channel: Ptr[Channel], send: Ptr[Send]) -> bool:
-    """Bring one of them: it is an inline send from then on, and its buffer is the program's again. False if there
-    is no room for it, or it may not be read."""
+    """Bring the body of one send. The send becomes an inline one, and the program has its buffer back. Return False
+    if there is no room for the body, or it may not be read."""
     length = send.length
     if not pieces_allowed(send, length):
         return False
