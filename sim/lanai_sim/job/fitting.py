@@ -1,7 +1,7 @@
 """Refuses flags that cannot act on the chosen device, and so would change nothing."""
 
 import argparse
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from lanai_host.config import CHOICES, DRIVER_ONLY
 from lanai_host.errors import UserError
@@ -21,25 +21,30 @@ NIC_FLAGS = (
 def check_flags(args: argparse.Namespace, config: JobData) -> None:
     """Raise UserError for flags that cannot act. A file's tables may describe what another device
     would use."""
-    chosen = config.stack
-    if not chosen.nics:
-        flags = {**vars(args), "fault": [text for text in args.fault if not is_kill(text)]}
-        given = [f"--{flag.replace('_', '-')}" for flag in NIC_FLAGS if flags[flag] not in (None, [])]
-        given += [f"--host-option {word}" for word in args.host_option if _name(word) in DRIVER_ONLY]
-        _refuse(given, config, "which has no NICs", (name for name in names() if stack(name).nics))
-    if args.firmware:
+    flags = {**vars(args), "fault": [text for text in args.fault if not is_kill(text)]}
+    nics = [f"--{flag.replace('_', '-')}" for flag in NIC_FLAGS if flags[flag] not in (None, [])]
+    check_given(nics, {f"--host-option {word}": word.partition("=")[0] for word in args.host_option}, config)
+    able = [name for name in names() if stack(name).options_table == "firmware"]
+    if config.device not in able:
         given = [f"--firmware {word}" for word in args.firmware]
-        able = [name for name in names() if stack(name).options_table == "firmware"]
-        if config.device not in able:
-            _refuse(given, config, "whose own options are set by --option", able)
-    for word in args.host_option:
-        if _name(word) in CHOICES - chosen.host_choices:
-            _refuse([f"--host-option {word}"], config, "whose driver has no such choice", _that_obey(_name(word)))
+        _refuse(given, config, "whose own options are set by --option", able)
 
 
-def _name(word: str) -> str:
-    """Return the field that a word changes, or a member of."""
-    return word.partition("=")[0].partition(".")[0]
+def check_given(nics: Sequence[str], host: Mapping[str, str], config: JobData) -> None:
+    """Raise UserError for settings that cannot act.
+
+    Args:
+        nics: settings of NICs or of what joins them, as the user wrote them.
+        host: those of hosts, each with its parameter's name.
+        config: the job.
+    """
+    fields = {given: name.partition(".")[0] for given, name in host.items()}
+    if not config.stack.nics:
+        given = [*nics, *(given for given, field in fields.items() if field in DRIVER_ONLY)]
+        _refuse(given, config, "which has no NICs", (name for name in names() if stack(name).nics))
+    for given, field in fields.items():
+        if field in CHOICES - config.stack.host_choices:
+            _refuse([given], config, "whose driver has no such choice", _that_obey(field))
 
 
 def _that_obey(choice: str) -> Iterator[str]:
@@ -47,7 +52,7 @@ def _that_obey(choice: str) -> Iterator[str]:
     return (one.name for one in stacks if choice in one.host_choices)
 
 
-def _refuse(given: list[str], config: JobData, why: str, able: Iterable[str]) -> None:
+def _refuse(given: Sequence[str], config: JobData, why: str, able: Iterable[str]) -> None:
     if given:
         raise UserError(
             f"{', '.join(given)} cannot act on the device {config.device!r}, {why}; leave it out, or choose a device "

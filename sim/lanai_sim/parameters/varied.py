@@ -23,11 +23,21 @@ def parse(text: str) -> tuple[str, list[Any]]:
         )
     known = parameters()
     if name not in known:
-        raise UserError(
-            f"--vary: no parameter is called {name!r}; {did_you_mean(name, known)}see `lanai config --list`"
-        )
+        raise _no_parameter(name, known)
     found = [value for word in values for value in _values(known[name], word)]
     return name, list(dict.fromkeys(found))
+
+
+def _no_parameter(name: str, known: Mapping[str, Parameter]) -> UserError:
+    """Return the error for a name that no parameter has."""
+    table, _, member = name.rpartition(".")
+    members = [one.removeprefix(f"{table}.") for one in known if table and one.startswith(f"{table}.")]
+    if members:
+        return UserError(
+            f"--vary: {table!r} has no parameter {member!r}; {did_you_mean(member, members)}"
+            f"see `lanai config --list {table}`"
+        )
+    return UserError(f"--vary: no parameter is called {name!r}; {did_you_mean(name, known)}see `lanai config --list`")
 
 
 def _values(parameter: Parameter, word: str) -> list[Any]:

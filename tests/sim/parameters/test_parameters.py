@@ -65,7 +65,11 @@ def test_values_have_the_type_of_the_parameter():
     ("text", "said"),
     [
         ("nic.link_kbytes", "--vary 'nic.link_kbytes' is not understood; write NAME=VALUE,VALUE"),
-        ("nic.link_kbyte=1", "no parameter is called 'nic.link_kbyte'; did you mean 'nic.link_kbytes'?"),
+        ("nic.link_kbyte=1", "'nic' has no parameter 'link_kbyte'; did you mean 'link_kbytes'?"),
+        ("nic.x=1", "--vary: 'nic' has no parameter 'x'; see `lanai config --list nic`"),
+        ("nic.remote.pears=1", "no parameter 'pears'; did you mean 'peers'? see `lanai config --list nic.remote`"),
+        ("nik.link_kbytes=1", "no parameter is called 'nik.link_kbytes'; did you mean 'nic.link_kbytes'?"),
+        ("x=1", "no parameter is called 'x'; see `lanai config --list`"),
         ("host.call=x", "--vary host.call: 'x' is not a whole number; it may be 0 to 1,000,000,000,000"),
         ("ranks=3-2", "--vary ranks: '3-2' has no values; write the smaller one first: 2-3"),
         ("host.call=0-99999999999", "'0-99999999999' has 100,000,000,000 values; name at most 10,000"),

@@ -1,9 +1,8 @@
 """A program over all combinations of values of parameters: the points, their runs, a table and a plot."""
 
-import argparse
 import dataclasses
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from itertools import product
 from typing import Any
@@ -12,7 +11,7 @@ from lanai_host.errors import UserError
 
 from ...executors.journal import Journal, Point, Row, each_kept, words
 from ...executors.place import NO_LIMIT, Place
-from ...job.fitting import check_flags
+from ...job.fitting import check_given
 from ...job.job import Job
 from ...job.settings import job_from
 from ...parameters.listing import option_tables, parameters
@@ -47,7 +46,7 @@ def _job(varied: Mapping[str, Any], base: Mapping[str, Any], program: Sequence[s
     return job
 
 
-def _check(varied: Iterable[str], job: Job) -> None:
+def _check(varied: Collection[str], job: Job) -> None:
     """Refuse a parameter that cannot act on the job's device: its points would differ in name alone."""
     tables = option_tables()
     for name in varied:
@@ -57,17 +56,8 @@ def _check(varied: Iterable[str], job: Job) -> None:
                 f"{name} is a parameter of {tables[table][0]!r}, and the device is {job.device!r}; "
                 f"write --vary device={tables[table][0]}"
             )
-    members = {
-        table: [f"{name.partition('.')[2]}=" for name in varied if name.startswith(f"{table}.")]
-        for table in ("nic", "host")
-    }
-    flags = {
-        "nic": next((name for name in varied if name == "nic"), None), "nic_option": members["nic"], "block": [],
-        "fabric": next((name for name in varied if name == "fabric"), None), "fault": [], "firmware": [],
-        "host_option": members["host"], "survive_death": None,
-        **dict.fromkeys(("wave", "wave_nodes", "wave_from", "wave_to")),
-    }  # fmt: skip
-    check_flags(argparse.Namespace(**flags), job)
+    nics = [name for name in varied if name == "fabric" or name.partition(".")[0] == "nic"]
+    check_given(nics, {name: name.removeprefix("host.") for name in varied if name.startswith("host.")}, job)
 
 
 def run(points_: Sequence[Point], journal: Journal, place: Place, tell: Any, store: str | None = None) -> list[Row]:

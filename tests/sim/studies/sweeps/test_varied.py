@@ -57,7 +57,10 @@ def test_a_run_that_takes_too_long_is_a_row(tmp_path, capsys):
     ("options", "said"),
     [
         (["--vary", "mbcf.window=1"], "mbcf.window is a parameter of 'mbcf', and the device is 'ideal'"),
-        (["--vary", "nic.rx_fifo=64"], "cannot act on the device 'ideal', which has no NICs"),
+        (["--vary", "nic.rx_fifo=64"], "=64: nic.rx_fifo cannot act on the device 'ideal', which has no NICs"),
+        (["--vary", "fabric=pair", "--vary", "nic=t3d"], "fabric, nic cannot act on the device 'ideal'"),
+        (["--vary", "host.pio_threshold=9"], "=9: host.pio_threshold cannot act on the device 'ideal'"),
+        (["--device", "sci", "--vary", "host.host_matching=1"], "host.host_matching cannot act on the device 'sci'"),
         (["--device", "sci", "--vary", "sci.ring=3"], "SciOptions.ring=3 must be a whole number from 4 to 1,024"),
         (["--device", "sci", "--vary", "device=sci"], "--device sci: device varies already"),
         (["-n", "2", "--vary", "ranks=2"], "ranks is varied twice"),
