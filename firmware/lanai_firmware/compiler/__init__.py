@@ -8,6 +8,6 @@ the host's own code.
 from .images import build, entry_of, lower
 from .program import Program
 from .source import CompileError, load_module
-from .targets import Guards
+from .targets import Effort, Guards
 
-__all__ = ["CompileError", "Guards", "Program", "build", "entry_of", "load_module", "lower"]
+__all__ = ["CompileError", "Effort", "Guards", "Program", "build", "entry_of", "load_module", "lower"]

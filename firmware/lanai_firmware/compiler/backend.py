@@ -4,8 +4,10 @@ name the function."""
 import atexit
 import base64
 import contextlib
+import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ ALWAYS = (
     "-disable-loop-idiom-all",  # a fill loop stays one, instead of a call to memset
     "-replexitval=never",  # a sum over a range stays a loop, instead of a 64-bit product
 )
+AS_WRITTEN = " optnone"  # the attribute of a function, as IR has it
 WITHOUT_REDUCTION = "-disable-lsr"  # loop strength reduction makes the negative displacements that abort the encoder
 
 
@@ -107,10 +110,13 @@ def emit(text: str, guards: Guards, assembly: bool = False) -> Emitted:
     """Objects for one module of IR.
 
     If LLVM aborts, the functions that it aborts on are compiled apart, without loop strength
-    reduction. Those that even so have no code are named in a `BackendError`.
+    reduction. Those that even so have no code as they are written (`Effort`) are optimized. Those that have none
+    then are named in a `BackendError`.
     """
     request = {"ir": text, "speed": SPEED, "assembly": assembly, "retry": [WITHOUT_REDUCTION]}
     answer = worker(*options_of(guards)).ask(request)
+    if answer is not None and answer.get("hopeless") and AS_WRITTEN in text:
+        return emit(optimized(text, answer["hopeless"]), guards, assembly)
     if answer is None:
         raise BackendError("LLVM ended without an answer while optimizing; this is a bug, please report the source")
     if "error" in answer:
@@ -124,3 +130,9 @@ def emit(text: str, guards: Guards, assembly: bool = False) -> Emitted:
         )
     objects = tuple(base64.b64decode(data) for data in answer["objects"])
     return Emitted(objects, answer["locals"], answer.get("assembly", ""), tuple(answer["unreduced"]))
+
+
+def optimized(text: str, names: Sequence[str]) -> str:
+    """Return a module in which these functions are optimized, whatever its `Effort`. Others keep theirs."""
+    those = "|".join(map(re.escape, names))
+    return re.sub(rf'^define .*@"(?:{those})"\(.*$', lambda line: line[0].replace(AS_WRITTEN, ""), text, flags=re.M)

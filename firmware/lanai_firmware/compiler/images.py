@@ -23,7 +23,7 @@ from ..runtime.library import LIBRARY
 from .backend import Emitted, emit, options_of
 from .program import Program
 from .source import CompileError, label_of, load_module, stable_path
-from .targets import Guards
+from .targets import Effort, Guards
 
 ENTRY = "main"
 OURS = __name__.split(".")[0]
@@ -36,9 +36,11 @@ def build(
     guards: Guards = DEFAULT_GUARDS,
     use_cache: bool = True,
     constants: Mapping[str, int] | None = None,
+    effort: Effort = Effort.FULL,
 ) -> Image:
     """The image of a firmware file (its function `main`) or of a firmware function without
-    parameters. `constants` are values of its modules' constants other than those in the source, by name.
+    parameters. `constants` are values of its modules' constants other than those in the source, by name. `effort`
+    says how far the compiler goes for fast code.
 
     The same IR for the same SRAM size is built once and kept in the cache. For firmware of this
     package the sources of the package and of the packages below decide, which saves making the IR.
@@ -46,11 +48,14 @@ def build(
     entry = entry_of(firmware)
     sram_size = (config or lanai41()).sram_size
     if use_cache and entry.python.__module__.startswith(f"{OURS}."):
-        options = "" if guards == DEFAULT_GUARDS and not constants else repr((guards, constants))
+        usual = guards == DEFAULT_GUARDS and not constants and effort is Effort.FULL
         return package_image(
-            label_of(entry.python), sram_size, lambda: build(entry, config, guards, False, constants), options
+            label_of(entry.python),
+            sram_size,
+            lambda: build(entry, config, guards, False, constants, effort),
+            "" if usual else repr((guards, constants, effort)),
         )
-    program = lower(entry, guards, constants)
+    program = lower(entry, guards, constants, effort)
     text = str(program.module)
     if not use_cache:
         return assemble(program, entry, text, sram_size)
@@ -75,8 +80,13 @@ def entry_of(firmware: str | Path | Function) -> Function:
     return entry
 
 
-def lower(entry: Function, guards: Guards = DEFAULT_GUARDS, constants: Mapping[str, int] | None = None) -> Program:
-    program = Program([entry], guards=guards, constants=constants or {})
+def lower(
+    entry: Function,
+    guards: Guards = DEFAULT_GUARDS,
+    constants: Mapping[str, int] | None = None,
+    effort: Effort = Effort.FULL,
+) -> Program:
+    program = Program([entry], guards=guards, constants=constants or {}, effort=effort)
     program.lower()
     check_recursion(program)
     return program

@@ -20,7 +20,7 @@ from .lowering.function import lower_function
 from .source import Source, label_of, source_of, stable_path
 from .statement_tree import Body
 from .statements import check_function
-from .targets import Guards, LanaiTarget, Target
+from .targets import Effort, Guards, LanaiTarget, Target
 
 COUNTER_SIZE = 4  # bytes of the global that counts the open calls of a function that calls itself
 
@@ -48,6 +48,7 @@ class Program:
     guards: Guards = field(default_factory=Guards)
     names: dict[Function, str] = field(default_factory=dict)  # symbols that are not "module.function"
     constants: Mapping[str, int] = field(default_factory=dict)  # by name: values other than those in the source
+    effort: Effort = Effort.FULL
 
     def __post_init__(self) -> None:
         self.module = ir.Module("firmware")
@@ -140,8 +141,12 @@ class Program:
         else:
             made.linkage = "internal"
             made.calling_convention = "fastcc"
-            if function.inline is not None:
+            if self.effort < Effort.FULL:
+                made.attributes.add("noinline")
+            elif function.inline is not None:
                 made.attributes.add("alwaysinline" if function.inline else "noinline")
+        if self.effort is Effort.WRITTEN:
+            made.attributes.add("optnone")
         return made
 
     # What others ask.

@@ -7,6 +7,7 @@ image, and loads and stores swap bytes, so that memory looks the same to everyon
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any, Protocol
 
 from llvmlite import ir
@@ -33,6 +34,14 @@ class Guards:
     check_frames: bool = True  # small stack slots far from fp clobber a register
     no_peephole: bool = True  # a compare reuses flags with swapped operands
     no_combiner: bool = True  # post-increment and delay slot disagree on the base
+
+
+class Effort(IntEnum):
+    """The extent to which the compiler goes for fast code."""
+
+    WRITTEN = 0  # each statement by itself, each function called
+    CALLS = 1  # functions are optimized one by one, and called
+    FULL = 2
 
 
 def opaque(pointer: Any) -> Any:

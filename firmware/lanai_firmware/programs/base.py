@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 PACKAGE = __name__.partition(".")[0]
 MAIN = "main"  # the entry point's name
+FULL = 2  # the compiler's Effort.FULL: to load an image does not need the compiler
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ class Firmware:
             there is no such answer.
         constants: values of the program's constants, by name, with which it is compiled for a configuration, so
             that its image leaves out what the configuration does not use.
+        effort: how far the compiler goes for fast code, for a configuration: an `Effort` of the compiler. None: as
+            far as it can.
         vocabulary: how traces and waveforms read its packets and its memory. None: they cannot.
     """
 
@@ -51,6 +54,7 @@ class Firmware:
     ready: int = 0
     refused: int = 0
     constants: Callable[[Any], Mapping[str, int]] | None = None
+    effort: Callable[[Any], int] | None = None
     vocabulary: Vocabulary | None = None
 
     @property
@@ -69,19 +73,20 @@ class Firmware:
         """The program, compiled for such NICs and for a configuration, the default one if it is None. The toolchain is
         needed to build, not to load."""
         constants = self.constants(config or self.default_config()) if self.constants else {}
+        effort = self.effort(config or self.default_config()) if self.effort else FULL
         if not self.module.startswith(f"{PACKAGE}."):
-            return self._compiled(nic, constants)
+            return self._compiled(nic, constants, effort)
         return package_image(
             f"{self.module}.{MAIN}",
             nic.sram_size,
-            lambda: self._compiled(nic, constants, use_cache=False),
-            repr(constants) if constants else "",
+            lambda: self._compiled(nic, constants, effort, use_cache=False),
+            (repr(constants) if constants else "") + ("" if effort == FULL else f"effort {effort}"),
         )
 
-    def _compiled(self, nic: NicConfig, constants: Mapping[str, int], use_cache: bool = True) -> "Image":
-        from ..compiler import build
+    def _compiled(self, nic: NicConfig, constants: Mapping[str, int], effort: int, use_cache: bool = True) -> "Image":
+        from ..compiler import Effort, build
 
-        return build(self.main, nic, use_cache=use_cache, constants=constants)
+        return build(self.main, nic, use_cache=use_cache, constants=constants, effort=Effort(effort))
 
     def words(self, nic: NicConfig) -> list[int]:
         """The image as the first words of the SRAM, for memory that is preloaded."""

@@ -42,6 +42,7 @@ RANGES = {  # beside which there are the conditions of `McpConfig.__post_init__`
     "resident": (0, MOST_CHANNELS),
     "mark_entries": (0, 1),
     "send_buffer": (0, 2**19),
+    "optimize": (0, 2),
 }
 
 
@@ -78,6 +79,7 @@ class McpConfig:
     # bytes of each channel for bodies that it sends, half of them for those that wait for credit (NP-04, NP-39); 0:
     # bodies of all channels pass through the room of the stages
     send_buffer: int = 0
+    optimize: int = 2  # by the compiler. 1: not across functions, each is called. 0: not at all, code as it is written
 
     def __post_init__(self) -> None:
         ranges.check(self, RANGES)
@@ -141,6 +143,11 @@ def spill_bytes(config: McpConfig) -> int:
 def constants(config: McpConfig) -> dict[str, int]:
     """Return the constants of the firmware for a configuration."""
     return {"SEND_BUFFERS": int(config.send_buffer != 0)}
+
+
+def effort(config: McpConfig) -> int:
+    """Return how far the compiler goes for a configuration."""
+    return config.optimize
 
 
 def paper() -> McpConfig:

@@ -3,7 +3,7 @@
 from ..base import Firmware
 from . import state
 from .layout import LAYOUT_MAGIC, LAYOUT_VERSION
-from .plan import McpConfig, constants, paper
+from .plan import McpConfig, constants, effort, paper
 from .sram import lay_out
 from .trace import VOCABULARY
 
@@ -16,5 +16,6 @@ FIRMWARE = Firmware(
     ready=int(LAYOUT_MAGIC) | int(LAYOUT_VERSION),
     refused=int(LAYOUT_MAGIC),
     constants=constants,
+    effort=effort,
     vocabulary=VOCABULARY,
 )
