@@ -11,6 +11,7 @@ from lanai_hdl.lbus.masters import HDMA, RECV, SEND
 from lanai_hdl.machine import PAGE_SIZE
 from lanai_host.config import pentium2_266
 from lanai_host.config import thesis as hosts
+from lanai_host.stacks.bip.options import BipOptions
 from lanai_host.stacks.mpi_np.driver import PAGE_ENTRIES
 from lanai_host.stacks.mpi_np.endpoint import LONG_SHARE
 from lanai_host.stacks.mpi_np.pages import PER_ENTRY
@@ -47,6 +48,7 @@ def figures(quick: bool) -> dict[str, float]:
         "design.repetitions": REPETITIONS,
         "design.page_bytes": PAGE_SIZE,
         "design.pio_threshold": host.pio_threshold,
+        "design.bip_short": BipOptions().short,
         "design.dma_engines": len(DMA_ENGINES),
         "design.np_mhz": nic.slot_khz / 2000,
         "design.link_gbitps": nic.link_kbytes * 8 / 1e6,
@@ -84,5 +86,6 @@ def memory_share(code: bytes) -> float:
 def thesis() -> Setting:
     """Return the gateware with the thesis's policies: pages pinned and unpinned for every message (NP-49), every
     message acknowledged (NP-16), small ones sent without credit (NP-24), a mark for each page entry used (NP-46),
-    receives that ask their sender (NP-22), and a round trip that sends first and then posts its receive (NP-B1)."""
+    receives that ask their sender (NP-22), bodies written only into an empty channel (NP-43), and a round trip that
+    sends first and then posts its receive (NP-B1)."""
     return Setting(hosts(), paper().but(mark_entries=1), send_first=True)

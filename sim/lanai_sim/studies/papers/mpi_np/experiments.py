@@ -17,6 +17,7 @@ SEND_BUFFERS = (SEND_BUFFER, 131072)
 BUFFERED = (4096, 16384, 65536, 262144)
 BULK = (65536, 262144, 1048576)
 FEW = (65536, 262144)
+LONG_WINDOW = 8000  # slots of a waveform: slow firmware takes longer
 
 
 def named(prefix: str, figures: Figures) -> Figures:
@@ -51,6 +52,45 @@ def general_path(quick: bool) -> Figures:
         figures[f"general.{name}.nic_us.133"] = fast.nic_send + fast.nic_receive
         for size, trip in traffic.trips(general, (4, 65536), 1).items():
             figures[f"general.{name}.latency_us.{size}"] = trip.one_way
+    return figures
+
+
+def compiler(quick: bool) -> Figures:
+    """The same general path from a compiler that does less: each function is called, or nothing is optimized at all."""
+    figures: Figures = {}
+    for effort in (1, 0):
+        for name, setting in (("thesis", thesis()), ("ours", Setting())):
+            slow = setting.but(mcp=setting.mcp.but(quick=0, optimize=effort))
+            parts = stages.cut(stages.watch(slow, window=LONG_WINDOW))
+            figures[f"compiler.{effort}.{name}.nic_us"] = parts.nic_send + parts.nic_receive
+            figures[f"compiler.{effort}.{name}.nic_share_percent"] = parts.nic_share
+            figures[f"compiler.{effort}.{name}.latency_us.4"] = traffic.trips(slow, (4,), 1)[4].one_way
+        fast = stages.cut(stages.watch(slow.but(nic=nic_at(133)), window=LONG_WINDOW))
+        figures[f"compiler.{effort}.ours.nic_us.133"] = fast.nic_send + fast.nic_receive
+        base = thesis()
+        for version, pages in (("first", 1), ("second", 4)):
+            chosen = base.but(host=base.host.but(pages_per_entry=pages), mcp=base.mcp.but(quick=0, optimize=effort))
+            for size, trip in traffic.trips(chosen, FEW, 1).items():
+                figures[f"compiler.{effort}.{version}.bandwidth_MBps.{size}"] = trip.rate(size)
+    return figures
+
+
+def host_prices(quick: bool) -> Figures:
+    """Four bytes on hosts whose accesses to the NIC, or whose calls of MPI, cost more."""
+    base = thesis()
+    nic, host = base.nic, base.host
+    dearer = {
+        "single_writes": base.but(nic=nic.but(pio_line=4)),
+        "slow_bus": base.but(
+            nic=nic.but(pio_read_setup=4 * nic.pio_read_setup, pio_write_setup=4 * nic.pio_write_setup)
+        ),
+        "calls": base.but(host=host.but(call=10 * host.call)),
+    }
+    figures: Figures = {}
+    for name, chosen in dearer.items():
+        trip = traffic.trips(chosen, (4,), 3)[4]
+        figures[f"prices.{name}.trip_us.4"] = trip.one_way
+        figures[f"prices.{name}.overhead_us.4"] = trip.send
     return figures
 
 
@@ -165,7 +205,7 @@ def overlapping(quick: bool) -> Figures:
 
 
 def host_rules(quick: bool) -> Figures:
-    """Rules of the thesis's hosts that ours leave out: a body is written only into an empty channel (NP-43), and each
+    """Rules of the thesis's hosts: a body is written only into an empty channel (NP-43), with it and without; and each
     request is placed under a semaphore (NP-54). Send buffers of channels (NP-04, NP-39). And all switches at once, for
     what the thesis's latency has."""
     base = thesis()
@@ -173,11 +213,11 @@ def host_rules(quick: bool) -> Figures:
         f"rules.empty.{name.removeprefix('busy.')}": value for name, value in small_sends(pio_when_empty=1).items()
     }
     rules = {
-        "none": base,
-        "empty": base.but(host=base.host.but(pio_when_empty=1)),
+        "none": base.but(host=base.host.but(pio_when_empty=0)),
+        "empty": base,
         "semaphore": base.but(host=base.host.but(semaphore=1)),
         "all": base.but(
-            host=base.host.but(pio_when_empty=1, semaphore=1),
+            host=base.host.but(semaphore=1),
             mcp=base.mcp.but(quick=0, cut_through=0, send_buffer=SEND_BUFFER),
         ),
     }
@@ -207,6 +247,7 @@ EXPERIMENTS = (
     Experiment("ours", "the same with the project's defaults", our_traffic),
     Experiment("break-down", "where the time of 4 bytes goes (NP-B5)", break_down),
     Experiment("general-path", "4 bytes and 64 KB without our firmware's straight paths", general_path),
+    Experiment("compiler", "the general path from a compiler that does less", compiler),
     Experiment("slowdown", "the processor beside DMA (NP-B6)", slowdown),
     Experiment("pio-dma", "programmed I/O against DMA (NP-B7)", pio_against_dma),
     Experiment("versions", "first and second page table, marks, pinning (NP-45, NP-46, NP-49)", peaks),
@@ -221,6 +262,7 @@ EXPERIMENTS = (
     Experiment("thin", "BIP's firmware on the same NICs and hosts: thin or thick", thin.measure),
     Experiment("special", "synchronous and ready sends (NP-29)", special_sends),
     Experiment("busy", "small sends into a busy channel (NP-43)", busy_channel),
-    Experiment("host-rules", "rules of the thesis that ours leave out (NP-39, NP-43, NP-54)", host_rules),
+    Experiment("host-rules", "rules of the thesis's hosts and its send buffers (NP-39, NP-43, NP-54)", host_rules),
+    Experiment("host-prices", "4 bytes on hosts whose accesses to the NIC or calls cost more", host_prices),
     Experiment("channels", "independence and fairness of channels (NP-07, NP-11)", independence),
 )

@@ -3,7 +3,7 @@ MPI-NP's."""
 
 from lanai_host.stacks.bip.options import BipOptions
 
-from ...benches.p2p import traffic
+from ...benches.p2p import stages, traffic
 from ...benches.p2p.pair import Buffer, Setting, Side, play
 from ...sweeps.point import nic_at
 from ..measuring import Figures
@@ -28,6 +28,7 @@ def measure(quick: bool) -> Figures:
         figures[f"bip.latency_us.{size}"] = trip.one_way
         figures[f"bip.send_overhead_us.{size}"] = trip.send
         figures[f"bip.bandwidth_MBps.{size}"] = trip.rate(size)
+    figures |= below_mpi()
     for mhz in (33, 133):
         fast = traffic.trips(thin(Setting(nic=nic_at(mhz))), (4,), 3)
         figures[f"bip.clock_us.{mhz}"] = fast[4].one_way
@@ -35,6 +36,20 @@ def measure(quick: bool) -> Figures:
         for size in HIDDEN:
             figures |= {f"{name}.{key}.{size}": value for key, value in lost(setting, size).items()}
     return figures
+
+
+def below_mpi() -> Figures:
+    """Four bytes by BIP alone, as far as that can be told apart: the library's work costs its hosts nothing. The NICs'
+    part of it. And the same with MPI's prices, on a bus that is twice as fast."""
+    chosen = thin(thesis())
+    alone = chosen.but(host=chosen.host.but(call=0, match=0, complete=0, copy=0))
+    parts = stages.cut(stages.watch(alone))
+    quick_bus = chosen.but(nic=chosen.nic.but(host_bus_khz=2 * chosen.nic.host_bus_khz))
+    return {
+        "bip.alone_us.4": traffic.trips(alone, (4,), 3)[4].one_way,
+        "bip.nic_us": parts.nic_send + parts.nic_receive,
+        "bip.fast_bus_us.4": traffic.trips(quick_bus, (4,), 3)[4].one_way,
+    }
 
 
 def lost(setting: Setting, size: int) -> Figures:
