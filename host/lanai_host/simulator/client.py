@@ -82,7 +82,10 @@ class SimulatorClient:
         self.watchful = False
         self.sink: RequestSink | None = None
         self.on_end: Callable[[list[Envelope]], FinalState] | None = None
-        answer = self.call(Op.HELLO, HELLO.pack(Hello(VERSION, self._pid)))
+        try:
+            answer = self.call(Op.HELLO, HELLO.pack(Hello(VERSION, self._pid)))
+        except SimulatorError as error:
+            raise UserError(str(error)) from error
         self.config: dict[str, Any] = json.loads(answer)
         self._cpu_scale = float(self.config.get("host", {}).get("cpu_scale", 0.0))
         self._cpu = time.process_time()

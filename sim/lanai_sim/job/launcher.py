@@ -13,7 +13,7 @@ from inspect import CORO_CREATED, getcoroutinestate
 
 from lanai_host.clocks import library as clocks
 from lanai_host.process_manager import Start
-from lanai_host.simulator.protocol import unpack_wait
+from lanai_host.simulator.protocol import Status, unpack_wait
 
 from ..kernel.kernel import FOREVER, Deadlock, Interrupted, Kernel, Task, TimeLimit, WallLimit
 from ..signatures import differences
@@ -41,6 +41,7 @@ from .warm import WarmServers, shared_by
 from .world import World
 
 CHECK_SECONDS = 0.1
+ONE_PROGRAM = "a rank is one MPI program: give the next one a `lanai run` of its own"
 
 
 def world_of(config: JobData, kernel: Kernel) -> World:
@@ -316,7 +317,7 @@ class Run:
         for process in self.processes:
             while process.popen.poll() is None or self.deaths.restarted(process):
                 self.kernel.check()
-                self._hear_crashes()
+                self._hear_finalized()
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.popen.wait(CHECK_SECONDS)
         for process, rank in self.pairs:
@@ -324,12 +325,14 @@ class Run:
                 raise failed(process, rank)
         return 0
 
-    def _hear_crashes(self) -> None:
-        """A signal may kill a program that has finalized: it says where, and waits for an answer."""
+    def _hear_finalized(self) -> None:
+        """Answer ranks that have finalized. A signal may kill a program: it says where, and waits for an answer.
+        Another program in the rank's place cannot take part."""
         for process, rank in self.pairs:
             if process.popen.poll() is None:
                 with contextlib.suppress(Stray):
-                    rank.read()
+                    if rank.read() is not None:
+                        rank.answer(f"rank {rank.number} has finalized; {ONE_PROGRAM}".encode(), Status.ERROR)
 
 
 def print_report(result: Result) -> None:

@@ -172,6 +172,13 @@ transport.close()
     assert "is a fork of rank 0" in capfd.readouterr().out
 
 
+def test_a_second_program_in_the_place_of_a_rank_is_refused(capfd):
+    program = f"{sys.executable} -c '{PRELUDE}\ntransport.close()'"
+    result = Job(("sh", "-c", f"{program} && {program}"), 2).but(max_wall=20.0).run()
+    assert (result.code, "exited with code 1" in result.report) == (1, True)
+    assert "rank 1 has finalized; a rank is one MPI program: give the next one" in capfd.readouterr().err
+
+
 def test_limits_of_time():
     poll = "while True: client.charge(1000000); transport.collect(None)"
     simulated = ranks(poll, max_sim_time=50_000_000)
