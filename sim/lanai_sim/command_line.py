@@ -68,8 +68,8 @@ class Parser(argparse.ArgumentParser):
     def _unknown(self, word: str, found: argparse.Namespace) -> str:
         """Say that an argument is not known to the subcommand that was chosen."""
         parser = self
-        while parser.commands is not None:
-            parser = parser.commands.choices[getattr(found, parser.commands.dest)]
+        while parser.commands is not None and (chosen := getattr(found, parser.commands.dest)) is not None:
+            parser = parser.commands.choices[chosen]
         near = did_you_mean(word.partition("=")[0], parser._option_string_actions)
         rest = f" {ALL}" if parser.first else ""
         return f"{word} is not an option of `{parser.prog}`; {near}see `{parser.prog} --help{rest}`"

@@ -104,6 +104,7 @@ def test_doctor_is_content_here():
             "run --devcie ideal true",
             "--devcie is not an option .*; did you mean '--device'\\? see `lanai run --help all`",
         ),
+        ("cache --prune", "--prune is not an option of `lanai cache`; see `lanai cache --help`"),
         ("report t --htlm p", "--htlm is not an option .*; did you mean '--html'\\? see `lanai report --help`"),
         ("run -n 0 true", "-n/--ranks: '0' is not a count; write a whole number from 1"),
         ("run --max-wall soon true", "--max-wall: 'soon' is not a number"),
