@@ -164,11 +164,6 @@ class NicConfig(Scaled):
         return 2 * self.link_latency + SLACK
 
     @property
-    def host_bus_bytes_per_second(self) -> int:
-        """The host bus at a word a clock."""
-        return 1000 * self.host_bus_khz * self.host_bus_bits // 8
-
-    @property
     def edge_bytes_per_second(self) -> int:
         """Bytes that one edge of the LBUS (every other slot) carries a second: the bound of each DMA engine."""
         return 1000 * self.slot_khz * 4 // 2

@@ -31,7 +31,7 @@ def test_presets_are_the_machines_they_name():
     assert config.slot_khz == 2 * 33_000
     assert config.sram_size == 1024 * 1024
     assert config.link_kbytes == 160_000
-    assert config.host_bus_bytes_per_second == 132_000_000
+    assert (config.host_bus_khz, config.host_bus_bits) == (33_000, 32)
     assert config.edge_bytes_per_second == 132_000_000
     assert PRESETS["small_fpga"]().sram_size < config.sram_size
 
