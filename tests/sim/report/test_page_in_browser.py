@@ -202,6 +202,7 @@ def test_pages_of_all_systems(chromium: Any, tmp_path: Path, system: str, ranks:
         assert tab.do("lanes.filter((lane) => !lane.children.length && !lane.begin.length && !lane.values)") == []
         names = set(tab.do("lanes.filter((lane) => lane.values).map((lane) => lane.name)"))
         assert names & set().union(*ROOM.values()) == ROOM[system]
+        assert tab.do("lanes.filter((lane) => lane.wide > timeline.left).map((lane) => lane.name)") == []
         assert tab.zoom_step() <= STEP
         tab.do(UNFOLD)
         assert tab.zoom_step() <= STEP

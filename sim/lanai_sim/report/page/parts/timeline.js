@@ -1,16 +1,31 @@
 // The timeline on its canvas: zoom, move, fold, point. Only rows in sight are drawn.
 const HEAD = 22, ROW = 20, PLOT = 28, TOP = 40, LETTER = 6.4;  // pixels
+const FONT = "11px system-ui, sans-serif", indent = (lane) => 6 + 12 * lane.depth;
 
 const timeline = {
   canvas: $("timeline"), frame: $("frame"), begin: 0, end: Math.max(data.total, 1), chosen: null, rows: [], box: null, wanted: null,
 
   start() {
     foldAtFirst();
+    this.measureNames();
     this.layOut();
     this.listen();
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readColours(); redraws.forEach((draw) => draw()); });
     redraws.push(() => this.draw());
     new ResizeObserver(() => this.draw()).observe(this.frame);
+  },
+
+  // Names stand in a column as wide as the longest one, but at most half of the page.
+  measureNames() {
+    const pen = this.canvas.getContext("2d");
+    pen.font = FONT;
+    for (const lane of lanes) lane.wide = indent(lane) + pen.measureText(this.name(lane)).width;
+    this.names = lanes.reduce((most, lane) => Math.max(most, Math.ceil(lane.wide)), 90) + 6;
+  },
+
+  name(lane) {
+    const many = lane.depth === 0 && lane.children.length > 1 ? ` (${lane.children.length})` : "";
+    return `${lane.children.length ? (lane.folded ? "▸ " : "▾ ") : ""}${lane.name}${many}`;
   },
 
   // Rows in sight, and where each begins.
@@ -28,7 +43,7 @@ const timeline = {
   },
 
   get width() { return this.canvas.clientWidth; },
-  get left() { return this.width < 640 ? 108 : 210; },
+  get left() { return Math.min(this.names, this.width >> 1); },
   x(time) { return this.left + (time - this.begin) / (this.end - this.begin) * (this.width - this.left); },
   time(x) { return this.begin + (x - this.left) / (this.width - this.left) * (this.end - this.begin); },
 
@@ -68,7 +83,7 @@ const timeline = {
     pen.setTransform(scale, 0, 0, scale, 0, 0);
     pen.fillStyle = inks.paper;
     pen.fillRect(0, 0, this.width, high);
-    pen.font = "11px system-ui, sans-serif";
+    pen.font = FONT;
     pen.textBaseline = "middle";
     this.paintScale(pen, high);
     for (const row of this.rows) {
@@ -105,13 +120,13 @@ const timeline = {
   },
 
   paintName(pen, row, y) {
-    const { lane } = row, indent = 6 + 12 * lane.depth;
+    const { lane } = row;
     pen.fillStyle = inks.paper;
     pen.fillRect(0, y, this.left, row.high);
     pen.fillStyle = lane.children.length ? inks.ink : inks.soft;
-    const many = lane.depth === 0 && lane.children.length > 1 ? ` (${lane.children.length})` : "";
-    const name = `${lane.children.length ? (lane.folded ? "▸ " : "▾ ") : ""}${lane.name}${many}`, fits = Math.floor((this.left - indent) / LETTER);
-    pen.fillText(name.length > fits ? `${name.slice(0, fits - 1)}…` : name, indent, y + row.high / 2);
+    let name = this.name(lane);
+    if (lane.wide > this.left) while (name.length > 2 && indent(lane) + pen.measureText(name).width > this.left) name = `${name.slice(0, -2)}…`;
+    pen.fillText(name, indent(lane), y + row.high / 2);
   },
 
   // Is a slice to be seen in full colour?
