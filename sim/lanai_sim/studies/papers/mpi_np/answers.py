@@ -29,14 +29,14 @@ def _without(figures: Figures, name: str) -> str:
         return ""
     general, called, written = (figures[one] for one in names)
     return (
-        f" By the general path (`quick=0`) {general:.1f} us; if the compiler merges no functions (`optimize=1`) "
-        f"{called:.1f}, if it optimizes nothing {written:.1f}."
+        f" By the general path (`quick=0`) {general:.1f} us; that with functions called (`optimize=1`) {called:.1f}, "
+        f"not optimized {written:.1f}."
     )
 
 
 def _latency(figures: Figures) -> str:
     """Return why 4 bytes are faster here."""
-    why = "In the thesis's order, with receives that ask their sender." + _without(figures, "latency_us.4")
+    why = f"In the thesis's order.{_without(figures, 'latency_us.4')}"
     try:
         rest = figures["thesis.latency_us.4"] - _nic_time(figures)
     except KeyError:
@@ -48,21 +48,21 @@ def _share(figures: Figures) -> str:
     """Return why the NICs have less of the time here."""
     why = "The receive's page is unpinned before the call returns, which takes longer here than both NICs."
     found = figures.get("compiler.1.thesis.nic_share_percent")
-    return why if found is None else f"{why} With the code of `optimize=1`, `quick=0` {found:.1f}."
+    return why if found is None else f"{why} With that code of `optimize=1` {found:.1f}."
 
 
 def _first(figures: Figures) -> str:
     """Return why the first version is faster here, with what cut-through and send buffers have to do with it, if that
     was measured."""
     why = "The same, with three transfers a page, of which two run beside the data."
-    variants = ("rules.first.cut_off", "rules.first.buffer_131072", "rules.first.buffer_16384", "compiler.1.first")
+    variants = ("rules.first.cut_off", "rules.first.buffer_16384", "compiler.1.first")
     names = [f"{one}.bandwidth_MBps.262144" for one in variants]
     if not figures.keys() >= {*names}:
         return why
-    whole, large, small, called = (figures[one] for one in names)
+    whole, buffered, called = (figures[one] for one in names)
     return (
-        f"{why} At 256 KB with whole packets {whole:.1f} MB/s; with send buffers of channels of 128 KB {large:.1f}, of "
-        f"16 KB {small:.1f}; with the code of `optimize=1`, `quick=0` {called:.1f}."
+        f"{why} At 256 KB with whole packets {whole:.1f} MB/s, with send buffers of 16 KB {buffered:.1f}, with "
+        f"that code of `optimize=1` {called:.1f}."
     )
 
 
@@ -75,24 +75,23 @@ def _speed_needed(figures: Figures) -> str:
         return why
     general, general_fast, called, called_fast = (figures[one] for one in names)
     return (
-        f"{why} By the general path (`quick=0`) {_needed(general, general_fast):.1f} times, with the code of "
-        f"`optimize=1` {_needed(called, called_fast):.1f}."
+        f"{why} By the general path {_needed(general, general_fast):.1f} times, with `optimize=1` "
+        f"{_needed(called, called_fast):.1f}."
     )
 
 
 def _overhead(figures: Figures) -> str:
     """Return why a send costs the host less here, and what other rules and prices would do, if that was measured."""
-    why = "One call, one burst of writes, one look at the channel's state."
+    why = "One call, one burst of writes, one look at the channel."
     variants = ("rules.none", "rules.semaphore", "prices.single_writes", "prices.slow_bus", "prices.calls")
     names = [f"{one}.overhead_us.4" for one in variants]
     if not figures.keys() >= {*names}:
         return why
     blind, semaphore, single, bus, calls = (figures[one] for one in names)
     return why + (
-        f" Without the look {blind:.2f} us. With a semaphore around each request (`semaphore=1`) {semaphore:.2f}, 4 of "
-        "it for system calls at a chosen price; the thesis does not say that it was taken. If words are written one "
-        f"by one {single:.2f}, if the bus takes four times as long to begin an access {bus:.2f}, if a call takes ten "
-        f"times as long {calls:.2f}."
+        f" Without the look {blind:.2f} us, with a semaphore (`semaphore=1`) {semaphore:.2f}, with words written one "
+        f"by one {single:.2f}, on a bus that begins accesses four times as slowly {bus:.2f}, with calls ten times as "
+        f"dear {calls:.2f}."
     )
 
 
@@ -103,8 +102,8 @@ def _thin(figures: Figures) -> str:
         return ""
     nics, fast, bus, whole = (figures[one] for one in names)
     return (
-        f"The NICs' processors take {nics:.1f} us of it. With the library's prices {whole:.1f}; that on a bus twice as "
-        f"fast {bus:.1f}, with NICs of 133 MHz {fast:.1f}."
+        f"The NICs' code takes {nics:.1f} us of it. With the library's prices {whole:.1f}; that on a bus twice as fast "
+        f"{bus:.1f}, with NICs of 133 MHz {fast:.1f}."
     )
 
 
@@ -139,7 +138,7 @@ BY_CLAIM: dict[str, Way] = {
     "s3_1.message_slots": ByFigure("design.message_slots", "The same."),
     "s3_1.send_ring": ByFigure(
         "design.sends_ahead_per_channel",
-        "Sends to one rank may hold this many of an endpoint's 32 request slots; the host queues more.",
+        "of an endpoint's 32 request slots; the host queues more.",
     ),
     "s3_5.page_entries": ByFigure("design.page_entries", "16384 entries of four pages."),
     "s3_5.max_autonomous_message": ByFigure("design.autonomous_bytes", "Page-table entries for this much are there."),
@@ -178,9 +177,9 @@ BY_CLAIM: dict[str, Way] = {
     "s4_3.nic_time_derived": ByFigure(
         _nic_time,
         lambda f: (
-            "Our firmware has a straight path for the common case, and the compiler merges its functions."
+            "Our firmware has a straight path for the common case, of which the compiler makes one function."
             + _without(f, "nic_us")
-            + " The thesis does not name its compiler."
+            + " The thesis does not name its compiler: [table](mpi-np-mechanisms.md#the-same-protocol-in-slower-code)."
         ),
         experiment="compiler",
     ),
@@ -222,19 +221,18 @@ BY_CLAIM: dict[str, Way] = {
         experiment="compiler",
     ),
     "s5_1.bip_latency": ByFigure("bip.alone_us.4", _thin, experiment="thin"),
-    "s5_1.bip_network_layer": ByFigure("bip.nic_us", "The NICs' part. The thesis's number is a guess."),
+    "s5_1.bip_network_layer": ByFigure("bip.nic_us", "The NICs' part; the thesis guesses."),
     # Shapes.
     "s3_6.latency_crossover_lower": ByShape(
         lambda f: _latency_crossover(f) < f["ways.crossover_bytes.send_overhead.dma"],
         _crossovers,
-        "By PIO the body is on the NIC when the request is; by DMA the NIC first fetches it, and does so a "
-        "page at a time.",
+        "By PIO the body is on the NIC when the request is; by DMA the NIC first fetches it.",
     ),
     "s3_6.recv_always_dma": ByShape(
         lambda f: f["ways.crossover_bytes.receive_overhead.dma"] <= 4,
         "DMA costs less from {f[ways.crossover_bytes.receive_overhead.dma]:.0f} bytes on",
-        "Reading a few words from the NIC costs less than pinning a page. The price of finding out that they are "
-        "there, which the thesis's measurement may have had, is not in ours.",
+        "Reading a few words from the NIC costs less than pinning a page. What it takes to find out that they are "
+        "there is not in ours.",
     ),
     "s4_1.drop_beyond_buffer": ByShape(
         lambda f: f["rules.buffer.on.bandwidth_MBps.16384"] < 0.99 * f["rules.buffer.on.bandwidth_MBps.4096"],
@@ -296,9 +294,9 @@ BY_CLAIM: dict[str, Way] = {
             and f["bip.lost_us.send.65536"] + f["bip.lost_us.receive.65536"]
             > f["thesis.lost_us.send.65536"] + f["thesis.lost_us.receive.65536"]
         ),
-        "`bip` is ahead by latency, MPI-NP by what 64 KB take from programs that compute, both ends together: "
+        "`bip` is ahead by latency, MPI-NP by what 64 KB take from programs that compute, at each end: "
         "{f[thesis.lost_us.send.65536]:.0f} and {f[thesis.lost_us.receive.65536]:.0f} us, `bip` "
-        "{f[bip.lost_us.send.65536]:.0f} and {f[bip.lost_us.receive.65536]:.0f} us",
+        "{f[bip.lost_us.send.65536]:.0f} and {f[bip.lost_us.receive.65536]:.0f}",
         "Collectives are the library's on both.",
     ),
     "s4_4.cache_unblocks": ByShape(

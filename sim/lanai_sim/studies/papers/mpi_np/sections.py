@@ -7,12 +7,12 @@ SECTIONS = (
         "Figures 3.3 and 3.4: programmed writes against DMA",
         plots={
             "fig3-3-pio-dma-latency": (
-                "Latency of a small message by its way into the NIC. Where the curves cross, DMA begins to win; the "
-                "thesis has that crossing below the one by send overhead, ours lies above it."
+                "Latency of a small message by its way into the NIC. DMA begins to win where the curves cross: in the "
+                "thesis below the crossing by send overhead, here above it."
             ),
             "fig3-3-pio-lines": (
-                "Send overhead by programmed writes, word by word. Combined writes end at cache lines, hence the steps "
-                "of 32 bytes that the thesis saw in its latency."
+                "Send overhead by programmed writes, word by word. Combined writes end at cache lines, hence the "
+                "steps of 32 bytes."
             ),
             "fig3-4-pio-dma-send-overhead": (
                 "Host overhead of a send by its way, with the thesis's crossing at 1,024 bytes. The price of pinning a "
@@ -28,16 +28,15 @@ SECTIONS = (
         "Figures 4.2 to 4.4: bandwidth, overhead, latency",
         plots={
             "fig4-2-bandwidth": (
-                "One-way bandwidth of a message, with the thesis's peaks of both versions. With its policies pinning "
-                "sets the pace, with pages kept pinned the host bus does."
+                "One-way bandwidth, with the thesis's peaks of both versions. Pinning sets the pace; with pages kept "
+                "pinned the host bus does."
             ),
             "fig4-3-send-overhead": (
                 "Host overhead of a send. It follows the words up to the threshold of 1,024 bytes, then the pages "
                 "that are pinned."
             ),
             "fig4-4-latency": (
-                "Latency of small messages, with the one number that the thesis prints. Ours is far below it: see the "
-                "predicted numbers."
+                "Latency of small messages, with the one number that the thesis prints. Ours is far below it."
             ),
         },
     ),
@@ -48,8 +47,8 @@ SECTIONS = (
                 "The parts of the latency of 4 bytes. In the thesis the NICs' computation is three quarters of 68 us."
             ),
             "fig4-6-slowdown": (
-                "The speed of code on the NIC that is half memory accesses, beside DMA. One engine at work slows it by "
-                "half, two stop it, as in the thesis."
+                "The speed of code that is half memory accesses, beside DMA. One engine slows it by half, two stop it, "
+                "as in the thesis."
             ),
         },
     ),
@@ -57,8 +56,7 @@ SECTIONS = (
         "Section 3.6: packets passed on",
         plots={
             "np51-cut-through": (
-                "Latency with packets passed on as they come, and as whole packets. It is the technique for which the "
-                "thesis names Trapeze; a page gains most."
+                "Latency with packets passed on as they come, as in Trapeze, and as whole packets. A page gains most."
             )
         },
     ),

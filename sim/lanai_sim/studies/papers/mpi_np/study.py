@@ -9,11 +9,8 @@ from .sections import SECTIONS
 FRAME = Frame(
     title="MPI-NP, measured again",
     intro=(
-        "MPI-NP (A. Wijeyeratnam, University of British Columbia, 1999) put the protocol of MPI on the "
-        "processor of a Myrinet "
-        "NIC. This page runs its "
-        "experiments on our gateware and firmware and sets what it published beside what comes out. `lanai "
-        "paper mpi-np` writes it.\n\n"
+        "MPI-NP (A. Wijeyeratnam, University of British Columbia, 1999) put the protocol of MPI on the processor of a "
+        "Myrinet NIC. `lanai paper mpi-np` runs its experiments on our gateware and firmware, and writes this page.\n\n"
         "Time is simulated: 33 MHz processors without cache, 160 MB/s links, a 32-bit 33 MHz host bus, hosts "
         "that cost what `HostConfig` "
         "says. *Thesis's policies* means that pages are pinned and unpinned for each message, every message is "
