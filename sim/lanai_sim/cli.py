@@ -107,8 +107,8 @@ def guarded(name: str, run: Callable[[], int]) -> int:
             raise
         where = f" {error.filename!r}" if error.filename else ""
         print(
-            f"{name}: error: cannot write{where}: {error.strerror}; make room, or set LANAI_CACHE to a "
-            "directory with room",
+            f"{name}: error: cannot write{where}: {error.strerror}; make room where the output goes, or "
+            "set LANAI_CACHE to a directory with room",
             file=sys.stderr,
         )
         return 2

@@ -216,6 +216,18 @@ def test_a_full_disk_leaves_no_half_a_file(tmp_path):
     assert (tmp_path / "f.json").read_text() == "old"
 
 
+def test_a_full_standard_output_is_one_line():
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "lanai_sim", "systems"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 2
+    assert done.stderr.startswith(
+        "lanai: error: cannot write: No space left on device; make room where the output goes, "
+    )
+    assert done.stderr.count("\n") == 1
+
+
 @pytest.mark.parametrize("folder", ["commands", "report", "trace", "waves"])
 def test_what_a_user_asks_for_is_written_whole(folder):
     """Through `output_file`: nothing is written in its place. A compiler is tried in a folder of its own, and a
