@@ -1,6 +1,7 @@
 """The one place that knows versions: of the installed distribution, of what it is built on, and the
 commit of a checkout. Each is read when it is asked for: that takes as long as a tenth of a warm run."""
 
+import re
 import sys
 from functools import cache
 from pathlib import Path
@@ -40,9 +41,18 @@ def commit() -> str | None:
         return None
     import subprocess
 
-    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--exclude=*", "--abbrev=40"]
+    # `git describe --dirty` locks the index: a commit at the same time fails, and a run that is killed leaves the lock.
+    asked = ("status", "--porcelain=v2", "--branch", "--untracked-files=no")
+    command = ["git", "--no-optional-locks", "-C", str(root), *asked]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=10)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return done.stdout.strip() or None
+    return _described(done.stdout)
+
+
+def _described(status: str) -> str | None:
+    """Return the commit in what `git status --porcelain=v2 --branch` says, with "-dirty" if a file has changed."""
+    found = re.search(r"^# branch\.oid ([0-9a-f]+)$", status, re.MULTILINE)
+    changed = re.search("^[^#]", status, re.MULTILINE)
+    return f"{found[1]}{'-dirty' if changed else ''}" if found else None

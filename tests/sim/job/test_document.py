@@ -1,6 +1,7 @@
 """The document that a run writes of itself: all that decides its result."""
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import fields
@@ -90,6 +91,27 @@ def test_versions_and_commit():
     head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=False)
     if head.returncode == 0:
         assert version.commit().removesuffix("-dirty") == head.stdout.strip()
+
+
+def test_a_checkout_is_asked_for_its_commit_and_not_locked(monkeypatch, tmp_path):
+    def git(*words):
+        command = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", str(tmp_path), *words]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    git("init", "-q")
+    monkeypatch.setattr(version, "__file__", str(tmp_path / "sim" / "lanai_sim" / "version.py"))
+    assert version.commit.__wrapped__() is None
+    file = tmp_path / "file"
+    file.write_text("one")
+    git("add", "file")
+    git("commit", "-qm", "first")
+    index = tmp_path / ".git" / "index"
+    before = index.read_bytes()
+    os.utime(file, (1, 1))  # git would note the new time in its index
+    assert version.commit.__wrapped__() == git("rev-parse", "HEAD")
+    assert index.read_bytes() == before
+    file.write_text("two")
+    assert version.commit.__wrapped__() == git("rev-parse", "HEAD") + "-dirty"
 
 
 def test_outside_a_checkout_there_is_no_commit(monkeypatch, tmp_path):
