@@ -31,6 +31,7 @@ while True:
         ((ENDS, ENDS), ""),
         ((SAID, b""), ""),
         ((ENDS, b""), "lanai: error: part 1 of 2 was killed or has crashed; the run has ended\n"),
+        ((b"", b""), "lanai: error: part 0 of 2 was killed or has crashed; the run has ended\n"),
     ],
 )
 def test_a_part_is_lost_that_ends_without_a_word(words, expected):
