@@ -3,31 +3,59 @@
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple, NoReturn
 
 from lanai_hdl.errors import UserError
 
-from .base import Cable
+from .base import NEVER, Cable
+
+
+class Turn(NamedTuple):
+    """The wish of a part for its next step, or that of all together.
+
+    Members:
+        limit: the slot of the next moment; NEVER if there is none.
+        done: no task is left.
+        pending: something is to come at a known time.
+        aside: ranks wait for something outside of the simulation.
+        over: the next moment is behind the run's limit of simulated time.
+    """
+
+    limit: int = NEVER
+    done: bool = False
+    pending: bool = False
+    aside: bool = False
+    over: bool = False
 
 
 class Part(ABC):
-    """One part as its engine sees it.
-
-    Attributes:
-        units: the numbers of those that it has.
-        others: addresses of memory, one for each other part, into which `exchange` puts what that part has sent.
-    """
+    """One part as its engine sees it. `units`: the numbers of those that it has."""
 
     units: frozenset[int]
+
+    @property
+    @abstractmethod
+    def links(self) -> "Links":
+        """The way of messages to all other parts and back."""
+
+
+class Links(ABC):
+    """Messages between a part and all others, in rounds: each part sends one message to all and takes one from each.
+
+    Attributes:
+        exchange: the address of a function that native code calls for a round, `Exchange` in cxx/cut.h.
+        argument: the first argument of that function.
+        others: addresses, one for each other part, at which the function leaves what they have sent, unless it says
+            otherwise.
+    """
+
+    exchange: int
+    argument: int
     others: Sequence[int]
 
     @abstractmethod
-    def exchange(self, address: int, size: int) -> int:
-        """Send these bytes to all other parts, and wait for theirs. Return 0; something else if that failed. It
-        is called by native code and raises nothing."""
-
-    @abstractmethod
-    def fail(self) -> None:
-        """Raise the exception by which the last exchange failed."""
+    def fail(self) -> NoReturn:
+        """Raise the exception by which the last round failed."""
 
 
 def parts_of_units(parts: int, nics: int, switches: int, cables: Sequence[Cable]) -> list[int]:

@@ -71,6 +71,7 @@ PIO = Shared(
 )  # `base.Access`, program
 BURST = Shared("Burst", [("elapsed", "u8"), *_words("offset", "size")])  # `base.Burst`
 FAULT = Shared("Fault", [("packet", "u8"), ("amount", "u8"), ("chance", "u8"), ("kind", "u4")])  # `base.Planned`
+TURN = Shared("Turn", [("limit", "u8"), *_words("done", "pending", "aside", "over")])  # `cut.Turn`
 INPUTS = Shared(
     "NicInputs",  # of one slot
     [
@@ -120,7 +121,7 @@ ROWS = {
     b"BLCK": Shared("BlockRow", [("signal", "u1"), ("slot", "<i8")], packed=True),
 }  # fmt: skip
 
-STRUCTS = (EVENT, PIO, BURST, FAULT, INPUTS, TOUCH_RANGE, *ROWS.values())
+STRUCTS = (EVENT, PIO, BURST, FAULT, TURN, INPUTS, TOUCH_RANGE, *ROWS.values())
 ENUMS: Mapping[type[IntEnum] | type[IntFlag], str] = {EventKind: "", FaultKind: "FAULT_", Ending: "", Touch: "TOUCH_"}
 
 

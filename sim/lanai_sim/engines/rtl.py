@@ -18,8 +18,8 @@ from lanai_host.compilers import Language, find, for_models
 
 from . import designs
 from .base import Access, Burst, Engine, Event, FaultKind, Layout, Planned
-from .cut import Part
-from .declared import BURST, EVENT, FAULT, INPUTS, PIO, Ending, header
+from .cut import Part, Turn
+from .declared import BURST, EVENT, FAULT, INPUTS, PIO, TURN, Ending, header
 from .designs import NIC_TOP, SWITCH_TOP, Design
 from .elaboration import elaborate
 from .objects import Unit
@@ -49,16 +49,17 @@ SRAM_WORDS = f"{NIC_TOP}__DOT__nic__DOT__sram__DOT__sram__DOT__mem"  # of a NIC'
 SAVABLE = ("--savable",)  # to Verilator: state can be read and set; what evaluates a slot is the same text
 STILL, CUT, ENDED = int(Ending.STILL), int(Ending.CUT), int(Ending.ENDED)  # asked with every call
 U32, U64, POINTER = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p
-EXCHANGE = ctypes.CFUNCTYPE(U32, POINTER, U64)
 FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "new": (POINTER, (U32, U32, U64, U64, POINTER, POINTER, ctypes.c_char_p)),
     "delete": (None, (POINTER,)),
     "wire": (None, (POINTER, U32, U32, U32, U32)),
     "barrier": (None, (POINTER, U32, U32, U32)),
     "options": (None, (POINTER, U32, U32)),
-    "parts": (None, (POINTER, EXCHANGE, POINTER, U32)),
+    "parts": (None, (POINTER, POINTER, POINTER, POINTER, U32)),
     "exchanges": (U64, (POINTER,)),
     "run": (U32, (POINTER, U64)),
+    "run_turn": (U32, (POINTER, ctypes.c_char_p)),
+    "tell_progress": (U32, (POINTER,)),
     "events": (U32, (POINTER, POINTER)),
     "save": (U64, (POINTER, POINTER)),
     "restore": (U32, (POINTER, ctypes.c_char_p, U64)),
@@ -265,15 +266,16 @@ class RtlEngine(Engine):
         self._native.engine_options(self._engine, skip, threads)
         self._events = POINTER()
         self._events_at = ctypes.byref(self._events)
+        self._turn = ctypes.create_string_buffer(TURN.size)
         self._closed = False
         if part is not None:
-            self._exchange = EXCHANGE(part.exchange)  # kept: C++ calls it
-            others = (POINTER * len(part.others))(*part.others)
-            self._native.engine_parts(self._engine, self._exchange, others, len(part.others))
+            links = part.links
+            others = (POINTER * len(links.others))(*links.others)
+            self._native.engine_parts(self._engine, links.exchange, links.argument, others, len(links.others))
 
     def leave_parts(self) -> None:
         """Go on without the other parts of the machine: nothing comes from them any more."""
-        self._native.engine_parts(self._engine, EXCHANGE(), None, 0)
+        self._native.engine_parts(self._engine, None, None, None, 0)
         self.part = None
 
     @property
@@ -282,10 +284,25 @@ class RtlEngine(Engine):
         return int(self._native.engine_exchanges(self._engine))
 
     def run(self, limit: int) -> tuple[bool, Sequence[Event]]:
-        ending = self._native.engine_run(self._engine, limit)
+        return self._ended(self._native.engine_run(self._engine, limit))
+
+    def run_turn(self, turn: Turn) -> tuple[Turn, bool, Sequence[Event]]:
+        """Run as a part of a machine, up to the limit of the part that wants the earliest. Return what all parts want
+        together, and the rest as `run` does. The progress of units elsewhere is not known afterwards."""
+        TURN.struct.pack_into(self._turn, 0, *turn)
+        still, events = self._ended(self._native.engine_run_turn(self._engine, self._turn))
+        limit, *flags = TURN.struct.unpack(self._turn)
+        return Turn(limit, *map(bool, flags)), still, events
+
+    def tell_progress(self) -> None:
+        """Tell all other parts how far the units here are, and learn it of theirs."""
+        if not self._native.engine_tell_progress(self._engine):
+            self._ended(ENDED)
+
+    def _ended(self, ending: int) -> tuple[bool, Sequence[Event]]:
         if ending & ENDED:
             assert self.part is not None
-            self.part.fail()
+            self.part.links.fail()
         self.cut_short = bool(ending & CUT)
         count = self._native.engine_events(self._engine, self._events_at)
         if not count:

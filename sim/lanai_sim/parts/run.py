@@ -18,7 +18,8 @@ from ..job.sleepers import NOTE
 from ..job.summary import Summary, Traffic
 from ..signatures import Types, differences
 from .clockwork import PartKernel
-from .mpi_part import Ended, MpiPart
+from .links import Ended
+from .mpi_part import MpiPart
 from .world import PartWorld
 
 
@@ -64,7 +65,7 @@ class PartRun(Run):
     def _start(self) -> None:
         super()._start()
         self.seconds -= time.monotonic()
-        self.waited -= self.part.waited
+        self.waited -= self.part.links.waited
         self.exchanges -= self.world.engine.exchanges
 
     def _live(self) -> Result:
@@ -75,9 +76,9 @@ class PartRun(Run):
             return self._result(0, "", Ending.FINISHED)
         finally:
             self.seconds += time.monotonic()
-            self.waited += self.part.waited
+            self.waited += self.part.links.waited
             self.exchanges += self.world.engine.exchanges
-            self.part.check = lambda: None  # limits are those of the simulation
+            self.part.links.check = lambda: None  # limits are those of the simulation
 
     def execute(self) -> Result:
         """Run to the end with the other parts. Raises UserError in all parts if one of them cannot go on."""

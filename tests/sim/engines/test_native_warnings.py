@@ -29,6 +29,7 @@ from lanai_sim.engines.replay import INPUTS, Inputs
 from lanai_sim.engines.specialized import samples
 from lanai_sim.engines.verilated import verilate, verilator_root
 from lanai_sim.fpga import board_rtl
+from lanai_sim.parts import native as mailboxes
 
 WARNINGS = ("-Wall", "-Wextra", "-Werror")
 NIC = lanai41()
@@ -116,12 +117,14 @@ C_MODULES = {
     "added_codes": (("lanai_host.mpi", "added_codes"),),
     "clocks": CLOCKS,
     "bridge": (CALLS, IN_LIBRARY, ("lanai_host.clocks", "bridge")),
+    "mailboxes": (("lanai_sim.parts", "mailboxes"),),
 }
 HEADERS = {
     "transport": HEADER,
     "clocks": enums(Answer),
     "bridge": enums(Answer),
     "added_codes": added_codes.header(MEANINGS),
+    "mailboxes": mailboxes.header(),
 }
 # In place of the glue: a body for each function in Python that the C text calls. Its parameters have no names.
 CALLED = re.findall(r'extern "Python" (.*);', re.sub(r"(_t) \w+(?=[,)])", r"\1", BRIDGE))
@@ -145,4 +148,5 @@ def test_no_c_part_is_left_out():
     """The parts of lanai_sim.job are always compiled so, and the C binding's are glue of MPI's own
     header."""
     found = {path.stem for path in Path(lanai_host.__file__).parent.rglob("*.c") if path.parent.name != "abi"}
+    found |= {path.stem for path in Path(mailboxes.__file__).parent.glob("*.c")}
     assert found == {part for parts in C_MODULES.values() for _, part in parts}

@@ -7,8 +7,9 @@
 
 #include "engine.h"
 
-// Sends these bytes to all other parts and waits for theirs, which are then in the buffers given. Nonzero: it failed.
-using Exchange = uint32_t (*)(const uint8_t* bytes, uint64_t size);
+// Sends these bytes to all other parts and waits for theirs, which stay where `others` points until the next call.
+// It may set these pointers. Nonzero: it failed. `links` is what it is given with.
+using Exchange = uint32_t (*)(void* links, const uint8_t* bytes, uint64_t size, const uint8_t** others);
 
 // How far a unit is. `here`: in this process.
 struct Progress {
@@ -31,14 +32,24 @@ struct View {
     }
 };
 
+// What all parts want together of the next step, given what each of them wants.
+inline void join(Turn& turn, const Turn& other) {
+    turn.limit = std::min(turn.limit, other.limit);
+    turn.done &= other.done;
+    turn.pending |= other.pending;
+    turn.aside |= other.aside;
+    turn.over &= other.over;
+}
+
 // A part sends what its units put into cut wires, and keeps a copy of each cut wire with what the others put in.
 class Cut {
   public:
     uint64_t exchanges = 0;
 
     bool active() const { return exchange_ != nullptr; }
-    void begin(Exchange exchange, uint8_t** others, uint32_t count) {
+    void begin(Exchange exchange, void* links, const uint8_t** others, uint32_t count) {
         exchange_ = exchange;
+        links_ = links;
         others_.assign(others, others + count);
     }
     void end() { exchange_ = nullptr; }
@@ -57,10 +68,10 @@ class Cut {
         }
     }
 
-    // Exchange views, events and flits with all other parts. `progress`: of units, by number, as they are here; or
-    // none. False if that failed.
-    bool meet(View& view, std::vector<Event>& events, std::vector<Progress>* progress) {
-        Head head{view, uint32_t(events.size()), 0, 0, 0};
+    // Exchange views, turns, events and flits with all other parts. `progress`: of units, by number, as they are here;
+    // or none. False if that failed.
+    bool meet(View& view, Turn& turn, std::vector<Event>& events, std::vector<Progress>* progress) {
+        Head head{view, turn, uint32_t(events.size()), 0, 0, 0};
         out_.resize(sizeof head);
         append(events.data(), events.size());
         for (End& end : ends_) head.flits += end.sends ? flits_of(end) : stops_of(end);
@@ -71,9 +82,9 @@ class Cut {
         }
         std::memcpy(out_.data(), &head, sizeof head);
         exchanges++;
-        if (exchange_(out_.data(), out_.size())) return false;
+        if (exchange_(links_, out_.data(), out_.size(), others_.data())) return false;
         view = head.view;
-        for (uint8_t* bytes : others_) take(bytes, view, events, progress);
+        for (const uint8_t* bytes : others_) take(bytes, view, turn, events, progress);
         for (End& end : ends_) clear(end, view.first);
         return true;
     }
@@ -81,6 +92,7 @@ class Cut {
   private:
     struct Head {
         View view;
+        Turn turn;
         uint32_t events, flits, units, unused;
     };
     struct Flit {
@@ -97,7 +109,8 @@ class Cut {
     };
 
     Exchange exchange_ = nullptr;
-    std::vector<uint8_t*> others_;
+    void* links_ = nullptr;
+    std::vector<const uint8_t*> others_;
     std::vector<End> ends_;
     std::vector<uint8_t> out_;
 
@@ -139,10 +152,12 @@ class Cut {
         return std::max(end.told, last - std::min(last, end.wire->latency));
     }
 
-    void take(const uint8_t* bytes, View& view, std::vector<Event>& events, std::vector<Progress>* progress) {
+    void take(const uint8_t* bytes, View& view, Turn& turn, std::vector<Event>& events,
+              std::vector<Progress>* progress) {
         Head head;
         read(bytes, head);
         view.join(head.view);
+        join(turn, head.turn);
         Event event;
         for (uint32_t i = 0; i < head.events; i++) events.push_back(read(bytes, event));
         Flit flit;

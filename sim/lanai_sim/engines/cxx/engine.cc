@@ -16,11 +16,13 @@ EXPORT void engine_delete(Engine* e) { delete e; }
 
 // One direction: from port `p` of unit `u` to port `q` of unit `v`. Units: NICs first, then switches.
 EXPORT void engine_wire(Engine* e, uint32_t u, uint32_t p, uint32_t v, uint32_t q) { e->join(u, p, v, q); }
-// Other parts have the units that are not here. `others`: where the bytes of each of them are after `exchange`. No
-// `exchange`: the units here go on alone.
-EXPORT void engine_parts(Engine* e, Exchange exchange, uint8_t** others, uint32_t count) {
-    exchange ? e->cut.begin(exchange, others, count) : e->cut.end();
+// Other parts have the units that are not here. `others`: where the bytes of each of them are after `exchange`, unless
+// that says otherwise. No `exchange`: the units here go on alone.
+EXPORT void engine_parts(Engine* e, Exchange exchange, void* links, const uint8_t** others, uint32_t count) {
+    exchange ? e->cut.begin(exchange, links, others, count) : e->cut.end();
 }
+EXPORT uint32_t engine_run_turn(Engine* e, Turn* turn) { return e->run_turn(*turn); }
+EXPORT uint32_t engine_tell_progress(Engine* e) { return e->tell_progress(); }
 EXPORT uint64_t engine_exchanges(Engine* e) { return e->cut.exchanges; }
 // The part of a switch in a barrier tree of several switches.
 EXPORT void engine_barrier(Engine* e, uint32_t number, uint32_t members, uint32_t parent) {

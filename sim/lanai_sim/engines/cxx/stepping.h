@@ -62,9 +62,17 @@ class Engine {
     // Up to slot `limit`, or until some unit has events, or until so much was evaluated that Python must see to its
     // clock and signals. Returns STILL if all is still for good, CUT in the last case, ENDED if another part cannot
     // go on. Where a run is cut changes no cycle and no event, only when Python gets them.
+    uint32_t run(uint64_t limit) {
+        Turn turn{limit, 0, 0, 0, 0};
+        uint32_t ending = run_turn(turn);
+        return ending & ENDED || tell_progress() ? ending : uint32_t(ENDED);
+    }
+
+    // As `run`, up to the limit of the part that wants the earliest. `turn` is what this part wants, and then what all
+    // want together. Nothing is run if all are done.
     //
     // Parts of one machine do the same rounds as one process would: each round begins with a view of all of them.
-    uint32_t run(uint64_t limit) {
+    uint32_t run_turn(Turn& turn) {
         entries++;
         spare_nic_.reset();
         spare_switch_.reset();
@@ -73,10 +81,11 @@ class Engine {
         bool still = false, cut_short = false, left_out = false, moved = false;
         while (true) {
             View all = view(moved);
-            if (cut.active() && !cut.meet(all, events, nullptr)) return ENDED;
+            if (cut.active() && !cut.meet(all, turn, events, nullptr)) return ENDED;
+            if (turn.done) return 0;
             if (!events.empty()) break;
             if (!left_out || all.moved) {
-                if (all.first >= limit) break;
+                if (all.first >= turn.limit) break;
                 if (!rounds--) {
                     cut_short = true;
                     break;
@@ -85,12 +94,12 @@ class Engine {
                     still = all.wake == ~0ull;
                     if (still) break;
                     left_out = true;
-                    moved = leave_out(std::min(skip ? all.wake : 0, limit));
+                    moved = leave_out(std::min(skip ? all.wake : 0, turn.limit));
                     continue;
                 }
             }
             left_out = moved = false;
-            horizon_ = std::min(limit, all.first + latency);
+            horizon_ = std::min(turn.limit, all.first + latency);
             round();
             for (Unit* unit : units) {
                 events.insert(events.end(), unit->events.begin(), unit->events.end());
@@ -98,8 +107,18 @@ class Engine {
             }
         }
         for (Unit* unit : units) unit->pause();
-        if (cut.active() && !tell_progress()) return ENDED;
         return cut_short ? uint32_t(CUT) : still && events.empty() ? uint32_t(STILL) : 0;
+    }
+
+    // Tell the other parts how far the units here are, and learn it of theirs. False if that failed.
+    bool tell_progress() {
+        if (!cut.active()) return true;
+        for (Progress& one : progress)
+            if (one.here) one = progress_of(one.unit);
+        View all = view(false);
+        Turn turn{~0ull, 0, 0, 0, 0};
+        std::vector<Event> none;
+        return cut.meet(all, turn, none, &progress);
     }
 
     // The slot up to which nothing happens unless the host does something; ~0 if nothing ever does, 0 if that is not
@@ -184,15 +203,6 @@ class Engine {
         for (Unit* unit : units)
             if (to > unit->slot) moved |= unit->rest(to);
         return moved;
-    }
-
-    // How far all units are, now that the rounds are over.
-    bool tell_progress() {
-        for (Progress& one : progress)
-            if (one.here) one = progress_of(one.unit);
-        View all = view(false);
-        std::vector<Event> none;
-        return cut.meet(all, none, &progress);
     }
 
     bool all_quiet() const {
