@@ -12,8 +12,13 @@ def cut(fabric, nics, parts):
     return parts_of_units(parts, net.nics, net.switches, net.cables)
 
 
-def test_nics_go_by_number_and_the_one_switch_to_the_first_part():
-    assert cut("switch", 5, 2) == [0, 0, 0, 1, 1, 0]
+def test_nics_go_by_number_and_the_one_switch_to_the_first_part_of_equal_ones():
+    assert cut("switch", 4, 2) == [0, 0, 1, 1, 0]
+
+
+def test_a_switch_goes_to_the_part_with_less_work_if_half_as_many_of_its_neighbours_are_there():
+    assert cut("switch", 5, 2) == [0, 0, 0, 1, 1, 1]
+    assert cut("switch", 64, 2)[64:] == [0, 0, 1, 1, 1, 0]
 
 
 def test_a_switch_goes_where_its_nics_are():
