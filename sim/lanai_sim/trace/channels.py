@@ -12,8 +12,7 @@ from lanai_firmware.lang import sizeof
 from lanai_firmware.lang.types import layout
 from lanai_firmware.vocabulary import ENVELOPES, Channels, Role
 
-from . import credit
-from .repeats import firsts
+from . import counts
 from .schema import Fault, Protocol
 from .stored import StoredTrace
 
@@ -39,7 +38,7 @@ def attribute(trace: StoredTrace, vocabulary: Channels, messages: Any, packets: 
     numbered = _numbered(trace, vocabulary, packets)
     first = np.arange(len(packets))
     if vocabulary.numbering is not None and numbered.any():
-        first = firsts(packets, field(headers, header, vocabulary.numbering.member), numbered)
+        first = counts.firsts(packets, field(headers, header, vocabulary.numbering.member), numbered)
     names = ("tag", "sequence", "handle")
     rows = zip(first.tolist(), *(field(headers, header, name).tolist() for name in names), strict=True)
     follow = _Follow(trace, messages, known, counted=bool(numbered.any()))
@@ -54,7 +53,7 @@ def attribute(trace: StoredTrace, vocabulary: Channels, messages: Any, packets: 
             follow.arrive(packets[row], role, int(packets["message"][row]))
     if vocabulary.credit is not None:
         words = field(headers, header, vocabulary.credit.member)
-        credit.count(vocabulary.credit, packets, words, first != np.arange(len(packets)))
+        counts.slots(vocabulary.credit, packets, words, first != np.arange(len(packets)))
 
 
 def _to_ranks(trace: StoredTrace, packets: Any) -> None:
