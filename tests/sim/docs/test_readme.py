@@ -18,3 +18,10 @@ def test_readmes_links_lead_somewhere():
     targets = re.findall(r"\]\((?!http)([^)#]+)", (pages.ROOT / "README.md").read_text())
     assert len(targets) > 20
     assert [target for target in targets if not (pages.ROOT / target).exists()] == []
+
+
+def test_source_files_that_pages_name_are_there():
+    named = re.compile(r"`((?:hdl|firmware|host|sim)/lanai_\w+/[\w/.]*\w|(?:tests|examples)/[\w/.]*\w)`")
+    found = {(page, path) for page in pages.ROOT.glob("docs/**/*.md") for path in named.findall(page.read_text())}
+    assert len(found) > 100
+    assert sorted(f"{page.name}: {path}" for page, path in found if not (pages.ROOT / path).exists()) == []
