@@ -81,8 +81,8 @@ class Observer:
         self._note(Note.END, 0, 0, 0, 0, 0, 0, number)
 
     def call(self, name: str, prototype: list[Any], function: Callable[..., Any]) -> Callable[..., Any]:
-        """`function`, noted each time; variants with large counts go by the plain name. The
-        arguments that say whom it talks to are found by their names."""
+        """Return `function` with a note of each call. A variant with large counts has the plain name. The peer, the
+        tag and the size are those of the arguments with the usual names."""
         name = name.removesuffix("_c")
         places = {parameter[0]: index for index, parameter in enumerate(prototype[1]) if parameter[2] == 0}
         peer = _first(places, "dest", "source", "root", "target_rank")

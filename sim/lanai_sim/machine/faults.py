@@ -60,7 +60,7 @@ class Fault:
 
 
 def parse(text: str) -> Fault:
-    """From the command line."""
+    """Return the fault that a text of the command line asks for. Raises UserError."""
     words = text.split()
     try:
         kind = FaultKind[words[0].upper()]

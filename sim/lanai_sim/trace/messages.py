@@ -19,8 +19,8 @@ CANCELLED = 255  # REQUESTS.error; other errors are `lanai_host.device.ErrorKind
 
 
 def link(trace: StoredTrace) -> tuple[Any, Any]:
-    """Requests and messages, each naming the other. The columns that come from packets are not yet
-    filled in."""
+    """Return requests and messages, each of which names the other. The columns that come from packets are not
+    filled in yet."""
     requests = _requests(trace)
     sends = np.flatnonzero((requests["kind"] == RequestKind.SEND) & (requests["error"] != CANCELLED))
     messages = np.zeros(len(sends), MESSAGES)
@@ -54,7 +54,7 @@ def _requests(trace: StoredTrace) -> Any:
 
 
 def _count(keys: Iterable[Any]) -> list[int]:
-    """For each key how many equal ones came before it."""
+    """Return for each key the number of equal keys before it."""
     seen: dict[Any, int] = {}
     counts = []
     for key in keys:

@@ -31,8 +31,8 @@ def MPI_Abi_get_info() -> Info:
 
 @always
 def MPI_Abi_get_fortran_info() -> Info | None:
-    """Under the MPICH ABI a distribution's Fortran bindings sit on top of the library. Which of the
-    optional types they have is not known here, which a null info says."""
+    """Return the info that says which optional types of Fortran there are. It is null under the MPICH ABI: the
+    Fortran bindings of the distribution are not known here."""
     if "MPICH_NUMVERSION" in abi.constants:
         return None
     names = [f"{name}{size}" for name, sizes in _OPTIONAL.items() for size in sizes]

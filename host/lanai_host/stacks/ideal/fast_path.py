@@ -34,7 +34,7 @@ class FastTransport(Transport, Protocol):
 
 
 class IdealFastPath:
-    """See `device.FastPath`."""
+    """The fast path of an ideal device. Its interface is `device.FastPath`."""
 
     def __init__(self, device: IdealDevice, transport: FastTransport, host: HostCosts) -> None:
         self._device, self._transport = device, transport

@@ -50,8 +50,8 @@ class Session:
         nodes: list[list[int]],
         routes: list[list[int]],
     ) -> None:
-        """Before the NICs are booted: what they will run, if anything, who is on them, `routes[a][b]`
-        from node a to b."""
+        """Describe the NICs before they are booted: their firmware, if they run one, the ranks on them, and
+        `routes[a][b]` from node a to b."""
         from ...trace.firmware import describe
 
         assert self.engine is not None
@@ -60,7 +60,7 @@ class Session:
             self.engine.know(nic, image, vocabulary, plan)
 
     def begin(self, started: int, attachments: Mapping[int, Any]) -> None:
-        """The ranks begin at `started` picoseconds."""
+        """Note that the ranks begin at `started` picoseconds."""
         if self.engine is None:
             self._describe(nodes=[], routes=[], firmware={}, plans=[])
         self.writer.boot({"started": started})
@@ -72,8 +72,8 @@ class Session:
             self.engine.finish()
 
     def end(self, result: "Result | None", clocks: list[int], sim_time: int) -> str:
-        """The run is over, or has broken off (None). What a user must be told about the trace, or
-        nothing."""
+        """End the trace of a run that is over, or has broken off (`result` is None). Return what a user must be told
+        about the trace; empty if nothing."""
         self.recorder.finish(clocks)
         self.notebooks.close()
         slots = self.engine.finish() if self.engine is not None else []
