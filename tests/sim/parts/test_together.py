@@ -28,8 +28,8 @@ def start(command):
     )
 
 
-def in_parts(parts, *arguments):
-    return start([MPIEXEC, "-n", parts, *LANAI, "--parts", *arguments])
+def in_parts(parts, *arguments, mpi=()):
+    return start([MPIEXEC, *mpi, "-n", parts, *LANAI, "--parts", *arguments])
 
 
 def told(done):
@@ -66,6 +66,20 @@ def check_all(tmp_path, counts, *arguments):
 def test_results_do_not_depend_on_the_number_of_parts(device, tmp_path):
     done = check_all(tmp_path, (1, 2, 3, 4), "-n", 4, "--device", device, "python", RING)
     assert done.returncode == 0
+
+
+@pytest.mark.ci
+def test_parts_may_be_on_several_machines(tmp_path):
+    """MPI tells each part that it is alone on its machine."""
+    file = tmp_path / "figures.json"
+    arguments = ("--json", file, "-n", 3, "--device", "t3d", "python", RING)
+    whole = start([*LANAI, *arguments])
+    expected = figures(file)
+    file.unlink()
+    done = in_parts(3, *arguments, mpi=("-genv", "MPIR_CVAR_NOLOCAL", "1"))
+    assert done.returncode == 0, done.stderr
+    assert figures(file) == expected
+    assert whole.stdout.splitlines()[0] in done.stdout  # beside warnings of MPI itself
 
 
 @pytest.mark.ci
