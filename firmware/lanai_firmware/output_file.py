@@ -41,8 +41,25 @@ def replaced(path: str | Path, what: str) -> Iterator[Path]:
         finally:
             place.unlink(missing_ok=True)
     except OSError as error:
-        mend = "make room, or name a file elsewhere" if error.errno in FULL else "name a writable file"
-        raise UserError(f"cannot write {what} {str(path)!r}: {error.strerror or error}; {mend}") from error
+        raise _refused(path, what, error) from error
+
+
+def check(path: str | Path, what: str) -> None:
+    """Raise UserError for a file that cannot be written, as far as that can be told before the work for it."""
+    try:
+        written = str(path)
+        if not _direct(Path(path)):
+            written = os.path.join(os.path.dirname(os.path.realpath(path)), ".")
+            os.stat(written)
+        if not os.access(written, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        raise _refused(path, what, error) from error
+
+
+def _refused(path: str | Path, what: str, error: OSError) -> UserError:
+    mend = "make room, or name a file elsewhere" if error.errno in FULL else "name a writable file"
+    return UserError(f"cannot write {what} {str(path)!r}: {error.strerror or error}; {mend}")
 
 
 def _direct(path: Path) -> bool:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NoReturn, TextIO
 
+from lanai_firmware import output_file
 from lanai_firmware.output_file import FULL
 from lanai_host.errors import UserError
 
@@ -16,6 +17,8 @@ from . import commands
 from .command_line import SHELLS, Parser, completion, plugins
 from .job.signals import signals_to
 from .version import version
+
+WRITTEN = ("html", "json", "plot", "rows", "sarif")  # options that name a file to write
 
 
 class PrintVersion(argparse.Action):
@@ -66,6 +69,14 @@ def check_platform() -> None:
         )
 
 
+def check_files(args: argparse.Namespace) -> None:
+    """Refuse files that cannot be written before the work that fills them."""
+    for name in WRITTEN:
+        path = getattr(args, name, None)
+        if isinstance(path, str):
+            output_file.check(path, f"--{name}")
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if argv is None else list(argv)
 
@@ -76,6 +87,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 0
         args = parser.parse(arguments)
         check_platform()
+        check_files(args)
         return int(args.run(args) or 0)
 
     return guarded("lanai", run)

@@ -26,6 +26,23 @@ def test_a_file_is_replaced_and_keeps_its_mode(tmp_path):
     assert os.listdir(tmp_path) == ["page.html"]
 
 
+def test_a_file_that_cannot_be_written_is_told_before(tmp_path):
+    path = tmp_path / "page.html"
+    output_file.check(path, "the page")
+    path.write_text("old")
+    output_file.check(path, "the page")
+    output_file.check("/dev/stdout", "the page")
+    wrong = {
+        tmp_path / "none" / "p": "No such file or directory",
+        path / "p": "Not a directory",
+        tmp_path: "Is a direct",
+    }
+    for place, why in wrong.items():
+        with pytest.raises(UserError, match=f"^cannot write the page '{place}': {why}.*; name a writable file"):
+            output_file.check(place, "the page")
+    assert path.read_text() == "old"
+
+
 @pytest.mark.parametrize("before", [None, "the old page"])
 def test_a_full_disk_leaves_what_was_there(tmp_path, before):
     path = tmp_path / "page.html"

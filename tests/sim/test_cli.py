@@ -216,6 +216,14 @@ def test_a_full_disk_leaves_no_half_a_file(tmp_path):
     assert (tmp_path / "f.json").read_text() == "old"
 
 
+def test_a_file_that_cannot_be_written_is_told_before_the_run(tmp_path, capsys):
+    path, ran = tmp_path / "none" / "figures.json", tmp_path / "ran"
+    assert cli.main(["run", "--json", str(path), "touch", str(ran)]) == 2
+    told = f"cannot write --json '{path}': No such file or directory; name a writable file"
+    assert capsys.readouterr().err == f"lanai: error: {told}\n"
+    assert not ran.exists()
+
+
 def test_a_full_standard_output_is_one_line():
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
