@@ -27,7 +27,7 @@ PRELOAD_FLAGS = ("-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-fno
 
 
 def enums(*kinds: type[IntEnum]) -> str:
-    """The same enums in C."""
+    """Return these enums as text in C."""
     lists = (", ".join(f"{member.name} = {member.value}" for member in kind) for kind in kinds)
     return "".join(f"enum {{ {members} }};\n" for members in lists)
 

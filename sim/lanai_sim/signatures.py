@@ -98,5 +98,5 @@ def differences(ranks: Types) -> list[str]:
 
 
 def _differ(sent: str | None, received: str) -> bool:
-    """None is several types at once."""
+    """Return whether two types surely differ. None stands for several types at once."""
     return sent is not None and fits([[sent, 1]], [[received, 1]]) is False

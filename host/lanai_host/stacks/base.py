@@ -213,7 +213,7 @@ class NicStack(Stack):
     def unexpected(
         self, memory: Memory, image: Any, nic: "NicConfig", options: Any, placement: Placement, node: int
     ) -> Mapping[int, Sequence[Envelope]]:
-        """By rank, messages that a node's NIC keeps and that no receive has taken. Nothing where
+        """Return by rank the messages that a node's NIC keeps and that no receive has taken. Nothing where
         the firmware keeps none."""
         return {}
 

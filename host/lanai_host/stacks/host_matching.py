@@ -55,7 +55,7 @@ class HostMatchingDevice(Device, Generic[R, M]):
         """`Device.close`."""
 
     def _sleep_on(self, watched: Sequence[Watched], why: Wait) -> None:
-        """Until one of some words changes. If that takes long, look for what is lost."""
+        """Wait until one of some words changes. If that takes long, look for what is lost."""
         if self._bus.wait_any(watched, why, self._watchdog) is None:
             self._check_lost()
 
@@ -67,7 +67,7 @@ class HostMatchingDevice(Device, Generic[R, M]):
         return slept
 
     def _check_lost(self) -> None:
-        """Nothing has come for long: ask which ranks are lost."""
+        """Ask which ranks are lost, because nothing has come for long."""
         for rank, text in self._bus.lost().items():
             self._note_lost(rank, text)
 

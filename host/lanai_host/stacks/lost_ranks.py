@@ -8,7 +8,7 @@ from ..operation import ANY_SOURCE, DeviceError, ErrorKind
 
 
 def check_probe(source: int, lost: Mapping[int, str], told: set[int]) -> None:
-    """Nothing has been found. Raises PeerLost if `source` is in `lost`, which says why.
+    """Refuse a probe that has found nothing. Raises PeerLost if `source` is in `lost`, which says why.
 
     Probes for ANY_SOURCE are told of each loss once, because the other ranks may still send. `told`:
     the ranks of which they have been.

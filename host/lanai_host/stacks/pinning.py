@@ -108,7 +108,7 @@ def pieces_of(pinned: Pinned, address: int, size: int) -> list[Piece]:
 
 
 def pieces_of_run(bus_address: int, size: int) -> list[Piece]:
-    """The same for memory whose bus addresses are in one run, as `Bus.allocate` gives."""
+    """Return the pieces of memory whose bus addresses are in one run, as `Bus.allocate` gives."""
     pieces = []
     while size:
         part = min(size, PAGE_SIZE - bus_address % PAGE_SIZE)

@@ -84,7 +84,7 @@ def show_source(console: Console, trace: Trace, result: Profile, file: str) -> N
 
 
 def write_flame(path: str, result: Profile) -> None:
-    """By the file's suffix."""
+    """Write the profile in the form that the file's suffix says."""
     if path.endswith(".svg"):
         text = flame.svg(result.stacks, "firmware, by LBUS slots")
     elif path.endswith(".txt"):

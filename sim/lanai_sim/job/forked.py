@@ -54,7 +54,7 @@ class ForkServer:
         self.ranks: dict[int, ForkedProcess] = {}
 
     def begin(self, ranks: int) -> None:
-        """So many will be asked for."""
+        """Tell the process how many ranks will be asked for."""
         self._control.send(str(ranks).encode())
 
     def ask(self, arguments: Sequence[str], environment: Mapping[str, str], files: Sequence[int]) -> None:

@@ -161,7 +161,7 @@ class NicWorld(World):
         return found
 
     def _on_nic(self, node: int) -> Mapping[int, Sequence[Envelope]]:
-        """By rank, messages that the node's NIC keeps and that no receive has taken."""
+        """Return by rank the messages that the node's NIC keeps and that no receive has taken."""
         config = self.config
         memory = postmortem.NicMemory(self.engine, self.buses[node])
         return self.stack.unexpected(
@@ -255,7 +255,7 @@ class NicWorld(World):
         return snapshot.load(self._boot_key(image), attachment) if attachment and self._may_resume() else None
 
     def _may_resume(self) -> bool:
-        """Nothing looks at the boot, and nothing disturbs it."""
+        """Return whether a kept boot may be used: nothing looks at the boot, and nothing disturbs it."""
         config = self.config
         return (
             config.snapshot

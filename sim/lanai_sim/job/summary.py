@@ -88,8 +88,7 @@ class Summary:
         return [*found, *self._wrong(), MORE]
 
     def figures(self) -> dict[str, float]:
-        """The same as numbers: what took how much simulated time, and how many processor cycles the
-        NICs lived through."""
+        """Return the summary as figures: simulated times, and the processor cycles that the NICs lived through."""
         found = {"run.simulated_us": (max(self.ends, default=self.started) - self.started) / 1e6}
         if self.nics:
             found["run.boot_us"] = self.started / 1e6

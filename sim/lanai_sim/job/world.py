@@ -113,11 +113,11 @@ class World:
         return None if self.relay is None else self.relayed[rank]
 
     def kept_access(self, rank: int) -> KeptAccess:
-        """The same where the rank is kept restartable."""
+        """Return what serves a rank that is kept restartable."""
         return self.relayed[rank]
 
     def boot(self) -> None:
-        """Before the ranks start."""
+        """Get the world ready, before the ranks start."""
 
     def rank_config(self, rank: int) -> dict[str, Any]:
         """Return the configuration that the rank gets at HELLO."""
@@ -189,7 +189,7 @@ class World:
         return None if self.transport is None else self.transport.look(rank.number).wake != FOREVER
 
     def on_nics(self) -> Mapping[int, Sequence[Envelope]]:
-        """By rank, messages that its NIC keeps and that no receive has taken."""
+        """Return by rank the messages that its NIC keeps and that no receive has taken."""
         return {}
 
     def on_nic_of(self, rank: int) -> Sequence[Envelope]:

@@ -132,7 +132,7 @@ class Cluster:
         return self.kernel.spawn(run_in_greenlet(program, bus), bus.number)
 
     def run(self) -> None:
-        """Until all host programs have ended. Raises `kernel.Deadlock` if they cannot."""
+        """Run until all host programs have ended. Raises `kernel.Deadlock` if they cannot."""
         self.kernel.run()
 
     def save(self) -> bytes | None:

@@ -29,7 +29,7 @@ class BusPages:
         self.begin()
 
     def begin(self) -> None:
-        """None is taken."""
+        """Make all pages free."""
         self._next = self._first
         self._free: deque[int] = deque()
 
@@ -185,7 +185,7 @@ class Node:
         return pages
 
     def keep_counts(self, bus: Bus) -> None:
-        """Before a reset, which clears the counters."""
+        """Add the counters to those that are kept, before a reset clears them."""
         for name in COUNTER_NAMES:
             self.kept[name] = self.kept.get(name, 0) + bus.read(host_offset(name))
 

@@ -8,7 +8,7 @@ from ..engines.base import BarrierRole, Cable
 
 
 class Way(NamedTuple):
-    """From a switch to what is at the other end of a cable: the port here, the unit there, its port."""
+    """A cable as seen from a switch: the port here, the unit at the other end, and its port."""
 
     port: int
     there: int

@@ -63,7 +63,7 @@ def merged(splits: Mapping[Part, int] | list[Split]) -> Split:
 
 
 def by_group(split: Split) -> dict[str, int]:
-    """The same without detail."""
+    """Return the times of a split by group of parts."""
     groups: dict[str, int] = {}
     for part, time in split.items():
         groups[part.group] = groups.get(part.group, 0) + time

@@ -35,7 +35,7 @@ class Values(NamedTuple):
 
 
 class Arrow(NamedTuple):
-    """From the slice that covers `begin` on one lane to the slice that covers `end` on another."""
+    """An arrow from the slice that covers `begin` on one lane to the slice that covers `end` on another."""
 
     name: str
     source: "Lane"

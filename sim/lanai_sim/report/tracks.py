@@ -195,7 +195,7 @@ def _datagrams(made: Timeline, trace: Trace) -> None:
 
 
 def _arrows(made: Timeline, trace: Trace) -> None:
-    """From the call that sent to the call in which the data came."""
+    """Draw an arrow for each message, from the call that sent it to the call in which the data came."""
     for row in trace.messages[(trace.messages["send_call"] >= 0) & (trace.messages["completed"] >= 0)]:
         call = trace.calls[int(row["send_call"])]
         source, target = (of_rank(made, row[side], "MPI") for side in ("source", "target"))

@@ -240,7 +240,7 @@ class StoredTrace:
 
 
 def _widen(table: Any, dtype: Any) -> Any:
-    """The same columns in a wider type, others zero."""
+    """Return the table in a wider type, whose other columns are zero."""
     wide = np.zeros(len(table), dtype)
     for name in table.dtype.names:
         wide[name] = table[name]

@@ -85,7 +85,7 @@ class Writer:
             self._chunk(tag, len(part), pack(part))
 
     def table(self, tag: bytes, rows: list[tuple[Any, ...]]) -> None:
-        """The same from a list of tuples."""
+        """Write rows that are tuples."""
         if rows:
             self.rows(tag, np.array(rows, STORED[tag]))
 

@@ -34,7 +34,7 @@ class Outbox:
 
     @property
     def is_settled(self) -> bool:
-        """Nothing waits to leave."""
+        """Return whether nothing waits to leave."""
         return not (self._waiting or any(map(self._must_tell, self._owed)))
 
     def put(self, dest: int, letter: Letter) -> None:

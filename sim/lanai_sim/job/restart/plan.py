@@ -39,7 +39,7 @@ class Checkpoint:
 
     @property
     def text(self) -> str:
-        """The same as `parse_checkpoint` reads it."""
+        """Return the plan as `parse_checkpoint` reads it."""
         return f"every={exact_time(self.every)}"
 
     def first(self, started: int, rank: int, ranks: int) -> int:
@@ -54,7 +54,7 @@ def is_kill(text: str) -> bool:
 
 
 def parse_kill(text: str) -> Kill:
-    """From the command line."""
+    """Return the kill that a text of the command line asks for. Raises UserError."""
     words = text.split()
     number = words[1].removeprefix(RANK) if len(words) == 3 and words[1].startswith(RANK) else ""
     key, _, time = words[-1].partition("=")
@@ -67,7 +67,7 @@ def parse_kill(text: str) -> Kill:
 
 
 def parse_checkpoint(text: str) -> Checkpoint:
-    """From the command line."""
+    """Return the plan that a text of the command line asks for. Raises UserError."""
     key, _, time = text.partition("=")
     if key != "every":
         raise UserError(f"checkpoint {text!r} is not understood; write, for example: every=2ms")

@@ -22,8 +22,7 @@ class KeptAccess(NicAccess, Memory, Protocol):
         read: its process has ended, or the program has unmapped some."""
 
     async def come_to(self, clock: int) -> None:
-        """Until the rest of the world has come to this time of the rank's, where that has a time of
-        its own."""
+        """Wait until the rest of the world has come to this time of the rank's, if it has a time of its own."""
 
     def delivered(self) -> tuple[Sequence[Write], int]:
         """The rank is about to be answered: what NICs have written into its memory since, and how

@@ -117,7 +117,7 @@ class Meter:
 
 
 class TimedEngine(RtlEngine):
-    """The same engine, whose CPU time is reported to a meter."""
+    """An RTL engine that reports its CPU time to a meter."""
 
     meter: Meter
 

@@ -127,7 +127,7 @@ def on_ideal(program: Path, trips: int, result: Path) -> list[float]:
 
 
 def on_mpich(found: tuple[Path, Path], program: Path, trips: int, result: Path) -> list[float]:
-    """The same of real MPICH."""
+    """Return the times of the program under real MPICH."""
     starter, libraries = found
     run_checked(
         [str(starter), "-n", "2", str(program), str(trips), str(result)],
@@ -143,7 +143,7 @@ def run_checked(command: Sequence[str], env: dict[str, str] | None = None) -> No
 
 
 def hello_seconds() -> float:
-    """From the command line to the end of four ranks that only say hello."""
+    """Return the seconds from the command line to the end of four ranks that only say hello."""
     started = time.perf_counter()
     run_checked([sys.executable, "-m", "lanai_sim", "run", "-n", "4", "python", "-c", HELLO])
     return time.perf_counter() - started

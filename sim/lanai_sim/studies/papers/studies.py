@@ -90,7 +90,7 @@ class Study:
         return [name for name in self.inputs if any(f".{name}." in figure for figure in record.figures)]
 
     def plots(self, record: Record) -> dict[str, Plot]:
-        """By file name."""
+        """Return the plots of a record by file name."""
         return {f"{self.paper}-{name}": plot for name, plot in self.draw(dict(record.figures)).items()}
 
     def page(self, record: Record) -> str:

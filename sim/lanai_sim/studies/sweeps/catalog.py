@@ -15,7 +15,7 @@ SWEEPS: tuple[Sweep, ...] = tuple(sorted((module.SWEEP for module in MODULES), k
 
 
 def find(name: str) -> Sweep:
-    """By name or letter."""
+    """Return the sweep with this name or letter."""
     for sweep in SWEEPS:
         if name in (sweep.name, sweep.letter):
             return sweep

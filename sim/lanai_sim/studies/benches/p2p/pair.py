@@ -153,7 +153,7 @@ class Side:
         self.bus.elapse(picoseconds)
 
     def pause(self, number: int = 0) -> None:
-        """Some time, never the same against the NIC's clock."""
+        """Let some time pass, never the same against the NIC's clock."""
         self.bus.elapse(PAUSE + 7_001 * number)
 
     def meet(self) -> None:

@@ -32,7 +32,7 @@ def setting_for(way: str, setting: Setting) -> Setting:
 
 @dataclass(frozen=True)
 class Ways:
-    """By way, then by size: microseconds."""
+    """Times in microseconds, by way and then by size."""
 
     latency: dict[str, dict[int, float]]
     send: dict[str, dict[int, float]]
