@@ -40,8 +40,8 @@ def check_given(nics: Sequence[str], host: Mapping[str, str], config: JobData) -
     """
     fields = {given: name.partition(".")[0] for given, name in host.items()}
     if not config.stack.nics:
-        given = [*nics, *(given for given, field in fields.items() if field in DRIVER_ONLY)]
-        _refuse(given, config, "which has no NICs", (name for name in names() if stack(name).nics))
+        of_nics = [*nics, *(given for given, field in fields.items() if field in DRIVER_ONLY)]
+        _refuse(of_nics, config, "which has no NICs", (name for name in names() if stack(name).nics))
     for given, field in fields.items():
         if field in CHOICES - config.stack.host_choices:
             _refuse([given], config, "whose driver has no such choice", _that_obey(field))
