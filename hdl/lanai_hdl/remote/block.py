@@ -15,7 +15,7 @@ from ..queue import Queue
 from .aperture import Aperture
 from .command_cutter import CommandCutter
 from .csr import ALONE, ENABLE, NUMBER_SHIFT, REMOTE
-from .entries import Reply
+from .entries import reply_shape
 from .host_side import HostSide
 from .links import Links
 from .lookup import Lookup
@@ -129,7 +129,7 @@ class RemoteAdapter(NicBlock):
         m = Module()
         for name in ("host", "cutter", "sequencer", "links", "sender", "arrivals", "server", "lookup"):
             m.submodules[name] = getattr(self, name)
-        m.submodules.replies = self._replies = Queue(Reply, self.config.answers)
+        m.submodules.replies = self._replies = Queue(reply_shape(self.config), self.config.answers)
         self._ready = Signal()  # all memories have been cleared since reset
         m.submodules.bursts = bursts = BurstArbiter(2)
         wiring.connect(m, bursts.bus, wiring.flipped(self.bus))
@@ -247,6 +247,12 @@ class RemoteAdapter(NicBlock):
             sequencer.left.eq(server.left),
             sequencer.left_peer.eq(server.left_peer),
         ]
+        if self.config.quiet:
+            m.d.comb += [
+                links.oldest_peer.eq(sequencer.oldest.peer),
+                sequencer.oldest_answered.eq(links.oldest_answered),
+                server.answered_run.eq(sequencer.answered_run),
+            ]
 
     def _connect_settings(self, m):
         windows = Signal(data.ArrayLayout(BusWindow, self.config.processes))

@@ -9,7 +9,7 @@ from ..machine import PAGE_SIZE
 from .command_queue import BUFFER_BITS, COMMAND_BITS, CommandQueuePort
 from .host_side import PLACES, HeadPort
 from .lookup_port import LENGTH_BITS
-from .packets import ATOMIC_BYTES, WIDE_BYTES, WINDOW, Atomic, Op, Status, appends
+from .packets import ATOMIC_BYTES, WIDE_BYTES, WINDOW, Atomic, Op, Status
 from .parameters import RemoteParameters
 from .sequencer import NewEntry
 from .tables import COMMAND_FIELDS, FIRST_OF_HEAD, CommandWord
@@ -108,7 +108,7 @@ class CommandCutter(wiring.Component):
                 m.d.comb += self.o.valid.eq(1)
                 with m.If(self.o.ready):
                     m.d.sync += [
-                        offset.eq(offset + Mux(appends(head.op), 0, length)),
+                        offset.eq(offset + Mux(self.config.appends(head.op), 0, length)),
                         local_offset.eq(local_offset + length),
                         left.eq(left - length),
                         given.eq(given + ~turn_over),
@@ -120,7 +120,7 @@ class CommandCutter(wiring.Component):
 
     def _cut(self, m, head, offset, local_offset, left, length):
         """The bytes of the next request."""
-        there = Mux(appends(head.op), 0, offset)  # a record's place is not known here
+        there = Mux(self.config.appends(head.op), 0, offset)  # a record's place is not known here
         here = Mux(head.op == Op.ATOMIC, 0, local_offset)  # its answer comes with the flag: it has no memory here
         reads = head.op == Op.READ
         least = least_bytes(m, left, Mux(reads, here, there), Mux(reads, there, here), self.config.payload)
@@ -148,7 +148,7 @@ class CommandCutter(wiring.Component):
 
     def _judge(self, head, offset):
         atomic = head.op == Op.ATOMIC
-        adds = appends(head.op)
+        adds = self.config.appends(head.op)
         moves = (head.op == Op.WRITE) | (head.op == Op.READ) | adds
         known = (head.op == Op.NOP) | moves | (atomic & (head.atomic <= Atomic.XOR))
         unaligned = ((atomic | adds) & offset[:2].any()) | (atomic & head.wide & offset[2])

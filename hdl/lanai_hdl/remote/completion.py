@@ -39,6 +39,14 @@ class Completion:
             m.next = "IDLE"
             with m.If(self.oldest.last):
                 m.next = "LOOKUP"
+            if self.config.quiet:
+                self._end_quietly(m, worst)
+
+    def _end_quietly(self, m, worst):
+        """A QUIET command that has ended well writes no flag."""
+        with m.If((self.oldest.op == Op.QUIET) & (worst == Status.OK)):
+            m.d.comb += [self.lookup.start.eq(0), self.retire.eq(1), self.free.eq(self.oldest.last)]
+            m.next = "IDLE"
 
     def _end_stores(self, m, worst):
         """Keep the worst end of each process's stores and loads since its last NOP: that is how the NOP

@@ -52,3 +52,11 @@ class Reply(data.Struct):
     boot: BOOT_BITS
     kept: SESSION_BITS
     keeps: 1
+
+
+def reply_shape(config):
+    """Return the shape of a `Reply`. With `config.quiet` it has `vouches` too, which is that of `ReplyWord`."""
+    if not config.quiet:
+        return Reply
+    fields = {name: field.shape for name, field in data.Layout.cast(Reply)}
+    return data.StructLayout({**fields, "vouches": 1})

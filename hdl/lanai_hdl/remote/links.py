@@ -64,6 +64,7 @@ class Links(wiring.Component):
     opening : ``Out(1)``, one is wanted: no request is admitted
     quiet : ``In(1)``, no request is outstanding or on its way out
     opens, opened_peer : ``Out``, it begins in the next slot
+    oldest_peer, oldest_answered : with `config.quiet`, the sequence number whose answer is next of that peer
     session, own_boot : ``Out``, the number of this boot, and how packets name it
     ready, ready_next, idle : ``Out(1)``
     """
@@ -82,6 +83,7 @@ class Links(wiring.Component):
                 "quiet": In(1),
                 "opens": Out(1),
                 "opened_peer": Out(8),
+                **({"oldest_peer": In(8), "oldest_answered": Out(16)} if config.quiet else {}),
                 "session": Out(SESSION_BITS),
                 "own_boot": Out(BOOT_BITS),
                 "ready": Out(1),
@@ -92,7 +94,7 @@ class Links(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.links = links = ClearedMemory(Link, self.config.peers, reads=2)
+        m.submodules.links = links = ClearedMemory(Link, self.config.peers, reads=2 + self.config.quiet)
         newest = self._count(m)
         address, kept = links.read(0)
         sent_address, sent = links.read(1)
@@ -107,6 +109,9 @@ class Links(wiring.Component):
             self.port.answered.eq(kept.answered),
             self.named.eq(self._named(m, "asks", sent)),
         ]
+        if self.config.quiet:
+            oldest_address, oldest = links.read(2)
+            m.d.comb += [oldest_address.eq(self.oldest_peer), self.oldest_answered.eq(oldest.answered)]
         with m.If(self.open):
             m.d.sync += [self.opening.eq(1), self.opened_peer.eq(self.open_peer)]
         with m.Elif(self.opens):

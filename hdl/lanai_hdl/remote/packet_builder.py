@@ -2,7 +2,7 @@
 
 from amaranth import Mux, Signal
 
-from .entries import Reply, RequestEntry
+from .entries import RequestEntry, reply_shape
 from .links import SessionName
 from .lookup_port import LENGTH_BITS, Need
 from .packet_parts import Part, follow, values
@@ -23,9 +23,10 @@ class PacketBuilder:
     it is.
     """
 
-    def __init__(self):
+    def __init__(self, config):
+        self.config = config
         self.entry = Signal(RequestEntry)
-        self.reply = Signal(Reply)
+        self.reply = Signal(reply_shape(config))
         self.index = Signal(INDEX_BITS)
         self.replies = Signal()
         self.last_was_reply = Signal()
@@ -39,7 +40,10 @@ class PacketBuilder:
 
     def values(self, m, number, own_boot, word):
         """The value of each part, by part; `number` and `own_boot` are the NIC's, `word` is a command's."""
-        return values(m, number, own_boot, word, self.link, self.entry, self.reply, self.replies, self.op, self.index)
+        vouches = self.reply.vouches if self.config.quiet else 0
+        return values(
+            m, number, own_boot, word, self.link, self.entry, self.reply, self.replies, self.op, self.index, vouches
+        )  # fmt: skip
 
     def take_link(self, m, link):
         """A packet has one `link` from its first word to its last, though that may change meanwhile."""

@@ -1,6 +1,6 @@
 """The checks that decide what is done with a packet: a part of the packet server."""
 
-from amaranth import Mux
+from amaranth import Mux, Signal
 
 from .packets import Op, Status, relaxed
 from .receive_order import Place
@@ -31,12 +31,21 @@ class PacketCheck:
             reply.kept.eq(self._order.kept),
             reply.keeps.eq(self._order.keeps),
         ]
+        if self.config.quiet:
+            m.d.comb += [
+                reply.vouches.eq(self._order.vouches),
+                self._order.doubt.eq((packet.first.op == Op.QUIET) & (status != Status.OK)),
+            ]
 
-    def _is_asked(self):
+    def _is_asked(self, m):
         """An open request of this sender waits for the packet, a reply, and no older one does, or it
-        is RELAXED."""
+        is RELAXED, or the packet vouches for the older ones."""
         packet, entry = self._packet, self.answered.entry
         in_turn = (self.links.answered == packet.first.sequence) | relaxed(entry.op, entry.atomic)
+        if self.config.quiet:
+            older = Signal(16)
+            m.d.comb += older.eq(packet.first.sequence - self.links.answered)
+            in_turn |= packet.answer.vouches & (older <= self.answered_run)
         return (
             self.answered.open
             & self._is_of_session()
@@ -132,3 +141,6 @@ class PacketCheck:
     def _finish(self, m):
         """The request has been carried out, or has failed for good."""
         m.d.comb += [self._order.accept.eq(1), self.replies.valid.eq(1)]
+        if self.config.quiet:
+            quiet = (self._packet.first.op == Op.QUIET) & (self._status == Status.OK)
+            m.d.comb += self.replies.valid.eq(~(quiet & self._order.vouches))

@@ -17,7 +17,6 @@ from .packets import (
     RequestWord,
     SizeWord,
     TargetWord,
-    appends,
 )
 
 ATOMIC_WORDS = REQUEST_WORDS + 2  # of 32 bits
@@ -52,8 +51,8 @@ class PacketHeader:
                 with m.Case(n):
                     m.d.sync += register.eq(word)
 
-    def register_appends(self, m):
-        m.d.sync += self.appends.eq(appends(self.first.op))
+    def register_appends(self, m, config):
+        m.d.sync += self.appends.eq(config.appends(self.first.op))
 
     def is_reply(self):
         return (self.first.op == Op.ACK) | (self.first.op == Op.DATA)
@@ -111,5 +110,7 @@ class PacketHeader:
             Op.ACK: words == REPLY_WORDS,
             Op.DATA: ~is_open | Mux(words == REPLY_WORDS, empty, answers),
         }
+        if config.quiet:
+            by_op[Op.QUIET] = with_data
         fits = Cat((self.first.op == op) & condition for op, condition in by_op.items()).any()
         return fits & (self.first.mark == MARK) & (self.first.source < config.peers)

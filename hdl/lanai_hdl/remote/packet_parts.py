@@ -27,9 +27,10 @@ class Part(enum.Enum, shape=4):
     TAIL = 12
 
 
-def values(m, number, own_boot, command_word, link, entry, reply, replies, op, index):
+def values(m, number, own_boot, command_word, link, entry, reply, replies, op, index, vouches):
     """The value of each word but the data from memory. `number` and `own_boot` are this NIC's,
-    `command_word` is a word of the command, `link` what a request carries."""
+    `command_word` is a word of the command, `link` what a request carries, `vouches` that
+    of a reply."""
     first, target, size, answer = (Signal(layout(word)) for word in (RequestWord, TargetWord, SizeWord, ReplyWord))
     m.d.comb += [
         first.mark.eq(MARK),
@@ -50,6 +51,7 @@ def values(m, number, own_boot, command_word, link, entry, reply, replies, op, i
         answer.own_boot.eq(own_boot),
         answer.kept.eq(reply.kept),
         answer.keeps.eq(reply.keeps),
+        answer.vouches.eq(vouches),
         answer.boot.eq(reply.boot),
         answer.entry.eq(reply.entry),
         answer.session.eq(reply.session),

@@ -29,6 +29,7 @@ class Op(IntEnum):
     ATOMIC = 3  # operand and comparand follow; if its length is 8, then their upper halves
     APPEND = 4  # data for a FIFO follow; the offset is that of its control words
     RETRY = 5  # an APPEND that a FIFO takes although it refuses, if there is room
+    QUIET = 6  # an APPEND that is answered only if it is refused; of adapters that are built for it (`quiet`)
     ACK = 8  # `Status` of a request
     DATA = 9  # what a READ asked for, or the value before an ATOMIC
 
@@ -118,7 +119,8 @@ class ReplyWord(Word):
     own_boot: 4  # of the NIC that replies
     kept: 4  # the session of the request's sender that it knows
     keeps: 1  # it knows one
-    _reserved: 7
+    vouches: 1  # all QUIET requests before this one, and not answered, have ended well
+    _reserved: 6
     boot: 4
     entry: 4
     session: 4

@@ -67,6 +67,8 @@ class ReceiveOrder(wiring.Component):
     value : ``Out``, of a DUPLICATE the result of its sender's last ATOMIC. In the next slot; in the
         slot after `accept` it may be anything.
     marked : ``Out(1)``, `owner` is marked. In the next slot.
+    vouches : ``Out(1)``, with `config.quiet`: none of the last `WINDOW` QUIET requests of this sender was
+        refused. In the next slot. `doubt` : ``In(1)``, with `accept`, this one was
     mark, unmark : ``In(1)``, with `accept`: it is from now on, or no more
     renew : ``In(1)``, the request is NEW: its session begins, with number 0
     accept : ``In(1)``, the request has been carried out and ended with `outcome`; `result` is kept
@@ -95,6 +97,7 @@ class ReceiveOrder(wiring.Component):
                 "kept": Out(SESSION_BITS),
                 "value": Out(64),
                 "marked": Out(1),
+                **({"vouches": Out(1), "doubt": In(1)} if config.quiet else {}),
                 "mark": In(1),
                 "unmark": In(1),
                 "renew": In(1),
@@ -136,6 +139,8 @@ class ReceiveOrder(wiring.Component):
         m.d.sync += self.marked.eq(progress.read(0)[1].marked.bit_select(self.owner, 1))
         self._find_place(m, progress.read(0)[1])
         self._go_on(m, progress)
+        if self.config.quiet:
+            self._vouch(m)
         return m
 
     def _find_place(self, m, now):
@@ -185,3 +190,18 @@ class ReceiveOrder(wiring.Component):
             ]
         with m.If(self.renew):
             m.d.comb += [after.expected.eq(0), after.done.eq(0), after.marked.eq(0)]
+
+    def _vouch(self, m):
+        """Count the requests of a sender since a QUIET one was refused. Once there are `WINDOW` of them, the sender
+        knows of that one: no more are outstanding."""
+        m.submodules.doubts = doubts = ClearedMemory(range(WINDOW + 1), self.config.peers)  # fewer than `outcomes`
+        address, left = doubts.read(0)
+        m.d.comb += [
+            address.eq(self.source),
+            doubts.write_addr.eq(self.source),
+            doubts.write_en.eq(self.accept | self.renew),
+            doubts.write_data.eq(Mux(self.doubt, WINDOW, left - left.any())),
+        ]
+        with m.If(self.renew):
+            m.d.comb += doubts.write_data.eq(0)
+        m.d.sync += self.vouches.eq(left == 0)

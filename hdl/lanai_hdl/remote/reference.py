@@ -19,7 +19,7 @@ from .tables import DIRECTORY_PAGES, EXPOSURES, NIBBLE, PAGE_BITS, DirectoryWord
 
 MASK = 0xFFFFFFFF
 WORD = 4  # bytes
-APPENDS = (Op.APPEND, Op.RETRY)
+APPENDS = (Op.APPEND, Op.RETRY, Op.QUIET)
 
 
 @dataclass

@@ -10,13 +10,13 @@ from ..host_dma.aligner import Aligner
 from ..link.flit import Flit, Kind
 from ..queue import BlockRamQueue
 from .bounded_reads import BoundedReads
-from .entries import Reply
+from .entries import reply_shape
 from .host_side import CommandRead
 from .links import SessionName
 from .lookup_port import LookupPort
 from .packet_builder import PacketBuilder
 from .packet_parts import Part
-from .packets import BOOT_BITS, Op, Status, appends
+from .packets import BOOT_BITS, Op, Status
 from .parameters import RemoteParameters
 from .sequencer import INDEX_BITS, EntryRead
 from .tables import APERTURE_WORD_BITS, COMPARAND, COMPARAND_HIGH, OPERAND, OPERAND_HIGH
@@ -48,7 +48,7 @@ class PacketSender(wiring.Component):
         self.config = config
         super().__init__(
             {
-                "replies": In(stream.Signature(Reply)),
+                "replies": In(stream.Signature(reply_shape(config))),
                 "send": In(stream.Signature(INDEX_BITS)),
                 "sent": Out(EntryRead()),
                 "void": Out(1),
@@ -95,7 +95,7 @@ class PacketSender(wiring.Component):
         wiring.connect(m, flits.o, wiring.flipped(self.o))
         self._routes(m, routes)
 
-        builder = PacketBuilder()
+        builder = PacketBuilder(self.config)
         room = Signal()
         m.d.sync += room.eq(flits.level <= depth - largest - 2)
         m.d.comb += [
@@ -178,7 +178,7 @@ class PacketSender(wiring.Component):
     def _take(self, m, builder):
         """State TAKE: what the packet is, and whether its data must be fetched first."""
         entry, reply, replies = self.sent.entry, builder.reply, builder.replies
-        sends = (entry.op == Op.WRITE) | appends(entry.op)
+        sends = (entry.op == Op.WRITE) | self.config.appends(entry.op)
         fetches = Signal()
         m.d.comb += fetches.eq(Mux(replies, reply.reads, sends & ~self.voided))
         m.d.sync += [builder.entry.eq(entry), builder.reads.eq(fetches)]

@@ -44,6 +44,9 @@ class Sequencer(wiring.Component):
     an ATOMIC. So nothing but another READ is admitted while a READ is outstanding, and nothing
     while an ATOMIC is.
 
+    A QUIET request that ends well is not answered: it has ended once a later answer of its peer that
+    `vouches` for it was taken, or the answer to its repetition.
+
     The receiver may carry out a RELAXED request before others. So while such requests are
     outstanding nothing else is admitted, and while others are no RELAXED one is.
 
@@ -54,6 +57,9 @@ class Sequencer(wiring.Component):
     sent : ``In(EntryRead)``, for who sends, in the next slot
     answered : ``In(EntryRead)``, for who takes replies, within the slot; `resolve` ends entry
         `answered.index` with `resolution`
+    answered_run : ``Out``, with `config.quiet`: of how many QUIET requests to its peer entry `answered.index`
+        is right behind
+    oldest_answered : ``In``, with `config.quiet`: the sequence number whose answer is next of the peer of `oldest`
     void : ``In(1)``, entry `sent.index` failed here with `void_status`: it goes out as a NOP, and
         ends so once that is answered
     voided : ``Out(1)``, of entry `sent.index`
@@ -75,6 +81,7 @@ class Sequencer(wiring.Component):
                 "send": Out(stream.Signature(INDEX_BITS)),
                 "sent": In(EntryRead()),
                 "answered": In(EntryRead()),
+                **({"answered_run": Out(INDEX_BITS), "oldest_answered": In(16)} if config.quiet else {}),
                 "resolve": In(1),
                 "resolution": In(Status),
                 "void": In(1),
@@ -149,6 +156,9 @@ class Sequencer(wiring.Component):
             m.d.sync += done.bit_select(self.answered.index, 1).eq(1)
             with m.If(~void.bit_select(self.answered.index, 1)):
                 m.d.sync += status[self.answered.index].eq(self.resolution)
+        if self.config.quiet:
+            self._count_quiet(m, head)
+            self._vouched(m, tail, done, void, status, empty)
         self._repeat(m, send, tail, gone, empty)
         self._lose_and_open(m, gone)
         with m.If(self.retire):
@@ -191,6 +201,37 @@ class Sequencer(wiring.Component):
                 void.bit_select(at, 1).eq(0),
                 status[at].eq(new.status),
             ]
+
+    def _count_quiet(self, m, head):
+        """Count the QUIET requests to a peer right before each one. Of those, only the last `WINDOW` - 1 may be
+        outstanding."""
+        new, takes = self.i.payload, self.i.valid & self.i.ready
+        m.submodules.runs = runs = ClearedMemory(INDEX_BITS, self.config.peers)
+        m.submodules.entry_runs = kept = memory.Memory(shape=INDEX_BITS, depth=WINDOW, init=[])
+        write, read = kept.write_port(), kept.read_port(domain="comb")
+        address, run = runs.read(0)
+        m.d.comb += [
+            address.eq(new.entry.peer),
+            runs.write_addr.eq(Mux(self.opens, self.opened_peer, address)),
+            runs.write_en.eq(self.opens | (takes & ~new.ended)),
+            write.addr.eq(head[:INDEX_BITS]),
+            write.en.eq(takes),
+            write.data.eq(run),
+            read.addr.eq(self.answered.index),
+            self.answered_run.eq(read.data),
+        ]
+        with m.If(~self.opens & (new.entry.op == Op.QUIET)):
+            m.d.comb += runs.write_data.eq(Mux(run.all(), run, run + 1))
+
+    def _vouched(self, m, tail, done, void, status, empty):
+        """End the oldest request if it is QUIET, and a later answer of its peer was taken."""
+        at, passed = tail[:INDEX_BITS], Signal(16)
+        m.d.comb += passed.eq(self.oldest_answered - self.oldest.sequence)
+        well = ~empty & (self.oldest.op == Op.QUIET) & passed.any() & ~passed[15]
+        with m.If(well & ~done.bit_select(at, 1)):
+            m.d.sync += done.bit_select(at, 1).eq(1)
+            with m.If(~void.bit_select(at, 1)):
+                m.d.sync += status[at].eq(Status.OK)
 
     def _oldest(self, m, entries, tail, done, status, gone, empty):
         at = tail[:INDEX_BITS]

@@ -10,7 +10,7 @@ from .bounded_burst import BoundedBurst
 from .cleared_memory import ClearedMemory
 from .command_queue import BUFFER_BITS, COMMAND_BITS
 from .completion import Completion
-from .entries import Reply, RequestEntry
+from .entries import RequestEntry, reply_shape
 from .fifo import CONTROL_FIELDS
 from .fifo_append import FifoAppend
 from .fifo_words import FifoWords
@@ -24,7 +24,7 @@ from .packet_header import MOST_WORDS, PacketHeader
 from .packets import BOOT_BITS, REQUEST_WORDS, SESSION_BITS, Op, Status, conditional, fails_bound, relaxed
 from .parameters import RemoteParameters
 from .receive_order import ReceiveOrder
-from .sequencer import EntryRead
+from .sequencer import INDEX_BITS, EntryRead
 from .server_access import Step, Work, ask
 from .tables import START
 from .write_data import WriteData
@@ -44,7 +44,7 @@ class PacketServer(PacketCheck, MemoryMover, Completion, wiring.Component):
     full, words, arriving, come, release, index, word : of `PacketBuffers`
     lookup, bus : its ways to host memory
     replies : ``Out(stream)``
-    answered, resolve, resolution, ended, oldest, oldest_status, retire, left, left_peer : of
+    answered, answered_run, resolve, resolution, ended, oldest, oldest_status, retire, left, left_peer : of
         `Sequencer`; its `again` is `links.learn`
     links : of `Links`
     own_session, own_boot : ``In``, of this NIC
@@ -67,8 +67,9 @@ class PacketServer(PacketCheck, MemoryMover, Completion, wiring.Component):
                 **{name: member.flip() for name, member in packet_members(config).items()},
                 "lookup": Out(LookupPort()),
                 "bus": Out(BurstPort()),
-                "replies": Out(stream.Signature(Reply)),
+                "replies": Out(stream.Signature(reply_shape(config))),
                 "answered": Out(EntryRead()),
+                **({"answered_run": In(INDEX_BITS)} if config.quiet else {}),
                 "resolve": Out(1),
                 "resolution": Out(Status),
                 "ended": In(1),
@@ -111,7 +112,7 @@ class PacketServer(PacketCheck, MemoryMover, Completion, wiring.Component):
         self._connect(m)
         self._connect_fifo(m)
         self._join(m)
-        self._packet.register_appends(m)
+        self._packet.register_appends(m, self.config)
         entry = self.answered.entry
         self._packet.register_answer(m, self.answered.open, entry)
         ask(m, self.lookup, self._work, self._step, self._packet, self._append, entry, self.oldest)
@@ -259,7 +260,7 @@ class PacketServer(PacketCheck, MemoryMover, Completion, wiring.Component):
             late = packet.appends & (self._step == Step.RECORD) & self._append.full
             m.d.comb += self.lookup.start.eq(packet.accesses(self.config, answers.entry) & ~late)
             m.d.sync += [well_formed.eq(sound & self.enable), looks.eq(self.lookup.start), self._turn.eq(1)]
-            m.d.sync += [self._asked.eq(self._is_asked()), self._leaves.eq(self._says_other_boot())]
+            m.d.sync += [self._asked.eq(self._is_asked(m)), self._leaves.eq(self._says_other_boot())]
             m.d.sync += self._newest.eq(~(packet.first.sequence - self.links.answered)[15])
             m.d.sync += self._relaxed.eq(relaxed(packet.first.op, packet.size.atomic))
             self._store_tail(m)

@@ -1,4 +1,4 @@
-"""cocotb: a NIC with the adapter. A peer writes into its host's memory."""
+"""cocotb: a NIC with the adapter. A peer writes into its host's memory, and appends records to a FIFO there."""
 
 import random
 
@@ -8,6 +8,7 @@ from lanai_hdl.bfm import HostMemory, LinkSink, LinkSource, PioHost
 from lanai_hdl.bfm.cocotb import CocotbPins, begin, number_slots
 from lanai_hdl.machine import machine_with
 from lanai_hdl.remote.csr import ENABLE, NUMBER_SHIFT, REMOTE, WINDOW_VALID
+from lanai_hdl.remote.fifo import RECORD_HEADER, RingWord
 from lanai_hdl.remote.packets import MARK, Op, ReplyWord, RequestWord, SizeWord, Status, TargetWord, boot_code, word
 from lanai_hdl.remote.tables import (
     PlaceWord,
@@ -39,6 +40,8 @@ async def surroundings(dut):
     await host.write_words(page_at(0, 0), [(BASE >> 12) + n for n in range(3)])
     rights = word(Rights, valid=1, write=1)
     await host.write_words(exposure_at(0, 2), [0, 8192, word(PlaceWord, key=KEY, page=1), rights])
+    rights = word(Rights, valid=1, append=1)
+    await host.write_words(exposure_at(0, 3), [0, 8192, word(PlaceWord, key=KEY, page=1), rights])
     return host, memory, sink, source
 
 
@@ -64,3 +67,26 @@ async def a_peer_writes_into_the_hosts_memory(dut):
     found = ReplyWord.from_bits(answer.words[1])
     assert (found.status, found.entry, found.session, found.boot) == (Status.OK, 5, 1, boot_code(1))
     assert memory.dump(BASE + 4096 + 4096, SIZE + 2) == b"\0" + data + b"\0"
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def records_of_a_series_are_answered_only_if_they_are_refused(dut):
+    """The ring is the page behind the first, its control words are in the next one."""
+    host, memory, sink, source = await surroundings(dut)
+    number = await host.read_register("REMOTE_LOST") >> 8 & 0xF  # of this boot; the test before it had another
+    memory.load(BASE + 2 * 4096, bytes(8) + word(RingWord, page=0, mask=0).to_bytes(4, "big"))
+
+    async def send(sequence, key=KEY):
+        head = word(RequestWord, mark=MARK, op=Op.QUIET, source=PEER, sequence=sequence)
+        target = word(TargetWord, key=key, exposure=3, entry=sequence, session=number)
+        await source.send([head, target, word(SizeWord, length=4, boot=boot_code(number)), 4096, 0xABCD0000 + sequence])
+
+    for sequence, key in enumerate((KEY, KEY, KEY + 1, KEY)):
+        await send(sequence, key)
+    answers = [await packet(sink, n) for n in range(2)]
+    assert [RequestWord.from_bits(one.words[0]).sequence for one in answers] == [2, 3]
+    found = [ReplyWord.from_bits(one.words[1]) for one in answers]
+    assert [(one.status, one.vouches) for one in found] == [(Status.KEY, 1), (Status.OK, 0)]
+    size = RECORD_HEADER + 4
+    records = [memory.dump(BASE + 4096 + n * size, size)[RECORD_HEADER:] for n in range(3)]
+    assert records == [(0xABCD0000 + sequence).to_bytes(4, "big") for sequence in (0, 1, 3)]

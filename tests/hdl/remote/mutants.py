@@ -357,4 +357,27 @@ SESSIONS = [
         "test_session.py::test_what_was_sent_before_a_session_does_not_end_well_in_it",
     ),
 ]
-MUTANTS = [*PROTECTION, *ORDER, *SESSIONS]
+QUIETNESS = [
+    Mutant(
+        "a receiver forgets that it refused a quiet record",
+        "receive_order.py",
+        "Mux(self.doubt, WINDOW, left - left.any())",
+        "left - left.any()",
+        "test_quiet.py::test_no_later_answer_hides_a_refusal_that_was_lost",
+    ),
+    Mutant(
+        "an answer vouches for whatever was sent before",
+        "packet_check.py",
+        "in_turn |= packet.answer.vouches & (older <= self.answered_run)",
+        "in_turn |= packet.answer.vouches & (older <= older)",
+        "test_quiet.py::test_an_answer_vouches_for_quiet_requests_alone",
+    ),
+    Mutant(
+        "a quiet record writes no flag, however it ends",
+        "completion.py",
+        "(self.oldest.op == Op.QUIET) & (worst == Status.OK)",
+        "self.oldest.op == Op.QUIET",
+        "test_quiet.py::test_records_that_find_a_full_fifo_are_flagged",
+    ),
+]
+MUTANTS = [*PROTECTION, *ORDER, *SESSIONS, *QUIETNESS]

@@ -7,7 +7,7 @@ import pytest
 
 from lanai_hdl.remote.reference import compute
 
-from .bench import ALL, ROUTE, SESSION, Atomic, Op, Side, Status, play
+from .bench import ALL, ROUTE, SESSION, SMALL, Atomic, Op, Side, Status, play
 
 
 class Link:
@@ -26,13 +26,13 @@ class Link:
                         there.arrive(words)
 
 
-def between(script, fate=lambda words: [words], *, append=0, **options):
+def between(script, fate=lambda words: [words], *, append=0, config=SMALL, **options):
     """Runs `script(context, source, target)`; the target exposes 3 pages as exposure 2, the source
     its own as 5.
 
     `append`: others may append to FIFOs in the target's exposure.
     """
-    sides = Side(0, **options), Side(1)
+    sides = Side(0, config=config, **options), Side(1, config=config)
 
     async def whole(context):
         for side in sides:

@@ -17,5 +17,5 @@ from cocotb_runner import run
 @pytest.mark.slow
 @pytest.mark.bench
 def test_chip(tmp_path):
-    config = NicConfig(sram_size=4096, blocks=(Remote(processes=2, peers=4, pages=8, payload=64),))
+    config = NicConfig(sram_size=4096, blocks=(Remote(processes=2, peers=4, pages=8, payload=64, quiet=1),))
     run(Nic(config), Path(__file__).with_name("cocotb_chip.py"), tmp_path)
