@@ -3,7 +3,7 @@ order, each with a status (MB-04)."""
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from lanai_hdl.remote.packets import WIDE_BYTES, Atomic, Condition, Op, Order, Status, word
@@ -30,7 +30,7 @@ from .operation import RemoteOperation
 from .token import Token
 
 MASK = (1 << 32) - 1
-SENDS = (Op.WRITE, Op.APPEND, Op.RETRY)  # bytes leave with the command
+SENDS = (Op.WRITE, Op.APPEND, Op.RETRY, Op.QUIET)  # bytes leave with the command
 
 
 @dataclass(frozen=True)
@@ -74,16 +74,21 @@ class Command:
 @dataclass(frozen=True)
 class _Running:
     """The command in one buffer. `flag`: what the buffer's flag was before; `result_at`: where an
-    ATOMIC's result is, from the buffer's flags on."""
+    ATOMIC's result is, from the buffer's flags on; `quiet`: it has a flag only if it fails."""
 
     operation: RemoteOperation
     tag: int
     flag: bytes
     result_at: int
+    quiet: bool
 
 
 class Commands:
     """Starts commands and finds out which have ended. Nothing here waits.
+
+    A QUIET command that ends well has no flag. As commands end in order, the flag of a later one tells that it
+    has ended (MB-06). The last free buffer is never given to a QUIET one, which is an APPEND then. Who looks for
+    what to wait for while all commands are QUIET begins one that moves nothing, behind them.
 
     Args:
         flags: the page that entry 0 of the process's page table names.
@@ -101,6 +106,7 @@ class Commands:
         self._free = deque(range(COMMANDS))
         self._tag = 0
         self._noted = False  # the oldest command's end has been paid for
+        self._closing: RemoteOperation | None = None  # the command that moves nothing
         price = meter.costs.price
         self._end_price = price(HostCost.POLL) + price(HostCost.ARRIVAL)
 
@@ -117,6 +123,8 @@ class Commands:
     def start(self, command: Command, what: str) -> RemoteOperation:
         """Begin a command in buffer `free`. `what` is what errors call it."""
         buffer = self._free.popleft()
+        if command.op is Op.QUIET and not self._free:
+            command = replace(command, op=Op.APPEND)
         self._tag = (self._tag + 1) % (1 << TAG_BITS) or 1
         token = command.token
         head = word(
@@ -143,7 +151,8 @@ class Commands:
             words[OPERAND_HIGH], words[COMPARAND_HIGH] = command.operand >> 32, command.comparand >> 32
         operation = RemoteOperation(what)
         result_at = WIDE_RESULT_AT if command.size == WIDE_BYTES else RESULT_AT
-        self._running[buffer] = _Running(operation, self._tag, bytes(self._flag(buffer)), result_at)
+        quiet = command.op is Op.QUIET
+        self._running[buffer] = _Running(operation, self._tag, bytes(self._flag(buffer)), result_at, quiet)
         self._meter.charge(HostCost.POST)
         if command.op in SENDS:
             self._meter.charge(HostCost.COMMAND_BYTE, min(command.size, self._payload))
@@ -154,11 +163,18 @@ class Commands:
         return operation
 
     def watched(self) -> Watched | None:
-        """The word that changes when the oldest command ends; None if none is under way."""
+        """The word that changes when the oldest command ends, or the first one behind it that is not QUIET; None
+        if none is under way."""
         if not self._running:
             return None
-        buffer, oldest = next(iter(self._running.items()))
-        return Watched(self._flags, FLAG_BYTES * buffer + FLAG_AT, oldest.flag)
+        if all(one.quiet for one in self._running.values()):
+            self._close()
+        buffer, first = next((buffer, one) for buffer, one in self._running.items() if not one.quiet)
+        return Watched(self._flags, FLAG_BYTES * buffer + FLAG_AT, first.flag)
+
+    def _close(self) -> None:
+        """Begin a command that moves nothing, for its flag."""
+        self._closing = self.start(Command(Op.WRITE, Token(0, 0, 0, 0, 0), 0, 0), "the end of records")
 
     def known_look(self, watched: Sequence[Watched], picoseconds: int) -> KnownLook:
         """A poll of `watched` that takes so long. Where one command is under way, it may end well: then call
@@ -179,10 +195,14 @@ class Commands:
         ended = []
         while self._running:
             buffer, oldest = next(iter(self._running.items()))
-            flag = FlagWord.from_bits(int.from_bytes(self._flag(buffer), "big"))
-            if flag.tag != oldest.tag:
+            status = self._status(buffer, oldest)
+            silent = status is None and oldest.quiet and self._flagged_behind()
+            if silent:  # its own flag may have come between both looks
+                status = self._status(buffer, oldest)
+                silent = status is None
+            if status is None and not silent:
                 break
-            if not self._noted:
+            if not (silent or self._noted):
                 self._meter.charge(HostCost.POLL)
                 self._meter.charge(HostCost.ARRIVAL)
                 self._meter.pay()
@@ -191,9 +211,24 @@ class Commands:
             self._free.append(buffer)
             value = self._flags.view[FLAG_BYTES * buffer + oldest.result_at : FLAG_BYTES * buffer + FLAG_AT]
             oldest.operation.value = int.from_bytes(value, "big")
-            oldest.operation.status = Status(flag.status)
-            ended.append(oldest.operation)
+            oldest.operation.status = Status.OK if status is None else status
+            if oldest.operation is not self._closing:
+                ended.append(oldest.operation)
         return ended
+
+    def _status(self, buffer: int, running: _Running) -> Status | None:
+        """Return how a command has ended by its flag; None if that does not tell."""
+        flag = FlagWord.from_bits(int.from_bytes(self._flag(buffer), "big"))
+        return Status(flag.status) if flag.tag == running.tag else None
+
+    def _flagged_behind(self) -> bool:
+        """A command behind the oldest one has a flag. All up to the first that is not QUIET are looked at."""
+        for buffer, one in list(self._running.items())[1:]:
+            if self._status(buffer, one) is not None:
+                return True
+            if not one.quiet:
+                break
+        return False
 
     def _flag(self, buffer: int) -> memoryview:
         """The word that the adapter writes when the command in a buffer has ended."""

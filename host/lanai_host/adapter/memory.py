@@ -109,18 +109,20 @@ class RemoteMemory:
         return self._aperture.load(token, offset, size)
 
     def append(
-        self, token: Token, offset: int, address: int, size: int, *, conditional: bool = False
+        self, token: Token, offset: int, address: int, size: int, *, conditional: bool = False, quiet: bool = False
     ) -> RemoteOperation:
         """Begin to append `size` bytes at `address`, one record, to the FIFO whose control words
         stand at byte `offset` of the target.
 
         `conditional`: it is refused, and the FIFO refuses as if it were full, if a bound put of this
-        process to that NIC has failed since its last conditional record.
+        process to that NIC has failed since its last conditional record. `quiet`: it is answered and flagged
+        only if it is refused (`Remote.quiet`); its end is seen with that of a later command.
         """
         what = (
             f"append of {size} bytes to the FIFO at offset {offset} of exposure {token.exposure} of node {token.node}"
         )
-        return self._move(Op.APPEND, what, token, offset, address, size, conditional=conditional)
+        op = Op.QUIET if quiet else Op.APPEND
+        return self._move(op, what, token, offset, address, size, conditional=conditional)
 
     def get(self, token: Token, offset: int, address: int, size: int) -> RemoteOperation:
         """Begin to read `size` bytes at byte `offset` of the target to `address`, in memory that

@@ -7,7 +7,7 @@ from lanai_hdl.remote.packets import Op
 
 from .schema import Protocol
 
-APPENDS = (Op.APPEND, Op.RETRY)
+APPENDS = (Op.APPEND, Op.RETRY, Op.QUIET)
 Pair = tuple[int, int]  # the rank that asks, and the one whose memory it is
 
 

@@ -22,6 +22,7 @@ RANGES = {
     "first": (0, 1 << 16),
     "inline": (0, 512),
     "record": (1024, 2048),
+    "quiet": (0, 7),
     "timeout": (0, 50_000),
 }
 
@@ -56,6 +57,8 @@ class MbcfOptions:
         inline: bytes up to which a message that answers a request rides in the notice; the receiver
             copies it.
         record: bytes of a record in a FIFO, if the adapter's packets hold as many.
+        quiet: consecutive records of a message by FIFO that are answered only if they are refused (reply on
+            failure), before one that always is; the last one always is. 0: each is answered.
         timeout: microseconds without an answer until packets are sent again. 0: what the fabric needs
             (`on_adapter.timeout_on`).
     """
@@ -74,6 +77,7 @@ class MbcfOptions:
     first: int = 4096
     inline: int = 64
     record: int = 2048
+    quiet: int = 0
     timeout: int = 0
 
     def __post_init__(self) -> None:

@@ -50,6 +50,7 @@ class Outbox:
             ended.
         notes: records to send between two messages.
         matched: synchronous sends by FIFO that have left, by serial.
+        unanswered: quiet records behind the last one that was not.
         urged: how often the peer had emptied the FIFO when it was signalled to do so again.
     """
 
@@ -67,6 +68,7 @@ class Outbox:
     matched: dict[int, Send] = field(default_factory=dict)
     lost: str = ""
     urged: int = -1
+    unanswered: int = 0
 
     @property
     def sends(self) -> list[Send]:

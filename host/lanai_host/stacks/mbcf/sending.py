@@ -1,5 +1,6 @@
 """Sends: by remote write if the receiver has asked for the message (`writing.py`), else by FIFO
-(MB-13, MB-26). A standard send is done once its bytes are in records (MB-31); the other modes follow it (MB-G3)."""
+(MB-13, MB-26), with few answers if that is asked for (MB-06). A standard send is done once its bytes are in records
+(MB-31); the other modes follow it (MB-G3)."""
 
 from collections.abc import Callable
 from functools import partial
@@ -37,6 +38,7 @@ class Sending:
         self._meter = meter
         self._record = min(options.record, payload)
         self._keeps = bool(options.request_list)
+        self._quiet = options.quiet
         self.boxes: dict[int, Outbox] = {}
         self.counts = Counts()
         self._writing = Writing(jobs, lending, options, payload, self.counts, self._appended)
@@ -180,7 +182,10 @@ class Sending:
         data = head + send.data[send.copied : end]
         send.copied = end
         last = end == send.length
-        box.stream.append(data, box.token, partial(self._arrived, box, send) if last else partial(self._appended, box))
+        quiet = not last and box.unanswered < self._quiet
+        box.unanswered = box.unanswered + 1 if quiet else 0
+        ended = partial(self._arrived, box, send) if last else partial(self._appended, box)
+        box.stream.append(data, box.token, ended, quiet=quiet)
         if last:
             box.current, send.data = None, b""
             if send.synchronous:

@@ -7,6 +7,7 @@ from ...adapter.attachment import Attachment
 from ...bus.base import Bus
 from ...config import HostConfig
 from ...device import Device
+from ...errors import UserError
 from ..base import Placement
 from ..on_adapter import AdapterStack
 from .layout import QueueLayout
@@ -34,6 +35,11 @@ class MbcfStack(AdapterStack):
     def check(self, options: MbcfOptions, placement: Placement) -> None:
         super().check(options, placement)
         what = f"the queues of a rank among {placement.ranks} take"
+        if options.quiet and not self.adapter(placement).quiet:
+            raise UserError(
+                f"{self.name}: --option quiet={options.quiet} needs adapters that know quiet records: "
+                "take --nic-option remote.quiet=1"
+            )
         self.check_memory(QueueLayout(placement.ranks, options).size, self.adapter(placement), what, "fifo_pages=1")
 
     def timeout(self, options: MbcfOptions, nic: "NicConfig") -> int:

@@ -69,16 +69,18 @@ class Stream:
         *,
         conditional: bool = False,
         wanted: Callable[[], bool] = always,
+        quiet: bool = False,
     ) -> None:
-        """`conditional`: only of a record that is issued right behind the writes that it depends on,
-        so not while the FIFO is `barred`. Once it is refused for want of room they have ended."""
+        """`quiet`: it is answered only if it is refused, and others follow (MB-06). `conditional`: only of a
+        record that is issued right behind the writes that it depends on, so not while the FIFO is `barred`. Once it
+        is refused for want of room they have ended."""
         record = Record(data, token, ended, wanted)
         if self.barred:
             assert not conditional
             self._later.append(record)
             self._retry()
         else:
-            self._issue(record, Op.APPEND, conditional)
+            self._issue(record, Op.QUIET if quiet else Op.APPEND, conditional)
 
     @property
     def stuck(self) -> bool:

@@ -72,6 +72,8 @@ class World:
     def carry_out(self, node):
         buffer, tag, command = self.waiting[node].popleft()
         status, value = run(self.nics, node, 0, command)
+        if command.op is Op.QUIET and status is Status.OK:
+            return
         words = value.to_bytes(4, "big") if command.op is Op.ATOMIC and status is Status.OK else b""
         words += word(FlagWord, tag=tag, status=status).to_bytes(4, "big")
         nic = self.nics[node]

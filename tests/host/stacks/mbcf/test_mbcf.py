@@ -40,6 +40,17 @@ def test_the_sizes_that_the_paper_leaves_open_change_no_byte(option):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("faults", [FAULTS, ()])
+def test_records_that_are_answered_only_if_they_are_refused_change_no_byte(faults):
+    """FIFOs of one page, which are often full."""
+    quiet = ("--nic-option", "remote.quiet=1", "--option", "quiet=3", "--option", "fifo_pages=1")
+    words = [word for fault in faults for word in ("--fault", fault)]
+    run = on_mbcf(3, *quiet, "--option", "requests=0", *words, sizes="0,100,1024,20000")
+    assert run.returncode == 0, run.stderr
+    assert "all there" in run.stdout
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [("-n", 1), ("-n", 8), ("-n", 4, "--ranks-per-node", 2)], ids=str)
 def test_ranks_in_any_number_and_place(shape):
     run = lanai("-q", *shape, "--device", "mbcf", sys.executable, PROGRAM, "0,1025,9001")
@@ -159,6 +170,7 @@ def test_a_deadlock_is_reported():
         (("--option", "requests=2"), "requests"),
         (("--option", "fifo_pages=3"), "MbcfOptions.fifo_pages=3 must be a power of two"),
         (("--option", "pages=3"), "has no key 'pages'"),
+        (("--option", "quiet=3"), "quiet=3 needs adapters that know quiet records: take --nic-option remote.quiet=1"),
         (
             ("-n", "300", "--ranks-per-node", "2", "--option", "fifo_pages=128"),
             "300 take 38784 pages, and the adapter has at most 32768 for a rank; choose smaller options, such as",

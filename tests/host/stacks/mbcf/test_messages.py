@@ -152,8 +152,9 @@ def compare(ranks, count, seed, **options):
         {"requests": 0},
         {"request_list": 1, "ask_from": 0},
         {"greet": 0},
+        {"fifo_pages": 1, "requests": 0, "quiet": 3},
     ),
-    ids=["small", "sr", "nsr", "list", "greet"],
+    ids=["small", "sr", "nsr", "list", "greet", "quiet"],
 )
 def test_random_traffic(options):
     written = queued = 0
