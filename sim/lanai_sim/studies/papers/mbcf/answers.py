@@ -7,7 +7,7 @@ from ....machine.presets import mbcf_100baset
 from ..claims import Claim
 from ..verdicts import NOT_YET, ByFigure, ByShape, Figures, Way
 from . import primitives, times
-from .experiments import BANDWIDTH_SIZES, OUR_SIZES, ROUND_TRIP_SIZES
+from .experiments import BANDWIDTH_SIZES, OUR_SIZES, PHASE_SIZE, ROUND_TRIP_SIZES
 from .npb.programs import ANY, FEWER, ON_FEWER
 
 HOST = (
@@ -82,6 +82,7 @@ def ways() -> Mapping[str, Way]:
             ours = f"ours.{figure}" if size in OUR_SIZES else ""
             found[f"mbcf.t4_2.{name}f.{size}"] = ByFigure(f"theirs.{figure}", why, ours)
             found[f"mbcf.t4_2.{name}h.{size}"] = ByFigure(f"theirs.half_duplex.{name}.{size}", HUB)
+    found[f"mbcf.t4_2.nsrh.{PHASE_SIZE}"] = ByFigure(f"theirs.half_duplex.nsr.{PHASE_SIZE}", _phases)
     return found | _shapes() | _npb() | times.ways()
 
 
@@ -113,6 +114,15 @@ def _shapes() -> dict[str, Way]:
             WIRE,
         ),
     }
+
+
+def _phases(figures: Figures) -> str:
+    """With what comes out behind streams of other sizes."""
+    found = [value for name, value in figures.items() if name.startswith(f"theirs.phases.nsr.{PHASE_SIZE}.")]
+    if not found:
+        return HUB
+    spread = f"{min(found):.4g} to {max(found):.4g} MB/s"
+    return f"{HUB} How many collide depends on what was sent before: {spread} behind streams of other sizes."
 
 
 def _half(figures: Figures) -> list[float]:

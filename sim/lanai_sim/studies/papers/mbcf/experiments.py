@@ -26,6 +26,8 @@ from .npb.running import OPTIONS
 ROUND_TRIP_SIZES = (0, 4, 16, 64, 256, 1024, 4096)
 BANDWIDTH_SIZES = (4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576)
 OUR_SIZES = BANDWIDTH_SIZES[:8]
+PHASE_SIZE = 256  # bytes
+BEFORE = ((), (4,), (64,), (4, 16, 64), (128, 192, 224))  # sizes of streams before that one
 KERNELS = {"is": ("integer_sort", (3 << 20, 1)), "mg": ("multigrid", (16, 1, 1)), "mg_named": ("multigrid", (16, 1, 0))}
 KERNEL_RANKS = 8
 CLOCK = 20_000_000  # picoseconds a look at the clock: kernels that compute look at nothing else
@@ -72,6 +74,16 @@ def bandwidth(setting: Setting, sizes: Sequence[int], quick: bool, name: str = "
     return both(setting, name, programs.BANDWIDTH, (32_768 if quick else 131_072, *chosen))
 
 
+def phases(quick: bool) -> Figures:
+    """Return the bandwidth of one size by FIFO, with collisions, behind streams of other sizes. The figures' numbers
+    are those of `BEFORE`."""
+    found: Figures = {}
+    for number, before in enumerate(() if quick else BEFORE):
+        speeds = measure(theirs("csma"), 0, programs.BANDWIDTH, (131_072, *before, PHASE_SIZE))
+        found[f"theirs.phases.nsr.{PHASE_SIZE}.{number}"] = speeds[str(PHASE_SIZE)]
+    return found
+
+
 def kernels(quick: bool) -> Figures:
     """Table 4.3: the percentage of the bytes that goes by remote write, and each kernel's time."""
     setting = theirs("switching-hub")
@@ -108,6 +120,7 @@ EXPERIMENTS = [
         "table 4.2: peak bandwidth on a hub that does not, with collisions",
         lambda q: bandwidth(theirs("csma"), BANDWIDTH_SIZES, q, "half_duplex"),
     ),
+    Experiment("phases", "table 4.2: 256 bytes by FIFO on that hub, behind streams of other sizes", phases),
     Experiment("primitives_colliding", "table 2.2 on a hub, with collisions", lambda q: raw_colliding()),
     Experiment("kernels", "table 4.3: kernels of our own that communicate as NPB IS and MG do", kernels),
     *(
