@@ -1,6 +1,7 @@
 """Labs for a course: list them, start one, grade what was written."""
 
 import argparse
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -52,7 +53,8 @@ def start_lab(args: argparse.Namespace) -> int:
     folder = Path(args.folder) if args.folder is not None else usual_folder(task)
     for file in start(task, folder):
         print(f"{file}{'  (edit this)' if file.name in task.files else ''}")
-    print(f"lab {task.number}, {task.title}: read {task.page}, then run: lanai lab grade {task.number} {folder}")
+    grade = f"lanai lab grade {task.number} {shlex.quote(str(folder))}"
+    print(f"lab {task.number}, {task.title}: read {task.page}, then run: {grade}")
     return 0
 
 

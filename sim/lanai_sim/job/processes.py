@@ -4,6 +4,7 @@ behind."""
 import contextlib
 import os
 import resource
+import shlex
 import shutil
 import signal
 import socket
@@ -56,9 +57,10 @@ def resolve_program(program: str, search: str | None = None, directory: str = ""
     if path.is_dir():
         raise UserError(f"{program!r} is a directory; name a program")
     if path.exists():
+        typed = shlex.quote(program)
         if "/" not in program and os.access(path, os.X_OK):
-            raise UserError(f"{program!r} is not on PATH; to run the file here write: ./{program}")
-        hint = f"write: python {program}" if path.suffix == ".py" else f"make it executable: chmod +x {program}"
+            raise UserError(f"{program!r} is not on PATH; to run the file here write: ./{typed}")
+        hint = f"write: python {typed}" if path.suffix == ".py" else f"make it executable: chmod +x {typed}"
         raise UserError(f"{program!r} is not executable; {hint}")
     raise UserError(f"program {program!r} was not found, neither as a file nor on {search or 'PATH'}")
 

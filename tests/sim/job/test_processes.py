@@ -18,7 +18,8 @@ def folder(tmp_path, monkeypatch):
         (tmp_path / name).write_text("#!/bin/sh\n")
         (tmp_path / name).chmod(0o755)
     (tmp_path / "script.py").write_text("print()\n")
-    (tmp_path / "data").write_text("")
+    for name in ("data", "my data"):
+        (tmp_path / name).write_text("")
     return tmp_path
 
 
@@ -46,6 +47,7 @@ def test_other_names_are_looked_for_on_path(folder):
     [
         ("./script.py", "'./script.py' is not executable; write: python ./script.py"),
         ("./data", "'./data' is not executable; make it executable: chmod +x ./data"),
+        ("./my data", "'./my data' is not executable; make it executable: chmod +x './my data'"),
         ("./sub", "'./sub' is a directory; name a program"),
         ("./absent", "program './absent' was not found, neither as a file nor on PATH"),
         ("prog", "'prog' is not on PATH; to run the file here write: ./prog"),
