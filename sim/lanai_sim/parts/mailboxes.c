@@ -21,8 +21,8 @@
 enum {
     SPINS = 200,              // looks at a message that is not there yet, before the processor is left to others
     YIELDS = 16,              // times that it is left to others between two looks at the clock
-    SLEEP_AFTER_NS = 200000,  // of waiting; from then on the process sleeps until it is woken
-    CHECK_AFTER_NS = 1000000,  // of waiting, from one call of `check` to the next
+    SLEEP_AFTER_NS = 30000,   // of waiting; from then on the process sleeps until it is woken
+    CHECK_AFTER_NS = 1000000, // of waiting, from one call of `check` to the next
 };
 
 struct mailbox {
