@@ -13,7 +13,7 @@ from lanai_hdl.errors import UserError
 from .. import cache
 from ..image import Image, SourceSpan, Symbol
 from ..lang.functions import Function
-from ..lang.types import ArrayType, is_struct, layout, name_of
+from ..lang.types import ArrayType, constants_set, is_struct, layout, name_of
 from ..link.lines import line_rows
 from ..link.linker import Linked, link
 from ..link.objects import ObjectFile, read_object
@@ -55,6 +55,18 @@ def build(
             lambda: build(entry, config, guards, False, constants, effort),
             "" if usual else repr((guards, constants, effort)),
         )
+    with constants_set(constants or {}):
+        return _build(entry, sram_size, guards, use_cache, constants, effort)
+
+
+def _build(
+    entry: Function,
+    sram_size: int,
+    guards: Guards,
+    use_cache: bool,
+    constants: Mapping[str, int] | None,
+    effort: Effort,
+) -> Image:
     program = lower(entry, guards, constants, effort)
     text = str(program.module)
     if not use_cache:

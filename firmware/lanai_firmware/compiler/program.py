@@ -13,7 +13,7 @@ from lanai_hdl.errors import UserError
 from ..graph import components
 from ..image import Site
 from ..lang.functions import Function
-from ..lang.types import alignof, sizeof
+from ..lang.types import alignof, names_in, sizeof
 from .debug import DebugInfo
 from .lowering.emitter import ir_type
 from .lowering.function import lower_function
@@ -109,6 +109,7 @@ class Program:
 
     def use_global(self, symbol: str, kind: Any) -> None:
         self.globals.setdefault(symbol, GlobalObject(symbol, kind, sizeof(kind), alignof(kind)))
+        self.changed |= names_in(kind) & self.constants.keys()
 
     def constant(self, name: str, value: Any) -> Any:
         if name not in self.constants:

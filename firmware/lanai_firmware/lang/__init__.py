@@ -22,7 +22,7 @@ from .intrinsics import (
 )
 from .machine import Machine, PlainRegisters, Register, RegisterBus, register
 from .rules import FirmwareError
-from .types import Array, Const, Ptr, offset_of, sizeof
+from .types import Array, Const, Ptr, constants_set, offset_of, sizeof
 from .views import Global, Struct, address_of, at, cast, null
 
 __all__ = [
@@ -41,6 +41,7 @@ __all__ = [
     "at",
     "barrier",
     "cast",
+    "constants_set",
     "copy",
     "fill",
     "firmware",

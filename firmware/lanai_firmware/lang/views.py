@@ -174,7 +174,7 @@ class ArrayView:
         store(self._kind.element, self._place(index), value)
 
     def __len__(self) -> int:
-        return self._kind.count
+        return int(self._kind.count)
 
     def __iter__(self) -> Iterator[Any]:
         raise FirmwareError("arrays are not iterated; write `for i in range(len(a))`")

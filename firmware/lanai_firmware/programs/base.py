@@ -69,10 +69,11 @@ class Firmware:
             raise UserError(f"the firmware {self.name!r} has no configuration to choose")
         return next(iter(self.presets.values()))()
 
-    def image(self, nic: NicConfig, config: Any = None) -> "Image":
-        """The program, compiled for such NICs and for a configuration, the default one if it is None. The toolchain is
-        needed to build, not to load."""
-        constants = self.constants(config or self.default_config()) if self.constants else {}
+    def image(self, nic: NicConfig, config: Any = None, sizes: Mapping[str, int] | None = None) -> "Image":
+        """The program, compiled for such NICs and for a configuration, the default one if it is None. `sizes`: values
+        of constants that give its tables room for more nodes. The toolchain is needed to build, not to load."""
+        chosen = self.constants(config or self.default_config()) if self.constants else {}
+        constants = {**chosen, **(sizes or {})}
         effort = self.effort(config or self.default_config()) if self.effort else FULL
         if not self.module.startswith(f"{PACKAGE}."):
             return self._compiled(nic, constants, effort)

@@ -192,10 +192,15 @@ class NicStack(Stack):
                 "--device"
             )
 
-    def image(self, nic: "NicConfig", options: Any = None) -> "Image | None":
-        """Its firmware, compiled for these NICs and options, the default ones if there are none; None without
-        firmware."""
-        return None if self.firmware is None else self.firmware.image(nic, options)
+    def image(self, nic: "NicConfig", options: Any = None, nodes: int = 1) -> "Image | None":
+        """Its firmware, compiled for these NICs and options, the default ones if there are none, with room for so many
+        nodes; None without firmware."""
+        return None if self.firmware is None else self.firmware.image(nic, options, self.sizes(nodes))
+
+    def sizes(self, nodes: int) -> Mapping[str, int]:
+        """Return the constants that its firmware is built with for so many nodes. None: its tables have room for all
+        that `check` lets pass."""
+        return {}
 
     @abstractmethod
     def boot(self, bus: "Bus", image: Any, options: Any, placement: Placement, node: int) -> Mapping[int, Attachment]:

@@ -209,7 +209,7 @@ class NicWorld(World):
     def boot(self) -> None:
         """Start the firmware of every NIC, all at once, or begin where an earlier run had done
         so."""
-        image = self.image = self.stack.image(self.config.machine.nic, self.config.chosen_options)
+        image = self.image = self.stack.image(self.config.machine.nic, self.config.chosen_options, self.placement.nodes)
         if self.session is not None:
             self._describe_nics(image)
         self.buses = [self.cluster.bus(node) for node in range(len(self.cluster.nodes))]

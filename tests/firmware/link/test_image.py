@@ -11,6 +11,7 @@ from lanai_firmware.compiler import build, load_module, lower
 from lanai_firmware.compiler.backend import emit
 from lanai_firmware.compiler.targets import Guards
 from lanai_firmware.image import Image
+from lanai_firmware.lang import constants_set, offset_of
 from lanai_firmware.link.objects import read_object
 from lanai_firmware.programs.mpi_np.main import main as mcp_main
 from lanai_hdl.config import lanai41, small_fpga
@@ -127,6 +128,45 @@ def test_a_constant_leaves_out_what_it_guards(module, lanai):
     assert f"{m.__name__}.counted" not in {symbol.name for symbol in small.code}
     for image, answer in ((whole, 42), (small, 7)):
         assert lanai(image).run() == answer
+
+
+SIZED = """
+SLOTS: Const[u32] = u32(2)
+class Table(Struct):
+    slots: Array[u16, "SLOTS"]
+    last: u32
+class State(Struct):
+    tables: Array[Table, "SLOTS"]
+    last: u32
+state: Global[State]
+
+@firmware
+def main() -> u32:
+    state.tables[SLOTS - 1].last = 5
+    return u32(address_of(state.tables[SLOTS - 1])) - u32(address_of(state.tables)) + sizeof(State) * 1000
+"""
+
+
+def test_a_constant_sets_the_size_of_an_array(module, lanai):
+    """A table has as many slots as there are tables, and a word."""
+    m = module(SIZED)
+    few, many = (build(m.main, constants=constants) for constants in (None, {"SLOTS": 8}))
+    assert lanai(few).run() == (2 * 8 + 4) * 1000 + 8
+    assert lanai(many).run() == (8 * 20 + 4) * 1000 + 7 * 20
+    assert offset_of(m.State, "last") == 16
+    with constants_set({"SLOTS": 8}):
+        assert offset_of(m.State, "last") == 160
+    assert offset_of(m.State, "last") == 16
+
+
+def test_a_constant_of_an_array_alone_is_known(module):
+    m = module(SIZED.replace("SLOTS - 1", "1"))
+    assert build(m.main, constants={"SLOTS": 8}).zeroed_size > build(m.main).zeroed_size
+
+
+def test_a_size_that_is_not_known_is_refused(module):
+    with pytest.raises(UserError, match="the size 'SLOTTS' is not known here; import or define the constant"):
+        build(module(SIZED.replace('"SLOTS"', '"SLOTTS"')).main)
 
 
 def test_a_constant_that_is_not_there_is_refused(module):

@@ -26,7 +26,8 @@ from enum import IntEnum
 from lanai_firmware.lang import Array, Const, Struct, u8, u16, u32
 
 READY = 0x4249_5001  # in SCRATCH0: "BIP", version 1
-NODES: Const[u32] = u32(64)  # at most
+NODES: Const[u32] = u32(64)  # at most; a build for more has more (`sizes`)
+MOST_NODES = 256  # a mark has 8 bits for a node
 RING: Const[u32] = u32(16)  # requests outstanding
 SHORT: Const[u32] = u32(504)  # bytes of a short packet at most, without the mark
 PART: Const[u32] = u32(4096)  # bytes of a packet of a long message at most
@@ -96,7 +97,7 @@ class Config(Struct):
     node: u32
     nodes: u32  # of the job
     window: u32  # the upper bits of the bus addresses of this host's rank
-    routes: Array[u32, 64]
+    routes: Array[u32, "NODES"]
 
 
 class Request(Struct):
@@ -135,10 +136,16 @@ class Border(Struct):
     rank that has ended any more."""
 
     requests: Array[Request, 16]
-    landings: Array[Landing, 64]
+    landings: Array[Landing, "NODES"]
     long: Long
     base: u32
     released: u32
+
+
+def sizes(nodes: int) -> dict[str, int]:
+    """Return the constants with which the firmware is built for so many nodes. Few nodes need no others than the
+    source has, so that their times do not depend on how many there may be."""
+    return {"NODES": 1 << (nodes - 1).bit_length()} if nodes > int(NODES) else {}
 
 
 def host_bytes(nodes: int) -> int:

@@ -44,11 +44,11 @@ class Nic(Struct):
     ends: Array[u32, int(RING)]  # by request: descriptors of the send DMA after which it has left
     described: u32  # descriptors given to the send DMA
     transfers: u32  # host DMA transfers queued
-    sent: Array[u32, int(NODES)]  # packets
-    got: Array[u32, int(NODES)]
-    places: Array[u32, int(NODES)]  # the place of each ring that comes next
-    arrivals: Array[Arrival, int(NODES)]
-    landed: Array[u32, int(NODES)]  # landings completed
+    sent: Array[u32, "NODES"]  # packets
+    got: Array[u32, "NODES"]
+    places: Array[u32, "NODES"]  # the place of each ring that comes next
+    arrivals: Array[Arrival, "NODES"]
+    landed: Array[u32, "NODES"]  # landings completed
     node: u32  # of the long send under way
     at: u32
     left: u32

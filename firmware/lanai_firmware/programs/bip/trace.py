@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from lanai_firmware.lang import offset_of, sizeof
+from lanai_firmware.lang import constants_set, offset_of, sizeof
 
 from ...vocabulary import Channels, Credit, Role, Room, Table, Touch
-from .layout import HEAD, RING, SHORT, Border, Header, Request, Type
+from .layout import HEAD, RING, SHORT, Border, Header, Request, Type, sizes
 from .state import IN, OUT, Incoming, Nic, Outgoing
 
 ROLES = {
@@ -18,22 +18,27 @@ ROLES = {
 }
 
 
+def _place(plan: Mapping[str, Any], member: str) -> int:
+    """Return where a member of the firmware's memory is; older traces do not tell of how many nodes it is."""
+    with constants_set(sizes(plan.get("nodes", 1))):
+        return int(plan["nic"]) + int(offset_of(Nic, member))
+
+
 def tables(plan: Mapping[str, Any]) -> list[Table]:
     """Return where requests and buffers lie."""
-    nic = plan["nic"]
     incoming, outgoing, request = int(sizeof(Incoming)), int(sizeof(Outgoing)), int(sizeof(Request))
-    requests = nic + int(offset_of(Nic, "border")) + int(offset_of(Border, "requests"))
+    requests = _place(plan, "border") + int(offset_of(Border, "requests"))
     return [
-        Table(Touch.BUFFER, nic + int(offset_of(Nic, "incoming")), IN, incoming, 4, incoming),
-        Table(Touch.STAGE, nic + int(offset_of(Nic, "outgoing")), OUT, outgoing, 0, outgoing),
+        Table(Touch.BUFFER, _place(plan, "incoming"), IN, incoming, 4, incoming),
+        Table(Touch.STAGE, _place(plan, "outgoing"), OUT, outgoing, 0, outgoing),
         Table(Touch.SLOT, requests, int(RING), request, int(SHORT), request),
     ]
 
 
 def bodies(plan: Mapping[str, Any]) -> range:
     """Requests and buffers."""
-    first = plan["nic"] + int(offset_of(Nic, "border"))
-    return range(first, plan["nic"] + int(sizeof(Nic)))
+    with constants_set(sizes(plan.get("nodes", 1))):
+        return range(_place(plan, "border"), int(plan["nic"]) + int(sizeof(Nic)))
 
 
 CREDIT = Credit(

@@ -50,4 +50,4 @@ def send_again(index: u32, nodes: u32) -> None:
     entry = address_of(daemon.entries[index])
     if entry.queued == 0:
         entry.tries += 1
-        enqueue(index, entry.nodes if daemon.config.resend_all != 0 else nodes)
+        enqueue(index, entry.nodes[0] if daemon.config.resend_all != 0 else nodes)

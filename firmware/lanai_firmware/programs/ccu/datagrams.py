@@ -2,18 +2,18 @@
 
 from lanai_firmware.lang import Ptr, address_of, firmware, u32
 
-from .layout import LAST, NODES, NUMBERS, SLOTS
+from .layout import GROUP, LAST, NUMBERS, SLOTS
 from .state import NO_ENTRY, Peer, daemon, shared, word_at
 
 
 @firmware
-def goes_on(client: u32, nodes: u32) -> bool:
+def goes_on(client: u32, nodes: u32, group: u32) -> bool:
     """May the oldest packet of a send queue be taken? It must be in the midst of a datagram, or begin
     one that is whole, and no other may be under way to these nodes."""
     client_state = address_of(daemon.client_states[client])
     follows = client_state.fragments != 0
     if not follows:
-        if is_waited_for(nodes):
+        if is_waited_for(nodes, group):
             return False
         client_state.fragments = fragments_of(client)
         if client_state.fragments == 0:
@@ -27,12 +27,13 @@ def goes_on(client: u32, nodes: u32) -> bool:
 
 
 @firmware
-def is_waited_for(nodes: u32) -> bool:
+def is_waited_for(nodes: u32, group: u32) -> bool:
     """One of these nodes has not acknowledged all."""
     waited = u32(0)
-    for node in range(NODES):
+    for place in range(GROUP):
+        node = group * GROUP + place
         if daemon.peers[node].acked != daemon.peers[node].next:
-            waited |= u32(1) << node
+            waited |= u32(1) << place
     return waited & nodes != 0
 
 

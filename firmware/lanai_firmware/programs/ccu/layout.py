@@ -21,18 +21,29 @@ target, then `tag`, `length` and content. An acknowledgement is six words: kind 
 `expected`, a map of what has come, a map of what is lost (CC-10). A map is two words, the lower
 numbers first. Bit i of a map is number `expected` + i.
 
+A packet is for nodes of one *group*: those whose numbers differ in the last bits only, GROUP of them. 16 nodes are
+one group. A build for more has several (`sizes`).
+
 With `Config.datagrams` the packets of a client up to the next with LAST in its tag are fragments of
 one datagram, as UDP cuts them. They leave when all of them are in the send queue, and are delivered
 when all have come. A datagram is acknowledged as a whole, and the next to its nodes leaves only
 then. If a fragment is lost, all are sent again.
 """
 
+from collections.abc import Sequence
 from enum import IntEnum
 
 from lanai_firmware.lang import Array, Const, Struct, u8, u32
 
 READY = 0x4343_5504  # in SCRATCH0: "CCU", version 4
-NODES: Const[u32] = u32(16)
+NODES: Const[u32] = u32(16)  # at most
+GROUP: Const[u32] = u32(16)  # nodes of a group
+GROUPS: Const[u32] = u32(1)
+GROUP_AT: Const[u32] = u32(0)  # in `SendSlot.nodes` and `Entry.nodes`: the number of the group, if there are several
+NODE_WORDS: Const[u32] = u32(1)  # of these
+MOST_NODES = 256  # a packet has 8 bits for a node
+WORD_BITS = 32  # nodes of a group, if there are several
+TARGETS: Const[u32] = u32(16)  # of a packet: a route word has as many ports
 CLIENTS: Const[u32] = u32(8)
 SLOTS: Const[u32] = u32(16)  # of a send queue
 SEND_ENTRIES: Const[u32] = u32(192)
@@ -77,7 +88,7 @@ class Config(Struct):
     """Times in processor cycles. `routes` are words for a packet to one node."""
 
     node: u32
-    nodes: u32  # a bit for each node of the job
+    nodes: Array[u32, "GROUPS"]  # a bit for each node of the job
     clients: u32  # ranks on this node
     window: u32
     ack_every: u32
@@ -91,7 +102,7 @@ class Config(Struct):
     buffers: u32  # entries that the receive DMA has at most: the kernel's buffer (CC-12); 0: all it takes
     present: u32  # cycles after which other processes get the processor of a workstation with an odd
     away: u32  # number, and for so many; 0: never
-    routes: Array[u32, 16]
+    routes: Array[u32, "NODES"]
     memory: Array[u32, 8]  # bus addresses of the clients' host memory
 
 
@@ -99,8 +110,8 @@ class SendSlot(Struct):
     """`number` is written last. It is 1 for the first packet of the client, and one more for
     each."""
 
-    clients: Array[u8, 16]  # by node: a bit for each client there that gets the packet
-    nodes: u32  # a bit for each node with a client
+    clients: Array[u8, "GROUP"]  # by node: a bit for each client there that gets the packet
+    nodes: Array[u32, "NODE_WORDS"]  # a bit for each node with a client; with several groups: the number of theirs
     number: u32
 
 
@@ -127,7 +138,7 @@ class Packet(Struct):
     content."""
 
     kind: u32  # kind, number of targets, node of the sender: 8, 8, 16 bits
-    targets: Array[u32, 16]  # node, bits of clients, number: 8, 8, 16 bits
+    targets: Array[u32, int(TARGETS)]  # node, bits of clients, number: 8, 8, 16 bits
     tag: u32  # the library's
     length: u32  # of the content
     content: Array[u8, 1332]
@@ -140,5 +151,26 @@ class Status(Struct):
     entries: Array[u32, 16]  # by slot of the send queue
     sent: u32  # packets taken from the send queue
     arrived: u32  # packets in the ring, in all
-    silent: u32  # nodes that do not answer, a bit for each
+    silent: Array[u32, "GROUPS"]  # nodes that do not answer, a bit for each
     changes: u32
+
+
+def sizes(nodes: int) -> dict[str, int]:
+    """Return the constants with which the daemon is built for so many nodes. Up to 16 need no others than the source
+    has, so that their times do not depend on how many there may be."""
+    if nodes <= int(NODES):
+        return {}
+    room = 1 << (nodes - 1).bit_length()
+    chosen = {"NODES": room, "GROUP": WORD_BITS}
+    several = {"GROUPS": room // WORD_BITS, "GROUP_AT": 1, "NODE_WORDS": 2}
+    return chosen | several if room > WORD_BITS else chosen
+
+
+def group_words(nodes: int) -> list[int]:
+    """Return the words, one for each group, of a set that has a bit for each node."""
+    return [nodes >> first & (1 << WORD_BITS) - 1 for first in range(0, max(1, nodes.bit_length()), WORD_BITS)]
+
+
+def nodes_of(words: Sequence[int]) -> int:
+    """Return the set with a bit for each node that has these words."""
+    return sum(word << WORD_BITS * group for group, word in enumerate(words))

@@ -9,7 +9,7 @@ from ...nic.registers import VALID
 from .acks import take_ack
 from .datagrams import is_last, is_whole
 from .dispatch import deliver
-from .layout import ACK, ACK_WORDS, CONTENT, DATA, HEAD_BYTES, NODES, NUMBERS, Count, Packet
+from .layout import ACK, ACK_WORDS, CONTENT, DATA, HEAD_BYTES, NODES, NUMBERS, TARGETS, Count, Packet
 from .pool import is_empty, put, settle, take, take_free
 from .state import NO_ENTRY, Peer, daemon, shared, word_at
 from .transmit import work
@@ -75,7 +75,7 @@ def take_data(index: u32, start: u32, size: u32, node: u32) -> None:
     count = word_at(start)[0] >> 16 & 0xFF
     entry = address_of(daemon.entries[index])
     entry.start = start + 4 + 4 * count
-    length = word_at(entry.start)[1] if count <= NODES else CONTENT + 1
+    length = word_at(entry.start)[1] if count <= TARGETS else CONTENT + 1
     entry.size = HEAD_BYTES + length
     if length > CONTENT or size != (4 + 4 * count + entry.size + 3 & ~3):
         shared.border.counts[DAMAGED] += 1

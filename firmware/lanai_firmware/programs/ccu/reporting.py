@@ -1,14 +1,12 @@
 """The clients' status words."""
 
-from lanai_firmware.lang import Const, address_of, firmware, sizeof, u32
+from lanai_firmware.lang import address_of, firmware, sizeof, u32
 
 from ...nic import host_dma
 from ...nic.registers import TO_HOST
 from .dispatch import look_at
-from .layout import BEGUN, CLOSED, SLOTS, Status
+from .layout import BEGUN, CLOSED, GROUPS, SLOTS, Status
 from .state import daemon, shared
-
-BYTES: Const[u32] = u32(sizeof(Status))
 
 
 @firmware
@@ -37,9 +35,10 @@ def report(client: u32) -> None:
         client_state.shown.entries[slot] = client_state.entries[slot]
     client_state.shown.sent = client_state.sent
     client_state.shown.arrived = client_state.arrived
-    client_state.shown.silent = daemon.silent
+    for group in range(GROUPS):
+        client_state.shown.silent[group] = daemon.silent[group]
     client_state.shown.changes += 1
-    host_dma.queue(daemon.config.memory[client], u32(address_of(client_state.shown)), BYTES, TO_HOST)
+    host_dma.queue(daemon.config.memory[client], u32(address_of(client_state.shown)), sizeof(Status), TO_HOST)
     daemon.transfers += 1
     client_state.shown_after = daemon.transfers
     client_state.changed = 0

@@ -5,9 +5,9 @@ from lanai_firmware.lang import Ptr, address_of, firmware, u32
 
 from .datagrams import goes_on
 from .dispatch import deliver
-from .layout import CONTENT, HEAD_BYTES, NODES, NUMBERS, SLOTS, SendSlot
+from .layout import CONTENT, GROUP, GROUP_AT, GROUPS, HEAD_BYTES, NUMBERS, SLOTS, SendSlot
 from .pool import is_empty, put, settle, take_free
-from .state import Entry, daemon, shared
+from .state import Entry, daemon, group_of, place_of, shared
 from .transmit import transmit
 
 
@@ -32,46 +32,51 @@ def take_next(client: u32) -> bool:
     slot = address_of(shared.border.clients[client].slots[place])
     if slot.number != client_state.sent + 1 or is_empty(address_of(daemon.free_send)):
         return False
-    nodes = slot.nodes & daemon.config.nodes
-    if is_shut(nodes) if daemon.config.datagrams == 0 else not goes_on(client, nodes):
+    written = group_of(address_of(slot.nodes))
+    group = written if written < GROUPS else u32(0)
+    nodes = slot.nodes[0] & daemon.config.nodes[group] if written < GROUPS else u32(0)
+    if is_shut(nodes, group) if daemon.config.datagrams == 0 else not goes_on(client, nodes, group):
         return False
     index = client_state.entries[place]
-    keep(index, slot, nodes)
+    keep(index, slot, nodes, group)
     client_state.entries[place] = take_free(address_of(daemon.free_send))
     client_state.sent += 1
     client_state.changed = 1
     own = daemon.config.node
-    if nodes >> own & 1 != 0:
-        deliver(index, daemon.entries[index].clients[own])
+    if nodes >> own & 1 != 0 and (GROUPS == 1 or own // GROUP == group):
+        deliver(index, daemon.entries[index].clients[place_of(own)])
     settle(index)
     return True
 
 
 @firmware
-def is_shut(nodes: u32) -> bool:
+def is_shut(nodes: u32, group: u32) -> bool:
     """Is the window to one of the nodes full (CC-12)?"""
-    for node in range(NODES):
-        peer = address_of(daemon.peers[node])
+    for node in range(GROUP):
+        peer = address_of(daemon.peers[group * GROUP + node])
         if nodes >> node & 1 != 0 and peer.next - peer.acked >= daemon.config.window:
             return True
     return False
 
 
 @firmware
-def keep(index: u32, slot: Ptr[SendSlot], nodes: u32) -> None:
+def keep(index: u32, slot: Ptr[SendSlot], nodes: u32, group: u32) -> None:
     """Note whom a packet is for. It joins the packets to be sent if it is for another node."""
     entry = address_of(daemon.entries[index])
-    entry.nodes = 0
+    if GROUPS != 1:
+        entry.nodes[GROUP_AT] = group
+    entry.nodes[0] = 0
     entry.tries = 0
     entry.size = HEAD_BYTES + content_length(index)
-    for node in range(NODES):
-        entry.clients[node] = slot.clients[node]
-        if nodes >> node & 1 != 0 and node != daemon.config.node and daemon.silent >> node & 1 == 0:
+    for place in range(GROUP):
+        node = group * GROUP + place
+        entry.clients[place] = slot.clients[place]
+        if nodes >> place & 1 != 0 and node != daemon.config.node and daemon.silent[group] >> place & 1 == 0:
             number_for(index, entry, node)
-    entry.outstanding = entry.nodes
-    if entry.nodes != 0:
+    entry.outstanding = entry.nodes[0]
+    if entry.nodes[0] != 0:
         daemon.transmitting += 1
-        enqueue(index, entry.nodes)
+        enqueue(index, entry.nodes[0])
 
 
 @firmware
@@ -88,8 +93,8 @@ def content_length(index: u32) -> u32:
 @firmware
 def number_for(index: u32, entry: Ptr[Entry], node: u32) -> None:
     peer = address_of(daemon.peers[node])
-    entry.nodes |= u32(1) << node
-    entry.numbers[node] = peer.next
+    entry.nodes[0] |= u32(1) << node
+    entry.numbers[place_of(node)] = peer.next
     peer.window[peer.next % NUMBERS] = index
     peer.next += 1
 

@@ -2,7 +2,7 @@
 
 from lanai_firmware.lang import Array, Const, Global, Ptr, Struct, at, inline, u8, u16, u32
 
-from .layout import Border, Config, Packet, Status
+from .layout import GROUP, GROUP_AT, GROUPS, NODE_WORDS, NODES, Border, Config, Packet, Status
 
 NO_ENTRY: Const[u32] = u32(0)  # entry 0 is in no pool
 
@@ -13,7 +13,7 @@ class Entry(Struct):
     outstanding: u32  # nodes that have not acknowledged: the ack_outstanding list (CC-09)
     free: u32  # 1: it is in its pool
     readers: u32  # clients that have not read it: the read_outstanding list (CC-05)
-    nodes: u32  # all remote nodes that it is for
+    nodes: Array[u32, "NODE_WORDS"]  # all remote nodes that it is for, as `SendSlot.nodes` has them
     pending: u32  # nodes that it is still to be sent to in this round
     queued: u32  # 1: it waits to be sent, or it is being sent, or it waits for the packets before it
     sent_at: u32
@@ -21,8 +21,8 @@ class Entry(Struct):
     follows: u32  # 1: a fragment of a datagram, and not the first
     start: u32  # SRAM address of its `tag`
     size: u32  # bytes from there on
-    clients: Array[u8, 16]
-    numbers: Array[u16, 16]
+    clients: Array[u8, "GROUP"]
+    numbers: Array[u16, "GROUP"]
 
 
 class Peer(Struct):
@@ -70,8 +70,8 @@ class Read(Struct):
 
 class Daemon(Struct):
     config: Config
-    peers: Array[Peer, 16]
-    silent: u32  # nodes given up
+    peers: Array[Peer, "NODES"]
+    silent: Array[u32, "GROUPS"]  # nodes given up
     client_states: Array[ClientState, 8]
     turn: u32  # the client whose send queue is looked at first
     free_send: Queue
@@ -99,6 +99,24 @@ class Shared(Struct):
 
 daemon: Global[Daemon]
 shared: Global[Shared]
+
+
+@inline
+def group_of(nodes: Ptr[u32]) -> u32:
+    """The number of the group of a set of nodes. A rank may have written any number."""
+    group = u32(0)
+    if GROUPS != 1:
+        group = nodes[GROUP_AT]
+    return group
+
+
+@inline
+def place_of(node: u32) -> u32:
+    """The place of a node in its group."""
+    place = node
+    if GROUPS != 1:
+        place = node % GROUP
+    return place
 
 
 @inline

@@ -4,8 +4,8 @@ from lanai_firmware.lang import Const, Ptr, address_of, firmware, u32
 
 from ...nic import timer
 from .acks import acknowledged, send_again
-from .layout import CLIENTS, NODES, SEND_ENTRIES, Count
-from .state import Entry, daemon, shared
+from .layout import CLIENTS, GROUP, NODES, SEND_ENTRIES, Count
+from .state import Entry, daemon, group_of, shared
 
 TIMEOUTS: Const[u32] = u32(int(Count.TIMEOUTS))
 ACKS_TIMER: Const[u32] = u32(int(Count.ACKS_TIMER))
@@ -75,19 +75,20 @@ def look_at_packets(now: u32) -> None:
 def time_out(index: u32, entry: Ptr[Entry]) -> None:
     shared.border.counts[TIMEOUTS] += 1
     if entry.tries >= daemon.config.retries:
-        give_up(entry.outstanding)
+        give_up(entry.outstanding, group_of(address_of(entry.nodes)))
     else:
         send_again(index, entry.outstanding)
 
 
 @firmware
-def give_up(nodes: u32) -> None:
+def give_up(nodes: u32, group: u32) -> None:
     """These nodes do not answer. All that is under way to them is dropped, and so is what will be
     sent."""
-    daemon.silent |= nodes
-    for node in range(NODES):
+    daemon.silent[group] |= nodes
+    for place in range(GROUP):
+        node = group * GROUP + place
         peer = address_of(daemon.peers[node])
-        if nodes >> node & 1 != 0:
+        if nodes >> place & 1 != 0:
             while peer.acked != peer.next:
                 acknowledged(peer, node, peer.acked)
                 peer.acked += 1

@@ -4,9 +4,9 @@ from lanai_firmware.lang import Const, Ptr, address_of, firmware, popcount, trai
 from lanai_hdl.link.format import MASK_SHIFT, MULTICAST
 
 from ...nic import send_dma, timer
-from .layout import ACK, ACK_WORDS, CAME_AT, DATA, LOST_AT, NODES, NUMBERS, Count
+from .layout import ACK, ACK_WORDS, CAME_AT, DATA, GROUP, LOST_AT, NODES, NUMBERS, Count
 from .pool import is_empty, oldest, settle, take
-from .state import NO_ENTRY, Entry, daemon, shared, word_at
+from .state import NO_ENTRY, Entry, daemon, group_of, shared, word_at
 
 SENT: Const[u32] = u32(int(Count.SENT))
 RESENT: Const[u32] = u32(int(Count.RESENT))
@@ -28,7 +28,8 @@ def transmit() -> bool:
     while not is_empty(address_of(daemon.outgoing)):
         index = oldest(address_of(daemon.outgoing))
         entry = address_of(daemon.entries[index])
-        wanted = entry.nodes & ~daemon.silent if daemon.config.resend_all != 0 else entry.outstanding
+        silent = daemon.silent[group_of(address_of(entry.nodes))]
+        wanted = entry.nodes[0] & ~silent if daemon.config.resend_all != 0 else entry.outstanding
         entry.pending &= wanted
         if entry.outstanding != 0 and entry.pending != 0:
             launch(entry)
@@ -45,19 +46,20 @@ def launch(entry: Ptr[Entry]) -> None:
     """Send a packet to all nodes that wait for it or, where the fabric does not broadcast, to the
     first of them."""
     nodes = entry.pending
+    first = group_of(address_of(entry.nodes)) * GROUP
     route = MULTICAST_ROUTE | nodes << MASK
     if daemon.config.broadcast == 0 or popcount(nodes) == 1:
         node = trailing_zeros(nodes)
         nodes = u32(1) << node
-        route = daemon.config.routes[node]
+        route = daemon.config.routes[first + node]
     entry.pending &= ~nodes
     count = popcount(nodes)
     head = before(entry.start, 4 + 4 * count)
     word_at(head)[0] = DATA << 24 | count << 16 | daemon.config.node
     target = head + 4
-    for node in range(NODES):
+    for node in range(GROUP):
         if nodes >> node & 1 != 0:
-            word_at(target)[0] = node << 24 | u32(entry.clients[node]) << 16 | u32(entry.numbers[node])
+            word_at(target)[0] = first + node << 24 | u32(entry.clients[node]) << 16 | u32(entry.numbers[node])
             target += 4
     if entry.tries == 0:
         shared.border.counts[SENT] += 1

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lanai_firmware.lang import offset_of, sizeof
-from lanai_firmware.programs.bip.layout import RING, Border, Header, Request, Type
+from lanai_firmware.lang import constants_set, offset_of, sizeof
+from lanai_firmware.programs.bip.layout import RING, Border, Header, Request, Type, sizes
 from lanai_hdl.machine import SRAM_HOST
 
 from ..base import PlacedRequest
@@ -25,7 +25,8 @@ class Attachment:
 
     @property
     def reach(self) -> Sequence[range]:
-        return (range(SRAM_HOST + self.border, SRAM_HOST + self.border + int(sizeof(Border))),)
+        with constants_set(sizes(self.ranks)):
+            return (range(SRAM_HOST + self.border, SRAM_HOST + self.border + int(sizeof(Border))),)
 
     @property
     def doorbell_bits(self) -> int:

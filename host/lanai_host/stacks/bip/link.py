@@ -2,7 +2,7 @@
 
 import struct
 
-from lanai_firmware.lang import offset_of, sizeof
+from lanai_firmware.lang import constants_set, offset_of, sizeof
 from lanai_firmware.programs.bip.layout import (
     CHANNEL_SHIFT,
     CLOSED,
@@ -20,6 +20,7 @@ from lanai_firmware.programs.bip.layout import (
     Request,
     Word,
     host_bytes,
+    sizes,
 )
 from lanai_hdl.machine import SRAM_HOST, host_offset
 
@@ -45,6 +46,8 @@ class Link:
         self._border = SRAM_HOST + border
         self._meter = meter
         self._ranks = ranks
+        with constants_set(sizes(ranks)):
+            self._places = {name: int(offset_of(Border, name)) for name in ("landings", "long", "base", "released")}
         self._memory = bus.allocate(host_bytes(ranks))
         self._view = self._memory.view
         self._written = 0  # requests
@@ -65,7 +68,7 @@ class Link:
         self._write("base", int(CLOSED))
         self._bus.write(DOORBELL, 1)
         begin = self._bus.now
-        while not self._bus.read(self._border + int(offset_of(Border, "released"))):
+        while not self._bus.read(self._border + self._places["released"]):
             if 0 < timeout <= self._bus.now - begin:
                 return False
             self._bus.elapse(LOOK)
@@ -122,7 +125,7 @@ class Link:
         self._longs += 1
         first = address % int(PAGE)
         end = LONG_END.pack(node, first, size, packet, self._longs & 0xFFFF_FFFF)
-        self._describe(int(offset_of(Border, "long")), int(offset_of(Long, "node")), pinned, address, size, end)
+        self._describe(self._places["long"], int(offset_of(Long, "node")), pinned, address, size, end)
         self._bus.write(DOORBELL, 1)
 
     def land(self, channel: int, pinned: Pinned, address: int, size: int) -> None:
@@ -130,7 +133,7 @@ class Link:
         complete."""
         self._landings[channel] += 1
         end = LANDING_END.pack(address % int(PAGE), size, self._landings[channel] & 0xFFFF_FFFF)
-        start = int(offset_of(Border, "landings")) + channel * int(sizeof(Landing))
+        start = self._places["landings"] + channel * int(sizeof(Landing))
         self._describe(start, int(offset_of(Landing, "first")), pinned, address, size, end)
 
     def has_landed(self, channel: int) -> bool:
@@ -175,7 +178,7 @@ class Link:
         return found
 
     def _write(self, name: str, value: int) -> None:
-        self._bus.write(self._border + int(offset_of(Border, name)), value)
+        self._bus.write(self._border + self._places[name], value)
 
 
 def landing_size(address: int, left: int) -> int:

@@ -4,9 +4,9 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lanai_firmware.lang import offset_of
+from lanai_firmware.lang import constants_set, offset_of
 from lanai_firmware.programs.bip import state
-from lanai_firmware.programs.bip.layout import NODES, Config
+from lanai_firmware.programs.bip.layout import MOST_NODES, Config, sizes
 from lanai_firmware.programs.bip.program import FIRMWARE
 from lanai_firmware.programs.bip.receiving import COPIES
 from lanai_firmware.programs.bip.sending import PIECES
@@ -49,10 +49,14 @@ class BipStack(NicStack):
     def plans(
         self, image: "Image", nic: "NicConfig", options: BipOptions, placement: Placement
     ) -> Sequence[Mapping[str, Any]]:
-        return [{"nic": image.address(FIRMWARE.symbol("nic"))} for _ in range(placement.nodes)]
+        nic_plan = {"nic": image.address(FIRMWARE.symbol("nic")), "nodes": placement.nodes}
+        return [nic_plan for _ in range(placement.nodes)]
+
+    def sizes(self, nodes: int) -> Mapping[str, int]:
+        return sizes(nodes)
 
     def check(self, options: BipOptions, placement: Placement) -> None:
-        self.check_one_rank_a_nic(placement, int(NODES))
+        self.check_one_rank_a_nic(placement, MOST_NODES)
         for queue, least in (("hdma_queue", COPIES), ("send_queue", PIECES)):
             depth = getattr(placement.nic, queue)
             if depth < int(least):
@@ -67,10 +71,11 @@ class BipStack(NicStack):
         load(bus, image)
         nic = image.address(FIRMWARE.symbol("nic"))
         routes = [placement.route(node, other) for other in range(placement.nodes)]
-        bus.write_block(SRAM_HOST + nic + int(offset_of(state.Nic, "config")), config_words(node, routes))
+        with constants_set(sizes(placement.nodes)):
+            config, border = (nic + int(offset_of(state.Nic, name)) for name in ("config", "border"))
+        bus.write_block(SRAM_HOST + config, config_words(node, routes))
         bus.write(EPOCH, epoch)
         start(bus, FIRMWARE, options.boot_polls)
-        border = nic + int(offset_of(state.Nic, "border"))
         return {node: Attachment(node, placement.nodes, border, options, epoch, tuple(routes))}
 
     def examine(

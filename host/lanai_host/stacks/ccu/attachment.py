@@ -1,11 +1,11 @@
 """The facts of its node's daemon that a rank needs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from lanai_firmware.lang import offset_of, sizeof
-from lanai_firmware.programs.ccu.layout import SEND_ENTRIES, Border, Client, Packet
+from lanai_firmware.lang import constants_set, offset_of, sizeof
+from lanai_firmware.programs.ccu.layout import SEND_ENTRIES, Border, Client, Packet, sizes
 from lanai_firmware.programs.ccu.state import Shared
 from lanai_hdl.machine import SRAM_HOST
 
@@ -33,19 +33,27 @@ class Attachment:
     stay: int
 
     @property
+    def sizes(self) -> Mapping[str, int]:
+        """The constants that the node's daemon was built with."""
+        return sizes(max(place.node for place in self.places) + 1)
+
+    @property
     def border(self) -> int:
         """PIO offset of this rank's part."""
-        return SRAM_HOST + self.shared + self.places[self.rank].client * int(sizeof(Client))
+        with constants_set(self.sizes):
+            return SRAM_HOST + self.shared + self.places[self.rank].client * int(sizeof(Client))
 
     @property
     def counts(self) -> int:
         """PIO offset of the daemon's counters."""
-        return SRAM_HOST + self.shared + int(offset_of(Border, "counts"))
+        with constants_set(self.sizes):
+            return SRAM_HOST + self.shared + int(offset_of(Border, "counts"))
 
     @property
     def pool(self) -> int:
         """PIO offset of the send pool."""
-        return SRAM_HOST + self.shared + int(offset_of(Shared, "packets"))
+        with constants_set(self.sizes):
+            return SRAM_HOST + self.shared + int(offset_of(Shared, "packets"))
 
     @property
     def reach(self) -> Sequence[range]:

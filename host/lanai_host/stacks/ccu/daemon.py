@@ -7,16 +7,15 @@ Packets are bytes for any set of ranks. This layer knows no messages, so other s
 
 import struct
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
 from typing import NamedTuple
 
-from lanai_firmware.lang import offset_of, sizeof
+from lanai_firmware.lang import constants_set, offset_of, sizeof
 from lanai_firmware.programs.ccu.layout import (
     BEGUN,
     CLIENT_BYTES,
     CLOSED,
+    GROUP,
     HEAD_BYTES,
-    NODES,
     PLACE,
     RING,
     RING_AT,
@@ -26,6 +25,7 @@ from lanai_firmware.programs.ccu.layout import (
     Packet,
     SendSlot,
     Status,
+    nodes_of,
 )
 from lanai_hdl.machine import host_offset
 
@@ -38,7 +38,6 @@ from .attachment import Attachment
 
 DOORBELL = host_offset("DOORBELL")
 HEAD = struct.Struct(">II")  # tag, length
-SLOT_END = struct.Struct(">II")  # nodes, number
 WORD = struct.Struct(">I")
 LOOK = 1_000_000  # picoseconds between two looks whether the daemon has let go of this rank's memory
 REPORT = int(RING) // 4  # packets read before the daemon is told
@@ -67,6 +66,15 @@ class Daemon:
                 f"{attachment.memory:#x}: it must be the process's first allocation"
             )
         self._view = self.memory.view
+        with constants_set(attachment.sizes):
+            self._words = {
+                name: int(offset_of(Status, name)) for name in ("entries", "sent", "arrived", "silent", "changes")
+            }
+            self._client = {name: int(offset_of(Client, name)) for name in ("stage", "read", "released")}
+            self._slot = int(sizeof(SendSlot))
+        self._border, self._pool = attachment.border, attachment.pool
+        self._group = attachment.sizes.get("GROUP", int(GROUP))
+        self._groups = attachment.sizes.get("GROUPS", 1)
         self._written = 0  # packets given to the daemon
         self._read = 0
         self._told = 0  # of those read
@@ -83,7 +91,7 @@ class Daemon:
         """Take this rank's memory away from the daemon. What it has still to send it sends."""
         self._write("stage", int(CLOSED))
         self.trigger()
-        released = self._attachment.border + int(offset_of(Client, "released"))
+        released = self._border + self._client["released"]
         while not self._bus.read(released):
             self._bus.elapse(LOOK)
 
@@ -101,13 +109,12 @@ class Daemon:
         """Write a packet to the send queue, which must have room. `trigger` sends it."""
         slot = self._written % int(SLOTS)
         entry = self._status("entries", slot)
-        place = self._attachment.pool + entry * int(sizeof(Packet)) + int(offset_of(Packet, "tag"))
+        place = self._pool + entry * int(sizeof(Packet)) + int(offset_of(Packet, "tag"))
         self._meter.spend(HostCost.POST)
         self._bus.write_block(place, HEAD.pack(tag, len(content)) + content)
         self._written += 1
-        clients, nodes = self._targets(ranks)
-        end = SLOT_END.pack(nodes, self._written & 0xFFFF_FFFF)
-        self._bus.write_block(self._attachment.border + slot * int(sizeof(SendSlot)), clients + end)
+        end = self._targets(ranks) + WORD.pack(self._written & 0xFFFF_FFFF)
+        self._bus.write_block(self._border + slot * self._slot, end)
 
     def trigger(self) -> None:
         """Wake the daemon."""
@@ -147,14 +154,14 @@ class Daemon:
         """Return the words that tell of packets that have arrived, and of nodes that are silent, as they are while
         there are none."""
         return [
-            Watched(self.memory, _place_of("arrived"), WORD.pack(self._read)),
-            Watched(self.memory, _place_of("silent"), WORD.pack(0)),
+            Watched(self.memory, self._words["arrived"], WORD.pack(self._read)),
+            Watched(self.memory, self._words["silent"], bytes(WORD.size * self._groups)),
         ]
 
     @property
     def silent(self) -> int:
         """Nodes that do not answer, a bit for each."""
-        return self._status("silent")
+        return nodes_of([self._status("silent", group) for group in range(self._groups)])
 
     @property
     def changes(self) -> int:
@@ -164,29 +171,27 @@ class Daemon:
     @property
     def changes_at(self) -> int:
         """Return where it is in `memory`."""
-        return int(offset_of(Status, "changes"))
+        return self._words["changes"]
 
     def count(self, which: Count) -> int:
         """Return one of the counts of the node's daemon."""
         return self._bus.read(self._attachment.counts + WORD.size * which)
 
     def _status(self, name: str, index: int = 0) -> int:
-        found: int = WORD.unpack_from(self._view, _place_of(name) + WORD.size * index)[0]
+        found: int = WORD.unpack_from(self._view, self._words[name] + WORD.size * index)[0]
         return found
 
-    def _targets(self, ranks: Iterable[int]) -> tuple[bytes, int]:
-        """Clients by node, and the nodes, of some ranks."""
-        clients, nodes = bytearray(int(NODES)), 0
+    def _targets(self, ranks: Iterable[int]) -> bytes:
+        """Clients by node, and the nodes, of some ranks, which must be in one group."""
+        clients, nodes, groups = bytearray(self._group), 0, set()
         for rank in ranks:
             node, client = self._attachment.places[rank]
-            clients[node] |= 1 << client
-            nodes |= 1 << node
-        return bytes(clients), nodes
+            group, place = divmod(node, self._group)
+            clients[place] |= 1 << client
+            nodes |= 1 << place
+            groups.add(group)
+        (group,) = groups
+        return bytes(clients) + WORD.pack(nodes) + (WORD.pack(group) if self._groups > 1 else b"")
 
     def _write(self, name: str, value: int) -> None:
-        self._bus.write(self._attachment.border + int(offset_of(Client, name)), value)
-
-
-@lru_cache
-def _place_of(name: str) -> int:
-    return int(offset_of(Status, name))
+        self._bus.write(self._border + self._client[name], value)

@@ -4,9 +4,9 @@ import struct
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lanai_firmware.lang import offset_of, sizeof
+from lanai_firmware.lang import constants_set, offset_of, sizeof
 from lanai_firmware.programs.ccu import state
-from lanai_firmware.programs.ccu.layout import CLIENTS, NODES, Config
+from lanai_firmware.programs.ccu.layout import CLIENTS, MOST_NODES, TARGETS, Config, group_words, sizes
 from lanai_firmware.programs.ccu.program import FIRMWARE
 from lanai_hdl.machine import SRAM_HOST, host_offset
 
@@ -30,13 +30,17 @@ if TYPE_CHECKING:
 
 def config_words(options: CcuOptions, placement: Placement, node: int, slot_khz: int) -> bytes:
     """The daemon's `Config` for one node."""
+    with constants_set(sizes(placement.nodes)):
+        return _config_words(options, placement, node, slot_khz)
+
+
+def _config_words(options: CcuOptions, placement: Placement, node: int, slot_khz: int) -> bytes:
 
     def cycles(microseconds: int) -> int:
         return microseconds * slot_khz // 2000
 
     values = {
         "node": node,
-        "nodes": (1 << placement.nodes) - 1,
         "clients": len(placement.ranks_on(node)),
         "window": options.window,
         "ack_every": options.ack_every,
@@ -44,7 +48,7 @@ def config_words(options: CcuOptions, placement: Placement, node: int, slot_khz:
         "timeout": cycles(options.timeout),
         "retries": options.retries,
         "resend_all": options.resend_all,
-        "broadcast": int(placement.broadcasts and options.broadcast),
+        "broadcast": int(multicasts(options, placement)),
         "datagrams": int(options.datagram > 0),
         "work": cycles(options.work),
         "buffers": options.system_buffer // options.packet,
@@ -54,11 +58,18 @@ def config_words(options: CcuOptions, placement: Placement, node: int, slot_khz:
     words = bytearray(int(sizeof(Config)))
     for name, value in values.items():
         struct.pack_into(">I", words, int(offset_of(Config, name)), value)
+    nodes = group_words((1 << placement.nodes) - 1)
+    struct.pack_into(f">{len(nodes)}I", words, int(offset_of(Config, "nodes")), *nodes)
     for other in range(placement.nodes):
         struct.pack_into(">I", words, int(offset_of(Config, "routes")) + 4 * other, placement.route(node, other))
     for client in range(len(placement.ranks_on(node))):
         struct.pack_into(">I", words, int(offset_of(Config, "memory")) + 4 * client, window_of(client))
     return bytes(words)
+
+
+def multicasts(options: CcuOptions, placement: Placement) -> bool:
+    """Return whether a packet goes to several nodes at once: a route word has a bit for each of 16."""
+    return placement.broadcasts and bool(options.broadcast) and placement.nodes <= int(TARGETS)
 
 
 class CcuStack(NicStack):
@@ -76,11 +87,14 @@ class CcuStack(NicStack):
     def plans(
         self, image: "Image", nic: "NicConfig", options: CcuOptions, placement: Placement
     ) -> Sequence[Mapping[str, Any]]:
-        return [plan(image.address(FIRMWARE.symbol("shared")))] * placement.nodes
+        return [plan(image.address(FIRMWARE.symbol("shared")), placement.nodes)] * placement.nodes
+
+    def sizes(self, nodes: int) -> Mapping[str, int]:
+        return sizes(nodes)
 
     def check(self, options: CcuOptions, placement: Placement) -> None:
-        if placement.nodes > int(NODES):
-            raise UserError(f"ccu has room for {int(NODES)} nodes, not {placement.nodes}; {_way_out(placement.ranks)}")
+        if placement.nodes > MOST_NODES:
+            raise UserError(f"ccu has room for {MOST_NODES} nodes, not {placement.nodes}; {_way_out(placement.ranks)}")
         if placement.max_ranks_per_nic > int(CLIENTS):
             raise UserError(
                 f"ccu serves {int(CLIENTS)} ranks a node, not {placement.max_ranks_per_nic}; put fewer ranks on a NIC "
@@ -93,7 +107,8 @@ class CcuStack(NicStack):
         check_machine(bus)
         reset(bus)
         load(bus, image)
-        config = image.address(FIRMWARE.symbol("daemon")) + int(offset_of(state.Daemon, "config"))
+        with constants_set(sizes(placement.nodes)):
+            config = image.address(FIRMWARE.symbol("daemon")) + int(offset_of(state.Daemon, "config"))
         slot_khz = bus.read(host_offset("SLOT_KHZ"))
         bus.write_block(SRAM_HOST + config, config_words(options, placement, node, slot_khz))
         start(bus, FIRMWARE, options.boot_polls)
@@ -102,8 +117,7 @@ class CcuStack(NicStack):
             for rank in range(placement.ranks)
         )
         shared = image.address(FIRMWARE.symbol("shared"))
-        multicasts = placement.broadcasts and bool(options.broadcast)
-        same = (options.packet, options.datagram, multicasts, options.stay)
+        same = (options.packet, options.datagram, multicasts(options, placement), options.stay)
         return {
             rank: Attachment(rank, places, shared, window_of(client), *same)
             for client, rank in enumerate(placement.ranks_on(node))
@@ -118,9 +132,9 @@ class CcuStack(NicStack):
 
 def _way_out(ranks: int) -> str:
     """Return how so many ranks can run all the same, as an advice."""
-    per_node = -(-ranks // int(NODES))
+    per_node = -(-ranks // MOST_NODES)
     if per_node > int(CLIENTS):
-        return f"start at most {int(NODES) * int(CLIENTS)} ranks, {int(CLIENTS)} on a NIC (--ranks-per-node)"
+        return f"start at most {MOST_NODES * int(CLIENTS)} ranks, {int(CLIENTS)} on a NIC (--ranks-per-node)"
     return f"put more ranks on a NIC (--ranks-per-node {per_node})"
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
-from lanai_firmware.lang import Struct, offset_of, sizeof, u32
+from lanai_firmware.lang import Struct, constants_set, offset_of, sizeof, u32
 from lanai_firmware.programs.ccu import layout, main
 from lanai_firmware.programs.ccu.state import Shared
 from lanai_firmware.vocabulary import Fragments, Room, SeenFragment, Table, Touch
@@ -58,9 +58,10 @@ def _envelope(content: Sequence[int]) -> tuple[int, int] | None:
     return None if kind == Kind.TAKEN else (context, tag)
 
 
-def plan(shared: int) -> dict[str, int]:
-    """Return where the memory is that the daemon shares with its ranks."""
-    return {"packets": shared + int(offset_of(Shared, "packets"))}
+def plan(shared: int, nodes: int) -> dict[str, int]:
+    """Return where the pools are in the memory, from `shared` on, that the daemon shares with its ranks."""
+    with constants_set(layout.sizes(nodes)):
+        return {"packets": shared + int(offset_of(Shared, "packets"))}
 
 
 def tables(plan: Mapping[str, Any]) -> list[Table]:

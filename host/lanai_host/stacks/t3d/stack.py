@@ -73,7 +73,7 @@ class T3dStack(NicStack):
     def check(self, options: T3dOptions, placement: Placement) -> None:
         self.check_one_rank_a_nic(placement, int(NODES))
 
-    def image(self, nic: "NicConfig", options: T3dOptions | None = None) -> "Image":
+    def image(self, nic: "NicConfig", options: T3dOptions | None = None, nodes: int = 1) -> "Image":
         return _firmware(nic).image(nic)
 
     def boot(

@@ -6,7 +6,7 @@ from collections import deque
 
 from lanai_firmware.lang import offset_of, sizeof
 from lanai_firmware.lang.machine import current
-from lanai_firmware.lang.types import annotations_of, resolve
+from lanai_firmware.lang.types import annotations_of, field_of, resolve
 from lanai_firmware.native import NativeProgram
 from lanai_firmware.nic.model import Fabric
 from lanai_firmware.nic.model import Packet as ModelPacket
@@ -27,6 +27,7 @@ from lanai_firmware.programs.ccu.layout import (
     Packet,
     SendSlot,
     Status,
+    group_words,
 )
 from lanai_firmware.programs.ccu.main import turn
 from lanai_firmware.programs.ccu.pool import fill_pools
@@ -85,6 +86,15 @@ class Wire(Fabric):
         super().act(action)
 
 
+def targets_of(clients):
+    """The words of a send slot for nodes of one group, with a mask of clients for each."""
+    size, several = (int(field_of(SendSlot, name).kind.count) for name in ("clients", "nodes"))
+    group = max(clients, default=0) // size
+    masks = bytes(clients.get(group * size + place, 0) for place in range(size))
+    nodes = sum(1 << node - group * size for node in clients)
+    return masks + struct.pack(f">{several}I", *[nodes, group][:several])
+
+
 class Host:
     """A rank: it sends packets and takes those that come out of its ring."""
 
@@ -123,10 +133,8 @@ class Host:
         entry = self.pool + self.status("entries", slot) * int(sizeof(Packet))
         head = struct.pack(">II", self.client | int(LAST) * last, len(data) if length is None else length)
         self.nic.pio_write(entry + int(offset_of(Packet, "tag")), head + data)
-        masks = bytes(clients.get(node, 0) for node in range(16))
-        nodes = sum(1 << node for node in clients)
         self.sent += 1
-        self.nic.pio_write(self.at + slot * int(sizeof(SendSlot)), masks + struct.pack(">II", nodes, self.sent))
+        self.nic.pio_write(self.at + slot * int(sizeof(SendSlot)), targets_of(clients) + struct.pack(">I", self.sent))
         self.nic.ring(1)
         return True
 
@@ -154,9 +162,10 @@ class Daemons:
                     symbol = f"{state.__name__}.{name}"
                     machine.place(symbol, resolve(annotations_of(state)[name].kind, vars(state), symbol))
                 config = state.daemon.config
-                own = {"node": node, "nodes": (1 << len(places)) - 1, "clients": count}
-                for name, value in {**DEFAULTS, **changes, **own}.items():
+                for name, value in {**DEFAULTS, **changes, "node": node, "clients": count}.items():
                     setattr(config, name, value)
+                for group, word in enumerate(group_words((1 << len(places)) - 1)):
+                    config.nodes[group] = word
                 for client in range(count):
                     config.memory[client] = MEMORY + client * WINDOW
                 for other in range(len(places)):
@@ -166,7 +175,7 @@ class Daemons:
                 border = int(state.shared._address)
                 pool = border + int(offset_of(state.Shared, "packets"))
             self.hosts += [Host(nic, border, pool, client) for client in range(count)]
-        assert int(sizeof(Config)) == 4 * 15 + 4 * 16 + 4 * 8
+        assert int(sizeof(Config)) == 4 * 14 + 4 * len(config.nodes) + 4 * len(config.routes) + 4 * 8
         for host in self.hosts if begun else ():
             host.begin()
 

@@ -29,7 +29,7 @@ CHECKS = {
     ): test_protection.test_memory_is_not_reached_before_the_rank_has_begun_nor_after_it_has_ended,
     Mutant(sending.content_length, "length > CONTENT", "False"): too_long,
     Mutant(
-        sending.take_next, "slot.nodes & daemon.config.nodes", "slot.nodes & 65535"
+        sending.take_next, "slot.nodes[0] & daemon.config.nodes[group]", "slot.nodes[0] & 65535"
     ): test_protection.test_nothing_is_sent_to_nodes_that_there_are_not,
     Mutant(
         sending.take_next, "is_empty(address_of(daemon.free_send))", "False"
@@ -40,7 +40,7 @@ CHECKS = {
     Mutant(receiving.receive, "node == daemon.config.node", "False"): unsound["from the node itself"],
     Mutant(receiving.receive, "size == ACK_BYTES", "True"): unsound["an acknowledgement of another size"],
     Mutant(receiving.receive, "kind == DATA", "True"): unsound["no kind"],
-    Mutant(receiving.take_data, "count <= NODES", "True"): unsound["more targets than there are nodes"],
+    Mutant(receiving.take_data, "count <= TARGETS", "True"): unsound["more targets than there are nodes"],
     Mutant(receiving.take_data, "length > CONTENT", "False"): unsound["more bytes than an entry has"],
     Mutant(receiving.take_data, "size != 4 + 4 * count + entry.size + 3 & ~3", "False"): unsound[
         "fewer bytes than it says"
@@ -87,7 +87,7 @@ ORDER = {
         transmit.transmit, "send_dma.done() != daemon.launched", "False"
     ): test_order.test_one_packet_leaves_at_a_time,
     Mutant(
-        datagrams.goes_on, "is_waited_for(nodes)", "False"
+        datagrams.goes_on, "is_waited_for(nodes, group)", "False"
     ): test_datagrams.test_the_next_datagram_to_a_node_waits_for_the_acknowledgement,
     Mutant(
         receiving.advance, "is_whole(peer)", "True"

@@ -5,7 +5,7 @@ from unittest.mock import patch
 import pytest
 
 from lanai_firmware.programs.ccu import acks, state
-from lanai_firmware.programs.ccu.layout import ACK, BEGUN, CLOSED, CONTENT, DATA, NODES, NUMBERS, Count
+from lanai_firmware.programs.ccu.layout import ACK, BEGUN, CLOSED, CONTENT, DATA, NODES, NUMBERS, TARGETS, Count
 
 from .daemons import CRC, WINDOW, Daemons
 
@@ -147,7 +147,7 @@ UNSOUND = {
     "more bytes than an entry has": ([head(1), target(0), 0, int(CONTENT) + 1], bytes(int(CONTENT) + 1)),
     "fewer bytes than it says": ([head(1), target(0), 0, 64], b"data"),
     "more bytes than it says": ([head(1), target(0), 0, 4], b"data and more"),
-    "more targets than there are nodes": ([head(int(NODES) + 1), *[target(0)] * 17, 0, 4], b"data"),
+    "more targets than there are nodes": ([head(int(TARGETS) + 1), *[target(0)] * 17, 0, 4], b"data"),
     "more targets than it has": ([head(255), target(0), 0, 4], b"data"),
 }
 

@@ -69,7 +69,6 @@ def test_what_the_paper_leaves_open_changes_no_byte(option):
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["-n", 17], "ccu has room for 16 nodes, not 17"),
         (["-n", 9, "--ranks-per-node", 9], "ccu serves 8 ranks a node, not 9"),
         (["-n", 2, "--option", "packet=1332"], r"CcuOptions.packet=1332 must be a whole number from 64 to 1,331"),
         (["-n", 2, "--option", "window=64"], r"CcuOptions.window=64 must be a whole number from 1 to 63"),

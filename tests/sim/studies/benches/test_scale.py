@@ -23,11 +23,15 @@ def asked(**changes):
         ("sci", 32, 1),
         ("t3d", 32, 1),
         ("ccu", 16, 2),
+        ("ccu", 40, 1),
+        ("bip", 66, 1),
         pytest.param("mpi-np", 64, 1, marks=pytest.mark.slow),
         pytest.param("mbcf", 64, 1, marks=pytest.mark.slow),
         pytest.param("sci", 64, 1, marks=pytest.mark.slow),
         pytest.param("t3d", 64, 1, marks=pytest.mark.slow),
         pytest.param("ccu", 16, 4, marks=pytest.mark.slow),
+        pytest.param("ccu", 128, 1, marks=pytest.mark.slow),
+        pytest.param("bip", 128, 1, marks=pytest.mark.slow),
     ],
 )
 def test_many_nics_give_right_answers(device, nics, ranks_per_node):
@@ -63,5 +67,5 @@ def test_bad_numbers_are_refused():
 
 @pytest.mark.ci
 def test_a_run_that_is_refused_says_why():
-    with pytest.raises(UserError, match=r"the run of 17 ranks ended with code 2:\n.*put more ranks on a NIC"):
-        scale.once("ccu", 17)
+    with pytest.raises(UserError, match=r"the run of 241 ranks ended with code 2:\n.*put more ranks on a NIC"):
+        scale.once("ccu", 241)

@@ -75,9 +75,9 @@ def test_a_program_that_fails_is_told():
 
 
 def test_a_system_whose_limits_refuse_the_program_says_why():
-    found = measure("ccu", COMMAND, 17)
+    found = measure("ccu", COMMAND, 241)
     assert not found.failed
-    assert found.why.startswith("ccu has room for 16 nodes, not 17")
+    assert found.why.startswith("241 NICs are too many for a tree of switches")
 
 
 def test_limits_of_the_job():
