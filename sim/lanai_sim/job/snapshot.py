@@ -12,20 +12,41 @@ import json
 import shutil
 import sys
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from lanai_firmware import cache, cache_entries
 from lanai_hdl.errors import UserError
+from lanai_hdl.machine import PAGE_SIZE
 from lanai_host.plain import restored
 from lanai_host.stacks.base import Attachment
 
 from ..kernel.cluster import Cluster, ClusterBus
 
 KIND = "boot"
-FORMAT = 2
+FORMAT = 3
 LEVEL = 1  # of zlib: SRAM is zeros for the most part
+ZEROS = bytes(PAGE_SIZE)
+
+
+@dataclass(frozen=True)
+class Sparse:
+    """Memory of `size` bytes, of which it has the pages that are not zeros, by number. The boot leaves most pages of a
+    NIC's host memory as they were."""
+
+    size: int
+    pages: Mapping[int, bytes]
+
+    @classmethod
+    def of(cls, memory: memoryview) -> "Sparse":
+        content = ((at // PAGE_SIZE, bytes(memory[at : at + PAGE_SIZE])) for at in range(0, len(memory), PAGE_SIZE))
+        return cls(len(memory), {number: page for number, page in content if page != ZEROS[: len(page)]})
+
+    def write(self, memory: memoryview) -> None:
+        """Write it to memory that is zeros."""
+        for number, page in self.pages.items():
+            memory[number * PAGE_SIZE : number * PAGE_SIZE + len(page)] = page
 
 
 @dataclass(frozen=True)
@@ -35,7 +56,7 @@ class BootedNode:
 
     attachments: Mapping[int, Attachment]
     clock: int
-    memory: tuple[bytes, ...]
+    memory: tuple[Sparse, ...]
 
 
 @dataclass(frozen=True)
@@ -55,7 +76,7 @@ class Booted:
         if state is None:
             return None
         nodes = [
-            BootedNode(found, bus.clock, tuple(map(bytes, bus.allocated())))
+            BootedNode(found, bus.clock, tuple(map(Sparse.of, bus.allocated())))
             for bus, found in zip(buses, attachments, strict=True)
         ]
         return cls(cluster.kernel.now, state, tuple(nodes))
@@ -66,7 +87,7 @@ class Booted:
             node = self.nodes[bus.node.number]
             bus.clock = node.clock
             for content in node.memory:
-                bus.allocate(len(content)).view[:] = content
+                content.write(bus.allocate(content.size).view)
         cluster.restore(self.cluster)
 
 
@@ -109,7 +130,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _encode(booted: Booted, name: str) -> bytes:
-    """A line of JSON, then the memories, which it has the sizes of."""
+    """A line of JSON, then the memories, which it has the sizes and the numbers of pages of."""
     head = {
         "format": FORMAT,
         "key": name,
@@ -119,12 +140,13 @@ def _encode(booted: Booted, name: str) -> bytes:
             {
                 "clock": node.clock,
                 "attachments": {rank: asdict(one) for rank, one in node.attachments.items()},
-                "memory": [len(content) for content in node.memory],
+                "memory": [[content.size, *content.pages] for content in node.memory],
             }
             for node in booted.nodes
         ],
     }
-    memory = b"".join([booted.cluster, *(content for node in booted.nodes for content in node.memory)])
+    pages = [page for node in booted.nodes for content in node.memory for page in content.pages.values()]
+    memory = b"".join([booted.cluster, *pages])
     return json.dumps(head).encode() + b"\n" + zlib.compress(memory, LEVEL)
 
 
@@ -142,8 +164,13 @@ def _decode(content: bytes, name: str, attachment: type[Attachment]) -> Booted:
         BootedNode(
             {int(rank): restored(attachment, one) for rank, one in node["attachments"].items()},
             node["clock"],
-            tuple(memory.read(size) for size in node["memory"]),
+            tuple(_read(memory, size, numbers) for size, *numbers in node["memory"]),
         )
         for node in head["nodes"]
     ]
     return Booted(head["now"], cluster, tuple(nodes))
+
+
+def _read(file: io.BytesIO, size: int, numbers: Sequence[int]) -> Sparse:
+    """The pages with these numbers, one behind the other."""
+    return Sparse(size, {number: file.read(min(PAGE_SIZE, size - number * PAGE_SIZE)) for number in numbers})
