@@ -1,11 +1,19 @@
-"""Acknowledgements that arrive (CC-09)."""
+"""Acknowledgements that arrive (CC-09), and those that shall leave."""
 
-from lanai_firmware.lang import Ptr, address_of, firmware, u32
+from lanai_firmware.lang import Ptr, address_of, firmware, inline, u32
 
-from .layout import CAME_AT, LOST_AT, NUMBERS
+from .layout import ANSWERS_AT, CAME_AT, GROUPS, LOST_AT, NUMBERS
 from .pool import settle
 from .sending import enqueue
 from .state import NO_ENTRY, Entry, Peer, daemon
+
+
+@inline
+def answer(peer: Ptr[Peer]) -> None:
+    """An acknowledgement is to leave for this node."""
+    if GROUPS != 1:
+        daemon.silent[ANSWERS_AT] += u32(peer.answer == 0)
+    peer.answer = 1
 
 
 @firmware

@@ -41,6 +41,9 @@ GROUP: Const[u32] = u32(16)  # nodes of a group
 GROUPS: Const[u32] = u32(1)
 GROUP_AT: Const[u32] = u32(0)  # in `SendSlot.nodes` and `Entry.nodes`: the number of the group, if there are several
 NODE_WORDS: Const[u32] = u32(1)  # of these
+SILENT_WORDS: Const[u32] = u32(1)  # in `Daemon.silent`
+ANSWERS_AT: Const[u32] = u32(0)  # in `Daemon.silent`, if there are several groups
+OWING_AT: Const[u32] = u32(0)
 MOST_NODES = 256  # a packet has 8 bits for a node
 WORD_BITS = 32  # nodes of a group, if there are several
 TARGETS: Const[u32] = u32(16)  # of a packet: a route word has as many ports
@@ -162,8 +165,10 @@ def sizes(nodes: int) -> dict[str, int]:
         return {}
     room = 1 << (nodes - 1).bit_length()
     chosen = {"NODES": room, "GROUP": WORD_BITS}
-    several = {"GROUPS": room // WORD_BITS, "GROUP_AT": 1, "NODE_WORDS": 2}
-    return chosen | several if room > WORD_BITS else chosen
+    groups = room // WORD_BITS
+    counts = {"SILENT_WORDS": groups + 2, "ANSWERS_AT": groups, "OWING_AT": groups + 1}
+    several = {"GROUPS": groups, "GROUP_AT": 1, "NODE_WORDS": 2, **counts}
+    return chosen | several if groups > 1 else chosen
 
 
 def group_words(nodes: int) -> list[int]:

@@ -6,10 +6,10 @@ from lanai_firmware.lang import Const, Ptr, address_of, firmware, sizeof, u32
 
 from ...nic import receive_dma, timer
 from ...nic.registers import VALID
-from .acks import take_ack
+from .acks import answer, take_ack
 from .datagrams import is_last, is_whole
 from .dispatch import deliver
-from .layout import ACK, ACK_WORDS, CONTENT, DATA, HEAD_BYTES, NODES, NUMBERS, TARGETS, Count, Packet
+from .layout import ACK, ACK_WORDS, CONTENT, DATA, GROUPS, HEAD_BYTES, NODES, NUMBERS, OWING_AT, TARGETS, Count, Packet
 from .pool import is_empty, put, settle, take, take_free
 from .state import NO_ENTRY, Peer, daemon, shared, word_at
 from .transmit import work
@@ -97,7 +97,7 @@ def admit(peer: Ptr[Peer], index: u32, number: u32) -> None:
         shared.border.counts[DUPLICATES] += 1
         if daemon.config.datagrams == 0 or ahead >= NUMBERS:
             shared.border.counts[ACKS_AGAIN] += 1
-            peer.answer = 1
+            answer(peer)
         return
     if is_empty(address_of(daemon.free_receive)):
         shared.border.counts[OVERFLOWS] += 1  # the entry is needed for acknowledgements (CC-G3)
@@ -105,7 +105,7 @@ def admit(peer: Ptr[Peer], index: u32, number: u32) -> None:
     if peer.seen - peer.expected < ahead + 1:
         if peer.seen - peer.expected < ahead and daemon.config.datagrams == 0:
             shared.border.counts[ACKS_LOST] += 1
-            peer.answer = 1
+            answer(peer)
         peer.seen = peer.expected + ahead + 1
     peer.held[(peer.expected + ahead) % NUMBERS] = index
     daemon.entries[index].queued = 1
@@ -124,6 +124,8 @@ def advance(peer: Ptr[Peer]) -> None:
         peer.held[place] = NO_ENTRY
         peer.expected += 1
         place = peer.expected % NUMBERS
+        if GROUPS != 1:
+            daemon.silent[OWING_AT] += u32(peer.unacked == 0)
         if peer.unacked == 0:
             peer.since = timer.now()
         peer.unacked += 1
@@ -132,4 +134,4 @@ def advance(peer: Ptr[Peer]) -> None:
         settle(index)
     if peer.unacked >= daemon.config.ack_every:
         shared.border.counts[ACKS_NTH] += 1
-        peer.answer = 1
+        answer(peer)

@@ -2,7 +2,7 @@
 
 from lanai_firmware.lang import Array, Const, Global, Ptr, Struct, at, inline, u8, u16, u32
 
-from .layout import GROUP, GROUP_AT, GROUPS, NODE_WORDS, NODES, Border, Config, Packet, Status
+from .layout import GROUP, GROUP_AT, GROUPS, NODE_WORDS, NODES, SILENT_WORDS, Border, Config, Packet, Status
 
 NO_ENTRY: Const[u32] = u32(0)  # entry 0 is in no pool
 
@@ -71,7 +71,9 @@ class Read(Struct):
 class Daemon(Struct):
     config: Config
     peers: Array[Peer, "NODES"]
-    silent: Array[u32, "GROUPS"]  # nodes given up
+    # nodes given up; with several groups two counts behind them, so that not all nodes need be looked at: of nodes with
+    # `Peer.answer`, and of those with `Peer.unacked`
+    silent: Array[u32, "SILENT_WORDS"]
     client_states: Array[ClientState, 8]
     turn: u32  # the client whose send queue is looked at first
     free_send: Queue

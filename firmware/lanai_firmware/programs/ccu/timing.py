@@ -3,8 +3,8 @@
 from lanai_firmware.lang import Const, Ptr, address_of, firmware, u32
 
 from ...nic import timer
-from .acks import acknowledged, send_again
-from .layout import CLIENTS, GROUP, NODES, SEND_ENTRIES, Count
+from .acks import acknowledged, answer, send_again
+from .layout import CLIENTS, GROUP, GROUPS, NODES, OWING_AT, SEND_ENTRIES, Count
 from .state import Entry, daemon, group_of, shared
 
 TIMEOUTS: Const[u32] = u32(int(Count.TIMEOUTS))
@@ -39,6 +39,8 @@ def arm() -> None:
 @firmware
 def owes() -> bool:
     """Has any node sent packets that are not acknowledged?"""
+    if GROUPS != 1:
+        return daemon.silent[OWING_AT] != 0
     owed = u32(0)
     for node in range(NODES):
         owed += daemon.peers[node].unacked
@@ -54,7 +56,7 @@ def look() -> None:
         peer = address_of(daemon.peers[node])
         if daemon.config.ack_timer != 0 and peer.unacked != 0 and now - peer.since >= daemon.config.ack_timer:
             shared.border.counts[ACKS_TIMER] += 1
-            peer.answer = 1
+            answer(peer)
     if now - daemon.looked >= daemon.config.timeout >> 2:
         daemon.looked = now
         look_at_packets(now)

@@ -4,7 +4,7 @@ from lanai_firmware.lang import Const, Ptr, address_of, firmware, popcount, trai
 from lanai_hdl.link.format import MASK_SHIFT, MULTICAST
 
 from ...nic import send_dma, timer
-from .layout import ACK, ACK_WORDS, CAME_AT, DATA, GROUP, LOST_AT, NODES, NUMBERS, Count
+from .layout import ACK, ACK_WORDS, ANSWERS_AT, CAME_AT, DATA, GROUP, GROUPS, LOST_AT, NODES, NUMBERS, OWING_AT, Count
 from .pool import is_empty, oldest, settle, take
 from .state import NO_ENTRY, Entry, daemon, group_of, shared, word_at
 
@@ -21,7 +21,10 @@ def transmit() -> bool:
     way. An entry stays in the queue while it is being sent."""
     if send_dma.done() != daemon.launched:
         return False
-    for node in range(NODES):
+    candidates = u32(NODES)
+    if GROUPS != 1:
+        candidates = candidates if daemon.silent[ANSWERS_AT] != 0 else u32(0)
+    for node in range(candidates):
         if daemon.peers[node].answer != 0:
             acknowledge(node)
             return True
@@ -81,6 +84,9 @@ def before(address: u32, size: u32) -> u32:
 def acknowledge(node: u32) -> None:
     """Tell a node what has come from it, and what is lost."""
     peer = address_of(daemon.peers[node])
+    if GROUPS != 1:
+        daemon.silent[ANSWERS_AT] -= 1
+        daemon.silent[OWING_AT] -= u32(peer.unacked != 0)
     peer.answer = 0
     peer.unacked = 0
     daemon.ack[0] = ACK << 24 | daemon.config.node
