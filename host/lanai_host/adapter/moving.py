@@ -30,6 +30,7 @@ class Moving:
     """
 
     def __init__(self, bus: Bus, adapter: OpenedAdapter, meter: Meter) -> None:
+        self._bus = bus
         self._adapter = adapter
         self._commands = adapter.share()
         self._lending = adapter.lending
@@ -185,10 +186,14 @@ class Moving:
         transfer.begun = end
         transfer.under_way += 1
 
+    def _why_lost(self, rank: int, status: Status) -> str | None:
+        """Return why a rank can be reached no more, if a command that failed may have failed for that."""
+        return None if status is Status.OK else self._bus.lost().get(rank)
+
     def _end_piece(self, piece: Piece) -> None:
         transfer, operation = piece.transfer, piece.operation
         assert operation.status is not None
-        transfer.end_piece(operation.status)
+        transfer.end_piece(operation.status, self._why_lost(transfer.rank, operation.status))
         if piece.lent is not None:
             piece.lent.users -= 1
         if operation.status is Status.OK:
@@ -201,7 +206,7 @@ class Moving:
     def _end_stored(self, stored: Stored, status: Status | None) -> None:
         assert status is not None
         for transfer in stored.transfers:
-            transfer.end_piece(status)
+            transfer.end_piece(status, self._why_lost(transfer.rank, status))
             self._finish(transfer)
 
     def _deliver(self, piece: Piece) -> None:

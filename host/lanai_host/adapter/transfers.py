@@ -81,10 +81,14 @@ class Transfer(Operation):
         if self.error is None:
             self.error = DeviceError(kind, text)
 
-    def end_piece(self, status: Status) -> None:
-        """One of its commands has ended."""
+    def end_piece(self, status: Status, lost: str | None) -> None:
+        """One of its commands has ended. `lost`: why its rank can be reached no more, if it is known to be lost."""
         self.under_way -= 1
-        if status is not Status.OK:
+        if status is Status.OK:
+            return
+        if lost is not None:
+            self.fail(ErrorKind.PEER_FAILED, f"{self.what}: {lost}")
+        else:
             self.fail(KINDS.get(status, ErrorKind.BAD_REQUEST), f"{self.what}: {REASONS[status]}")
 
     def end(self) -> None:

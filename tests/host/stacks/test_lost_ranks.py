@@ -66,6 +66,41 @@ for _ in range(2):
 """
 
 
+ACCESS = """
+import os, signal
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+window = MPI.Win.Allocate(4096, comm=world)
+for each in (world, window):
+    each.Set_errhandler(MPI.ERRORS_RETURN)
+window.Lock_all()
+world.Barrier()
+start = MPI.Wtime()
+while world.rank == 1 and MPI.Wtime() < start + 100e-6:
+    pass  # its last messages leave
+if world.rank == 1:
+    os.kill(os.getpid(), signal.SIGKILL)
+if world.rank == 0:
+    try:
+        world.Probe(1)
+    except MPI.Exception:
+        pass
+    for call in (window.Put, window.Get):
+        for size in (8, 4096):
+            try:
+                call(bytearray(size), 1)
+                window.Flush(1)
+            except MPI.Exception as error:
+                print(error.Get_error_class() == MPI.ERR_PROC_ABORTED, "was killed by SIGKILL" in str(error))
+    window.Put(b"alive", 2)
+    window.Flush(2)
+    world.Send(b"", 2)
+elif world.rank == 2:
+    world.Recv(bytearray(1), 0)
+    print(bytes(window.tomemory()[:5]).decode(), flush=True)
+"""
+
+
 @pytest.mark.parametrize("waiting", ["Probe", pytest.param("Recv", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("device", [name for name in names() if name not in WITHOUT_NICS])
 def test_a_wait_for_a_rank_that_died_ends(device, waiting):
@@ -88,6 +123,14 @@ def test_one_sided_calls_end_where_the_whole_device_has_failed(device):
     )
     assert run.stdout == "True\n" * 4, run.stderr
     assert run.returncode == 137
+
+
+@pytest.mark.parametrize("device", ["sci", pytest.param("mbcf", marks=pytest.mark.slow)])
+def test_an_access_to_the_memory_of_a_rank_that_died_says_so(device):
+    run = warm.lanai(
+        "run", "-q", "-n", 3, "--survive-death", "--device", device, sys.executable, "-c", ACCESS, timeout=120
+    )
+    assert sorted(run.stdout.splitlines()) == ["True True"] * 4 + ["alive"], run.stdout + run.stderr
 
 
 def test_a_probe_for_any_source_is_told_of_each_loss_once():
