@@ -199,7 +199,7 @@ def boot_buffers() -> None:
         stage = nic.stages + i
         stage.buffer = start + HEADER_ROOM
         start = start + HEADER_ROOM + PACKET_BODY
-    if plan.window != 0:
+    if plan.window != 0 and not buffered():
         for i in range(plan.stages):
             return_buffer((nic.stages + i).buffer)
         for _ in range(plan.spare_buffers):

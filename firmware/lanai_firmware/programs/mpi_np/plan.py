@@ -66,7 +66,8 @@ class McpConfig:
     )
     window: int = 8  # packets of a channel that may be under way unacknowledged, with recovery
     spare_buffers: int = (
-        16  # room for as many long bodies that wait for their acknowledgement, of all channels, with recovery
+        16  # room for as many long bodies that wait for their acknowledgement, of all channels, with recovery, unless
+        # channels have send buffers, which bodies then keep
     )
     retry_cycles: int = 65536  # processor cycles to the first repetition; each one doubles it, up to sixteen times
     retries: int = 8  # repetitions without an answer after which a peer is lost
@@ -101,10 +102,6 @@ class McpConfig:
         if self.inline_bytes > PACKET_BODY or self.inline_bytes % 16:
             raise UserError(
                 f"McpConfig.inline_bytes={self.inline_bytes} must be a multiple of 16, at most {PACKET_BODY}"
-            )
-        if self.send_buffer and self.recovery:
-            raise UserError(
-                f"McpConfig.send_buffer={self.send_buffer} needs recovery=0: packets keep buffers of their own"
             )
         least = 2 * (max(self.eager_limit, int(LEAST_PART)) + int(HEADER_ROOM))
         if self.send_buffer and (self.send_buffer < least or self.send_buffer % int(ROOM_UNIT)):

@@ -232,7 +232,7 @@ def _choices(config: McpConfig) -> dict[str, int]:
         "ack_slots": config.ack_slots,
         "flaws": LENGTH_FLAWS | BAD_CRC if config.crc_check else LENGTH_FLAWS,
         "mark_entries": config.mark_entries,
-        "ways": 0 if window else _ways(config),
+        "ways": _ways(config),
         "window": window,
         "spare_buffers": config.spare_buffers,
         "tick": config.retry_cycles // TICKS,
@@ -242,10 +242,9 @@ def _choices(config: McpConfig) -> dict[str, int]:
 
 
 def _ways(config: McpConfig) -> int:
-    """Return `Plan.ways` without recovery."""
-    return (
-        int(CUT_THROUGH) * config.cut_through | int(QUICK) * config.quick | config.send_buffer // int(ROOM_UNIT) << 16
-    )
+    """Return `Plan.ways`. With recovery packets are whole, and take the general path."""
+    ways = 0 if config.recovery else int(CUT_THROUGH) * config.cut_through | int(QUICK) * config.quick
+    return ways | config.send_buffer // int(ROOM_UNIT) << 16
 
 
 def words_of(kind: type, values: dict[str, int]) -> bytes:

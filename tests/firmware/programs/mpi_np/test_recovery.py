@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from lanai_firmware.nic.model import Packet
 from lanai_firmware.programs.mpi_np.layout import ANY, NO_TAG, Error, Kind, Op
+from lanai_firmware.programs.mpi_np.memory.send_buffers import send_buffers
 from lanai_firmware.programs.mpi_np.plan import McpConfig
 from lanai_hdl.errors import UserError
 from lanai_hdl.machine import Verdict
@@ -19,7 +20,14 @@ from .rig import SMALL, Rig
 from .test_interleavings import SCRIPTS, body, settled
 
 ON = SMALL.but(recovery=1, window=4, spare_buffers=4)
-CONFIGS = {"credit": ON, "unpaid": ON.but(unpaid_limit=129), "rendezvous": ON.but(eager_limit=0)}
+BUFFERED = ON.but(send_buffer=1088, eager_limit=512)
+CONFIGS = {
+    "credit": ON,
+    "unpaid": ON.but(unpaid_limit=129),
+    "rendezvous": ON.but(eager_limit=0),
+    "buffered": BUFFERED,
+    "buffered-unpaid": BUFFERED.but(unpaid_limit=129),
+}
 KINDS = ("drop", "corrupt", "duplicate", "reorder", "late", "misroute")
 
 
@@ -73,7 +81,14 @@ def faulty(script, config, plan, choose=first):
         assert sorted(done) == sorted(receives), "a receive is not done, or done twice"
         for receive, message in receives.items():
             assert host.page(receive, 20 + message) == body(message)
+        assert not config.send_buffer or room_in_use(rig, number) == 0
     return rig
+
+
+def room_in_use(rig, number):
+    """Bytes of a NIC's send buffers."""
+    with rig.fabric.nics[number].machine:
+        return sum(int(send_buffers()[i].ahead.used) + int(send_buffers()[i].leaving.used) for i in range(2))
 
 
 def state_of(rig, number):
@@ -173,11 +188,12 @@ def test_without_recovery_a_lost_packet_is_a_lost_message():
     assert not rig.hosts[1].records()
 
 
+@pytest.mark.parametrize("config", [ON, BUFFERED], ids=["credit", "buffered"])
 @pytest.mark.parametrize("after", range(10))
-def test_lost_peer_is_an_error_everywhere(after):
+def test_lost_peer_is_an_error_everywhere(after, config):
     """From some packet on nothing passes: each operation ends, well or with PEER_FAILED, and both
     hosts hear LOST or had it all."""
-    rig = Rig(ON.but(retries=2))
+    rig = Rig(config.but(retries=2))
     rig.fabric.filter = Faults(dict.fromkeys(range(after, 5000), "drop"))
     a, b = rig.hosts
     for n in (1, 2, 3):
@@ -205,6 +221,36 @@ def test_lost_peer_is_an_error_everywhere(after):
         last = host.records()[-1]
         assert (last["kind"], last["error"], last["operation"]) == (Kind.REFUSED, Error.PEER_FAILED, 6)
     assert any(r["kind"] is Kind.LOST for host in rig.hosts for r in host.records())
+
+
+def test_a_body_keeps_its_room_until_it_is_acknowledged():
+    """NP-39: the first packet is lost, and the next body would fit into its room only."""
+    rig = Rig(BUFFERED)
+    rig.fabric.filter = Faults({0: "drop"})
+    sender, receiver = rig.hosts
+    bodies = {n: bytes([n]) * 400 for n in range(1, 4)}
+    for n, data in bodies.items():
+        sender.send(n, n, data, long=True)
+        receiver.receive(n, n)
+    rig.run(first, 20_000)
+    assert {n: receiver.page(n, 400) for n in bodies} == bodies
+    assert state_of(rig, 0)["resent"] >= 1
+    assert room_in_use(rig, 0) == 0
+
+
+def test_a_send_whose_body_was_brought_is_reported_once_though_its_peer_is_lost():
+    """NP-39: four leave on credit, three wait on the NIC, and all seven are done when their bodies are there."""
+    rig = Rig(BUFFERED.but(retries=1, window=8))
+    rig.fabric.filter = lambda source, target, packet: []
+    sender = rig.hosts[0]
+    for n in range(1, 8):
+        sender.send(n, n, body(n), long=True)
+    rig.run(first, 20_000)
+    records = sender.records()
+    assert [r["operation"] for r in records if r["kind"] is Kind.SENT] == list(range(1, 8))
+    assert [r["operation"] for r in records if r["kind"] is Kind.REFUSED] == [0, 0, 0], "as of sends by PIO"
+    assert records[-1]["kind"] is Kind.LOST
+    assert room_in_use(rig, 0) == 0
 
 
 def test_a_lost_peer_leaves_the_others_alone():

@@ -19,7 +19,6 @@ from .rig import ENTRY, SMALL, Rig
         ({"windows": 8}, "no parameter 'windows'; it has ack_slots, "),
         ({"send_buffer": 8192}, "send_buffer=8192 must be 0 or a multiple of 64 from 8256 on: .* eager_limit=4096"),
         ({"send_buffer": 1024, "eager_limit": 0}, "send_buffer=1024 must be 0 or a multiple of 64 from 1088 on"),
-        ({"send_buffer": 9216, "recovery": 1}, "send_buffer=9216 needs recovery=0"),
         ({"ack_slots": -1}, "ack_slots=-1 must be a whole number"),
     ],
 )

@@ -12,7 +12,7 @@ from .np_cluster import Ranks
 SIZES = (0, 4, 1024, 1500, 3000, 4096, 5000, 12345)
 
 
-@pytest.mark.parametrize("changes", [{}, {"cut_through": 0, "quick": 0}])
+@pytest.mark.parametrize("changes", [{}, {"cut_through": 0, "quick": 0}, {"recovery": 1}])
 def test_random_messages_both_ways(changes):
     """Many wait for credit, and receives take them in another order."""
     dice = random.Random(1)

@@ -45,4 +45,5 @@ def bring_body(channel: Ptr[Channel], send: Ptr[Send]) -> bool:
     send.op = Op.SEND_INLINE
     send.table = room
     report(send.endpoint, Kind.SENT, operation=send.operation, source=channel.rank, length=length)
+    send.operation = 0  # which is over, whatever becomes of the body
     return True

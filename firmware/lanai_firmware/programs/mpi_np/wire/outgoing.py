@@ -48,7 +48,7 @@ def can_control(channel: Ptr[Channel]) -> bool:
 def stage_free(channel: Ptr[Channel]) -> bool:
     """May the channel stage a packet?"""
     free = nic.stage_tail - nic.stage_head <= nic.stage_mask
-    return free and (nic.recovery == 0 or (nic.spare_buffer != 0 and window_open(channel)))
+    return free and (nic.recovery == 0 or ((buffered() or nic.spare_buffer != 0) and window_open(channel)))
 
 
 @inline

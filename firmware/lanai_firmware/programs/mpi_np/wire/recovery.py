@@ -10,6 +10,8 @@ twice or too early, or when the timer ticks. Packets go again from the first one
 N): when the other end reports a gap, or after a timeout, which doubles each time. After
 `Plan.retries` of them without an answer the peer counts as lost (`losing`).
 
+With send buffers (`McpConfig.send_buffer`) a body keeps its room in its channel's buffer instead.
+
 A packet's memory may be reused only when it is acknowledged AND the send DMA has read its last
 repetition.
 """
@@ -21,6 +23,7 @@ from ....nic.registers import FIRST, LAST
 from ..border.slots import give_slot_back
 from ..codes import OWE_ACK, OWE_SEEN
 from ..layout import FLAG_GAP, FLAG_NUMBERED, Header
+from ..memory.send_buffers import buffer_of, buffered, free_room
 from ..protocol.ready import make_ready
 from ..rows import Channel, Reliability, Send, Unacked
 from ..state import Stage, nic
@@ -44,10 +47,12 @@ def window_open(channel: Ptr[Channel]) -> bool:
 
 @firmware
 def take_buffer(stage: Ptr[Stage]) -> None:
-    """Room for the body of a new stage; `nic.spare_buffer` must not be 0."""
-    buffer = nic.spare_buffer
-    nic.spare_buffer = at(Ptr[u32], buffer)[0]
-    stage.buffer = buffer
+    """Room for the body of a new stage; `nic.spare_buffer` must not be 0. Bodies of channels with send buffers have
+    room there."""
+    if not buffered():
+        buffer = nic.spare_buffer
+        nic.spare_buffer = at(Ptr[u32], buffer)[0]
+        stage.buffer = buffer
     reliability = stage.channel.reliability
     reliability.reserved += 1
 
@@ -55,7 +60,8 @@ def take_buffer(stage: Ptr[Stage]) -> None:
 @firmware
 def untake_buffer(stage: Ptr[Stage]) -> None:
     """The new stage is not committed after all."""
-    return_buffer(stage.buffer)
+    if not buffered():
+        return_buffer(stage.buffer)
     reliability = stage.channel.reliability
     reliability.reserved -= 1
 
@@ -66,6 +72,26 @@ def return_buffer(buffer: u32) -> None:
     nic.spare_buffer = buffer
 
 
+@inline
+def kept_room(stage: Ptr[Stage]) -> u32:
+    """Return the room that a stage's body has, which is no longer the stage's. 0: none."""
+    if not buffered():
+        return stage.buffer
+    room = stage.room
+    stage.room = 0
+    return room
+
+
+@inline
+def return_room(channel: Ptr[Channel], room: u32) -> None:
+    """Give back what `kept_room` returned."""
+    if buffered():
+        if room != 0:
+            free_room(address_of(buffer_of(channel).leaving), room)
+    else:
+        return_buffer(room)
+
+
 @firmware
 def launch_numbered(stage: Ptr[Stage]) -> bool:
     """Hand a stage whose body is there to the send DMA, unless packets of its channel must go again
@@ -74,12 +100,12 @@ def launch_numbered(stage: Ptr[Stage]) -> bool:
     reliability = channel.reliability
     if reliability.again != reliability.next and (not resend(channel) or not two_free()):
         return False
-    buffer = stage.buffer
+    room = kept_room(stage)
     nic.stage_launch += 1
     stage.done = nic.sends
     if reliability.dead != 0:
         reliability.reserved -= 1
-        return_buffer(buffer)
+        return_room(channel, room)
         if stage.send:
             give_slot_back(stage.send)
             stage.send = null(Send)
@@ -88,10 +114,10 @@ def launch_numbered(stage: Ptr[Stage]) -> bool:
     entry.body = stage.body
     entry.length = stage.length
     entry.send = stage.send
-    entry.buffer = buffer
+    entry.buffer = room
     stage.send = null(Send)
-    if stage.body != buffer:
-        return_buffer(buffer)
+    if not buffered() and stage.body != room:
+        return_buffer(room)
         entry.buffer = 0
     transmit(channel, entry)
     return True
@@ -185,7 +211,7 @@ def release_seen(channel: Ptr[Channel]) -> bool:
         if not has_left(entry):
             return False
         if entry.buffer != 0:
-            return_buffer(entry.buffer)
+            return_room(channel, entry.buffer)
         if entry.send:
             give_slot_back(entry.send)
         reliability.base = (reliability.base + 1) & NUMBERS
