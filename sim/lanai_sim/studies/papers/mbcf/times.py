@@ -102,14 +102,15 @@ def _figure(name: str, way: str, what: str = "seconds") -> str:
 
 
 def _reason(name: str, why: str, figures: Figures) -> str:
-    """With what it takes on `ideal`, and IS on a hub in half duplex, as the paper's was. SP's is in `_sps`."""
+    """With what it takes on `ideal`, and IS on one wire that all share: the paper's hub switched, half duplex, and
+    lies between that and ours. SP's is in `_sps`."""
     alone = figures.get(_figure(name, ALONE))
     why = why if alone is None else f"{why} Without a network: {alone:.4g} s."
     half = [dotted(causes.BEGIN, name, "half_duplex", way, "seconds") for way in ("", NSR)]
     if name != "is" or not figures.keys() >= {*half}:
         return why
     requested, without = (figures[one] for one in half)
-    return f"{why} On a hub in half duplex {requested:.4g} s with requests, {without:.4g} without."
+    return f"{why} On one wire that all share {requested:.4g} s with requests, {without:.4g} without."
 
 
 def _gain(figures: Figures, name: str) -> float:
