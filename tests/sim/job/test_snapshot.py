@@ -11,6 +11,8 @@ from pairs import first_of
 from lanai_firmware import cache
 from lanai_firmware.cache_entries import digests
 from lanai_firmware.programs.mpi_np.plan import McpConfig
+from lanai_hdl.machine import PAGE_SIZE
+from lanai_host.stacks.mpi_np.driver import Attachment
 from lanai_sim.engines.base import Access
 from lanai_sim.job import snapshot
 from lanai_sim.job.data import WaveConfig
@@ -209,3 +211,24 @@ def test_a_cache_that_cannot_be_written_costs_a_boot(own_snapshots, monkeypatch,
         assert capfd.readouterr().err == ""
     finally:
         own_snapshots.unlink()
+
+
+def test_a_snapshot_keeps_the_pages_that_are_not_zeros():
+    """A NIC has megabytes of host memory that nothing is written to before the ranks begin."""
+    memory = bytearray(10 * PAGE_SIZE + 8)
+    memory[3 * PAGE_SIZE + 5] = memory[-1] = 7
+    kept = snapshot.Sparse.of(memoryview(memory))
+    assert (kept.size, list(kept.pages)) == (len(memory), [3, 10])
+    again = bytearray(kept.size)
+    kept.write(memoryview(again))
+    assert again == memory
+
+
+def test_what_was_booted_is_kept_page_by_page():
+    """Memory for channels that share pools has few pages with anything in them."""
+    world(CONFIGS["switches, memory of the host"])
+    booted = snapshot.load(entries(cache.directory() / snapshot.KIND)[0].name, Attachment)
+    assert booted is not None
+    sizes = [content.size for node in booted.nodes for content in node.memory]
+    kept = [len(content.pages) * PAGE_SIZE for node in booted.nodes for content in node.memory]
+    assert sum(kept) < sum(sizes) / 2
