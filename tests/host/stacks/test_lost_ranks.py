@@ -101,6 +101,29 @@ elif world.rank == 2:
 """
 
 
+BESIDE_THE_DEAD = """
+import os, signal
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+window = MPI.Win.Create(bytearray(5), comm=world)
+world.Set_errhandler(MPI.ERRORS_RETURN)
+world.Barrier()
+if world.rank == 1:
+    os.kill(os.getpid(), signal.SIGKILL)
+try:
+    world.Probe(1)
+except MPI.Exception:
+    pass
+other = 2 - world.rank
+for _ in range(4):
+    window.Lock(other)
+    window.Put(b"alive", other)
+    window.Unlock(other)
+world.Sendrecv(b"", other, recvbuf=bytearray(1), source=other)
+print(bytes(window.tomemory()).decode(), flush=True)
+"""
+
+
 @pytest.mark.parametrize("waiting", ["Probe", pytest.param("Recv", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("device", [name for name in names() if name not in WITHOUT_NICS])
 def test_a_wait_for_a_rank_that_died_ends(device, waiting):
@@ -131,6 +154,14 @@ def test_an_access_to_the_memory_of_a_rank_that_died_says_so(device):
         "run", "-q", "-n", 3, "--survive-death", "--device", device, sys.executable, "-c", ACCESS, timeout=120
     )
     assert sorted(run.stdout.splitlines()) == ["True True"] * 4 + ["alive"], run.stdout + run.stderr
+
+
+def test_a_window_by_messages_serves_the_others_when_a_rank_has_died():
+    """Its service listens for anyone: each loss ends such a receive once, not all those that are posted later."""
+    run = warm.lanai(
+        "run", "-q", "-n", 3, "--survive-death", "--device", "mpi-np", sys.executable, "-c", BESIDE_THE_DEAD, timeout=60
+    )
+    assert run.stdout.splitlines() == ["alive"] * 2, run.stderr
 
 
 def test_a_probe_for_any_source_is_told_of_each_loss_once():

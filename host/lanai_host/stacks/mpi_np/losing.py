@@ -16,6 +16,7 @@ class Losing:
         self.share = share
         self.sending = sending
         self.host_queues = host_queues
+        self._told: set[int] = set()  # of whose loss the receives from anyone have been told
 
     def lose(self, rank: int) -> None:
         """The NIC reports that a rank does not answer. It has failed the receives that it had, and
@@ -29,16 +30,25 @@ class Losing:
                     fail(operation, ErrorKind.PEER_FAILED, text)
         self._fail_queued(rank, text)
 
+    @property
+    def all_lost(self) -> bool:
+        """No rank is left but this one."""
+        return len(self.share.lost.keys() - {self.share.rank}) == self.share.size - 1
+
     def hear(self, recall: Callable[[Receive], bool]) -> bool:
         """Ask the simulator for ranks that can be reached no more, of which the NIC knows
-        nothing. True if anything ended, or one was not known."""
+        nothing. True if anything ended, or one was not known. Receives from anyone are told of each loss once: one
+        that is posted later may take a message of those that are there, if some are."""
         lost = self.share.bus.lost()
+        self._told &= lost.keys()
         ended = False
         for rank, text in lost.items():
             ended |= rank not in self.share.lost
             self.share.lost.setdefault(rank, text)
-            self._fail_queued(rank, text)
-            for operation in [o for o in self.share.active.values() if not o.done and concerns(o, rank)]:
+            tell = rank not in self._told or self.all_lost
+            self._told.add(rank)
+            self._fail_queued(rank, text, tell)
+            for operation in [o for o in self.share.active.values() if not o.done and concerns(o, rank, tell)]:
                 # What has met no message the NIC gives up. What it still holds after that stays
                 # lent until it says otherwise.
                 recalled = isinstance(operation, Receive) and recall(operation)
@@ -48,16 +58,16 @@ class Losing:
                     ended = True
         return ended
 
-    def _fail_queued(self, rank: int, text: str) -> None:
+    def _fail_queued(self, rank: int, text: str, anyone: bool = True) -> None:
         for send in self.sending.queues.pop(rank, ()):
             self._take_back(send)
             fail(send, ErrorKind.PEER_FAILED, text)
-        self.fail_waiting(rank)
+        self.fail_waiting(rank, anyone)
 
-    def fail_waiting(self, rank: int) -> None:
-        """Receives that wait here for a lost rank, or for anyone, would wait for ever. Some have
-        been lent memory already."""
-        for receive in [r for r in self.host_queues.begun if r.wanted_source in (rank, ANY_SOURCE)]:
+    def fail_waiting(self, rank: int, anyone: bool) -> None:
+        """End the receives that wait here for a lost rank, and for `anyone`. Some have been lent memory already."""
+        sources = (rank, ANY_SOURCE) if anyone else (rank,)
+        for receive in [r for r in self.host_queues.begun if r.wanted_source in sources]:
             self.host_queues.withdraw(receive)
             self._take_back(receive)
             fail(receive, ErrorKind.PEER_FAILED, self.share.lost[rank])
@@ -88,8 +98,9 @@ class Losing:
             self.share.memory.take_back(hold, 0)
 
 
-def concerns(operation: Operation, rank: int) -> bool:
-    """Would the loss of `rank` leave the operation waiting for ever?"""
+def concerns(operation: Operation, rank: int, anyone: bool) -> bool:
+    """Return whether the loss of `rank` ends the operation; those for `anyone` too, if asked."""
     if isinstance(operation, Send):
         return operation.dest == rank
-    return isinstance(operation, Receive) and operation.wanted_source in (rank, ANY_SOURCE)
+    sources = (rank, ANY_SOURCE) if anyone else (rank,)
+    return isinstance(operation, Receive) and operation.wanted_source in sources

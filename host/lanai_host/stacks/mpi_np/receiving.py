@@ -42,7 +42,7 @@ class Receiving:
         if self.share.lost and not receive.done:
             self.records.hear()
             for rank in self.share.lost:
-                self.losing.fail_waiting(rank)
+                self.losing.fail_waiting(rank, anyone=self.losing.all_lost)
 
     def sort(self) -> None:
         """Move receives on to the NIC; where some must wait here, the messages that they might take
