@@ -23,7 +23,7 @@ from .declared import BURST, EVENT, FAULT, INPUTS, PIO, TURN, Ending, header
 from .designs import NIC_TOP, SWITCH_TOP, Design
 from .elaboration import elaborate
 from .objects import Unit
-from .specialized import rewrite, values
+from .specialized import core, rewrite, values
 from .specialized.case import Moment
 from .verilated import Model
 from .verilator import Source, library
@@ -33,6 +33,10 @@ HEADERS = {  # and of what one file is made of
     "engine.cc": (*COMMON, "cut.h", "stepping.h"),
     "nic.cc": (
         *COMMON,
+        "core.h",
+        "core_execute.h",
+        "core_instruction.h",
+        "core_run.h",
         "nic.h",
         "nic_unit.h",
         "numbers.h",
@@ -73,6 +77,7 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "unmap": (None, (POINTER, U32, U32)),
     "watch": (None, (POINTER, U32, U32, U32, U32)),
     "unwatch": (None, (POINTER, U32, U32)),
+    "outside": (U64, (POINTER, U32)),
     "sram": (None, (POINTER, U32, POINTER, POINTER, U32)),
     "refused": (U64, (POINTER, U32)),
     "wave": (U32, (POINTER, U32, ctypes.c_char_p, U64, U64, U64)),
@@ -92,9 +97,15 @@ TRACE_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {  # of a library with
 }
 
 
-def nic_header(nic: NicConfig, probes: bool = False, as_synthesized: bool = False, specialized: bool = False) -> str:
+def nic_header(
+    nic: NicConfig,
+    probes: bool = False,
+    as_synthesized: bool = False,
+    specialized: bool = False,
+    outside: bool = False,
+) -> str:
     """The C++ that knows the NIC's Verilated class and its blocks that rest. `specialized`: there are copies
-    of its evaluations, or what stands in for them."""
+    of its evaluations, or what stands in for them. `outside`: the processor may leave the model."""
     design = Design(nic, probes, as_synthesized)
     resting = design.resting
     lines = [
@@ -104,6 +115,7 @@ def nic_header(nic: NicConfig, probes: bool = False, as_synthesized: bool = Fals
         *_model(design, specialized),
         f"using NicModel = V{NIC_TOP};",
         f"#define NIC_SRAM {SRAM_WORDS}",
+        *([core.header(nic, f"V{NIC_TOP}___024root")] if outside and not resting and not probes else []),
         *([f"#define RESTING(X) {' '.join(f'X({name})' for name in resting)}"] if resting else []),
     ]
     return "\n".join(lines) + "\n"
@@ -195,7 +207,7 @@ def build(
         wanted.append(Design(switch, as_synthesized=as_synthesized))
     key = designs.key(wanted)
     cases = [() if trace else values.of(design) for design in wanted]  # writing a waveform takes longer than the slot
-    units = [unit("nic.cc", NIC_TOP, nic_header(nic, probes, as_synthesized, bool(cases[0])))]
+    units = [unit("nic.cc", NIC_TOP, nic_header(nic, probes, as_synthesized, bool(cases[0]), bool(cases[0])))]
     if switch is not None:
         units.append(unit("switch.cc", SWITCH_TOP, switch_header(switch, as_synthesized)))
 
@@ -355,6 +367,10 @@ class RtlEngine(Engine):
         found = words()
         self._native.engine_sram(self._engine, nic, words(*addresses), found, len(addresses))
         return list(found)
+
+    def outside(self, nic: int) -> int:
+        """Return the slots in which the NIC's processor was outside its model."""
+        return int(self._native.engine_outside(self._engine, nic))
 
     def refused(self, nic: int) -> int:
         return int(self._native.engine_refused(self._engine, nic))

@@ -69,6 +69,7 @@ EXPORT void engine_unwatch(Engine* e, uint32_t nic, uint32_t tag) {
     watches.erase(std::remove_if(watches.begin(), watches.end(), [tag](const Watch& w) { return w.tag == tag; }),
                   watches.end());
 }
+EXPORT uint64_t engine_outside(Engine* e, uint32_t nic) { return e->nics[nic]->outside(); }
 EXPORT void engine_sram(Engine* e, uint32_t nic, const uint32_t* addresses, uint32_t* words, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) words[i] = e->nics[nic]->sram(addresses[i]);
 }

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 
 #include "declared.h"
@@ -12,11 +13,13 @@
 #include "tick.h"
 #include "zeros.h"
 
+#include "core_run.h"
 #include "resting.h"
 
 // No input asks for anything.
 inline bool quiet(const NicInputs& in) { return !in.rx_kind && !in.tx_stop && !in.mem_rvalid && !in.pio_valid; }
 constexpr NicInputs NO_INPUTS{0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0};
+inline bool is_still(const NicInputs& in) { return !std::memcmp(&in, &NO_INPUTS, sizeof in); }
 
 // `begin` begins a slot: it ends the one before and gives the inputs of the new one. Then the outputs of the new slot
 // can be read.
@@ -46,6 +49,7 @@ class NicGates {
         model_->rst = 0;
         present_ = inputs;
 #else
+        core_.back(*model_);
         drive(inputs);  // the model registers them with the edge
         resting_.tick(*model_);
         still_ = false;
@@ -59,12 +63,19 @@ class NicGates {
 #else
         if (RARELY(!still_)) drive(NO_INPUTS);
         still_ = true;
-        resting_.tick(*model_);
+        if (!core_.begin(*model_)) resting_.tick(*model_);
 #endif
     }
 
+    // The model is in the present slot: whatever is read from it is so.
+    void settle() { core_.back(*model_); }
+    // The model alone does everything.
+    void whole(bool is_whole) { core_.may = !is_whole; }
+    uint64_t outside() const { return core_.begun; }
+
     template <class Direction>
     void state(Direction& way) {
+        settle();
         pass_model(way, *model_);
         resting_.state(way);
         still_ = false;
@@ -82,6 +93,7 @@ class NicGates {
     std::unique_ptr<VerilatedContext> context_;
     std::unique_ptr<NicModel> model_;
     bool still_ = false;  // NO_INPUTS stand at the model
+    CoreRun core_;
     Resting resting_;
 #ifdef LANAI_AS_SYNTHESIZED
     NicInputs present_ = NO_INPUTS;

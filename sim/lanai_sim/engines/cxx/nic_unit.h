@@ -60,6 +60,8 @@ class alignas(64) NicUnit final : public Nic {
         return words[address / 4 % (sizeof words / sizeof words[0])];
     }
 
+    uint64_t outside() const override { return gates_.outside(); }
+
     void access(const Pio* accesses, uint32_t count) override {
         pio_.insert(pio_.end(), accesses, accesses + count);
         plan_host();
@@ -69,7 +71,10 @@ class alignas(64) NicUnit final : public Nic {
         plan_host();
     }
 
-    void advance(uint64_t horizon, bool skip) override { advance_steps(*this, horizon, skip); }
+    void advance(uint64_t horizon, bool skip) override {
+        gates_.whole(!skip);
+        advance_steps(*this, horizon, skip);
+    }
 
     void step(uint64_t horizon) {
         bool asked = RARELY(is_asked());
@@ -114,7 +119,10 @@ class alignas(64) NicUnit final : public Nic {
         return more > 0;
     }
 
-    void pause() override { memory.pause(); }
+    void pause() override {
+        memory.pause();
+        gates_.settle();
+    }
 
     // What the host has mapped is the host's to map again.
     bool settled() const override {

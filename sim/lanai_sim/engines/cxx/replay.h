@@ -27,7 +27,7 @@ inline uint64_t replayed(const NicInputs* inputs, uint64_t slots, const uint32_t
     NicGates gates(numbers);
     OutputDigest digest;
     for (uint64_t slot = 0; slot < slots; slot++) {
-        gates.begin(inputs[slot]);
+        is_still(inputs[slot]) ? gates.begin_still() : gates.begin(inputs[slot]);
         digest.add(gates.model());
     }
     return digest.value;

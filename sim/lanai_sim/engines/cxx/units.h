@@ -11,6 +11,7 @@ class Nic : public Unit {
     virtual void join_rx(Wire* wire) = 0;
     virtual HostMemory& host_memory() = 0;
     virtual uint32_t sram(uint32_t address) const = 0;  // a word, as it is now
+    virtual uint64_t outside() const = 0;  // slots that were begun with the processor outside the model
     virtual void access(const Pio* accesses, uint32_t count) = 0;
     // The bursts of one program; `data` holds the bytes of all, one after the other.
     virtual void program(uint64_t begin, const Burst* bursts, uint32_t count, const uint8_t* data, uint32_t tag) = 0;

@@ -8,9 +8,10 @@ something else may read them, and not at all otherwise.
 
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from . import core
 from .case import Case, Moment
 from .comparison import SUPPORT, Compared, comparison
 from .reads import MENTION, Evaluations
@@ -18,6 +19,10 @@ from .slot import slot_of
 
 LEAST = 100_000  # characters; a shorter evaluation has too little to leave out
 MEMBER = re.compile(r"^\s+(CData|SData|IData|QData)/\*\d+:0\*/ (\w+);", re.M)
+DECLARED = re.compile(
+    r"^\s+(?:VL_(?:IN|OUT)\w*\((\w+),|(?:[CSIQ]Data/\*\d+:0\*/|VlWide<\d+>/\*\d+:0\*/) (\w+);)", re.M
+)  # whatever is no array
+ARRAY = re.compile(r"^\s+VlUnpacked<.*> (\w+);", re.M)
 AWAKE = re.compile(r"^\s+VL_OUT8\((awake_\w+),0,0\);", re.M)  # outputs: a block that rests is awake
 
 
@@ -69,7 +74,7 @@ def specialized(
     """
     slot = slot_of(source)
     evaluations = Evaluations.of(source, slot, together)
-    everywhere, written = Counter(re.findall(r"\w+", source)), [SUPPORT]
+    everywhere, written, outside = Counter(re.findall(r"\w+", source)), [SUPPORT], core.none(slot.root)
     for moment in Moment:
         texts = evaluations.texts(moment)
         names: list[str] = []
@@ -77,10 +82,37 @@ def specialized(
             known = _known(evaluations, everywhere, header, case) if case.moment == moment else []
             if any(one.read for one in known):
                 names.append(f"{function(slot.root, moment)}_{len(names)}")
-                written.append(_copy(names[-1], slot.root, texts, known))
+                local = _local(texts, known)
+                hooked = _hooked(local, header) if moment == Moment.ALONE and len(names) == 1 else []
+                written.append(_copy(names[-1], slot.root, hooked or local, known))
+                if hooked:
+                    outside = _outside(names[-1], slot.root, header, texts, evaluations.reads(moment))
         either = " || ".join(f"{name}(vlSelf)" for name in names) or "false"
         written.append(f"bool {function(slot.root, moment)}({slot.root}* vlSelf) {{ return {either}; }}\n")
-    return "\n".join(written)
+    return "\n".join([*written, outside])
+
+
+def _hooked(local: Sequence[str], header: str) -> list[str]:
+    """The texts of a copy from which the processor can be taken; empty if that cannot be."""
+    return core.hooked(local, core.places(_names(header)), members(header) | dict.fromkeys(_wide(header), "EData"))
+
+
+def _names(header: str) -> dict[str, str]:
+    """The names in the gateware of all members."""
+    found = [one or other for one, other in DECLARED.findall(header)] + ARRAY.findall(header)
+    return {member: plain(member) for member in found}
+
+
+def _wide(header: str) -> list[str]:
+    return re.findall(r"^\s+VlWide<\d+>/\*\d+:0\*/ (\w+);", header, re.M)
+
+
+def _outside(copy: str, root: str, header: str, texts: Sequence[str], reads: Mapping[str, bool]) -> str:
+    """C++ with which the processor leaves this copy of a slot, which is hooked."""
+    names = _names(header)
+    own = {name for name, known in names.items() if core.OWN.fullmatch(known)}
+    own |= core.shared_with(texts, core.places(names)) | set(ARRAY.findall(header))
+    return core.written(copy, root, names, [name for name in names if reads.get(name) and name not in own])
 
 
 def _known(evaluations: Evaluations, everywhere: Counter[str], header: str, case: Case) -> list[Known]:
@@ -97,26 +129,30 @@ def _known(evaluations: Evaluations, everywhere: Counter[str], header: str, case
     return sorted(known, key=lambda one: order.get(plain(one.name), len(order)))
 
 
-def _copy(name: str, root: str, texts: Sequence[str], known: Sequence[Known]) -> str:
+def _local(texts: Sequence[str], known: Sequence[Known]) -> list[str]:
     names = {one.name for one in known}
-    local = [
+    return [
         MENTION.sub(lambda mention: f"known_{mention[1]}" if mention[1] in names else mention[0], text)
         for text in texts
     ]
+
+
+def _copy(name: str, root: str, local: Sequence[str], known: Sequence[Known]) -> str:
     begins = [f"    {one.kind} known_{one.name}" + (f" = {one.value}ULL;" if one.read else ";") for one in known]
     ends = [_store(one) for one in known if one.kept]
     inside = "\n".join([*begins, *(f"    {{\n{text}    }}" for text in local), *ends])
     compared = [Compared(one.name, one.kind, one.value or 0) for one in known if one.read]
     return f"""{comparison(f"{name}_now", root, compared)}
 
-static __attribute__((noinline)) void {name}_copy({root}* __restrict vlSelf) {{
+static __attribute__((noinline)) void {name}_copy({root}* __restrict vlSelf, uint64_t* core, bool given) {{
     auto& vlSelfRef = *vlSelf;
 {inside}
 }}
 
 static inline bool {name}({root}* vlSelf) {{
     if (!{name}_now(*vlSelf)) return false;
-    {name}_copy(vlSelf);
+    uint64_t core[{core.indices()["WORDS"]}];
+    {name}_copy(vlSelf, core, false);
     return true;
 }}
 """

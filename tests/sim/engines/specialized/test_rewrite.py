@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from lanai_sim.engines.specialized import rewrite
+from lanai_sim.engines.specialized import core, rewrite
 from lanai_sim.engines.specialized.case import Case, Moment
 from lanai_sim.engines.specialized.comparison import SUPPORT
 from lanai_sim.engines.specialized.rewrite import function, plain, specialized
@@ -263,7 +263,11 @@ def test_a_clock_that_may_rise_alone_is_not_taken_for_another():
 
 
 NEVER = "\n".join(
-    [SUPPORT, *(f"bool {function(ROOT, moment)}({ROOT}* vlSelf) {{ return false; }}\n" for moment in Moment)]
+    [
+        SUPPORT,
+        *(f"bool {function(ROOT, moment)}({ROOT}* vlSelf) {{ return false; }}\n" for moment in Moment),
+        core.none(ROOT),
+    ]
 )
 
 

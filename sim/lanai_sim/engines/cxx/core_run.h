@@ -1,0 +1,107 @@
+// When the processor leaves its model, and when it comes back. nic.h includes this file.
+//
+// If nothing but the processor changes from slot to slot, all else stays as it is until the processor accesses a
+// register or an input comes. Until then the model is not evaluated. It comes back in two evaluations: one of the slot
+// before, whose registers it takes from here, and one of the slot itself, in which it sees what the first one showed.
+#pragma once
+
+#ifdef LANAI_CORE
+#include <vector>
+
+#include "core.h"
+
+class CoreRun {
+  public:
+    bool may = true;     // leave the model
+    uint64_t begun = 0;  // slots begun outside it
+
+    // Begin a slot without inputs. False if the model has to be evaluated for it, in whatever way.
+    bool begin(NicModel& model) {
+        if (outside_) {
+            const bool goes_on = slots_ && (!lags_ || core_.step(memory_));
+            if (goes_on) {
+                slots_--;
+                begun++;
+                stepped_ = lags_;
+                lags_ = true;
+                if (core_.inert()) return true;  // no output changes
+            }
+            back(model);
+            if (goes_on) return true;
+        }
+        if (!core_slot(model.rootp, core_.model, false)) {
+            seen_ = NEVER;
+            return false;
+        }
+        if (may && core_issues(model.rootp)) leave(model);
+        return true;
+    }
+
+    // The model is in the present slot.
+    void back(NicModel& model) {
+        seen_ = NEVER;
+        if (!outside_) return;
+        outside_ = false;
+        if (!lags_) return;
+        if (stepped_) {
+            core_leave(model.rootp);
+            core_.give();
+            core_slot(model.rootp, core_.model, true);
+        }
+        ::tick(model);
+    }
+
+  private:
+    static constexpr uint64_t NEVER = ~0ull;
+    static constexpr uint32_t FAR = 1u << 30;
+    struct alignas(32) Bytes {
+        char bytes[32];
+    };
+
+    bool outside_ = false;
+    bool lags_ = false;     // the registers in `core_` are of the slot before
+    bool stepped_ = false;  // they are of a later slot than the model's
+    uint32_t slots_ = 0;    // that may still be begun without the model
+    uint64_t seen_ = NEVER;  // the slot of `others_`
+    Core core_;
+    CoreMemory memory_{};
+    std::vector<Bytes> others_;  // members other than the processor's
+
+    // Two slots are compared, as what happens in even and in odd slots differs.
+    void leave(NicModel& model) {
+        const uint64_t now = core_.model[CORE_NOW];
+        if (seen_ + 2 != now || !core_same(model.rootp, others_[0].bytes)) {
+            others_.resize(core_bytes() / sizeof(Bytes));
+            core_look(model.rootp, others_[0].bytes);
+            seen_ = now;
+            return;
+        }
+        seen_ = NEVER;
+        slots_ = until_timer(model, now);
+        if (slots_ < 2 || !core_.take()) return;
+        uint32_t* arrays[4];
+        core_arrays(model.rootp, arrays);
+        memory_ = {arrays[0], arrays[1], arrays[2], arrays[3]};
+        outside_ = true;
+        lags_ = stepped_ = false;
+    }
+
+    // Slots before the timer is near.
+    static uint32_t until_timer(const NicModel& model, uint64_t now) {
+        if (!model.wake_armed) return FAR;
+        const int32_t cycles = int32_t(uint32_t(model.wake_cycle) - uint32_t(now >> 1)) - 4;
+        return cycles <= 0 ? 0 : cycles > int32_t(FAR / 2) ? FAR : uint32_t(cycles) * 2;
+    }
+};
+
+#else
+
+class CoreRun {
+  public:
+    bool may = true;
+    uint64_t begun = 0;
+    bool begin(NicModel&) { return false; }
+    void back(NicModel&) {}
+};
+
+#endif

@@ -1,0 +1,268 @@
+"""The processor outside its model: C++ that takes its registers out of a copy of a slot's code, and puts them back.
+
+`cxx/core.h` does what the processor does while nothing else of the NIC works. Here is what it needs of the model:
+the words of `WORDS`, which the copy gives after each slot or takes in the middle of one; and whether anything but the
+processor has changed since some slot before.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from amaranth.lib import data
+
+from lanai_hdl.config import NicConfig
+from lanai_hdl.core.core import Core, Issued, Ready
+from lanai_hdl.lbus.masters import CPU
+
+# Registers, by the name in C++: a pattern of the name in the gateware, and the number of words of 32 bits of a wide
+# one. Amaranth numbers signals without a name, each module for itself, so a change of the core may need other numbers
+# here. With names the same gateware takes other LUTs of an FPGA, and has another clock.
+WORDS: Mapping[str, tuple[str, int]] = {
+    "READY": (r"processor\.\$signal", 3),
+    "ISSUED": (r"processor\.\$signal\$58", 7),
+    "AGAIN": (r"processor\.\$signal\$46", 0),
+    "MOVED": (r"processor\.\$signal\$75", 0),
+    "LOADED": (r"processor\.\$signal\$73", 0),
+    "RESULTS": (r"processor\.\$signal\$77", 0),
+    "ARRIVED": (r"processor\.\$signal\$76", 0),
+    "ARRIVED_TO_PC": (r"processor\.loaded\$\d+", 0),
+    "LOADED_RD": (r"processor\.\$signal\$53", 0),
+    "LOADED_TO_PC": (r"processor\.\$signal\$103", 0),
+    "FETCHED": (r"processor\.fetch\.\$26", 0),
+    "FETCHED_FAULT": (r"processor\.fetch\.\$28", 0),
+    "FETCH_PC": (r"processor\.(fetch\.)?pc", 0),
+    "FETCH_LEFT": (r"processor\.fetch\.\$signal\$11", 0),
+    "FETCH_TURNS": (r"processor\.fetch\.turns", 0),
+    "FETCH_TARGET": (r"processor\.fetch\.target", 0),
+    "SLOTS_LEFT": (r"processor\.execute\.left", 0),
+    "FLAGS_RESULT": (r"processor\.execute\.flags\.result", 0),
+    "CARRY": (r"processor\.execute\.(carry_in|flags\.carry)", 0),
+    "OVERFLOW": (r"processor\.execute\.flags\.overflow", 0),
+    "SHIFTED": (r"processor\.execute\.(address\.)?shifted", 0),
+    "IS_HELD": (r"processor\.tracker\.is_held", 0),
+    "ACCESS_LOADED": (r"processor\.(access\.)?loaded", 0),
+    "ON_BUS": (r"processor\.access\.\$signal\$21", 0),
+    "HALF_OR_MORE": (r"processor\.access\.\$signal\$22", 0),
+    "WHOLE": (r"processor\.access\.\$signal\$23", 0),
+    "FROM_WINDOW": (r"processor\.access\.\$signal\$26", 0),
+    "FIRST": (r"processor\.access\.\$signal\$18", 0),
+    "SECOND": (r"processor\.access\.\$signal\$19", 0),
+    "SIGN": (r"processor\.access\.sign", 0),
+    "FILL_SECOND": (r"processor\.access\.\$signal\$24", 0),
+    "FILL_UPPER": (r"processor\.access\.fill_upper", 0),
+    "RDATA": (r"lbus__rdata", 0),
+    "NOTED": (r"counters\.\$signal", 0),
+    "DUE": (r"counters\.due", 0),
+    "USED": (r"(counters\.)?slots_cpu_used", 0),
+    "NOW": (r"\$signal", 0),
+}
+# Members that say what the processor does in a slot. They are no state, but the slot after would do it once more.
+GO, WRITE, ENABLE = r"processor\.\$signal\$16", r"processor\.write", r"port__enable"
+ARRAYS = (r"sram\.sram\.mem", *(rf"processor\.registers\.bank_{bank}" for bank in "abd"))
+# What changes while nothing but the processor works. Data on its way to the SRAM's other masters is among it, which
+# they take in slots of their own only.
+OWN = re.compile(
+    r"processor\..*|port__(enable|write|addr|wdata|be)|lbus__rdata|cpu__request|count_slots_cpu_used|\$signal|"
+    r"counters\.(\$signal|due|slots_cpu_used(\$next)?)|slots_cpu_used|send_dma\.(i__payload(\$\d+)?|flits\.\$like)"
+)
+SHARED = "__Vdfg"  # how names of expressions begin that Verilator computes once for several
+CHUNK = re.compile(r"^(?=    [^\s}])", re.M)  # where a statement of a function begins
+
+
+def indices() -> dict[str, int]:
+    """Return the place of each register in the array of words."""
+    found, at = {}, 0
+    for name, (_, count) in WORDS.items():
+        found[name] = at
+        at += count or 1
+    return found | {"WORDS": at}
+
+
+def header(nic: NicConfig, root: str) -> str:
+    """C++ that declares the functions of `written`, the words and the places of fields."""
+    places = [f"constexpr unsigned CORE_{name} = {at};" for name, at in indices().items()]
+    fields = [
+        f"constexpr unsigned {struct.__name__.upper()}_{name.upper()} = {offset};"
+        for struct in (Ready, Issued)
+        for name, offset in _fields(data.Layout.cast(struct), 0)
+    ]
+    bit = [counter.name for counter in nic.machine.counters].index(CPU.used.name)
+    return "\n".join(
+        [
+            "#define LANAI_CORE",
+            *places,
+            *fields,
+            f"constexpr uint32_t CORE_LIMIT = {Core(nic.sram_size).limit};",
+            f"constexpr uint64_t CORE_CPU_USED = 1ull << {bit};",
+            f"bool {root}___core_slot({root}*, uint64_t*, bool);",
+            f"bool {root}___core_issues(const {root}*);",
+            f"void {root}___core_leave({root}*);",
+            f"uint64_t {root}___core_bytes();",
+            f"void {root}___core_look(const {root}*, char*);",
+            f"bool {root}___core_same(const {root}*, const char*);",
+            f"void {root}___core_arrays({root}*, uint32_t**);",
+            *(f"#define core_{name} {root}___core_{name}" for name in FUNCTIONS),
+        ]
+    )
+
+
+FUNCTIONS = ("slot", "issues", "leave", "bytes", "look", "same", "arrays")
+
+
+def _fields(layout: data.Layout, base: int) -> list[tuple[str, int]]:
+    """The names and offsets of all fields; of a field that is a structure, those of its fields."""
+    found = []
+    for name, field in layout:
+        try:
+            found += _fields(data.Layout.cast(field.shape), base + field.offset)
+        except TypeError:  # no structure
+            found.append((name, base + field.offset))
+    return found
+
+
+@dataclass(frozen=True)
+class Place:
+    """A register in the model: a member of Verilator's class, or a word of one, and its place in the array."""
+
+    member: str
+    word: int | None
+    index: int
+
+    @property
+    def assigned(self) -> re.Pattern[str]:
+        """A pattern of its assignment, whose first group is the register as the copy spells it."""
+        word = "" if self.word is None else rf"\[{self.word}U\]"
+        return re.compile(rf"((?:vlSelfRef\.|known_){self.member}{word})\s*=[^=]")
+
+
+def places(names: Mapping[str, str]) -> list[Place]:
+    """Return where the registers are, of a model whose members have these names in the gateware. Empty if it has
+    not all of them."""
+    found = []
+    for (pattern, count), index in zip(WORDS.values(), indices().values(), strict=False):
+        member = _one(names, pattern)
+        if member is None:
+            return []
+        found += [Place(member, at if count else None, index + at) for at in range(count or 1)]
+    return found
+
+
+def _one(names: Mapping[str, str], pattern: str) -> str | None:
+    members = [member for member, name in names.items() if re.fullmatch(pattern, name)]
+    return members[0] if len(members) == 1 else None
+
+
+def hooked(texts: Sequence[str], registers: Sequence[Place], kinds: Mapping[str, str]) -> list[str]:
+    """The texts of a copy, with each register given to `core`, or taken from it if `given`, after the statement that
+    assigns it. Empty unless each has one such statement."""
+    chunks = [CHUNK.split(text) for text in texts]
+    for register in registers:
+        found = [
+            (part, at, assigned[1])
+            for part in chunks
+            for at, chunk in enumerate(part)
+            if (assigned := register.assigned.search(chunk))
+        ]
+        if len(found) != 1:
+            return []
+        part, at, name = found[0]
+        word = f"core[{register.index}]"
+        part[at] += f"    {name} = given ? ({kinds[register.member]}){word} : {name}; {word} = {name};\n"
+    return ["".join(part) for part in chunks]
+
+
+def shared_with(texts: Sequence[str], registers: Sequence[Place]) -> frozenset[str]:
+    """Members of expressions that Verilator shares, of which nothing but these registers needs the value of the slot
+    before."""
+    chunks = [chunk for text in texts for chunk in CHUNK.split(text)]
+    found = set[str]()
+    for name in set(re.findall(rf"vlSelfRef\.({SHARED}\w+)", "".join(texts))):
+        for chunk in chunks:
+            if re.search(rf"vlSelfRef\.{name}\s*=[^=]", chunk):
+                found.add(name)
+                break
+            if name in chunk and not any(register.assigned.search(chunk) for register in registers):
+                break
+    return frozenset(found)
+
+
+NONE = """
+bool {root}___core_slot({root}*, uint64_t*, bool) {{ return false; }}
+bool {root}___core_issues(const {root}*) {{ return false; }}
+void {root}___core_leave({root}*) {{}}
+uint64_t {root}___core_bytes() {{ return 0; }}
+void {root}___core_look(const {root}*, char*) {{}}
+bool {root}___core_same(const {root}*, const char*) {{ return false; }}
+void {root}___core_arrays({root}*, uint32_t**) {{}}
+"""
+ALL = """
+bool {root}___core_slot({root}* vlSelf, uint64_t* core, bool given) {{
+    if (!{copy}_now(*vlSelf)) return false;
+    {copy}_copy(vlSelf, core, given);
+    return true;
+}}
+bool {root}___core_issues(const {root}* root) {{ return root->{go} && {copy}_now(*root); }}
+void {root}___core_leave({root}* root) {{
+    root->{write} &= ~1ULL;
+    root->{enable} = 0;
+}}
+void {root}___core_arrays({root}* root, uint32_t** arrays) {{
+{arrays}
+}}
+namespace {{
+using Root = {root};
+constexpr struct {{ size_t at, size; }} CORE_OTHERS[] = {{{others}}};
+constexpr size_t core_bound(bool end) {{
+    size_t bound = CORE_OTHERS[0].at;
+    for (auto& one : CORE_OTHERS) {{
+        const size_t at = one.at + (end ? one.size : 0);
+        bound = end == (at > bound) ? at : bound;
+    }}
+    return bound / 32 * 32 + (end ? 32 : 0);
+}}
+constexpr size_t CORE_FIRST_BYTE = core_bound(false), CORE_SPAN = core_bound(true) - CORE_FIRST_BYTE;
+static_assert(CORE_SPAN <= {most}, "members are near each other");
+struct CoreMask {{
+    alignas(32) unsigned char bytes[CORE_SPAN];
+}};
+constexpr CoreMask CORE_MASK = [] {{
+    CoreMask mask{{}};
+    for (auto& one : CORE_OTHERS)
+        for (size_t i = 0; i < one.size; i++) mask.bytes[one.at + i - CORE_FIRST_BYTE] = 255;
+    return mask;
+}}();
+}}
+uint64_t {root}___core_bytes() {{ return CORE_SPAN; }}
+void {root}___core_look(const {root}* root, char* into) {{
+    __builtin_memcpy(into, reinterpret_cast<const char*>(root) + CORE_FIRST_BYTE, CORE_SPAN);
+}}
+bool {root}___core_same(const {root}* root, const char* seen) {{
+    const char* now = reinterpret_cast<const char*>(root) + CORE_FIRST_BYTE;
+    KnownBytes differs{{}};
+    for (size_t at = 0; at < CORE_SPAN; at += 32)
+        differs |= (*(const KnownBytes*)(now + at) ^ *(const KnownBytes*)(seen + at)) &
+                   *(const KnownBytes*)(CORE_MASK.bytes + at);
+    const KnownWords words = (KnownWords)differs;
+    return !(words[0] | words[1] | words[2] | words[3]);
+}}
+"""
+MOST = 16384  # bytes of members that are compared, gaps and all
+
+
+def none(root: str) -> str:
+    """C++ for a model whose processor stays in it."""
+    return NONE.format(root=root)
+
+
+def written(copy: str, root: str, names: Mapping[str, str], others: Sequence[str]) -> str:
+    """C++ for a model of class `root`, whose copy of this name is hooked. `names`: its members' names in the
+    gateware. `others`: members that stay the same while nothing but the processor works."""
+    go, write, enable, *arrays = (_one(names, pattern) for pattern in (GO, WRITE, ENABLE, *ARRAYS))
+    if None in (go, write, enable, *arrays):
+        return none(root)
+    return ALL.format(
+        copy=copy, root=root, go=go, write=write, enable=enable, most=MOST,
+        arrays="\n".join(f"    arrays[{at}] = &root->{array}[0];" for at, array in enumerate(arrays)),
+        others=", ".join(f"{{offsetof(Root, {name}), sizeof(Root::{name})}}" for name in others),
+    )  # fmt: skip
