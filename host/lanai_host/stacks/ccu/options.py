@@ -68,7 +68,7 @@ class CcuOptions:
     system_buffer: int = 0
     present: int = 0
     away: int = 0
-    stay: int = 0
+    stay: int = 1
     boot_polls: int = 1000
 
     def __post_init__(self) -> None:
