@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lanai_host.errors import UserError
 
-from .specialized import rewrite, values
+from .specialized import core, rewrite, values
 from .specialized.case import Case
 
 VERILATE = (
@@ -91,6 +91,9 @@ def verilate(model: Model, trace: bool, work: Path) -> None:
         path = work / f"{model.class_name}___024root__0.cpp"
         with path.open("a") as source:
             source.write(rewrite.specialized(path.read_text(), declared, model.cases, model.together))
+        from .specialized import core_fields  # brings Amaranth along
+
+        (work / core.FIELDS).write_text(core_fields.header())
 
 
 def _run(command: Sequence[str], environment: Mapping[str, str]) -> None:

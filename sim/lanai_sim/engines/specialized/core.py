@@ -9,11 +9,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from amaranth.lib import data
-
 from lanai_hdl.config import NicConfig
-from lanai_hdl.core.core import Core, Issued, Ready
 from lanai_hdl.lbus.masters import CPU
+from lanai_hdl.machine import REGISTERS_LOCAL
 
 # Registers, by the name in C++: a pattern of the name in the gateware, and the number of words of 32 bits of a wide
 # one. Amaranth numbers signals without a name, each module for itself, so a change of the core may need other numbers
@@ -66,6 +64,7 @@ OWN = re.compile(
     r"processor\..*|port__(enable|write|addr|wdata|be)|lbus__rdata|cpu__request|count_slots_cpu_used|\$signal|"
     r"counters\.(\$signal|due|slots_cpu_used(\$next)?)|slots_cpu_used|send_dma\.(i__payload(\$\d+)?|flits\.\$like)"
 )
+FIELDS = "core_fields.h"  # beside the C++ of the model
 SHARED = "__Vdfg"  # how names of expressions begin that Verilator computes once for several
 CHUNK = re.compile(r"^(?=    [^\s}])", re.M)  # where a statement of a function begins
 
@@ -80,20 +79,16 @@ def indices() -> dict[str, int]:
 
 
 def header(nic: NicConfig, root: str) -> str:
-    """C++ that declares the functions of `written`, the words and the places of fields."""
+    """C++ that declares the functions of `written` and the words, and includes the file of fields that is written
+    beside the model."""
     places = [f"constexpr unsigned CORE_{name} = {at};" for name, at in indices().items()]
-    fields = [
-        f"constexpr unsigned {struct.__name__.upper()}_{name.upper()} = {offset};"
-        for struct in (Ready, Issued)
-        for name, offset in _fields(data.Layout.cast(struct), 0)
-    ]
     bit = [counter.name for counter in nic.machine.counters].index(CPU.used.name)
     return "\n".join(
         [
             "#define LANAI_CORE",
             *places,
-            *fields,
-            f"constexpr uint32_t CORE_LIMIT = {Core(nic.sram_size).limit};",
+            f'#include "{FIELDS}"',
+            f"constexpr uint32_t CORE_LIMIT = {min(nic.sram_size, REGISTERS_LOCAL)};",
             f"constexpr uint64_t CORE_CPU_USED = 1ull << {bit};",
             f"bool {root}___core_slot({root}*, uint64_t*, bool);",
             f"bool {root}___core_issues(const {root}*);",
@@ -108,17 +103,6 @@ def header(nic: NicConfig, root: str) -> str:
 
 
 FUNCTIONS = ("slot", "issues", "leave", "bytes", "look", "same", "arrays")
-
-
-def _fields(layout: data.Layout, base: int) -> list[tuple[str, int]]:
-    """The names and offsets of all fields; of a field that is a structure, those of its fields."""
-    found = []
-    for name, field in layout:
-        try:
-            found += _fields(data.Layout.cast(field.shape), base + field.offset)
-        except TypeError:  # no structure
-            found.append((name, base + field.offset))
-    return found
 
 
 @dataclass(frozen=True)

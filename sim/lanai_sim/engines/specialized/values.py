@@ -7,7 +7,6 @@ from pathlib import Path
 from lanai_hdl.config import NicConfig
 
 from ..designs import Design
-from . import case, comparison, core, reads, rewrite, slot
 from .case import Case, Moment
 
 PATH = Path(__file__).with_name("values.txt")
@@ -55,6 +54,6 @@ def of(design: Design) -> tuple[Case, ...]:
 
 def key(cases: Sequence[Case]) -> tuple[object, ...]:
     """Equal for two calls only if they specialize a model in the same way."""
-    modules = (case, comparison, core, reads, rewrite, slot)
-    code = (Path(module.__file__ or "").read_text() for module in modules)
+    modules = ("case", "comparison", "core", "core_fields", "reads", "rewrite", "slot")
+    code = (PATH.with_name(f"{module}.py").read_text() for module in modules)
     return (*(one.key for one in cases), *code) if cases else ()
