@@ -152,7 +152,7 @@ def seal(path):
     first_of(
         (spoil_end, "has another content than was written"),
         (spoil_list, "DIGESTS is missing"),
-        (another_version, "its format is 1, not 2"),
+        (another_version, f"its format is 1, not {snapshot.FORMAT}"),
         (another_machine, "of another machine or version, '0000000000000000'"),
     ),
 )

@@ -40,7 +40,7 @@ def arm() -> None:
 def owes() -> bool:
     """Has any node sent packets that are not acknowledged?"""
     if GROUPS != 1:
-        return daemon.silent[OWING_AT] != 0
+        return u32(daemon.silent[OWING_AT]) != 0
     owed = u32(0)
     for node in range(NODES):
         owed += daemon.peers[node].unacked
