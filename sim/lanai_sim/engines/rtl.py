@@ -1,11 +1,8 @@
-"""The `rtl` engine: the Verilated gateware, the truth. Native code in `native/`, this module
-generates what depends on ports."""
+"""The `rtl` engine: the Verilated gateware, the truth."""
 
 import ctypes
-import json
 from collections.abc import Sequence
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -19,37 +16,14 @@ from lanai_host.compilers import Language, find, for_models
 from . import designs
 from .base import Access, Burst, Engine, Event, FaultKind, Layout, Planned
 from .cut import Part, Turn
-from .declared import BURST, EVENT, FAULT, INPUTS, PIO, TURN, Ending, header
+from .declared import BURST, EVENT, FAULT, INPUTS, PIO, TURN, Ending
 from .designs import NIC_TOP, SWITCH_TOP, Design
 from .elaboration import elaborate
-from .objects import Unit
-from .specialized import core, rewrite, values
-from .specialized.case import Moment
+from .specialized import values
+from .units import nic_header, switch_header, unit
 from .verilated import Model
 from .verilator import Source, library
 
-COMMON = ("engine.h", "faults.h", "memory.h", "state.h", "trace.h", "units.h")  # headers of all that is compiled
-HEADERS = {  # and of what one file is made of
-    "engine.cc": (*COMMON, "cut.h", "stepping.h"),
-    "nic.cc": (
-        *COMMON,
-        "core.h",
-        "core_execute.h",
-        "core_instruction.h",
-        "core_run.h",
-        "nic.h",
-        "nic_unit.h",
-        "numbers.h",
-        "pio.h",
-        "replay.h",
-        "resting.h",
-        "tick.h",
-        "wave.h",
-        "zeros.h",
-    ),
-    "switch.cc": (*COMMON, "numbers.h", "switch_unit.h", "tick.h"),
-}
-SRAM_WORDS = f"{NIC_TOP}__DOT__nic__DOT__sram__DOT__sram__DOT__mem"  # of a NIC's model, as Verilator names them
 SAVABLE = ("--savable",)  # to Verilator: state can be read and set; what evaluates a slot is the same text
 STILL, CUT, ENDED = int(Ending.STILL), int(Ending.CUT), int(Ending.ENDED)  # asked with every call
 U32, U64, POINTER = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p
@@ -97,97 +71,10 @@ TRACE_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {  # of a library with
 }
 
 
-def nic_header(
-    nic: NicConfig,
-    probes: bool = False,
-    as_synthesized: bool = False,
-    specialized: bool = False,
-    outside: bool = False,
-) -> str:
-    """The C++ that knows the NIC's Verilated class and its blocks that rest. `specialized`: there are copies
-    of its evaluations, or what stands in for them. `outside`: the processor may leave the model."""
-    design = Design(nic, probes, as_synthesized)
-    resting = design.resting
-    lines = [
-        "#pragma once",
-        *(["#define LANAI_TRACED"] if probes else []),
-        *(["#define LANAI_AS_SYNTHESIZED"] if as_synthesized else []),
-        *_model(design, specialized),
-        f"using NicModel = V{NIC_TOP};",
-        f"#define NIC_SRAM {SRAM_WORDS}",
-        *([core.header(nic, f"V{NIC_TOP}___024root")] if outside and not resting and not probes else []),
-        *([f"#define RESTING(X) {' '.join(f'X({name})' for name in resting)}"] if resting else []),
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def switch_header(switch: SwitchConfig | SegmentConfig | RingConfig, as_synthesized: bool = False) -> str:
-    """The C++ that knows the switch's Verilated class, and its ports as arrays."""
-    wires = (("kind", "CData"), ("data", "IData"), ("stop", "CData"))
-    arrays = [(side, port, kind) for side in ("tx", "rx") for port, kind in wires]
-    sep = "___05F"  # how Verilator spells Amaranth's `__`
-    lines = [
-        "#pragma once",
-        *(["#define LANAI_AS_SYNTHESIZED"] if as_synthesized else []),
-        *_model(Design(switch, as_synthesized=as_synthesized), False),
-        f"using SwitchModel = V{SWITCH_TOP};",
-        f"#define SWITCH_PORTS {switch.ports}",
-        *(["#define SWITCH_CASCADED"] if isinstance(switch, SwitchConfig) and switch.cascaded else []),
-        "struct SwitchPorts {",
-        *(f"  {kind} *{side}_{port}[SWITCH_PORTS];" for side, port, kind in arrays),
-        "  explicit SwitchPorts(SwitchModel& m) {",
-    ]
-    for n in range(switch.ports):
-        lines += [f"    {side}_{port}[{n}] = &m.{side}{sep}{n}{sep}{port};" for side, port, kind in arrays]
-    return "\n".join([*lines, "  }", "};"]) + "\n"
-
-
 def number_words(config: NicConfig | SwitchConfig | SegmentConfig | RingConfig | None, as_synthesized: bool) -> Any:
     """Return the numbers of a model's configuration that `set_numbers` takes."""
     found = {} if config is None else Design(config, as_synthesized=as_synthesized).numbers
     return (U32 * len(found))(*found.values())
-
-
-def unit(file: str, top: str = "", model: str = "") -> Unit:
-    """One of the files in native/, with its headers; `model`: that of the model `top`."""
-    native = files(__package__).joinpath("cxx")
-    headers = {name: native.joinpath(name).read_text() for name in HEADERS[file]} | {"declared.h": header()}
-    if model:
-        headers[f"{file.removesuffix('.cc')}_model.h"] = model
-    return Unit(top, native.joinpath(file).read_text(), headers)
-
-
-def _model(design: Design, specialized: bool) -> list[str]:
-    """C++ that knows one Verilated class. `evaluate` is `eval` without what that does for waves,
-    messages and models that are deleted, a twentieth of a slot's time. `specialized_MOMENT` does all of an
-    evaluation that one of its copies is for, and otherwise nothing. `set_numbers` takes the design's
-    numbers in order."""
-    top = design.top
-    root = f"V{top}___024root"
-    copies = []
-    for moment in Moment:
-        function, asked = rewrite.function(root, moment), f"inline bool specialized_{moment}(V{top}& model)"
-        if specialized:
-            copies += [f"bool {function}({root}*);", f"{asked} {{ return {function}(model.rootp); }}"]
-        else:
-            copies.append(f"{asked.replace(' model', '')} {{ return false; }}")
-    return [
-        '#include "numbers.h"',
-        f'#include "V{top}.h"',
-        f'#include "{root}.h"',
-        f"void {root}___eval({root}*);",
-        f"inline void evaluate(V{top}& model) {{",
-        "#if VM_TRACE || defined(LANAI_AS_SYNTHESIZED)",
-        "  model.eval();",
-        "#else",
-        f"  {root}___eval(model.rootp);",
-        "#endif",
-        "}",
-        *copies,
-        f"inline void set_numbers(V{top}& model, const uint32_t* numbers) {{",
-        f"  give_numbers(*model.contextp(), {{{', '.join(map(json.dumps, design.numbers))}}}, numbers);",
-        "}",
-    ]
 
 
 def build(

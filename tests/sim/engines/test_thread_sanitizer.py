@@ -12,7 +12,7 @@ from lanai_hdl.switch_config import SwitchConfig
 from lanai_host.compilers import Language, find
 from lanai_sim.engines.designs import NIC_TOP, SWITCH_TOP
 from lanai_sim.engines.objects import RUNTIME, defines
-from lanai_sim.engines.rtl import nic_header, switch_header, unit
+from lanai_sim.engines.units import nic_header, switch_header, unit
 from lanai_sim.engines.verilated import verilator_root
 
 pytestmark = pytest.mark.slow

@@ -21,7 +21,7 @@ LEAST = 100_000  # characters; a shorter evaluation has too little to leave out
 MEMBER = re.compile(r"^\s+(CData|SData|IData|QData)/\*\d+:0\*/ (\w+);", re.M)
 DECLARED = re.compile(
     r"^\s+(?:VL_(?:IN|OUT)\w*\((\w+),|(?:[CSIQ]Data/\*\d+:0\*/|VlWide<\d+>/\*\d+:0\*/) (\w+);)", re.M
-)  # whatever is no array
+)  # a member that is not an array
 ARRAY = re.compile(r"^\s+VlUnpacked<.*> (\w+);", re.M)
 AWAKE = re.compile(r"^\s+VL_OUT8\((awake_\w+),0,0\);", re.M)  # outputs: a block that rests is awake
 

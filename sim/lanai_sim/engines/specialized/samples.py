@@ -19,7 +19,8 @@ from .. import designs
 from ..designs import NIC_TOP, Design
 from ..elaboration import elaborate
 from ..replay import Inputs
-from ..rtl import SAVABLE, nic_header, number_words, unit
+from ..rtl import SAVABLE, number_words
+from ..units import nic_header, unit
 from ..verilated import Model, verilate
 from ..verilator import library
 from .case import Moment
