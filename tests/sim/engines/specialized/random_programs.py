@@ -144,7 +144,7 @@ class RandomProgram:
             self._short(self._load)
 
     def _short(self, otherwise: Callable[[], None]) -> None:
-        """One instruction that is no transfer, and neither is what it brings along."""
+        """Add one instruction: arithmetic, a store, or what `otherwise` adds."""
         count = len(self.words)
         self._rng.choice((self._arithmetic, self._store, otherwise))()
         assert len(self.words) == count + 1

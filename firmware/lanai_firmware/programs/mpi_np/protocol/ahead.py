@@ -30,7 +30,7 @@ def bring_ahead(channel: Ptr[Channel]) -> bool:
 @firmware
 def bring_body(channel: Ptr[Channel], send: Ptr[Send]) -> bool:
     """Bring the body of one send. The send becomes an inline one, and the program has its buffer back. Return False
-    if there is no room for the body, or it may not be read."""
+    if the channel has no room for the body, or the body may not be read."""
     length = send.length
     if not pieces_allowed(send, length):
         return False

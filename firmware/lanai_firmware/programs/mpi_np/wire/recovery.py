@@ -74,7 +74,7 @@ def return_buffer(buffer: u32) -> None:
 
 @inline
 def kept_room(stage: Ptr[Stage]) -> u32:
-    """Return the room that a stage's body has, which is no longer the stage's. 0: none."""
+    """Take the room of its body from a stage. Return its address, 0 if the stage has none."""
     if not buffered():
         return stage.buffer
     room = stage.room
