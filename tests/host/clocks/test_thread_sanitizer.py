@@ -1,14 +1,12 @@
 """The library that replaces clocks under a thread sanitizer."""
 
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
+import sanitizer
 
 from lanai_host.c_module import enums, text_of
 from lanai_host.clocks.library import CALLS, Answer
-from lanai_host.compilers import Language, find
 
 pytestmark = pytest.mark.slow
 
@@ -18,14 +16,9 @@ PARTS = (CALLS, ("lanai_host.clocks", "reading"), ("lanai_host.clocks", "sleepin
 def ran(folder, change=lambda text: text):
     """The program that was built from the library, with `change` made to it, and run."""
     text = change(text_of(PARTS, enums(Answer))) + Path(__file__).with_name("clock_threads.c").read_text()
-    source, binary = folder / "threads.c", folder / "threads"
+    source = folder / "threads.c"
     source.write_text(text)
-    command = [*find(Language.C).command, "-O1", "-g", "-fsanitize=thread", "-pthread", str(source), "-ldl"]
-    done = subprocess.run([*command, "-o", str(binary)], capture_output=True, text=True, check=False)
-    if done.returncode:
-        pytest.skip(f"this compiler has no thread sanitizer: {done.stderr[-300:]}")
-    environment = os.environ | {"TSAN_OPTIONS": "halt_on_error=1 exitcode=66"}
-    return subprocess.run([str(binary)], capture_output=True, text=True, check=False, timeout=300, env=environment)
+    return sanitizer.run(sanitizer.build(source, "-ldl"))
 
 
 def test_threads_do_not_race(tmp_path):

@@ -1,11 +1,7 @@
 """The transport's shared memory under a thread sanitizer: ranks are threads of one process."""
 
-import os
-import subprocess
-
 import pytest
-
-from lanai_host.compilers import Language, find
+import sanitizer
 
 from . import transport_program
 
@@ -14,21 +10,11 @@ pytestmark = pytest.mark.slow
 
 def build(folder, change=lambda text: text):
     """The program, with the sanitizer. `change` is made to the sources."""
-    file = transport_program.written(folder, "transport_threads.c", change)
-    binary = folder / "threads"
-    command = [*find(Language.C).command, "-O1", "-g", "-fsanitize=thread", "-pthread", str(file)]
-    done = subprocess.run([*command, "-o", str(binary)], capture_output=True, text=True, check=False)
-    if done.returncode:
-        pytest.skip(f"this compiler has no thread sanitizer: {done.stderr[-300:]}")
-    return binary
+    return sanitizer.build(transport_program.written(folder, "transport_threads.c", change))
 
 
 def run(binary, folder):
-    """Ends at the first race: what a rank does after one is undefined, and may not end."""
-    environment = os.environ | {"TSAN_OPTIONS": "halt_on_error=1 exitcode=66"}
-    return subprocess.run(
-        [str(binary), str(folder / "memory")], capture_output=True, text=True, check=False, timeout=600, env=environment
-    )
+    return sanitizer.run(binary, folder / "memory")
 
 
 def test_ranks_do_not_race(tmp_path):

@@ -1,11 +1,11 @@
 """The engine's threads under a thread sanitizer. Stand-ins take the place of the Verilated models,
 which share nothing."""
 
-import os
 import subprocess
 from pathlib import Path
 
 import pytest
+import sanitizer
 
 from lanai_hdl.config import lanai41
 from lanai_hdl.switch_config import SwitchConfig
@@ -60,8 +60,7 @@ def run(folder, runtime, change=lambda text: text):
     sources = [str(folder / name) for name in texts if name.endswith(".cc")]
     done = compiled([*flags, f"-I{folder}", "-O1", *sources, *objects, "-latomic", "-o", str(binary)])
     assert done.returncode == 0, done.stderr
-    environment = os.environ | {"TSAN_OPTIONS": "halt_on_error=1 exitcode=66"}
-    return subprocess.run([str(binary)], capture_output=True, text=True, check=False, timeout=900, env=environment)
+    return sanitizer.run(binary)
 
 
 def test_threads_do_not_race(tmp_path, runtime):

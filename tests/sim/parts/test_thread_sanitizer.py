@@ -1,13 +1,11 @@
 """The mailboxes of parts under a thread sanitizer: parts are threads of one process."""
 
-import os
-import subprocess
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
+import sanitizer
 
-from lanai_host.compilers import Language, find
 from lanai_sim.parts import native
 
 pytestmark = pytest.mark.slow
@@ -17,17 +15,11 @@ THREADS = Path(__file__).with_name("mailbox_threads.c")
 
 
 def run(folder, change=lambda text: text):
-    """Run the program with the sanitizer. `change` is made to the text of the mailboxes. The run ends at the first
-    race."""
+    """Run the program with the sanitizer. `change` is made to the text of the mailboxes."""
     text = change(files(native.__package__).joinpath("mailboxes.c").read_text())
-    file, binary = folder / "threads.c", folder / "threads"
-    file.write_text(native.header(ROOM) + text + THREADS.read_text())
-    command = [*find(Language.C).command, "-O1", "-g", "-fsanitize=thread", "-pthread", str(file), "-o", str(binary)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        pytest.skip(f"this compiler has no thread sanitizer: {done.stderr[-300:]}")
-    environment = os.environ | {"TSAN_OPTIONS": "halt_on_error=1 exitcode=66"}
-    return subprocess.run([str(binary)], capture_output=True, text=True, check=False, timeout=600, env=environment)
+    source = folder / "threads.c"
+    source.write_text(native.header(ROOM) + text + THREADS.read_text())
+    return sanitizer.run(sanitizer.build(source))
 
 
 def test_parts_do_not_race(tmp_path):
