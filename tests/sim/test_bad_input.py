@@ -63,6 +63,14 @@ def test_a_full_disk_under_the_output_is_told():
     assert "lanai: what the ranks printed was lost: No space left on device" in done.stderr
 
 
+@pytest.mark.parametrize(("own", "code"), [(0, 1), (7, 7)])
+def test_a_trace_cut_by_a_full_disk_is_an_error(own, code):
+    words = ["python", "-c", f"from mpi4py import MPI; MPI.COMM_WORLD.Barrier(); raise SystemExit({own})"]
+    done = lanai("run", "-n", "2", "--trace", "/dev/full", *words)
+    assert "lanai: the trace '/dev/full' ends after 0 bytes: No space left on device" in done.stderr
+    assert done.returncode == code
+
+
 def test_a_reader_that_goes_away_ends_nothing_badly():
     process = subprocess.Popen(
         [*LANAI, "run", "python", "-c", "for i in range(100000): print(i)"],

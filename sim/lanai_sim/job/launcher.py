@@ -125,6 +125,9 @@ class Run:
             notes = (*result.notes, f"what the ranks printed was lost: {self.output.lost}")
             result = replace(result, code=result.code or Exit.OUTPUT_LOST, ending=ending, notes=notes)
         trouble = self._end_trace(result)
+        if self.world.session is not None and self.world.session.cut:
+            ending = Ending.TRACE_CUT if result.ok else result.ending
+            result = replace(result, code=result.code or Exit.TRACE_CUT, ending=ending)
         numbers = range(self.config.total_ranks)
         exits = {process.rank: process.popen.returncode for process in self.processes}  # of each the last process
         return replace(

@@ -36,6 +36,7 @@ class Exit(IntEnum):
 
     NOT_FINALIZED = 1
     OUTPUT_LOST = 1
+    TRACE_CUT = 1
     FORBIDDEN = 1
     USER_ERROR = 2
     DEADLOCK = 3
@@ -56,6 +57,7 @@ class Ending(StrEnum):
     WALL_LIMIT = "limit of real time"
     INTERRUPTED = "interrupted"  # by a signal
     OUTPUT_LOST = "output lost"  # what the ranks printed could not be passed on
+    TRACE_CUT = "trace cut"  # the trace could not be written to its end, as on a full disk
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,11 @@ class Session:
         })  # fmt: skip
         return self.writer.failed or "; ".join(f"the trace lacks {line}" for line in self.recorder.lost())
 
+    @property
+    def cut(self) -> bool:
+        """The trace ends before the run, because it could not be written further."""
+        return bool(self.writer.failed)
+
     def _describe(self, **more: Any) -> None:
         config = self.config
         self.writer.meta({
