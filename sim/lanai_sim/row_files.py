@@ -23,9 +23,8 @@ def filled(rows: Rows) -> list[dict[str, Any]]:
 
 
 def format_of(path: str | None, asked: str | None) -> str:
-    """Return the format that is asked for, or that the file's name has, or CSV. Raises UserError."""
-    suffix = "" if path is None else Path(path).suffix.removeprefix(".")
-    found = asked or (suffix if suffix in FORMATS else CSV)
+    """Return the format that is asked for, or that the file's name has; CSV without a file. Raises UserError."""
+    found = asked or (CSV if path is None else _named(path))
     if found == PARQUET:
         if path is None:
             raise UserError("--format parquet needs a file: name it with --rows FILE")
@@ -34,6 +33,17 @@ def format_of(path: str | None, asked: str | None) -> str:
         except ImportError as error:
             raise UserError(f"--format parquet needs pyarrow ({error}); pip install 'openlanai[parquet]'") from error
     return found
+
+
+def _named(path: str) -> str:
+    """Return the format by the ending of a file's name. A name without one is CSV, as are devices and pipes."""
+    suffix = Path(path).suffix.removeprefix(".")
+    if suffix.lower() in FORMATS or not suffix:
+        return suffix.lower() or CSV
+    endings = ", ".join(f".{form}" for form in FORMATS)
+    raise UserError(
+        f"--rows {path!r} ends with '.{suffix}', which is not known; end it with {endings}, or add --format"
+    )
 
 
 def as_text(rows: Rows, form: str = CSV) -> str:

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import sys
 import types
 
@@ -121,3 +122,11 @@ def test_without_pyarrow_a_line_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(UserError, match=r"--format parquet needs pyarrow .*; pip install 'openlanai\[parquet\]'"):
         row_files.format_of("rows.parquet", None)
+
+
+def test_an_ending_that_is_not_known_is_refused():
+    told = "--rows 'rows.foo' ends with '.foo', which is not known; end it with .csv, .json, .parquet, or add --format"
+    with pytest.raises(UserError, match=re.escape(told)):
+        row_files.format_of("rows.foo", None)
+    asked = [("rows.foo", "csv"), ("rows.foo", "json"), ("/dev/stdout", None), ("ROWS.CSV", None), ("a.b/rows", None)]
+    assert [row_files.format_of(*one) for one in asked] == ["csv", "json", "csv", "csv", "csv"]
