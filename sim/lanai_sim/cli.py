@@ -4,6 +4,7 @@ exit code 2."""
 import argparse
 import codecs
 import io
+import os
 import platform
 import sys
 from collections.abc import Callable, Sequence
@@ -100,6 +101,8 @@ def _interrupt(number: int, frame: object) -> NoReturn:
 def guarded(name: str, run: Callable[[], int]) -> int:
     """Run a command of this name; its exit code. What a user can mend becomes one line. SIGTERM and
     SIGHUP end it as Ctrl-C does."""
+    open_standard_streams()
+    os.environ.setdefault("PATH", os.defpath)  # unset, it is searched here; compilers look for the linker on it
     never_fails(sys.stdout, sys.stderr)
     try:
         with signals_to(_interrupt):
@@ -147,6 +150,18 @@ def mpicxx() -> int:
 
 def mpifort() -> int:
     return main(["mpifort", *sys.argv[1:]])
+
+
+def open_standard_streams() -> None:
+    """Put /dev/null where the caller closed a standard stream (`>&-`). Else the next file opened would get its
+    descriptor, and what is printed would land there."""
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free descriptor, which is this one
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115 - lives as long as the process
 
 
 ENCODING = "lanai"  # of the handler of errors

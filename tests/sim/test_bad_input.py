@@ -1,10 +1,12 @@
 """Mistakes of a user, and failures of a program or a machine: each ends the run clearly, with its own
 code and words."""
 
+import json
 import os
 import pty
 import resource
 import select
+import shlex
 import signal
 import subprocess
 import sys
@@ -12,7 +14,9 @@ import time
 
 import pytest
 
+from lanai_host import compilers
 from lanai_host.errors import UserError
+from lanai_sim import cli
 from openlanai import Job
 
 LANAI = [sys.executable, "-m", "lanai_sim"]
@@ -69,6 +73,45 @@ def test_a_trace_cut_by_a_full_disk_is_an_error(own, code):
     done = lanai("run", "-n", "2", "--trace", "/dev/full", *words)
     assert "lanai: the trace '/dev/full' ends after 0 bytes: No space left on device" in done.stderr
     assert done.returncode == code
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_standard_stream_loses_what_goes_there(tmp_path, closed):
+    """What is printed does not land in the file that is opened next, either."""
+    figures = tmp_path / "figures.json"
+    words = [*LANAI, "run", "-n", "2", "--json", str(figures), "python", "-c", "import os; os.write(1, b'printed\\n')"]
+    command = f"{shlex.join(words)} {closed}"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done
+    assert done.stdout == ("" if ">&-" in closed.split() else "printed\n" * 2)
+    assert "Traceback" not in done.stderr
+    assert json.loads(figures.read_text())["figures"]["run.simulated_us"] == 0
+
+
+def test_a_job_of_a_process_without_standard_streams(tmp_path):
+    """As of a service. Ranks that print more than a pipe holds do not wait."""
+    script = tmp_path / "service.py"
+    script.write_text(
+        "import openlanai, pathlib, sys\n"
+        "result = openlanai.Job(['python', '-c', 'print(\"x\" * 500000)'], ranks=2).run()\n"
+        "pathlib.Path(sys.argv[1]).write_text(str(result.code))\n"
+    )
+    told = tmp_path / "told"
+    command = f"{shlex.join([sys.executable, str(script), str(told)])} <&- >&- 2>&-"
+    subprocess.run(["sh", "-c", command], timeout=60, check=True)
+    assert told.read_text() == "0"
+
+
+def test_without_path_the_compiler_finds_its_linker(monkeypatch, tmp_path, capsys):
+    """As of `env -i lanai run ...`."""
+    monkeypatch.delenv("PATH")
+    assert cli.main(["systems"]) == 0
+    capsys.readouterr()
+    made = tmp_path / "made"
+    compilers.find(compilers.Language.C).run(
+        ["-x", "c", "-o", str(made), "-"], "a test", "int main(void) { return 0; }"
+    )
+    subprocess.run([made], check=True)
 
 
 def test_a_reader_that_goes_away_ends_nothing_badly():

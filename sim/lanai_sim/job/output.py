@@ -25,7 +25,7 @@ class Output:
         self.capture = capture
         self._shows = show or not capture
         self._selector = selectors.DefaultSelector()
-        self._streams: dict[int, tuple[IO[bytes], bytes, TextIO]] = {}
+        self._streams: dict[int, tuple[IO[bytes], bytes, TextIO | None]] = {}
         self._kept: dict[tuple[int, str], bytearray] = {}  # by rank and stream, if they are captured
         self._texts: dict[int, bytearray] = {}  # the same by pipe
         self._partial: dict[int, bytes] = {}
@@ -43,7 +43,7 @@ class Output:
         """Pass what comes from `pipe` to `stream`, "stdout" or "stderr"."""
         number = pipe.fileno()
         os.set_blocking(number, False)
-        target: TextIO = getattr(sys, stream)
+        target: TextIO | None = getattr(sys, stream)  # None: closed when this process began
         if self.capture:
             self._texts[number] = self._kept.setdefault((rank, stream), bytearray())
         self._streams[number] = (pipe, f"[{rank}] ".encode() if self.prefix else b"", target)
@@ -153,7 +153,7 @@ class Output:
         _, prefix, target = self._streams[number]
         if self.capture:
             self._texts[number] += text
-        if not self._shows:
+        if not self._shows or target is None:
             return
         if prefix:
             text = b"".join(prefix + line for line in text.splitlines(keepends=True))
