@@ -5,9 +5,9 @@ import pytest
 from lanai_hdl.config import lanai41
 from lanai_hdl.remote.config import Remote
 from lanai_hdl.remote.packets import Status
-from lanai_host.adapter.fifo import Fifo
-from lanai_host.remote import Access
 from lanai_sim.studies.remote_hosts import play
+
+from .receiving import records
 
 REMOTE = Remote()
 NIC = lanai41().but(blocks=(REMOTE,))
@@ -40,16 +40,11 @@ def test_a_record_comes_only_behind_puts_that_are_there(faults):
         ended.extend(one.status for one in running)
 
     def target(host):
-        memory, exposure = host.remote.own(2, Access.APPEND)
-        fifo, seen = Fifo(memory, 0, 1, 1, REMOTE.payload), []
-        given.append(exposure.token)
-        while not ended or fifo.look():
-            while fifo.look():
-                n = fifo.record()[0] - 1
-                assert bytes(host.memory[n * PIECE : (n + 1) * PIECE]) == bytes([n + 1]) * PIECE
-                seen.append(n)
-                fifo.drop()
-            host.bus.elapse(100_000)
+        seen = []
+        for record in records(host, REMOTE.payload, given, ended, 100_000):
+            n = record[0] - 1
+            assert bytes(host.memory[n * PIECE : (n + 1) * PIECE]) == bytes([n + 1]) * PIECE
+            seen.append(n)
         return seen
 
     assert play([source, target], NIC, faults=faults)[1] == list(range(BAD[0]))

@@ -11,12 +11,12 @@ from lanai_hdl.remote.packets import Op, Status, word
 from lanai_hdl.remote.tables import COMMANDS, FLAG_AT, FLAG_BYTES, CommandWord, FlagWord
 from lanai_host.adapter import Token
 from lanai_host.adapter.commands import Command, Commands
-from lanai_host.adapter.fifo import Fifo
 from lanai_host.bus.base import PAGE_SIZE, HostBuffer
 from lanai_host.config import free
 from lanai_host.host_model.meter import Meter
-from lanai_host.remote import Access
 from lanai_sim.studies.remote_hosts import play
+
+from .receiving import records
 
 REMOTE = Remote(quiet=1)
 NIC = lanai41().but(blocks=(REMOTE,))
@@ -127,16 +127,10 @@ def test_records_by_gateware(faults):
         return host.counter("REMOTE_TIMEOUTS")
 
     def target(host):
-        memory, exposure = host.remote.own(2, Access.APPEND)
-        fifo, seen = Fifo(memory, 0, 1, 1, REMOTE.payload), []
-        given.append(exposure.token)
-        while not ended or fifo.look():
-            while fifo.look():
-                record = bytes(fifo.record())
-                seen.append(record[0] - 1)
-                assert record == bytes([record[0]]) * SIZE
-                fifo.drop()
-            host.bus.elapse(50_000_000)
+        seen = []
+        for record in records(host, REMOTE.payload, given, ended, 50_000_000):
+            seen.append(record[0] - 1)
+            assert record == bytes([record[0]]) * SIZE
         return seen, host.counter("REMOTE_REFUSED")
 
     timeouts, (seen, refused) = play([source, target], NIC, faults=faults)
