@@ -35,9 +35,10 @@ class Part:
     @property
     def words(self) -> str:
         names = ", ".join(f"`{name}`" for name in self.experiments)
-        whose = f"experiments {names}" if names else f"those that need `--{self.needs}`"
+        kind = "experiment" if len(self.experiments) == 1 else "experiments"
+        whose = f"{kind} {names}" if names else f"those that need `--{self.needs}`"
         run = f"another full run, of commit `{self.commit[:12]}` on {self.date}"
-        return f"{self.count} of its figures ({whose}) are of {run}."
+        return f"{self.count} of its figures ({whose}) {'is' if self.count == 1 else 'are'} of {run}."
 
 
 @dataclass(frozen=True)
