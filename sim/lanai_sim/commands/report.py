@@ -49,9 +49,11 @@ def run(args: argparse.Namespace) -> int:
         return 0
     ranks, messages = rank_sums(activity), list(book.all())
     tables.print_head(console, trace, ranks)
-    made = [tables.ranks_table(ranks), tables.calls_table(ranks, args.most), tables.places_table(ranks, args.most)]
+    shown, most = tables.groups_of(trace), args.most
+    made = [tables.ranks_table(ranks, shown), tables.calls_table(ranks, most, shown)]
+    made.append(tables.places_table(ranks, most, shown))
     if messages:
-        made.append(tables.messages_table(messages, args.most))
+        made.append(tables.messages_table(messages, most, shown))
     if messages and len(trace.processor):
         made.append(tables.bodies_table(messages, args.most))
         made.append(tables.firmware_table(messages, args.most))

@@ -30,6 +30,7 @@ HOST, PIO, PROCESSOR, DMA, STALL, WIRE, PEER = (
 )  # fmt: skip
 OUTSIDE = "program"
 GROUPS = (OUTSIDE, HOST, PIO, PROCESSOR, DMA, STALL, WIRE, PEER)
+WITHOUT_NICS = (OUTSIDE, HOST, WIRE, PEER)  # those that time may go to on a machine that has none
 ENGINES = {
     Engine.HOST_READ: "host to SRAM",
     Engine.HOST_WRITE: "SRAM to host",

@@ -9,7 +9,7 @@ from rich.text import Text
 from ..trace import Trace
 from ..units import counted
 from . import rows
-from .activity import GROUPS
+from .activity import GROUPS, WITHOUT_NICS
 from .bodies import Body, Place
 from .messages import MessageSum, protocol_name
 from .ranks import RankSum, Split, by_group, merged
@@ -50,41 +50,46 @@ def print_head(console: Console, trace: Trace, ranks: Sequence[RankSum]) -> None
         console.print(f"the trace lacks {line}", style="yellow")
 
 
-def ranks_table(ranks: Sequence[RankSum]) -> Table:
+def groups_of(trace: Trace) -> Sequence[str]:
+    """Return the groups that have a column in the tables below."""
+    return GROUPS if trace.nodes else WITHOUT_NICS
+
+
+def ranks_table(ranks: Sequence[RankSum], shown: Sequence[str] = GROUPS) -> Table:
     """A row for each rank; each row sums to its total."""
-    made = table("Where the ranks' time went (µs)", ["rank", "total", *GROUPS])
+    made = table("Where the ranks' time went (µs)", ["rank", "total", *shown])
     for rank in ranks:
         groups = by_group(rank.split)
-        made.add_row(str(rank.rank), microseconds(rank.total), *(microseconds(groups.get(name, 0)) for name in GROUPS))
+        made.add_row(str(rank.rank), microseconds(rank.total), *(microseconds(groups.get(name, 0)) for name in shown))
     return made
 
 
-def calls_table(ranks: Sequence[RankSum], most: int) -> Table:
+def calls_table(ranks: Sequence[RankSum], most: int, shown: Sequence[str] = GROUPS) -> Table:
     """MPI calls by name, all ranks together."""
-    made = table("MPI calls, all ranks (µs)", ["call", "count", "total", "each", *GROUPS[1:]])
+    made = table("MPI calls, all ranks (µs)", ["call", "count", "total", "each", *shown[1:]])
     for name, count, split in rows.calls(ranks)[:most]:
-        made.add_row(name, *_call_cells(count, split))
+        made.add_row(name, *_call_cells(count, split, shown))
     return made
 
 
-def places_table(ranks: Sequence[RankSum], most: int) -> Table:
+def places_table(ranks: Sequence[RankSum], most: int, shown: Sequence[str] = GROUPS) -> Table:
     """MPI calls that took time, by the source line of the program that makes them, all ranks together."""
-    made = table("MPI calls by source line, all ranks (µs)", ["call", "at", "count", "total", "each", *GROUPS[1:]], 2)
+    made = table("MPI calls by source line, all ranks (µs)", ["call", "at", "count", "total", "each", *shown[1:]], 2)
     for name, place, count, split in rows.places(ranks)[:most]:
         if any(split.values()):
-            made.add_row(name, place, *_call_cells(count, split))
+            made.add_row(name, place, *_call_cells(count, split, shown))
     return made
 
 
-def _call_cells(count: int, split: Split) -> list[str]:
+def _call_cells(count: int, split: Split, shown: Sequence[str]) -> list[str]:
     total, by = sum(split.values()), by_group(split)
-    times = [total, total / max(count, 1), *(by.get(group, 0) for group in GROUPS[1:])]
+    times = [total, total / max(count, 1), *(by.get(group, 0) for group in shown[1:])]
     return [str(count), *map(microseconds, times)]
 
 
-def messages_table(messages: Iterable[MessageSum], most: int) -> Table:
+def messages_table(messages: Iterable[MessageSum], most: int, shown: Sequence[str] = GROUPS) -> Table:
     """Messages of the same size and protocol together: the mean of each part."""
-    groups = GROUPS[1:]
+    groups = shown[1:]
     made = table(
         "Messages, from send call to data received (mean, µs)", ["bytes", "protocol", "count", "mean", *groups], 2
     )
