@@ -113,7 +113,8 @@ class FinalState(NamedTuple):
 
 
 CATCH_UP_TIME = 10_000  # picoseconds, so that a free host that only polls still lets time pass
-HEADER = struct.Struct("<IHHq")  # payload bytes, op or status, flags (0), picoseconds
+# payload bytes, op or status, the processor that the run shares and one more (an answer's; else 0), picoseconds
+HEADER = struct.Struct("<IHHq")
 WAIT = struct.Struct(
     "<iii"
 )  # peer, tag, context; then call, site, "all" or "any", note, ranks awaited, with \0 between them

@@ -9,6 +9,8 @@ static const double SHORT = 200e-6; /* seconds; waits that usually take longer a
 static const double AWAY = 40e-6;   /* seconds between two looks, from which on another process has had the processor */
 static const double LEAST = 20e-6;  /* seconds to look at least */
 
+enum { NOWHERE = -1, SHARED_AT = 6 }; /* where an answer's header says which processor the run shares, and one more */
+
 typedef struct {
     double usual; /* seconds that such waits take of late */
     int alone;    /* one processor: the peer runs only while this process does not */
@@ -46,10 +48,25 @@ long spin_look(Spin *spin, int sock, char *into, size_t size) {
     }
 }
 
-/* Bytes received, after a sleep if need be; 0 if the peer has gone; else -errno. */
+/* Bytes received after a sleep, from which the peer wakes this thread on `processor` if it may run there; 0 if the peer
+   has gone; else -errno. */
+long spin_sleep(int sock, char *into, size_t size, int processor) {
+    Mask mask;
+    steer_to(&mask, processor);
+    ssize_t got = receive(sock, into, size, 0);
+    steer_back(&mask);
+    return got < 0 ? -errno : (long)got;
+}
+
+/* Bytes of an answer received, after a sleep if need be; 0 if the peer has gone; else -errno. */
 long spin_receive(Spin *spin, int sock, char *into, size_t size) {
-    long got = spin_look(spin, sock, into, size);
-    if (got != -EAGAIN) return got;
-    ssize_t slept = receive(sock, into, size, 0);
-    return slept < 0 ? -errno : (long)slept;
+    static int told = NOWHERE;
+    long got = told == NOWHERE ? spin_look(spin, sock, into, size) : -EAGAIN;
+    if (got == -EAGAIN) got = spin_sleep(sock, into, size, told);
+    uint16_t shared;
+    if (got >= SHARED_AT + (long)sizeof shared) {
+        memcpy(&shared, into + SHARED_AT, sizeof shared);
+        told = shared + NOWHERE;
+    }
+    return got;
 }

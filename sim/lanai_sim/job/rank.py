@@ -12,7 +12,7 @@ from lanai_host.device import Envelope
 from lanai_host.errors import UserError
 from lanai_host.simulator.protocol import HEADER, NOTICES, FinalState, Op, SeenType, Status
 from lanai_host.simulator.requests import COLLECT, STOPPED, split_look, split_wait_any
-from lanai_host.simulator.spin import Chunk, SpinWait
+from lanai_host.simulator.spin import NOWHERE, Chunk, SpinWait, Steering
 
 from ..kernel.kernel import Suspension
 from .crashes import crash_place
@@ -70,10 +70,12 @@ class Rank:
     """One process. `clock` is its host time; `why` what it waits for; `finalized` once it has left
     the simulation; `origin` what it is, if another process started it; `leaves` once its program
     ends: the error that it ends by, if one is known; `polls` what it polls for, if it has done so in
-    vain for long; `crash` where a signal killed it. `heard` is told when one of these changes."""
+    vain for long; `crash` where a signal killed it. `heard` is told when one of these changes. `steering` says which
+    processor its process shares with the simulator."""
 
-    def __init__(self, number: int, sock: socket.socket) -> None:
+    def __init__(self, number: int, sock: socket.socket, steering: Steering | None = None) -> None:
         self.number = number
+        self._steering = steering or Steering()
         self.log: RankLog | None = None
         self.restarts = 0  # how often its process was restarted
         self.pid = 0
@@ -117,11 +119,10 @@ class Rank:
         """End the rank's blocking request; its process runs from now on."""
         self.running = True
         self.request = None
-        frame = HEADER.pack(len(payload), status, 0, self.clock) + payload
         if self.log is not None:
-            self.log.answered(frame)
+            self.log.answered(HEADER.pack(len(payload), status, 0, self.clock) + payload)
         with suppress(BrokenPipeError, ConnectionResetError):  # it died; the launcher tells
-            self.sock.sendall(frame)
+            self.sock.sendall(HEADER.pack(len(payload), status, self._steering.processor + 1, self.clock) + payload)
 
     def ask_final_state(self, on_nic: Sequence[Envelope]) -> None:
         """Ask where it stands. It waits, and has nothing else to say."""
@@ -152,8 +153,7 @@ class Rank:
         there is not. With no flags, wait for it up to `POLL_SECONDS`."""
         while True:
             try:
-                looked = None if flags else self._wait.look(self.sock, self._chunk)
-                got = self.sock.recv_into(self._chunk.view, 0, flags) if looked is None else looked
+                got = self.sock.recv_into(self._chunk.view, 0, flags) if flags else self._await()
             except (BlockingIOError, InterruptedError):
                 return None
             except ConnectionResetError:
@@ -172,6 +172,13 @@ class Rank:
             if self._parse(data):
                 requests, self._requests = self._requests, []
                 return requests
+
+    def _await(self) -> int:
+        """Bytes received, after a sleep if need be."""
+        if self._steering.processor == NOWHERE:
+            looked = self._wait.look(self.sock, self._chunk)
+            return self.sock.recv_into(self._chunk.view) if looked is None else looked
+        return self._wait.sleep(self.sock, self._chunk, self._steering.processor)
 
     def _notice(self, op: int, payload: bytes) -> None:
         if op == Op.LEAVES:

@@ -10,11 +10,13 @@ from functools import partial
 
 from lanai_host.device import Envelope
 from lanai_host.simulator.protocol import ABORT_TIMEOUT, FinalState, Op
+from lanai_host.simulator.spin import PROCESSORS, Steering
 
 from ..kernel.kernel import Kernel, Suspension
 from .rank import POLL_SECONDS, Rank, Request, Stray
 from .sleepers import PERIOD, Sleepers
 from .system_calls import sleeps_in, waits_in
+from .turns import RunDelay, Turns
 
 ASIDE_SECONDS = 0.005  # of real time between two looks at processes that wait outside the simulation
 REPLY_SECONDS = 2.0  # of real time that ranks may take to say where they stand
@@ -47,6 +49,9 @@ class Ranks:
         self._at_once = at_once
         self._heard = heard
         self._active: list[Rank] = []  # those whose code may run: a short list where there are many ranks
+        self._steering = Steering()
+        self._delay = RunDelay()
+        self._turns = Turns(self._steering, PROCESSORS, self._delay)
         self._selector = selectors.EpollSelector()
         for number, sock in enumerate(socks, first):
             self.add(sock, number)
@@ -56,7 +61,7 @@ class Ranks:
 
     def add(self, sock: socket.socket, number: int) -> Rank:
         """One more: with the next number, or that of a rank whose process has left."""
-        rank = Rank(number, sock)
+        rank = Rank(number, sock, self._steering)
         rank.heard = partial(self._heard, self)
         self.ranks[number : number + 1] = [rank]
         self._selector.register(sock, selectors.EVENT_READ, rank)
@@ -137,6 +142,7 @@ class Ranks:
         self.on_quiet()
 
     def wait(self) -> None:
+        released, began = self.running, time.monotonic()
         while (self.running or (self.aside and self.take_back())) and (
             self._give_up is FOREVER or time.monotonic() < self._give_up
         ):
@@ -145,6 +151,8 @@ class Ranks:
                 self._wait_for_one()
             else:
                 self._wait_for_any()
+        if released:
+            self._turns.waited(released, time.monotonic() - began)
         ready, self._ready = self._ready, []
         if len(ready) > 1:
             ready.sort(key=lambda entry: entry[0])
@@ -163,7 +171,8 @@ class Ranks:
             time.sleep(POLL_SECONDS / 10)  # its process closed the socket and goes on: see it end
 
     def _wait_for_any(self) -> None:
-        events = self._selector.select(PERIOD if self.sleepers else POLL_SECONDS)
+        with self._steering:
+            events = self._selector.select(PERIOD if self.sleepers else POLL_SECONDS)
         if not events:
             self.on_quiet()
         for key, _ in events:
@@ -218,5 +227,6 @@ class Ranks:
 
     def close(self) -> None:
         self._selector.close()
+        self._delay.close()
         for rank in self.ranks:
             rank.sock.close()

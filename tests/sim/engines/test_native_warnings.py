@@ -21,6 +21,7 @@ from lanai_host.compilers import Language, find
 from lanai_host.mpi import added_codes
 from lanai_host.mpi.errors import MEANINGS
 from lanai_host.process_memory import GUARD_SOURCE
+from lanai_host.simulator.spin import PARTS as SPIN
 from lanai_host.simulator.transport import HEADER, PARTS
 from lanai_sim.corebench import rtl as core
 from lanai_sim.engines import rtl, verilator
@@ -111,7 +112,7 @@ C_MODULES = {
     "guard": (GUARD_SOURCE,),
     "transport": PARTS,
     "snapshot": (("lanai_host.simulator", "snapshot"),),
-    "spin": (("lanai_host.simulator", "real_clock"), ("lanai_host.simulator", "spin")),
+    "spin": (*SPIN, ("lanai_host.simulator", "spin")),
     "spinning": (("lanai_host.mpi", "spinning"),),
     "partitions": (("lanai_host.mpi", "partitions"),),
     "added_codes": (("lanai_host.mpi", "added_codes"),),
