@@ -1,7 +1,8 @@
 // The processor outside its model, for slots in which nothing else of the NIC works. In each slot it does what
 // lanai_hdl.core does, on the same registers and the same SRAM. What it does not know is left to the model.
 //
-// nic_model.h declares CORE_LIMIT, CORE_CPU_USED, CORE_WORDS, the words of `model` by name, and where fields are.
+// nic_model.h declares CORE_LIMIT, CORE_CPU_USED, CORE_WORDS, the words of a model by name, where fields are, and
+// `core_read`, which gives the value that a read of a register returns while nothing but the processor works.
 #pragma once
 #include <cstdint>
 
@@ -11,19 +12,18 @@
 // Where the model keeps what the processor reads and writes by address.
 struct CoreMemory {
     uint32_t *sram, *a, *b, *d;
+    const NicModel* model;
 };
 
 class Core {
   public:
-    uint64_t model[CORE_WORDS];  // registers as the model has them
-
-    // Go on from the registers in `model`, of a slot in which the processor issues an instruction. False if something
+    // Go on from the registers of a model, in a slot in which the processor issues an instruction. False if something
     // is under way that is not known here.
-    bool take() {
+    bool take(const uint64_t* model) {
         if ((model[CORE_NOTED] | model[CORE_DUE]) & ~CORE_CPU_USED) return false;
         if (model[CORE_ACCESS_LOADED] && !model[CORE_ON_BUS]) return false;
-        if (field(CORE_READY, READY_FAULT, 3) || model[CORE_FETCHED_FAULT]) return false;
-        ready_ = {true, field(CORE_READY, READY_PC, 32), field(CORE_READY, READY_WORD, 32)};
+        if (field(model, CORE_READY, READY_FAULT, 3) || model[CORE_FETCHED_FAULT]) return false;
+        ready_ = {true, field(model, CORE_READY, READY_PC, 32), field(model, CORE_READY, READY_WORD, 32)};
         issued_ = {};
         issued_valid_ = again_ = false;
         moved_ = outcome(model[CORE_MOVED]);
@@ -52,18 +52,21 @@ class Core {
         return inert_ = true;
     }
 
-    // In the present slot the processor accesses no register of the NIC, and does not trap.
+    // In the present slot the processor changes nothing but itself and the SRAM, and all that it does is known here.
     bool inert() const { return inert_; }
+    // It reads a register of the NIC in the present slot, which is inert.
+    bool reads() const { return executes_ && outcome_.access && outcome_.window; }
 
     // One slot, of those that are inert. False, and nothing is done, if the model has to do it.
     bool step(const CoreMemory& memory) {
-        const bool go = ready_.valid && !again_, access = executes_ && outcome_.access;
+        const bool go = ready_.valid && !again_, done = executes_ && outcome_.access;
+        const bool access = done && !outcome_.window;  // it needs the bus
         const bool fetch = !access && !fetched_ && (!ready_.valid || go);
         CoreAction action;
         if (go && !(action = CoreDecoder::decode(ready_.word)).defined) return false;
         if (fetch && (pc_ & 3 || pc_ >= CORE_LIMIT)) return false;
 
-        const uint32_t arrival = access_loaded_ ? lanes_.pick(rdata_) : 0;
+        const uint32_t arrival = access_loaded_ ? lanes_.pick(lanes_.window ? value_ : rdata_) : 0;
         CoreIssued issues;
         if (go) issues = issue(action, arrival, memory.a);
         write_register(memory);
@@ -71,8 +74,8 @@ class Core {
         else if (go) ready_.valid = false;
         const uint32_t fetch_at = pc_;
         move_fetch(fetch);
-        move_results(access, go, arrival);
-        use_bus(memory, access, fetch, fetch_at);
+        move_results(done, go, arrival);
+        use_bus(memory, done, access, fetch ? &memory.sram[fetch_at >> 2] : nullptr);
         again_ = issued_valid_ && issued_.action.slow();
         issued_valid_ = go;
         if (go) issued_ = issues;
@@ -81,14 +84,14 @@ class Core {
         noted_ = access || fetch;
         now_ = (now_ + 1) & 0x1FFFFFFFFull;
         executes_ = (issued_valid_ && !issued_.action.slow()) || again_;
-        inert_ = !executes_ || outcome_.of(issued_, flags_, slots_left_ != 0);
+        inert_ = !executes_ || (outcome_.of(issued_, flags_, slots_left_ != 0) && (!reads() || read(memory)));
         return true;
     }
 
-    // Put the registers into `model`.
-    void give() {
-        give_ready();
-        give_issued();
+    // Put the registers into those of a model. A register of the NIC was not read in the slot before.
+    void give(uint64_t* model) const {
+        give_ready(model);
+        give_issued(model);
         model[CORE_AGAIN] = again_;
         model[CORE_MOVED] = bits(moved_);
         model[CORE_LOADED] = bits(loaded_);
@@ -139,6 +142,7 @@ class Core {
     bool fetched_, turns_, is_held_, access_loaded_, noted_, due_;
     uint8_t loaded_rd_, left_, slots_left_;
     uint32_t pc_, target_, rdata_, used_;
+    uint32_t value_;  // of the register that was read
     uint64_t now_;
 
     static bool is_data(unsigned index) { return index > CORE_PC; }
@@ -186,33 +190,41 @@ class Core {
         fetched_ = fetch;
     }
 
-    void move_results(bool access, bool go, uint32_t arrival) {
+    void move_results(bool done, bool go, uint32_t arrival) {
         if (go) loaded_.writes = false;
         else if (access_loaded_) loaded_.writes = is_data(loaded_rd_);
         if (access_loaded_) loaded_.value = arrival;
         arrived_ = access_loaded_;
         arrived_to_pc_ = access_loaded_ && loaded_to_pc_;
         results_ = executes_ && outcome_.writes;
-        is_held_ = access;
+        is_held_ = done;
         if (!executes_) return;
         moved_ = {outcome_.writes, outcome_.index, outcome_.value};
         if (outcome_.sets_flags) flags_ = outcome_.flags;
         slots_left_ = outcome_.transfer ? outcome_.slots() : uint8_t(slots_left_ - (slots_left_ != 0));
-        if (!access) return;
+        if (!done) return;
         loaded_rd_ = issued_.action.rd;
         loaded_to_pc_ = issued_.action.loads_pc();
     }
 
-    void use_bus(const CoreMemory& memory, bool access, bool fetch, uint32_t fetch_at) {
-        access_loaded_ = access && !issued_.action.store;
-        if (fetch) {
-            rdata_ = memory.sram[fetch_at >> 2];
-        } else if (access) {
-            uint32_t& word = memory.sram[outcome_.address >> 2];
-            if (!access_loaded_) return store(word, outcome_.address & 3);
-            rdata_ = word;
-            lanes_ = {issued_.action.size, issued_.action.is_signed, uint8_t(outcome_.address & 3)};
-        }
+    // `access`: to the SRAM, in a slot without a fetch. `fetched`: the word that is fetched.
+    void use_bus(const CoreMemory& memory, bool done, bool access, const uint32_t* fetched) {
+        access_loaded_ = done && !issued_.action.store;
+        if (access_loaded_)
+            lanes_ = {issued_.action.size, issued_.action.is_signed, uint8_t(outcome_.address & 3), outcome_.window};
+        if (fetched) rdata_ = *fetched;
+        if (!access) return;
+        uint32_t& word = memory.sram[outcome_.address >> 2];
+        if (access_loaded_) rdata_ = word;
+        else store(word, outcome_.address & 3);
+    }
+
+    // A read returns the value of the slot of the access.
+    bool read(const CoreMemory& memory) {
+        const uint32_t offset = outcome_.address - REGISTERS_LOCAL;
+        if (offset != REGISTER_CYCLES) return core_read(memory.model->rootp, offset, &value_);
+        value_ = uint32_t(now_ >> 1);
+        return true;
     }
 
     void store(uint32_t& word, uint32_t low) const {
@@ -225,12 +237,12 @@ class Core {
     }
 
     // Fields of structures that the model keeps in words of 32 bits, from `first` on.
-    uint32_t field(unsigned first, unsigned offset, unsigned width) const {
+    static uint32_t field(const uint64_t* model, unsigned first, unsigned offset, unsigned width) {
         const uint64_t* word = model + first + offset / 32;
         const uint64_t high = offset % 32 + width > 32 ? word[1] : 0;
         return uint32_t((word[0] | high << 32) >> offset % 32 & ((1ull << width) - 1));
     }
-    void put(unsigned first, unsigned offset, unsigned width, uint64_t value) {
+    static void put(uint64_t* model, unsigned first, unsigned offset, unsigned width, uint64_t value) {
         for (unsigned i = 0; i < width; i += 32 - (offset + i) % 32) {
             uint64_t& word = model[first + (offset + i) / 32];
             const unsigned at = (offset + i) % 32, count = width - i < 32 - at ? width - i : 32 - at;
@@ -239,42 +251,42 @@ class Core {
         }
     }
 
-    void give_ready() {
-        put(CORE_READY, READY_VALID, 1, ready_.valid);
-        put(CORE_READY, READY_PC, 32, ready_.pc);
-        put(CORE_READY, READY_WORD, 32, ready_.word);
-        put(CORE_READY, READY_FAULT, 3, 0);
+    void give_ready(uint64_t* model) const {
+        put(model, CORE_READY, READY_VALID, 1, ready_.valid);
+        put(model, CORE_READY, READY_PC, 32, ready_.pc);
+        put(model, CORE_READY, READY_WORD, 32, ready_.word);
+        put(model, CORE_READY, READY_FAULT, 3, 0);
     }
 
-    void give_issued() {
+    void give_issued(uint64_t* model) const {
         const CoreAction& action = issued_.action;
-        put(CORE_ISSUED, ISSUED_VALID, 1, issued_valid_);
-        put(CORE_ISSUED, ISSUED_PC, 32, issued_.pc);
-        put(CORE_ISSUED, ISSUED_WORD, 32, issued_.word);
-        put(CORE_ISSUED, ISSUED_FAULT, 3, 0);
-        put(CORE_ISSUED, ISSUED_SOUND, 1, 1);
-        put(CORE_ISSUED, ISSUED_UNDEFINED, 1, 0);
-        put(CORE_ISSUED, ISSUED_UNIT, 3, unsigned(action.unit));
-        put(CORE_ISSUED, ISSUED_OP, 3, action.op);
-        put(CORE_ISSUED, ISSUED_ARITHMETIC, 1, action.arithmetic);
-        put(CORE_ISSUED, ISSUED_FUNCTION, 2, action.function);
-        put(CORE_ISSUED, ISSUED_COND, 4, action.cond);
-        put(CORE_ISSUED, ISSUED_GUARDED, 1, action.guarded);
-        put(CORE_ISSUED, ISSUED_FLAGS, 1, action.flags);
-        put(CORE_ISSUED, ISSUED_CLEAR_CARRY, 1, action.clear_carry);
-        put(CORE_ISSUED, ISSUED_RD, 5, action.rd);
-        put(CORE_ISSUED, ISSUED_BASE, 5, action.base);
-        put(CORE_ISSUED, ISSUED_MEMORY, 1, action.memory);
-        put(CORE_ISSUED, ISSUED_STORE, 1, action.store);
-        put(CORE_ISSUED, ISSUED_PRE, 1, action.pre);
-        put(CORE_ISSUED, ISSUED_UPDATE, 1, action.update);
-        put(CORE_ISSUED, ISSUED_SIZE, 2, unsigned(action.size));
-        put(CORE_ISSUED, ISSUED_SIGNED, 1, action.is_signed);
-        put(CORE_ISSUED, ISSUED_A, 32, issued_.a);
-        put(CORE_ISSUED, ISSUED_B, 32, issued_.b);
-        put(CORE_ISSUED, ISSUED_D, 32, issued_.d);
-        put(CORE_ISSUED, ISSUED_HOLDS, 1, issued_.holds);
-        put(CORE_ISSUED, ISSUED_PASSES, 1, issued_.passes);
-        put(CORE_ISSUED, ISSUED_START, 1, issued_.start);
+        put(model, CORE_ISSUED, ISSUED_VALID, 1, issued_valid_);
+        put(model, CORE_ISSUED, ISSUED_PC, 32, issued_.pc);
+        put(model, CORE_ISSUED, ISSUED_WORD, 32, issued_.word);
+        put(model, CORE_ISSUED, ISSUED_FAULT, 3, 0);
+        put(model, CORE_ISSUED, ISSUED_SOUND, 1, 1);
+        put(model, CORE_ISSUED, ISSUED_UNDEFINED, 1, 0);
+        put(model, CORE_ISSUED, ISSUED_UNIT, 3, unsigned(action.unit));
+        put(model, CORE_ISSUED, ISSUED_OP, 3, action.op);
+        put(model, CORE_ISSUED, ISSUED_ARITHMETIC, 1, action.arithmetic);
+        put(model, CORE_ISSUED, ISSUED_FUNCTION, 2, action.function);
+        put(model, CORE_ISSUED, ISSUED_COND, 4, action.cond);
+        put(model, CORE_ISSUED, ISSUED_GUARDED, 1, action.guarded);
+        put(model, CORE_ISSUED, ISSUED_FLAGS, 1, action.flags);
+        put(model, CORE_ISSUED, ISSUED_CLEAR_CARRY, 1, action.clear_carry);
+        put(model, CORE_ISSUED, ISSUED_RD, 5, action.rd);
+        put(model, CORE_ISSUED, ISSUED_BASE, 5, action.base);
+        put(model, CORE_ISSUED, ISSUED_MEMORY, 1, action.memory);
+        put(model, CORE_ISSUED, ISSUED_STORE, 1, action.store);
+        put(model, CORE_ISSUED, ISSUED_PRE, 1, action.pre);
+        put(model, CORE_ISSUED, ISSUED_UPDATE, 1, action.update);
+        put(model, CORE_ISSUED, ISSUED_SIZE, 2, unsigned(action.size));
+        put(model, CORE_ISSUED, ISSUED_SIGNED, 1, action.is_signed);
+        put(model, CORE_ISSUED, ISSUED_A, 32, issued_.a);
+        put(model, CORE_ISSUED, ISSUED_B, 32, issued_.b);
+        put(model, CORE_ISSUED, ISSUED_D, 32, issued_.d);
+        put(model, CORE_ISSUED, ISSUED_HOLDS, 1, issued_.holds);
+        put(model, CORE_ISSUED, ISSUED_PASSES, 1, issued_.passes);
+        put(model, CORE_ISSUED, ISSUED_START, 1, issued_.start);
     }
 };

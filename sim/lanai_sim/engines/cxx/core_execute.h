@@ -50,11 +50,12 @@ inline uint32_t core_count(uint32_t a, unsigned function) {
     return uint32_t(function == 2 ? __builtin_clz(a) : __builtin_ctz(a));
 }
 
-// How the word on the bus becomes the value of a load.
+// How a word becomes the value of a load.
 struct CoreLanes {
     CoreSize size;
     bool is_signed;
     uint8_t low;  // bits of the address
+    bool window;  // it is a register of the NIC
 
     uint32_t pick(uint32_t word) const {
         if (size == CoreSize::WORD) return word;
@@ -70,6 +71,7 @@ struct CoreLanes {
         size = model[CORE_WHOLE] ? CoreSize::WORD : model[CORE_HALF_OR_MORE] ? CoreSize::HALF : CoreSize::BYTE;
         is_signed = model[CORE_FILL_UPPER];
         low = uint8_t(3 - model[CORE_SIGN]);
+        window = false;
     }
     void give(uint64_t* model) const {
         const unsigned byte_lane = 3u - low, half_lane = low & 2 ? 1 : 3;
@@ -87,7 +89,7 @@ struct CoreLanes {
 };
 
 struct CoreOutcome {
-    bool writes, transfer, late, access, sets_flags;
+    bool writes, transfer, late, access, window, sets_flags;  // window: the access reads a register of the NIC
     uint8_t index;
     uint32_t value, address;
     CoreFlags flags;
@@ -95,8 +97,8 @@ struct CoreOutcome {
     // Delay slots of a transfer.
     uint8_t slots() const { return late ? 2 : 1; }
 
-    // False, and of no use, if the instruction traps or accesses a register of the NIC. `in_slot`: it stands in the
-    // slot of a transfer.
+    // False, and of no use, if the instruction traps or writes a register of the NIC. `in_slot`: it stands in the slot
+    // of a transfer.
     bool of(const CoreIssued& it, const CoreFlags& before, bool in_slot) {
         const CoreAction& action = it.action;
         const bool branches = !action.memory && it.passes && action.rd == CORE_PC;
@@ -121,7 +123,8 @@ struct CoreOutcome {
         sets_flags = action.flags;
         flags = before;
         if (sets_flags) set_flags(it, before, sum, shifted);
-        return !access || may_access(action.size);
+        window = false;
+        return !access || may_access(action);
     }
 
   private:
@@ -135,8 +138,11 @@ struct CoreOutcome {
         flags.overflow = !shifts && overflow;
     }
 
-    bool may_access(CoreSize size) const {
+    bool may_access(const CoreAction& action) {
+        const CoreSize size = action.size;
         const uint32_t misaligned = size == CoreSize::WORD ? address & 3 : size == CoreSize::HALF ? address & 1 : 0;
-        return !misaligned && address < CORE_LIMIT;
+        if (misaligned) return false;
+        if (address < CORE_LIMIT) return true;
+        return window = address - REGISTERS_LOCAL < REGISTERS_SIZE && size == CoreSize::WORD && !action.store;
     }
 };

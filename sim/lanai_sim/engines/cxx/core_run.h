@@ -3,6 +3,9 @@
 // If nothing but the processor changes from slot to slot, all else stays as it is until the processor accesses a
 // register or an input comes. Until then the model is not evaluated. It comes back in two evaluations: one of the slot
 // before, whose registers it takes from here, and one of the slot itself, in which it sees what the first one showed.
+//
+// A read of a register changes nothing but the register port, which shows the access in the slot after it. To come back
+// with that slot, the model does the read once more.
 #pragma once
 
 #ifdef LANAI_CORE
@@ -18,7 +21,7 @@ class CoreRun {
     // Begin a slot without inputs. False if the model has to be evaluated for it, in whatever way.
     bool begin(NicModel& model) {
         if (outside_) {
-            const bool goes_on = slots_ && (!lags_ || core_.step(memory_));
+            const bool goes_on = slots_ && (!lags_ || step());
             if (goes_on) {
                 slots_--;
                 begun++;
@@ -29,7 +32,7 @@ class CoreRun {
             back(model);
             if (goes_on) return true;
         }
-        if (!core_slot(model.rootp, core_.model, false)) {
+        if (!core_slot(model.rootp, words_, false)) {
             seen_ = NEVER;
             return false;
         }
@@ -45,8 +48,9 @@ class CoreRun {
         if (!lags_) return;
         if (stepped_) {
             core_leave(model.rootp);
-            core_.give();
-            core_slot(model.rootp, core_.model, true);
+            (has_read_ ? before_ : core_).give(words_);
+            core_slot(model.rootp, words_, true);
+            if (has_read_) ::tick(model);
         }
         ::tick(model);
     }
@@ -61,15 +65,25 @@ class CoreRun {
     bool outside_ = false;
     bool lags_ = false;     // the registers in `core_` are of the slot before
     bool stepped_ = false;  // they are of a later slot than the model's
+    bool has_read_ = false;  // a register, in the slot before that of `core_`
     uint32_t slots_ = 0;    // that may still be begun without the model
     uint64_t seen_ = NEVER;  // the slot of `others_`
-    Core core_;
+    uint64_t words_[CORE_WORDS];  // the processor's registers as the model has them
+    Core core_, before_;  // before_: of the slot of that read
     CoreMemory memory_{};
     std::vector<Bytes> others_;  // members other than the processor's
 
+    bool step() {
+        const bool reads = core_.reads();
+        if (reads) before_ = core_;
+        if (!core_.step(memory_)) return false;
+        has_read_ = reads;
+        return true;
+    }
+
     // Two slots are compared, as what happens in even and in odd slots differs.
     void leave(NicModel& model) {
-        const uint64_t now = core_.model[CORE_NOW];
+        const uint64_t now = words_[CORE_NOW];
         if (seen_ + 2 != now || !core_same(model.rootp, others_[0].bytes)) {
             others_.resize(core_bytes() / sizeof(Bytes));
             core_look(model.rootp, others_[0].bytes);
@@ -78,12 +92,12 @@ class CoreRun {
         }
         seen_ = NEVER;
         slots_ = until_timer(model, now);
-        if (slots_ < 2 || !core_.take()) return;
+        if (slots_ < 2 || !core_.take(words_)) return;
         uint32_t* arrays[4];
         core_arrays(model.rootp, arrays);
-        memory_ = {arrays[0], arrays[1], arrays[2], arrays[3]};
+        memory_ = {arrays[0], arrays[1], arrays[2], arrays[3], &model};
         outside_ = true;
-        lags_ = stepped_ = false;
+        lags_ = stepped_ = has_read_ = false;
     }
 
     // Slots before the timer is near.

@@ -1,17 +1,18 @@
 """The processor outside its model: C++ that takes its registers out of a copy of a slot's code, and puts them back.
 
 `cxx/core.h` does what the processor does while nothing else of the NIC works. Here is what it needs of the model:
-the words of `WORDS`, which the copy gives after each slot or takes in the middle of one; and whether anything but the
-processor has changed since some slot before.
+the words of `WORDS`, which the copy gives after each slot or takes in the middle of one; whether anything but the
+processor has changed since some slot before; and what reads of registers return meanwhile.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from lanai_hdl.config import NicConfig
+from lanai_hdl.csr.declare import Access
 from lanai_hdl.lbus.masters import CPU
-from lanai_hdl.machine import REGISTERS_LOCAL
+from lanai_hdl.machine import REGISTERS, REGISTERS_LOCAL, REGISTERS_SIZE
 
 # Registers, by the name in C++: a pattern of the name in the gateware, and the number of words of 32 bits of a wide
 # one. Amaranth numbers signals without a name, each module for itself, so a change of the core may need other numbers
@@ -64,8 +65,11 @@ OWN = re.compile(
     r"processor\..*|port__(enable|write|addr|wdata|be)|lbus__rdata|cpu__request|count_slots_cpu_used|\$signal|"
     r"counters\.(\$signal|due|slots_cpu_used(\$next)?)|slots_cpu_used|send_dma\.(i__payload(\$\d+)?|flits\.\$like)"
 )
+CYCLES = next(register for register in REGISTERS if register.name == "CYCLES")
 FIELDS = "core_fields.h"  # beside the C++ of the model
+KINDS = ("CData", "SData", "IData", "QData")  # what an expression names beside members
 SHARED = "__Vdfg"  # how names of expressions begin that Verilator computes once for several
+NAME = re.compile(r"(?<!\w)(?:vlSelfRef\.)?([A-Za-z_]\w*)")  # in an expression
 CHUNK = re.compile(r"^(?=    [^\s}])", re.M)  # where a statement of a function begins
 
 
@@ -88,6 +92,8 @@ def header(nic: NicConfig, root: str) -> str:
             "#define LANAI_CORE",
             *places,
             f'#include "{FIELDS}"',
+            f"constexpr uint32_t REGISTERS_LOCAL = {REGISTERS_LOCAL}, REGISTERS_SIZE = {REGISTERS_SIZE};",
+            f"constexpr uint32_t REGISTER_CYCLES = {CYCLES.offset};",
             f"constexpr uint32_t CORE_LIMIT = {min(nic.sram_size, REGISTERS_LOCAL)};",
             f"constexpr uint64_t CORE_CPU_USED = 1ull << {bit};",
             f"bool {root}___core_slot({root}*, uint64_t*, bool);",
@@ -97,12 +103,13 @@ def header(nic: NicConfig, root: str) -> str:
             f"void {root}___core_look(const {root}*, char*);",
             f"bool {root}___core_same(const {root}*, const char*);",
             f"void {root}___core_arrays({root}*, uint32_t**);",
+            f"bool {root}___core_read(const {root}*, uint32_t, uint32_t*);",
             *(f"#define core_{name} {root}___core_{name}" for name in FUNCTIONS),
         ]
     )
 
 
-FUNCTIONS = ("slot", "issues", "leave", "bytes", "look", "same", "arrays")
+FUNCTIONS = ("slot", "issues", "leave", "bytes", "look", "same", "arrays", "read")
 
 
 @dataclass(frozen=True)
@@ -179,6 +186,7 @@ uint64_t {root}___core_bytes() {{ return 0; }}
 void {root}___core_look(const {root}*, char*) {{}}
 bool {root}___core_same(const {root}*, const char*) {{ return false; }}
 void {root}___core_arrays({root}*, uint32_t**) {{}}
+bool {root}___core_read(const {root}*, uint32_t, uint32_t*) {{ return false; }}
 """
 ALL = """
 bool {root}___core_slot({root}* vlSelf, uint64_t* core, bool given) {{
@@ -230,6 +238,14 @@ bool {root}___core_same(const {root}* root, const char* seen) {{
     const KnownWords words = (KnownWords)differs;
     return !(words[0] | words[1] | words[2] | words[3]);
 }}
+bool {root}___core_read(const {root}* root, uint32_t offset, uint32_t* value) {{
+    auto& vlSelfRef = *root;
+    switch (offset) {{
+{reads}
+        default: return false;
+    }}
+    return true;
+}}
 """
 MOST = 16384  # bytes of members that are compared, gaps and all
 
@@ -239,14 +255,31 @@ def none(root: str) -> str:
     return NONE.format(root=root)
 
 
-def written(copy: str, root: str, names: Mapping[str, str], others: Sequence[str]) -> str:
+def reads(texts: Sequence[str], names: Mapping[str, str], others: Collection[str]) -> dict[int, str]:
+    """What the processor's reads return, by the register's offset: an expression of `others`, which stay the same while
+    nothing but the processor works. Registers whose values follow from anything else are left out."""
+    chunks, found = [chunk for text in texts for chunk in CHUNK.split(text)], {}
+    for register in REGISTERS:
+        member = _one(names, rf"registers\.{register.name.lower()}_read")
+        if member is None or not register.access & Access.PR:
+            continue
+        assigned = [chunk for chunk in chunks if re.search(rf"\bvlSelfRef\.{member}\s*=[^=]", chunk)]
+        value = re.fullmatch(rf"    vlSelfRef\.{member}\s*=([^=;]*);\s*", assigned[0]) if len(assigned) == 1 else None
+        if value and set(NAME.findall(value[1])) <= {*others, *KINDS}:
+            found[register.offset] = value[1].strip()
+    return found
+
+
+def written(copy: str, root: str, names: Mapping[str, str], others: Sequence[str], read: Mapping[int, str]) -> str:
     """C++ for a model of class `root`, whose copy of this name is hooked. `names`: its members' names in the
-    gateware. `others`: members that stay the same while nothing but the processor works."""
+    gateware. `others`: members that stay the same while nothing but the processor works. `read`: what reads of
+    registers return."""
     go, write, enable, *arrays = (_one(names, pattern) for pattern in (GO, WRITE, ENABLE, *ARRAYS))
     if None in (go, write, enable, *arrays):
         return none(root)
     return ALL.format(
         copy=copy, root=root, go=go, write=write, enable=enable, most=MOST,
         arrays="\n".join(f"    arrays[{at}] = &root->{array}[0];" for at, array in enumerate(arrays)),
+        reads="\n".join(f"        case {offset}: *value = uint32_t({value}); break;" for offset, value in read.items()),
         others=", ".join(f"{{offsetof(Root, {name}), sizeof(Root::{name})}}" for name in others),
     )  # fmt: skip

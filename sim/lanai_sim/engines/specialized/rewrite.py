@@ -112,7 +112,9 @@ def _outside(copy: str, root: str, header: str, texts: Sequence[str], reads: Map
     names = _names(header)
     own = {name for name, known in names.items() if core.OWN.fullmatch(known)}
     own |= core.shared_with(texts, core.places(names)) | set(ARRAY.findall(header))
-    return core.written(copy, root, names, [name for name in names if reads.get(name) and name not in own])
+    others = [name for name in names if reads.get(name) and name not in own]
+    read = core.reads(texts, names, {*others, *ARRAY.findall(header)})
+    return core.written(copy, root, names, others, read)
 
 
 def _known(evaluations: Evaluations, everywhere: Counter[str], header: str, case: Case) -> list[Known]:

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable
 
+from lanai_hdl.csr.declare import Access as Right
 from lanai_hdl.isa import NOP, AluOp, Function, encode
 from lanai_hdl.isa.formats import BR, BRR, RI, RM, RR, RRM, SCC, SLI, SLS, SPECIAL, SPLS
 from lanai_hdl.isa.operations import Access, Special
@@ -12,7 +13,9 @@ DATA = 0x8000  # data lie within 2 KiB on both sides
 TABLE = 0xC000  # addresses that loads of the program counter find
 BASE, INDEX, MOVING, HALF, ONE = 20, 21, 22, 23, 24  # registers with addresses
 FREE = (3, *range(6, 20))  # registers of which anything may be the value
-ACCESSES = ("CYCLES", "SCRATCH1", "SCRATCH2")
+READ = [register for register in REGISTERS if register.access & Right.PR]
+CHANGING = [register for register in READ if register.name in ("SCRATCH1", "SCRATCH2", "DOORBELL", "ISR")]
+TIME = [register for register in READ if register.name == "CYCLES"]
 
 
 class RandomProgram:
@@ -150,10 +153,12 @@ class RandomProgram:
         assert len(self.words) == count + 1
 
     def _register(self) -> None:
-        name = self._rng.choice(ACCESSES)
-        store = int(name != "CYCLES" and self._rng.getrandbits(1))
-        offset = next(register.offset for register in REGISTERS if register.name == name)
-        self._emit(encode(SLS, store=store, rd=self._any(), address=REGISTERS_LOCAL + offset))
+        rng = self._rng
+        store = int(rng.random() < 0.1)
+        register = rng.choice(CHANGING if store else rng.choice((CHANGING, CHANGING, CHANGING, TIME, TIME, READ)))
+        value = 1 if register.name == "DOORBELL" else self._any()  # all its bits are 1: no bell rings for long
+        rd = value if store else self._any()
+        self._emit(encode(SLS, store=store, rd=rd, address=REGISTERS_LOCAL + register.offset))
 
     @property
     def bursts(self) -> tuple[tuple[int, bytes], ...]:
