@@ -218,8 +218,14 @@ def pack_wait_word(address: int, seen: int, timeout: int, why: bytes) -> bytes:
 
 def split_wait_any(payload: bytes) -> tuple[WaitAny, list[WatchedWord], bytes]:
     """The request's head, its words, its wait record. Raises UserError if it is cut short."""
-    head, rest = WAIT_ANY.split(payload)
+    head, rest = split_words(payload)
     end = head.words * WATCHED_WORD.size
-    if len(rest) < end:
-        raise UserError(f"WaitAny of {head.words} words has {len(rest)} bytes after its head")
     return head, [WatchedWord(*word) for word in WATCHED_WORD.struct.iter_unpack(rest[:end])], rest[end:]
+
+
+def split_words(payload: bytes) -> tuple[WaitAny, bytes]:
+    """The same, with the words and the wait record as they came."""
+    head, rest = WAIT_ANY.split(payload)
+    if len(rest) < head.words * WATCHED_WORD.size:
+        raise UserError(f"WaitAny of {head.words} words has {len(rest)} bytes after its head")
+    return head, rest

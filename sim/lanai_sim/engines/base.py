@@ -17,6 +17,8 @@ from lanai_hdl.ring.config import RingConfig
 from lanai_hdl.segment.config import SegmentConfig
 from lanai_hdl.switch_config import SwitchConfig
 
+from .words import Words
+
 NEVER = 2**64 - 1
 
 
@@ -55,6 +57,15 @@ class Burst(NamedTuple):
     elapsed: int
     offset: int
     data: bytes = b""
+
+
+class PackedBursts(NamedTuple):
+    """Bursts that write, as `declared.BURST` has them: where they are, how many, where their data is, that of all
+    bursts one after the other."""
+
+    bursts: int
+    burst_count: int
+    data: int
 
 
 class Cable(NamedTuple):
@@ -173,6 +184,10 @@ class Engine(ABC):
         caller, who then waits for each burst."""
         return False
 
+    def packed_bursts(self, nic: int, begin: int, packed: PackedBursts, tag: int) -> bool:
+        """As `bursts`."""
+        return False
+
     @abstractmethod
     def map_local(self, nic: int, page: int, address: int, writable: bool) -> None:
         """Bus page `page` is memory of this process."""
@@ -188,6 +203,11 @@ class Engine(ABC):
     def watch(self, nic: int, address: int, seen: int, tag: int) -> None:
         """Tell when the NIC makes the word at this bus address, in a local page, differ from
         `seen`. Several words may share a tag."""
+
+    def watch_words(self, nic: int, words: Words, tag: int) -> None:
+        """As `watch`, of several words."""
+        for address, seen in words:
+            self.watch(nic, address, seen, tag)
 
     @abstractmethod
     def unwatch(self, nic: int, tag: int) -> None:

@@ -14,7 +14,7 @@ from lanai_hdl.switch_config import SwitchConfig
 from lanai_host.compilers import Language, find, for_models
 
 from . import designs
-from .base import Access, Burst, Engine, Event, FaultKind, Layout, Planned
+from .base import Access, Burst, Engine, Event, FaultKind, Layout, PackedBursts, Planned
 from .cut import Part, Turn
 from .declared import BURST, EVENT, FAULT, INPUTS, PIO, TURN, Ending
 from .designs import NIC_TOP, SWITCH_TOP, Design
@@ -23,6 +23,7 @@ from .specialized import values
 from .units import nic_header, switch_header, unit
 from .verilated import Model
 from .verilator import Source, library
+from .words import Words, watching
 
 SAVABLE = ("--savable",)  # to Verilator: state can be read and set; what evaluates a slot is the same text
 STILL, CUT, ENDED = int(Ending.STILL), int(Ending.CUT), int(Ending.ENDED)  # asked with every call
@@ -166,6 +167,7 @@ class RtlEngine(Engine):
         self._events = POINTER()
         self._events_at = ctypes.byref(self._events)
         self._turn = ctypes.create_string_buffer(TURN.size)
+        self._watching = watching(ctypes.cast(self._native.engine_watch, POINTER).value or 0, self._engine)
         self._closed = False
         if part is not None:
             links = part.links
@@ -234,6 +236,10 @@ class RtlEngine(Engine):
         self._native.engine_bursts(self._engine, nic, begin, packed, len(bursts), data, tag)
         return True
 
+    def packed_bursts(self, nic: int, begin: int, packed: PackedBursts, tag: int) -> bool:
+        self._native.engine_bursts(self._engine, nic, begin, *packed, tag)
+        return True
+
     def map_local(self, nic: int, page: int, address: int, writable: bool) -> None:
         self._native.engine_map(self._engine, nic, page, address, 0, 0, writable)
 
@@ -245,6 +251,9 @@ class RtlEngine(Engine):
 
     def watch(self, nic: int, address: int, seen: int, tag: int) -> None:
         self._native.engine_watch(self._engine, nic, address, seen, tag)
+
+    def watch_words(self, nic: int, words: Words, tag: int) -> None:
+        words.watch(*self._watching, nic, tag)
 
     def unwatch(self, nic: int, tag: int) -> None:
         self._native.engine_unwatch(self._engine, nic, tag)

@@ -17,27 +17,31 @@ from lanai_host.simulator.protocol import CATCH_UP_TIME, Op
 from lanai_host.simulator.requests import (
     ALLOCATE,
     BUS_ADDRESS,
+    LOOK,
     PIN,
     PINNED,
     PIO_READ,
     UNPIN,
     WAITED,
+    WATCHED_WORD,
     BusAddress,
     Pinned,
+    WaitAny,
     Waited,
-    split_look,
     split_pio_write,
-    split_wait_any,
+    split_words,
 )
 from lanai_host.stacks.base import Attachment, NicStack
 
 from ..engines.base import Burst
+from ..engines.words import Buffers, Words
 from ..kernel.cluster import Cluster
-from ..kernel.node import Node, WaitTimeout, Word
+from ..kernel.node import Node, WaitTimeout
 from .grant import Forbidden, Grant
 from .known_poll import KnownPoll
-from .rank import Request
 from .rank_service import Refused
+from .request import Request
+from .writes import Packer, Writes
 
 USER_END = 1 << 47  # end of a process's own addresses
 
@@ -62,11 +66,12 @@ class RankAccess:
         self.node = node
         self.number = number
         self.pages = node.new_bus_pages()
-        self.grant = Grant(number)
+        self._allow(Grant(number))
         self._examine: Callable[[int], Awaitable[tuple[int, bytes]]] | None = None
         self._pid = 0
         self._pins: dict[int, list[int]] = {}
         self._buffers: list[tuple[int, mmap.mmap]] = []  # (bus address, memory)
+        self._waited_in = Buffers()  # the same
         self._tokens = count(1)
         self.timeout = WaitTimeout()
         self.inherited = b""  # what this process has from the one before it
@@ -76,7 +81,7 @@ class RankAccess:
     def attach(self, stack: NicStack, attachment: Attachment, host: HostConfig, image: Image | None) -> None:
         """The NIC is booted, with this as the rank's part of it. `host` prices what the driver does
         for the rank."""
-        self.grant = Grant.of(attachment)
+        self._allow(Grant.of(attachment))
 
         async def look(clock: int) -> tuple[int, bytes]:
             bus = self.cluster.bus(self.node.number, host)
@@ -90,6 +95,10 @@ class RankAccess:
 
         self._examine = look
 
+    def _allow(self, grant: Grant) -> None:
+        self.grant = grant
+        self._packer = Packer(grant)
+
     async def connect(self, pid: int) -> None:
         self._pid = pid
 
@@ -100,6 +109,14 @@ class RankAccess:
             raise Refused(str(error)) from error
 
     async def write(self, requests: Sequence[Request], clock: int) -> int:
+        first = requests[0]
+        if isinstance(first, Writes) and len(requests) == 1 and (packed := self._packer.pack(first)) is not None:
+            done = self.node.write_packed(clock, packed)
+            if done is not None:
+                return (await done)[0]
+        return await self._write_each([one for request in requests for one in request.each()], clock)
+
+    async def _write_each(self, requests: Sequence[Request], clock: int) -> int:
         bursts: list[Burst] = []
         try:
             for request in requests:
@@ -120,8 +137,7 @@ class RankAccess:
             self.grant.check_read(offset, size)
             return await self.node.read(clock, offset, size)
         if op in (Op.WAIT_ANY, Op.WORK):
-            head, watched, _ = split_wait_any(payload)
-            words = [Word(address, self._word(address), seen) for address, seen in watched]
+            head, words = self._words(payload)
             timeout = (WaitTimeout() if op == Op.WORK else self.timeout).wait(clock, head.timeout, words)
             return await self.node.changed(clock, words, self.number, timeout), b""
         if op == Op.LOOK_AND_WAIT:
@@ -151,8 +167,9 @@ class RankAccess:
     async def _look_and_wait(self, payload: bytes, clock: int) -> tuple[int, bytes]:
         """Do in one request what the rank would do in several, at the same times: CATCH_UP, a poll that finds
         nothing, WAIT_ANY, and as many more polls and waits as find nothing."""
-        look, head, watched, _ = split_look(payload)
-        polled = KnownPoll(look, [Word(address, self._word(address), seen) for address, seen in watched])
+        look, rest = LOOK.split(payload)
+        head, words = self._words(rest)
+        polled = KnownPoll(look, words)
         took: int | None = 0
         waited = 0
         if look.first:
@@ -168,10 +185,13 @@ class RankAccess:
             took = polled.again()
         return clock, WAITED.pack(Waited(polled.noted, polled.polls, waited))
 
-    def _word(self, address: int) -> memoryview:
-        for first, memory in self._buffers:
-            if first <= address <= first + len(memory) - 4:
-                return memoryview(memory)[address - first : address - first + 4]
+    def _words(self, payload: bytes) -> tuple[WaitAny, Words]:
+        """The head of a request to wait, and its words."""
+        head, watched = split_words(payload)
+        words = self._waited_in.find(watched, head.words)
+        if not isinstance(words, int):
+            return head, words
+        address = WATCHED_WORD.struct.unpack_from(watched, words * WATCHED_WORD.size)[0]
         raise Refused(f"bus address {address:#x} is in none of this rank's buffers; wait for words in allocated memory")
 
     def _pin(self, address: int, size: int, writable: int) -> bytes:
@@ -225,6 +245,7 @@ class RankAccess:
         for i in range(pages):
             self.node.engine.map_local(self.node.number, first + i, address + i * PAGE_SIZE, True)
         self._buffers.append((first * PAGE_SIZE, memory))
+        self._waited_in.add(first * PAGE_SIZE, memory)
         if shared:
             self.node.memory.add(first * PAGE_SIZE, memory)
         return first * PAGE_SIZE
@@ -281,6 +302,7 @@ class RankAccess:
         self._free_buffers()
 
     def _free_buffers(self) -> None:
+        self._waited_in.clear()
         for _, memory in self._buffers:
             _close(memory)
         self._buffers = []

@@ -16,6 +16,8 @@ from lanai_host.simulator.spin import NOWHERE, Chunk, SpinWait, Steering
 
 from ..kernel.kernel import Suspension
 from .crashes import crash_place
+from .request import Request
+from .writes import WritesFinder
 
 CHUNK = 1 << 16
 POLL_SECONDS = 0.1  # seconds without a message from any rank after which the processes are checked
@@ -33,15 +35,6 @@ class Stray(Exception):
             f"rank {rank}: bytes that are not the MPI library's came on its connection to lanai ({data!r}); the "
             "program has written to a file descriptor that it did not open"
         )
-
-
-class Request:
-    """One frame from a rank. `elapsed` is host work in picoseconds since the frame before."""
-
-    __slots__ = ("elapsed", "op", "payload")
-
-    def __init__(self, op: int, elapsed: int, payload: bytes) -> None:
-        self.op, self.elapsed, self.payload = op, elapsed, payload
 
 
 def why_of(request: Request) -> bytes:
@@ -77,6 +70,8 @@ class Rank:
         self.number = number
         self._steering = steering or Steering()
         self.log: RankLog | None = None
+        self.writes_apart = False  # writes in a row are a request each, not all one
+        self._writes = WritesFinder()
         self.restarts = 0  # how often its process was restarted
         self.pid = 0
         self.clock = 0
@@ -206,6 +201,9 @@ class Rank:
         them, which is then the last."""
         total = len(data)
         position, op = 0, 0
+        if self.log is None and not self.writes_apart and (writes := self._writes.first(data)) is not None:
+            self._requests.append(writes)
+            position = len(writes.payload)
         self._wanted = HEADER.size
         while total - position >= HEADER.size:
             size, op, flags, elapsed = HEADER.unpack_from(data, position)

@@ -9,8 +9,9 @@ from lanai_host.simulator.protocol import CATCH_UP_TIME, FOREVER, VERSION, Op, S
 from lanai_host.simulator.requests import ABORT, FINALIZE, HELLO, QUIET, STOPPED, WAITED, Quiet
 
 from ..kernel.kernel import Kernel
-from .rank import Rank, Request
+from .rank import Rank
 from .ranks import Ranks
+from .request import Request
 
 PIO_WRITE = int(Op.PIO_WRITE)  # compared with the op of each request
 QUIET_AT_MOST = (

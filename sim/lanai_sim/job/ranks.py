@@ -13,7 +13,8 @@ from lanai_host.simulator.protocol import ABORT_TIMEOUT, FinalState, Op
 from lanai_host.simulator.spin import PROCESSORS, Steering
 
 from ..kernel.kernel import Kernel, Suspension
-from .rank import POLL_SECONDS, Rank, Request, Stray
+from .rank import POLL_SECONDS, Rank, Stray
+from .request import Request
 from .sleepers import PERIOD, Sleepers
 from .system_calls import sleeps_in, waits_in
 from .turns import RunDelay, Turns

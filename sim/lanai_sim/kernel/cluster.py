@@ -24,9 +24,10 @@ from lanai_host.config import HostConfig, free
 from lanai_host.wait import Wait
 
 from ..engines.base import NEVER, Engine, Event, EventKind, Layout
+from ..engines.words import Words
 from ..machine.fabric import Fabric
 from .kernel import FOREVER, Kernel, Suspension, Task
-from .node import BusPages, Node, WaitTimeout, Word
+from .node import BusPages, Node, WaitTimeout
 
 MakeEngine = Callable[[Layout], Engine]
 _CLOCKS = struct.Struct(
@@ -244,7 +245,7 @@ class ClusterBus(Bus):
     def _wait(self, watched: Sequence[Watched], why: Wait | None, timeout: int, limit: WaitTimeout) -> int | None:
         self.why = why
         memory = [one.now[at : at + 4] for one in watched for at in range(0, len(one.seen), 4)]
-        words = [Word(address, view, seen) for (address, seen), view in zip(words_of(watched), memory, strict=True)]
+        words = Words.of([(at, seen, view) for (at, seen), view in zip(words_of(watched), memory, strict=True)])
         until = limit.wait(self.clock, timeout, words)
         self.clock = wait_for(self.node.changed(self.clock, words, self.number, until))
         self.why = None

@@ -5,16 +5,16 @@ import struct
 from collections import deque
 from collections.abc import Awaitable, Sequence
 from mmap import mmap
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from lanai_hdl.errors import UserError
 from lanai_hdl.machine import COUNTER_NAMES, PAGE_SIZE, PIO_WINDOW_SIZE, host_offset
 from lanai_host.bus.base import WINDOW, Bus, window_of
 
-from ..engines.base import Access, Burst, Engine
+from ..engines.base import Access, Burst, Engine, PackedBursts
+from ..engines.words import Words
 from .kernel import Kernel, Suspension
 
-_HELD = struct.Struct(">I").unpack_from  # the value at the start of a word's memory, in a tuple
 STORED = 1  # the value that `Suspension.resume` gets for a change of a word that no NIC made
 WINDOW_PAGES = WINDOW // PAGE_SIZE  # bus pages of one process: 256 MB
 
@@ -58,33 +58,6 @@ class BusPages:
         self._free.extend(pages)
 
 
-class Word(NamedTuple):
-    """A word of host memory that a process waits for: its bus address, its memory here, what it
-    held."""
-
-    address: int
-    view: memoryview
-    seen: int
-
-    @property
-    def now(self) -> int:
-        held: int = _HELD(self.view)[0]
-        return held
-
-    @property
-    def looked_at(self) -> "Word":
-        """The word for a process that has seen what it holds now."""
-        return Word(self.address, self.view, self.now)
-
-
-def any_changed(words: Sequence[Word]) -> bool:
-    """Return whether one of some words is not what was seen."""
-    for _, view, seen in words:  # noqa: SIM110  # a generator takes one more call for each word
-        if _HELD(view)[0] != seen:
-            return True
-    return False
-
-
 class SharedMemory:
     """The memory that the processes of a host have allocated as shared, by bus address: all of them may
     store to it, and to nothing else."""
@@ -123,12 +96,12 @@ class WaitTimeout:
         self.time = 0
         self.expired = False
         self.since = 0
-        self._words: list[tuple[int, int]] = []
+        self._words = b""
 
-    def wait(self, clock: int, time: int, words: Sequence[Word]) -> "WaitTimeout | None":
+    def wait(self, clock: int, time: int, words: Words) -> "WaitTimeout | None":
         """For a wait from `clock` on that is to last `time` picoseconds at most; None for one
         without end."""
-        waited_for = [(word.address, word.seen) for word in words]
+        waited_for = words.key
         self.expired = self.expired and waited_for == self._words
         if not self.expired:
             self.since = clock
@@ -173,7 +146,7 @@ class Node:
         self.kernel = events.kernel
         self.number = number
         self.memory = SharedMemory()
-        self._waits: dict[int, tuple[Sequence[Word], Suspension[tuple[int, int]]]] = {}  # for words, by tag
+        self._waits: dict[int, tuple[Words, Suspension[tuple[int, int]]]] = {}  # for words, by tag
         self._attached = 0
         self.was_reset = False  # since its boot
         self.kept: dict[str, int] = {}  # what its counters said before that, as far as they were read
@@ -217,6 +190,15 @@ class Node:
                 late += burst.elapsed
         return (await self.perform(clock, wanted) if wanted else (clock, 0))[0] + late
 
+    def write_packed(self, clock: int, packed: PackedBursts) -> "Suspension[tuple[int, int]] | None":
+        """Write what a processor writes in a row from `clock` on. The suspension ends with the time at which it is
+        done, and 0. None if the engine takes no such writes."""
+        tag, answer = self.events.expect()
+        if self.engine.packed_bursts(self.number, clock, packed, tag):
+            return answer
+        self.events.forget(tag)
+        return None
+
     async def perform(self, clock: int, bursts: Sequence[Burst]) -> tuple[int, int]:
         """PIO of one processor from `clock` on: the time at which it is done, and the word that the
         last burst read."""
@@ -230,9 +212,7 @@ class Node:
             clock, value = await self._access(clock + burst.elapsed, words, write=bool(burst.data))
         return clock, value
 
-    async def changed(
-        self, clock: int, words: Sequence[Word], number: int, timeout: "WaitTimeout | None" = None
-    ) -> int:
+    async def changed(self, clock: int, words: Words, number: int, timeout: "WaitTimeout | None" = None) -> int:
         """Wait from `clock` on until one of some words differs from what was seen, or until
         `timeout`.
 
@@ -241,26 +221,25 @@ class Node:
         kernel, slots = self.kernel, self.engine.time
         first_look = slots.picoseconds(slots.slot(clock))  # a change up to then is there when the process looks
         told: tuple[int, int] | None = (0, 0)
-        if clock <= kernel.limit and not any_changed(words):
+        if clock <= kernel.limit and not words.changed:
             told = await self._change(clock, words, number, timeout)
         if told is not None and told[0] <= (clock if told[1] == STORED else first_look):
             await kernel.until(clock, number)
             told = (clock, 0)
-        while told is not None and not any_changed(words):
+        while told is not None and not words.changed:
             told = await self._change(told[0], words, number, timeout)
         if timeout is not None:
-            timeout.expired = not any_changed(words)
+            timeout.expired = not words.changed
         return kernel.now if told is None else told[0]
 
     async def _change(
-        self, clock: int, words: Sequence[Word], number: int, timeout: "WaitTimeout | None"
+        self, clock: int, words: Words, number: int, timeout: "WaitTimeout | None"
     ) -> tuple[int, int] | None:
         """Time of the next write that changes a word, and whether a processor `STORED` it; None
         if `timeout` comes first."""
         tag, answer = self.events.expect()
         self._waits[tag] = words, answer
-        for word in words:
-            self.engine.watch(self.number, word.address, word.seen, tag)
+        self.engine.watch_words(self.number, words, tag)
         if timeout is not None:
             self.kernel.wake_at(clock + timeout.time, number, answer, timeout.expired, since=clock)
         told: tuple[int, int] | None = await answer
@@ -277,7 +256,7 @@ class Node:
         await self.kernel.alone()
         self.memory.write(address, data)
         for tag, (words, answer) in list(self._waits.items()):
-            if not answer.done and any_changed(words):
+            if not answer.done and words.changed:
                 self.events.forget(tag)
                 answer.resume((self.kernel.now, STORED))
 
@@ -303,4 +282,4 @@ class Node:
 
 
 Answer = Awaitable[tuple[int, int]]
-__all__ = ["PAGE_SIZE", "Answer", "BusPages", "Node", "WaitTimeout", "Word", "words_of"]
+__all__ = ["PAGE_SIZE", "Answer", "BusPages", "Node", "WaitTimeout", "words_of"]

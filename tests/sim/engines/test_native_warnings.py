@@ -24,12 +24,13 @@ from lanai_host.process_memory import GUARD_SOURCE
 from lanai_host.simulator.spin import PARTS as SPIN
 from lanai_host.simulator.transport import HEADER, PARTS
 from lanai_sim.corebench import rtl as core
-from lanai_sim.engines import rtl, verilator
+from lanai_sim.engines import rtl, verilator, words
 from lanai_sim.engines.objects import COMPILE, defines
 from lanai_sim.engines.replay import INPUTS, Inputs
 from lanai_sim.engines.specialized import samples
 from lanai_sim.engines.verilated import verilate, verilator_root
 from lanai_sim.fpga import board_rtl
+from lanai_sim.job import writes
 from lanai_sim.parts import native as mailboxes
 
 WARNINGS = ("-Wall", "-Wextra", "-Werror")
@@ -119,13 +120,17 @@ C_MODULES = {
     "clocks": CLOCKS,
     "bridge": (CALLS, IN_LIBRARY, ("lanai_host.clocks", "bridge")),
     "mailboxes": (("lanai_sim.parts", "mailboxes"),),
+    "words": (("lanai_sim.engines", "words"),),
+    "writes": (("lanai_sim.job", "writes"),),
 }
+ALWAYS_SO = {"page_malloc", "start_rank"}
 HEADERS = {
     "transport": HEADER,
     "clocks": enums(Answer),
     "bridge": enums(Answer),
     "added_codes": added_codes.header(MEANINGS),
     "mailboxes": mailboxes.header(),
+    "writes": writes.HEADER_TEXT,
 }
 # In place of the glue: a body for each function in Python that the C text calls. Its parameters have no names.
 CALLED = re.findall(r'extern "Python" (.*);', re.sub(r"(_t) \w+(?=[,)])", r"\1", BRIDGE))
@@ -146,8 +151,8 @@ def test_c_parts(name, tmp_path):
 
 
 def test_no_c_part_is_left_out():
-    """The parts of lanai_sim.job are always compiled so, and the C binding's are glue of MPI's own
-    header."""
+    """Those of `ALWAYS_SO` are always compiled so, and the C binding's are glue of MPI's own header."""
     found = {path.stem for path in Path(lanai_host.__file__).parent.rglob("*.c") if path.parent.name != "abi"}
-    found |= {path.stem for path in Path(mailboxes.__file__).parent.glob("*.c")}
-    assert found == {part for parts in C_MODULES.values() for _, part in parts}
+    for module in (mailboxes, words, writes):
+        found |= {path.stem for path in Path(module.__file__).parent.glob("*.c")}
+    assert found - ALWAYS_SO == {part for parts in C_MODULES.values() for _, part in parts}

@@ -3,9 +3,9 @@
 import pytest
 
 from lanai_host.simulator.requests import Look
+from lanai_sim.engines.words import Words
 from lanai_sim.job.known_poll import KnownPoll
 from lanai_sim.job.rank_service import Refused
-from lanai_sim.kernel.node import Word
 
 POLL, NOTING = 1000, 50
 
@@ -17,7 +17,7 @@ class Memory:
         self.view = memoryview(bytearray(4 * count))
 
     def words(self):
-        return [Word(at, self.view[at : at + 4], 0) for at in range(0, len(self.view), 4)]
+        return Words.of([(at, 0, self.view[at : at + 4]) for at in range(0, len(self.view), 4)])
 
     def set(self, number: int, value: int) -> None:
         self.view[4 * number : 4 * number + 4] = value.to_bytes(4, "big")

@@ -4,9 +4,10 @@ import pytest
 
 from lanai_host.bus.base import PAGE_SIZE
 from lanai_sim.engines.base import NEVER, Event, EventKind, SlotTime
+from lanai_sim.engines.words import Words
 from lanai_sim.kernel.cluster import Cluster
 from lanai_sim.kernel.kernel import Deadlock, TimeLimit
-from lanai_sim.kernel.node import WaitTimeout, Word
+from lanai_sim.kernel.node import WaitTimeout
 from lanai_sim.machine import fabrics
 
 KHZ = 66_600
@@ -30,8 +31,8 @@ class ScriptedEngine:
     def slot(self, unit):
         return self.now
 
-    def watch(self, nic, address, seen, tag):
-        self.watches[tag] = seen
+    def watch_words(self, nic, words, tag):
+        [(_, self.watches[tag])] = words
 
     def unwatch(self, nic, tag):
         del self.watches[tag]
@@ -55,11 +56,11 @@ def waited(writes, clock=LOOK, timeout=0, store=None):
     """The time at which a process goes on that looks at `clock`, and the engine."""
     engine = ScriptedEngine(writes)
     cluster = Cluster(fabrics.describe("pair", 2), make_engine=lambda layout: engine)
-    node, word = cluster.nodes[0], Word(PAGE_SIZE, memoryview(engine.memory), 0)
+    node, words = cluster.nodes[0], Words.of([(PAGE_SIZE, 0, memoryview(engine.memory))])
 
     async def process():
-        limit = WaitTimeout().wait(clock, timeout, [word])
-        return await node.changed(clock, [word], 0, limit)
+        limit = WaitTimeout().wait(clock, timeout, words)
+        return await node.changed(clock, words, 0, limit)
 
     async def other():
         await cluster.kernel.until(store, 1)
@@ -112,8 +113,8 @@ def test_a_run_that_ends_before_the_look_reaches_its_limit():
     engine = ScriptedEngine({})
     cluster = Cluster(fabrics.describe("pair", 2), make_engine=lambda layout: engine)
     cluster.kernel.limit = LOOK - 1
-    word = Word(PAGE_SIZE, memoryview(engine.memory), 0)
-    cluster.kernel.spawn(cluster.nodes[0].changed(LOOK, [word], 0), 0)
+    words = Words.of([(PAGE_SIZE, 0, memoryview(engine.memory))])
+    cluster.kernel.spawn(cluster.nodes[0].changed(LOOK, words, 0), 0)
     with pytest.raises(TimeLimit):
         cluster.run()
 

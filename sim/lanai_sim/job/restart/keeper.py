@@ -15,8 +15,9 @@ from ...kernel.kernel import Kernel
 from ...units import format_time
 from ..output import Output
 from ..processes import Process
-from ..rank import Rank, Request
+from ..rank import Rank
 from ..ranks import Ranks
+from ..request import Request
 from .fitness import has_ended, unfit
 from .line import Adopted, KeptCopy, Line
 from .log import Log, Step, Write, difference

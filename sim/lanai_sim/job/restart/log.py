@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from lanai_host.simulator.protocol import Op
 
-from ..rank import Request
+from ..request import Request
 
 
 @dataclass(slots=True)

@@ -15,8 +15,8 @@ from lanai_host.simulator.protocol import Op
 from lanai_host.simulator.requests import ALLOCATE
 
 from ..nic_service import RankAccess
-from ..rank import Request
 from ..rank_service import Refused
+from ..request import Request
 from .log import Write
 from .mirror import Bytes, Mirror, changes
 

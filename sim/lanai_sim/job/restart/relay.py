@@ -9,8 +9,8 @@ from lanai_host.simulator.requests import COLLECT, DATAGRAM
 from lanai_host.simulator.transport import Answer, Awaited, ServedRank, TransportHub
 
 from ...kernel.kernel import Kernel, Suspension
-from ..rank import Request
 from ..rank_service import Refused
+from ..request import Request
 from .log import Write
 
 Killer = Callable[[int, int], None]

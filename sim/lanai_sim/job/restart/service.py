@@ -6,8 +6,8 @@ from typing import Any, Protocol
 from lanai_host.config import HostCost, HostCosts
 from lanai_host.simulator.protocol import Status
 
-from ..rank import Request
 from ..rank_service import NicAccess, Service
+from ..request import Request
 from .keeper import Keeper, Memory
 from .log import Write
 

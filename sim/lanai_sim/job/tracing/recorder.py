@@ -22,7 +22,7 @@ from lanai_host.wait import Wait
 
 from ...trace.schema import HostKind, kind_of_work
 from ...trace.writer import Writer
-from ..rank import Request
+from ..request import Request
 
 _INSTALLED = re.compile(r"^/.*/(site|dist)-packages/")  # folders that say nothing about a module that is installed
 MOST_SITES = 1 << 15  # of a run, by their texts: other names take numbers of 16 bits

@@ -3,8 +3,8 @@
 from collections.abc import Awaitable, Sequence
 from typing import Any
 
-from ..rank import Request
 from ..rank_service import Service
+from ..request import Request
 from .recorder import Recorder
 
 
@@ -14,6 +14,7 @@ class TracedService(Service):
     def __init__(self, recorder: Recorder, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.recorder = recorder
+        self.rank.writes_apart = True  # the recorder is to know when each began
 
     async def _hello(self, payload: bytes) -> bytes:
         answer = await super()._hello(payload)
@@ -31,7 +32,6 @@ class TracedService(Service):
         await self._one(request, super()._posted(request))
 
     async def _one(self, request: Request, served: Awaitable[None]) -> None:
-        """One at a time: the recorder is to know when each began."""
         rank, recorder = self.rank, self.recorder
         recorder.asked(rank.number, request, rank.clock + request.elapsed)
         await served

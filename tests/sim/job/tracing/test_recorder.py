@@ -14,7 +14,7 @@ from lanai_host.simulator.notes import Note
 from lanai_host.simulator.protocol import Op
 from lanai_host.simulator.requests import PIO_WRITE, PioWrite, pack_wait_any
 from lanai_host.stacks.mpi_np.driver import Attachment
-from lanai_sim.job.rank import Request
+from lanai_sim.job.request import Request
 from lanai_sim.job.tracing.recorder import Recorder
 from lanai_sim.trace import Trace
 from lanai_sim.trace.schema import HOST_KINDS, RequestKind
