@@ -119,8 +119,8 @@ class Bip(NoRecovery[Message]):
         if self._failure is not None:
             return
         self._meter.spend(HostCost.POLL, self.size)  # a ring for each peer, and the words of the NIC
-        for number in range(self.size):
-            self._read_ring((self._next + number) % self.size)
+        for source in self._link.arrivals(self._next):
+            self._read_ring(source)
         self._next = (self._next + 1) % self.size
         self._receiving.advance()
         self._sending.advance()

@@ -1,6 +1,8 @@
 """The NIC as a rank sees it: requests, a ring for each peer, memory for long messages."""
 
 import struct
+from collections.abc import Iterator
+from itertools import chain
 
 from lanai_firmware.lang import constants_set, offset_of, sizeof
 from lanai_firmware.programs.bip.layout import (
@@ -54,6 +56,8 @@ class Link:
         self._longs = 0
         self._landings = [0] * ranks  # by channel
         self._read = [0] * ranks
+        self._ends = [self._next_end(channel) for channel in range(ranks)]  # of the places of the next packets
+        self._rings = [self._ring(end) for end in self._ends]
         self._words = int(LANDED_AT) + WORD.size * ranks  # bytes at the start of the memory that only the NIC writes
         self._seen = bytes(self._words)  # those at the last look
 
@@ -99,14 +103,25 @@ class Link:
 
     def arrived(self, channel: int) -> bytes | None:
         """Take the next packet out of a channel's ring; None if it is empty."""
-        end = self._next_end(channel)
+        end = self._ends[channel]
         mark: int = WORD.unpack_from(self._view, end - WORD.size)[0]
         if not mark:
             return None
         data = bytes(self._view[end - WORD.size - (mark & int(LENGTH)) : end - WORD.size])
         self._view[end - WORD.size : end] = EMPTY
         self._read[channel] += 1
+        self._ends[channel] = end = self._next_end(channel)
+        self._rings[channel] = self._ring(end)
         return data
+
+    def arrivals(self, first: int) -> Iterator[int]:
+        """The channels whose rings have a packet when their turn comes, from `first` on and around. In a large job few
+        of many have."""
+        view, ends = self._view, self._ends
+        for channel in chain(range(first, self._ranks), range(first)):
+            end = ends[channel]
+            if view[end - WORD.size : end] != EMPTY:
+                yield channel
 
     def _next_end(self, channel: int) -> int:
         place = self._read[channel] % int(SLOTS)
@@ -160,18 +175,18 @@ class Link:
 
     def watched(self) -> list[Watched]:
         """Return the words that change when there is news, as they are now."""
-        return [*self._rings(), Watched(self._memory, 0, bytes(self._view[: self._words]))]
+        return [*self._rings, Watched(self._memory, 0, bytes(self._view[: self._words]))]
 
     def decisive(self) -> list[Watched]:
         """Return those of them that tell of more than a request whose bytes have left, as they were at the last
         look."""
         first, second = WORD.size * Word.LEFT, WORD.size * (Word.LEFT + 1)
         words = [Watched(self._memory, 0, self._seen[:first]), Watched(self._memory, second, self._seen[second:])]
-        return [*self._rings(), *words]
+        return [*self._rings, *words]
 
-    def _rings(self) -> list[Watched]:
-        """Return the last words of the places that the next packets will be written to."""
-        return [Watched(self._memory, self._next_end(channel) - WORD.size, EMPTY) for channel in range(self._ranks)]
+    def _ring(self, end: int) -> Watched:
+        """Return the last word of the place that a channel's next packet will be written to."""
+        return Watched(self._memory, end - WORD.size, EMPTY)
 
     def _word(self, which: Word) -> int:
         found: int = WORD.unpack_from(self._view, WORD.size * which)[0]

@@ -35,7 +35,7 @@ class Outbox:
     @property
     def is_settled(self) -> bool:
         """Return whether nothing waits to leave."""
-        return not (self._waiting or any(map(self._must_tell, self._owed)))
+        return not (self._waiting or self._must_tell(max(self._owed)))
 
     def put(self, dest: int, letter: Letter) -> None:
         """Queue a packet. `push` sends it."""
@@ -64,6 +64,8 @@ class Outbox:
                     self._send(dest, *made)
             if not waiting:
                 del self._waiting[dest]
+        if not self._must_tell(max(self._owed)):
+            return
         for dest, owed in enumerate(self._owed):
             if self._must_tell(owed) and self._link.has_room:
                 self._send(dest, Head(Type.CREDIT), b"")
