@@ -102,7 +102,7 @@ def build(
     def models() -> list[Model]:
         texts = elaborate(wanted, key)
         return [
-            Model(design.top, files, options=SAVABLE, cases=known, together=design.together)
+            Model(design.top, files, options=SAVABLE, cases=known, together=design.together if known else ())
             for design, files, known in zip(wanted, texts, cases, strict=True)
         ]
 

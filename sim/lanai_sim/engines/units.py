@@ -106,6 +106,12 @@ def _model(design: Design, specialized: bool) -> list[str]:
             copies += [f"bool {function}({root}*);", f"{asked} {{ return {function}(model.rootp); }}"]
         else:
             copies.append(f"{asked.replace(' model', '')} {{ return false; }}")
+    for moment in (Moment.OWN, Moment.STATE, Moment.INPUTS) if design.resting else ():
+        function, asked = f"{root}___general_{moment}", f"inline bool general_{moment}(V{top}& model)"
+        if specialized:
+            copies += [f"bool {function}({root}*);", f"{asked} {{ return {function}(model.rootp); }}"]
+        else:
+            copies.append(f"{asked.replace(' model', '')} {{ return false; }}")
     return [
         '#include "numbers.h"',
         f'#include "V{top}.h"',

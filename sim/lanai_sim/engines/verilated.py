@@ -29,7 +29,8 @@ class Model:
     `verilog` maps file names to texts, `control` is a Verilator configuration (.vlt) text. The
     class is called `prefix`, by default "V" + top, and its header `<prefix>.h`. `cases` are values
     of registers, for which copies of its evaluations are made (`lanai_sim.engines.specialized`).
-    `together` are clocks that rise only when `clk` does.
+    `together` are clocks that rise only when `clk` does; if there are some, functions are added that evaluate the
+    moments in which they do, in the order of `specialized.case.Moment`.
     """
 
     top: str
@@ -54,7 +55,7 @@ class Model:
             self.options,
             *map(str, sorted(self.verilog.items())),
         ]
-        return [*parts, *values.key(self.cases), *self.together]
+        return [*parts, *values.key(self.cases, self.together)]
 
 
 @cache
@@ -86,11 +87,15 @@ def verilate(model: Model, trace: bool, work: Path) -> None:
     root = verilator_root()
     command = [str(root / "bin" / "verilator_bin"), *options, "--top-module", model.top, "--prefix", model.class_name]
     _run([*command, "--Mdir", str(work), *paths], {**os.environ, "VERILATOR_ROOT": str(root)})
+    path = work / f"{model.class_name}___024root__0.cpp"
+    text = path.read_text() if model.cases or model.together else ""
+    if model.together:
+        with path.open("a") as source:
+            source.write(rewrite.general(text, model.together))
     if model.cases:
         declared = (work / f"{model.class_name}___024root.h").read_text()
-        path = work / f"{model.class_name}___024root__0.cpp"
         with path.open("a") as source:
-            source.write(rewrite.specialized(path.read_text(), declared, model.cases, model.together))
+            source.write(rewrite.specialized(text, declared, model.cases, model.together))
         from .specialized import core_fields  # brings Amaranth along
 
         (work / core.FIELDS).write_text(core_fields.header())

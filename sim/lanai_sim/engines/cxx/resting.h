@@ -19,7 +19,7 @@ class Resting {
 
     // All of the slot but `settle`, if a copy of its code is for it.
     bool specialized(NicModel& model) const {
-        return awake_ == 0 ? specialized_alone(model) : awake_ == COUNT && specialized_awake(model);
+        return awake_ == 0 ? specialized_alone(model) : awake_ == COUNT && awake(model);
     }
     bool rearm(NicModel& model) const { return rearm(model.rootp, 0); }
     void fall(NicModel& model) const {
@@ -53,6 +53,14 @@ class Resting {
     bool was_awake_[COUNT];  // in the slot before
     unsigned awake_ = COUNT;  // how many were
 
+    // All of the slot with no block at rest, in which the blocks get their inputs too. False if this model has no code
+    // for that.
+    static bool awake(NicModel& model) {
+        return (specialized_own(model) || general_own(model)) && (specialized_state(model) || general_state(model)) &&
+               inputs(model);
+    }
+    static bool inputs(NicModel& model) { return specialized_inputs(model) || general_inputs(model); }
+
     static All ports(NicModel& model) {
         auto& m = *model.rootp;
 #define ONE(name) {m.state_clk_##name, m.input_clk_##name, m.awake_##name, m.unsettled_##name},
@@ -81,7 +89,7 @@ class Resting {
     void settle(NicModel& model) {
         All all = ports(model);
         while (const unsigned blocks = unsettled(all))
-            if (blocks < COUNT || !specialized_inputs(model)) give(model, all);
+            if (blocks < COUNT || !inputs(model)) give(model, all);
         awake_ = 0;
         for (unsigned i = 0; i < COUNT; i++) awake_ += was_awake_[i] = all.list[i].awake;
     }

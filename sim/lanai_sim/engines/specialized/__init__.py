@@ -6,7 +6,7 @@ would compute. A comparison of the registers before each evaluation chooses the 
 state. What a slot does stays the same.
 
 A `Case` has the values that one copy is for. There are several: only the processor works, long messages
-are sent or received, the remote-memory adapter is awake, it gets its inputs. `rewrite` writes the copies.
+are sent or received, the remote-memory adapter works, it gets its inputs. `rewrite` writes the copies.
 `values.txt` has the cases; a value that is not held any more costs speed and nothing else. `choose` finds
 the cases in recorded inputs (`lanai replay usual`).
 """

@@ -6,11 +6,16 @@ from enum import StrEnum
 
 
 class Moment(StrEnum):
-    """The clocks of a model that rise together in an evaluation."""
+    """What is evaluated at once, by the clocks of a model that rise.
+
+    With all blocks awake an evaluation has three moments, each with copies of its own: `OWN`, `STATE`, `INPUTS`. What
+    the NIC does says little of what a block does, and logic may have other usual values than what sets its registers.
+    """
 
     ALONE = "alone"  # the model's own: all blocks that may rest do
-    AWAKE = "awake"  # the model's own, and those of all blocks that may rest
-    INPUTS = "inputs"  # those with which all these blocks see their inputs, after the model's own
+    OWN = "own"  # the model's own, without what follows other clocks too
+    STATE = "state"  # those of all blocks that may rest, after the model's own
+    INPUTS = "inputs"  # those with which all these blocks see their inputs, after all others
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ PARTS = {
     "registers": ("registers.access__cpu_write",),
 }  # fmt: skip
 QUIET = tuple(name for names in PARTS.values() for name in names)
-MORE = {Moment.ALONE: 1, Moment.AWAKE: 2, Moment.INPUTS: 1}  # cases beside the quiet one
+MORE = {Moment.ALONE: 1, Moment.OWN: 2, Moment.STATE: 2, Moment.INPUTS: 2}  # cases beside the quiet one
 CANDIDATE = 0.9  # of a candidate's evaluations have the value of a register, for a start
 ROWS = 5000  # of one recording that are looked at for a further case
 

@@ -11,6 +11,7 @@ from .case import Moment
 from .slot import OWN, Part, Slot, trigger
 
 MENTION = re.compile(r"vlSelfRef\.(\w+)")
+ASSIGNMENT = re.compile(r"vlSelfRef\.(\w+)(?:\s*\[[^\]]*\])*\s*(?:[-+|&^]|<<|>>)?=[^=]")
 ASSIGNED = re.compile(r"\s*=[^=]([^;]*);")
 
 
@@ -21,6 +22,15 @@ class Mentions:
         self.part = part
         self.words = Counter(re.findall(r"\w+", part.text))
         self.members = Counter(MENTION.findall(part.text))
+
+    @cached_property
+    def assigned(self) -> frozenset[str]:
+        return frozenset(ASSIGNMENT.findall(self.part.text))
+
+    @property
+    def needed(self) -> set[str]:
+        """The members whose values the part needs that they had before."""
+        return _read([self])
 
     @cached_property
     def reads(self) -> dict[str, bool]:
@@ -55,27 +65,60 @@ class Evaluations:
         bits = sum(trigger(source, clock) for clock in together)
         return cls(slot, tuple(map(Mentions, slot.parts)), trigger(source, OWN), bits)
 
-    def risen(self, moment: Moment) -> int:
-        """The clocks that rise at a moment; 0 for a moment that the model does not have."""
+    def of_moment(self, moment: Moment) -> tuple[Mentions, ...]:
+        """The parts that a moment evaluates, in order; none for a moment that the model does not have.
+
+        With blocks awake, what follows their inputs comes last. So the inputs that blocks see are those of the slot:
+        what they follow has been evaluated."""
         if moment == Moment.ALONE:
-            return self.own
-        if moment == Moment.AWAKE:
-            return self.own | self.together if self.together else 0
+            return self._after(self.own)
+        if moment == Moment.INPUTS:
+            return self._after(self._inputs)
+        own, state = self._awake
+        return own if moment == Moment.OWN else state
+
+    @property
+    def _inputs(self) -> int:
         return sum(self.slot.clocks) & ~(self.own | self.together)
 
+    @cached_property
+    def _awake(self) -> tuple[tuple[Mentions, ...], tuple[Mentions, ...]]:
+        """The parts of `OWN` and of `STATE`; none of both if they cannot be evaluated in this order."""
+        own = tuple(part for part in self.parts if part.part.triggers == self.own)
+        state = tuple(part for part in self.parts if part not in own and not part.part.triggers & self._inputs)
+        return (own, state) if own and state and self._after(self._inputs) and self._apart else ((), ())
+
+    @cached_property
+    def _apart(self) -> bool:
+        """Blocks and what follows the model's own clock alone know each other only through the blocks' inputs and what
+        follows both, as in `RestingBlock`: then the second may come first. Both may set bits of one member."""
+        pairs = [
+            (one, other)
+            for one, other in combinations(self.parts, 2)
+            if one.part.triggers & (self.own | self.together) and other.part.triggers == self.own
+        ]
+        return not any(
+            (one.assigned - other.assigned) & other.needed or (other.assigned - one.assigned) & one.needed
+            for one, other in pairs
+            if one.part.triggers != self.own
+        )
+
     def texts(self, moment: Moment) -> tuple[str, ...]:
-        return tuple(part.part.text for part in self._after(self.risen(moment)))
+        return tuple(part.part.text for part in self.of_moment(moment))
+
+    def calls(self, moment: Moment) -> tuple[str, ...]:
+        return tuple(part.part.call for part in self.of_moment(moment))
 
     def mentions(self, moment: Moment) -> set[str]:
         """The members that the evaluation mentions, if all its mentions are of the member."""
-        parts = self._after(self.risen(moment))
+        parts = self.of_moment(moment)
         members = sum((part.members for part in parts), Counter[str]())
         words = sum((part.words for part in parts), Counter[str]())
         return {name for name, count in members.items() if count == words[name]}
 
     def reads(self, moment: Moment) -> dict[str, bool]:
         """False for the members that the evaluation assigns before anything reads them."""
-        return _first(self._after(self.risen(moment)))
+        return _first(self.of_moment(moment))
 
     @cached_property
     def words(self) -> Counter[str]:
@@ -87,8 +130,13 @@ class Evaluations:
         """The members of which some evaluation needs the value that they had before."""
         found = set[str]()
         for risen in self._sets():
-            found |= {name for name, reads in _first(self._after(risen)).items() if reads}
-        return frozenset(found)
+            found |= _read(self._after(risen))
+        awake = (Moment.OWN, Moment.STATE, Moment.INPUTS)
+        return frozenset(found | _read(part for moment in awake for part in self.of_moment(moment)))
+
+    def needed_after(self, moment: Moment) -> frozenset[str]:
+        """Those of which something needs the value that they have after this moment."""
+        return self.needed | _read(self.of_moment(Moment.STATE)) if moment == Moment.OWN else self.needed
 
     def _after(self, risen: int) -> tuple[Mentions, ...]:
         return tuple(part for part in self.parts if part.part.triggers & risen)
@@ -99,6 +147,10 @@ class Evaluations:
                 risen = sum(clocks)
                 if risen & self.own or not risen & self.together:
                     yield risen
+
+
+def _read(parts: Iterable[Mentions]) -> set[str]:
+    return {name for name, reads in _first(parts).items() if reads}
 
 
 def _first(parts: Iterable[Mentions]) -> dict[str, bool]:

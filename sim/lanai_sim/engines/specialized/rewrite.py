@@ -63,6 +63,23 @@ def function(root: str, moment: Moment) -> str:
     return f"{root}___specialized_{moment}"
 
 
+def general(source: str, together: Collection[str] = ()) -> str:
+    """C++ to add to Verilator's `source`: functions `<root>___general_<moment>` of the moments of an evaluation in
+    which no block rests, for registers with any values. They return false, and do nothing, for a source that is not as
+    usual."""
+    slot = slot_of(source)
+    evaluations = Evaluations.of(source, slot, together)
+    written = []
+    for moment in (Moment.OWN, Moment.STATE, Moment.INPUTS):
+        calls = "".join(evaluations.calls(moment))
+        written.append(f"""bool {slot.root}___general_{moment}({slot.root}* vlSelf) {{
+    auto& vlSelfRef = *vlSelf;
+{calls}    return {"true" if calls else "false"};
+}}
+""")
+    return "".join(written)
+
+
 def specialized(
     source: str, header: str, cases: Sequence[Case], together: Collection[str] = (), least: int = LEAST
 ) -> str:
@@ -120,12 +137,12 @@ def _outside(copy: str, root: str, header: str, texts: Sequence[str], reads: Map
 def _known(evaluations: Evaluations, everywhere: Counter[str], header: str, case: Case) -> list[Known]:
     order = {name: rank for rank, name in enumerate(case.values)}
     reads, mentioned = evaluations.reads(case.moment), evaluations.mentions(case.moment)
-    outputs, parts = AWAKE.findall(header), evaluations.words
+    outputs, parts, needed = AWAKE.findall(header), evaluations.words, evaluations.needed_after(case.moment)
     known = []
     for name, kind in members(header).items():
         if name in mentioned:
             value, read = case.values.get(plain(name)), reads[name]
-            kept = name in evaluations.needed or name in outputs or everywhere[name] > parts[name]
+            kept = name in needed or name in outputs or everywhere[name] > parts[name]
             if value is not None or not read:
                 known.append(Known(name, kind, value, read, kept))
     return sorted(known, key=lambda one: order.get(plain(one.name), len(order)))

@@ -10,7 +10,7 @@ static const Member MEMBERS[] = {
 #include "members.h"
 };
 constexpr size_t WIDTH = sizeof MEMBERS / sizeof *MEMBERS;
-static constexpr int MOMENTS = 3;  // in the order of `Moment`
+static constexpr int MOMENTS = 4;  // in the order of `Moment`
 
 // Every `step`th evaluation of each moment gives a row.
 static uint64_t step, asked[MOMENTS];
@@ -27,8 +27,9 @@ static bool sample(const Root* root, int moment) {
     return false;
 }
 bool Vlanai_nic___024root___specialized_alone(Root* root) { return sample(root, 0); }
-bool Vlanai_nic___024root___specialized_awake(Root* root) { return sample(root, 1); }
-bool Vlanai_nic___024root___specialized_inputs(Root* root) { return sample(root, 2); }
+bool Vlanai_nic___024root___specialized_own(Root* root) { return sample(root, 1); }
+bool Vlanai_nic___024root___specialized_state(Root* root) { return sample(root, 2); }
+bool Vlanai_nic___024root___specialized_inputs(Root* root) { return sample(root, 3); }
 
 #define VISIBLE extern "C" __attribute__((visibility("default")))
 

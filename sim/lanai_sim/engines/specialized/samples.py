@@ -97,7 +97,7 @@ def _sampler(design: Design) -> tuple[ctypes.CDLL, tuple[str, ...], Mapping[Mome
     registers whose values the evaluation of each moment needs."""
     assert isinstance(design.config, NicConfig)
     (texts,) = elaborate([design], designs.key([design]))
-    model = Model(NIC_TOP, texts, options=SAVABLE)
+    model = Model(NIC_TOP, texts, options=SAVABLE, together=design.together)
     with tempfile.TemporaryDirectory() as work:
         verilate(model, False, Path(work))
         root = Path(work) / f"{model.class_name}___024root.h"

@@ -25,10 +25,11 @@ RISE = r"vlSelfRef\.{0}\)\s*& \(~ \(IData\)\(vlSelfRef\.__Vtrigprevexpr___TOP__{
 @dataclass(frozen=True)
 class Part:
     """Statements with variables of their own, which know the model as `vlSelfRef` alone. They are evaluated
-    when one of the clocks rises whose bits are set in `triggers`."""
+    when one of the clocks rises whose bits are set in `triggers`. `call`: the same, as `eval_nba` has it."""
 
     text: str
     triggers: int
+    call: str = ""
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def slot_of(source: str) -> Slot:
         at, triggers, text = choice.end(), int(choice[1]), _called(source, choice[2])
         if text is None or OTHER.search(text):
             return Slot(head[1])
-        parts.append(Part(text, triggers))
+        parts.append(Part(text, triggers, choice[2]))
         clocks |= {1 << bit for bit in range(triggers.bit_length()) if triggers >> bit & 1}
     return Slot(head[1], tuple(parts), tuple(sorted(clocks))) if source.startswith("}\n", at) else Slot(head[1])
 

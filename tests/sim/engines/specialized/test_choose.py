@@ -130,7 +130,7 @@ def test_what_is_on_record_is_what_the_inputs_give_and_holds_in_most_slots(tmp_p
         for moment, each in (part.split(" ", 1) for part in line.split(": ")[1].split(", "))
     }
     assert {name for name, _ in shares} == {path.stem for path in INPUTS.iterdir()}
-    adapters = {name for name, moment in shares if moment == Moment.AWAKE}
+    adapters = {name for name, moment in shares if moment == Moment.OWN}
     assert len(adapters) == 5
     assert min(share for (name, moment), share in shares.items() if moment != Moment.ALONE) > 50
     assert min(share for (name, _), share in shares.items() if name not in adapters) > 80

@@ -3,6 +3,7 @@ safely."""
 
 import ctypes
 import random
+import re
 from functools import partial
 
 import pytest
@@ -32,7 +33,7 @@ VERILOG = f"""module worker(
   wire [7:0] first = work0 ^ work1;
   reg [31:0] seen = 0, added = 0;
   always @(posedge input_clk) seen <= sum ^ {{24'd0, first}};
-  always @(posedge state_clk) added <= added + seen + {{24'd0, first}};
+  always @(posedge state_clk) added <= added + seen;
   assign total = added + seen;
   assign mixed = added ^ sum;
   reg [40:0] long = 41'h1_0000_0007;
@@ -51,8 +52,20 @@ WRAPPER = """
 #include <cstdint>
 class Vworker___024root;
 bool alone(Vworker___024root*);
-bool awake(Vworker___024root*);
+bool own(Vworker___024root*);
+bool state(Vworker___024root*);
 bool inputs(Vworker___024root*);
+bool Vworker___024root___general_own(Vworker___024root*);
+bool Vworker___024root___general_state(Vworker___024root*);
+bool Vworker___024root___general_inputs(Vworker___024root*);
+bool awake(Vworker___024root* root, uint32_t& copies) {
+    if (own(root)) copies++;
+    else if (!Vworker___024root___general_own(root)) return false;
+    if (state(root)) copies++;
+    else if (!Vworker___024root___general_state(root)) return false;
+    if (inputs(root)) return copies++, true;
+    return Vworker___024root___general_inputs(root);
+}
 extern "C" __attribute__((visibility("default")))
 uint32_t play(const uint8_t* busy, const uint8_t* clear, const uint8_t* with, const uint8_t* in, uint32_t slots,
               uint32_t* outputs) {
@@ -61,15 +74,18 @@ uint32_t play(const uint8_t* busy, const uint8_t* clear, const uint8_t* with, co
     uint32_t copies = 0;
     for (uint32_t slot = 0; slot < slots; slot++) {
         m.busy = busy[slot], m.clear = clear[slot], m.in = in[slot];
-        if (with[slot] & 1 ? awake(m.rootp) : alone(m.rootp)) {
+        if (with[slot] == 1 && SPECIALIZED) {
+            if (!awake(m.rootp, copies)) return 0;
+        } else if (with[slot] != 1 && alone(m.rootp)) {
             copies++;
         } else {
             m.clk = m.state_clk = m.input_clk = 0, m.eval();
-            m.clk = 1, m.state_clk = with[slot] & 1, m.eval();
+            m.clk = 1, m.state_clk = with[slot] == 1, m.eval();
         }
-        if (with[slot] >> 1 & 1 && inputs(m.rootp)) {
+        if (with[slot] == 1 && SPECIALIZED) {
+        } else if (with[slot] && inputs(m.rootp)) {
             copies++;
-        } else if (with[slot] >> 1 & 1) {
+        } else if (with[slot]) {
             m.input_clk = 0, m.eval();
             m.input_clk = 1, m.eval();
         }
@@ -90,7 +106,8 @@ def cases(usual):
     return (
         Case("quiet", Moment.ALONE, usual),
         Case("other", Moment.ALONE, other),
-        Case("works", Moment.AWAKE, usual),
+        Case("works", Moment.OWN, usual),
+        Case("added", Moment.STATE, {"worker.added": 0, "worker.seen": 0, "worker.first": 0}),
         Case("seen", Moment.INPUTS, inputs),
     )
 
@@ -101,17 +118,19 @@ def worker(usual):
 
 def outputs(usual, busy):
     """Return the outputs of every slot, and how many evaluations a copy did."""
-    wrapper = WRAPPER
+    wrapper = WRAPPER.replace("SPECIALIZED", str(int(bool(usual))))
     for moment in Moment:
         name = function("Vworker___024root", moment)
         declared = f"bool {moment}(Vworker___024root*);"
         wrapper = wrapper.replace(declared, declared.replace(moment, name) if usual else "")
-        wrapper = wrapper.replace(f"{moment}(m.rootp)", f"{name}(m.rootp)" if usual else "false")
+        for root in ("m.rootp", "root"):
+            wrapper = wrapper.replace(f" {moment}({root})", f" {name}({root})" if usual else " false")
+            wrapper = wrapper.replace(f"({moment}({root})", f"({name}({root})" if usual else "(false")
     play = ctypes.CDLL(str(library([worker(usual)], wrapper, optimize="-O1"))).play
     rng = random.Random(68)
     slots = 4000
     inputs = [bytes(rng.random() < chance for _ in range(slots)) for chance in (busy, 0.02)]
-    inputs.append(bytes(rng.choice((0, 0, 0, 0, 1, 2, 3)) for _ in range(slots)))  # other clocks that rise
+    inputs.append(bytes(rng.choice((0, 0, 0, 0, 1, 1, 2)) for _ in range(slots)))  # other clocks that rise
     found = (ctypes.c_uint32 * (3 * slots))()
     copies = play(*inputs, bytes(rng.randrange(COUNT) for _ in range(slots)), slots, found)
     return list(found), copies
@@ -228,6 +247,44 @@ def test_what_every_slot_assigns_before_anything_reads_it_is_not_stored(parts, s
     text = copy(source_of(*parts), {"top.b": 1}, ("state_clk",))
     assert "m.top__DOT__b ^ 1ULL" in text
     assert ("vlSelfRef.top__DOT__c = " in text) == stored
+
+
+OWN_THEN_BLOCKS = [
+    (1, "own"),
+    (4, "state"),
+    (2, "inputs"),
+    (5, "both"),
+    (1, "more"),
+    (6, "block"),
+    (5, "out"),
+    (7, "all"),
+]
+
+
+def calls(*changes):
+    """The order in which an evaluation with awake blocks calls parts of these names. `changes`: statements of some."""
+    bodies = dict(changes)
+    source = source_of(
+        *((mask, bodies.get(name, f"    vlSelfRef.top__DOT__{name} = 1U;\n")) for mask, name in OWN_THEN_BLOCKS)
+    )
+    text = rewrite.general(source, ("state_clk",))
+    return [OWN_THEN_BLOCKS[int(number)][1] for number in re.findall(r"nba_sequent__TOP__(\d+)\(", text)], text
+
+
+def test_blocks_that_are_awake_see_the_inputs_of_the_slot():
+    found, text = calls()
+    assert found == ["own", "more", "state", "both", "out", "inputs", "block", "all"]
+    assert text.index("general_state") < text.index("TOP__1(") < text.index("general_inputs")
+    assert text.count("return true;") == 3
+
+
+@pytest.mark.parametrize(
+    "changes", [(("state", READS_C), ("more", ASSIGNS_C[1])), (("state", ASSIGNS_C[1]), ("more", READS_C))]
+)
+def test_blocks_that_know_more_of_the_nic_than_their_inputs_keep_verilators_order(changes):
+    found, text = calls(*changes)
+    assert found == ["inputs", "block", "all"]
+    assert text.count("return false;") == 2
 
 
 def test_what_other_functions_read_is_stored():

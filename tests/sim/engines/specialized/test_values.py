@@ -28,7 +28,7 @@ def test_every_name_on_record_is_one_of_the_nics_that_are_recorded(tmp_path):
 def test_what_is_written_is_what_is_read():
     given = (
         Case("quiet", Moment.ALONE, {"host_dma.fsm_state": 0, "receiver.free": 64}),
-        Case("send", Moment.AWAKE, {"b": 1, "a": 2}),
+        Case("send", Moment.OWN, {"b": 1, "a": 2}),
     )
     assert [case.key for case in values.parse(values.written(given))] == [case.key for case in given]
     assert values.written(values.known()) == values.PATH.read_text()
@@ -50,5 +50,6 @@ def test_a_key_changes_with_the_values():
     def key(value, moment=Moment.ALONE):
         return values.key((Case("one", moment, {"host_dma.fsm_state": value}),))
 
-    assert len({key(0), key(1), key(0, Moment.AWAKE)}) == 3
+    assert len({key(0), key(1), key(0, Moment.OWN)}) == 3
     assert values.key(()) == ()
+    assert values.key((), ("state_clk",)) != ()
