@@ -8,6 +8,8 @@ from pathlib import Path
 from lanai_firmware.image import Image
 from lanai_hdl.isa.traps import CAUSES, TrapCause
 from lanai_hdl.machine import SRAM_HOST, Control, Event, Status, host_offset
+from lanai_hdl.remote.csr import ENABLE
+from lanai_host.adapter.boot import register
 
 from ..engines.base import Access, Engine, EventKind
 from ..kernel.cluster import ClusterBus
@@ -52,15 +54,25 @@ def read(engine: Engine, nic: int, addresses: Sequence[int]) -> list[int]:
     return [values[tag] for tag in sorted(values)]
 
 
-def describe(engine: Engine, nic: int, image: Image | None, still: bool) -> str:
+def describe(engine: Engine, nic: int, image: Image | None, still: bool, adapter: bool = False) -> str:
     """A line: has the processor trapped, and where; else what still moves, and what went wrong.
-    `still`: all NICs were, before they were asked."""
+
+    Args:
+        engine: what evaluates the NICs.
+        nic: its number.
+        image: its firmware, if it runs any.
+        still: all NICs were, before they were asked.
+        adapter: it was booted to work by its remote-memory adapter.
+    """
     names = [*REGISTERS, *TRAFFIC, *TROUBLES]
-    values = read(engine, nic, [host_offset(name) for name in names])
-    if len(values) < len(names):
+    controls = [register("REMOTE_CONTROL")] if adapter else []
+    values = read(engine, nic, [*(host_offset(name) for name in names), *controls])
+    if len(values) < len(names) + len(controls):
         return f"  nic {nic}: does not answer on its host bus"
-    found = dict(zip(names, values, strict=True))
+    found = dict(zip(names, values, strict=False))
     parts = [_processor(engine, nic, found, image, still), *_engines(found)]
+    if controls and not values[-1] & ENABLE:
+        parts.append("its adapter is off: the NIC was RESET after its boot")
     parts += [f"{found['TX_PACKETS']} packets sent, {found['RX_PACKETS']} received"]
     parts += [f"{name} {found[name]}" for name in TROUBLES if found[name]]
     return f"  nic {nic}: {'; '.join(parts)}"

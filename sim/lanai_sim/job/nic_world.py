@@ -13,6 +13,7 @@ from lanai_hdl.errors import UserError
 from lanai_host.bus.greenlets import run_in_greenlet
 from lanai_host.device import Envelope
 from lanai_host.stacks.base import Attachment, NicStack, Placement
+from lanai_host.stacks.on_adapter import adapter_in
 
 from .. import sources
 from ..engines.base import NEVER, Engine, FaultKind, Layout, SlotTime
@@ -181,7 +182,8 @@ class NicWorld(World):
             return []
         self._end_run()
         still = self.cluster.still
-        return [postmortem.describe(self.engine, node, self.image, still) for node in self.nodes_seen]
+        adapter = self.image is None and adapter_in(self.config.machine.nic) is not None
+        return [postmortem.describe(self.engine, node, self.image, still, adapter) for node in self.nodes_seen]
 
     def is_free(self, rank: int) -> bool:
         untraced = self.session is None  # a trace has one process for each rank
