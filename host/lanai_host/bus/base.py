@@ -5,6 +5,7 @@ The driver is written once over `Bus` and runs unchanged under Amaranth's simula
 in the co-simulation and over a serial line to a board. Every operation is a plain function, which returns
 when it is done. Where several hosts share a process, each runs in a greenlet (`greenlets`)."""
 
+import struct
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -219,15 +220,18 @@ class Bus(ABC):
 def words_of(watched: Sequence[Watched]) -> list[tuple[int, int]]:
     """(bus address, value seen) of each word. Raises ValueError for what is not a run of aligned words
     in its buffer."""
-    words = []
+    words: list[tuple[int, int]] = []
     for buffer, offset, seen in watched:
-        if offset % 4 or len(seen) % 4 or not seen or not 0 <= offset <= buffer.size - len(seen):
+        size = len(seen)
+        if offset % 4 or size % 4 or not size or not 0 <= offset <= buffer.view.nbytes - size:
             raise ValueError(
-                f"{len(seen)} bytes at {offset} of a buffer of {buffer.size} cannot be waited for: take whole "
-                "aligned words"
+                f"{size} bytes at {offset} of a buffer of {buffer.size} cannot be waited for: take whole aligned words"
             )
         first = buffer.bus_address + offset
-        words += [(first + at, int.from_bytes(seen[at : at + 4], "big")) for at in range(0, len(seen), 4)]
+        if size == 4:
+            words.append((first, int.from_bytes(seen, "big")))
+        else:
+            words += zip(range(first, first + size, 4), struct.unpack(f">{size // 4}I", seen), strict=True)
     if not words:
         raise ValueError("a wait needs a word to wait for")
     return words

@@ -44,5 +44,8 @@ class Meter:
 
     def spend(self, what: HostCost, count: int = 1) -> None:
         """Charge work and pay for it. On a host whose work is free, others may come to their turn here too."""
-        self.charge(what, count)
-        self._elapse(self.take())
+        cost = self._prices[what._value_] * count
+        if self.sink is not None and count:
+            self.sink(what, count, cost)
+        owed, self.owed = self.owed + cost, 0
+        self._elapse(owed)

@@ -39,7 +39,6 @@ from .requests import (
     Look,
     Pin,
     PioRead,
-    PioWrite,
     Unpin,
     pack_wait_any,
     pack_wait_word,
@@ -63,12 +62,11 @@ class RankBus(Bus):
         return int.from_bytes(self.read_block(offset, 4), "big")
 
     def write(self, offset: int, value: int) -> None:
-        self.client.charge(self.host.pio_write)
-        self.client.post(Op.PIO_WRITE, PIO_WRITE.pack(PioWrite(offset), (value & 0xFFFFFFFF).to_bytes(4, "big")))
+        self.write_block(offset, (value & 0xFFFFFFFF).to_bytes(4, "big"))
 
     def write_block(self, offset: int, data: bytes) -> None:
-        self.client.charge(self.host.pio_write)
-        self.client.post(Op.PIO_WRITE, PIO_WRITE.pack(PioWrite(offset), bytes(data)))
+        self.client.clock += self.host.pio_write
+        self.client.post(Op.PIO_WRITE, PIO_WRITE.struct.pack(offset) + data)
 
     def read_block(self, offset: int, size: int) -> bytes:
         self.client.charge(self.host.pio_read)
@@ -138,7 +136,7 @@ class RankBus(Bus):
 
     def elapse(self, picoseconds: int) -> None:
         """Time passes for this process; others see it at its next blocking request."""
-        self.client.charge(picoseconds)
+        self.client.clock += picoseconds
 
     def catch_up(self) -> None:
         self.client.catch_up()

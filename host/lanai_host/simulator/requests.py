@@ -4,6 +4,7 @@ Some are followed by bytes of any length, as `protocol.Op` says.
 """
 
 import struct
+from itertools import chain
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from ..errors import UserError
@@ -207,8 +208,8 @@ def split_look(payload: bytes) -> tuple[Look, WaitAny, list[WatchedWord], bytes]
 
 def pack_wait_any(words: list[tuple[int, int]], timeout: int, why: bytes) -> bytes:
     """A request to wait for `words`, each a bus address and what it held."""
-    pack = WATCHED_WORD.struct.pack
-    return WAIT_ANY.pack(WaitAny(len(words), timeout), b"".join([pack(*word) for word in words]) + why)
+    numbers = struct.pack(f"<{2 * len(words)}I", *chain.from_iterable(words))
+    return WAIT_ANY.struct.pack(len(words), timeout) + numbers + why
 
 
 def pack_wait_word(address: int, seen: int, timeout: int, why: bytes) -> bytes:
