@@ -1,10 +1,11 @@
 """The command buffers of a process: commands begin in any number that there is room for, and end in
 order, each with a status (MB-04)."""
 
+import struct
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cache
+from functools import lru_cache
+from typing import NamedTuple
 
 from lanai_hdl.remote.packets import WIDE_BYTES, Atomic, Condition, Op, Order, Status, word
 from lanai_hdl.remote.tables import (
@@ -30,14 +31,15 @@ from .operation import RemoteOperation
 from .token import Token
 
 MASK = (1 << 32) - 1
+STATUS, TAG_AT = FlagWord.fields["status"].most, FlagWord.fields["tag"].first  # the tag fills the word's upper bits
+FLAG = struct.Struct(">I")
 SENDS = (Op.WRITE, Op.APPEND, Op.RETRY, Op.QUIET)  # bytes leave with the command
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(NamedTuple):
     """A command to the adapter.
 
-    Attributes:
+    Members:
         token, offset: the target's memory, and a byte of it.
         size: bytes; of an ATOMIC 4 or 8.
         local, local_offset: number of the exposure that holds this process's memory, and a byte of
@@ -71,8 +73,7 @@ class Command:
         return Condition.CONDITIONAL if self.conditional else Condition.NONE
 
 
-@dataclass(frozen=True)
-class _Running:
+class _Running(NamedTuple):
     """The command in one buffer. `flag`: what the buffer's flag was before; `result_at`: where an
     ATOMIC's result is, from the buffer's flags on; `quiet`: it has a flag only if it fails."""
 
@@ -124,18 +125,11 @@ class Commands:
         """Begin a command in buffer `free`. `what` is what errors call it."""
         buffer = self._free.popleft()
         if command.op is Op.QUIET and not self._free:
-            command = replace(command, op=Op.APPEND)
+            command = command._replace(op=Op.APPEND)
         self._tag = (self._tag + 1) % (1 << TAG_BITS) or 1
         token = command.token
-        head = word(
-            CommandWord,
-            exposure=token.exposure,
-            local=command.local,
-            op=command.op,
-            atomic=command.field,
-            wide=command.op is Op.ATOMIC and command.size == WIDE_BYTES,
-            peer=token.node,
-        )
+        wide = command.op is Op.ATOMIC and command.size == WIDE_BYTES
+        head = _head(token.exposure, command.local, command.op, command.field, wide, token.node)
         fields = {
             "head": head,
             "key": token.key,
@@ -158,19 +152,19 @@ class Commands:
             self._meter.charge(HostCost.COMMAND_BYTE, min(command.size, self._payload))
         self._meter.pay()
         first = 0 if command.op is Op.ATOMIC else FIRST_OF_HEAD
-        data = b"".join((one & MASK).to_bytes(4, "big") for one in words[first:])
+        data = struct.pack(f">{len(words) - first}I", *[one & MASK for one in words[first:]])
         self._bus.write_block(command_at(self._process, buffer) + 4 * first, data)
         return operation
 
     def watched(self) -> Watched | None:
         """The word that changes when the oldest command ends, or the first one behind it that is not QUIET; None
         if none is under way."""
-        if not self._running:
-            return None
-        if all(one.quiet for one in self._running.values()):
+        while self._running:
+            for buffer, one in self._running.items():
+                if not one.quiet:
+                    return Watched(self._flags, FLAG_BYTES * buffer + FLAG_AT, one.flag)
             self._close()
-        buffer, first = next((buffer, one) for buffer, one in self._running.items() if not one.quiet)
-        return Watched(self._flags, FLAG_BYTES * buffer + FLAG_AT, first.flag)
+        return None
 
     def _close(self) -> None:
         """Begin a command that moves nothing, for its flag."""
@@ -218,8 +212,8 @@ class Commands:
 
     def _status(self, buffer: int, running: _Running) -> Status | None:
         """Return how a command has ended by its flag; None if that does not tell."""
-        flag = FlagWord.from_bits(int.from_bytes(self._flag(buffer), "big"))
-        return Status(flag.status) if flag.tag == running.tag else None
+        flag: int = FLAG.unpack_from(self._flags.view, FLAG_BYTES * buffer + FLAG_AT)[0]
+        return Status(flag & STATUS) if flag >> TAG_AT == running.tag else None
 
     def _flagged_behind(self) -> bool:
         """A command behind the oldest one has a flag. All up to the first that is not QUIET are looked at."""
@@ -235,7 +229,12 @@ class Commands:
         return self._flags.view[FLAG_BYTES * buffer + FLAG_AT :][:4]
 
 
-@cache
 def ended_well(tag: int) -> bytes:
     """The word that tells of a command's end without an error."""
-    return word(FlagWord, tag=tag, status=Status.OK).to_bytes(4, "big")
+    return FLAG.pack(tag << TAG_AT | Status.OK)
+
+
+@lru_cache
+def _head(exposure: int, local: int, op: Op, atomic: int, wide: bool, peer: int) -> int:
+    """A `CommandWord`: a process uses few."""
+    return word(CommandWord, exposure=exposure, local=local, op=op, atomic=atomic, wide=wide, peer=peer)

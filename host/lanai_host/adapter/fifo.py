@@ -14,6 +14,7 @@ from lanai_hdl.remote.packets import SizeWord, word
 from ..bus.base import PAGE_SIZE, HostBuffer, Watched
 
 COUNT = (1 << COUNT_BITS) - 1
+LENGTH = SizeWord.fields["length"].most  # which stands in the lowest bits
 REFUSING = word(TailWord, count=0, refusing=1)
 
 
@@ -57,19 +58,19 @@ class Fifo:
 
     def record(self) -> memoryview:
         """The data of the oldest record; good until `drop`."""
-        begin = self._first + self._head % self._size
-        return self._memory.view[begin + RECORD_HEADER : begin + RECORD_HEADER + self._size_word().length]
+        begin = self._first + self._head % self._size + RECORD_HEADER
+        return self._memory.view[begin : begin + (self._size_word() & LENGTH)]
 
     def sender(self) -> tuple[int, int]:
         """Return the origin of the oldest record: the NIC, and the process of its host. The adapters write it, not the
         sender.
         """
-        size = self._size_word()
+        size = SizeWord.from_bits(self._size_word())
         return size.node, size.process
 
     def drop(self) -> int:
         """The oldest record's place is free again. Return its bytes."""
-        begin, self._head = self._head, after(self._head, len(self.record()), self._payload)
+        begin, self._head = self._head, after(self._head, self._size_word() & LENGTH, self._payload)
         self._set(1, self._head)
         return (self._head - begin) & COUNT
 
@@ -77,9 +78,10 @@ class Fifo:
         """Return the word that changes when a record is appended or refused after the last poll."""
         return Watched(self._memory, self._control, self.seen)
 
-    def _size_word(self) -> SizeWord:
+    def _size_word(self) -> int:
+        """The `SizeWord` of the oldest record."""
         begin = self._first + self._head % self._size
-        return SizeWord.from_bits(int.from_bytes(self._memory.view[begin : begin + 4], "big"))
+        return int.from_bytes(self._memory.view[begin : begin + 4], "big")
 
     def _set(self, field: int, value: int) -> None:
         at = self._control + 4 * field

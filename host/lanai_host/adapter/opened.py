@@ -127,6 +127,8 @@ class CommandShare:
         """This user's that have ended since the last look, oldest first."""
         for operation in self._commands.take_ended():
             self._owners.pop(operation).ended.append(operation)
+        if not self.ended:
+            return []
         ended = list(self.ended)
         self.ended.clear()
         return ended

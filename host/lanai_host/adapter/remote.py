@@ -194,6 +194,8 @@ class AdapterRemote(Remote):
 
     def _look_at_words(self) -> bool:
         """End the watches of words that have changed. True if there were any."""
+        if not self._watches:
+            return False
         ended = [one for one in self._watches if one.word.now != one.word.seen]
         for one in ended:
             self._watches.remove(one)

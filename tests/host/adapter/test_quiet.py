@@ -1,6 +1,5 @@
 """Records that are answered and flagged only if they are refused, by the driver (MB-06)."""
 
-from dataclasses import replace
 from itertools import count
 
 import pytest
@@ -50,7 +49,7 @@ class Adapter:
 
     def start(self, op):
         buffer = self.commands.free
-        return self.commands.start(replace(RECORD, op=op), "a record"), buffer, next(self.tags)
+        return self.commands.start(RECORD._replace(op=op), "a record"), buffer, next(self.tags)
 
     def flag(self, buffer, tag, status=Status.OK):
         at = FLAG_BYTES * buffer + FLAG_AT
