@@ -44,6 +44,7 @@ class Barriers:
         self._told = dict.fromkeys(self._ranks, 0)  # this rank's word at each peer
         self._taken = dict.fromkeys(self._ranks, 0)  # each peer's word here, as far as its writes have been used
         self._seen = dict.fromkeys(self._ranks, 0)  # ... as it was at the last look
+        self._under_way = 0  # in all slots
         self.lost = ""  # a peer, and why: no barrier succeeds any more
         self.passed = 0
 
@@ -56,6 +57,7 @@ class Barriers:
         operation = Operation()
         slot = self._slots[number]
         slot.queue.append(operation)
+        self._under_way += 1
         if self.lost:
             self.fail_all(self.lost)
         elif len(slot.queue) == 1:
@@ -76,6 +78,8 @@ class Barriers:
 
     def watched(self) -> list[Watched]:
         """Return the words that change when a write comes that a barrier waits for."""
+        if self.idle:
+            return []
         return [self._queues.barrier_watched(peer, self._seen[peer]) for peer in self._awaited()]
 
     @property
@@ -85,7 +89,7 @@ class Barriers:
 
     @property
     def idle(self) -> bool:
-        return not any(slot.queue for slot in self._slots)
+        return not self._under_way
 
     def fail_all(self, text: str) -> None:
         """A rank is lost."""
@@ -94,6 +98,7 @@ class Barriers:
             for operation in slot.queue:
                 fail(operation, ErrorKind.PEER_FAILED, text)
             slot.queue.clear()
+        self._under_way = 0
 
     def _awaited(self) -> Iterator[int]:
         return (self._below(slot.round) for slot in self._slots if slot.queue)
@@ -127,6 +132,7 @@ class Barriers:
         if 1 << slot.round >= len(self._ranks):
             slot.round = 0
             slot.queue.popleft().done = True
+            self._under_way -= 1
             self.passed += 1
         if slot.queue:
             self._tell(number)

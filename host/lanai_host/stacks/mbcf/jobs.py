@@ -3,7 +3,7 @@ has buffers for."""
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from lanai_hdl.remote.packets import Op, Status
 
@@ -27,12 +27,11 @@ def always() -> bool:
     return True
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     """A WRITE or an APPEND of bytes: `data`, which are copied, or `size` bytes in this process's
     exposed memory at `address`.
 
-    Attributes:
+    Members:
         token, offset: where to.
         what: in words, for reports of what a rank waits for.
         ended: called once, with how it ended.

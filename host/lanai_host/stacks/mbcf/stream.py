@@ -15,7 +15,7 @@ NEVER = -1
 AHEAD = 8  # records under way beyond which no long message goes on: as many as a process has command buffers
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class Record:
     """One APPEND: `token` is what it is appended with. Once it is not `wanted` it is not issued
     (again)."""
