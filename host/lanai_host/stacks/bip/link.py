@@ -35,7 +35,9 @@ from .packets import FIELDS, WORD
 DOORBELL = host_offset("DOORBELL")
 LANDING_END = struct.Struct(">III")  # first, length, number
 LONG_END = struct.Struct(">IIIII")  # node, first, length, packet, number
+PLACES = ("requests", "landings", "long", "base", "released")
 LOOK = 1_000_000  # picoseconds between two looks whether the NIC has let go of this rank's memory
+REQUEST = int(sizeof(Request))
 EMPTY = WORD.pack(0)
 REACH = int(PAGES) * int(PAGE)
 
@@ -49,7 +51,7 @@ class Link:
         self._meter = meter
         self._ranks = ranks
         with constants_set(sizes(ranks)):
-            self._places = {name: int(offset_of(Border, name)) for name in ("landings", "long", "base", "released")}
+            self._places = {name: int(offset_of(Border, name)) for name in PLACES}
         self._memory = bus.allocate(host_bytes(ranks))
         self._view = self._memory.view
         self._written = 0  # requests
@@ -96,7 +98,7 @@ class Link:
         place = self._written % int(RING)
         self._written += 1
         fields = FIELDS.pack(node << 16 | len(data), self._written & 0xFFFF_FFFF)
-        end = self._border + int(offset_of(Border, "requests")) + (place + 1) * int(sizeof(Request))
+        end = self._border + self._places["requests"] + (place + 1) * REQUEST
         self._meter.spend(HostCost.POST)
         self._bus.write_block(end - len(data) - len(fields), data + fields)
         self._bus.write(DOORBELL, 1)

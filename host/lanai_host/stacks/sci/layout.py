@@ -13,6 +13,7 @@ Behind them is a FIFO for remote interrupts, of all peers.
 
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 
 from ...bus.base import PAGE_SIZE
 from .options import SciOptions
@@ -41,30 +42,30 @@ class Layout:
     options: SciOptions
     block: int = PACKET
 
-    @property
+    @cached_property
     def part(self) -> int:
         """Bytes of each peer's part."""
         options = self.options
         return self.control + options.eager_slots * in_lines(options.eager) + CHUNKS * in_lines(options.chunk)
 
-    @property
+    @cached_property
     def control(self) -> int:
         """Bytes of a peer's part before its slots."""
         return in_lines((1 + self.options.ring) * self.pitch)
 
-    @property
+    @cached_property
     def pitch(self) -> int:
         """Bytes from a control packet to the next one."""
         return max(PACKET, self.block) if self.options.stores else PACKET
 
-    @property
+    @cached_property
     def signals(self) -> int:
         """Return where the control words of the FIFO for remote interrupts are, at the begin of a page. The next page
         is its ring.
         """
         return -(-self.ranks * self.part // PAGE_SIZE) * PAGE_SIZE
 
-    @property
+    @cached_property
     def size(self) -> int:
         return self.signals + 2 * PAGE_SIZE
 

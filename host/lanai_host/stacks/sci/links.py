@@ -89,6 +89,7 @@ class Link:
         self.leaving: deque[Leaving] = deque()
         self._there = there
         self._layout = layout
+        self._state_at, self._taken_at = layout.state(rank), layout.taken(rank)
         self._me = me
         self._ledger = ledger
         self._buffer = own
@@ -108,7 +109,7 @@ class Link:
     def present(self) -> bool:
         """The peer's segment is there, as far as this rank knows. In a small job (`SciOptions.greet`) one that was
         not there when this rank said hello says hello when it comes."""
-        return self._met or self._word(self._layout.state(self.rank)) != State.ABSENT
+        return self._met or self._word(self._state_at) != State.ABSENT
 
     @property
     def local(self) -> bool:
@@ -121,7 +122,7 @@ class Link:
 
     @property
     def left(self) -> bool:
-        return self._word(self._layout.state(self.rank)) == State.LEFT
+        return self._word(self._state_at) == State.LEFT
 
     @property
     def idle(self) -> bool:
@@ -188,9 +189,11 @@ class Link:
 
     def advance(self) -> None:
         """Send what can leave. Sets `lost` if the peer turns out to be."""
-        self._seen_state = bytes(self.view(self._layout.state(self.rank), 2 * WORD.size))
-        self._look_after_hello()
-        self._check()
+        self._seen_state = bytes(self._buffer.view[self._state_at : self._state_at + 2 * WORD.size])
+        if self._hello is not None and self._hello.finished:
+            self._end_hello(self._hello)
+        if self._unchecked:
+            self._check()
         while self._queue and self.lost is None and self._room():
             head = self._queue[0]
             if head.data is not None and not head.data.finished:
@@ -214,7 +217,7 @@ class Link:
         """Return the words that the peer writes when something changes."""
         words = [Watched(self._buffer, self._layout.sequence(self.rank, self._got), self._seen_sequence)]
         if self._queue:
-            words.append(Watched(self._buffer, self._layout.state(self.rank), self._seen_state))
+            words.append(Watched(self._buffer, self._state_at, self._seen_state))
         return words
 
     def _leave(self, head: Outgoing) -> None:
@@ -238,10 +241,7 @@ class Link:
     def _put_word(self, offset: int, value: int, alone: bool = False) -> Transfer:
         return self._there.put(offset, Held(WORD.pack(value)), alone)
 
-    def _look_after_hello(self) -> None:
-        hello = self._hello
-        if hello is None or not hello.finished:
-            return
+    def _end_hello(self, hello: Transfer) -> None:
         self._hello = None
         if hello.error is None:
             self._met = True
@@ -257,7 +257,7 @@ class Link:
                 self.lost = error.text
 
     def _room(self) -> bool:
-        taken = self._word(self._layout.taken(self.rank))
+        taken = self._word(self._taken_at)
         return self.left or (self.present and (self._sent - taken) % SEQUENCES < self._layout.options.ring)
 
     def _word(self, offset: int) -> int:

@@ -156,7 +156,8 @@ class Sending:
         return self._number
 
     def _forget_done(self) -> None:
-        self._unfinished = {send: None for send in self._unfinished if not send.done}
+        if self._unfinished:
+            self._unfinished = {send: None for send in self._unfinished if not send.done}
 
 
 def next_chunk(left: int, most: int) -> int:

@@ -31,6 +31,7 @@ DOORBELL = host_offset("DOORBELL")
 FIELDS = struct.Struct(">5I")  # of a request, behind its inline words
 ASK = struct.Struct(">II")  # result, operand
 LOOK = 1_000_000  # picoseconds between two looks whether the NIC has let go of the heap
+REQUEST = int(sizeof(Request))
 INLINE = 4 * int(INLINE_WORDS)
 
 
@@ -169,7 +170,7 @@ class FirmwarePuts(Puts):
         inline, source, length = self._question(one) if isinstance(one, Question) else self._put(one)
         length |= int(BUS) * one.there.named
         fields = FIELDS.pack(one.there.rank, one.there.address, length, source, self._written & 0xFFFF_FFFF)
-        end = self._border + (slot + 1) * int(sizeof(Request))
+        end = self._border + (slot + 1) * REQUEST
         self._meter.spend(HostCost.POST)
         self._bus.write_block(end - len(fields) - len(inline), inline + fields)
 

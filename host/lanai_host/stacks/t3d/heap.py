@@ -15,6 +15,7 @@ staging     copies of messages that leave by a put from memory, one for each req
 
 import struct
 from dataclasses import dataclass
+from functools import cached_property
 
 from lanai_firmware.programs.put.layout import COUNTERS, RING, Counter
 
@@ -38,7 +39,7 @@ class HeapLayout:
     ranks: int
     options: T3dOptions
 
-    @property
+    @cached_property
     def status(self) -> int:
         """Return where in a header its status stands."""
         return 0 if self.options.status == "first" else HEADER.size - WORD.size
@@ -47,11 +48,11 @@ class HeapLayout:
         """The header in the slot that `peer` writes."""
         return self.slot(peer) + self.options.short
 
-    @property
+    @cached_property
     def slot_size(self) -> int:
         return self.options.short + HEADER.size
 
-    @property
+    @cached_property
     def reply_size(self) -> int:
         return WORD.size * self.options.reply_pages + REPLY.size
 
@@ -69,7 +70,7 @@ class HeapLayout:
     def arrival(self, number: int) -> int:
         return self.reply(self.options.long_sends) + number * WORD.size
 
-    @property
+    @cached_property
     def nothing(self) -> int:
         """Return where answers without bytes go."""
         return self.arrival(self.arrivals)
@@ -77,18 +78,18 @@ class HeapLayout:
     def staging(self, number: int) -> int:
         return self.nothing + number % int(RING) * self.staging_size
 
-    @property
+    @cached_property
     def staging_size(self) -> int:
         """The bytes of the longest put that the library makes up."""
         return max(self.slot_size, self.reply_size)
 
-    @property
+    @cached_property
     def arrivals(self) -> int:
         """Long messages that can come at a time: as many as all peers send, and one more of each
         that begins before this rank has seen that another is there."""
         return (self.options.long_sends + 1) * self.ranks
 
-    @property
+    @cached_property
     def size(self) -> int:
         return self.staging(int(RING) - 1) + self.staging_size
 
