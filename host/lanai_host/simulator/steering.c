@@ -1,4 +1,4 @@
-/* A thread that sleeps is woken on the processor that its peer runs on: see steering.py, which says why. Only while it
+/* A thread that sleeps is woken on the processor that its peer runs on: see spin.py, which says why. Only while it
    sleeps has it this processor alone. By the kernel itself, since the C library's functions may have been replaced. */
 #include <errno.h>
 #include <string.h>
