@@ -77,7 +77,7 @@ def test_a_trace_cut_by_a_full_disk_is_an_error(own, code):
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_a_closed_standard_stream_loses_what_goes_there(tmp_path, closed):
-    """What is printed does not land in the file that is opened next, either."""
+    """The output does not land in the file that is opened next, either."""
     figures = tmp_path / "figures.json"
     words = [*LANAI, "run", "-n", "2", "--json", str(figures), "python", "-c", "import os; os.write(1, b'printed\\n')"]
     command = f"{shlex.join(words)} {closed}"
@@ -89,7 +89,7 @@ def test_a_closed_standard_stream_loses_what_goes_there(tmp_path, closed):
 
 
 def test_a_job_of_a_process_without_standard_streams(tmp_path):
-    """As of a service. Ranks that print more than a pipe holds do not wait."""
+    """A service is one. Ranks that print more than a pipe holds do not wait."""
     script = tmp_path / "service.py"
     script.write_text(
         "import openlanai, pathlib, sys\n"
@@ -103,7 +103,7 @@ def test_a_job_of_a_process_without_standard_streams(tmp_path):
 
 
 def test_without_path_the_compiler_finds_its_linker(monkeypatch, tmp_path, capsys):
-    """As of `env -i lanai run ...`."""
+    """`env -i lanai run ...` has none."""
     monkeypatch.delenv("PATH")
     assert cli.main(["systems"]) == 0
     capsys.readouterr()

@@ -185,7 +185,7 @@ class Engine(ABC):
         return False
 
     def packed_bursts(self, nic: int, begin: int, packed: PackedBursts, tag: int) -> bool:
-        """As `bursts`."""
+        """Do what `bursts` does, with bursts that are packed already."""
         return False
 
     @abstractmethod
@@ -205,7 +205,7 @@ class Engine(ABC):
         `seen`. Several words may share a tag."""
 
     def watch_words(self, nic: int, words: Words, tag: int) -> None:
-        """As `watch`, of several words."""
+        """Watch several words, as `watch` does one."""
         for address, seen in words:
             self.watch(nic, address, seen, tag)
 

@@ -18,7 +18,7 @@ static uint32_t held(const unsigned char *at) {
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
-/* Find `count` words in the buffers. `watched`: of each its bus address and what was seen. Return `count`, or the number
+/* Find `count` words in the buffers. `watched`: the bus address and what was seen. Return `count`, or the number
  * of the first word that is in no buffer. */
 uint32_t words_find(const char *watched, uint32_t count, const Buffer *buffers, uint32_t buffer_count, Word *into) {
     for (uint32_t i = 0; i < count; i++) {

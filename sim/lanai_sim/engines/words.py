@@ -96,7 +96,7 @@ class Words:
 
 
 def watching(watch: int, engine: int) -> tuple[Any, Any]:
-    """What `Words.watch` takes, of the addresses of an engine's function for one word and of the engine."""
+    """Return what `Words.watch` takes, of the addresses of an engine's function for one word and of the engine."""
     ffi = _native().ffi
     return ffi.cast("Watch *", watch), ffi.cast("void *", engine)
 

@@ -1,4 +1,4 @@
-"""Whether the processes of a run share one processor, and which one.
+"""The decision whether the processes of a run share one processor, and which one.
 
 Most of the time only one process of a run can go on: a rank that was released, or the simulator. If
 the next one is woken on another processor, that one was idle and its caches are cold. So they share a

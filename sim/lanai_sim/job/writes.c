@@ -46,7 +46,7 @@ static int may_write(const Reach *reach, uint32_t offset, uint32_t size, const c
     return !(value & ~reach->bells);
 }
 
-/* Make bursts of frames of writes, their bytes one after the other in `bytes`. Return how many; 0 if one of them may not
+/* Make bursts of frames of writes, their bytes one after the other in `bytes`. Return how many; 0 if one may not
  * be, or writes nothing. */
 uint32_t writes_pack(const char *frames, size_t size, const Reach *reach, Burst *bursts, char *bytes) {
     uint32_t count = 0;

@@ -151,7 +151,7 @@ def test_c_parts(name, tmp_path):
 
 
 def test_no_c_part_is_left_out():
-    """Those of `ALWAYS_SO` are always compiled so, and the C binding's are glue of MPI's own header."""
+    """The C files of `ALWAYS_SO` are always compiled so, and the C binding's are glue of MPI's own header."""
     found = {path.stem for path in Path(lanai_host.__file__).parent.rglob("*.c") if path.parent.name != "abi"}
     for module in (mailboxes, words, writes):
         found |= {path.stem for path in Path(module.__file__).parent.glob("*.c")}

@@ -1,4 +1,4 @@
-"""When the processes of a run share a processor: the decision with invented times, and a program that looks at its
+"""Processes of a run that share a processor: the decision with invented times, and a program that looks at its
 masks all the time."""
 
 import os
@@ -34,8 +34,8 @@ class Play:
         return self.steering.processor == 3
 
     def waits(self, released, seconds, count=100, delay=0.0, on_one=None):
-        """That many waits. `on_one`: what each takes while a processor is shared. The simulator's own work in between
-        takes as long as a wait."""
+        """Let so many waits pass. `on_one`: what each takes while a processor is shared. The simulator's own work in
+        between takes as long as a wait."""
         for _ in range(count):
             took = on_one if on_one is not None and self.shares else seconds
             self.time += 2 * took + delay

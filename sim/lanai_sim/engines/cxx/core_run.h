@@ -1,8 +1,9 @@
 // When the processor leaves its model, and when it comes back. nic.h includes this file.
 //
 // If nothing but the processor changes from slot to slot, all else stays as it is until the processor writes a
-// register, reads one that is not known here, or an input comes. Until then the model is not evaluated. It comes back in two evaluations: one of the slot
-// before, whose registers it takes from here, and one of the slot itself, in which it sees what the first one showed.
+// register, reads one that is not known here, or an input comes. Until then the model is not evaluated. It comes back
+// in two evaluations: one of the slot before, whose registers it takes from here, and one of the slot itself, in which
+// it sees what the first one showed.
 //
 // A read of a register changes nothing but the register port, which shows the access in the slot after it. To come back
 // with that slot, the model does the read once more.

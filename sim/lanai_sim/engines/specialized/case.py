@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Moment(StrEnum):
-    """What is evaluated at once, by the clocks of a model that rise.
+    """A part of an evaluation that is done at once, by the clocks of a model that rise.
 
     With all blocks awake an evaluation has three moments, each with copies of its own: `OWN`, `STATE`, `INPUTS`. What
     the NIC does says little of what a block does, and logic may have other usual values than what sets its registers.

@@ -256,8 +256,8 @@ def none(root: str) -> str:
 
 
 def reads(texts: Sequence[str], names: Mapping[str, str], others: Collection[str]) -> dict[int, str]:
-    """What the processor's reads return, by the register's offset: an expression of `others`, which stay the same while
-    nothing but the processor works. Registers whose values follow from anything else are left out."""
+    """Return what the processor's reads give, by the register's offset: expressions of `others`, which stay the same
+    while nothing but the processor works. Registers whose values follow from anything else are left out."""
     chunks, found = [chunk for text in texts for chunk in CHUNK.split(text)], {}
     for register in REGISTERS:
         member = _one(names, rf"registers\.{register.name.lower()}_read")

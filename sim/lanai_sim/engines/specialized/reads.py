@@ -135,7 +135,7 @@ class Evaluations:
         return frozenset(found | _read(part for moment in awake for part in self.of_moment(moment)))
 
     def needed_after(self, moment: Moment) -> frozenset[str]:
-        """Those of which something needs the value that they have after this moment."""
+        """Return the members of which something needs the value that they have after this moment."""
         return self.needed | _read(self.of_moment(Moment.STATE)) if moment == Moment.OWN else self.needed
 
     def _after(self, risen: int) -> tuple[Mentions, ...]:
