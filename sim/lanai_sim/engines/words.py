@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from lanai_host.c_module import load
 
-WORD_SIZE = 16  # bytes of a `Word` in C
 DECLARED = """
 typedef struct { const unsigned char *memory; uint32_t address, seen; } Word;
 typedef struct { const unsigned char *memory; uint64_t first, size; } Buffer;
@@ -67,7 +66,8 @@ class Words:
     @property
     def key(self) -> bytes:
         """Equal for the same words of which the same was seen."""
-        return bytes(_native().ffi.buffer(self._at, WORD_SIZE * self._count))
+        ffi = _native().ffi
+        return bytes(ffi.buffer(self._at, ffi.sizeof("Word") * self._count))
 
     def held(self, number: int) -> int:
         """Return what one of the words holds."""
