@@ -1,8 +1,11 @@
-"""Plots for benches, papers and sweeps. They need no display, and the same figures give the same
-file."""
+"""Plots for benches, papers and sweeps. They need no display. The same figures give the same file on
+one machine. On another, places may differ in the last digit, as its linear algebra rounds otherwise."""
 
+import hashlib
+import json
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +37,23 @@ class Plot:
     bars: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     marks: Mapping[str, float] = field(default_factory=dict)
     log: str = ""
+
+    def digest(self) -> str:
+        """A hash of what is drawn, to nine digits. An SVG drawing carries it (`digest_of`)."""
+        return hashlib.sha256(json.dumps(_rounded(asdict(self))).encode()).hexdigest()[:16]
+
+
+def digest_of(drawing: str) -> str | None:
+    """The digest of the plot that an SVG drawing shows, None if it has none."""
+    found = re.search(r"<dc:identifier>(\w+)</dc:identifier>", drawing)
+    return found and found[1]
+
+
+def _rounded(value: Any) -> Any:
+    """The same with each number as a text of nine digits, and with mappings as lists of pairs in their order."""
+    if isinstance(value, Mapping):
+        return [[_rounded(key), _rounded(content)] for key, content in value.items()]
+    return f"{value:.9g}" if isinstance(value, int | float) else value
 
 
 def available(path: str | Path | None = None) -> None:
@@ -84,9 +104,12 @@ def draw(plot: Plot, path: Path) -> None:
             figure.legend(loc="outside lower center", ncol=5, fontsize=8)
         elif len(plot.lines) + len(plot.points) > 1:
             axes.legend(fontsize=8)
-        metadata: dict[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix, {})
+        kinds: dict[str, Any] = {
+            ".svg": {"Date": None, "Creator": None, "Identifier": plot.digest()},
+            ".pdf": {"CreationDate": None},
+        }
         with output_file.replaced(path, "the drawing") as place:
-            figure.savefig(place, metadata=metadata)
+            figure.savefig(place, metadata=kinds.get(path.suffix, {}))
 
 
 def _lines(axes: Any, plot: Plot) -> None:

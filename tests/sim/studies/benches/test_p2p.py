@@ -2,6 +2,7 @@
 the gateware (NP-B1 .. NP-B7)."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -86,6 +87,23 @@ def test_drawing_is_deterministic_and_needs_no_display(tmp_path, monkeypatch):
     for name in ("a.svg", "b.svg"):
         drawing.draw(plot, tmp_path / name)
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+def test_a_drawing_carries_the_digest_of_what_it_shows(tmp_path):
+    plot = drawing.Plot("a", "x", "y", {"one": {1: 2.0, 2: 1 / 3}}, bars={}, marks={"there": 2.5}, log="x")
+    drawing.draw(plot, tmp_path / "a.svg")
+    assert drawing.digest_of((tmp_path / "a.svg").read_text()) == plot.digest()
+    assert replace(plot, lines={"one": {1: 2.0, 2: 1 / 3 + 1e-12}}).digest() == plot.digest()
+    others = [
+        replace(plot, lines={"one": {1: 2.0, 2: 0.334}}),
+        replace(plot, lines={"two": {1: 2.0, 2: 1 / 3}}),
+        replace(plot, points=plot.lines, lines={}),
+        replace(plot, title="b"),
+        replace(plot, log=""),
+        replace(plot, marks={"there": 2.6}),
+    ]
+    assert plot.digest() not in {other.digest() for other in others}
+    assert drawing.digest_of("<svg></svg>") is None
 
 
 def test_drawing_refuses(tmp_path):
