@@ -17,7 +17,7 @@ from .rank import POLL_SECONDS, Rank, Stray
 from .request import Request
 from .sleepers import PERIOD, Sleepers
 from .system_calls import sleeps_in, waits_in
-from .turns import RunDelay, Turns
+from .turns import Turns, times
 
 ASIDE_SECONDS = 0.005  # of real time between two looks at processes that wait outside the simulation
 REPLY_SECONDS = 2.0  # of real time that ranks may take to say where they stand
@@ -51,8 +51,7 @@ class Ranks:
         self._heard = heard
         self._active: list[Rank] = []  # those whose code may run: a short list where there are many ranks
         self._steering = Steering()
-        self._delay = RunDelay()
-        self._turns = Turns(self._steering, PROCESSORS, self._delay)
+        self._turns = Turns(self._steering, PROCESSORS, lambda: times("thread-self"), self._ran)
         self._selector = selectors.EpollSelector()
         for number, sock in enumerate(socks, first):
             self.add(sock, number)
@@ -77,6 +76,10 @@ class Ranks:
 
     def __iter__(self) -> Iterator[Rank]:
         return iter(self.ranks)
+
+    def _ran(self) -> float:
+        """Seconds for which the first threads of ranks ran."""
+        return sum(times(rank.pid).ran for rank in self.ranks if rank.connected and not rank.gone)
 
     def requests(self, rank: Rank) -> Suspension[list[Request]]:
         """Suspend a task until the rank, which now runs, has asked for something that blocks it."""
@@ -228,6 +231,5 @@ class Ranks:
 
     def close(self) -> None:
         self._selector.close()
-        self._delay.close()
         for rank in self.ranks:
             rank.sock.close()

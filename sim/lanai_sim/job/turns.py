@@ -7,13 +7,15 @@ processor (`lanai_host.simulator.spin`), by what the simulator sees of its waits
 * Ranks that are released together might compute at the same time. What they lose on one processor
   is weighed against what their wake-ups cost on idle ones.
 * Ranks that compute for long share none, as a wake-up costs little then.
-* If other work wants the same processor, the simulator is woken and does not run yet. Then nothing is shared
-  for a while, in which the system spreads the processes.
+* If other work wants the same processor, the simulator is woken and does not run yet. A rank that goes to
+  sleep delays it likewise. So the simulator looks how long the run's own threads have run meanwhile. The
+  rest is other work's. Then nothing is shared for a while, in which the system spreads the processes.
 """
 
 import os
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 from lanai_host.simulator.spin import NOWHERE, Steering
 
@@ -23,46 +25,54 @@ LEAST = -20e-3  # the lowest value of one wait, so that a pause of the program i
 BEGIN, END = WAKING / 2, WAKING / 8  # mean values from which processors are shared, and not any more
 WEIGHT = 1 / 8  # of a wait in the mean
 WINDOW = 64  # waits between two looks at the time for which this thread was delayed
-DELAY = 60e-6  # seconds a wait, from which other work is on the processor
-DELAYED_PART = 1 / 6  # of all time, likewise
+DELAY = 60e-6  # seconds a wait, from which other work may be on the processor
+FOREIGN = 1 / 6  # of all time, from which it is
+LOOKS = 100  # times as long as it takes to see how long all threads ran, it must matter
 FIRST_PAUSE, LAST_PAUSE = 0.05, 3.0  # seconds
 
 
-class RunDelay:
-    """Seconds for which the thread that asks first could have run, but another one had its processor; 0 where this
-    is not known."""
+class Times(NamedTuple):
+    """Seconds for which a thread ran, and for which it could have run, but another one had its processor."""
 
-    def __init__(self) -> None:
-        self._file: int | None = None
+    ran: float
+    delayed: float
 
-    def __call__(self) -> float:
+
+def times(thread: int | str) -> Times:
+    """What the system tells of a process's first thread, or of "thread-self"; zeros if it tells nothing."""
+    try:
+        file = os.open(f"/proc/{thread}/schedstat", os.O_RDONLY | os.O_CLOEXEC)
         try:
-            if self._file is None:
-                self._file = os.open("/proc/thread-self/schedstat", os.O_RDONLY | os.O_CLOEXEC)
-            return 1e-9 * int(os.pread(self._file, 80, 0).split()[1])
-        except (OSError, IndexError):
-            return 0.0
-
-    def close(self) -> None:
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
+            ran, delayed, _ = os.read(file, 80).split()
+        finally:
+            os.close(file)
+    except (OSError, ValueError):
+        return Times(0.0, 0.0)
+    return Times(1e-9 * int(ran), 1e-9 * int(delayed))
 
 
 class Turns:
     """Sets the processor of `steering` after each wait. `processors` is how many this process may run on,
-    `delay` tells for how long it was delayed until now, and `now` the time, both in seconds."""
+    `own` tells the times of this thread until now, `ranks_ran` for how many seconds the ranks' threads have run, and
+    `now` the time in seconds."""
 
     def __init__(
-        self, steering: Steering, processors: int, delay: Callable[[], float], now: Callable[[], float] = time.monotonic
+        self,
+        steering: Steering,
+        processors: int,
+        own: Callable[[], Times],
+        ranks_ran: Callable[[], float],
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self.steering = steering
         self.processors = processors
         self.mean = 0.0  # seconds that a wait gains if a processor is shared, of late
-        self._delay, self._now = delay, now
+        self._own, self._ranks_ran, self._now = own, ranks_ran, now
         self._pause, self._resume = FIRST_PAUSE, 0.0
         self._waits = 0  # in this window
-        self._began = self._delayed = 0.0  # the time, and the delay, at which this window began
+        self._began, self._own_before = 0.0, Times(0.0, 0.0)  # when this window began
+        self._ranks_before: float | None = None  # likewise, if it is known
+        self._least = 0.0  # seconds of a window at whose end the ranks are looked at
 
     def value(self, released: int, seconds: float) -> float:
         """Seconds that a wait for so many ranks gains if they share a processor with the simulator, less what it
@@ -85,23 +95,40 @@ class Turns:
             self.steering.processor = NOWHERE
         else:
             self._waits += 1
-            if self._waits == WINDOW:
+            if self._waits % WINDOW == 0:
                 self._look_at_delay()
 
     def _share(self) -> None:
         self.steering.processor = self.steering.here()
-        self._begin_window(self._now(), self._delay())
+        self._begin_window(self._now(), self._own(), self._look_at_ranks() if self._pause > FIRST_PAUSE else None)
 
-    def _begin_window(self, now: float, delayed: float) -> None:
-        self._waits, self._began, self._delayed = 0, now, delayed
+    def _begin_window(self, now: float, own: Times, ranks: float | None) -> None:
+        self._waits, self._began, self._own_before, self._ranks_before = 0, now, own, ranks
+
+    def _look_at_ranks(self) -> float:
+        """How long they ran. Remembers how long it took to see, as there may be many."""
+        began = self._now()
+        ran = self._ranks_ran()
+        self._least = LOOKS * (self._now() - began)
+        return ran
 
     def _look_at_delay(self) -> None:
-        now, delayed = self._now(), self._delay()
-        lost = delayed - self._delayed
-        if lost > max(WINDOW * DELAY, DELAYED_PART * (now - self._began)):
-            self.steering.processor = NOWHERE
-            self._resume = now + self._pause
-            self._pause = min(2 * self._pause, LAST_PAUSE)
-        else:
-            self._pause = max(self._pause / 2, FIRST_PAUSE)
-            self._begin_window(now, delayed)
+        now, own = self._now(), self._own()
+        seconds, delayed = now - self._began, own.delayed - self._own_before.delayed
+        if delayed <= max(self._waits * DELAY, FOREIGN * seconds):
+            self._go_on(now, own, None)
+        elif self._ranks_before is None:
+            self._begin_window(now, own, self._look_at_ranks())
+        elif seconds >= self._least:
+            ranks = self._look_at_ranks()
+            ran = own.ran - self._own_before.ran + ranks - self._ranks_before
+            if seconds - ran <= FOREIGN * seconds:
+                self._go_on(now, own, ranks)
+            else:
+                self.steering.processor = NOWHERE
+                self._resume = now + self._pause
+                self._pause = min(2 * self._pause, LAST_PAUSE)
+
+    def _go_on(self, now: float, own: Times, ranks: float | None) -> None:
+        self._pause = max(self._pause / 2, FIRST_PAUSE)
+        self._begin_window(now, own, ranks)

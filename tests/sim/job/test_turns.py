@@ -3,12 +3,13 @@ masks all the time."""
 
 import os
 import sys
+import time
 
 import pytest
 
 from lanai_host.simulator.spin import NOWHERE
 from lanai_sim.job import turns as module
-from lanai_sim.job.turns import RunDelay, Turns
+from lanai_sim.job.turns import Times, Turns, times
 from openlanai import Job
 
 US, MS = 1e-6, 1e-3
@@ -22,26 +23,43 @@ class Steering:
 
 
 class Play:
-    """A simulator whose waits take what they are said to take."""
+    """A simulator whose waits take what they are said to take. Its own work in between takes as long as a wait."""
 
-    def __init__(self, processors=2):
-        self.time = self.delay = 0.0
+    def __init__(self, processors=2, look=0.0):
+        self.time = self.delay = self.own = self.ranks = 0.0
+        self.looks, self.look = 0, look  # at the ranks, and how long one takes
         self.steering = Steering()
-        self.turns = Turns(self.steering, processors, lambda: self.delay, lambda: self.time)
+        own, now = lambda: Times(self.own, self.delay), lambda: self.time
+        self.turns = Turns(self.steering, processors, own, self.ranks_ran, now)
+
+    def ranks_ran(self):
+        self.looks += 1
+        self.time += self.look
+        self.own += self.look
+        return self.ranks
 
     @property
     def shares(self):
         return self.steering.processor == 3
 
-    def waits(self, released, seconds, count=100, delay=0.0, on_one=None):
-        """Let so many waits pass. `on_one`: what each takes while a processor is shared. The simulator's own work in
-        between takes as long as a wait."""
+    def waits(self, released, seconds, count=100, foreign=0.0, late=0.0, on_one=None):
+        """Let so many waits pass. `on_one`: what each takes while a processor is shared. Meanwhile the simulator is
+        delayed by other work, or by ranks that are late to sleep."""
         for _ in range(count):
             took = on_one if on_one is not None and self.shares else seconds
-            self.time += 2 * took + delay
-            self.delay += delay if self.shares else 0
+            self.time += 2 * took + foreign + late
+            self.own += took
+            self.ranks += took + late
+            self.delay += foreign + late if self.shares else 0
             self.turns.waited(released, took)
         return self
+
+    def until_it_shares(self):
+        """Return after how many seconds it does."""
+        began = self.time
+        while not self.shares:
+            self.waits(1, 100 * US, 1)
+        return self.time - began
 
 
 def test_processes_that_take_turns_share_a_processor():
@@ -94,52 +112,67 @@ def test_a_long_pause_is_soon_forgotten():
 
 def test_other_work_on_the_processor_ends_it_for_a_while():
     play = Play().waits(1, 100 * US)
-    play.waits(1, 100 * US, 2 * module.WINDOW, delay=200 * US)
+    play.waits(1, 100 * US, 3 * module.WINDOW, foreign=200 * US)
     assert not play.shares
-    began = play.time
-    while not play.shares:
-        play.waits(1, 100 * US, 1)
-    first = play.time - began
+    first = play.until_it_shares()
     assert first < 0.1
-    play.waits(1, 100 * US, module.WINDOW, delay=200 * US)
-    began = play.time
-    while not play.shares:
-        play.waits(1, 100 * US, 1)
-    assert play.time - began > 1.5 * first  # longer each time
+    play.waits(1, 100 * US, module.WINDOW, foreign=200 * US)  # it looks closely at once
+    assert not play.shares
+    assert play.until_it_shares() > 1.5 * first  # longer each time
 
 
-def test_the_delay_until_the_peer_sleeps_is_no_other_work():
-    play = Play().waits(1, 100 * US).waits(1, 100 * US, 10 * module.WINDOW, delay=25 * US)
+@pytest.mark.parametrize("late", [25 * US, 60 * US, 150 * US, 1 * MS])
+def test_the_delay_until_a_rank_sleeps_is_no_other_work(late):
+    play = Play().waits(1, 100 * US).waits(1, 100 * US, 20 * module.WINDOW, late=late)
     assert play.shares
+    waits = 0
+    while play.shares:
+        play.waits(1, 100 * US, 1, foreign=100 * US + late, late=late)
+        waits += 1
+    assert waits <= 3 * module.WINDOW
+
+
+def test_short_delays_are_not_looked_at_closely():
+    assert Play().waits(1, 100 * US, 20 * module.WINDOW, foreign=module.DELAY / 2).looks == 0
+
+
+def test_looks_at_many_ranks_are_rare():
+    play = Play(look=10 * MS).waits(1, 100 * US)
+    began = play.time
+    play.waits(1, 100 * US, 200 * module.WINDOW, late=100 * US)
+    assert play.shares
+    assert play.looks * play.look < 0.015 * (play.time - began)
 
 
 def test_pauses_are_short_again_after_quiet_times():
     play = Play()
     for _ in range(8):
-        while not play.shares:
-            play.waits(1, 100 * US, 10)
-        play.waits(1, 100 * US, module.WINDOW, delay=400 * US)
+        play.until_it_shares()
+        play.waits(1, 100 * US, 2 * module.WINDOW, foreign=400 * US)
     assert play.turns._pause == module.LAST_PAUSE
-    while not play.shares:
-        play.waits(1, 100 * US, 10)
+    play.until_it_shares()
     play.waits(1, 100 * US, 10 * module.WINDOW)
     assert play.turns._pause == module.FIRST_PAUSE
 
 
-def test_the_delay_of_this_thread_grows():
-    delay = RunDelay()
-    before = delay()
-    sum(range(10**6))
-    assert delay() >= before >= 0
-    delay.close()
+def test_the_times_of_a_thread_grow():
+    before = times("thread-self")
+    give_up = time.monotonic() + 30
+    while times("thread-self").ran <= before.ran and time.monotonic() < give_up:
+        sum(range(10**5))
+    assert times("thread-self").ran > before.ran > 0
+    assert times("thread-self").delayed >= before.delayed >= 0
+    assert times(os.getpid()).ran > 0
 
 
-def test_where_the_system_tells_no_delay(monkeypatch):
+def test_where_the_system_tells_no_times(monkeypatch):
+    assert times(2**30) == (0, 0)  # no such process
+
     def refuse(*_):
         raise PermissionError
 
     monkeypatch.setattr(module.os, "open", refuse)
-    assert RunDelay()() == 0
+    assert times("thread-self") == (0, 0)
 
 
 PROGRAM = """
