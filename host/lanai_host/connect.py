@@ -2,12 +2,12 @@
 program started by itself."""
 
 import os
-import sys
 from collections.abc import Mapping
 
 from .config import HostConfig
 from .device import Device
 from .plain import restored
+from .saying import say
 from .simulator.client import SimulatorClient
 from .simulator.protocol import ENV_DEVICE
 from .stacks import stack
@@ -44,7 +44,7 @@ def solo_device() -> Device:
     """The device of a program that `lanai run` did not start: a world of one rank. Says so if
     another launcher meant it to be more."""
     if text := foreign_launcher(os.environ):
-        print(f"lanai: warning: {text}", file=sys.stderr, flush=True)
+        say(f"lanai: warning: {text}")
     return IdealDevice(0, 1, Solo())
 
 

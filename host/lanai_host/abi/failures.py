@@ -1,7 +1,6 @@
 """The return value of a call that raised, and the error handler that it calls."""
 
 import os
-import sys
 import traceback
 from typing import Any
 
@@ -10,6 +9,7 @@ from ..errors import DeadlockError, UserError
 from ..mpi.constants import ThreadLevel
 from ..mpi.errors import ErrorClass, ErrorTable, MpiError
 from ..mpi.thread_order import TwoThreads
+from ..saying import say
 from ..simulator.protocol import ENV_CHECK, ENV_RANK
 from ..source_lines import place_of
 from . import places
@@ -26,7 +26,7 @@ def outside(name: str) -> int:
     process ends."""
     site = place_of(os.getpid(), call_site.here())
     text = f"{name}: called {Phase.AFTER.value if abi.finalized else abi.phase.value}" + (f" at {site}" if site else "")
-    print(f"lanai: error: {text}", file=sys.stderr, flush=True)
+    say(f"lanai: error: {text}")
     if directory := os.environ.get(ENV_CHECK):
         from .checking.journal import Journal
 
@@ -59,7 +59,7 @@ def failed(name: str, error: Exception, find_place: places.Find | None = None, *
     """
     told = _as_mpi_error(name, error)
     if abi.phase is Phase.BEFORE:
-        print(f"lanai: error: {told}", file=sys.stderr, flush=True)
+        say(f"lanai: error: {told}")
         return abi.code_out(ERRORS.encode(told))
     place = told.place
     if place is None and find_place is not None:
@@ -89,7 +89,7 @@ def _as_mpi_error(name: str, error: Exception) -> MpiError:
     if isinstance(error, OverflowError):
         return MpiError(ErrorClass.VALUE_TOO_LARGE, f"{name}: {error}")
     if os.environ.get(ENV_TRACEBACK):
-        traceback.print_exception(error, file=sys.stderr)
+        say("".join(traceback.format_exception(error)).rstrip("\n"))
     last = traceback.extract_tb(error.__traceback__)[-1:]
     where = "".join(f" at {frame.filename}:{frame.lineno}" for frame in last)
     text = f"{name}: internal error{where}: {type(error).__name__}: {error}; {ENV_TRACEBACK}=1 shows how it came about"

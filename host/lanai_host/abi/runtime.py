@@ -28,6 +28,7 @@ from ..mpi.errors import ErrorClass, MpiError
 from ..mpi.unreceived import queued, unreceived
 from ..mpi.windows.races import Watch
 from ..mpi.world import World
+from ..saying import say
 from ..simulator.client import Released, SimulatorClient
 from ..simulator.manager_client import RunManager
 from ..simulator.notes import ENV_NOTES, Notebook
@@ -199,11 +200,9 @@ class Process:
         return level
 
     def _hint(self) -> None:
-        print(
+        say(
             f"lanai: hint: {abi.world.label} does nothing but read the clock, and computing takes no simulated "
-            "time; if it waits for its own work to take time, run it with --compute counted",
-            file=sys.stderr,
-            flush=True,
+            "time; if it waits for its own work to take time, run it with --compute counted"
         )
 
     def _final_state(self, on_nic: list[Envelope]) -> FinalState:
@@ -256,7 +255,7 @@ class Process:
             text = f"{abi.world.label}: MPI_Finalize: {wrong}"
             if self.recorder is not None:
                 self.recorder.error(MpiError(ErrorClass.OTHER, f"MPI_Finalize: {wrong}"), fatal=True)
-            print(text, file=sys.stderr)
+            say(text)
             self.end(1, text)  # whatever the program's error handlers are: it is not the program that was meant
         if self.client is not None:
             # Whatever the device did: the simulation no longer waits for this process.
@@ -290,10 +289,10 @@ class Process:
         if not os.environ.get(ENV_LEAKS):
             return
         for line in [*found, *leaks.found()]:
-            print(f"lanai: leak: {abi.world.label}: {line}", file=sys.stderr)
+            say(f"lanai: leak: {abi.world.label}: {line}")
 
     def _report_race(self, found: str) -> None:
-        print(f"lanai: race: {abi.world.label}: {found}", file=sys.stderr, flush=True)
+        say(f"lanai: race: {abi.world.label}: {found}")
 
     def end(self, code: int, text: str) -> None:
         """Ends the job with this exit code; never returns."""
@@ -304,9 +303,11 @@ class Process:
 
 
 def _flush() -> None:
-    """Write out all that Python and C have printed."""
-    sys.stdout.flush()
-    sys.stderr.flush()
+    """Write out all that Python and C have printed, where the program has not closed it."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
     ctypes.CDLL(None).fflush(None)
 
 
@@ -340,7 +341,7 @@ def begin(required: int) -> ThreadLevel:
 
 
 def _refuse(error: UserError) -> NoReturn:
-    print(f"lanai: error: {error}", file=sys.stderr, flush=True)
+    say(f"lanai: error: {error}")
     os._exit(2)
 
 
@@ -359,6 +360,6 @@ def close_at_exit() -> None:
             with process.leaving():
                 process.close()
         except Exception as error:
-            print(f"lanai: error: MPI_Finalize: {error}", file=sys.stderr)
+            say(f"lanai: error: MPI_Finalize: {error}")
             _flush()
             os._exit(1)  # nobody is left who could get an error code

@@ -7,12 +7,12 @@ the threads at a call continues, in cyclic order of their kernel numbers. If all
 first of them lets time move.
 """
 
-import sys
 import threading
 from collections.abc import Callable
 from typing import Any
 
 from .. import real_time
+from ..saying import say
 from . import spinning, threads
 from .errors import ErrorClass, MpiError
 from .threads import Doing, Spent
@@ -225,8 +225,7 @@ class ThreadOrder:
         if what is None:
             return
         self.unordered = True
-        print(
+        say(
             f"lanai: note: {self.name}a thread {what} while another is in MPI; nothing waits for it any more, "
-            "and this run is not deterministic",
-            file=sys.stderr,
+            "and this run is not deterministic"
         )

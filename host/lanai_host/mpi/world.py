@@ -1,6 +1,5 @@
 """One process's MPI: what begins with MPI_Init and ends with MPI_Finalize."""
 
-import sys
 import threading
 from collections.abc import Callable
 from ipaddress import IPv4Address
@@ -8,6 +7,7 @@ from typing import Any
 
 from ..device import Device
 from ..process_manager import Local, Manager, Start
+from ..saying import say
 from .clock import Clock
 from .collectives.barrier import finish
 from .collectives.tags import name_of
@@ -222,7 +222,7 @@ class World:
             site = self.call_site()
             where = ", ".join([f"on {name}"] * bool(name) + [f"at {site}"] * bool(site))
             text = f"{self.label}: {error.text}" + (f" ({where})" if where else "")
-            print(text, file=sys.stderr, flush=True)
+            say(text)
             self.abort(code & 0xFF or 1, text)
         return code
 

@@ -9,7 +9,6 @@ import fcntl
 import json
 import os
 import socket
-import sys
 import threading
 import time
 from collections import defaultdict
@@ -19,6 +18,7 @@ from typing import Any, NoReturn, Protocol, Self
 from ..device import Envelope
 from ..errors import UserError
 from ..process_manager import Start
+from ..saying import say
 from ..wait import Wait
 from . import snapshot
 from .protocol import CATCH_UP_TIME, ENV_RANK, ENV_SIZE, ENV_SOCKET, HEADER, VERSION, FinalState, Op, Status
@@ -352,7 +352,7 @@ class SimulatorClient:
 
     def _orphaned(self) -> NoReturn:
         """The simulator is gone: nothing this process could do has a meaning any more."""
-        sys.stderr.write(f"lanai: rank {self.rank}: the simulator has ended\n")
+        say(f"lanai: rank {self.rank}: the simulator has ended")
         os._exit(1)
 
 

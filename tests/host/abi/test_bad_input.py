@@ -257,3 +257,33 @@ def test_a_c_program_that_closes_descriptors_ends_at_once(lines):
     told = done.stderr.splitlines()
     assert len([line for line in told if "close only descriptors that the program has opened (at lines.c:" in line]) > 0
     assert all(line.startswith(("rank ", "lanai: rank ")) for line in told), done.stderr
+
+
+ERROR = """\
+#include <mpi.h>
+#include <stdio.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    printf("before\\n");
+    close(1);
+    close(2);
+    MPI_Send(&argc, 1, MPI_INT, 7, 0, MPI_COMM_WORLD);
+    return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def closed(tmp_path_factory):
+    path = tmp_path_factory.mktemp("closed") / "closed"
+    path.with_suffix(".c").write_text(ERROR)
+    mpicc(f"{path}.c", "-o", str(path))
+    return str(path)
+
+
+def test_an_error_ends_the_job_where_the_program_has_closed_its_output(closed):
+    assert alone(closed).returncode == 6  # the error's class
+    done = together(2, closed)
+    assert done.returncode == 6
+    assert "aborted with code 6" in done.stderr
