@@ -26,7 +26,6 @@ struct CoreFlags {
 
 // An instruction on its way to the execute stage. `b` is complemented where the adder subtracts.
 struct CoreIssued {
-    CoreAction action;
     uint32_t pc = 0, word = 0, a = 0, b = 0, d = 0;
     bool holds = false, passes = false, start = false;
 };
@@ -97,44 +96,56 @@ struct CoreOutcome {
     // Delay slots of a transfer.
     uint8_t slots() const { return late ? 2 : 1; }
 
+    CoreLanes lanes(const CoreAction& action) const {
+        return {action.size, action.is_signed, uint8_t(address & 3), window};
+    }
+
     // False, and of no use, if the instruction traps or writes a register of the NIC. `in_slot`: it stands in the slot
     // of a transfer.
-    bool of(const CoreIssued& it, const CoreFlags& before, bool in_slot) {
-        const CoreAction& action = it.action;
-        const bool branches = !action.memory && it.passes && action.rd == CORE_PC;
-        transfer = branches || action.loads_pc();
+    bool of(const CoreAction& action, const CoreIssued& it, const CoreFlags& before, bool in_slot) {
+        access = late = action.memory;
+        transfer = access ? action.loads_pc() : it.passes && action.rd == CORE_PC;
         if (transfer && in_slot) return false;
-        late = action.memory;
-        const uint64_t sum = uint64_t(it.a) + it.b + it.start;
-        const CoreShifted shifted = core_shift(it.a, it.b, action.arithmetic);
-        const uint32_t bits = action.op & 2 ? it.a ^ it.b : action.op & 1 ? it.a | it.b : it.a & it.b;
-        const uint32_t calculated = action.logic() ? bits : uint32_t(sum);
+        uint64_t sum = 0;
+        bool carry = false;
         switch (action.unit) {
-            case CoreUnit::ALU: value = calculated; break;
-            case CoreUnit::SHIFT: value = shifted.result; break;
+            case CoreUnit::ALU:
+                if (action.logic()) {
+                    value = action.op & 2 ? it.a ^ it.b : action.op & 1 ? it.a | it.b : it.a & it.b;
+                } else {
+                    sum = uint64_t(it.a) + it.b + it.start;
+                    carry = sum >> 32;
+                    value = uint32_t(sum);
+                }
+                break;
+            case CoreUnit::SHIFT: {
+                const CoreShifted shifted = core_shift(it.a, it.b, action.arithmetic);
+                value = shifted.result;
+                carry = shifted.carry;
+                break;
+            }
             case CoreUnit::COUNT: value = core_count(it.a, action.function); break;
             case CoreUnit::SELECT: value = it.holds ? it.a : it.b; break;
             case CoreUnit::TEST: value = it.holds; break;
         }
-        access = action.memory;
         index = access ? action.base : action.rd;
         writes = index > CORE_PC && (access ? action.update : it.passes);
-        address = action.pre ? value : it.a;
         sets_flags = action.flags;
-        flags = before;
-        if (sets_flags) set_flags(it, before, sum, shifted);
+        if (sets_flags) set_flags(action, it, before, carry);
         window = false;
-        return !access || may_access(action);
+        if (!access) return true;
+        address = action.pre ? value : it.a;
+        return may_access(action);
     }
 
   private:
-    void set_flags(const CoreIssued& it, const CoreFlags& before, uint64_t sum, const CoreShifted& shifted) {
-        const CoreAction& action = it.action;
+    void set_flags(const CoreAction& action, const CoreIssued& it, const CoreFlags& before, bool carry) {
+        flags = before;
         flags.result = it.passes ? value : it.d;
         if (!it.passes) return;
-        const bool overflow = !action.logic() && !((it.a ^ it.b) >> 31) && (uint32_t(sum) ^ it.a) >> 31;
+        const bool overflow = !action.logic() && !((it.a ^ it.b) >> 31) && (value ^ it.a) >> 31;
         const bool shifts = action.unit == CoreUnit::SHIFT, kept = before.carry && !action.clear_carry;
-        flags.carry = shifts ? shifted.carry : action.logic() ? kept : sum >> 32;
+        flags.carry = shifts || !action.logic() ? carry : kept;
         flags.overflow = !shifts && overflow;
     }
 

@@ -19,7 +19,9 @@ struct CoreAction {
     uint32_t immediate = 0;
 
     bool logic() const { return op & 4; }
+    // It takes a slot more, in which an address is shifted.
     bool slow() const { return memory && unit == CoreUnit::SHIFT; }
+    bool plain() const { return defined && !slow(); }
     bool loads_pc() const { return memory && !store && rd == CORE_PC; }
 };
 
@@ -157,5 +159,28 @@ class CoreDecoder {
             action_.is_signed = !bits(12, 12);
             if (bits(15, 15) || (action_.store && bits(12, 12))) action_.defined = false;
         }
+    }
+};
+
+// Instructions that were decoded, by the lower bits of their address. An instruction is known by its word, so nothing
+// is lost if the word at an address changes.
+class CoreDecoded {
+  public:
+    const CoreAction& at(uint32_t pc, uint32_t word) {
+        Entry& entry = entries_[pc / 4 % COUNT];
+        if (entry.inverse != ~word) decode(entry, word);
+        return entry.action;
+    }
+
+  private:
+    static constexpr uint32_t COUNT = 1024;
+    struct Entry {
+        uint32_t inverse = 0;       // of the word: a word of ones is not defined
+        CoreAction action{false};
+    };
+    Entry entries_[COUNT];
+
+    __attribute__((noinline)) static void decode(Entry& entry, uint32_t word) {
+        entry = {~word, CoreDecoder::decode(word)};
     }
 };

@@ -10,35 +10,38 @@
 #pragma once
 
 #ifdef LANAI_CORE
+#include <algorithm>
 #include <vector>
 
-#include "core.h"
+#include "core_pairs.h"
 
 class CoreRun {
   public:
     bool may = true;     // leave the model
     uint64_t begun = 0;  // slots begun outside it
 
-    // Begin a slot without inputs. False if the model has to be evaluated for it, in whatever way.
-    bool begin(NicModel& model) {
+    // Begin slots without inputs, up to so many. Return how many were begun; 0 if the model has to be evaluated for the
+    // first, in whatever way. Outputs change in the first of them only, and only if it is the only one.
+    uint32_t begin(NicModel& model, uint32_t most) {
         if (outside_) {
+            if (const uint32_t some = pairs(most)) return some;
             const bool goes_on = slots_ && (!lags_ || step());
             if (goes_on) {
                 slots_--;
                 begun++;
                 stepped_ = lags_;
                 lags_ = true;
-                if (core_.inert()) return true;  // no output changes
+                if (core_.inert()) return 1 + pairs(most - 1);
             }
             back(model);
-            if (goes_on) return true;
+            if (goes_on) return 1;
         }
         if (!core_slot(model.rootp, words_, false)) {
             seen_ = NEVER;
-            return false;
+            return 0;
         }
         if (may && core_issues(model.rootp)) leave(model);
-        return true;
+        return 1;
     }
 
     // The model is in the present slot.
@@ -72,12 +75,24 @@ class CoreRun {
     uint64_t words_[CORE_WORDS];  // the processor's registers as the model has them
     Core core_, before_;  // before_: of the slot of that read
     CoreMemory memory_{};
+    CorePairs pairs_;
     std::vector<Bytes> others_;  // members other than the processor's
+
+    uint32_t pairs(uint32_t most) {
+        const uint32_t some = lags_ ? pairs_.run(core_, memory_, std::min(most, slots_)) : 0;
+        if (!some) return 0;
+        slots_ -= some;
+        begun += some;
+        stepped_ = true;
+        has_read_ = false;
+        return some;
+    }
 
     bool step() {
         const bool reads = core_.reads();
         if (reads) before_ = core_;
-        if (!core_.step(memory_)) return false;
+        pairs_.forget();
+        if (!core_.step(memory_, CorePairs::decoded())) return false;
         has_read_ = reads;
         return true;
     }
@@ -97,6 +112,7 @@ class CoreRun {
         uint32_t* arrays[4];
         core_arrays(model.rootp, arrays);
         memory_ = {arrays[0], arrays[1], arrays[2], arrays[3], &model};
+        pairs_.forget();
         outside_ = true;
         lags_ = stepped_ = has_read_ = false;
     }
@@ -115,7 +131,7 @@ class CoreRun {
   public:
     bool may = true;
     uint64_t begun = 0;
-    bool begin(NicModel&) { return false; }
+    uint32_t begin(NicModel&, uint32_t) { return 0; }
     void back(NicModel&) {}
 };
 

@@ -1,6 +1,7 @@
 // One NIC's Verilated model: inputs go in a slot at a time, outputs are read in between. `nic_model.h`, generated, says
 // how it was built.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -56,14 +57,19 @@ class NicGates {
 #endif
     }
 
-    // `begin` with NO_INPUTS.
-    void begin_still() {
+    // `begin` with NO_INPUTS, up to `most` times. Returns how often. If more than once, the outputs are all the time
+    // those of the slot before.
+    uint32_t begin_still(uint64_t most = 1) {
 #ifdef LANAI_AS_SYNTHESIZED
         begin(NO_INPUTS);
+        return 1;
 #else
         if (RARELY(!still_)) drive(NO_INPUTS);
         still_ = true;
-        if (!core_.begin(*model_)) resting_.tick(*model_);
+        const uint32_t begun = core_.begin(*model_, uint32_t(std::min<uint64_t>(most, 1u << 30)));
+        if (begun) return begun;
+        resting_.tick(*model_);
+        return 1;
 #endif
     }
 

@@ -182,15 +182,21 @@ class alignas(64) NicUnit final : public Nic {
                !tx_->stops_quiet(slot) || recorded_;
     }
 
+    // An output of the slot that the model is in does something.
+    bool outputs_ask() {
+        auto& m = gates_.ports();
+        return m.PORT(link_tx, kind) | m.PORT(link_rx, stop) | m.PORT(mem, valid) | (m.irq ^ irq_) | m.idle;
+    }
+
     // Slots up to `until`, in which nothing asks and no wire is to be written, up to one in which an output does
     // something. What others put in before `until` arrives no sooner than it.
     void steps_alone(uint64_t until) {
-        auto& m = gates_.ports();
         uint64_t at = slot;
+        bool asks = outputs_ask();
         while (true) {
-            gates_.begin_still();
-            const auto asks = m.PORT(link_tx, kind) | m.PORT(link_rx, stop) | m.PORT(mem, valid);
-            if (RARELY(asks | (m.irq ^ irq_) | m.idle)) break;
+            at += gates_.begin_still(asks ? 1 : until - at) - 1;
+            asks = outputs_ask();
+            if (RARELY(asks)) break;
             if (++at == until) break;
         }
         bool unseen = at < until;  // what the last slot did

@@ -26,9 +26,14 @@ class OutputDigest {
 inline uint64_t replayed(const NicInputs* inputs, uint64_t slots, const uint32_t* numbers) {
     NicGates gates(numbers);
     OutputDigest digest;
-    for (uint64_t slot = 0; slot < slots; slot++) {
-        is_still(inputs[slot]) ? gates.begin_still() : gates.begin(inputs[slot]);
-        digest.add(gates.model());
+    uint64_t still = 0;  // the slots before it have no inputs
+    for (uint64_t slot = 0; slot < slots;) {
+        while (still < slots && is_still(inputs[still])) still++;
+        uint32_t begun = 1;
+        if (slot < still) begun = gates.begin_still(still - slot);
+        else gates.begin(inputs[still++]);
+        slot += begun;
+        while (begun--) digest.add(gates.model());
     }
     return digest.value;
 }
