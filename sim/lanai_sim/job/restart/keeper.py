@@ -2,7 +2,6 @@
 process has been killed. No rank asks another (CC-26)."""
 
 import contextlib
-import os
 import signal
 from collections.abc import Sequence
 from typing import Protocol
@@ -18,6 +17,7 @@ from ..processes import Process
 from ..rank import Rank
 from ..ranks import Ranks
 from ..request import Request
+from ..sessions import end_sessions
 from .fitness import has_ended, unfit
 from .line import Adopted, KeptCopy, Line
 from .log import Log, Step, Write, difference
@@ -196,8 +196,7 @@ class Keeper:
         rank, process, log = self.rank, self._process, self.log
         assert self._snapshot is not None
         assert log is not None
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.popen.pid, signal.SIGKILL)  # what it had started
+        end_sessions({process.popen.pid})  # what it had started
         made = self._snapshot.make()
         if made is None:
             raise NoSnapshot(f"rank {rank.number} was killed, and its snapshot too")

@@ -1,0 +1,34 @@
+"""Processes that ranks have left: each rank begins a session, to which all belong that it starts and that do not begin
+another one. A shell with job control, and `timeout`, put what they start into process groups of its own."""
+
+import contextlib
+import os
+import signal
+from collections.abc import Collection, Iterator
+
+MOST_LOOKS = 100  # a process that starts another one while it is killed takes a further look
+
+
+def end_sessions(leaders: Collection[int]) -> None:
+    """Kill all processes of the sessions that these processes began."""
+    for _ in range(MOST_LOOKS):
+        left = list(_members(leaders))
+        if not left:
+            return
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def _members(leaders: Collection[int]) -> Iterator[int]:
+    """Those that run: a process that has ended belongs to its session until its parent has asked how."""
+    for name in os.listdir("/proc"):
+        if name.isdecimal():
+            with contextlib.suppress(OSError):
+                if os.getsid(int(name)) in leaders and not _has_ended(name):
+                    yield int(name)
+
+
+def _has_ended(pid: str) -> bool:
+    with open(f"/proc/{pid}/stat", "rb") as file:
+        return file.read().rpartition(b") ")[2][:1] in b"ZX"
