@@ -7,17 +7,18 @@ this, buffers of the first run after an installation would lie elsewhere than th
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.util import cache_from_source, find_spec
 from pathlib import Path
 
 OURS = ("lanai_host", "lanai_hdl", "lanai_firmware")  # packages that ranks import modules of, some of them late
 OTHERS = ("numpy", "mpi4py")  # pip compiles these, unless it is told not to
+TESTS = "tests"  # no rank imports packages of this name
 COMPILE = """
-import compileall, contextlib, importlib, sys
-device, folders, *others = sys.argv[1:]
+import compileall, contextlib, importlib, re, sys
+device, folders, tests, *others = sys.argv[1:]
 for folder in folders.split(chr(0x1F)):
-    compileall.compile_dir(folder, quiet=2)
+    compileall.compile_dir(folder, quiet=2, rx=re.compile(f"/{tests}/"))
 for name in others:
     with contextlib.suppress(ImportError):
         importlib.import_module(name)
@@ -32,11 +33,11 @@ def keep(device: str, variables: Mapping[str, str]) -> None:
 
     What cannot be compiled is not reported: a rank says what is wrong.
     """
-    folders = [folder for name in OURS for folder in _folders(name)]
-    if variables.get("PYTHONDONTWRITEBYTECODE") or all(map(_is_compiled, [*folders, *_first_sources()])):
+    ours, others = ([folder for name in names for folder in _folders(name)] for names in (OURS, OTHERS))
+    if variables.get("PYTHONDONTWRITEBYTECODE") or all(map(_is_compiled, [*ours, *_first_sources(others)])):
         return
     subprocess.run(
-        [sys.executable, "-c", COMPILE, device, "\x1f".join(folders), *OTHERS],
+        [sys.executable, "-c", COMPILE, device, "\x1f".join([*ours, *others]), TESTS, *OTHERS],
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         env=dict(variables), check=False,
     )  # fmt: skip
@@ -48,10 +49,13 @@ def _folders(package: str) -> list[str]:
     return [] if spec is None else list(spec.submodule_search_locations or ())
 
 
-def _first_sources() -> Iterable[str]:
-    """Return the first file of each of the other packages. If it has bytecode, the rest is taken to have it too."""
-    specs = filter(None, map(find_spec, OTHERS))
-    return [spec.origin for spec in specs if spec.origin is not None]
+def _first_sources(folders: Iterable[str]) -> Iterator[str]:
+    """Yield the first file of each package in these folders, some of which numpy imports late. If it has bytecode, the
+    rest is taken to have it too."""
+    for folder in map(Path, folders):
+        for first in (folder / "__init__.py", *folder.glob("*/__init__.py")):
+            if first.parent.name != TESTS:
+                yield str(first)
 
 
 def _is_compiled(path: str) -> bool:

@@ -12,6 +12,7 @@ from lanai_sim.job import bytecode
 PLACES = """
 import numpy
 from mpi4py import MPI
+numpy.random.default_rng(1)  # numpy imports this only now
 buffers = [numpy.zeros(size, "u1") for size in (3, 500, 2000, 9000)]
 print(MPI.COMM_WORLD.gather([buffer.ctypes.data for buffer in buffers]))
 """
@@ -54,6 +55,20 @@ def codes(folder):
 def test_modules_that_ranks_import_late_are_compiled_too(package):
     bytecode.keep("ideal", variables())
     assert codes(package) == ["__init__", "__init__", "early", "late"]
+
+
+def test_packages_in_those_of_others_are_compiled_too(package, monkeypatch):
+    monkeypatch.setattr(bytecode, "OURS", ())
+    monkeypatch.setattr(bytecode, "OTHERS", ("alone",))
+    (package / "tests").mkdir()
+    (package / "tests" / "__init__.py").write_text("")
+    whole = ["__init__", "__init__", "early", "late"]
+    bytecode.keep("ideal", variables())
+    assert codes(package) == whole
+    for code in (package / "inner").rglob("*.pyc"):
+        code.unlink()
+    bytecode.keep("ideal", variables())
+    assert codes(package) == whole
 
 
 def test_a_module_is_compiled_again_when_its_source_is_newer(package):
