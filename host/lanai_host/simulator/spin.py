@@ -12,8 +12,13 @@ time. There are two ways around it:
   looks the processor is offered to other processes. If one took it, or if the wait lasts, sleeping is
   better.
 
-What sees the narrow mask: a thread that asks for the mask of the one that sleeps by its number, and a
-handler of a signal in C that interrupts the sleep, with what it starts. Handlers in Python run later.
+What sees the narrow mask: a thread or a program (`taskset -p PID`) that asks for the mask of the one that sleeps by
+its number, and a handler of a signal in C that interrupts the sleep. Handlers in Python run later. A child that such
+a handler forks has the whole mask; what it starts by `posix_spawn` or `vfork` has the narrow one.
+
+A mask that someone sets from outside while the thread sleeps stays. Two are lost: one that is the narrow mask itself,
+as the system does not tell whether somebody has set it again, and one that is set in the microsecond between a look
+at the mask and its change. A processor that the run's cpuset loses and gets again during a sleep is used again.
 
 The loop is native code (spin.c), so that a rank allocates the same objects however often it looked:
 where its heap puts the next buffer must not depend on timing.

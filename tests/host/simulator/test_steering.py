@@ -3,14 +3,17 @@
 import os
 import signal
 import socket
+import subprocess
 import threading
 import time
 from contextlib import contextmanager
 
 import pytest
 
+from lanai_host.c_module import text_of
+from lanai_host.compilers import Language, find
 from lanai_host.simulator.protocol import HEADER, Status
-from lanai_host.simulator.spin import Chunk, SpinWait, Steering
+from lanai_host.simulator.spin import PARTS, Chunk, SpinWait, Steering
 
 WHOLE = os.sched_getaffinity(0)
 SHARED = min(WHOLE)
@@ -100,6 +103,49 @@ def test_a_mask_that_someone_widens_in_the_sleep_stays():
     with sleeping(own=WHOLE) as thread:
         os.sched_setaffinity(thread.native_id, WHOLE)
     assert thread.masks == [WHOLE, WHOLE]
+
+
+FORKS = """
+#include <signal.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+static int ran, child;
+static int processors(void) {
+    unsigned long mask[WORDS] = {0};
+    int count = 0;
+    get_mask(mask);
+    for (int i = 0; i < WORDS; i++) count += __builtin_popcountl(mask[i]);
+    return count;
+}
+static void handler(int number) {
+    (void)number;
+    int pid = fork(), status;
+    if (!pid) _exit(processors());
+    waitpid(pid, &status, 0);
+    child = WEXITSTATUS(status);
+    ran = processors();
+}
+int main(int count, char **arguments) {
+    int socks[2], whole = processors();
+    char bytes[8];
+    struct sigaction action = {.sa_handler = handler};
+    struct itimerval soon = {.it_value = {.tv_usec = 50000}};
+    if (count != 2 || socketpair(AF_UNIX, SOCK_STREAM, 0, socks) || sigaction(SIGALRM, &action, NULL) ||
+        setitimer(ITIMER_REAL, &soon, NULL))
+        return 2;
+    if (spin_sleep(socks[0], bytes, sizeof bytes, arguments[1][0] - '0') != -EINTR) return 3;
+    return 10 * (ran != 1) + 20 * (child != whole) + 40 * (processors() != whole);
+}
+"""
+
+
+@pytest.mark.skipif(SHARED > 9, reason="one digit")
+def test_a_child_that_a_handler_in_c_forks_has_the_whole_mask(tmp_path):
+    """The handler itself has the narrow one."""
+    text = text_of((*PARTS, (PARTS[0][0], "spin"))) + FORKS
+    program = tmp_path / "forks"
+    find(Language.C).run(["-Wall", "-Wextra", "-x", "c", "-o", str(program), "-", "-ldl"], "building forks", text)
+    assert subprocess.run([program, str(SHARED)], timeout=100).returncode == 0
 
 
 def answer(processor):
