@@ -87,6 +87,7 @@ def test_engines(options, monkeypatch, tmp_path):
 @pytest.mark.slow
 def test_the_samples_of_registers(monkeypatch, tmp_path):
     inputs = Inputs(NIC, np.zeros(7, INPUTS), "")
+    samples._sampler.cache_clear()  # another test may have taken samples of this NIC in this process
     assert complain(lambda: samples.sampled(inputs), samples, monkeypatch, tmp_path) == ""
 
 
@@ -99,6 +100,7 @@ def test_the_harness_of_the_core(monkeypatch, tmp_path):
 @pytest.mark.slow
 def test_the_harness_of_boards(monkeypatch, tmp_path):
     board = find_board("ulx3s-85f")
+    board_rtl._library.cache_clear()
     assert complain(lambda: board_rtl._library(board), board_rtl, monkeypatch, tmp_path) == ""
 
 
