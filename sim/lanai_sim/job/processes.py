@@ -31,7 +31,7 @@ from . import buffers, bytecode
 from .data import Program
 from .forked import ForkedProcess, ForkServer, executed, pipe
 from .output import Output
-from .sessions import end_sessions
+from .sessions import end_left_sessions
 from .warm import WarmServers
 
 # What would make a rank's heap depend on more than its program: Python's random hashes, and the
@@ -320,10 +320,11 @@ def end(processes: Sequence[Process]) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.popen.wait(max(0.0, deadline - time.monotonic()))
     for process in processes:
-        _signal(process, signal.SIGKILL)
-        process.popen.wait()
+        if process.popen.poll() is None:
+            _signal(process, signal.SIGKILL)
+            process.popen.wait()
         process.sock.close()
-    end_sessions({process.popen.pid for process in processes})  # also what a rank that has ended has left
+    end_left_sessions({process.popen.pid for process in processes})
     for server in {id(process.server): process.server for process in processes if process.server}.values():
         server.close()
 

@@ -20,6 +20,12 @@ def end_sessions(leaders: Collection[int]) -> None:
                 os.kill(pid, signal.SIGKILL)
 
 
+def end_left_sessions(leaders: Collection[int]) -> None:
+    """Kill what these processes have left, which have ended and were waited for. The system gives a leader's number to
+    no other process while its session lasts. So where there is one again, the session is someone else's."""
+    end_sessions({leader for leader in leaders if not os.path.exists(f"/proc/{leader}")})
+
+
 def _members(leaders: Collection[int]) -> Iterator[int]:
     """Those that run: a process that has ended belongs to its session until its parent has asked how."""
     for name in os.listdir("/proc"):

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from lanai_sim.job.sessions import end_sessions
+from lanai_sim.job.sessions import end_left_sessions, end_sessions
 from openlanai import Job
 
 LEAVES = """
@@ -52,6 +52,16 @@ def test_other_sessions_live_on():
         other.kill()
         other.wait()
     end_sessions({one.pid, other.pid})  # nobody is left
+
+
+def test_a_session_of_someone_who_got_the_number_again_lives_on():
+    other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
+    try:
+        end_left_sessions({other.pid})
+        assert other.poll() is None
+    finally:
+        other.kill()
+        other.wait()
 
 
 def test_a_process_that_has_ended_and_that_nobody_reaps_is_none_that_is_left():
