@@ -7,7 +7,7 @@ from lanai_firmware import building
 from lanai_host.errors import UserError
 
 from ..engines.cut import Part
-from . import watcher
+from . import segments, watcher
 from .links import PartLinks
 from .mailboxes import Mailboxes, apart
 from .messages import Messages
@@ -29,7 +29,8 @@ class MpiPart(Part):
         self.units = frozenset()
         self.apart = False
         self._watched = watcher.Watched(self.number, self.comm.bcast(self.number or watcher.start(self.count)))
-        self.comm.Barrier()  # the watcher knows all parts from here on
+        self.comm.Barrier()  # the watcher knows all parts from here on, and all have mapped MPICH's memory
+        segments.unlink()
         self._links: PartLinks = Messages(world, mpi) if apart(world, mpi) else Mailboxes(world, mpi)
 
     @property

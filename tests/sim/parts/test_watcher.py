@@ -71,6 +71,10 @@ def process_of(part, mpiexec):
     raise AssertionError(f"part {part} was not found")
 
 
+def maps(pid):
+    return Path(f"/proc/{pid}/maps").read_text().splitlines()
+
+
 def ancestors(folder):
     while (parent := int((folder / "stat").read_text().rpartition(")")[2].split()[1])) > 1:
         yield parent
@@ -88,6 +92,7 @@ def test_a_part_that_is_killed_ends_the_run(part):
     ) as run:
         left = {int(pid) for _ in range(2) for pid in run.stdout.readline().split()[-2:]}  # ranks, what forks them
         parts = {process_of(number, run.pid) for number in (0, 1)}
+        shared = {line[line.index("/") :] for pid in parts for line in maps(pid) if "/dev/shm/mpich" in line}
         os.kill(process_of(part, run.pid), signal.SIGKILL)
         _, errors = run.communicate(timeout=SECONDS)
     assert run.returncode != 0
@@ -97,3 +102,5 @@ def test_a_part_that_is_killed_ends_the_run(part):
     while any(map(exists, left | parts)) and time.monotonic() < give_up:
         time.sleep(0.05)
     assert not [pid for pid in left | parts if exists(pid)]
+    assert shared
+    assert not [path for path in shared if Path(path).exists()]
