@@ -41,6 +41,7 @@ class CoreRun {
             return 0;
         }
         if (may && core_issues(model.rootp)) leave(model);
+        else if (is_between() && !core_same(model.rootp, others_[0].bytes)) seen_ = NEVER;
         return 1;
     }
 
@@ -97,7 +98,11 @@ class CoreRun {
         return true;
     }
 
-    // Two slots are compared, as what happens in even and in odd slots differs.
+    // The slot after that of `others_`.
+    bool is_between() const { return seen_ != NEVER && seen_ + 1 == words_[CORE_NOW]; }
+
+    // Two slots are compared, as what happens in even and in odd slots differs. `begin` compares the one between them:
+    // what moves in each slot, and back in the next, does not stay as it is.
     void leave(NicModel& model) {
         const uint64_t now = words_[CORE_NOW];
         if (seen_ + 2 != now || !core_same(model.rootp, others_[0].bytes)) {
