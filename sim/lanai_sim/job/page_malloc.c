@@ -69,10 +69,10 @@ int lanai_heap_part(int from) {
 }
 
 /* Give the program a fresh part, which reuses no block that was freed before. All blocks below the returned address are
-   old. */
+   old. NULL without a region: blocks are then the C library's, and none is known to be old. */
 void *lanai_heap_begin(void) {
     programs = PROGRAM;
-    return region + (chunks_used << CHUNK_LOG);
+    return region == none ? NULL : region + (chunks_used << CHUNK_LOG);
 }
 
 static int log_of(size_t size) {

@@ -345,3 +345,17 @@ def test_the_stack_begins_at_the_same_place_in_a_page(tmp_path):
         done = subprocess.run(command, env={**os.environ, **variables}, capture_output=True, text=True, check=True)
         places.add(int(done.stdout, 16) % 4096)
     assert len(places) == 1
+
+
+LITTLE = 2 << 30  # bytes of addresses, as `ulimit -v` leaves them: less than the heap's region
+
+
+def test_a_program_with_few_addresses_has_the_heap_of_the_c_library():
+    """It looked for numpy's old blocks until it had no memory."""
+    program = "from mpi4py import MPI; print(MPI.COMM_WORLD.allreduce(1))"
+    command = [sys.executable, "-m", "lanai_sim", "run", "-q", "-n", "2", "--device", "mpi-np", "--max-wall", "120"]
+    done = subprocess.run(
+        ["sh", "-c", f'ulimit -v {LITTLE >> 10} && exec "$@"', "sh", *command, "python", "-c", program],
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, "2\n2\n", "")
