@@ -4,20 +4,20 @@ import importlib
 import os
 import shlex
 import sys
-from concurrent.futures import Executor, ProcessPoolExecutor
-from multiprocessing import get_context
+from concurrent.futures import Executor
 from typing import Any
 
 from lanai_host.errors import UserError
 
 from . import slurm
+from .local import LocalPool
 from .place import LOCAL, MPI, SLURM, Place
 
 
 def executor(place: Place, count: int) -> Executor:
     """Return workers for so many runs. Raises UserError if there are none to be had."""
     if place.on == LOCAL:
-        return ProcessPoolExecutor(min(place.count, max(count, 1)), mp_context=get_context("spawn"))
+        return LocalPool(min(place.count, max(count, 1)))
     if place.on == MPI:
         return _mpi()
     if place.on == SLURM:

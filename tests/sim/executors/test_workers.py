@@ -1,6 +1,12 @@
 """Runs in workers: the same results as in this process, and one line for what goes wrong."""
 
 import importlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -90,3 +96,46 @@ def test_a_worker_of_another_version_is_named(work):
     ended = Task(work.double, "0123")({"x": 1})
     assert ended.way is Way.OTHER_CODE
     assert "and this process 0123" in ended.value
+
+
+def workers_of(group):
+    """Return the processes of this group that began as workers do."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if os.getpgid(int(folder.name)) == group and b"spawn_main" in (folder / "cmdline").read_bytes():
+                found.append(int(folder.name))
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.parametrize("after", [0, 0.2, 3])
+def test_ctrl_c_is_told_by_one_process(after, tmp_path):
+    """It comes while the workers import, or while they run programs, or wait for more of them."""
+    command = [
+        sys.executable,
+        "-m",
+        "lanai_sim",
+        "sweep",
+        "--jobs",
+        "2",
+        "-n",
+        "1",
+        "--rows",
+        str(tmp_path / "rows.csv"),
+    ]
+    command += ["--vary", "host.match=0,1", "--", "sleep", "300"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True) as run:
+        try:
+            give_up = time.monotonic() + 60
+            while len(workers_of(run.pid)) < 2 and time.monotonic() < give_up:
+                time.sleep(0.001)
+            time.sleep(after)
+            os.killpg(run.pid, signal.SIGINT)
+            _, errors = run.communicate(timeout=60)
+        finally:
+            run.kill()
+    assert run.returncode == 130
+    assert [line for line in errors.splitlines() if "Traceback" in line or "KeyboardInterrupt" in line] == []
+    assert errors.splitlines()[-1] == "lanai: interrupted"
