@@ -5,11 +5,13 @@ A file holds the inputs of each slot that one NIC evaluated in a real run, and t
 outputs that the gateware gave, built as it is synthesized. The engine's models leave out or move
 work; this is what shows that they are the same hardware."""
 
+import ctypes
 import json
 import lzma
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,6 +92,22 @@ def record(engine: Engine, nic: int) -> Callable[[], Inputs]:
 
 def digest(nic: NicConfig, slots: NDArray[np.void], *, probes: bool = False, as_synthesized: bool = False) -> str:
     """Return a digest of all outputs of all slots, from a model built in one of its ways."""
+    return replayed(nic, slots, probes=probes, as_synthesized=as_synthesized).digest
+
+
+class Replayed(NamedTuple):
+    """The digest of all outputs of all slots, and how many of these the NIC spent outside its model."""
+
+    digest: str
+    outside: int
+
+
+def replayed(
+    nic: NicConfig, slots: NDArray[np.void], *, whole: bool = False, probes: bool = False, as_synthesized: bool = False
+) -> Replayed:
+    """Replay these inputs through a model built in one of its ways. `whole`: evaluate all slots."""
     library = native(nic, None, probes=probes, as_synthesized=as_synthesized)
-    numbers = number_words(nic, as_synthesized)
-    return f"{library.engine_replay(np.ascontiguousarray(slots).tobytes(), len(slots), numbers):016x}"
+    numbers, outside = number_words(nic, as_synthesized), ctypes.c_uint64()
+    inputs = np.ascontiguousarray(slots).tobytes()
+    found = library.engine_replay(inputs, len(slots), numbers, whole, ctypes.byref(outside))
+    return Replayed(f"{found:016x}", outside.value)

@@ -60,7 +60,7 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "fault_count": (U64, (POINTER, U32, U32)),
     "record": (None, (POINTER, U32)),
     "recorded": (U64, (POINTER, U32, POINTER)),
-    "replay": (U64, (ctypes.c_char_p, U64, POINTER)),
+    "replay": (U64, (ctypes.c_char_p, U64, POINTER, U32, POINTER)),
     "bare": (None, (POINTER, U32, U64)),
 }
 TRACE_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {  # of a library with probes

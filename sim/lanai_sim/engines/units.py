@@ -11,7 +11,7 @@ from lanai_hdl.switch_config import SwitchConfig
 from .declared import header
 from .designs import NIC_TOP, SWITCH_TOP, Design
 from .objects import Unit
-from .specialized import core, rewrite
+from .specialized import core, rewrite, waiting
 from .specialized.case import Moment
 
 COMMON = ("engine.h", "faults.h", "memory.h", "state.h", "trace.h", "units.h")  # headers of all that is compiled
@@ -32,6 +32,8 @@ HEADERS = {  # and of what one file is made of
         "replay.h",
         "resting.h",
         "tick.h",
+        "timer.h",
+        "waiting.h",
         "wave.h",
         "zeros.h",
     ),
@@ -59,6 +61,7 @@ def nic_header(
         f"using NicModel = V{NIC_TOP};",
         f"#define NIC_SRAM {SRAM_WORDS}",
         *([core.header(nic, f"V{NIC_TOP}___024root")] if outside and not resting and not probes else []),
+        *([waiting.header(f"V{NIC_TOP}___024root")] if outside and resting and not probes else []),
         *([f"#define RESTING(X) {' '.join(f'X({name})' for name in resting)}"] if resting else []),
     ]
     return "\n".join(lines) + "\n"

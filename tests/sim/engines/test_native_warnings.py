@@ -12,6 +12,7 @@ import pytest
 import lanai_host
 from lanai_hdl.boards import find as find_board
 from lanai_hdl.config import lanai41
+from lanai_hdl.remote.config import Remote
 from lanai_hdl.switch_config import SwitchConfig
 from lanai_host.c_module import IN_LIBRARY, enums
 from lanai_host.clocks.bridge import DECLARED as BRIDGE
@@ -78,10 +79,14 @@ def complain(build, module, monkeypatch, folder):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [{}, {"trace": True, "probes": True}], ids=["plain", "traced"])
-def test_engines(options, monkeypatch, tmp_path):
-    switch = SwitchConfig(ports=2, nic=NIC)
-    assert complain(lambda: rtl.build(NIC, switch, **options), rtl, monkeypatch, tmp_path) == ""
+@pytest.mark.parametrize(
+    ("nic", "options"),
+    [(NIC, {}), (NIC, {"trace": True, "probes": True}), (NIC.but(blocks=(Remote(),)), {})],
+    ids=["plain", "traced", "adapter"],
+)
+def test_engines(nic, options, monkeypatch, tmp_path):
+    switch = SwitchConfig(ports=2, nic=nic)
+    assert complain(lambda: rtl.build(nic, switch, **options), rtl, monkeypatch, tmp_path) == ""
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core_pairs.h"
+#include "timer.h"
 
 class CoreRun {
   public:
@@ -62,7 +63,6 @@ class CoreRun {
 
   private:
     static constexpr uint64_t NEVER = ~0ull;
-    static constexpr uint32_t FAR = 1u << 30;
     struct alignas(32) Bytes {
         char bytes[32];
     };
@@ -104,6 +104,7 @@ class CoreRun {
     // Two slots are compared, as what happens in even and in odd slots differs. `begin` compares the one between them:
     // what moves in each slot, and back in the next, does not stay as it is.
     void leave(NicModel& model) {
+        if (!core_bytes()) return;
         const uint64_t now = words_[CORE_NOW];
         if (seen_ + 2 != now || !core_same(model.rootp, others_[0].bytes)) {
             others_.resize(core_bytes() / sizeof(Bytes));
@@ -112,7 +113,7 @@ class CoreRun {
             return;
         }
         seen_ = NEVER;
-        slots_ = until_timer(model, now);
+        slots_ = slots_until_timer(model, now);
         if (slots_ < 2 || !core_.take(words_)) return;
         uint32_t* arrays[4];
         core_arrays(model.rootp, arrays);
@@ -120,13 +121,6 @@ class CoreRun {
         pairs_.forget();
         outside_ = true;
         lags_ = stepped_ = has_read_ = false;
-    }
-
-    // Slots before the timer is near.
-    static uint32_t until_timer(const NicModel& model, uint64_t now) {
-        if (!model.wake_armed) return FAR;
-        const int32_t cycles = int32_t(uint32_t(model.wake_cycle) - uint32_t(now >> 1)) - 4;
-        return cycles <= 0 ? 0 : cycles > int32_t(FAR / 2) ? FAR : uint32_t(cycles) * 2;
     }
 };
 

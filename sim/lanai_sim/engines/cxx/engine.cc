@@ -97,8 +97,10 @@ EXPORT uint64_t engine_recorded(Engine* e, uint32_t nic, const NicInputs** input
     *inputs = recorded->data();
     return recorded->size();
 }
-EXPORT uint64_t engine_replay(const NicInputs* inputs, uint64_t slots, const uint32_t* numbers) {
-    return replay(inputs, slots, numbers);
+// `whole`: all slots are evaluated. `outside` becomes the number of those that were not.
+EXPORT uint64_t engine_replay(const NicInputs* inputs, uint64_t slots, const uint32_t* numbers, uint32_t whole,
+                              uint64_t* outside) {
+    return replay(inputs, slots, numbers, whole, outside);
 }
 // A bare evaluation loop of the same model, for comparison: what Verilator alone can give.
 EXPORT void engine_bare(Engine* e, uint32_t nic, uint64_t slots) { e->nics[nic]->bare(slots); }

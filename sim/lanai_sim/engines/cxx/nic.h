@@ -16,6 +16,7 @@
 
 #include "core_run.h"
 #include "resting.h"
+#include "waiting.h"
 
 // No input asks for anything.
 inline bool quiet(const NicInputs& in) { return !in.rx_kind && !in.tx_stop && !in.mem_rvalid && !in.pio_valid; }
@@ -50,7 +51,7 @@ class NicGates {
         model_->rst = 0;
         present_ = inputs;
 #else
-        core_.back(*model_);
+        settle();
         drive(inputs);  // the model registers them with the edge
         resting_.tick(*model_);
         still_ = false;
@@ -64,20 +65,26 @@ class NicGates {
         begin(NO_INPUTS);
         return 1;
 #else
+        if (const uint32_t left_out = waiting_.begin(most)) return left_out;
+        if (RARELY(waiting_.ran_out())) settle();
         if (RARELY(!still_)) drive(NO_INPUTS);
         still_ = true;
         const uint32_t begun = core_.begin(*model_, uint32_t(std::min<uint64_t>(most, 1u << 30)));
         if (begun) return begun;
         resting_.tick(*model_);
+        waiting_.look(*model_);
         return 1;
 #endif
     }
 
     // The model is in the present slot: whatever is read from it is so.
-    void settle() { core_.back(*model_); }
+    void settle() {
+        core_.back(*model_);
+        if (!waiting_.back(*model_)) resting_.tick(*model_);
+    }
     // The model alone does everything.
-    void whole(bool is_whole) { core_.may = !is_whole; }
-    uint64_t outside() const { return core_.begun; }
+    void whole(bool is_whole) { core_.may = waiting_.may = !is_whole; }
+    uint64_t outside() const { return core_.begun + waiting_.begun; }
 
     template <class Direction>
     void state(Direction& way) {
@@ -100,6 +107,7 @@ class NicGates {
     std::unique_ptr<NicModel> model_;
     bool still_ = false;  // NO_INPUTS stand at the model
     CoreRun core_;
+    Waiting waiting_;
     Resting resting_;
 #ifdef LANAI_AS_SYNTHESIZED
     NicInputs present_ = NO_INPUTS;

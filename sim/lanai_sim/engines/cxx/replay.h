@@ -23,8 +23,10 @@ class OutputDigest {
     }
 };
 
-inline uint64_t replayed(const NicInputs* inputs, uint64_t slots, const uint32_t* numbers) {
+inline uint64_t replayed(const NicInputs* inputs, uint64_t slots, const uint32_t* numbers, bool whole,
+                         uint64_t& outside) {
     NicGates gates(numbers);
+    gates.whole(whole);
     OutputDigest digest;
     uint64_t still = 0;  // the slots before it have no inputs
     for (uint64_t slot = 0; slot < slots;) {
@@ -35,5 +37,6 @@ inline uint64_t replayed(const NicInputs* inputs, uint64_t slots, const uint32_t
         slot += begun;
         while (begun--) digest.add(gates.model());
     }
+    outside = gates.outside();
     return digest.value;
 }

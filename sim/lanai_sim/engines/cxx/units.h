@@ -33,4 +33,4 @@ class Switch : public Unit {
 // `numbers`: those that the model takes, in order.
 Nic* new_nic(uint32_t number, uint64_t slot_khz, const uint32_t* numbers);
 Switch* new_switch(const uint32_t* numbers);
-uint64_t replay(const NicInputs* inputs, uint64_t slots, const uint32_t* numbers);
+uint64_t replay(const NicInputs* inputs, uint64_t slots, const uint32_t* numbers, bool whole, uint64_t* outside);

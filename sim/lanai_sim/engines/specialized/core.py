@@ -14,6 +14,8 @@ from lanai_hdl.csr.declare import Access
 from lanai_hdl.lbus.masters import CPU
 from lanai_hdl.machine import REGISTERS, REGISTERS_LOCAL, REGISTERS_SIZE
 
+from . import span
+
 # Registers, by the name in C++: a pattern of the name in the gateware, and the number of words of 32 bits of a wide
 # one. Amaranth numbers signals without a name, each module for itself, so a change of the core may need other numbers
 # here. With names the same gateware takes other LUTs of an FPGA, and has another clock.
@@ -99,9 +101,7 @@ def header(nic: NicConfig, root: str) -> str:
             f"bool {root}___core_slot({root}*, uint64_t*, bool);",
             f"bool {root}___core_issues(const {root}*);",
             f"void {root}___core_leave({root}*);",
-            f"uint64_t {root}___core_bytes();",
-            f"void {root}___core_look(const {root}*, char*);",
-            f"bool {root}___core_same(const {root}*, const char*);",
+            *span.declared("core", root),
             f"void {root}___core_arrays({root}*, uint32_t**);",
             f"bool {root}___core_read(const {root}*, uint32_t, uint32_t*);",
             *(f"#define core_{name} {root}___core_{name}" for name in FUNCTIONS),
@@ -109,7 +109,7 @@ def header(nic: NicConfig, root: str) -> str:
     )
 
 
-FUNCTIONS = ("slot", "issues", "leave", "bytes", "look", "same", "arrays", "read")
+FUNCTIONS = ("slot", "issues", "leave", "arrays", "read")
 
 
 @dataclass(frozen=True)
@@ -132,14 +132,15 @@ def places(names: Mapping[str, str]) -> list[Place]:
     not all of them."""
     found = []
     for (pattern, count), index in zip(WORDS.values(), indices().values(), strict=False):
-        member = _one(names, pattern)
+        member = only(names, pattern)
         if member is None:
             return []
         found += [Place(member, at if count else None, index + at) for at in range(count or 1)]
     return found
 
 
-def _one(names: Mapping[str, str], pattern: str) -> str | None:
+def only(names: Mapping[str, str], pattern: str) -> str | None:
+    """Return the one member whose name in the gateware is so; None if there is none, or several."""
     members = [member for member, name in names.items() if re.fullmatch(pattern, name)]
     return members[0] if len(members) == 1 else None
 
@@ -182,9 +183,6 @@ NONE = """
 bool {root}___core_slot({root}*, uint64_t*, bool) {{ return false; }}
 bool {root}___core_issues(const {root}*) {{ return false; }}
 void {root}___core_leave({root}*) {{}}
-uint64_t {root}___core_bytes() {{ return 0; }}
-void {root}___core_look(const {root}*, char*) {{}}
-bool {root}___core_same(const {root}*, const char*) {{ return false; }}
 void {root}___core_arrays({root}*, uint32_t**) {{}}
 bool {root}___core_read(const {root}*, uint32_t, uint32_t*) {{ return false; }}
 """
@@ -202,42 +200,6 @@ void {root}___core_leave({root}* root) {{
 void {root}___core_arrays({root}* root, uint32_t** arrays) {{
 {arrays}
 }}
-namespace {{
-using Root = {root};
-constexpr struct {{ size_t at, size; }} CORE_OTHERS[] = {{{others}}};
-constexpr size_t core_bound(bool end) {{
-    size_t bound = CORE_OTHERS[0].at;
-    for (auto& one : CORE_OTHERS) {{
-        const size_t at = one.at + (end ? one.size : 0);
-        bound = end == (at > bound) ? at : bound;
-    }}
-    return bound / 32 * 32 + (end ? 32 : 0);
-}}
-constexpr size_t CORE_FIRST_BYTE = core_bound(false), CORE_SPAN = core_bound(true) - CORE_FIRST_BYTE;
-static_assert(CORE_SPAN <= {most}, "members are near each other");
-struct CoreMask {{
-    alignas(32) unsigned char bytes[CORE_SPAN];
-}};
-constexpr CoreMask CORE_MASK = [] {{
-    CoreMask mask{{}};
-    for (auto& one : CORE_OTHERS)
-        for (size_t i = 0; i < one.size; i++) mask.bytes[one.at + i - CORE_FIRST_BYTE] = 255;
-    return mask;
-}}();
-}}
-uint64_t {root}___core_bytes() {{ return CORE_SPAN; }}
-void {root}___core_look(const {root}* root, char* into) {{
-    __builtin_memcpy(into, reinterpret_cast<const char*>(root) + CORE_FIRST_BYTE, CORE_SPAN);
-}}
-bool {root}___core_same(const {root}* root, const char* seen) {{
-    const char* now = reinterpret_cast<const char*>(root) + CORE_FIRST_BYTE;
-    KnownBytes differs{{}};
-    for (size_t at = 0; at < CORE_SPAN; at += 32)
-        differs |= (*(const KnownBytes*)(now + at) ^ *(const KnownBytes*)(seen + at)) &
-                   *(const KnownBytes*)(CORE_MASK.bytes + at);
-    const KnownWords words = (KnownWords)differs;
-    return !(words[0] | words[1] | words[2] | words[3]);
-}}
 bool {root}___core_read(const {root}* root, uint32_t offset, uint32_t* value) {{
     auto& vlSelfRef = *root;
     switch (offset) {{
@@ -247,12 +209,11 @@ bool {root}___core_read(const {root}* root, uint32_t offset, uint32_t* value) {{
     return true;
 }}
 """
-MOST = 16384  # bytes of members that are compared, gaps and all
 
 
 def none(root: str) -> str:
     """C++ for a model whose processor stays in it."""
-    return NONE.format(root=root)
+    return span.none("core", root) + NONE.format(root=root)
 
 
 def reads(texts: Sequence[str], names: Mapping[str, str], others: Collection[str]) -> dict[int, str]:
@@ -260,7 +221,7 @@ def reads(texts: Sequence[str], names: Mapping[str, str], others: Collection[str
     while nothing but the processor works. Registers whose values follow from anything else are left out."""
     chunks, found = [chunk for text in texts for chunk in CHUNK.split(text)], {}
     for register in REGISTERS:
-        member = _one(names, rf"registers\.{register.name.lower()}_read")
+        member = only(names, rf"registers\.{register.name.lower()}_read")
         if member is None or not register.access & Access.PR:
             continue
         assigned = [chunk for chunk in chunks if re.search(rf"\bvlSelfRef\.{member}\s*=[^=]", chunk)]
@@ -274,12 +235,11 @@ def written(copy: str, root: str, names: Mapping[str, str], others: Sequence[str
     """C++ for a model of class `root`, whose copy of this name is hooked. `names`: its members' names in the
     gateware. `others`: members that stay the same while nothing but the processor works. `read`: what reads of
     registers return."""
-    go, write, enable, *arrays = (_one(names, pattern) for pattern in (GO, WRITE, ENABLE, *ARRAYS))
+    go, write, enable, *arrays = (only(names, pattern) for pattern in (GO, WRITE, ENABLE, *ARRAYS))
     if None in (go, write, enable, *arrays):
         return none(root)
-    return ALL.format(
-        copy=copy, root=root, go=go, write=write, enable=enable, most=MOST,
+    return span.written("core", root, others) + ALL.format(
+        copy=copy, root=root, go=go, write=write, enable=enable,
         arrays="\n".join(f"    arrays[{at}] = &root->{array}[0];" for at, array in enumerate(arrays)),
         reads="\n".join(f"        case {offset}: *value = uint32_t({value}); break;" for offset, value in read.items()),
-        others=", ".join(f"{{offsetof(Root, {name}), sizeof(Root::{name})}}" for name in others),
     )  # fmt: skip

@@ -11,12 +11,13 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from . import core
+from . import core, counters, waiting
 from .case import Case, Moment
 from .comparison import SUPPORT, Compared, comparison
 from .reads import MENTION, Evaluations
 from .slot import slot_of
 
+OUTPUT = re.compile(r"^\s+VL_OUT\w*\((\w+),", re.M)
 LEAST = 100_000  # characters; a shorter evaluation has too little to leave out
 MEMBER = re.compile(r"^\s+(CData|SData|IData|QData)/\*\d+:0\*/ (\w+);", re.M)
 DECLARED = re.compile(
@@ -106,7 +107,7 @@ def specialized(
                     outside = _outside(names[-1], slot.root, header, texts, evaluations.reads(moment))
         either = " || ".join(f"{name}(vlSelf)" for name in names) or "false"
         written.append(f"bool {function(slot.root, moment)}({slot.root}* vlSelf) {{ return {either}; }}\n")
-    return "\n".join([*written, outside])
+    return "\n".join([*written, outside, *([_waiting(evaluations, header)] if together else [])])
 
 
 def _hooked(local: Sequence[str], header: str) -> list[str]:
@@ -132,6 +133,16 @@ def _outside(copy: str, root: str, header: str, texts: Sequence[str], reads: Map
     others = [name for name in names if reads.get(name) and name not in own]
     read = core.reads(texts, names, {*others, *ARRAY.findall(header)})
     return core.written(copy, root, names, others, read)
+
+
+def _waiting(evaluations: Evaluations, header: str) -> str:
+    """C++ with which a NIC that waits leaves the model."""
+    names = _names(header)
+    found = counters.found((part.part.text for part in evaluations.parts), members(header))
+    needed = evaluations.needed - set(ARRAY.findall(header))
+    if not needed <= names.keys():
+        return waiting.none(evaluations.slot.root)
+    return waiting.written(evaluations.slot.root, names, needed, OUTPUT.findall(header), found)
 
 
 def _known(evaluations: Evaluations, everywhere: Counter[str], header: str, case: Case) -> list[Known]:

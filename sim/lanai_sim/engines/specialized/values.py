@@ -54,6 +54,6 @@ def of(design: Design) -> tuple[Case, ...]:
 
 def key(cases: Sequence[Case], together: Sequence[str] = ()) -> tuple[object, ...]:
     """Equal for two calls only if they specialize a model in the same way."""
-    modules = ("case", "comparison", "core", "core_fields", "reads", "rewrite", "slot")
+    modules = ("case", "comparison", "core", "core_fields", "counters", "reads", "rewrite", "slot", "span", "waiting")
     code = (PATH.with_name(f"{module}.py").read_text() for module in modules)
     return (*(one.key for one in cases), *together, *code) if cases or together else ()
