@@ -27,7 +27,7 @@ def end_left_sessions(leaders: Collection[int]) -> None:
 
 
 def _members(leaders: Collection[int]) -> Iterator[int]:
-    """Those that run: a process that has ended belongs to its session until its parent has asked how."""
+    """Yield members that run. A process that has ended belongs to its session until its parent has asked how."""
     for name in os.listdir("/proc"):
         if name.isdecimal():
             with contextlib.suppress(OSError):

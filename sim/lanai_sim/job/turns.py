@@ -39,7 +39,7 @@ class Times(NamedTuple):
 
 
 def times(thread: int | str) -> Times:
-    """What the system tells of a process's first thread, or of "thread-self"; zeros if it tells nothing."""
+    """Return the times of a process's first thread, or of "thread-self"; zeros if the system does not tell them."""
     try:
         file = os.open(f"/proc/{thread}/schedstat", os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -106,7 +106,7 @@ class Turns:
         self._waits, self._began, self._own_before, self._ranks_before = 0, now, own, ranks
 
     def _look_at_ranks(self) -> float:
-        """How long they ran. Remembers how long it took to see, as there may be many."""
+        """Return for how many seconds they ran. Keep how long this look took, as there may be many ranks."""
         began = self._now()
         ran = self._ranks_ran()
         self._least = LOOKS * (self._now() - began)

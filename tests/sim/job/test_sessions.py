@@ -1,4 +1,4 @@
-"""What ranks have started ends with the run, whatever process groups it has made."""
+"""Processes that ranks have started end with the run, whatever process groups they have."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""When the processor leaves its model, compiled with a stand-in for the model."""
+"""Tests of when the processor leaves its model, compiled with a stand-in for the model."""
 
 import subprocess
 from importlib.resources import files
