@@ -23,7 +23,7 @@ from lanai_hdl.errors import UserError
 
 from .building import Work
 from .cache_entries import DIGESTS, END, damage, digests, directory, key_of, mark_used, place
-from .cache_upkeep import tidy
+from .cache_upkeep import limit, tidy
 from .output_file import FULL
 
 NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS)  # of a file system without locks
@@ -46,6 +46,7 @@ def entry(kind: str, key: str, make: Callable[[Path], None]) -> Path:
     if damage(path) is None:
         mark_used(path)
         return path
+    limit()  # one that cannot be read is refused before something is built
     _refusing(path.parent, lambda: path.parent.mkdir(parents=True, exist_ok=True))
     with _locked(path) as alone:
         found = damage(path)

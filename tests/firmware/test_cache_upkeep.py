@@ -97,6 +97,12 @@ def test_what_is_no_size_is_quoted(text, monkeypatch):
         cache_upkeep.limit()
 
 
+def test_a_limit_that_is_no_size_is_refused_before_something_is_built(monkeypatch):
+    monkeypatch.setenv(cache_upkeep.VARIABLE, "5parsec")
+    with pytest.raises(UserError, match="LANAI_CACHE_LIMIT='5parsec' is not a size"):
+        cache.entry("test", key(1), lambda work: pytest.fail("built"))
+
+
 def test_an_archive_fills_another_cache(monkeypatch, tmp_path):
     fill(1, 2)
     cache.entry("linked", key(9), lambda work: (work / "link").symlink_to("/usr/lib"))
