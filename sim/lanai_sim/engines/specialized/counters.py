@@ -50,7 +50,7 @@ def found(texts: Iterable[str], kinds: Mapping[str, str]) -> list[Counter]:
 
 
 def _limits(text: str, name: str) -> tuple[str, ...] | None:
-    """What the register is compared with; None if anything else looks at it or at its next value."""
+    """Return what the register is compared with; None if anything else looks at it or at its next value."""
     this, after = rf"vlSelfRef\.{name}\b", rf"vlSelfRef\.{name}{NEXT}\b"
     operand = r"0x[0-9a-f]+U|\d+U|vlSelfRef\.\w+|\(0x[0-9a-f]+U&vlSelfRef\.\w+\)"
     limits = re.findall(rf"\(({operand})(?:{COMPARED}){this}\)", text)
