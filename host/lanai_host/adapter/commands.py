@@ -108,6 +108,7 @@ class Commands:
         self._tag = 0
         self._noted = False  # the oldest command's end has been paid for
         self._closing: RemoteOperation | None = None  # the command that moves nothing
+        self._lost = False  # the adapter carries out nothing any more
         price = meter.costs.price
         self._end_price = price(HostCost.POLL) + price(HostCost.ARRIVAL)
 
@@ -144,6 +145,9 @@ class Commands:
         if command.op is Op.ATOMIC:
             words[OPERAND_HIGH], words[COMPARAND_HIGH] = command.operand >> 32, command.comparand >> 32
         operation = RemoteOperation(what)
+        if self._lost:
+            self._running[buffer] = _Running(operation, self._tag, b"", RESULT_AT, False)
+            return operation
         result_at = WIDE_RESULT_AT if command.size == WIDE_BYTES else RESULT_AT
         quiet = command.op is Op.QUIET
         self._running[buffer] = _Running(operation, self._tag, bytes(self._flag(buffer)), result_at, quiet)
@@ -165,6 +169,10 @@ class Commands:
                     return Watched(self._flags, FLAG_BYTES * buffer + FLAG_AT, one.flag)
             self._close()
         return None
+
+    def abandon(self) -> None:
+        """The adapter was lost: commands end as LOST, those under way and all that begin."""
+        self._lost = True
 
     def _close(self) -> None:
         """Begin a command that moves nothing, for its flag."""
@@ -213,7 +221,9 @@ class Commands:
     def _status(self, buffer: int, running: _Running) -> Status | None:
         """Return how a command has ended by its flag; None if that does not tell."""
         flag: int = FLAG.unpack_from(self._flags.view, FLAG_BYTES * buffer + FLAG_AT)[0]
-        return Status(flag & STATUS) if flag >> TAG_AT == running.tag else None
+        if flag >> TAG_AT == running.tag:
+            return Status(flag & STATUS)
+        return Status.LOST if self._lost else None
 
     def _flagged_behind(self) -> bool:
         """A command behind the oldest one has a flag. All up to the first that is not QUIET are looked at."""

@@ -40,6 +40,7 @@ class Moving:
         self._pieces: deque[Piece | Stored] = deque()  # one for each command under way, oldest first
         self._unfinished: set[Transfer] = set()
         self._barriers: list[Barrier] = []
+        self.failure: DeviceError | None = None  # the NIC was lost
         self._failures: dict[int, DeviceError] = {}  # of what changes memory there, by rank, since the last barrier
 
     @property
@@ -64,6 +65,10 @@ class Moving:
             transfer.fail(ErrorKind.BAD_REQUEST, f"{transfer.what}: the memory has {limit} bytes")
             transfer.end()
             return
+        if self.failure is not None:
+            transfer.fail(self.failure.kind, self.failure.text)
+            transfer.end()
+            return
         self._unfinished.add(transfer)
         self._queue.append(transfer)
         self._start_all()
@@ -71,6 +76,9 @@ class Moving:
     def barrier(self, rank: int | None) -> Barrier:
         """Done when all that was begun before, for one rank or for all, has ended."""
         barrier = Barrier(rank, {one for one in self._unfinished if rank is None or one.rank == rank})
+        if self.failure is not None:
+            barrier.error, barrier.done = self.failure, True
+            return barrier
         self._barriers.append(barrier)
         self._end_barriers()
         return barrier
@@ -88,6 +96,14 @@ class Moving:
         self._start_all()
         self.settle_stores()
         return bool(ended)
+
+    def abandon(self, failure: DeviceError) -> None:
+        """The NIC was lost, and all commands end as LOST: what is under way ends with this error."""
+        self.failure = failure
+        for transfer in self._unfinished:
+            transfer.fail(failure.kind, failure.text)
+        while not self.idle:
+            self.look()
 
     def settle_stores(self) -> bool:
         """Begin the NOP that tells of what was stored and loaded, if there is a command buffer. True if nothing is left

@@ -77,6 +77,10 @@ class OpenedAdapter:
         """The end of the oldest command has been seen and paid for."""
         self._commands.note()
 
+    def abandon(self) -> None:
+        """The NIC was lost: all users' commands end as LOST."""
+        self._commands.abandon()
+
     @property
     def untaken(self) -> bool:
         """A command has ended, and its user has not taken it."""

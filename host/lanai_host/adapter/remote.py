@@ -16,7 +16,7 @@ from ..body import Body
 from ..bus.base import PAGE_SIZE, Bus, BusError, HostBuffer, KnownLook, Pinned, Watched
 from ..config import HostCost
 from ..host_model.meter import Meter
-from ..operation import Operation
+from ..operation import DeviceError, Operation
 from ..remote import Access, Atomic, Exposure, Reach, Remote, Segment
 from .exposures import Exposure as Exposed
 from .exposures import pages_of
@@ -150,6 +150,9 @@ class AdapterRemote(Remote):
 
     def watch(self, segment: Segment, offset: int, seen: bytes) -> Operation:
         watch = WordWatch(Watched(buffer_of(segment), offset, seen))
+        if self._moving.failure is not None:
+            watch.error, watch.done = self._moving.failure, True
+            return watch
         self._watches.append(watch)
         self._look_at_words()
         return watch
@@ -183,6 +186,14 @@ class AdapterRemote(Remote):
     def look(self) -> bool:
         """See what has ended, and begin what there is room for. True if anything ended."""
         return self._moving.look() | self._look_at_words()
+
+    def abandon(self, failure: DeviceError) -> None:
+        """The NIC was lost: all that is under way ends with this error, and so does what begins."""
+        self._adapter.abandon()
+        self._moving.abandon(failure)
+        for watch in self._watches:
+            watch.error, watch.done = failure, True
+        self._watches.clear()
 
     def close(self) -> None:
         """Take back what was lent. Nothing may be under way."""

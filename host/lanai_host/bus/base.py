@@ -216,6 +216,11 @@ class Bus(ABC):
         """Ranks that can be reached no more, as the simulator knows, and why."""
         return {}
 
+    def examine(self) -> str | None:
+        """Have the driver's trusted half check the NIC: what is wrong with it, or None. None too where there is no
+        such half."""
+        return None
+
 
 def words_of(watched: Sequence[Watched]) -> list[tuple[int, int]]:
     """(bus address, value seen) of each word. Raises ValueError for what is not a run of aligned words

@@ -153,8 +153,7 @@ class RankBus(Bus):
         return [Envelope(*one) for one in json.loads(self.client.ask(Op.UNRECEIVED))]
 
     def examine(self) -> str | None:
-        """Have the simulator, which is the driver's trusted half, check the NIC: what is wrong with
-        it, or None."""
+        """The simulator is the trusted half."""
         return self._call(Op.EXAMINE, b"").decode() or None
 
     def _call(self, op: Op, payload: bytes) -> bytes:

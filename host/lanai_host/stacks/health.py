@@ -23,6 +23,7 @@ from ..bus.base import Bus
 from .loader import EPOCH
 
 TRAP_CAUSE, TRAP_PC = host_offset("TRAP_CAUSE"), host_offset("TRAP_PC")
+READY = host_offset("SCRATCH0")  # firmware that has started says so there; a reset clears it
 CONTROL, DOORBELL = host_offset("CONTROL"), host_offset("DOORBELL")
 QUEUE_DEPTHS = host_offset("QUEUE_DEPTHS")
 LEFT_CAUSE, LEFT_PC = host_offset("SCRATCH2"), host_offset("SCRATCH3")
@@ -87,6 +88,16 @@ def examine(
 
     leave_sink(bus, attachment.routes)
     return tell(cause, pc, place)
+
+
+def examine_processor(bus: Bus, place: Place = hex) -> str | None:
+    """`examine` for firmware whose boot leaves nothing in EPOCH: is it reset, trapped or held? Firmware that hangs is
+    not found, and the NIC is left as it is."""
+    if cause := bus.read(TRAP_CAUSE):
+        return tell(cause, bus.read(TRAP_PC), place)
+    if bus.read(CONTROL) & Control.RUN:
+        return None
+    return tell(HELD if bus.read(READY) else RESET, 0, place)
 
 
 def tell(cause: int, pc: int, place: Place) -> str:

@@ -12,7 +12,7 @@ from ..device import Arrived, ChargeSink, Device, Envelope, Pending
 from ..host_model.matcher import M, Matcher, R
 from ..host_model.meter import Meter
 from ..host_model.operations import Receive
-from ..operation import DeviceError, Operation
+from ..operation import DeviceError, ErrorKind, Operation
 from ..wait import Wait
 from .lost_ranks import check_probe, fail_probe
 
@@ -24,7 +24,8 @@ class HostMatchingDevice(Device, Generic[R, M]):
     """
 
     def __init__(self, bus: Bus, meter: Meter, matcher: Matcher[R, M], watchdog: int) -> None:
-        """`watchdog`: picoseconds of silence after which it is asked which ranks are lost."""
+        """`watchdog`: picoseconds of silence after which it is asked which ranks are lost, and whether this rank's own
+        NIC is."""
         self._bus = bus
         self._meter = meter
         self._matcher = matcher
@@ -32,6 +33,8 @@ class HostMatchingDevice(Device, Generic[R, M]):
         self._failure: DeviceError | None = None  # nothing comes or goes any more
         self._lost: dict[int, str] = {}  # ranks that can be reached no more, and why
         self._told: set[int] = set()  # those of them that a probe for any source has told of
+        self._silent: object = None  # `_found` when a wait has ended because nothing came for long
+        self._polled = self._silent_since = bus.now  # when the program polled last; ... and found nothing since then
 
     @property
     def meter(self) -> Meter:
@@ -51,25 +54,48 @@ class HostMatchingDevice(Device, Generic[R, M]):
         """A rank can be reached no more, which `_lost` has already: what only it could end fails."""
 
     @abstractmethod
+    def _lose_nic(self, text: str) -> None:
+        """This rank's own NIC is lost, as `_failure` says already: what is not done fails, and nothing crosses the bus
+        any more."""
+
+    @property
+    @abstractmethod
+    def _found(self) -> object:
+        """Differs after each look that found something."""
+
+    @abstractmethod
     def _finish(self) -> None:
         """`Device.close`."""
 
     def _sleep_on(self, watched: Sequence[Watched], why: Wait) -> None:
         """Wait until one of some words changes. If that takes long, look for what is lost."""
+        if self._silent is not None and self._finds_nic_lost():
+            return
         if self._bus.wait_any(watched, why, self._watchdog) is None:
             self._check_lost()
 
     def _poll_and_sleep(self, watched: Sequence[Watched], look: KnownLook, why: Wait) -> Slept | None:
         """`_sleep_on`, with polls that do nothing before and between (`Bus.look_and_wait`)."""
+        if self._silent is not None and self._finds_nic_lost():
+            return None
         slept = self._bus.look_and_wait(watched, look, why, self._watchdog)
         if slept is not None and not slept.changed:
             self._check_lost()
         return slept
 
     def _check_lost(self) -> None:
-        """Ask which ranks are lost, because nothing has come for long."""
+        """Ask which ranks are lost, because nothing has come for long. If a look finds nothing either, the next wait
+        checks this rank's own NIC: one that was reset says nothing by itself."""
+        self._silent = self._found
         for rank, text in self._bus.lost().items():
             self._note_lost(rank, text)
+
+    def _finds_nic_lost(self) -> bool:
+        """The wait before was silent: check the NIC unless a look has found something since. Is the NIC lost?"""
+        silent, self._silent = self._silent, None
+        if self._failure is None and silent == self._found:
+            self._check_nic()
+        return self._failure is not None
 
     def _note_lost(self, rank: int, text: str) -> None:
         if rank != self.rank and rank not in self._lost:
@@ -77,6 +103,21 @@ class HostMatchingDevice(Device, Generic[R, M]):
             self.impaired = True
             if self._failure is None:
                 self._lose(rank, text)
+
+    def _check_nic(self) -> None:
+        finding = self._examine()
+        self._silent_since = self._bus.now
+        if finding is None:
+            return
+        text = f"the NIC of rank {self.rank} {finding}. What was on its way is lost: start the job again"
+        self._failure = DeviceError(ErrorKind.NIC_LOST, text)
+        self.impaired = True
+        self._lose_nic(text)
+        self._bus.report_lost(self.rank, text)
+
+    def _examine(self) -> str | None:
+        """Check this rank's NIC: what is wrong with it, or None."""
+        return self._bus.examine()
 
     def probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
         message = self._matcher.find(source, tag, context)
@@ -104,8 +145,16 @@ class HostMatchingDevice(Device, Generic[R, M]):
         """A receive has been cancelled. The queue does not have it any more."""
 
     def progress(self) -> None:
+        found = self._found
         self._bus.catch_up()
         self._look()
+        now = self._bus.now
+        if self._found != found or now - self._polled >= self._watchdog:  # in between, the program has worked for long
+            self._silent_since = now
+        self._polled = now
+        if 0 < self._watchdog <= now - self._silent_since and self._failure is None:
+            self._check_nic()
+            self._check_lost()
 
     def wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
         self._wait(operations, why)

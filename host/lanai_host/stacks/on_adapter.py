@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from lanai_hdl.errors import UserError
 from lanai_hdl.remote.config import Remote
+from lanai_hdl.remote.csr import ENABLE
 from lanai_hdl.remote.packets import MOST_PEERS, REQUEST_WORDS
 from lanai_hdl.remote.tables import DIRECTORY_PAGES
 
 from ..adapter.attachment import Attachment, Place
-from ..adapter.boot import MOST_TIMEOUT, RETRIES, TIMEOUT, WINDOW, boot
+from ..adapter.boot import MOST_TIMEOUT, RETRIES, TIMEOUT, WINDOW, boot, register
 from ..adapter.opened import OWN_PAGES
 from ..bus.base import PAGE_SIZE, Bus
 from ..config import HostConfig
@@ -22,6 +23,7 @@ from ..device import Device
 from ..plain import restored
 from ..simulator.client import SimulatorClient
 from .base import NicStack, Placement
+from .health import RESET, tell
 from .loader import check_machine, reset
 
 if TYPE_CHECKING:
@@ -81,6 +83,12 @@ class AdapterStack(NicStack):
         boot(bus, adapter, node, routes, timeout=timeout, retries=self.retries(options), together=True)
         places = places_of(placement)
         return {rank: self.attachment(rank, places, adapter, asdict(options)) for rank in placement.ranks_on(node)}
+
+    def examine(
+        self, bus: Bus, attachment: Attachment, place: Callable[[int], str], before_reset: Callable[[], None]
+    ) -> str | None:
+        """A reset disables the adapter, and nothing else does."""
+        return None if bus.read(register("REMOTE_CONTROL")) & ENABLE else tell(RESET, 0, place)
 
     def retries(self, options: Any) -> int:
         """Timeouts in a row until a peer is lost."""

@@ -138,7 +138,10 @@ class RankAccess:
             return await self.node.read(clock, offset, size)
         if op in (Op.WAIT_ANY, Op.WORK):
             head, words = self._words(payload)
-            timeout = (WaitTimeout() if op == Op.WORK else self.timeout).wait(clock, head.timeout, words)
+            if op == Op.WORK:
+                timeout = WaitTimeout().wait(clock, head.timeout, words)
+            else:
+                timeout = self.timeout.wait(clock, head.timeout, words, self.cluster.news)
             return await self.node.changed(clock, words, self.number, timeout), b""
         if op == Op.LOOK_AND_WAIT:
             return await self._look_and_wait(payload, clock)
@@ -156,11 +159,14 @@ class RankAccess:
             await self.node.store(clock, self.number, address, data)
             return clock, b""
         if op == Op.REPORT_LOST:
+            await self.cluster.kernel.until(clock, self.number)  # else the machine decides who has heard of it
             self.cluster.report_lost(self.number, payload.decode(errors="replace"))
             return clock, b""
         if op == Op.EXAMINE and self._examine is not None:
             return await self._examine(clock)
         if op == Op.LOST:
+            await self.cluster.kernel.until(clock, self.number)
+            self.timeout.heard = self.cluster.news
             return clock, json.dumps(self.cluster.lost).encode()
         raise Refused(f"{Op(op).name} is not a request to a NIC")
 
@@ -178,7 +184,7 @@ class RankAccess:
             took = polled.first()
         while took is not None:
             clock += took
-            timeout = self.timeout.wait(clock, head.timeout, polled.words)
+            timeout = self.timeout.wait(clock, head.timeout, polled.words, self.cluster.news)
             until = await self.node.changed(clock, polled.words, self.number, timeout)
             waited += until - clock
             clock = until
@@ -274,6 +280,7 @@ class RankAccess:
         self.inherited, self._handover = self._handover, b""
         self.pages.begin()
         self.timeout = WaitTimeout()
+        self.timeout.heard = self.cluster.news
 
     def close(self) -> None:
         """The rank has left: the NIC can no longer reach its memory, except what another process

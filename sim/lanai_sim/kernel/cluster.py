@@ -27,13 +27,12 @@ from ..engines.base import NEVER, Engine, Event, EventKind, Layout
 from ..engines.words import Words
 from ..machine.fabric import Fabric
 from .kernel import FOREVER, Kernel, Suspension, Task
-from .node import BusPages, Node, WaitTimeout
+from .node import NEWS, BusPages, Node, WaitTimeout
 
 MakeEngine = Callable[[Layout], Engine]
 _CLOCKS = struct.Struct(
     "<QQ?"
 )  # of `Cluster.save`: the scheduler's time, how far the engine was let run, whether it was still
-NEWS = 1_000_000_000  # picoseconds until all know of a lost rank, by whatever network the job's manager has
 
 
 def rtl_engine(layout: Layout) -> Engine:
@@ -69,6 +68,7 @@ class Cluster:
         self._tags = count(1)
         self._expected: dict[int, Suspension[tuple[int, int]]] = {}
         self.lost: dict[int, str] = {}  # ranks that can be reached no more, and why
+        self.news = 0  # how often that has grown
         self._reached = 0
         self.still = False
         self.kernel.clockwork = self
@@ -91,6 +91,7 @@ class Cluster:
         self.lost.pop(rank, None)
         if text:
             self.lost[rank] = text
+            self.news += 1
         self.kernel.wake_timeouts(NEWS)
 
     def advance(self, limit: int) -> bool:
@@ -237,16 +238,18 @@ class ClusterBus(Bus):
         self.pages.give_back(pages)
 
     def wait_any(self, watched: Sequence[Watched], why: Wait | None = None, timeout: int = 0) -> int | None:
-        return self._wait(watched, why, timeout, self._timeout)
+        return self._wait(watched, why, timeout, self._timeout, self.cluster.news)
 
     def work(self, picoseconds: int, watched: Sequence[Watched], why: Wait | None = None) -> None:
         self._wait(watched, why, picoseconds, WaitTimeout())
 
-    def _wait(self, watched: Sequence[Watched], why: Wait | None, timeout: int, limit: WaitTimeout) -> int | None:
+    def _wait(
+        self, watched: Sequence[Watched], why: Wait | None, timeout: int, limit: WaitTimeout, news: int = 0
+    ) -> int | None:
         self.why = why
         memory = [one.now[at : at + 4] for one in watched for at in range(0, len(one.seen), 4)]
         words = Words.of([(at, seen, view) for (at, seen), view in zip(words_of(watched), memory, strict=True)])
-        until = limit.wait(self.clock, timeout, words)
+        until = limit.wait(self.clock, timeout, words, news)
         self.clock = wait_for(self.node.changed(self.clock, words, self.number, until))
         self.why = None
         return changed(watched)
@@ -259,4 +262,5 @@ class ClusterBus(Bus):
         self.cluster.report_lost(rank, text)
 
     def lost(self) -> Mapping[int, str]:
+        self._timeout.heard = self.cluster.news
         return self.cluster.lost

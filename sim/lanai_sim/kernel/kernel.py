@@ -165,10 +165,10 @@ class Kernel:
         heapq.heappush(self._timeouts, (time, number, self._order, suspension, alone, since))
 
     def wake_timeouts(self, delay: int) -> None:
-        """Wake all who wait so now, after `delay`."""
+        """Wake all who wait so, `delay` after now or after the begin of their waits."""
         for _, number, _, suspension, _, since in sorted(self._timeouts, key=lambda entry: entry[:3]):
-            if not suspension.done and since <= self.now:
-                self.at(self.now + delay, number, _wake, suspension)
+            if not suspension.done:
+                self.at(max(self.now, since) + delay, number, _wake, suspension)
 
     def suspension(self) -> Suspension[Any]:
         return Suspension(self)

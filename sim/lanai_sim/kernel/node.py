@@ -17,6 +17,7 @@ from .kernel import Kernel, Suspension
 
 STORED = 1  # the value that `Suspension.resume` gets for a change of a word that no NIC made
 WINDOW_PAGES = WINDOW // PAGE_SIZE  # bus pages of one process: 256 MB
+NEWS = 1_000_000_000  # picoseconds until all know of a lost rank, by whatever network the job's manager has
 
 
 class BusPages:
@@ -90,19 +91,24 @@ class WaitTimeout:
         time: picoseconds.
         expired: the last wait ended so, and the process waits for the same again.
         since: when it began to.
+        heard: how much it has asked for of what was reported to all.
     """
 
     def __init__(self) -> None:
         self.time = 0
         self.expired = False
         self.since = 0
+        self.heard = 0
         self._words = b""
 
-    def wait(self, clock: int, time: int, words: Words) -> "WaitTimeout | None":
+    def wait(self, clock: int, time: int, words: Words, news: int = 0) -> "WaitTimeout | None":
         """For a wait from `clock` on that is to last `time` picoseconds at most; None for one
-        without end."""
+        without end. `news`: how much has been reported to all; the process has not asked for that since `heard`, so it
+        is woken soon."""
         waited_for = words.key
         self.expired = self.expired and waited_for == self._words
+        if news != self.heard and time:
+            self.heard, self.expired, time = news, False, min(time, NEWS)
         if not self.expired:
             self.since = clock
         self.time, self._words = time, waited_for

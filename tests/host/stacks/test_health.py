@@ -4,7 +4,7 @@ import pytest
 
 from lanai_hdl.machine import Control, host_offset
 from lanai_host.bus.base import Bus
-from lanai_host.stacks.health import LOOK, LOOKS, examine
+from lanai_host.stacks.health import LOOK, LOOKS, examine, examine_processor
 from lanai_host.stacks.loader import EPOCH
 from lanai_host.stacks.mpi_np.driver import Attachment
 
@@ -62,3 +62,19 @@ def test_a_nic_that_only_finishes_what_was_queued_is_silent(until):
     rates = dict.fromkeys(("HDMA_DONE", "SEND_DONE", "RECV_DONE"), (5, 1))
     found = finding(Registers(rates, until))
     assert found == "is silent: for 2000 us its firmware neither looked at the doorbell nor moved anything"
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        ({"SCRATCH0": 1, "CONTROL": int(Control.RUN)}, None),
+        ({"SCRATCH0": 0, "CONTROL": 0}, "was reset: it has forgotten what it was booted for"),
+        ({"SCRATCH0": 1, "CONTROL": 0}, "was stopped: its processor is held in reset"),
+        ({"SCRATCH0": 1, "CONTROL": int(Control.RUN), "TRAP_CAUSE": 99, "TRAP_PC": 16},
+         "stopped: its processor trapped at 0x10: cause 99"),
+    ],
+)  # fmt: skip
+def test_a_boot_that_leaves_no_number_is_told_apart_by_the_other_registers(found, text):
+    nic = Registers({})
+    nic.words |= {host_offset(name): value for name, value in found.items()}
+    assert examine_processor(nic) == text

@@ -31,7 +31,6 @@ class Bip(NoRecovery[Message]):
     def __init__(self, bus: Bus, attachment: Attachment, costs: HostConfig, examiner: Examine = examine) -> None:
         """`examiner`: what checks the NIC when it has been silent for long."""
         self._attachment, self._examiner = attachment, examiner
-        self._heard = bus.now  # when a packet came, an operation ended or the NIC was found well
         self.rank = attachment.rank
         self.size = attachment.ranks
         options = attachment.options
@@ -129,7 +128,7 @@ class Bip(NoRecovery[Message]):
         self._receives -= done
         self._news += len(done)
         if self._news != self._seen:
-            self._seen, self._heard = self._news, self._bus.now
+            self._seen = self._news
 
     def _read_ring(self, source: int) -> None:
         while (data := self._link.arrived(source)) is not None:
@@ -149,23 +148,23 @@ class Bip(NoRecovery[Message]):
         elif head.type != Type.CREDIT:
             self._receiving.take_packet(source, head, data)
 
-    def progress(self) -> None:
-        super().progress()
-        if 0 < self._watchdog <= self._bus.now - self._heard:
-            self._check_lost()
+    @property
+    def _found(self) -> int:
+        return self._news
 
     def _check_lost(self) -> None:
-        """A NIC that was reset, or whose firmware does not run, says nothing by itself."""
-        if self._failure is not None:
-            return
-        finding = self._examiner(self._bus, self._attachment)
-        self._heard = self._bus.now
-        if finding is None:
+        """The NIC is checked first."""
+        if self._failure is None:
+            self._check_nic()
+        if self._failure is None:
             super()._check_lost()
-            return
-        text = f"the NIC of rank {self.rank} {finding}. What was on its way is lost: start the job again"
+            self._silent = None
+
+    def _examine(self) -> str | None:
+        return self._examiner(self._bus, self._attachment)
+
+    def _lose_nic(self, text: str) -> None:
         self._fail(ErrorKind.NIC_LOST, text)
-        self._bus.report_lost(self.rank, text)
 
     def _lose(self, rank: int, text: str) -> None:
         self._close_link()

@@ -177,6 +177,10 @@ class Ccu(HostMatchingDevice[Receive, Message]):
         """Differs whenever a look found something."""
         return self._seen, self._daemon.read if self._stay else 0
 
+    @property
+    def _found(self) -> tuple[int, int]:
+        return self._news
+
     def _look(self, enough: Callable[[], bool] = never) -> None:
         """Take what has arrived, and send what waits. Packets that come when there is `enough` stay in the ring until
         a receive wants them, so that they are not copied (CC-18, option `stay`)."""
@@ -198,13 +202,18 @@ class Ccu(HostMatchingDevice[Receive, Message]):
     def _lose(self, rank: int, text: str) -> None:
         self._fail(text)
 
-    def _fail(self, text: str) -> None:
-        """A rank or a node does not answer. What is under way ends with an error, and so does what
+    def _lose_nic(self, text: str) -> None:
+        self._fail(text, ErrorKind.NIC_LOST)
+
+    def _fail(self, text: str, kind: ErrorKind = ErrorKind.PEER_FAILED) -> None:
+        """A rank or a node does not answer, or the NIC was lost. What is under way ends with an error, and so does what
         begins."""
-        self._failure = DeviceError(ErrorKind.PEER_FAILED, text)
+        self._failure = DeviceError(kind, text)
         self.impaired = True
-        self._sending.fail_all(text)
-        self._receiving.fail_all(text)
+        for send in self._own.values():
+            fail(send, kind, text)
+        self._sending.fail_all(text, kind)
+        self._receiving.fail_all(text, kind)
 
     def _finish(self) -> None:
         why = Wait("MPI_Finalize", note="the daemon takes the last packets")
@@ -213,4 +222,5 @@ class Ccu(HostMatchingDevice[Receive, Message]):
             self._look()
             if not self._sending.is_idle and self._daemon.changes == seen:
                 self._sleep_on([self._changes(seen)], why)
-        self._daemon.close()
+        if self._failure is None or self._failure.kind is not ErrorKind.NIC_LOST:
+            self._daemon.close()

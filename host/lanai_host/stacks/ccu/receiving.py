@@ -111,9 +111,9 @@ class Receiving:
         """A receive that had met no message has been cancelled."""
         self._waiting.discard(receive)
 
-    def fail_all(self, text: str) -> None:
+    def fail_all(self, text: str, kind: ErrorKind) -> None:
         for receive in self._waiting:
             if receive.posted:
                 self.matcher.withdraw(receive)
-            fail(receive, ErrorKind.PEER_FAILED, text)
+            fail(receive, kind, text)
         self._waiting.clear()

@@ -105,9 +105,9 @@ class Sending:
             send.body = NOTHING if send.done else send.body
             send.done = True
 
-    def fail_all(self, text: str) -> None:
+    def fail_all(self, text: str, kind: ErrorKind) -> None:
         for send in (*self._waiting, *self._untaken.values()):
             if not send.done:
-                fail(send, ErrorKind.PEER_FAILED, text)
+                fail(send, kind, text)
         self._waiting.clear()
         self._untaken.clear()

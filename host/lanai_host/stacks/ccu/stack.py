@@ -1,7 +1,7 @@
 """The CCU MPI as a messaging system: `lanai run --device ccu`."""
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lanai_firmware.lang import constants_set, offset_of, sizeof
@@ -17,6 +17,7 @@ from ...errors import UserError
 from ...plain import restored
 from ...simulator.client import SimulatorClient
 from ..base import NicStack, Placement
+from ..health import examine_processor
 from ..loader import check_machine, load, reset, start
 from .attachment import Attachment, Place
 from .options import PRESETS, CcuOptions
@@ -122,6 +123,11 @@ class CcuStack(NicStack):
             rank: Attachment(rank, places, shared, window_of(client), *same)
             for client, rank in enumerate(placement.ranks_on(node))
         }
+
+    def examine(
+        self, bus: Bus, attachment: Attachment, place: Callable[[int], str], before_reset: Callable[[], None]
+    ) -> str | None:
+        return examine_processor(bus, place)
 
     def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
         from ...simulator.rank_bus import RankBus

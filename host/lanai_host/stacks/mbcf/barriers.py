@@ -45,6 +45,7 @@ class Barriers:
         self._taken = dict.fromkeys(self._ranks, 0)  # each peer's word here, as far as its writes have been used
         self._seen = dict.fromkeys(self._ranks, 0)  # ... as it was at the last look
         self._under_way = 0  # in all slots
+        self._kind = ErrorKind.PEER_FAILED  # of the error when a peer or the NIC is lost
         self.lost = ""  # a peer, and why: no barrier succeeds any more
         self.passed = 0
 
@@ -59,7 +60,7 @@ class Barriers:
         slot.queue.append(operation)
         self._under_way += 1
         if self.lost:
-            self.fail_all(self.lost)
+            self.fail_all(self.lost, self._kind)
         elif len(slot.queue) == 1:
             self._tell(number)
         return operation
@@ -91,12 +92,12 @@ class Barriers:
     def idle(self) -> bool:
         return not self._under_way
 
-    def fail_all(self, text: str) -> None:
-        """A rank is lost."""
-        self.lost = text
+    def fail_all(self, text: str, kind: ErrorKind = ErrorKind.PEER_FAILED) -> None:
+        """A rank or this rank's NIC is lost."""
+        self.lost, self._kind = text, kind
         for slot in self._slots:
             for operation in slot.queue:
-                fail(operation, ErrorKind.PEER_FAILED, text)
+                fail(operation, kind, text)
             slot.queue.clear()
         self._under_way = 0
 
@@ -115,7 +116,7 @@ class Barriers:
         self._told[peer] = word = _counted(self._told[peer], number)
 
         def ended(status: Status) -> None:
-            if status is not Status.OK:
+            if status is not Status.OK and not self.lost:
                 self._sending.lose(peer, f"rank {peer} cannot be told of a barrier: {REASONS[status]}")
 
         what = f"a barrier's word at rank {peer}"

@@ -17,7 +17,7 @@ from ...device import MAX_TAG, Arrived, Pending, RoomSink, SendMode, nothing
 from ...host_model.ledger import Ledger
 from ...host_model.meter import Meter
 from ...host_model.operations import fail, read_all
-from ...operation import ANY_SOURCE, ErrorKind, Operation
+from ...operation import DeviceError, ErrorKind, Operation
 from ...wait import Wait
 from ..host_matching import HostMatchingDevice, is_over
 from .barriers import Barriers
@@ -65,7 +65,7 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         matcher = Matcher(meter)
         self._ledger = ledger = Ledger(self.rank)
         super().__init__(bus, meter, matcher, costs.watchdog)
-        self._by_source = matcher.by_source
+        self._by_source, self._any_source = matcher.by_source, matcher.any_source
         self._requesting = Requesting(jobs, opened.lending, matcher, options)
         self._sending = Sending(meter, jobs, opened.lending, options, adapter.payload)
         self._receiving = Receiving(meter, jobs, matcher, self._requesting, self._sending, packet, ledger)
@@ -181,8 +181,10 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
             self._jobs.add(greeting)
             self._take_ended()
             while not ends:
-                self._bus.wait_any(self.remote.watched(), Wait("MPI_Init", note=greeting.what, awaits=(peer,)))
+                self._sleep_on(self.remote.watched(), Wait("MPI_Init", note=greeting.what, awaits=(peer,)))
                 self._take_ended()
+            if self._failure is not None:
+                return
             status = ends.pop()
             if status is Status.OK:
                 return
@@ -197,6 +199,8 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
             self._connect(peer)
 
     def _send(self, send: Send) -> Send:
+        if self._refused(send):
+            return send
         if send.dest == self.rank:
             self._send_to_self(send)
         else:
@@ -217,6 +221,8 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         self._receiving.arrive(message)
 
     def _begin(self, receive: Receive) -> Receive:
+        if self._refused(receive):
+            return receive
         if receive.source in self._unmet:
             self._meet(receive.source)
         self._receiving.receive(receive)
@@ -259,6 +265,8 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
 
     def _look(self, enough: Callable[[], bool] = never) -> None:
         """Once over all that may have changed, as far as there is not `enough`."""
+        if self._failure is not None:
+            return
         self._move_on()
         self._receiving.look(enough)
         for peer, box in self._sending.boxes.items():
@@ -280,15 +288,30 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
     def _lose(self, rank: int, text: str) -> None:
         if rank in self._sending.boxes:
             self._sending.lose(rank, text)
+            self._receiving.lose(rank, text)
             self._requesting.forget(rank)
         self._barriers.fail_all(text)
-        for source in (rank, ANY_SOURCE):
-            for receive in list(self._by_source.get(source, {}).values()):
-                self._give_up(receive, text)
+        for receive in [*self._by_source.get(rank, {}).values(), *self._any_source.values()]:
+            self._give_up(receive, text)
 
-    def _give_up(self, receive: Receive, text: str) -> None:
+    def _lose_nic(self, text: str) -> None:
+        kind = ErrorKind.NIC_LOST
+        for peer in self._sending.boxes:
+            self._sending.lose(peer, text, kind)
+            self._receiving.lose(peer, text, kind)
+            self._requesting.forget(peer)
+        for receive in list(self._matcher.receives):
+            self._give_up(receive, text, kind)
+        for message in self._matcher.messages:
+            if message.own_send is not None:
+                fail(message.own_send, kind, text)
+        self._barriers.fail_all(text, kind)
+        self.remote.abandon(DeviceError(kind, text))
+        self._move_on()
+
+    def _give_up(self, receive: Receive, text: str, kind: ErrorKind = ErrorKind.PEER_FAILED) -> None:
         self._matcher.withdraw(receive)
-        fail(receive, ErrorKind.PEER_FAILED, text)
+        fail(receive, kind, text)
 
     def _move_on(self) -> None:
         """Begin what may begin, until nothing more ends at once."""
@@ -303,7 +326,7 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         return self.remote.look() or ended or self._adapter.untaken
 
     @property
-    def _news(self) -> int:
+    def _found(self) -> int:
         return self._ends + self._receiving.received + self._barriers.passed
 
     def _wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
@@ -317,9 +340,9 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
 
         lost = len(self._lost)
         while True:
-            before = self._news
+            before = self._found
             self._look(enough)
-            if is_over(operations, self._news != before or len(self._lost) != lost):
+            if self._failure is not None or is_over(operations, self._found != before or len(self._lost) != lost):
                 return
             self._sleep(why)
 
@@ -340,6 +363,8 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         """`_look`, which does nothing but take time, and `_sleep`, which the end of a command does not end."""
         watched = self._words()
         look = self._adapter.known_look(watched, self._receiving.poll_price)
+        if self._silent is not None and self._finds_nic_lost():
+            return
         slept = self._bus.look_and_wait(watched, look, why, self._watchdog)
         if slept is None:
             return
@@ -373,7 +398,7 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
     def _finish(self) -> None:
         why = Wait("MPI_Finalize", note="the last messages leave")
         self._look()
-        while not (self._sending.idle and self._jobs.idle and self.remote.idle):
+        while self._failure is None and not (self._sending.idle and self._jobs.idle and self.remote.idle):
             self._sleep(why)
             self._look()
         self.remote.close()

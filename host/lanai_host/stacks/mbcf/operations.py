@@ -4,6 +4,7 @@ import ctypes
 
 from ...body import Body, Run
 from ...host_model import operations
+from ...operation import DeviceError
 
 
 class Kept(Run):
@@ -57,10 +58,12 @@ class Message:
             told.
         own_send: the synchronous send of this rank to itself that it is.
         told: a probe has told the program of it.
+        failure: why the rest of it does not come.
     """
 
     __slots__ = (
-        "context", "data", "here", "length", "order", "own_send", "receive", "source", "synchronous", "tag", "told",
+        "context", "data", "failure", "here", "length", "order", "own_send", "receive", "source", "synchronous", "tag",
+        "told",
     )  # fmt: skip
 
     def __init__(self, source: int, tag: int, context: int, length: int, synchronous: int | None = None) -> None:
@@ -75,6 +78,7 @@ class Message:
         self.receive: Receive | None = None
         self.own_send: Send | None = None
         self.told = False
+        self.failure: DeviceError | None = None
 
     @property
     def whole(self) -> bool:

@@ -12,6 +12,8 @@ from ...bus.base import Watched
 from ...config import HostCost
 from ...host_model.ledger import Ledger
 from ...host_model.meter import Meter
+from ...host_model.operations import fail
+from ...operation import DeviceError, ErrorKind
 from .jobs import Job, Jobs, ignored
 from .layout import FIFO_ROOM, HEAD, ROOM, Head, Kind
 from .matching import Matcher
@@ -125,6 +127,9 @@ class Receiving:
 
     def take(self, message: Message, receive: Receive) -> None:
         """A message has met its receive."""
+        if message.failure is not None:
+            fail(receive, message.failure.kind, message.failure.text)
+            return
         message.receive = receive
         receive.source, receive.tag = message.source, message.tag
         if message.synchronous is not None:
@@ -138,6 +143,14 @@ class Receiving:
             message.data = None
         if message.whole:
             receive.finish(message.source, message.tag, message.length)
+
+    def lose(self, peer: int, text: str, kind: ErrorKind = ErrorKind.PEER_FAILED) -> None:
+        """Nothing comes from a peer any more: a message of which a part has come ends with an error."""
+        message = self.boxes[peer].message
+        if message is not None:
+            message.failure = DeviceError(kind, text)
+            if message.receive is not None:
+                fail(message.receive, kind, text)
 
     def arrive(self, message: Message) -> None:
         """A message begins to come: it meets its receive, or is kept (MB-15)."""

@@ -99,15 +99,14 @@ class Sending:
         if send is not None:
             send.cancelled = send.done = True
 
-    def lose(self, peer: int, text: str) -> None:
+    def lose(self, peer: int, text: str, kind: ErrorKind = ErrorKind.PEER_FAILED) -> None:
         """Nothing reaches the peer any more."""
         box = self.boxes[peer]
         box.lost = text
         self.news_of_lost.append((peer, text))
         pending = [*box.queue, *box.failed, *box.matched.values(), *(write.send for write in box.writes)]
         for send in pending + ([box.current] if box.current else []):
-            if not send.done:
-                fail(send, ErrorKind.PEER_FAILED, text)
+            fail(send, kind, text)
         for held in (box.queue, box.failed, box.matched, box.notes, box.writes):
             held.clear()
         box.current = None

@@ -12,7 +12,7 @@ from ...device import Arrived, Pending, RoomSink, SendMode, nothing
 from ...host_model.ledger import Ledger
 from ...host_model.meter import Meter
 from ...host_model.operations import Send, fail, read_all
-from ...operation import ErrorKind, Operation
+from ...operation import DeviceError, ErrorKind, Operation
 from ...wait import Wait
 from ..host_matching import HostMatchingDevice, is_over
 from .interrupts import Interrupts
@@ -102,6 +102,8 @@ class Sci(HostMatchingDevice[Receive, Message]):
         self._receiving.forget(receive)
 
     def _send(self, send: Send) -> None:
+        if self._refused(send):
+            return
         if send.dest == self.rank:
             self._send_to_self(send)
             return
@@ -162,6 +164,8 @@ class Sci(HostMatchingDevice[Receive, Message]):
         self._advance()
 
     def _receive(self, receive: Receive, message: Message | None = None) -> None:
+        if self._refused(receive):
+            return
         link = self._links.get(receive.source)
         if message is not None:
             self._receiving.take(message, receive)
@@ -175,7 +179,7 @@ class Sci(HostMatchingDevice[Receive, Message]):
         self._bus.catch_up()
         while True:
             self._look()
-            if is_over(operations, self._news != self._seen):
+            if self._failure is not None or is_over(operations, self._news != self._seen):
                 if operations is None:
                     self._seen = self._news
                 return
@@ -200,6 +204,8 @@ class Sci(HostMatchingDevice[Receive, Message]):
 
     def _sleep_and_note(self, watched: Sequence[Watched], look: KnownLook, why: Wait) -> None:
         """`_sleep`, which the end of a command does not end."""
+        if self._silent is not None and self._finds_nic_lost():
+            return
         slept = self._bus.look_and_wait(watched, look, why, self._watchdog)
         assert slept is not None
         if slept.noted:
@@ -291,6 +297,22 @@ class Sci(HostMatchingDevice[Receive, Message]):
         self._news += 1
         self._sending.lose(rank, text)
         self._receiving.lose(rank, text)
+
+    def _lose_nic(self, text: str) -> None:
+        kind = ErrorKind.NIC_LOST
+        for link in self._links.values():
+            link.lose(text)
+        for rank in range(self.size):
+            self._sending.lose(rank, text, kind)
+            self._receiving.lose(rank, text, kind)
+        for message in self._matcher.messages:
+            if message.own_send is not None:
+                fail(message.own_send, kind, text)
+        self.remote.abandon(DeviceError(kind, text))
+
+    @property
+    def _found(self) -> int:
+        return self._news
 
     def _finish(self) -> None:
         why = Wait("MPI_Finalize", note="the last messages leave")

@@ -87,16 +87,16 @@ class Receiving:
             arriving.packed[arriving.got : end] = view
         arriving.got = end
 
-    def lose(self, rank: int, text: str) -> None:
+    def lose(self, rank: int, text: str, kind: ErrorKind = ErrorKind.PEER_FAILED) -> None:
         """The peer cannot be reached any more: what only it could end has failed."""
         for number, arriving in list(self._arriving.items()):
             if arriving.message.source == rank:
                 del self._arriving[number]
-                fail(arriving.receive, ErrorKind.PEER_FAILED, text)
+                fail(arriving.receive, kind, text)
         for receive in self._receives:
             if receive.posted and receive.wanted_source in (rank, ANY_SOURCE):
                 self.matcher.withdraw(receive)
-                fail(receive, ErrorKind.PEER_FAILED, text)
+                fail(receive, kind, text)
         self._receives = {receive for receive in self._receives if not receive.done}
 
     def forget(self, receive: Receive) -> None:

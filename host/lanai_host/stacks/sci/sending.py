@@ -87,11 +87,11 @@ class Sending:
                 link.leaving.popleft()
         self._forget_done()
 
-    def lose(self, rank: int, text: str) -> None:
+    def lose(self, rank: int, text: str, kind: ErrorKind = ErrorKind.PEER_FAILED) -> None:
         """The peer cannot be reached any more."""
         for send in self._unfinished:
             if send.dest == rank:
-                fail(send, ErrorKind.PEER_FAILED, text)
+                fail(send, kind, text)
         self._waiting = {number: send for number, send in self._waiting.items() if not send.done}
         self._forget_done()
 

@@ -79,6 +79,9 @@ class FirmwarePuts(Puts):
         while not self._bus.read(released):
             self._bus.elapse(LOOK)
 
+    def abandon(self) -> None:
+        self._waiting.clear()
+
     @property
     def failure(self) -> DeviceError | None:
         faults = self._counter(Counter.FAULTS)

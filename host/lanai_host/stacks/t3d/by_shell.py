@@ -117,6 +117,9 @@ class ShellPuts(Puts):
         self._waiting.clear()
         self._windows.close_all()
 
+    def abandon(self) -> None:
+        self.close(orderly=False)
+
     @property
     def failure(self) -> DeviceError | None:
         return self._failure

@@ -179,7 +179,9 @@ class T3d(NoRecovery[Message]):
         return f"the NIC of rank {self.rank} met {text}; t3d has no recovery"
 
     def _lose(self, rank: int, text: str) -> None:
-        self._fail(ErrorKind.PEER_FAILED, text)
+        self._check_nic()  # the other may be lost because it met no answer from here
+        if self._failure is None:
+            self._fail(ErrorKind.PEER_FAILED, text)
 
     def _fail(self, kind: ErrorKind, text: str) -> None:
         """Nothing can be trusted any more: what is under way ends with an error, and so does what
@@ -189,6 +191,17 @@ class T3d(NoRecovery[Message]):
         the program gets back now.
         """
         self._puts.close(orderly=False)
+        self._end_all(kind, text)
+
+    def _lose_nic(self, text: str) -> None:
+        self._puts.abandon()
+        self._end_all(ErrorKind.NIC_LOST, text)
+
+    @property
+    def _found(self) -> int:
+        return self._puts.news
+
+    def _end_all(self, kind: ErrorKind, text: str) -> None:
         self._failure = DeviceError(kind, text)
         self.impaired = True
         self._sending.fail_all(kind, text)

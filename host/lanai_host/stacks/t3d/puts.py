@@ -115,6 +115,10 @@ class Puts(ABC):
         """Let a peer put to bytes that are pinned; None if the NIC has no room for a window now."""
 
     @abstractmethod
+    def abandon(self) -> None:
+        """The NIC was lost: it reaches no memory any more, and is given nothing more."""
+
+    @abstractmethod
     def close_window(self, window: Window) -> None:
         """The bytes have come. No put to them is under way."""
 

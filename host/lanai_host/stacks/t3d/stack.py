@@ -1,7 +1,7 @@
 """MPICH on the Cray T3D as a messaging system: `lanai run --device t3d`."""
 
 import struct
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lanai_firmware.lang import offset_of
@@ -18,6 +18,7 @@ from ...config import HostConfig
 from ...device import Device
 from ...simulator.client import SimulatorClient
 from ..base import NicStack, Placement
+from ..health import examine_processor
 from ..loader import check_machine, load, reset, start
 from .attachments import Attachment, attachment_of
 from .heap import HeapLayout
@@ -90,6 +91,11 @@ class T3dStack(NicStack):
         start(bus, _firmware(placement.nic), options.boot_polls)
         border = nic + int(offset_of(state.Nic, "border"))
         return {node: Attachment(node, placement.nodes, border, options, _has_tree(placement.nic))}
+
+    def examine(
+        self, bus: Bus, attachment: Attachment, place: Callable[[int], str], before_reset: Callable[[], None]
+    ) -> str | None:
+        return examine_processor(bus, place)
 
     def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
         from ...simulator.rank_bus import RankBus

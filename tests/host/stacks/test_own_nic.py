@@ -1,0 +1,152 @@
+"""A rank whose own NIC is reset in a run, whatever it does then: it is told, and so are the ranks that wait for it."""
+
+import sys
+
+import pytest
+
+import openlanai
+from lanai_hdl.machine import Control, host_offset
+from lanai_host.bus.greenlets import run_in_greenlet
+from lanai_sim.job.nic_world import NicWorld
+from openlanai import Job
+
+VICTIM = 1
+WATCHDOG = 2_000_000_000  # picoseconds
+HEAD = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+rank, peer = world.rank, world.rank ^ 1
+data, got = bytearray(b"x" * 3000), bytearray(3000)
+world.Set_errhandler(MPI.ERRORS_RETURN)
+
+def message(sender, size=20_000):
+    if rank % 2 == sender:
+        world.Send(bytearray(size), peer)
+    else:
+        world.Recv(bytearray(size), peer)
+
+def wait_in_turn(size=4):
+    message(0, size)
+    message(1, size)
+
+def put_and_get():
+    window.Fence()
+    window.Put(data, peer, 3000 * (rank % 2))
+    window.Fence()
+    window.Get(got, peer, 3000 * (rank % 2))
+    window.Fence()
+
+def lock():
+    window.Lock(peer)
+    window.Put(data, peer, 3000 * (rank % 2))
+    window.Unlock(peer)
+
+def poll():
+    request = world.Irecv(got, peer)
+    while not request.Test():
+        pass
+
+doing = {
+    "send": lambda: message(1),
+    "receive": lambda: message(0),
+    "short": wait_in_turn,
+    "put_and_get": put_and_get,
+    "lock": lock,
+    "rest": lambda: world.Recv(got, peer),
+    "any": lambda: world.Recv(got, MPI.ANY_SOURCE),
+    "poll": poll,
+}[KIND]
+try:
+    if KIND in ("put_and_get", "lock"):
+        window = MPI.Win.Allocate(6000, 1, comm=world)
+        window.Set_errhandler(MPI.ERRORS_RETURN)
+    for _ in range(40):
+        doing()
+    print("none", MPI.Wtime(), "all went well")
+except MPI.Exception as error:
+    kinds = {MPI.ERR_OTHER: "own", MPI.ERR_PROC_ABORTED: "peer"}
+    print(kinds.get(error.Get_error_class(), "?"), MPI.Wtime(), error)
+"""
+
+
+@pytest.fixture
+def reset(monkeypatch):
+    """Reset the victim's NIC in every run, so many picoseconds behind the ranks' begin."""
+    begin = NicWorld.begin
+
+    def saboteur(bus, at):
+        bus.elapse(at - bus.now)
+        bus.write(host_offset("CONTROL"), int(Control.RESET))
+
+    def at(moment):
+        def sabotaged(world):
+            begin(world)
+            world.kernel.spawn(run_in_greenlet(saboteur, world.cluster.bus(VICTIM), world.started + moment), VICTIM)
+
+        monkeypatch.setattr(NicWorld, "begin", sabotaged)
+
+    return at
+
+
+def told(kind, device, ranks=2, nic=None, watchdog=WATCHDOG):
+    """Run, and return by rank what it was told: which kind of error, when, and the text."""
+    program = HEAD.replace("KIND", repr(kind))
+    nics = {} if nic is None else {"nic": nic}
+    machine = openlanai.Machine(host={"watchdog": watchdog}, **nics)
+    job = Job([sys.executable, "-c", program], ranks, device, max_sim_time="500ms", capture=True).but(machine=machine)
+    result = job.run()
+    assert str(result.ending) == "finished", result.report
+    answers = [one.stdout.split(maxsplit=2) for one in result.outputs]
+    return [(kind, float(when), text) for kind, when, text in answers]
+
+
+def check(answers, at):
+    kind, when, text = answers[VICTIM]
+    assert kind == "own"
+    assert "the NIC of rank 1 was reset: it has forgotten what it was booted for" in text
+    assert "start the job again" in text
+    for rank, (kind, when, text) in enumerate(answers):
+        assert rank == VICTIM or kind == "peer", text
+        assert "rank 1" in text
+        assert when < (at + 4 * WATCHDOG) / 1e12
+
+
+RARE = [pytest.param(kind, marks=pytest.mark.ci) for kind in ("short", "lock")]
+
+
+@pytest.mark.parametrize("moment", [45_000_000, pytest.param(333_300_000, marks=pytest.mark.ci)])
+@pytest.mark.parametrize("kind", ["send", "receive", "put_and_get", "rest", "any", *RARE])
+@pytest.mark.parametrize("device", ["mbcf", "sci"])
+def test_both_ranks_are_told(device, kind, moment, reset):
+    reset(moment)
+    check(told(kind, device), moment)
+
+
+@pytest.mark.parametrize(("kind", "others"), [("put_and_get", "peer"), ("send", "none")])
+@pytest.mark.parametrize("device", ["mbcf", pytest.param("sci", marks=pytest.mark.ci)])
+def test_of_four_ranks_those_that_it_concerns_are_told(device, kind, others, reset):
+    """Fences concern all, messages of one pair do not concern the other."""
+    reset(45_000_000)
+    answers = told(kind, device, ranks=4)
+    check(answers[:2], 45_000_000)
+    assert [kind for kind, _, _ in answers[2:]] == [others, others]
+
+
+@pytest.mark.parametrize("device", ["mbcf", pytest.param("sci", marks=pytest.mark.ci)])
+def test_a_rank_that_only_polls_is_told_too(device, reset):
+    reset(45_000_000)
+    answers = told("poll", device, watchdog=200_000_000)
+    assert answers[VICTIM][0] == "own"
+
+
+@pytest.mark.parametrize(
+    ("device", "nic", "moment"),
+    [
+        ("t3d", "t3d", 300_000_000),
+        ("t3d", "t3d_shell", 45_000_000),
+        pytest.param("ccu", None, 300_000_000, marks=pytest.mark.ci),
+    ],
+)
+def test_so_it_is_on_the_other_systems(device, nic, moment, reset):
+    reset(moment)
+    check(told("short", device, nic=nic), moment)
