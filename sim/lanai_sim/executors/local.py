@@ -3,8 +3,10 @@ it: the workers end without a word, also while they begin."""
 
 import os
 import signal
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
 from multiprocessing import get_context
 from typing import Any
 
@@ -18,11 +20,30 @@ class LocalPool(ProcessPoolExecutor):
         super().__init__(count, mp_context=get_context("spawn"), initializer=_begin)
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # processes begin with it blocked
-        try:
+        with _held_back():
             return super().submit(_work, function, *arguments, **named)
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _held_back() -> Iterator[None]:
+    """Let Ctrl-C take effect afterwards: a process that is started reads from this one what it needs.
+
+    It is blocked, also in the processes. That is not enough here: another thread may take it, and Python
+    interrupts the main one."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    handler = signal.getsignal(signal.SIGINT)
+    holds = callable(handler) and threading.current_thread() is threading.main_thread()
+    came: list[int] = []
+    if holds:
+        signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+    try:
+        yield
+    finally:
+        if holds:
+            signal.signal(signal.SIGINT, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if came:
+            signal.raise_signal(signal.SIGINT)
 
 
 class _Worker:

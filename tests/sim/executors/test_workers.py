@@ -5,13 +5,16 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from lanai_host.errors import UserError
 from lanai_sim.executors.journal import Journal, each_kept
+from lanai_sim.executors.local import LocalPool
 from lanai_sim.executors.place import Place
 from lanai_sim.executors.task import Task, Way
 from lanai_sim.executors.workers import each
@@ -139,3 +142,26 @@ def test_ctrl_c_is_told_by_one_process(after, tmp_path):
     assert run.returncode == 130
     assert [line for line in errors.splitlines() if "Traceback" in line or "KeyboardInterrupt" in line] == []
     assert errors.splitlines()[-1] == "lanai: interrupted"
+
+
+def test_ctrl_c_that_another_thread_takes_waits_until_a_worker_is_started(monkeypatch):
+    """The system gives it to a thread that does not block it, as those of numerical libraries, and Python interrupts
+    the main thread. The worker would read the end of a pipe from which it needs more."""
+    started, over = [], threading.Event()
+
+    def start(pool, *arguments):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.2)
+        started.append(pool)
+
+    monkeypatch.setattr(ProcessPoolExecutor, "submit", start)
+    other = threading.Thread(target=over.wait)
+    other.start()
+    try:
+        with LocalPool(1) as pool, pytest.raises(KeyboardInterrupt):
+            pool.submit(print)
+    finally:
+        over.set()
+        other.join()
+    assert started == [pool]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
