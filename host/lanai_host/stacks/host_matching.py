@@ -35,6 +35,7 @@ class HostMatchingDevice(Device, Generic[R, M]):
         self._told: set[int] = set()  # those of them that a probe for any source has told of
         self._silent: object = None  # `_found` when a wait has ended because nothing came for long
         self._polled = self._silent_since = bus.now  # when the program polled last; ... and found nothing since then
+        self._polled_found: object = None  # `_found` when it polled last
 
     @property
     def meter(self) -> Meter:
@@ -145,12 +146,12 @@ class HostMatchingDevice(Device, Generic[R, M]):
         """A receive has been cancelled. The queue does not have it any more."""
 
     def progress(self) -> None:
-        found = self._found
         self._bus.catch_up()
         self._look()
         now = self._bus.now
-        if self._found != found or now - self._polled >= self._watchdog:  # in between, the program has worked for long
-            self._silent_since = now
+        if self._found != self._polled_found or now - self._polled >= self._watchdog:
+            self._silent_since = now  # something was found, also by a wait; or the program has worked for long
+        self._polled_found = self._found
         self._polled = now
         if 0 < self._watchdog <= now - self._silent_since and self._failure is None:
             self._check_nic()

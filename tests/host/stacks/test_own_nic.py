@@ -150,3 +150,30 @@ def test_a_rank_that_only_polls_is_told_too(device, reset):
 def test_so_it_is_on_the_other_systems(device, nic, moment, reset):
     reset(moment)
     check(told("short", device, nic=nic), moment)
+
+
+NEWS_BY_WAITS = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+peer = 1 - world.rank
+never = world.Irecv(bytearray(4), peer, 1)
+for _ in range(60):
+    world.Sendrecv(bytearray(4), peer, 0, bytearray(4), peer, 0)
+    assert not never.Test()
+print(MPI.Wtime())
+never.Cancel()
+never.Wait()
+"""
+
+
+@pytest.mark.parametrize("device", ["mbcf", "bip"])
+def test_a_rank_that_hears_by_waits_does_not_check_its_nic_when_it_polls(device):
+    """A check takes time. The messages take longer than the watchdog, each of them much less."""
+
+    def times(watchdog):
+        job = Job([sys.executable, "-c", NEWS_BY_WAITS], 2, device, capture=True)
+        result = job.but(machine=openlanai.Machine(host={"watchdog": watchdog})).run()
+        assert result.ok, result.report
+        return [one.stdout for one in result.outputs]
+
+    assert times(150_000_000) == times(0)

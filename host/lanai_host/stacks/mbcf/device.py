@@ -363,17 +363,13 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         """`_look`, which does nothing but take time, and `_sleep`, which the end of a command does not end."""
         watched = self._words()
         look = self._adapter.known_look(watched, self._receiving.poll_price)
-        if self._silent is not None and self._finds_nic_lost():
-            return
-        slept = self._bus.look_and_wait(watched, look, why, self._watchdog)
+        slept = self._poll_and_sleep(watched, look, why)
         if slept is None:
             return
         self._receiving.woken = self._receiving.woken or slept.waited
         if slept.noted:
             self._adapter.note()
             self._take_ended()
-        if not slept.changed:
-            self._check_lost()
 
     def _words(self) -> list[Watched]:
         """The words that change when something happens that this rank has not seen."""

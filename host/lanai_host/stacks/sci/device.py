@@ -204,15 +204,10 @@ class Sci(HostMatchingDevice[Receive, Message]):
 
     def _sleep_and_note(self, watched: Sequence[Watched], look: KnownLook, why: Wait) -> None:
         """`_sleep`, which the end of a command does not end."""
-        if self._silent is not None and self._finds_nic_lost():
-            return
-        slept = self._bus.look_and_wait(watched, look, why, self._watchdog)
-        assert slept is not None
-        if slept.noted:
+        slept = self._poll_and_sleep(watched, look, why)
+        if slept is not None and slept.noted:
             self._news += self.remote.note()
             self._advance()
-        if not slept.changed:
-            self._check_lost()
 
     def _work(self, picoseconds: int, served: Callable[[], None] = nothing) -> None:
         """Remote interrupts break the program's own work off (SC-21). Nothing else does."""
