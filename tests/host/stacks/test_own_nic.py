@@ -5,9 +5,6 @@ import sys
 import pytest
 
 import openlanai
-from lanai_hdl.machine import Control, host_offset
-from lanai_host.bus.greenlets import run_in_greenlet
-from lanai_sim.job.nic_world import NicWorld
 from openlanai import Job
 
 VICTIM = 1
@@ -67,25 +64,6 @@ except MPI.Exception as error:
     kinds = {MPI.ERR_OTHER: "own", MPI.ERR_PROC_ABORTED: "peer"}
     print(kinds.get(error.Get_error_class(), "?"), MPI.Wtime() - begin, error)
 """
-
-
-@pytest.fixture
-def reset(monkeypatch):
-    """Reset the victim's NIC in every run, so many picoseconds behind the ranks' begin."""
-    begin = NicWorld.begin
-
-    def saboteur(bus, at):
-        bus.elapse(at - bus.now)
-        bus.write(host_offset("CONTROL"), int(Control.RESET))
-
-    def at(moment):
-        def sabotaged(world):
-            begin(world)
-            world.kernel.spawn(run_in_greenlet(saboteur, world.cluster.bus(VICTIM), world.started + moment), VICTIM)
-
-        monkeypatch.setattr(NicWorld, "begin", sabotaged)
-
-    return at
 
 
 def told(kind, device, ranks=2, nic=None, watchdog=WATCHDOG):

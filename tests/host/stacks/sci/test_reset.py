@@ -4,9 +4,6 @@ import sys
 
 import pytest
 
-from lanai_hdl.machine import Control, host_offset
-from lanai_host.bus.greenlets import run_in_greenlet
-from lanai_sim.job.nic_world import NicWorld
 from openlanai import Job
 
 AT = 300_000_000  # picoseconds behind the ranks' begin: between the first fences and the last
@@ -36,19 +33,8 @@ except MPI.Exception as error:
 
 
 @pytest.fixture(autouse=True)
-def reset(monkeypatch):
-    """Reset the NIC of rank 1 at that time, in every run."""
-    begin = NicWorld.begin
-
-    def saboteur(bus, at):
-        bus.elapse(at - bus.now)
-        bus.write(host_offset("CONTROL"), int(Control.RESET))
-
-    def sabotaged(world):
-        begin(world)
-        world.kernel.spawn(run_in_greenlet(saboteur, world.cluster.bus(1), world.started + AT), 1)
-
-    monkeypatch.setattr(NicWorld, "begin", sabotaged)
+def reset_in_every_run(reset):
+    reset(AT)
 
 
 def run(errors):
