@@ -216,7 +216,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--device", default=DEVICE, choices=nics, help="the messaging system below MPI (default: %(default)s)"
     )
-    parser.add_argument("--sizes", type=int, nargs="+", default=[4], help="bytes of a message (default: 4)")
+    parser.add_argument(
+        "--bytes", type=int, nargs="+", default=[4], dest="sizes", help="bytes of a message (default: 4)"
+    )
     parser.add_argument(
         "--messages", type=int, default=1000, help=f"messages of a run, in blocks of {BLOCK} (default: %(default)s)"
     )
@@ -225,7 +227,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> dict[str, float]:
     wrong = [size for size in args.sizes if size < 0]
     if wrong:
-        raise UserError(f"--sizes {wrong[0]} is too small; messages have 0 bytes or more")
+        raise UserError(f"--bytes {wrong[0]} is too small; messages have 0 bytes or more")
     if args.messages < BLOCK:
         raise UserError(f"--messages {args.messages} is too small; CPU time is taken in blocks of {BLOCK} messages")
     figures: dict[str, float] = {}

@@ -72,7 +72,7 @@ def test_the_simulator_is_sampled_when_rank_0_has_reached_a_mark():
 
 
 @pytest.mark.parametrize(
-    ("sizes", "messages", "words"), [([4, -1], 500, "--sizes -1"), ([4], 49, "--messages 49"), ([4], 0, "--messages 0")]
+    ("sizes", "messages", "words"), [([4, -1], 500, "--bytes -1"), ([4], 49, "--messages 49"), ([4], 0, "--messages 0")]
 )
 def test_bad_numbers_are_refused(sizes, messages, words):
     with pytest.raises(UserError, match=f"{words} is too small"):
