@@ -1,16 +1,17 @@
 """Workers of this machine. The terminal sends Ctrl-C to all processes of a command, and only the first one tells of
-it: the workers end without a word, also while they begin."""
+it: the workers end without a word, also while they begin. A signal that only the first one gets is passed on."""
 
+import contextlib
 import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import contextmanager
 from multiprocessing import get_context
 from typing import Any
 
 INTERRUPTED = 128 + signal.SIGINT
+STOP = signal.SIGUSR1  # to a worker: end the run
 
 
 class LocalPool(ProcessPoolExecutor):
@@ -23,14 +24,20 @@ class LocalPool(ProcessPoolExecutor):
         with _held_back():
             return super().submit(_work, function, *arguments, **named)
 
+    def interrupt(self) -> None:
+        """End the runs of all workers, and those that a worker would begin."""
+        for number in list(self._processes or ()):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(number, STOP)
 
-@contextmanager
+
+@contextlib.contextmanager
 def _held_back() -> Iterator[None]:
     """Let Ctrl-C take effect afterwards: a process that is started reads from this one what it needs.
 
     It is blocked, also in the processes. That is not enough here: another thread may take it, and Python
     interrupts the main one."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, STOP})
     handler = signal.getsignal(signal.SIGINT)
     holds = callable(handler) and threading.current_thread() is threading.main_thread()
     came: list[int] = []
@@ -50,18 +57,22 @@ class _Worker:
     """This process."""
 
     works = False
+    over = False  # it was interrupted; the pool may have given it one more run already
 
 
 def _begin() -> None:
     """Take Ctrl-C from here on, also one that has come since the process was started."""
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, _interrupted)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    signal.signal(STOP, _stopped)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, STOP})
 
 
 def _work(function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
     _Worker.works = True
     try:
+        if _Worker.over:
+            raise KeyboardInterrupt
         return function(*arguments, **named)
     finally:
         _Worker.works = False
@@ -69,6 +80,14 @@ def _work(function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
 
 def _interrupted(number: int, frame: object) -> None:
     """A task may have to clean up."""
+    _Worker.over = True
     if _Worker.works:
         raise KeyboardInterrupt
     os._exit(INTERRUPTED)
+
+
+def _stopped(number: int, frame: object) -> None:
+    """Interrupt the run, unless Ctrl-C has."""
+    before, _Worker.over = _Worker.over, True
+    if _Worker.works and not before:
+        raise KeyboardInterrupt

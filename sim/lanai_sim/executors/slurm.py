@@ -82,7 +82,10 @@ def executor(place: Place) -> SlurmExecutor:
         raise UserError(f"--on slurm needs submitit ({error}); pip install 'openlanai[slurm]'") from error
     if shutil.which("sbatch") is None:
         raise UserError("--on slurm: no Slurm is here: sbatch is not in PATH; start it on a node that submits jobs")
-    cluster = submitit.AutoExecutor(os.environ.get(ENV_FOLDER, "lanai-slurm"), cluster="slurm")
+    try:
+        cluster = submitit.AutoExecutor(os.environ.get(ENV_FOLDER, "lanai-slurm"), cluster="slurm")
+    except Exception as error:  # it looks for srun too
+        raise UserError(f"--on slurm: submitit finds no Slurm here: {_head(error)}") from error
     minutes = LONGEST if place.limit == NO_LIMIT else int(place.limit / 60) + SPARE
     cluster.update_parameters(name="lanai", timeout_min=minutes)
     return SlurmExecutor(cluster)

@@ -1,5 +1,6 @@
 """Tasks handed to workers, and what is said when one is lost."""
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
 from types import TracebackType
@@ -9,6 +10,7 @@ from lanai_host.errors import UserError
 
 from .. import sources
 from .kinds import executor
+from .local import LocalPool
 from .place import Place
 from .task import Ended, Task, Way
 
@@ -86,8 +88,10 @@ class Workers:
         self.close(kind is not None)
 
     def close(self, cancel: bool = True) -> None:
-        """End the workers. Runs that have begun end first."""
+        """End the workers. Runs that have begun end first, unless the command was interrupted."""
         if self._pool is not None:
+            if isinstance(self._pool, LocalPool) and isinstance(sys.exception(), KeyboardInterrupt):
+                self._pool.interrupt()
             for future in self._futures:
                 future.cancel()
             self._pool.shutdown(cancel_futures=cancel)

@@ -79,6 +79,17 @@ def test_without_slurm_a_line_says_so(monkeypatch, tmp_path):
         kinds.executor(Place(on="slurm"), 2)
 
 
+def test_what_submitit_misses_is_told(monkeypatch, tmp_path):
+    def none(folder, cluster):
+        raise RuntimeError('Could not detect "srun", are you indeed on a slurm cluster?')
+
+    monkeypatch.setitem(sys.modules, "submitit", types.SimpleNamespace(AutoExecutor=none))
+    (tmp_path / "sbatch").touch(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UserError, match='submitit finds no Slurm here: Could not detect "srun"'):
+        kinds.executor(Place(on="slurm"), 2)
+
+
 def test_a_job_of_the_cluster_lasts_longer_than_its_run(monkeypatch, tmp_path):
     cluster = Cluster()
     monkeypatch.setitem(sys.modules, "submitit", types.SimpleNamespace(AutoExecutor=lambda folder, cluster: made[0]))

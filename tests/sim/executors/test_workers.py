@@ -144,6 +144,31 @@ def test_ctrl_c_is_told_by_one_process(after, tmp_path):
     assert errors.splitlines()[-1] == "lanai: interrupted"
 
 
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_command_begins_no_more_runs(sent, tmp_path):
+    """A worker holds a run more than it works on. SIGTERM reaches the command alone."""
+    begun = tmp_path / "begun"
+    command = [sys.executable, "-m", "lanai_sim", "sweep", "--jobs", "2", "-n", "1", "--rows", "rows.csv"]
+    command += ["--vary", "host.match=0,1,2,3,4", "--", "sh", "-c", f"echo >> {begun}; sleep 300"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True) as run:
+        try:
+            give_up = time.monotonic() + 60
+            while not (begun.exists() and begun.read_text() == "\n\n") and time.monotonic() < give_up:
+                time.sleep(0.01)
+            if sent == signal.SIGINT:
+                os.killpg(run.pid, sent)
+            else:
+                run.send_signal(sent)
+            _, errors = run.communicate(timeout=60)
+        finally:
+            run.kill()
+            for worker in workers_of(run.pid):
+                os.kill(worker, signal.SIGKILL)
+    assert run.returncode == 130
+    assert errors.splitlines()[1:] == ["lanai: interrupted"]
+    assert begun.read_text() == "\n\n"
+
+
 def test_ctrl_c_that_another_thread_takes_waits_until_a_worker_is_started(monkeypatch):
     """The system gives it to a thread that does not block it, as those of numerical libraries, and Python interrupts
     the main thread. The worker would read the end of a pipe from which it needs more."""
