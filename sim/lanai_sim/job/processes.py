@@ -2,6 +2,7 @@
 behind."""
 
 import contextlib
+import errno
 import os
 import resource
 import shlex
@@ -184,6 +185,9 @@ def start(
         for rank in ranks:
             own = {**variables, **dict.fromkeys(named, str(rank))}
             processes.append(_start_one(words, rank, own, output, directory))
+    except OSError as error:
+        end(processes)
+        raise UserError(_too_few_files(total) if error.errno == errno.EMFILE else str(error)) from error
     except BaseException:
         end(processes)
         raise
@@ -200,6 +204,8 @@ def _start_one(
             popen = _spawn(command, env, None if _reads(rank) else subprocess.DEVNULL, theirs.fileno(), directory)
         except OSError as error:
             ours.close()
+            if error.errno == errno.EMFILE:
+                raise
             raise UserError(f"cannot start {command[0]!r}: {error.strerror}") from error
     assert popen.stdout is not None
     assert popen.stderr is not None
@@ -283,6 +289,15 @@ def _has_room(ranks: int) -> bool:
     """The process that forks so many may hold the files of all at once."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return limit == resource.RLIM_INFINITY or FILES * ranks + SPARE_FILES <= limit
+
+
+def _too_few_files(ranks: int) -> str:
+    """Return what is told if the limit on open files does not do for so many ranks."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return (
+        f"{ranks} ranks need more open files than the {limit} that this process may have; "
+        f"write: ulimit -n {FILES * ranks + SPARE_FILES}"
+    )
 
 
 def _spawn(

@@ -1,5 +1,7 @@
 """The file that is executed: names as a user types them."""
 
+import resource
+import subprocess
 import sys
 
 import pytest
@@ -58,3 +60,19 @@ def test_what_cannot_be_executed_is_refused(folder, name, text):
     with pytest.raises(UserError) as refusal:
         resolve_program(name)
     assert str(refusal.value) == text
+
+
+def test_too_few_open_files_are_told_with_a_limit_that_does(tmp_path):
+    def run(limit):
+        command = [sys.executable, "-m", "lanai_sim", "run", "-n", "40", "--quiet", "true"]
+        return subprocess.run(
+            command, cwd=tmp_path, capture_output=True, text=True, timeout=100,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)),
+        )  # fmt: skip
+
+    done = run(64)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "lanai: error: 40 ranks need more open files than the 64 that this process may have; write: ulimit -n 224\n"
+    )
+    assert "open files" not in run(224).stderr
