@@ -56,6 +56,13 @@ def waits_in(pid: int) -> str:
     return ""
 
 
+def is_stopped(pid: int) -> bool:
+    """Return whether a signal such as SIGSTOP or a debugger has stopped a process."""
+    with suppress(OSError, IndexError):
+        return _state(Path(f"/proc/{pid}")) in ("T", "t")
+    return False
+
+
 def sleeps_in(pid: int) -> str:
     """The system call in which a process sleeps until a time, or waits for another one; empty if it
     does not. Neither does a process that it started run code then."""

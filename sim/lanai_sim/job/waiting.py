@@ -10,7 +10,7 @@ from lanai_host.wait import Wait
 
 from ..units import format_time
 from .rank import Rank
-from .system_calls import sleeps_in, waits_in
+from .system_calls import is_stopped, sleeps_in, waits_in
 
 SIMULATORS = "recvfrom"  # the system call in which a rank waits for the simulator, too
 MOST_RANKS = 8  # that a line names
@@ -86,6 +86,8 @@ def _doing(rank: Rank, clock: int, runs: bool, why: bytes, final: FinalState | N
         call = (waits_in(rank.pid) or sleeps_in(rank.pid)) if rank.connected else ""
         outside = call and call != SIMULATORS
         text = f"waits in the system's {call}()" if outside else "runs code"
+        if is_stopped(rank.pid):
+            text = f"is stopped by a signal or a debugger (pid {rank.pid})"
         return RankState(rank.number, clock, text if rank.connected else f"{text} and has not called MPI_Init")
     if rank.gone:
         return RankState(rank.number, clock, "has ended", over=True)

@@ -108,6 +108,16 @@ def test_an_end_from_outside_tells_of_circles_and_messages(device, how, tmp_path
     assert "runs code" in report
 
 
+def test_a_rank_that_a_signal_has_stopped_is_told():
+    body = (
+        "import os, signal\nfrom mpi4py import MPI\n"
+        "if MPI.COMM_WORLD.rank: os.kill(os.getpid(), signal.SIGSTOP)\nMPI.COMM_WORLD.barrier()"
+    )
+    result = Job((sys.executable, "-c", body), 2, max_wall=6).run()
+    assert result.code == Exit.TIME_LIMIT
+    assert "rank 1 at 0 ps: is stopped by a signal or a debugger (pid " in result.report
+
+
 def test_a_healthy_program_at_a_limit_shows_no_circle():
     body = (
         "from mpi4py import MPI\nworld, data = MPI.COMM_WORLD, bytearray(1)\nif world.rank: world.Send(data, 0)\n"
