@@ -33,8 +33,8 @@ def serve() -> Callable[[], None]:
     runs.set_inheritable(False)
     sys.path[:] = json.loads(os.environ.pop(ENV_PATH)) or sys.path
     warm_up(os.environ[ENV_DEVICE])
-    import_ahead(json.loads(os.environ.pop(ENV_IMPORTS)))
-    runs.send(b"ready")
+    failed = import_ahead(json.loads(os.environ.pop(ENV_IMPORTS)))
+    runs.send(json.dumps(failed).encode())
     while True:
         message, files, _, _ = socket.recv_fds(runs, MESSAGE, 1)
         if not message:
@@ -77,8 +77,10 @@ class _Refusal(MetaPathFinder):
             raise ImportError(f"{fullname} is imported by each rank")
 
 
-def import_ahead(names: Sequence[str]) -> None:
-    """Import these modules, but for those that cannot be imported or import MPI, which are forgotten."""
+def import_ahead(names: Sequence[str]) -> dict[str, str]:
+    """Import these modules, but for those that cannot be imported or import MPI, which are forgotten. Return the
+    errors of the former."""
+    failed: dict[str, str] = {}
     refusal = _Refusal(USES_MPI)
     sys.meta_path.insert(0, refusal)
     try:
@@ -87,10 +89,13 @@ def import_ahead(names: Sequence[str]) -> None:
             refusal.asked = False
             try:
                 importlib.import_module(name)
-            except Exception:
+            except Exception as error:
+                if not refusal.asked:
+                    failed[name] = f"{type(error).__name__}: {str(error)[:200]}"
                 refusal.asked = True
             if refusal.asked:
                 for new in set(sys.modules) - before:
                     del sys.modules[new]
     finally:
         sys.meta_path.remove(refusal)
+    return failed

@@ -24,10 +24,15 @@ AT_START = ("LD_", "PYTHON", "MALLOC_", "GLIBC_", "MPI4PY_", "OPENBLAS_", "MKL_"
 class WarmServers:
     """Gives a server of ranks for each run. All of them, as long as `close` was not called, share what one
     process has imported: `imports` beside what each rank needs. `path`: the `sys.path` of
-    ranks, instead of Python's own."""
+    ranks, instead of Python's own.
+
+    Members:
+        failed: the modules of `imports` that could not be imported, each with its error.
+    """
 
     def __init__(self, imports: Sequence[str] = (), path: Sequence[str] | None = None) -> None:
         self._imports = list(imports)
+        self.failed: dict[str, str] = {}
         self._path = None if path is None else list(path)
         self._begun: dict[frozenset[tuple[str, str]], tuple[socket.socket, subprocess.Popen[bytes]]] = {}
 
@@ -55,7 +60,8 @@ class WarmServers:
             variables[ENV_RUNS] = str(theirs.fileno())
             popen = start([sys.executable, "-c", BOOT], {**environment, **variables}, theirs.fileno())
         with contextlib.suppress(ConnectionResetError):
-            if runs.recv(MESSAGE) == b"ready":
+            if failed := runs.recv(MESSAGE):
+                self.failed |= json.loads(failed)
                 return runs, popen
         assert popen.stderr is not None
         said = popen.stderr.read().decode(errors="replace").strip()

@@ -47,7 +47,11 @@ class Bench:
         return f"lanai: MPI tests run on simulated ranks, device {self._device}{instead}"
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Say at which rank counts a test fails that has run at several."""
+        """Say at which rank counts a test fails that has run at several, and what could not be imported ahead."""
+        for name in self._config.getini("lanai_preload"):
+            if name in self._servers.failed:
+                error = self._servers.failed[name]
+                terminalreporter.write_line(f"lanai: lanai_preload: {name!r} cannot be imported: {error}")
         for line in rank_lines(terminalreporter.stats):
             terminalreporter.write_line(f"lanai: {line}")
 

@@ -137,6 +137,13 @@ def test_a_module_imported_ahead(run, tmp_path):
     assert "1 passed" in run(text, "--lanai", "-o", "lanai_preload=ahead begins")
 
 
+def test_a_module_that_cannot_be_imported_ahead_is_told(run, tmp_path):
+    (tmp_path / "begins.py").write_text("from mpi4py import MPI\n")
+    said = run(PARALLEL, "--lanai", "-o", "lanai_preload=begins nmpy")
+    assert "lanai: lanai_preload: 'nmpy' cannot be imported: ModuleNotFoundError: No module named 'nmpy'" in said
+    assert "'begins' cannot" not in said
+
+
 @pytest.mark.parametrize(
     ("words", "text"),
     [
