@@ -123,6 +123,23 @@ def test_idle_is_free():
     engine.close()
 
 
+@pytest.mark.parametrize("begin", [1000, 1001])
+def test_a_nic_at_rest_is_not_evaluated_while_others_work(begin):
+    engine = RtlEngine(Layout(NIC, 2, PAIR.cables))
+    engine.pio(1, [Access(begin, False, host_offset("CYCLES"), tag=1)])  # rests from an even slot on, or an odd one
+    times = range(2000, 22_000, 100)
+    engine.pio(0, [Access(slot, False, host_offset("CYCLES"), tag=1) for slot in times])
+    values = [event.value for _ in range(1 + len(times)) for event in engine.run(NEVER)[1]]
+    assert len(values) == 1 + len(times)
+    assert engine.evaluated(0) > 10 * len(times)
+    assert engine.evaluated(1) < 100
+    late = 2 * times[-1] + begin
+    engine.pio(1, [Access(late, False, host_offset("CYCLES"), tag=1)])
+    _, (event,) = engine.run(NEVER)
+    assert event.value - values[0] == (late - begin) // 2, "no cycle of the rest was lost"
+    engine.close()
+
+
 def test_timer_wakes_a_skipped_processor():
     """A NIC that sleeps towards a TIMER event is woken by it, at the same cycle with skipping and
     without."""

@@ -92,7 +92,8 @@ struct Unit {
     virtual void advance(uint64_t horizon, bool skip) = 0;
     virtual bool quiet() const = 0;                    // nothing happens until an input comes
     virtual uint64_t wake() const { return ~0ull; }    // the slot at which it must be stepped though no input comes
-    virtual bool rest(uint64_t to) = 0;                // leave slots out, up to `to` at most; false if it cannot
+    virtual bool rest(uint64_t to) = 0;                // leave slots out, up to `to`; false if it cannot
+    virtual bool leap(uint64_t to) { return rest(to); }  // the same while all units rest, perhaps one slot less
     virtual void pause() {}                            // Python is about to look
     virtual bool settled() const { return events.empty(); }  // its state is all that a unit like it needs to go on
     virtual void save(StateWriter& to) = 0;

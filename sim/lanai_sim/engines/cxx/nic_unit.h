@@ -25,7 +25,7 @@ class alignas(64) NicUnit final : public Nic {
     // What every slot needs stands first.
     uint64_t host_due_ = NONE;  // slot from which an access of the host may be offered
     Wire *tx_ = nullptr, *rx_ = nullptr;
-    uint64_t owed_ = 0;  // slots rested and not yet made known to the model: 0 or odd
+    uint64_t owed_ = 0;  // slots rested and not yet made known to the model
     uint64_t ended_with_next_ = NONE;  // the slot that the model is in; NONE: none that is told of
     bool irq_ = false, idle_ = false, answer_ = false, error_ = false, reading_ = false, is_offered_ = false;
     uint32_t value_ = 0;
@@ -107,16 +107,23 @@ class alignas(64) NicUnit final : public Nic {
         return wave.next(slot) < first ? wave.next(slot) : first;
     }
 
-    // One slot in which nothing happens is evaluated, later, for any even number of those left out.
+    // What these slots do is made known to the model when the rest ends, not in each round of a long one.
     bool rest(uint64_t to) override {
         uint64_t more = to - slot;
-        more -= (more + owed_ + 1) & 1;
-        if (more + owed_ < 3) return false;
-        tx_->rest(slot, slot + more);
-        rx_->rest_stop(slot, slot + more);
-        slot += more;
+        if (!owed_ && more < 3) return false;
+        tx_->rest(slot, to);
+        rx_->rest_stop(slot, to);
+        slot = to;
         owed_ += more;
-        return more > 0;
+        return true;
+    }
+
+    // One slot is left for the next round if the model could not make up for it with one evaluation.
+    bool leap(uint64_t to) override {
+        const uint64_t more = to - slot, odd = owed_ % 2;
+        if (!odd && more < 3) return false;
+        to -= (more + odd + 1) % 2;
+        return to > slot && rest(to);
     }
 
     void pause() override {
@@ -242,13 +249,16 @@ class alignas(64) NicUnit final : public Nic {
         wave.dump(gates_.model(), ended_with_next_, 0);
     }
 
+    // One slot in which nothing happens is evaluated for any even number of those left out.
     void catch_up() {
+        const uint64_t evaluate = 2 - owed_ % 2;
         NicInputs in = NO_INPUTS;
-        in.left_out = owed_ - 1;
+        in.left_out = owed_ - evaluate;
         begin(in);
         ended_with_next_ = NONE;
+        if (evaluate == 2) begin(NO_INPUTS);
         owed_ = 0;
-        evaluated++;
+        evaluated += evaluate;
     }
 
     // Of this slot. They depend on nothing that the NIC puts out in it. What is not valid is 0.

@@ -201,7 +201,7 @@ class Engine {
     bool leave_out(uint64_t to) {
         bool moved = false;
         for (Unit* unit : units)
-            if (to > unit->slot) moved |= unit->rest(to);
+            if (to > unit->slot) moved |= unit->leap(to);
         return moved;
     }
 
