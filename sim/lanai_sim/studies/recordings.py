@@ -1,6 +1,6 @@
 """The runs whose NICs' inputs are on record: point to point, neighbours, collectives, faults on the
-wire, commands of the remote-memory adapter, long messages on several systems, and NICs with other numbers that
-only scale time."""
+wire, commands of the remote-memory adapter, short and long messages on several systems, and NICs with other
+numbers that only scale time."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,6 +60,16 @@ for turn in range({turns}):
     else:
         world.Recv(data, 0)
 """
+MESSAGES = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+data = bytearray(4)
+for turn in range(100):
+    if world.rank == turn % 2:
+        world.Send(data, 1 - world.rank)
+    else:
+        world.Recv(data, 1 - world.rank)
+"""
 # Each number of a NIC that only scales time, on either side of its usual value.
 LOW = {
     "slot_khz": 50_021, "link_kbytes": 23_003, "link_latency": 21, "host_bus_khz": 9_973, "max_burst": 128,
@@ -118,6 +128,8 @@ RECORDINGS = {
         _job(PING_PONG, 2, "mbcf", nic=lanai41().but(**LOW | {"max_burst": 2048}, blocks=ADAPTER)), 0
     ),
     "adapter_high": Recording(_job(PING_PONG, 2, "mbcf", nic=lanai41().but(**HIGH, blocks=ADAPTER)), 1),
+    "messages": Recording(_job(MESSAGES, 2, "mpi-np"), 1),
+    "messages_t3d": Recording(_job(MESSAGES, 2, "t3d"), 1),
     "stream": Recording(_job(STREAM.format(turns=2), 2, "mpi-np"), 1),
     "stream_mbcf": Recording(_job(STREAM.format(turns=2), 2, "mbcf", nic=lanai41().but(blocks=ADAPTER)), 1),
     "stream_sci": Recording(_job(STREAM.format(turns=2), 2, "sci"), 1),
