@@ -25,6 +25,7 @@ from .samples import Samples, sampled
 SHARE = 0.98  # of the slots in which the NIC is quiet
 # Verilator's own names, and numbers of the NIC's own wires: they mean something else in the next model.
 UNSTABLE = re.compile(r"__|\$")
+LEFT_OUT = "left_out"  # an input: any slot may follow some that were left out, and does the same then
 IDLE = "idle"  # of every block of the NIC: 1 in a quiet slot
 AWAKE = "awake_"  # how outputs begin that say which blocks are awake: 0 then
 # Registers that are all 0 while a part of the NIC does nothing.
@@ -38,7 +39,7 @@ PARTS = {
     "registers": ("registers.access__cpu_write",),
 }  # fmt: skip
 QUIET = tuple(name for names in PARTS.values() for name in names)
-MORE = {Moment.ALONE: 1, Moment.OWN: 2, Moment.STATE: 2, Moment.INPUTS: 2}  # cases beside the quiet one
+MORE = {Moment.ALONE: 3, Moment.OWN: 2, Moment.STATE: 2, Moment.INPUTS: 2}  # cases beside the quiet one
 CANDIDATE = 0.9  # of a candidate's evaluations have the value of a register, for a start
 ROWS = 5000  # of one recording that are looked at for a further case
 
@@ -60,9 +61,13 @@ def chosen(recordings: Sequence[Samples]) -> dict[str, int]:
         at = [one.places(name) for one in recordings]
         value = _mode(np.concatenate([slots[:, where].ravel() for slots, where in zip(rows, at, strict=True)]))
         share = min((slots[:, where] == value).mean(0).min() for slots, where in zip(rows, at, strict=True))
-        if share >= SHARE and not UNSTABLE.match(name) and name not in recordings[0].lasting:
+        if share >= SHARE and _may_be_known(name) and name not in recordings[0].lasting:
             differs[name] = (float(np.mean([(one.columns(name) != value).mean() for one in recordings])), value)
     return {name: differs[name][1] for name in sorted(differs, key=lambda name: (-differs[name][0], name))}
+
+
+def _may_be_known(name: str) -> bool:
+    return not UNSTABLE.match(name) and name != LEFT_OUT
 
 
 def _mode(held: NDArray[np.uint64]) -> int:
@@ -85,7 +90,7 @@ class Left:
         lasting = {name for one in self.recordings for name in one.lasting}
         common = [set(one.names) & one.read for one in self.recordings]
         self.names = sorted(
-            name for name in set().union(*common) - lasting if not UNSTABLE.match(name) and not name.startswith(AWAKE)
+            name for name in set().union(*common) - lasting if _may_be_known(name) and not name.startswith(AWAKE)
         )
 
     def best(self) -> tuple[str, dict[str, int]]:

@@ -28,14 +28,15 @@ from .reads import Evaluations
 from .rewrite import members, plain
 from .slot import slot_of
 
+STORED = re.compile(r"(.*\.)?\w+_stored(\$next)?")  # registers that hold what software wrote to them
 LOOKED_AT = 6000  # evaluations of a moment in one recording, about
 
 
 @dataclass(frozen=True)
 class Samples:
     """Values of registers before the evaluations of one moment. `rows`: evaluations; `columns`: registers, by
-    `names`. `lasting`: names of those that keep what they hold when nothing happens any more, as counters do.
-    `read`: of those whose values the evaluation needs."""
+    `names`. `lasting`: names of those that keep what they hold when nothing happens any more, as counters and
+    settings do. `read`: of those whose values the evaluation needs."""
 
     names: tuple[str, ...]
     rows: NDArray[np.uint64]
@@ -72,6 +73,7 @@ def sampled(inputs: Inputs, nic: NicConfig | None = None) -> dict[Moment, Sample
     counters = {
         name.lower() for counter in nic.machine.counters for name in (counter.name, f"counters.{counter.name}$next")
     }
+    stored = {name for name in names if STORED.fullmatch(name)}
     seen = {name for block in nic.blocks for name in names if re.fullmatch(rf"{block.name}\.\w*\$\d+", name)}
     # `seen`: a block's inputs as it saw them when it rested.
     found = {}
@@ -81,7 +83,7 @@ def sampled(inputs: Inputs, nic: NicConfig | None = None) -> dict[Moment, Sample
         rows = np.zeros((0, len(sizes)), np.uint64)
         if count:
             rows = np.ctypeslib.as_array(first, (count, len(sizes))).copy()
-        lasting = frozenset(counters | (seen if moment == Moment.ALONE else set()))
+        lasting = frozenset(counters | stored | (seen if moment == Moment.ALONE else set()))
         found[moment] = Samples(names, rows, lasting, read[moment])
     return found
 

@@ -8,8 +8,8 @@ from lanai_sim import cli
 from lanai_sim.commands import replay
 from lanai_sim.engines.specialized import values
 from lanai_sim.engines.specialized.case import Case, Moment
-from lanai_sim.engines.specialized.choose import IDLE, QUIET, Left, chosen, quiet
-from lanai_sim.engines.specialized.samples import Samples
+from lanai_sim.engines.specialized.choose import IDLE, LEFT_OUT, QUIET, Left, chosen, quiet
+from lanai_sim.engines.specialized.samples import STORED, Samples
 
 INPUTS = Path(__file__).parents[3] / "inputs"
 SLOTS = 1000
@@ -57,6 +57,20 @@ def test_names_that_change_with_the_model_are_left_out():
 def test_a_register_that_keeps_what_it_holds_is_not_usual():
     both = {"counts": np.zeros(SLOTS), "other": np.zeros(SLOTS)}
     assert set(chosen([samples("counts", **both)])) - set(QUIET) == {IDLE, "other"}
+
+
+def test_slots_after_some_that_were_left_out_are_slots_as_any():
+    assert LEFT_OUT not in chosen([samples(left_out=np.zeros(SLOTS))])
+    assert LEFT_OUT not in Left([sending(left_out=np.zeros(SLOTS))], []).best()[1]
+
+
+def test_no_case_has_a_register_that_software_sets():
+    """Each system writes its own values there."""
+    names = {name for case in values.known() for name in case.values}
+    assert "up" in names
+    assert not [name for name in names if STORED.fullmatch(name)]
+    assert STORED.fullmatch("registers.control_and_events.scratch1_stored$next")
+    assert not STORED.fullmatch("processor.tracker.is_held")
 
 
 def test_slots_in_which_a_block_works_do_not_count():
