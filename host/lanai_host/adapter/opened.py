@@ -47,7 +47,6 @@ class OpenedAdapter:
         self._flags = bus.allocate(OWN_PAGES * PAGE_SIZE)
         self._commands = Commands(bus, home.process, self._flags, meter, packet)
         self._owners: dict[RemoteOperation, CommandShare] = {}
-        self._shares: list[CommandShare] = []
 
     def open(self, memory: HostBuffer, size: int, access: Access, *, little: bool = True) -> Exposure:
         """Expose the first `size` bytes of this process's memory that peers reach without having
@@ -65,9 +64,7 @@ class OpenedAdapter:
 
     def share(self) -> "CommandShare":
         """For one more user of the command buffers."""
-        share = CommandShare(self._commands, self._owners)
-        self._shares.append(share)
-        return share
+        return CommandShare(self._commands, self._owners)
 
     def known_look(self, watched: Sequence[Watched], picoseconds: int) -> KnownLook:
         """`Commands.known_look`, of all users' commands."""
@@ -80,11 +77,6 @@ class OpenedAdapter:
     def abandon(self) -> None:
         """The NIC was lost: all users' commands end as LOST."""
         self._commands.abandon()
-
-    @property
-    def untaken(self) -> bool:
-        """A command has ended, and its user has not taken it."""
-        return any(share.ended for share in self._shares)
 
     def _open(self, memory: HostBuffer, size: int, access: Access, little: bool) -> Exposure:
         self.exposures.map_flags(self._flags.bus_address)

@@ -185,7 +185,7 @@ class AdapterRemote(Remote):
 
     def look(self) -> bool:
         """See what has ended, and begin what there is room for. True if anything ended."""
-        return self._moving.look() | self._look_at_words()
+        return self._moving.look() | (bool(self._watches) and self._look_at_words())
 
     def abandon(self, failure: DeviceError) -> None:
         """The NIC was lost: all that is under way ends with this error, and so does what begins."""
@@ -205,8 +205,6 @@ class AdapterRemote(Remote):
 
     def _look_at_words(self) -> bool:
         """End the watches of words that have changed. True if there were any."""
-        if not self._watches:
-            return False
         ended = [one for one in self._watches if one.word.now != one.word.seen]
         for one in ended:
             self._watches.remove(one)

@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import Generic, Protocol, cast
 
 from ..body import Body
@@ -15,6 +16,8 @@ from ..host_model.operations import Receive
 from ..operation import DeviceError, ErrorKind, Operation
 from ..wait import Wait
 from .lost_ranks import check_probe, fail_probe
+
+DONE = attrgetter("done")
 
 
 class HostMatchingDevice(Device, Generic[R, M]):
@@ -239,4 +242,4 @@ class NoRecovery(HostMatchingDevice[Receive, M]):
 
 def is_over(operations: Sequence[Operation] | None, news: bool) -> bool:
     """Return whether a wait ends: one of the operations is done, or, with None, something changed (`news`)."""
-    return news if operations is None else any(operation.done for operation in operations)
+    return news if operations is None else any(map(DONE, operations))

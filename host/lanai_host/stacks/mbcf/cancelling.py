@@ -56,8 +56,9 @@ class Cancelling:
 
     def urge(self, box: Outbox) -> None:
         """A message that the program wants back finds no room: its receiver is to make some."""
-        wanted = any(send.recalled and not send.here for send in box.sends)
-        if wanted and box.stream.stuck and box.urged != box.stream.told:
+        if not box.stream.stuck or box.urged == box.stream.told:
+            return
+        if any(send.recalled and not send.here for send in box.sends):
             box.urged = box.stream.told
             self._signal(box.peer, NO_MESSAGE)
 

@@ -323,7 +323,7 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
     def _take_ended(self) -> bool:
         """See which commands have ended, and begin others. Whether there may be more to see."""
         ended = self._jobs.advance()
-        return self.remote.look() or ended or self._adapter.untaken
+        return self.remote.look() or ended or self._jobs.untaken
 
     @property
     def _found(self) -> int:
@@ -356,7 +356,7 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
             and self.remote.idle
             and self._barriers.idle
             and self._queues.signals.emptied
-            and not (self._adapter.untaken or self._meter.owed or self._meter.sink)
+            and not (self._jobs.untaken or self._meter.owed or self._meter.sink)
         )
 
     def _look_and_sleep(self, why: Wait) -> None:

@@ -80,6 +80,11 @@ class Jobs:
         return not (self._waiting or self._dropped)
 
     @property
+    def untaken(self) -> bool:
+        """A job has ended, as another user of the adapter has found, and `advance` has not taken it."""
+        return bool(self._commands.ended)
+
+    @property
     def free(self) -> bool:
         """Another job would begin at once."""
         return not self._waiting and self._commands.free is not None
@@ -95,12 +100,13 @@ class Jobs:
 
     def advance(self) -> bool:
         """See which have ended, and begin what may begin. Whether any has ended, or will not begin."""
-        ended = self._commands.take_ended()
+        ended = self._commands.take_ended() if self._running else []
         for operation in ended:
             job = self._running.pop(operation)
             assert operation.status is not None
             job.ended(operation.status)
-        self.begin()
+        if self._waiting:
+            self.begin()
         over = bool(ended) or self._dropped
         self._dropped = False
         return over

@@ -83,14 +83,14 @@ class Outbox:
 
     @property
     def idle(self) -> bool:
-        return not self._waiting and self.stream.idle
+        return not self.waiting and self.stream.idle
 
     @property
     def settled(self) -> bool:
         """Nothing follows from the good end of records under way."""
-        return not self._waiting and not self.stream.barred
+        return not self.waiting and not self.stream.barred
 
     @property
-    def _waiting(self) -> bool:
+    def waiting(self) -> bool:
         """Messages or notes have not left, or have not ended."""
         return bool(self.queue or self.current or self.writes or self.failed or self.notes or self.matched)

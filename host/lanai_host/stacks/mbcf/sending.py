@@ -68,7 +68,8 @@ class Sending:
     def advance(self) -> None:
         self._writing.go_on()
         for box in self.boxes.values():
-            self._advance(box)
+            if box.waiting:
+                self._advance(box)
 
     def tell(self, peer: int, head: Head) -> None:
         """A record of no message leaves for a peer."""

@@ -54,7 +54,7 @@ class Stream:
     @property
     def open(self) -> bool:
         """Another record may be issued now."""
-        return not self.refused and len(self._flying) < AHEAD
+        return not (self._refused or self._later) and len(self._flying) < AHEAD
 
     @property
     def refused(self) -> bool:
