@@ -4,7 +4,6 @@
    From then on clocks show a whole second at which they began and the rank's simulated time since. Once the rank has
    left the simulation, or in a fork of it, they run on from there in real time. */
 #include <errno.h>
-#include <execinfo.h>
 #include <link.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -25,6 +24,7 @@
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
+#include <unwind.h>
 
 /* The C library's own function. */
 #define REAL(name) ((__typeof__(&name))real_function(&real_##name, #name, NULL))
@@ -107,18 +107,54 @@ static int lies_in(const void *place, const uintptr_t range[2]) {
     return (uintptr_t)place - range[0] < range[1] - range[0];
 }
 
-/* Whether one of the interpreter's functions that take a lock asks: it may do so though it will not wait. */
-static int is_locking(void) {
-    void *callers[6];
-    int count = backtrace(callers, 6);
-    for (int i = 1; i < count; i++)
-        if (lies_in(callers[i], clocks.locking[0]) || lies_in(callers[i], clocks.locking[1])) return 1;
-    return 0;
+static int is_of_lock(const void *place) {
+    return lies_in(place, clocks.locking[0]) || lies_in(place, clocks.locking[1]);
+}
+
+/* Where the address lies to which this function returns, on machines that have it on the stack. */
+#ifdef __x86_64__
+#define CALLER ((void *const *)__builtin_frame_address(0) + 1)
+#else
+#define CALLER (&(void *const){__builtin_return_address(0)})
+#endif
+
+/* The caller of ours that a lock's function has called last, and how far from its own return address that of ours lies:
+   always as far, as the caller is the same code. */
+static __thread const void *lock_caller;
+static __thread ptrdiff_t lock_distance;
+
+typedef struct {
+    void *const *caller;
+    const void *before; /* the frame looked at last */
+    int left, found;
+} lock_search;
+
+static _Unwind_Reason_Code look_for_lock(struct _Unwind_Context *frame, void *about) {
+    lock_search *search = about;
+    void *place = (void *)_Unwind_GetIP(frame);
+    search->found = is_of_lock(place);
+#ifdef __x86_64__
+    if (search->found && search->before == *search->caller) {
+        lock_caller = search->before;
+        lock_distance = (void *const *)_Unwind_GetCFA(frame) - 1 - search->caller;
+    }
+#endif
+    search->before = place;
+    return search->found || !--search->left ? _URC_END_OF_STACK : _URC_NO_REASON;
+}
+
+/* Whether one of the interpreter's functions that take a lock asks: it may do so though it will not wait. Each lock
+   asks, also those of the MPI library, and to unwind the stack takes 14,000 instructions. */
+static int is_locking(void *const *caller) {
+    if (*caller == lock_caller && is_of_lock(caller[lock_distance])) return 1;
+    lock_search search = {.caller = caller, .left = 6};
+    _Unwind_Backtrace(look_for_lock, &search);
+    return search.found;
 }
 
 /* Whether the interpreter itself asks, not a program in it. If it waits for its own lock it must not be entered. */
-static int is_interpreter(const void *caller) {
-    return lies_in(caller, clocks.python) && (!clocks.has_lock() || is_locking());
+static int is_interpreter(void *const *caller) {
+    return lies_in(*caller, clocks.python) && (!clocks.has_lock() || is_locking(caller));
 }
 
 /* Threads end their readings in any order. */
@@ -129,7 +165,7 @@ static void note(int64_t reading) {
 
 /* The rank's time in picoseconds for a caller of ours; less than 0 if this thread may not read it, or if simulated time
    has ended meanwhile. The state is read after the note: real time runs on from the latest of them. */
-static int64_t reading(const void *caller) {
+static int64_t reading(void *const *caller) {
     was_free = is_interpreter(caller);
     if (was_free) return atomic_load(&clocks.last);
     inside++;
@@ -146,7 +182,7 @@ static int64_t reading(const void *caller) {
 /* Nanoseconds to add to real clocks where they replace simulated ones. */
 static int64_t shift_of(int kind) { return foreign ? clocks.foreign_shift[kind] : clocks.shift[kind]; }
 
-static int show(clockid_t clock, struct timespec *time, const void *caller) {
+static int show(clockid_t clock, struct timespec *time, void *const *caller) {
     int kind = kind_of(clock);
     if (kind < 0 || !replaced()) return REAL(clock_gettime)(clock, time);
     int64_t now = simulated() ? reading(caller) : -1;
@@ -154,12 +190,12 @@ static int show(clockid_t clock, struct timespec *time, const void *caller) {
     return 0;
 }
 
-int clock_gettime(clockid_t clock, struct timespec *time) { return show(clock, time, __builtin_return_address(0)); }
+int clock_gettime(clockid_t clock, struct timespec *time) { return show(clock, time, CALLER); }
 
 int gettimeofday(struct timeval *restrict time, void *restrict zone) {
     struct timespec now;
     if (!replaced()) return REAL(gettimeofday)(time, zone);
-    show(CLOCK_REALTIME, &now, __builtin_return_address(0));
+    show(CLOCK_REALTIME, &now, CALLER);
     *time = (struct timeval){now.tv_sec, now.tv_nsec / 1000};
     return 0;
 }
@@ -167,13 +203,13 @@ int gettimeofday(struct timeval *restrict time, void *restrict zone) {
 time_t time(time_t *place) {
     struct timespec now;
     if (!replaced()) return REAL(time)(place);
-    show(CLOCK_REALTIME, &now, __builtin_return_address(0));
+    show(CLOCK_REALTIME, &now, CALLER);
     if (place) *place = now.tv_sec;
     return now.tv_sec;
 }
 
 int timespec_get(struct timespec *time, int base) {
-    return base == TIME_UTC && !show(CLOCK_REALTIME, time, __builtin_return_address(0)) ? base : 0;
+    return base == TIME_UTC && !show(CLOCK_REALTIME, time, CALLER) ? base : 0;
 }
 
 /* The same for all threads: the clocks run on in real time. In a fork, which may have begun while they end, too. */
@@ -219,7 +255,7 @@ __attribute__((visibility("default"))) void lanai_clocks_begin(const clock_calls
     if (symbol) dl_iterate_phdr(find_interpreter, symbol);
     find_function("PyThread_acquire_lock_timed", clocks.locking[0]);
     find_function("_PyMutex_LockTimed", clocks.locking[1]);
-    is_locking(); /* loads what it needs */
+    is_locking(CALLER); /* loads what it needs */
     if (!forks++) pthread_atfork(NULL, NULL, run_on);
     const char *date = getenv("LANAI_DATE"); /* seconds that all clocks show at simulated time 0, if it is set */
     for (int kind = 0; kind < 2; kind++) {
