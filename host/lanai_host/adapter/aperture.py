@@ -1,7 +1,7 @@
 """Stores and loads: a peer's memory, mapped into the host's window of the NIC."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from lanai_hdl.errors import UserError
 from lanai_hdl.remote.config import Remote
@@ -14,8 +14,7 @@ from .token import Token
 MOST_MAPPED = PAGE_SIZE << MapPlaceWord.fields["page"].width  # bytes of an exposure that maps can name
 
 
-@dataclass(frozen=True)
-class _Page:
+class _Page(NamedTuple):
     """A page of an exposure, as a map names it."""
 
     node: int

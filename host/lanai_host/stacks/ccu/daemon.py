@@ -72,6 +72,7 @@ class Daemon:
             }
             self._client = {name: int(offset_of(Client, name)) for name in ("stage", "read", "released")}
             self._slot = int(sizeof(SendSlot))
+        self._packet, self._tag = int(sizeof(Packet)), int(offset_of(Packet, "tag"))
         self._border, self._pool = attachment.border, attachment.pool
         self._group = attachment.sizes.get("GROUP", int(GROUP))
         self._groups = attachment.sizes.get("GROUPS", 1)
@@ -109,7 +110,7 @@ class Daemon:
         """Write a packet to the send queue, which must have room. `trigger` sends it."""
         slot = self._written % int(SLOTS)
         entry = self._status("entries", slot)
-        place = self._pool + entry * int(sizeof(Packet)) + int(offset_of(Packet, "tag"))
+        place = self._pool + entry * self._packet + self._tag
         self._meter.spend(HostCost.POST)
         self._bus.write_block(place, HEAD.pack(tag, len(content)) + content)
         self._written += 1
