@@ -17,7 +17,7 @@ from lanai_hdl.ring.config import RingConfig
 from lanai_hdl.segment.config import SegmentConfig
 from lanai_hdl.switch_config import SwitchConfig
 
-from .words import Words
+from .words import Sequel, Words
 
 NEVER = 2**64 - 1
 
@@ -26,6 +26,7 @@ class EventKind(IntEnum):
     PIO_DONE = 1  # `tag` of the access; `value` read
     WATCH = 2  # `tag` of the watch whose word has changed
     IRQ = 3  # the NIC's irq output rose
+    SEQUEL = 4  # `tag` of the bursts whose `Sequel` has come to its end
 
 
 class Event(NamedTuple):
@@ -184,9 +185,14 @@ class Engine(ABC):
         caller, who then waits for each burst."""
         return False
 
-    def packed_bursts(self, nic: int, begin: int, packed: PackedBursts, tag: int) -> bool:
-        """Do what `bursts` does, with bursts that are packed already."""
+    def packed_bursts(self, nic: int, begin: int, packed: PackedBursts, tag: int, sequel: Sequel | None = None) -> bool:
+        """Do what `bursts` does, with bursts that are packed already. With a sequel, the engine goes on with that when
+        the last burst is done. It reports the end of the sequel, and not that of the bursts."""
         return False
+
+    def give_back(self) -> None:
+        """Go on with no sequel. All are left where they stand."""
+        return  # who takes no packed bursts has none
 
     @abstractmethod
     def map_local(self, nic: int, page: int, address: int, writable: bool) -> None:

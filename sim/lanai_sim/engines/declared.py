@@ -9,6 +9,7 @@ from lanai_firmware.vocabulary import Touch
 from lanai_hdl.link.format import FlitKind
 
 from .base import EventKind, FaultKind
+from .words import Stage
 
 Column = tuple[str, str] | tuple[str, str, tuple[int]]  # name, type as numpy writes it, and the length of an array
 _TYPES = {"u1": "uint8_t", "u2": "uint16_t", "u4": "uint32_t", "u8": "uint64_t", "i8": "uint64_t"}
@@ -122,7 +123,13 @@ ROWS = {
 }  # fmt: skip
 
 STRUCTS = (EVENT, PIO, BURST, FAULT, TURN, INPUTS, TOUCH_RANGE, *ROWS.values())
-ENUMS: Mapping[type[IntEnum] | type[IntFlag], str] = {EventKind: "", FaultKind: "FAULT_", Ending: "", Touch: "TOUCH_"}
+ENUMS: Mapping[type[IntEnum] | type[IntFlag], str] = {
+    EventKind: "",
+    FaultKind: "FAULT_",
+    Ending: "",
+    Stage: "",
+    Touch: "TOUCH_",
+}
 
 
 def _enum(kind: type[Enum], name: str, prefix: str = "") -> str:

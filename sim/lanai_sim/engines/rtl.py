@@ -23,7 +23,7 @@ from .specialized import values
 from .units import nic_header, switch_header, unit
 from .verilated import Model
 from .verilator import Source, library
-from .words import Words, watching
+from .words import Sequel, Words, watching
 
 SAVABLE = ("--savable",)  # to Verilator: state can be read and set; what evaluates a slot is the same text
 STILL, CUT, ENDED = int(Ending.STILL), int(Ending.CUT), int(Ending.ENDED)  # asked with every call
@@ -47,7 +47,8 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "evaluated": (U64, (POINTER, U32)),
     "entries": (U64, (POINTER,)),
     "pio": (None, (POINTER, U32, POINTER, U32)),
-    "bursts": (None, (POINTER, U32, U64, POINTER, U32, POINTER, U32)),
+    "bursts": (None, (POINTER, U32, U64, POINTER, U32, POINTER, U32, POINTER)),
+    "give_back": (None, (POINTER,)),
     "map": (None, (POINTER, U32, U32, POINTER, U64, ctypes.c_int32, U32)),
     "unmap": (None, (POINTER, U32, U32)),
     "watch": (None, (POINTER, U32, U32, U32, U32)),
@@ -233,12 +234,15 @@ class RtlEngine(Engine):
     def bursts(self, nic: int, begin: int, bursts: Sequence[Burst], tag: int) -> bool:
         packed = b"".join([BURST.struct.pack(burst.elapsed, burst.offset, len(burst.data)) for burst in bursts])
         data = b"".join([burst.data for burst in bursts])
-        self._native.engine_bursts(self._engine, nic, begin, packed, len(bursts), data, tag)
+        self._native.engine_bursts(self._engine, nic, begin, packed, len(bursts), data, tag, None)
         return True
 
-    def packed_bursts(self, nic: int, begin: int, packed: PackedBursts, tag: int) -> bool:
-        self._native.engine_bursts(self._engine, nic, begin, *packed, tag)
+    def packed_bursts(self, nic: int, begin: int, packed: PackedBursts, tag: int, sequel: Sequel | None = None) -> bool:
+        self._native.engine_bursts(self._engine, nic, begin, *packed, tag, None if sequel is None else sequel.address)
         return True
+
+    def give_back(self) -> None:
+        self._native.engine_give_back(self._engine)
 
     def map_local(self, nic: int, page: int, address: int, writable: bool) -> None:
         self._native.engine_map(self._engine, nic, page, address, 0, 0, writable)

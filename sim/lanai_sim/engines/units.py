@@ -14,7 +14,17 @@ from .objects import Unit
 from .specialized import core, rewrite, waiting
 from .specialized.case import Moment
 
-COMMON = ("engine.h", "faults.h", "memory.h", "state.h", "trace.h", "units.h")  # headers of all that is compiled
+SHARED = "words.c"  # text that is also compiled for Python
+COMMON = (
+    "engine.h",
+    "faults.h",
+    "memory.h",
+    "state.h",
+    "trace.h",
+    "units.h",
+    SHARED,
+    "words.h",
+)  # headers of all that is compiled
 HEADERS = {  # and of what one file is made of
     "engine.cc": (*COMMON, "cut.h", "stepping.h"),
     "nic.cc": (
@@ -31,6 +41,8 @@ HEADERS = {  # and of what one file is made of
         "pio.h",
         "replay.h",
         "resting.h",
+        "sequels.h",
+        "slot_time.h",
         "tick.h",
         "timer.h",
         "waiting.h",
@@ -90,8 +102,10 @@ def switch_header(switch: SwitchConfig | SegmentConfig | RingConfig, as_synthesi
 
 def unit(file: str, top: str = "", model: str = "") -> Unit:
     """Return one of the files in cxx/, with its headers; `model`: that of the model `top`."""
-    folder = files(__package__).joinpath("cxx")
-    headers = {name: folder.joinpath(name).read_text() for name in HEADERS[file]} | {"declared.h": header()}
+    package = files(__package__)
+    folder = package.joinpath("cxx")
+    texts = {name: (package if name == SHARED else folder).joinpath(name).read_text() for name in HEADERS[file]}
+    headers = {**texts, "declared.h": header()}
     if model:
         headers[f"{file.removesuffix('.cc')}_model.h"] = model
     return Unit(top, folder.joinpath(file).read_text(), headers)

@@ -2,28 +2,55 @@
 (`words.c`)."""
 
 from collections.abc import Iterator, Sequence
+from enum import IntEnum
 from functools import cache
 from typing import Any, NamedTuple
 
-from lanai_host.c_module import load
+from lanai_host.c_module import enums, load
 
 DECLARED = """
 typedef struct { const unsigned char *memory; uint32_t address, seen; } Word;
 typedef struct { const unsigned char *memory; uint64_t first, size; } Buffer;
 uint32_t words_find(const char *watched, uint32_t count, const Buffer *buffers, uint32_t buffer_count, Word *into);
 int words_changed(const Word *words, uint32_t count);
-int words_changed_apart(const Word *words, uint32_t count, uint32_t number);
-void words_remove(Word *words, uint32_t count, uint32_t number);
-void words_look(Word *words, uint32_t count);
-uint32_t words_held(const Word *words, uint32_t number);
-typedef void Watch(void *engine, uint32_t nic, uint32_t address, uint32_t seen, uint32_t tag);
-void words_watch(const Word *words, uint32_t count, Watch *watch, void *engine, uint32_t nic, uint32_t tag);
+uint32_t wait_begins(const Word *words, uint32_t count);
+uint32_t wait_looks(const Word *words, uint32_t count);
+uint32_t wait_told(const Word *words, uint32_t count, int64_t told, int64_t first_look);
+typedef void WatchWord(void *engine, uint32_t nic, uint32_t address, uint32_t seen, uint32_t tag);
+void words_watch(const Word *words, uint32_t count, WatchWord *watch, void *engine, uint32_t nic, uint32_t tag);
+typedef struct {
+    Word *words;
+    uint64_t time, noting;
+    uint32_t count, decisive;
+    int32_t place;
+    uint32_t value;
+    uint32_t noted, polls;
+} Poll;
+int64_t poll_first(Poll *one);
+int64_t poll_again(Poll *one);
+typedef struct {
+    Poll *polls;
+    uint64_t elapsed, catch_up;
+    uint32_t number, stage;
+    uint64_t written, now, clock, since, waited;
+    uint32_t waits;
+} Sequel;
 """
 
 
 @cache
 def _native() -> Any:
-    return load(__package__, "words", DECLARED)
+    return load(__package__, "words", DECLARED, header=enums(Stage))
+
+
+class Stage(IntEnum):
+    """The place of a process that writes, comes up to its time, and waits for words."""
+
+    WRITES = 0  # and has not begun with what follows
+    CATCHES_UP = 1  # until its clock
+    COMES = 2  # to its clock, when it looks at the words
+    WATCHES = 3  # waits for a change of a word
+    ENDS = 4  # the wait is over
 
 
 class Word(NamedTuple):
@@ -69,13 +96,17 @@ class Words:
         ffi = _native().ffi
         return bytes(ffi.buffer(self._at, ffi.sizeof("Word") * self._count))
 
-    def held(self, number: int) -> int:
-        """Return what one of the words holds."""
-        return int(self._lib.words_held(self._at, number))
+    def wait_begins(self) -> int:
+        """The `Stage` of a wait that begins."""
+        return int(self._lib.wait_begins(self._at, self._count))
 
-    def look(self) -> None:
-        """The process has now seen what the words hold."""
-        self._lib.words_look(self._at, self._count)
+    def wait_looks(self) -> int:
+        """The `Stage` of a wait after a look at the words."""
+        return int(self._lib.wait_looks(self._at, self._count))
+
+    def wait_told(self, told: int, first_look: int) -> int:
+        """The `Stage` of a wait that is told of a change. One up to `first_look` is there when the process looks."""
+        return int(self._lib.wait_told(self._at, self._count, told, first_look))
 
     def watch(self, watch: Any, engine: Any, nic: int, tag: int) -> None:
         """Have an engine watch the words. `watch` and `engine` are what `watching` gave."""
@@ -85,20 +116,77 @@ class Words:
         """Some of the words, which are the same ones."""
         return Words(self._at + first, end - first, (self._memory, self._at))
 
-    def changed_apart_from(self, number: int) -> bool:
-        """Return whether a word but this one is not what was seen."""
-        return bool(self._lib.words_changed_apart(self._at, self._count, number))
+    def polled(self, decisive: int, time: int, place: int, value: int, noting: int) -> "Polls":
+        """The polls of a wait for these words, of which the last ones are decisive (`bus.base.KnownLook`)."""
+        count = self._count - decisive
+        return Polls(self, _native().ffi.new("Poll *", (self._at, time, noting, count, decisive, place, value, 0, 0)))
 
-    def remove(self, number: int) -> None:
-        """Remove one of the words."""
-        self._lib.words_remove(self._at, self._count, number)
-        self._count -= 1
+
+class Polls:
+    """The polls of one wait, as `words.c` does them: they take time and do nothing else."""
+
+    __slots__ = ("_all", "_lib", "native")
+
+    def __init__(self, words: Words, native: Any) -> None:
+        self._all = words
+        self._lib = _native().lib
+        self.native = native
+
+    @property
+    def words(self) -> Words:
+        """The words that the process waits for, as it has seen them."""
+        return self._all.part(0, self.native.count)
+
+    @property
+    def noted(self) -> int:
+        """1 once the word at `KnownLook.place` was noted."""
+        return int(self.native.noted)
+
+    @property
+    def polls(self) -> int:
+        """Return how many polls did nothing."""
+        return int(self.native.polls)
+
+    def first(self) -> int | None:
+        """The time of a poll before the wait; None if the process must poll by itself."""
+        return _time(self._lib.poll_first(self.native))
+
+    def again(self) -> int | None:
+        """The time of a poll after the wait; None if the process must poll by itself, also when its time was up."""
+        return _time(self._lib.poll_again(self.native))
+
+
+def _time(took: int) -> int | None:
+    return None if took < 0 else took
+
+
+class Sequel:
+    """A process's doings `elapsed` picoseconds after its writes: it may take `catch_up` to come up to its time and
+    poll, and then it waits and polls. The engine goes on with that by itself until it stops.
+
+    Members:
+        address: of the struct that the engine writes to.
+        state: that struct, of `words.c`.
+        nic: the NIC that is written to.
+        polls: those of the wait.
+        timeout: picoseconds that a wait lasts at most; 0 for one without end.
+    """
+
+    __slots__ = ("address", "nic", "polls", "state", "timeout")
+
+    def __init__(self, nic: int, polls: Polls, elapsed: int, catch_up: int, timeout: int, number: int) -> None:
+        ffi = _native().ffi
+        self.state = ffi.new("Sequel *", (polls.native, elapsed, catch_up, number))
+        self.address = int(ffi.cast("uintptr_t", self.state))
+        self.nic = nic
+        self.polls = polls
+        self.timeout = timeout
 
 
 def watching(watch: int, engine: int) -> tuple[Any, Any]:
     """Return what `Words.watch` takes, of the addresses of an engine's function for one word and of the engine."""
     ffi = _native().ffi
-    return ffi.cast("Watch *", watch), ffi.cast("void *", engine)
+    return ffi.cast("WatchWord *", watch), ffi.cast("void *", engine)
 
 
 class Buffers:

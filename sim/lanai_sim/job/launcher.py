@@ -257,6 +257,8 @@ class Run:
             except Deadlock:
                 if not self.standstill.ends_without_some():
                     raise
+            finally:
+                self.world.settle()
             code = self._await_exits()
         except Abort as abort:
             return self._result(abort.code & 0xFF or 1, str(abort), Ending.ABORTED)

@@ -34,11 +34,11 @@ from lanai_host.simulator.requests import (
 from lanai_host.stacks.base import Attachment, NicStack
 
 from ..engines.base import Burst
-from ..engines.words import Buffers, Words
+from ..engines.words import Buffers, Polls, Sequel, Stage, Words
 from ..kernel.cluster import Cluster
 from ..kernel.node import Node, WaitTimeout
 from .grant import Forbidden, Grant
-from .known_poll import KnownPoll
+from .known_poll import NO_POLLS, known_polls
 from .rank_service import Refused
 from .request import Request
 from .writes import Packer, Writes
@@ -73,6 +73,7 @@ class RankAccess:
         self._buffers: list[tuple[int, mmap.mmap]] = []  # (bus address, memory)
         self._waited_in = Buffers()  # the same
         self._tokens = count(1)
+        self._sequel: Sequel | None = None  # of the rank's last writes
         self.timeout = WaitTimeout()
         self.inherited = b""  # what this process has from the one before it
         self._handover = b""
@@ -108,12 +109,15 @@ class RankAccess:
         except (UserError, OSError) as error:
             raise Refused(str(error)) from error
 
-    async def write(self, requests: Sequence[Request], clock: int) -> int:
+    async def write(self, requests: Sequence[Request], clock: int, then: Request | None = None) -> int:
         first = requests[0]
         if isinstance(first, Writes) and len(requests) == 1 and (packed := self._packer.pack(first)) is not None:
-            done = self.node.write_packed(clock, packed)
+            sequel = None if then is None else self._sequel_of(then)
+            done = self.node.write_packed(clock, packed, sequel)
             if done is not None:
-                return (await done)[0]
+                written = (await done)[0]
+                self._sequel = sequel
+                return written
         return await self._write_each([one for request in requests for one in request.each()], clock)
 
     async def _write_each(self, requests: Sequence[Request], clock: int) -> int:
@@ -131,20 +135,29 @@ class RankAccess:
     def quiet_until(self) -> int:
         return self.cluster.quiet_until()
 
+    def _sequel_of(self, request: Request) -> Sequel | None:
+        """Return what the engine may go on with by itself after writes, if that is a wait that is not refused."""
+        if not self.cluster.may_go_on or request.op not in (Op.WAIT_ANY, Op.LOOK_AND_WAIT) or request.elapsed < 0:
+            return None
+        try:
+            first, timeout, polls = self._polls(request.op, request.payload)
+        except (Refused, UserError):
+            return None  # it is refused once the writes are done
+        if timeout < 0 or (not timeout and self.timeout.expired):  # only its own wait knows when that ends
+            return None
+        return Sequel(self.node.number, polls, request.elapsed, CATCH_UP_TIME if first else 0, timeout, self.number)
+
     async def _serve(self, op: int, payload: bytes, clock: int) -> tuple[int, bytes]:
         if op == Op.PIO_READ:
             offset, size = PIO_READ.unpack(payload)
             self.grant.check_read(offset, size)
             return await self.node.read(clock, offset, size)
-        if op in (Op.WAIT_ANY, Op.WORK):
+        if op == Op.WORK:
             head, words = self._words(payload)
-            if op == Op.WORK:
-                timeout = WaitTimeout().wait(clock, head.timeout, words)
-            else:
-                timeout = self.timeout.wait(clock, head.timeout, words, self.cluster.news)
+            timeout = WaitTimeout().wait(clock, head.timeout, words)
             return await self.node.changed(clock, words, self.number, timeout), b""
-        if op == Op.LOOK_AND_WAIT:
-            return await self._look_and_wait(payload, clock)
+        if op in (Op.WAIT_ANY, Op.LOOK_AND_WAIT):
+            return await self._look_and_wait(op, payload, clock)
         if op == Op.UNPIN:
             # At the rank's own time: the NIC may use the pages until then.
             await self.cluster.kernel.until(clock, self.number)
@@ -170,26 +183,37 @@ class RankAccess:
             return clock, json.dumps(self.cluster.lost).encode()
         raise Refused(f"{Op(op).name} is not a request to a NIC")
 
-    async def _look_and_wait(self, payload: bytes, clock: int) -> tuple[int, bytes]:
+    async def _look_and_wait(self, op: int, payload: bytes, clock: int) -> tuple[int, bytes]:
         """Do in one request what the rank would do in several, at the same times: CATCH_UP, a poll that finds
-        nothing, WAIT_ANY, and as many more polls and waits as find nothing."""
-        look, rest = LOOK.split(payload)
-        head, words = self._words(rest)
-        polled = KnownPoll(look, words)
-        took: int | None = 0
-        waited = 0
-        if look.first:
-            clock += CATCH_UP_TIME
+        nothing, WAIT_ANY, and as many more polls and waits as find nothing. Of this a WAIT_ANY is the wait alone."""
+        sequel, self._sequel = self._sequel, None
+        if sequel is not None and sequel.state.stage != Stage.WRITES:  # the engine has begun with it
+            state, timeout, polls = sequel.state, sequel.timeout, sequel.polls
+            stage, clock, waited = state.stage, state.clock, state.waited
+            if state.waits:
+                self.timeout.expired = False  # the last one ended in time
+        else:
+            first, timeout, polls = self._polls(op, payload)
+            sequel, waited = None, 0
+            stage, clock = (Stage.CATCHES_UP, clock + CATCH_UP_TIME) if first else (Stage.WATCHES, clock)
+        took: int | None = None if stage == Stage.ENDS else 0
+        if stage == Stage.CATCHES_UP:
             await self.cluster.kernel.until(clock, self.number)
-            took = polled.first()
+            took, sequel = polls.first(), None
         while took is not None:
             clock += took
-            timeout = self.timeout.wait(clock, head.timeout, polled.words, self.cluster.news)
-            until = await self.node.changed(clock, polled.words, self.number, timeout)
+            words = polls.words
+            limit = self.timeout.wait(clock, timeout, words, self.cluster.news)
+            until = await self.node.changed(clock, words, self.number, limit, sequel)
             waited += until - clock
-            clock = until
-            took = polled.again()
-        return clock, WAITED.pack(Waited(polled.noted, polled.polls, waited))
+            clock, took, sequel = until, polls.again(), None
+        return clock, WAITED.pack(Waited(polls.noted, polls.polls, waited)) if op == Op.LOOK_AND_WAIT else b""
+
+    def _polls(self, op: int, payload: bytes) -> tuple[int, int, Polls]:
+        """Return whether a request to wait begins with a poll, how long a wait lasts at most, and its polls."""
+        look, rest = LOOK.split(payload) if op == Op.LOOK_AND_WAIT else (NO_POLLS, payload)
+        head, words = self._words(rest)
+        return look.first, head.timeout, known_polls(look, words)
 
     def _words(self, payload: bytes) -> tuple[WaitAny, Words]:
         """The head of a request to wait, and its words."""

@@ -205,6 +205,9 @@ class NicWorld(World):
         timeout = self.accesses[rank.number].timeout
         return (timeout.since if timeout.expired and not runs else clock), runs, why
 
+    def settle(self) -> None:
+        self.cluster.take_back()
+
     def report_lost(self, rank: int, text: str) -> None:
         self.cluster.report_lost(rank, text)
 

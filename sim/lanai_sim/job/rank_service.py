@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from lanai_host.errors import UserError
 from lanai_host.simulator.protocol import CATCH_UP_TIME, FOREVER, VERSION, Op, Status
@@ -37,9 +37,9 @@ class NicAccess(Protocol):
     async def serve(self, request: Request, clock: int) -> tuple[int, bytes]:
         """Serve any request but a write. Return its completion time and answer."""
 
-    async def write(self, requests: Sequence[Request], clock: int) -> int:
+    async def write(self, requests: Sequence[Request], clock: int, then: Request | None = None) -> int:
         """Do PIO writes, each of them its `elapsed` after the one before was done; the time at
-        which they are done."""
+        which they are done. `then`: what is served next, and may have begun or ended by then."""
 
     def quiet_until(self) -> int:
         """The time up to which no NIC does anything unless a host asks for it; 0 if that is not
@@ -59,7 +59,9 @@ class Refused(Exception):
 
 class Service:
     """One rank's task. `config` is what the rank learns at HELLO; `manage` answers what it asks of
-    the process manager."""
+    the process manager. `in_one`: what follows writes may begin before this task has seen them done."""
+
+    in_one: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -83,7 +85,7 @@ class Service:
                 self._arrived()
                 *posted, request = requests  # the last one blocks
                 if posted:
-                    await self._first(posted)
+                    await self._first(posted, request)
                 rank.clock += request.elapsed
                 rank.op = request.op
                 await self._begin(request)
@@ -109,8 +111,8 @@ class Service:
     def _answer(self, payload: bytes, status: Status = Status.OK) -> None:
         self.rank.answer(payload, status)
 
-    async def _first(self, requests: Sequence[Request]) -> None:
-        """Do what came before a request that blocks; writes in a row are one burst."""
+    async def _first(self, requests: Sequence[Request], then: Request) -> None:
+        """Do what came before a request that blocks, `then`; writes in a row are one burst."""
         writes: list[Request] = []
         for request in requests:
             if request.op == PIO_WRITE:
@@ -121,14 +123,14 @@ class Service:
                 writes = []
             await self._posted(request)
         if writes:
-            await self._write(writes)
+            await self._write(writes, then if self.in_one else None)
 
-    async def _write(self, requests: Sequence[Request]) -> None:
+    async def _write(self, requests: Sequence[Request], then: Request | None = None) -> None:
         rank = self.rank
         before = rank.clock
         for request in requests:
             before += request.elapsed
-        rank.clock = await self._nic_of(requests[0]).write(requests, rank.clock)
+        rank.clock = await self._nic_of(requests[0]).write(requests, rank.clock, then)
         rank.pio += rank.clock - before
 
     async def _posted(self, request: Request) -> None:

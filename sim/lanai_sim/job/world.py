@@ -175,6 +175,9 @@ class World:
             return (state.clock if rank.running else rank.clock), rank.running, rank.why
         return state.clock, False, rank.why or state.why
 
+    def settle(self) -> None:
+        """No time passes any more: what ranks wait for, and since when, is to be known."""
+
     def stop(self) -> None:
         """The run is over: ranks that wait among themselves are to say what for."""
         if self.transport is not None:

@@ -13,7 +13,7 @@ import mmap
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
-from typing import Any
+from typing import Any, ClassVar
 
 from lanai_hdl.config import NicConfig, lanai41
 from lanai_hdl.errors import UserError
@@ -24,7 +24,7 @@ from lanai_host.config import HostConfig, free
 from lanai_host.wait import Wait
 
 from ..engines.base import NEVER, Engine, Event, EventKind, Layout
-from ..engines.words import Words
+from ..engines.words import Sequel, Stage, Words
 from ..machine.fabric import Fabric
 from .kernel import FOREVER, Kernel, Suspension, Task
 from .node import NEWS, BusPages, Node, WaitTimeout
@@ -44,12 +44,17 @@ def rtl_engine(layout: Layout) -> Engine:
 class Cluster:
     """Nodes, the engine below them, the scheduler above. It is the scheduler's `Clockwork`.
 
+    Members:
+        takes_sequels: the engine may go on with what follows a rank's writes.
+
     Args:
         fabric: how the NICs are joined.
         config: what each NIC is built as.
         make_engine: `rtl_engine`, or another that takes a `Layout`.
         kernel: a scheduler to join, else a new one.
     """
+
+    takes_sequels: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -67,6 +72,8 @@ class Cluster:
         self.on_event: Callable[[Event], None] | None = None
         self._tags = count(1)
         self._expected: dict[int, Suspension[tuple[int, int]]] = {}
+        self._sequels: dict[int, Sequel] = {}  # those that the engine goes on with, by tag
+        self._bound = NEVER  # the slot up to which none of their timeouts comes
         self.lost: dict[int, str] = {}  # ranks that can be reached no more, and why
         self.news = 0  # how often that has grown
         self._reached = 0
@@ -85,9 +92,42 @@ class Cluster:
         """The wait is over: drop its suspension."""
         self._expected.pop(tag, None)
 
+    @property
+    def may_go_on(self) -> bool:
+        """The engine may go on with sequels. After news, waits have times that Python alone knows."""
+        return self.takes_sequels and not self.news
+
+    def go_on(self, tag: int, sequel: Sequel) -> None:
+        """The engine goes on with a sequel of the bursts of this tag."""
+        self._sequels[tag] = sequel
+        if sequel.timeout:  # its writes are done no sooner than in the slot that the NIC has reached
+            time = self.engine.time
+            reached = time.picoseconds(self.engine.slot(sequel.nic))
+            self._bound = min(self._bound, time.slot(reached + sequel.timeout))
+
+    def take_back(self) -> bool:
+        """Let the ranks' tasks go on with all sequels where they stand. Their clocks and timeouts are known then.
+        Return True if a task did."""
+        self._bound = NEVER  # also if all sequels have ended: else the engine never runs beyond it
+        if not self._sequels:
+            return False
+        self.engine.give_back()
+        sequels, self._sequels = self._sequels, {}
+        begun = []
+        for tag, sequel in sequels.items():
+            stage = sequel.state.stage
+            if stage == Stage.ENDS:
+                self._sequels[tag] = sequel  # its event is to come
+            elif stage != Stage.WRITES:
+                begun.append((self._expected.pop(tag), sequel.state.written))
+        for suspension, written in begun:
+            suspension.resume((written, 0))
+        return bool(begun)
+
     def report_lost(self, rank: int, text: str) -> None:
         """A rank cannot be reached any more, or, without `text`, can be reached again. Every wait
         with a timeout is woken."""
+        self.take_back()
         self.lost.pop(rank, None)
         if text:
             self.lost[rank] = text
@@ -98,23 +138,32 @@ class Cluster:
         time = self.engine.time
         slot = NEVER if limit == FOREVER else time.slot(limit)
         if slot <= self._reached:
-            return False
-        self.still, events = self.engine.run(slot)
+            return self.take_back()
+        end = min(slot, self._bound)
+        self.still, events = self.engine.run(end)
         if self.engine.cut_short:
             return True
         if not events:
             if not self.still:
-                self._reached = slot
-            return False
+                self._reached = end
+            return self.take_back() or end < slot
         for event in sorted(events):
             if self.on_event is not None:
                 self.on_event(event)
-            if event.kind != EventKind.IRQ:
-                suspension = self._expected.pop(event.tag, None)
-                if suspension is not None:
-                    self.kernel.now = time.picoseconds(event.slot)
-                    suspension.resume((self.kernel.now, event.value))
+            if event.kind == EventKind.SEQUEL:
+                state = self._sequels.pop(event.tag).state
+                self._wake(event.tag, state.now, state.written, 0)
+            elif event.kind != EventKind.IRQ:
+                now = time.picoseconds(event.slot)
+                self._wake(event.tag, now, now, event.value)
         return True
+
+    def _wake(self, tag: int, now: int, time: int, value: int) -> None:
+        """Give a time and a value to the task that waits for this tag."""
+        suspension = self._expected.pop(tag, None)
+        if suspension is not None:
+            self.kernel.now = now
+            suspension.resume((time, value))
 
     def quiet_until(self) -> int:
         """The time up to which no NIC does anything unless a host asks for it; 0 if that is not

@@ -12,9 +12,10 @@ from lanai_hdl.machine import COUNTER_NAMES, PAGE_SIZE, PIO_WINDOW_SIZE, host_of
 from lanai_host.bus.base import WINDOW, Bus, window_of
 
 from ..engines.base import Access, Burst, Engine, PackedBursts
-from ..engines.words import Words
+from ..engines.words import Sequel, Stage, Words
 from .kernel import Kernel, Suspension
 
+COMES, ENDS = int(Stage.COMES), int(Stage.ENDS)  # compared in every wait
 STORED = 1  # the value that `Suspension.resume` gets for a change of a word that no NIC made
 WINDOW_PAGES = WINDOW // PAGE_SIZE  # bus pages of one process: 256 MB
 NEWS = 1_000_000_000  # picoseconds until all know of a lost rank, by whatever network the job's manager has
@@ -142,6 +143,13 @@ class EngineEvents(Protocol):
     def forget(self, tag: int) -> None:
         """The wait is over: drop its suspension."""
 
+    def go_on(self, tag: int, sequel: Sequel) -> None:
+        """The engine goes on with a sequel of the bursts of this tag. The suspension of the tag ends with that, or when
+        it is taken back, and gives the time at which the bursts were done, and 0."""
+
+    def take_back(self) -> bool:
+        """Let tasks go on with the sequels that the engine has begun."""
+
 
 class Node:
     """A NIC's host side. Operations take the host's time in picoseconds and give it back."""
@@ -196,11 +204,16 @@ class Node:
                 late += burst.elapsed
         return (await self.perform(clock, wanted) if wanted else (clock, 0))[0] + late
 
-    def write_packed(self, clock: int, packed: PackedBursts) -> "Suspension[tuple[int, int]] | None":
+    def write_packed(
+        self, clock: int, packed: PackedBursts, sequel: Sequel | None = None
+    ) -> "Suspension[tuple[int, int]] | None":
         """Write what a processor writes in a row from `clock` on. The suspension ends with the time at which it is
-        done, and 0. None if the engine takes no such writes."""
+        done, and 0. None if the engine takes no such writes. The sequel may have begun or ended by then, as its state
+        says."""
         tag, answer = self.events.expect()
-        if self.engine.packed_bursts(self.number, clock, packed, tag):
+        if self.engine.packed_bursts(self.number, clock, packed, tag, sequel):
+            if sequel is not None:
+                self.events.go_on(tag, sequel)
             return answer
         self.events.forget(tag)
         return None
@@ -218,25 +231,36 @@ class Node:
             clock, value = await self._access(clock + burst.elapsed, words, write=bool(burst.data))
         return clock, value
 
-    async def changed(self, clock: int, words: Words, number: int, timeout: "WaitTimeout | None" = None) -> int:
+    async def changed(
+        self, clock: int, words: Words, number: int, timeout: "WaitTimeout | None" = None, begun: Sequel | None = None
+    ) -> int:
         """Wait from `clock` on until one of some words differs from what was seen, or until
-        `timeout`.
+        `timeout`. `begun`: a sequel in which the wait has begun.
 
-        They are watched from now on: the engine need not stop at `clock`.
+        They are watched from now on: the engine need not stop at `clock`. `cxx/sequels.h` waits in the same way.
         """
         kernel, slots = self.kernel, self.engine.time
         first_look = slots.picoseconds(slots.slot(clock))  # a change up to then is there when the process looks
-        told: tuple[int, int] | None = (0, 0)
-        if clock <= kernel.limit and not words.changed:
-            told = await self._change(clock, words, number, timeout)
-        if told is not None and told[0] <= (clock if told[1] == STORED else first_look):
-            await kernel.until(clock, number)
-            told = (clock, 0)
-        while told is not None and not words.changed:
-            told = await self._change(told[0], words, number, timeout)
+        stage, since = (words.wait_begins(), clock) if begun is None else (begun.state.stage, begun.state.since)
+        if clock > kernel.limit:
+            stage = COMES
+        has_looked = since > clock
+        while stage != ENDS:
+            if stage == COMES:
+                await kernel.until(clock, number)
+                stage, since = words.wait_looks(), clock
+            elif (told := await self._change(since, words, number, timeout)) is None:
+                since = kernel.now
+                break
+            elif has_looked:
+                stage, since = words.wait_looks(), told[0]
+            else:
+                since, value = told
+                stage = words.wait_told(since, clock if value == STORED else first_look)
+            has_looked = True
         if timeout is not None:
             timeout.expired = not words.changed
-        return kernel.now if told is None else told[0]
+        return since
 
     async def _change(
         self, clock: int, words: Words, number: int, timeout: "WaitTimeout | None"
@@ -260,6 +284,7 @@ class Node:
         allocated it."""
         await self.kernel.until(clock, number)
         await self.kernel.alone()
+        self.events.take_back()
         self.memory.write(address, data)
         for tag, (words, answer) in list(self._waits.items()):
             if not answer.done and words.changed:

@@ -138,6 +138,7 @@ HEADERS = {
     "added_codes": added_codes.header(MEANINGS),
     "mailboxes": mailboxes.header(),
     "writes": writes.HEADER_TEXT,
+    "words": enums(words.Stage),
 }
 # In place of the glue: a body for each function in Python that the C text calls. Its parameters have no names.
 CALLED = re.findall(r'extern "Python" (.*);', re.sub(r"(_t) \w+(?=[,)])", r"\1", BRIDGE))

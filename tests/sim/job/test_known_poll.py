@@ -4,7 +4,7 @@ import pytest
 
 from lanai_host.simulator.requests import Look
 from lanai_sim.engines.words import Words
-from lanai_sim.job.known_poll import KnownPoll
+from lanai_sim.job.known_poll import known_polls
 from lanai_sim.job.rank_service import Refused
 
 POLL, NOTING = 1000, 50
@@ -24,7 +24,7 @@ class Memory:
 
 
 def polled(memory, place=-1, value=0, decisive=0):
-    return KnownPoll(Look(POLL, place, value, NOTING, 1, decisive), memory.words())
+    return known_polls(Look(POLL, place, value, NOTING, 1, decisive), memory.words())
 
 
 def test_a_poll_does_nothing_until_a_word_has_changed():

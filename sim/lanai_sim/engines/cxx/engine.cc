@@ -51,10 +51,15 @@ EXPORT uint64_t engine_entries(Engine* e) { return e->entries; }
 EXPORT void engine_pio(Engine* e, uint32_t nic, const Pio* accesses, uint32_t count) {
     if (e->nics[nic]) e->nics[nic]->access(accesses, count);
 }
-// `data` holds the bytes of all bursts, one after the other.
+// `data` holds the bytes of all bursts, one after the other. `sequel`: what the processor does then, or none.
 EXPORT void engine_bursts(Engine* e, uint32_t nic, uint64_t begin, const Burst* bursts, uint32_t count,
-                          const uint8_t* data, uint32_t tag) {
-    e->nics[nic]->program(begin, bursts, count, data, tag);
+                          const uint8_t* data, uint32_t tag, Sequel* sequel) {
+    e->nics[nic]->program(begin, bursts, count, data, tag, sequel);
+}
+// All sequels are left where they stand, and not gone on with here.
+EXPORT void engine_give_back(Engine* e) {
+    for (auto& nic : e->nics)
+        if (nic) nic->give_back();
 }
 EXPORT void engine_map(Engine* e, uint32_t nic, uint32_t page, void* local, uint64_t remote, int32_t pid,
                        uint32_t writable) {
@@ -64,11 +69,7 @@ EXPORT void engine_unmap(Engine* e, uint32_t nic, uint32_t page) { e->nics[nic]-
 EXPORT void engine_watch(Engine* e, uint32_t nic, uint32_t address, uint32_t seen, uint32_t tag) {
     e->nics[nic]->host_memory().watches.push_back({address, seen, tag});
 }
-EXPORT void engine_unwatch(Engine* e, uint32_t nic, uint32_t tag) {
-    auto& watches = e->nics[nic]->host_memory().watches;
-    watches.erase(std::remove_if(watches.begin(), watches.end(), [tag](const Watch& w) { return w.tag == tag; }),
-                  watches.end());
-}
+EXPORT void engine_unwatch(Engine* e, uint32_t nic, uint32_t tag) { e->nics[nic]->host_memory().unwatch(tag); }
 EXPORT uint64_t engine_outside(Engine* e, uint32_t nic) { return e->nics[nic]->outside(); }
 EXPORT void engine_sram(Engine* e, uint32_t nic, const uint32_t* addresses, uint32_t* words, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) words[i] = e->nics[nic]->sram(addresses[i]);

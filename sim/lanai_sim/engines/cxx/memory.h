@@ -4,6 +4,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -86,6 +87,11 @@ class HostMemory {
             }
         if (last) sound &= flush();
         return sound || refuse();
+    }
+
+    void unwatch(uint32_t tag) {
+        auto of_tag = [tag](const Watch& watch) { return watch.tag == tag; };
+        watches.erase(std::remove_if(watches.begin(), watches.end(), of_tag), watches.end());
     }
 
     // The other processes' memory is as it should be, and may change from now on.

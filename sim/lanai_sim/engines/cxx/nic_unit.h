@@ -6,6 +6,7 @@
 #include "memory.h"
 #include "nic.h"
 #include "pio.h"
+#include "sequels.h"
 #include "units.h"
 #include "wave.h"
 #ifdef LANAI_TRACED
@@ -38,6 +39,7 @@ class alignas(64) NicUnit final : public Nic {
     uint64_t offered_ = 0;  // slot since which an access is offered to the NIC
 
     HostMemory memory;
+    Sequels sequels_;
     Wave<NicModel> wave;
 #ifdef LANAI_TRACED
     Tracer tracer;
@@ -46,7 +48,7 @@ class alignas(64) NicUnit final : public Nic {
   public:
 
     NicUnit(uint32_t number, uint64_t slot_khz, const uint32_t* numbers)
-        : gates_(numbers), processors_(slot_khz), number_(number) {}
+        : gates_(numbers), processors_(slot_khz), number_(number), sequels_(slot_khz, number, memory) {}
     ~NicUnit() {
         if (ended_with_next_ != NONE && wave.within(ended_with_next_)) begin(NO_INPUTS);
         wave.close();
@@ -62,12 +64,19 @@ class alignas(64) NicUnit final : public Nic {
 
     uint64_t outside() const override { return gates_.outside(); }
 
+    void give_back() override {
+        processors_.forget_sequels();
+        if (sequels_.settled()) return;
+        sequels_.give_back();
+        plan_host();
+    }
     void access(const Pio* accesses, uint32_t count) override {
         pio_.insert(pio_.end(), accesses, accesses + count);
         plan_host();
     }
-    void program(uint64_t begin, const Burst* bursts, uint32_t count, const uint8_t* data, uint32_t tag) override {
-        processors_.add(begin, bursts, count, data, tag);
+    void program(uint64_t begin, const Burst* bursts, uint32_t count, const uint8_t* data, uint32_t tag,
+                 Sequel* sequel) override {
+        processors_.add(begin, bursts, count, data, tag, sequel);
         plan_host();
     }
 
@@ -79,6 +88,7 @@ class alignas(64) NicUnit final : public Nic {
     void step(uint64_t horizon) {
         bool asked = RARELY(is_asked());
         if (asked) {
+            if (sequels_.due() <= slot) return look_for_sequels();
             begin_asked();
         } else if (tx_->leaves_idle(slot) && rx_->leaves_stops(slot)) {
             return steps_alone(std::min(horizon, host_due_));
@@ -136,8 +146,8 @@ class alignas(64) NicUnit final : public Nic {
 #ifdef LANAI_TRACED
         return false;  // rows are kept elsewhere
 #endif
-        return Unit::settled() && pio_.empty() && processors_.settled() && memory.watches.empty() && !recorded_ &&
-               wave.from == NONE;
+        return Unit::settled() && pio_.empty() && processors_.settled() && sequels_.settled() &&
+               memory.watches.empty() && !recorded_ && wave.from == NONE;
     }
     void save(StateWriter& to) override { state(to); }
     void restore(StateReader& from) override {
@@ -179,7 +189,7 @@ class alignas(64) NicUnit final : public Nic {
     }
 
     void plan_host() {
-        host_due_ = processors_.due();
+        host_due_ = std::min(processors_.due(), sequels_.due());
         if (!pio_.empty()) host_due_ = std::min(host_due_, pio_.front().slot);
     }
 
@@ -228,6 +238,12 @@ class alignas(64) NicUnit final : public Nic {
         slot++;
         evaluated++;
         idle_ = m.idle && (!asked || ::quiet(in_));
+    }
+
+    // Just before this slot, which is not begun.
+    RARE void look_for_sequels() {
+        sequels_.look(slot, events);
+        plan_host();
     }
 
     RARE void begin_asked() {
@@ -295,7 +311,12 @@ class alignas(64) NicUnit final : public Nic {
             value_ = 0xDEADDEAD;
             error_ = !memory.read(m.PORT(mem, addr), m.PORT(mem, burst), &value_);
         }
-        if (hit) events.push_back({slot + 1, WATCH, number_, hit, 0});
+        if (RARELY(hit)) tell(hit);
+    }
+
+    void tell(uint32_t tag) {
+        if (sequels_.told(tag, slot + 1, events)) return plan_host();
+        events.push_back({slot + 1, WATCH, number_, tag, 0});
     }
 
     // The access that stands at the NIC in this slot, if one does, or the answer to one that was read.
@@ -329,8 +350,10 @@ class alignas(64) NicUnit final : public Nic {
     void performed(uint32_t value) {
         Pio access = pio_.front();
         pio_.pop_front();
-        uint32_t tag = access.program ? processors_.done(access.program, slot + 1) : access.tag;
+        Sequel* sequel = nullptr;
+        uint32_t tag = access.program ? processors_.done(access.program, slot + 1, &sequel) : access.tag;
+        if (sequel) sequels_.begin(*sequel, tag, slot + 1);
         plan_host();
-        if (tag) events.push_back({slot + 1, PIO_DONE, number_, tag, value});
+        if (tag && !sequel) events.push_back({slot + 1, PIO_DONE, number_, tag, value});
     }
 };

@@ -6,21 +6,25 @@
 #include <vector>
 
 #include "declared.h"
+#include "slot_time.h"
+#include "words.h"
 
 // Programs: bursts of one processor, each begun so long after the one before was done. The next burst of each waits
 // here for its time.
 class Processors {
   public:
-    explicit Processors(uint64_t slot_khz) : khz_(slot_khz) {}
+    explicit Processors(uint64_t slot_khz) : time_{slot_khz} {}
 
     // The first burst of `count` may begin its `elapsed` after `begin`, in picoseconds. `data` holds the bytes of all.
-    void add(uint64_t begin, const Burst* bursts, uint32_t count, const uint8_t* data, uint32_t tag) {
+    // `sequel` is what its processor does then, if that is known.
+    void add(uint64_t begin, const Burst* bursts, uint32_t count, const uint8_t* data, uint32_t tag, Sequel* sequel) {
         Program program;
         program.bursts.assign(bursts, bursts + count);
         size_t bytes = 0;
         for (const Burst& burst : program.bursts) bytes += burst.size;
         program.data.assign(data, data + bytes);
         program.tag = tag;
+        program.sequel = sequel;
         program.id = ++last_id_ ? last_id_ : ++last_id_;
         programs_.push_back(program);
         wait(programs_.back(), begin);
@@ -42,25 +46,32 @@ class Processors {
     }
 
     // The last word of the program's burst was performed before this slot. The program's tag if that was its last, else
-    // 0.
-    uint32_t done(uint32_t id, uint64_t slot) {
+    // 0. `sequel`: its own, if it has one.
+    uint32_t done(uint32_t id, uint64_t slot, Sequel** sequel) {
         auto program = std::find_if(programs_.begin(), programs_.end(), [id](const Program& p) { return p.id == id; });
         if (++program->next < program->bursts.size()) {
-            wait(*program, uint64_t((unsigned __int128)slot * PER_KHZ / khz_));
+            wait(*program, time_.picoseconds(slot));
             return 0;
         }
         uint32_t tag = program->tag;
+        *sequel = program->sequel;
         programs_.erase(program);
         return tag;
+    }
+
+    // Of those under way, only the end is told of.
+    void forget_sequels() {
+        for (Program& program : programs_) program.sequel = nullptr;
     }
 
     bool settled() const { return programs_.empty(); }
 
   private:
-    static constexpr uint64_t NONE = ~0ull, PER_KHZ = 1000000000;  // picoseconds
+    static constexpr uint64_t NONE = ~0ull;
 
     struct Program {
         uint32_t id, tag;
+        Sequel* sequel;
         size_t next = 0, used = 0;    // burst, byte of data
         uint64_t at, order, due; // picoseconds; among those of the same time; slot, or NONE while its words are queued
         std::vector<Burst> bursts;
@@ -69,7 +80,8 @@ class Processors {
         bool sooner(const Program& other) const { return at != other.at ? at < other.at : order < other.order; }
     };
 
-    uint64_t khz_, due_ = NONE, order_ = 0;
+    SlotTime time_;
+    uint64_t due_ = NONE, order_ = 0;
     uint32_t last_id_ = 0;
     std::vector<Program> programs_;  // one a rank on this NIC, at most
 
@@ -77,7 +89,7 @@ class Processors {
     void wait(Program& program, uint64_t time) {
         program.at = time + program.bursts[program.next].elapsed;
         program.order = order_++;
-        program.due = uint64_t(((unsigned __int128)program.at * khz_ + PER_KHZ - 1) / PER_KHZ);
+        program.due = time_.slot(program.at);
         update();
     }
 

@@ -89,7 +89,7 @@ class RelayAccess:
             return await self._collect(clock, Awaited(COLLECT.split(request.payload)[0].awaited))
         raise Refused(f"{Op(request.op).name}: this fabric has no NICs; choose a device other than ideal")
 
-    async def write(self, requests: Sequence[Request], clock: int) -> int:
+    async def write(self, requests: Sequence[Request], clock: int, then: Request | None = None) -> int:
         raise Refused("PIO_WRITE: this fabric has no NICs; choose a device other than ideal")
 
     def quiet_until(self) -> int:

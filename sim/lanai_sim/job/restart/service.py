@@ -33,6 +33,8 @@ class KeptService(Service):
     """Before a request is served the rank may have to take a snapshot; what it is told is logged,
     which its host pays for by the byte that others send it."""
 
+    in_one = False
+
     def __init__(self, keeper: Keeper, kept: KeptAccess, costs: HostCosts, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.keeper = keeper

@@ -11,6 +11,8 @@ from .recorder import Recorder
 class TracedService(Service):
     """`recorder` hears of each request when it comes and when it is done."""
 
+    in_one = False
+
     def __init__(self, recorder: Recorder, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.recorder = recorder
@@ -24,7 +26,7 @@ class TracedService(Service):
     def _quiet_until(self) -> int:
         return 0  # the trace shows each time that a rank catches up
 
-    async def _write(self, requests: Sequence[Request]) -> None:
+    async def _write(self, requests: Sequence[Request], then: Request | None = None) -> None:
         for request in requests:
             await self._one(request, super()._write([request]))
 
