@@ -126,6 +126,7 @@ TAKEN_BACK = [case for case in CASES if "timeout" in case or "deadlock" in case 
 QUICK = ("two ranks", "a deadlock")
 OTHERS = ("bip", "mbcf", "t3d", "sci", "ccu")
 ONE_A_NIC = ("bip", "t3d")  # they put one rank on a NIC
+IN_MEMORY = [("ranks at the same time", "sci")]  # messages between its ranks of one NIC do not pass the NIC
 LATER = {  # the ranks of ccu begin after 5.8 ms
     ("ccu", "the limit of time"): {"max_sim_time": 6_300_000_000},
     ("ccu", "a rank is killed"): {"kills": ["kill rank1 at=6.2ms"]},
@@ -133,12 +134,12 @@ LATER = {  # the ranks of ccu begin after 5.8 ms
 
 
 def together():
-    """Each case on each device: two on mpi-np are quick, the others slow."""
+    """Each case on each device: two on mpi-np are quick, the others are for .ci/run."""
     for case, (_, _, options) in CASES.items():
         for device in ("mpi-np", *OTHERS):
-            if "ranks_per_node" not in options or device not in ONE_A_NIC:
+            if ("ranks_per_node" not in options or device not in ONE_A_NIC) and (case, device) not in IN_MEMORY:
                 quick = case in QUICK and device == "mpi-np"
-                yield pytest.param(case, device, marks=() if quick else pytest.mark.slow)
+                yield pytest.param(case, device, marks=() if quick else pytest.mark.ci)
 
 
 @pytest.mark.parametrize(("case", "device"), list(together()))
