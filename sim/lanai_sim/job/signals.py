@@ -8,8 +8,8 @@ from typing import Any
 
 
 @contextlib.contextmanager
-def signals_to(handler: Callable[[int, object], None]) -> Iterator[None]:
-    """Ctrl-C, SIGTERM and SIGHUP go to `handler`, but those that the shell or nohup has us
+def signals_to(handler: Callable[[int, object], None] | signal.Handlers) -> Iterator[None]:
+    """Ctrl-C, SIGTERM and SIGHUP go to `handler`, or do what `SIG_DFL` does, but those that the shell or nohup has us
     ignore."""
     saved: list[tuple[signal.Signals, Any]] = []
     try:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from lanai_host.errors import UserError
 
 from ..job.data import JobData
-from ..job.result import Result
+from ..job.result import Exit, Result
 from ..units import counted
 from .mpi_part import MpiPart, joined
 from .run import PartRun
@@ -37,10 +37,12 @@ def run(job_of: Callable[[], JobData], report: Callable[[JobData, Result, Sequen
             raise
         return USER_ERROR
     except BaseException as error:  # the others must not wait for this part
-        if not isinstance(error, KeyboardInterrupt):
+        interrupted = isinstance(error, KeyboardInterrupt)
+        if not interrupted:
             traceback.print_exc()
-        print(f"lanai: part {part.number} of {part.count} has broken off", file=sys.stderr, flush=True)
-        part.abort(1)
+        how = "was interrupted" if interrupted else "has broken off"
+        print(f"lanai: part {part.number} of {part.count} {how}", file=sys.stderr, flush=True)
+        part.abort(Exit.INTERRUPTED if interrupted else 1)
         raise
 
 

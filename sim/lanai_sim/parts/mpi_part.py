@@ -1,12 +1,14 @@
 """A part of a machine in a process of an MPI job."""
 
 import os
+import signal
 from typing import Any
 
 from lanai_firmware import building
 from lanai_host.errors import UserError
 
 from ..engines.cut import Part
+from ..job.signals import signals_to
 from . import segments, watcher
 from .links import PartLinks
 from .mailboxes import Mailboxes, apart
@@ -55,19 +57,24 @@ class MpiPart(Part):
 
 
 def joined() -> MpiPart:
-    """Return this process's part. Raises UserError if it is not one of several processes of an MPI job."""
-    try:
-        import mpi4py
+    """Return this process's part. Raises UserError if it is not one of several processes of an MPI job.
 
-        mpi4py.rc.thread_level = "funneled"
-        from mpi4py import MPI as mpi
-    except (ImportError, RuntimeError) as error:
-        raise UserError(
-            f"--parts needs mpi4py and an MPI library ({error}); pip install 'openlanai[mpi4py]'"
-        ) from error
-    for name in [name for name in os.environ if name.startswith(OF_MPIEXEC)]:
-        del os.environ[name]  # ranks are no processes of this MPI job, and their environment is as without it
-    part = MpiPart(mpi.COMM_WORLD, mpi)
+    A signal that ends a run ends the process at once here: it waits in MPI's C code for the other parts, and one of
+    them may have ended before it came to MPI, which MPI does not see.
+    """
+    with signals_to(signal.SIG_DFL):
+        try:
+            import mpi4py
+
+            mpi4py.rc.thread_level = "funneled"
+            from mpi4py import MPI as mpi
+        except (ImportError, RuntimeError) as error:
+            raise UserError(
+                f"--parts needs mpi4py and an MPI library ({error}); pip install 'openlanai[mpi4py]'"
+            ) from error
+        for name in [name for name in os.environ if name.startswith(OF_MPIEXEC)]:
+            del os.environ[name]  # ranks are no processes of this MPI job, and their environment is as without it
+        part = MpiPart(mpi.COMM_WORLD, mpi)
     if part.number:
         building.say_nothing("the first part does")
     return part

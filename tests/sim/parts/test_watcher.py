@@ -104,3 +104,36 @@ def test_a_part_that_is_killed_ends_the_run(part):
     assert not [pid for pid in left | parts if exists(pid)]
     assert shared
     assert not [path for path in shared if Path(path).exists()]
+
+
+@pytest.mark.ci
+@pytest.mark.skipif(not MPIEXEC.exists(), reason="needs the mpiexec of the mpich wheel")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_part_whose_others_never_come_to_mpi_is_interrupted(number):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PMI")}
+    part = [*LANAI, "--parts", "-n", 2, "--device", "t3d", "python", "-c", ENDLESS]
+    command = [MPIEXEC, "-n", 1, *part, ":", "-n", 1, "sleep", "600"]
+    with subprocess.Popen(
+        list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+    ) as run:
+        pid = until(lambda: process_of(0, run.pid))
+        until(lambda: next(line for line in maps(pid) if "libmpi" in line))
+        time.sleep(2)  # it comes to MPI_Init, where it waits
+        os.kill(pid, number)
+        try:
+            run.communicate(timeout=SECONDS)
+        finally:
+            run.kill()
+    assert run.returncode != 0
+    assert not exists(pid)
+
+
+def until(found):
+    """Return what is found at last."""
+    give_up = time.monotonic() + SECONDS
+    while True:
+        try:
+            return found()
+        except (AssertionError, StopIteration):
+            assert time.monotonic() < give_up
+            time.sleep(0.05)
