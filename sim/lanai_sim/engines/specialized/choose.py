@@ -6,7 +6,7 @@ inputs of their own. So what a block keeps for long, as its settings, is not tak
 
 Further cases are found in the evaluations that no case fits yet. Candidates are made of those in which
 only some parts of the NIC work. The one with the greatest gain is taken, and so on: evaluations that it
-fits, times registers that it knows. Each recording has the same weight.
+fits, times registers that it knows. Of each recording at most `ROWS` evaluations count, taken evenly.
 """
 
 import re
@@ -76,8 +76,8 @@ def _mode(held: NDArray[np.uint64]) -> int:
 
 
 class Left:
-    """Evaluations of one moment that no case fits yet, of all recordings. Each recording has the same
-    weight, whatever its length."""
+    """Evaluations of one moment that no case fits yet, of all recordings: at most `ROWS` of each, so that a
+    long recording counts no more than others."""
 
     def __init__(self, recordings: Sequence[Samples], cases: Sequence[Case]) -> None:
         self.recordings = []
