@@ -118,7 +118,7 @@ class SpinWait:
     def receive(self, sock: socket.socket, into: Chunk) -> int:
         """Bytes received, after a sleep if need be (0: the peer has gone)."""
         got = -errno.EINTR
-        while got == -errno.EINTR:  # Python runs the handlers of signals between two calls
+        while got == -errno.EINTR:  # Python runs the handlers of signals between two calls, once a second at least
             got = int(self._receive(self._state, sock.fileno(), into.address, into.size))
         if got < 0:
             raise OSError(-got, os.strerror(-got))

@@ -1,10 +1,14 @@
 """Waits without sleep: the memory that is received into."""
 
+import errno
 import gc
 import socket
 import weakref
 
-from lanai_host.simulator.spin import Chunk, SpinWait
+import pytest
+
+from lanai_host.simulator.protocol import HEADER, Status
+from lanai_host.simulator.spin import Chunk, SpinWait, Steering, _spin
 
 
 class Owner:
@@ -18,6 +22,21 @@ def test_what_was_received_is_in_the_view():
         first.send(b"some bytes")
         assert SpinWait().receive(second, chunk) == 10
     assert chunk.view[:10] == b"some bytes"
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("shared", [False, True])
+def test_one_sleep_is_bounded(shared):
+    """The handler of a signal that came just before the sleep runs after it: nothing interrupts the sleep."""
+    first, second = socket.socketpair()
+    chunk, state = Chunk(16), _spin().ffi.new("Spin *", {"alone": True})
+    with first, second:
+        if shared:
+            first.send(HEADER.pack(0, Status.OK, Steering().here() + 1, 0))
+            assert _spin().lib.spin_receive(state, second.fileno(), chunk.address, chunk.size) == HEADER.size
+        assert _spin().lib.spin_receive(state, second.fileno(), chunk.address, chunk.size) == -errno.EINTR
+        first.send(HEADER.pack(0, Status.OK, 0, 0))
+        assert SpinWait().receive(second, chunk) == HEADER.size
 
 
 def test_nothing_else_uses_the_buffer_of_the_view():
