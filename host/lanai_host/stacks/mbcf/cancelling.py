@@ -21,7 +21,11 @@ from .sending import Sending
 
 
 class Cancelling:
-    """Both sides: this rank's sends, and peers' messages here. `hear_of` is told which peer has signalled."""
+    """Both sides: this rank's sends, and peers' messages here. `hear_of` is told which peer has signalled.
+
+    Attributes:
+        returned: messages that have gone back to peers.
+    """
 
     def __init__(
         self,
@@ -38,6 +42,7 @@ class Cancelling:
         self._sending = sending
         self._receiving = receiving
         self._hear_of = hear_of
+        self.returned = 0
         sending.here = self._ask
 
     def cancel(self, send: Send) -> bool:
@@ -79,6 +84,7 @@ class Cancelling:
         message = self._matcher.synchronous(peer, serial)
         if message is not None and not message.told:
             self._matcher.remove(message)
+            self.returned += 1
             self._sending.tell(peer, Head(Kind.RETURNED, 0, message.context, message.tag, serial, 0, 0))
 
     def _ask(self, send: Send) -> None:

@@ -261,7 +261,17 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
 
     def _work(self, picoseconds: int, _served: Callable[[], None] = nothing) -> None:
         """Signals interrupt the program's own work. Nothing else does (MB-29)."""
-        work(self._bus, picoseconds, self._queues.signals, self._look, self._interrupt)
+        work(self._bus, picoseconds, self._queues.signals, self._serve_interrupt, self._interrupt)
+
+    def _serve_interrupt(self) -> None:
+        """Serve signals. The messages that go back leave now, as their sender waits and nothing moves on later: those
+        that find no command buffer free wait for one.
+        """
+        returned = self._cancelling.returned
+        self._look()
+        while self._cancelling.returned != returned and self._failure is None and not self._jobs.begun:
+            self._sleep_on(self.remote.watched(), Wait("the program's own work", note="messages go back"))
+            self._move_on()
 
     def _look(self, enough: Callable[[], bool] = never) -> None:
         """Once over all that may have changed, as far as there is not `enough`."""

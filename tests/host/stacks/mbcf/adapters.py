@@ -59,15 +59,20 @@ class World:
         self.running = None
         self.blocked = {}  # rank -> watched words, of ranks that wait
         self.ready = set()
+        self.held = set()  # NICs that carry out no command for now
         self.errors = []
         self.now = 0
 
     def step(self):
         """Carry out some of the commands that wait."""
         for _ in range(self.chance.choice([0, 0, 1, 1, 2, 5])):
-            busy = [n for n, queue in self.waiting.items() if queue]
+            busy = self.busy()
             if busy:
                 self.carry_out(self.chance.choice(busy))
+
+    def busy(self):
+        """The NICs with commands to carry out."""
+        return [n for n, queue in self.waiting.items() if queue and n not in self.held]
 
     def carry_out(self, node):
         buffer, tag, command = self.waiting[node].popleft()
@@ -89,7 +94,7 @@ class World:
     def pass_on(self):
         while True:
             able = sorted(self.ready | {n for n, watched in self.blocked.items() if changed(watched) is not None})
-            busy = [n for n, queue in self.waiting.items() if queue]
+            busy = self.busy()
             if not able and not busy:
                 self.running = -1
                 if self.blocked:

@@ -3,6 +3,7 @@ never neither, also while the receiver only computes."""
 
 import pytest
 
+from lanai_hdl.remote.tables import COMMANDS
 from lanai_host.body import Run
 from lanai_host.device import SendMode
 from lanai_host.wait import Wait
@@ -125,6 +126,39 @@ def test_who_only_computes_gives_back_all_that_is_synchronous():
 
     world.play([sender, receiver])
     assert told == [True, False, True]
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("seed", range(10))
+def test_who_only_computes_gives_back_more_than_it_has_command_buffers(seed):
+    """The answers that find no free buffer leave as others end, which the receiver sees in the interrupt alone."""
+    world = World(2, seed)
+    sends = []
+
+    def sender(device):
+        for _ in range(3 * COMMANDS):
+            sends.append((device.send(1, DATA, CONTEXT, run_of(block, 8), SendMode.SYNCHRONOUS), block))
+        for operation, _ in sends:
+            device.cancel(operation)
+        world.held.add(1)
+        asked.append(True)
+        for _ in range(1000):
+            world.give_way(0)
+        world.held.clear()
+        for operation, _ in sends:
+            while not operation.done:
+                device.wait([operation], WHY)
+        over.append(True)
+
+    def receiver(device):
+        while not asked:
+            world.give_way(1)
+        while not over:
+            device.work(WORK)
+
+    block, asked, over = memory(8, bytes(8)), [], []
+    world.play([sender, receiver])
+    assert all(operation.cancelled for operation, _ in sends)
 
 
 def test_a_message_to_oneself_comes_back_until_it_is_received():
