@@ -24,9 +24,9 @@ def check_flags(args: argparse.Namespace, config: JobData) -> None:
     flags = {**vars(args), "fault": [text for text in args.fault if not is_kill(text)]}
     nics = [f"--{flag.replace('_', '-')}" for flag in NIC_FLAGS if flags[flag] not in (None, [])]
     check_given(nics, {f"--host-option {word}": word.partition("=")[0] for word in args.host_option}, config)
-    able = [name for name in names() if stack(name).options_table == "firmware"]
-    if config.device not in able:
+    if config.stack.options_table != "firmware":
         given = [f"--firmware {word}" for word in args.firmware]
+        able = (name for name in names() if stack(name).options_table == "firmware")
         _refuse(given, config, "whose own options are set by --option", able)
 
 
