@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from slow_groups import GROUPS, group_of
+from slow_groups import BENCHES, BY_HAND, CI, GROUPS, group_of, left_to_hand
 
 # The same examples each time; how long one takes says nothing on a shared machine.
 settings.register_profile(
@@ -63,17 +63,28 @@ def _keep_bytecode(directory):
 
 @pytest.hookimpl(tryfirst=True)  # before tests are left out by their markers
 def pytest_collection_modifyitems(items):
-    """A slow test gets its group; one for .ci/run, as all proofs are, is slow. It may take an hour before it counts as
-    hung: what is minutes on a quiet machine is not on a shared one."""
+    """A slow test gets its group. Tests for .ci/run and by hand are slow, and so are all proofs. It may take an hour
+    before it counts as hung: what is minutes on a quiet machine is not on a shared one."""
+    for_ci = [item for item in items if _is_counted(item)]
+    for place in left_to_hand([item.nodeid.partition("[")[0] for item in for_ci]):
+        for_ci[place].add_marker(BY_HAND)
     for item in items:
         if "prove" in getattr(item, "fixturenames", ()):  # whatever asks for it is a proof
             item.add_marker("proof")
-        if item.get_closest_marker("ci") or item.get_closest_marker("proof"):
+        if any(map(item.get_closest_marker, (CI, BY_HAND, "proof"))):
             item.add_marker("slow")
         if item.get_closest_marker("slow"):
             item.add_marker(_group(item))
             if not item.get_closest_marker("timeout"):
                 item.add_marker(pytest.mark.timeout(3600))
+
+
+def _is_counted(item):
+    """Return whether .ci/run runs some instances of the test: not of a bench, a proof or a test with the marker
+    `ci(whole=True)`."""
+    mark = item.get_closest_marker(CI)
+    known = {mark.name for mark in item.iter_markers()} | set(getattr(item, "fixturenames", ()))
+    return mark is not None and not mark.kwargs.get("whole") and known.isdisjoint({*BENCHES, BY_HAND, "prove"})
 
 
 def _group(item):

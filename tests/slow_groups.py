@@ -1,11 +1,13 @@
 """The slow tests in groups: `pytest -m GROUP` runs one of them. docs/reference/slow-tests.md lists
 them."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 
 BENCHES = ("bench", "proof")  # markers of a group that .ci/run runs too
 CI = "ci"  # marker of the other one
+BY_HAND = "by_hand"  # of a test that neither of them has
+INSTANCES = 4  # of one test that .ci/run runs, so that it ends within the hour
 TRAFFIC = "host/traffic"
 SEEDS = 20  # of random traffic in a part
 PARTS = 5
@@ -22,7 +24,7 @@ class Group:
 
 GROUPS = {
     "slow_benches": Group(
-        "the blocks, the chip and the switch under cocotb and in Amaranth's simulator; all formal proofs"
+        "the blocks, the chip and the switch under cocotb and in Amaranth's simulator; formal proofs"
     ),
     "slow_ci": Group(
         "more instances of what the default run tests, and what takes it longest: more seeds and orders, "
@@ -89,10 +91,11 @@ def group_of(place: str, markers: Collection[str], seed: int | None = None) -> s
 
     Raises ValueError if it belongs to no group or to several.
     """
-    if any(marker in BENCHES for marker in markers):
-        return "slow_benches"
-    if CI in markers:
-        return "slow_ci"
+    if BY_HAND not in markers:
+        if any(marker in BENCHES for marker in markers):
+            return "slow_benches"
+        if CI in markers:
+            return "slow_ci"
     if _within(place, TRAFFIC) and seed is not None and 1 <= seed <= SEEDS * PARTS:
         return f"slow_traffic_{(seed - 1) // SEEDS + 1}"
     named = [(len(known), name) for name, group in GROUPS.items() for known in group.places if _within(place, known)]
@@ -103,6 +106,19 @@ def group_of(place: str, markers: Collection[str], seed: int | None = None) -> s
             "name the file in exactly one group of tests/slow_groups.py"
         )
     return found[0]
+
+
+def left_to_hand(tests: Sequence[Hashable]) -> set[int]:
+    """The places of those instances that .ci/run leaves out, given the test of each. It runs `INSTANCES` of each test,
+    spread over all of its instances."""
+    places: dict[Hashable, list[int]] = {}
+    for place, test in enumerate(tests):
+        places.setdefault(test, []).append(place)
+    out = set()
+    for found in places.values():
+        taken = {index * len(found) // INSTANCES for index in range(INSTANCES)}
+        out.update(place for index, place in enumerate(found) if len(found) > INSTANCES and index not in taken)
+    return out
 
 
 def _within(place: str, known: str) -> bool:

@@ -1,9 +1,12 @@
 """Every slow test belongs to exactly one group that can be run on its own, and the page says so."""
 
+import subprocess
+import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from slow_groups import GROUPS, PARTS, SEEDS, Group, group_of, table
+from slow_groups import GROUPS, INSTANCES, PARTS, SEEDS, Group, group_of, left_to_hand, table
 
 TESTS = Path(__file__).parent
 PROJECT = TESTS.parent
@@ -39,6 +42,11 @@ def test_benches_and_proofs_are_one_group_wherever_they_are():
     assert group_of("sim/engines/test_rtl.py", ["slow"]) == "slow_gateware"
 
 
+def test_what_is_too_slow_for_ci_has_the_group_of_its_place():
+    assert group_of("sim/engines/test_rtl.py", ["slow", "bench", "by_hand"]) == "slow_gateware"
+    assert group_of("host/traffic/test_traffic.py", ["slow", "ci", "by_hand"], 3) == "slow_traffic_1"
+
+
 def test_what_ci_runs_besides_is_one_group():
     assert group_of("sim/engines/test_rtl.py", ["slow", "ci"]) == "slow_ci"
     assert group_of("host/traffic/test_traffic.py", ["slow", "ci"], 3) == "slow_ci"
@@ -47,6 +55,33 @@ def test_what_ci_runs_besides_is_one_group():
 @pytest.mark.ci
 def test_a_test_for_ci_is_slow(request):
     assert {"slow", "slow_ci"} <= {mark.name for mark in request.node.iter_markers()}
+
+
+@pytest.mark.parametrize("count", [1, INSTANCES, INSTANCES + 1, 161])
+def test_of_many_instances_ci_runs_some_from_first_to_last(count):
+    tests = ["one"] * count + ["other"] * 2
+    run = sorted(set(range(len(tests))) - left_to_hand(tests))
+    assert run[-2:] == [count, count + 1]
+    assert len(run) == min(count, INSTANCES) + 2
+    assert run[0] == 0
+    gaps = [later - earlier for earlier, later in pairwise(run[:-2])]
+    assert all(count // INSTANCES <= gap <= count // INSTANCES + 1 for gap in gaps if count > INSTANCES)
+
+
+def test_the_others_have_the_group_of_their_place():
+    file = "tests/sim/job/test_sequels.py"
+    in_ci, by_hand = collected(file, "slow_ci"), collected(file, "slow_faults")
+    name = f"{file}::test_the_engine_does_what_python_would["
+    assert len([one for one in in_ci if one.startswith(name)]) == INSTANCES
+    assert len([one for one in by_hand if one.startswith(name)]) > INSTANCES
+    assert in_ci.isdisjoint(by_hand)
+
+
+def collected(file, group):
+    """The names of a file's tests in a group."""
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "-m", group, file]
+    found = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=300, check=True)
+    return {line for line in found.stdout.splitlines() if line.startswith(file)}
 
 
 def test_random_traffic_is_parted_by_seeds():

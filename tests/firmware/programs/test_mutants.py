@@ -12,7 +12,7 @@ LISTS = {"bip": bip, "put": put, "put_barrier": put_barrier, "ccu": ccu, "mpi_np
 ALL = [pytest.param(*item, id=f"{name}: {item[0]}") for name, one in LISTS.items() for item in one.MUTANTS.items()]
 
 
-@pytest.mark.ci
+@pytest.mark.ci(whole=True)  # each mutant is a check of its own
 @pytest.mark.parametrize(("mutant", "test"), ALL)
 def test_a_test_notices(mutant, test):
     with mutant.applied():

@@ -142,7 +142,10 @@ class CascadeSpec(wiring.Component):
         return told
 
 
-@pytest.mark.parametrize(("members", "bits"), [(1, 1), (4, 2), (8, 1)])
+@pytest.mark.parametrize(
+    ("members", "bits"),
+    [(1, 1), pytest.param(4, 2, marks=pytest.mark.by_hand), pytest.param(8, 1, marks=pytest.mark.by_hand)],
+)
 def test_a_result_rises_and_falls_with_all(prove, members, bits):
     prove(CombinerSpec(members, bits))
 

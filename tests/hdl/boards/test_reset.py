@@ -79,7 +79,14 @@ def cut_off_everywhere(line, direction, next_direction):
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize(("direction", "next_direction"), [(TO_SRAM, TO_SRAM), (TO_SRAM, TO_HOST), (TO_HOST, TO_SRAM)])
+@pytest.mark.parametrize(
+    ("direction", "next_direction"),
+    [
+        (TO_SRAM, TO_HOST),
+        pytest.param(TO_SRAM, TO_SRAM, marks=pytest.mark.by_hand),
+        pytest.param(TO_HOST, TO_SRAM, marks=pytest.mark.by_hand),
+    ],
+)
 def test_a_transfer_cut_off_by_a_reset_leaves_the_next_one_alone(direction, next_direction):
     board = find("ulx3s-85f")
     config = board.config.but(sram_size=32 * 1024)

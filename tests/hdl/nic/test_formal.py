@@ -253,7 +253,7 @@ def test_the_host_dma_touches_nothing_outside_its_descriptor(prove):
     prove(HostDmaSpec(longest=5, address_bits=4), mode="bmc", depth=12)
 
 
-@pytest.mark.slow
+@pytest.mark.by_hand
 @pytest.mark.timeout(2400)  # 145 s of processor time
 def test_the_host_dma_touches_nothing_outside_longer_descriptors(prove):
     prove(HostDmaSpec(longest=9, address_bits=5), mode="bmc", depth=14)
