@@ -16,7 +16,7 @@ from cocotb_runner import run
 
 @pytest.mark.bench
 @pytest.mark.slow
-@pytest.mark.parametrize("cascaded", [False, True])
+@pytest.mark.parametrize("cascaded", [pytest.param(False, marks=pytest.mark.by_hand), True])
 def test_switch_with_the_tree(tmp_path, cascaded):
     switch = Switch(SwitchConfig(ports=3, nic=lanai41(), barrier=0b111, cascaded=cascaded))
     run(switch, Path(__file__).with_name("cocotb_barrier.py"), tmp_path)

@@ -130,6 +130,7 @@ def test_chip(tmp_path):
     bench(Nic(CONFIG), "cocotb_chip.py", tmp_path)
 
 
+@pytest.mark.by_hand
 def test_two_nics_through_a_switch(tmp_path):
     nics = [Nic(CONFIG), Nic(CONFIG)]
     switch = Switch(SwitchConfig(ports=2, nic=CONFIG))

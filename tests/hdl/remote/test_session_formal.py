@@ -278,7 +278,7 @@ class SessionSpec(wiring.Component):
 
 
 @pytest.mark.parametrize("alone", [False, pytest.param(True, marks=pytest.mark.by_hand)])
-@pytest.mark.parametrize("resets_sender", [True, False])
+@pytest.mark.parametrize("resets_sender", [True, pytest.param(False, marks=pytest.mark.by_hand)])
 def test_what_ends_well_was_carried_out_once_and_in_order(prove, monkeypatch, resets_sender, alone):
     monkeypatch.setattr(receive_order, "ClearedMemory", ClearFromTheStart)
     monkeypatch.setattr(sequencer, "WINDOW", OUTSTANDING)

@@ -135,8 +135,15 @@ def test_a_lost_answer_is_made_up_for_after_a_reset(lost):
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("writes", [False, True])
-@pytest.mark.parametrize("writes_next", [False, True])
+@pytest.mark.parametrize(
+    ("writes", "writes_next"),
+    [
+        (False, True),
+        (True, False),
+        pytest.param(False, False, marks=pytest.mark.by_hand),
+        pytest.param(True, True, marks=pytest.mark.by_hand),
+    ],
+)
 def test_in_whichever_bit(writes, writes_next):
     """In each bit of the first access, and of the second up to its answer; in any of its slots."""
     phases = range(1, BEAT + FRAME_BYTES * BYTE, DIVISOR)

@@ -136,7 +136,7 @@ def test_a_block_is_in_each_nic_and_what_it_counts_is_told(tmp_path):
     assert json.loads(figures.read_text())["figures"]["run.simulated_us"] == counted["run.simulated_us"]
 
 
-@pytest.mark.ci
+@pytest.mark.by_hand
 def test_a_trace_shows_when_its_events_happen_and_what_it_counts(tmp_path):
     trace, figures, timeline = (tmp_path / name for name in ("run.trace", "report.json", "run.pftrace"))
     block = ("--block", "tally:limit=512")

@@ -17,7 +17,8 @@ def session(folder, *words, **variables):
     loaded = [] if installed() else ["-p", "lanai_sim.pytest_plugin.entry"]
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *loaded, *words],
-        cwd=folder, env={**os.environ, **variables}, capture_output=True, text=True, timeout=300, check=False,
+        cwd=folder, env={**os.environ, "PYTEST_ADDOPTS": "", **variables},
+        capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
 
 

@@ -92,6 +92,7 @@ def test_ranks_of_a_node_have_curves_without_packets(tmp_path):
     assert not len(trace.packets)
 
 
+@pytest.mark.ci  # builds a NIC with an adapter for traces
 def test_mbcf_has_the_records_in_its_fifo_that_nobody_has_taken(tmp_path):
     """All messages come while their receiver is away."""
     trace = run(tmp_path, "mbcf", 20, 4, options=MbcfOptions(requests=0))
@@ -138,6 +139,7 @@ def test_packets_of_ccu_that_are_sent_again_are_in_its_window_once(tmp_path):
     assert before_finalize(trace, found) == 0
 
 
+@pytest.mark.by_hand  # builds another one
 def test_a_shell_has_one_slot_at_each_peer(tmp_path):
     trace = run(tmp_path, "t3d", 9, 4, nic="t3d_shell")
     assert extremes(curve(trace, "rank 0", "credit in use")) == ("slots", 1, 0, 0)
