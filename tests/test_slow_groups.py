@@ -58,7 +58,7 @@ def test_a_test_for_ci_is_slow(request):
 
 
 @pytest.mark.parametrize("count", [1, INSTANCES, INSTANCES + 1, 161])
-def test_of_many_instances_ci_runs_some_from_first_to_last(count):
+def test_of_many_instances_ci_runs_some_spread_evenly(count):
     tests = ["one"] * count + ["other"] * 2
     run = sorted(set(range(len(tests))) - left_to_hand(tests))
     assert run[-2:] == [count, count + 1]
