@@ -23,19 +23,16 @@ from ..host_matching import HostMatchingDevice, is_over
 from .barriers import Barriers
 from .cancelling import Cancelling
 from .jobs import Jobs
-from .layout import ROOM, Queue
+from .layout import ROOM
 from .matching import Matcher
 from .operations import Message, Receive, Send
 from .options import MbcfOptions
-from .outbox import Outbox
+from .peers import Peers
 from .queues import Queues
-from .receiving import Inbox, Receiving, never
-from .requesting import Requesting, Source
+from .receiving import Receiving, never
+from .requesting import Requesting
 from .sending import Sending
-from .stream import Stream
 
-MEETING_POLL = 2_000_000  # picoseconds between two looks whether a peer is there
-MEETING_POLLS = 10_000
 CONTEXT_AT = MAX_TAG.bit_length()  # in the number of a barrier
 
 
@@ -69,19 +66,16 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         self._requesting = Requesting(jobs, opened.lending, matcher, options)
         self._sending = Sending(meter, jobs, opened.lending, options, adapter.payload)
         self._receiving = Receiving(meter, jobs, matcher, self._requesting, self._sending, packet, ledger)
-        self._receiving.strangers = self._large = self.size > options.greet
-        self._cancelling = Cancelling(self._queues, jobs, matcher, self._sending, self._receiving, self._hear_of)
+        self._receiving.strangers = large = self.size > options.greet
+        self._peers = Peers(bus, jobs, self._queues, self._sending, self._receiving, self._requesting, large)
+        self._cancelling = Cancelling(self._queues, jobs, matcher, self._sending, self._receiving, self._peers.hear_of)
         begun = {self.rank, *(self._queues if members is None else members)} if options.barrier else ()
         self._barriers = Barriers(jobs, self._queues, self._sending, begun)
         self.work = self._work
         self._interrupt = interrupt_price(costs)
         self._ends = 0  # looks in which a command had ended
-        self._watched: list[Watched] = []
-        for peer in () if self._large else self._queues:
-            self._connect(peer)
-        self._unmet = set(self._queues)
-        greeted = self._queues if members is None else self._unmet.intersection(members)
-        self._open(() if self._large else greeted)
+        greeted = self._queues if members is None else self._peers.unmet.intersection(members)
+        self._open(() if large else greeted)
 
     def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
         return self._send(Send(self.rank, dest, tag, context, body, mode is SendMode.SYNCHRONOUS))
@@ -96,7 +90,7 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         context = number >> CONTEXT_AT
         if not self._barriers.serves(members, context):
             return None
-        for peer in sorted(self._unmet.intersection(self._barriers.told)):
+        for peer in sorted(self._peers.unmet.intersection(self._barriers.told)):
             self._meet(peer)
         operation = self._barriers.begin(context)
         self._move_on()
@@ -148,15 +142,6 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         found: int = getattr(self._sending.counts, name.removeprefix("mbcf_"))
         return found
 
-    def _connect(self, peer: int) -> None:
-        queues = self._queues
-        token = queues.token(peer)
-        stream = Stream(self._jobs, queues.offset(Queue.MESSAGES), f"a message by FIFO to rank {peer}")
-        self._sending.boxes[peer] = Outbox(peer, token, stream, queues.fifo(peer, Queue.REQUESTS))
-        fifo = queues.fifo(peer, Queue.MESSAGES)
-        self._receiving.boxes[peer] = Inbox(peer, fifo, token, queues.room_there(peer))
-        self._requesting.sources[peer] = Source(peer, token, queues.offset(Queue.REQUESTS))
-
     def _open(self, peers: Iterable[int]) -> None:
         self._queues.open()
         self._requesting.notices = self._queues.notices
@@ -164,39 +149,18 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
             self._meet(peer)
 
     def _meet(self, peer: int) -> None:
-        """Wait until a peer has opened its queues. One that does not is lost."""
-        self._unmet.remove(peer)
-        if self._large:
-            self._connect(peer)
         if peer in self._lost:
-            self._sending.lose(peer, self._lost[peer])
-            return
-        ends: list[Status] = []
-        full = False
-        for _ in range(MEETING_POLLS):
-            if self._large:
-                greeting = self._queues.announcement(peer, ends.append, full)
-            else:
-                greeting = self._queues.greeting(peer, ends.append)
-            self._jobs.add(greeting)
-            self._take_ended()
-            while not ends:
-                self._sleep_on(self.remote.watched(), Wait("MPI_Init", note=greeting.what, awaits=(peer,)))
-                self._take_ended()
-            if self._failure is not None:
-                return
-            status = ends.pop()
-            if status is Status.OK:
-                return
-            full = status is Status.FULL
-            self._bus.elapse(MEETING_POLL)
-        self._sending.lose(peer, f"rank {peer} has not opened its queues")
+            self._peers.lose(peer, self._lost[peer])
+        else:
+            self._peers.meet(peer, self._wait_for_status)
 
-    def _hear_of(self, peer: int) -> None:
-        """A peer has signalled: it has opened its queues, and may send messages."""
-        if self._large and peer in self._unmet:
-            self._unmet.remove(peer)
-            self._connect(peer)
+    def _wait_for_status(self, ends: list[Status], why: Wait) -> bool:
+        """Wait until a command has ended, which `ends` shows. Return False if the NIC is lost."""
+        self._take_ended()
+        while not ends:
+            self._sleep_on(self.remote.watched(), why)
+            self._take_ended()
+        return self._failure is None
 
     def _send(self, send: Send) -> Send:
         if self._refused(send):
@@ -204,7 +168,7 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         if send.dest == self.rank:
             self._send_to_self(send)
         else:
-            if send.dest in self._unmet:
+            if send.dest in self._peers.unmet:
                 self._meet(send.dest)
             self._sending.queue(send)
             self._move_on()
@@ -223,7 +187,7 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
     def _begin(self, receive: Receive) -> Receive:
         if self._refused(receive):
             return receive
-        if receive.source in self._unmet:
+        if receive.source in self._peers.unmet:
             self._meet(receive.source)
         self._receiving.receive(receive)
         box = self._sending.boxes.get(receive.source)
