@@ -23,7 +23,8 @@ COMPILE = "compiling it"
 IN_LIBRARY = (__package__, "in_library")  # a part of others: by package and name
 FLAGS = ("-O2", "-w", "-fPIC", "-shared", "-pthread")
 # Of libraries that replace functions of the C library: what they define may not be taken for what it is there.
-PRELOAD_FLAGS = ("-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-fno-builtin", "-pthread")
+# A function that they lack fails the build (`defs`), not each process.
+PRELOAD_FLAGS = ("-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-fno-builtin", "-pthread", "-Wl,-z,defs")
 
 
 def enums(*kinds: type[IntEnum]) -> str:
@@ -58,15 +59,16 @@ def text_of(parts: Sequence[tuple[str, str]], header: str = "") -> str:
 def preload(name: str, header: str, *parts: tuple[str, str]) -> Path:
     """A library of these C files that processes load before the C library. `header` is C text before
     them all."""
-    from .compilers import Language, find
+    from .compilers import Language, find, unwinder
 
     text = text_of(parts, header)
     compiler = find(Language.C)
-    key = cache.key_of([text, *compiler.command, compiler.identity, *PRELOAD_FLAGS])
+    linked = ("-ldl", *unwinder(compiler))
+    key = cache.key_of([text, *compiler.command, compiler.identity, *PRELOAD_FLAGS, *linked])
 
     def build(made: Path) -> None:
         compiler.run(
-            [*PRELOAD_FLAGS, "-x", "c", "-o", str(made), "-", "-ldl"], f"building the library {name} of ranks", text
+            [*PRELOAD_FLAGS, "-x", "c", "-o", str(made), "-", *linked], f"building the library {name} of ranks", text
         )
 
     return cache.file("native", key, f"{name}.so", build)

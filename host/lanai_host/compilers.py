@@ -178,6 +178,11 @@ def bind_own_functions(compiler: Compiler) -> str:
     return "-Wl,-Bsymbolic" if compiler.is_zig else "-Wl,-Bsymbolic-functions"
 
 
+def unwinder(compiler: Compiler) -> tuple[str, ...]:
+    """Return the linker option for the functions of <unwind.h>, which Zig links into a C library only if told so."""
+    return ("-lunwind",) if compiler.is_zig else ()
+
+
 def _zig(mode: str) -> Compiler:
     """The one in the package `ziglang`, identified without starting it: that takes half a
     second."""

@@ -1,5 +1,6 @@
 """The library that replaces clocks and waits, in a process that has not joined a simulation."""
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -7,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lanai_host.clocks.library import ASAN, PRELOAD, Clock, can_be_loaded, environment, library, loaded
+from lanai_host import c_module, compilers
+from lanai_host.clocks.library import ASAN, PARTS, PRELOAD, Answer, Clock, can_be_loaded, environment, library, loaded
 from lanai_host.errors import UserError
 
 PASSIVE = """
@@ -54,6 +56,17 @@ def test_a_process_that_is_not_a_rank_has_real_clocks():
         [sys.executable, "-c", PASSIVE], env=variables, capture_output=True, text=True, check=False, timeout=60
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_compiler_that_pip_brings_makes_a_library_that_lacks_nothing(tmp_path, monkeypatch):
+    zig = compilers.Compiler((sys.executable, "-m", "ziglang", "cc"), "ziglang")
+    monkeypatch.setattr(compilers, "find", lambda language: zig)
+    monkeypatch.setenv("LANAI_CACHE", str(tmp_path))
+    path = c_module.preload("clocks", c_module.enums(Answer), *PARTS)
+    variables = {**os.environ, PRELOAD: str(path), "LD_BIND_NOW": "1"}
+    done = subprocess.run(["true"], env=variables, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not hasattr(ctypes.CDLL(str(path)), "_Unwind_Backtrace")  # it would serve the program's exceptions too
 
 
 def test_a_path_that_the_variable_cannot_hold_is_refused(monkeypatch):
