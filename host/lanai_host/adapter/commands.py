@@ -3,7 +3,7 @@ order, each with a status (MB-04)."""
 
 import struct
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -33,6 +33,7 @@ from .token import Token
 MASK = (1 << 32) - 1
 STATUS, TAG_AT = FlagWord.fields["status"].most, FlagWord.fields["tag"].first  # the tag fills the word's upper bits
 FLAG = struct.Struct(">I")
+STATUSES = {one.value: one for one in Status}  # a look-up is quicker than a call of `Status`
 SENDS = (Op.WRITE, Op.APPEND, Op.RETRY, Op.QUIET)  # bytes leave with the command
 
 
@@ -91,6 +92,9 @@ class Commands:
     has ended (MB-06). The last free buffer is never given to a QUIET one, which is an APPEND then. Who looks for
     what to wait for while all commands are QUIET begins one that moves nothing, behind them.
 
+    Attributes:
+        under_way: the commands that have not ended. It stays the same object.
+
     Args:
         flags: the page that entry 0 of the process's page table names.
         payload: most bytes of a packet. Where the kernel copies them, it copies those of a command's
@@ -104,6 +108,7 @@ class Commands:
         self._flags = flags
         self._meter = meter
         self._running: dict[int, _Running] = {}  # by buffer, oldest first
+        self.under_way: Sized = self._running
         self._free = deque(range(COMMANDS))
         self._tag = 0
         self._noted = False  # the oldest command's end has been paid for
@@ -178,15 +183,17 @@ class Commands:
         """Begin a command that moves nothing, for its flag."""
         self._closing = self.start(Command(Op.WRITE, Token(0, 0, 0, 0, 0), 0, 0), "the end of records")
 
-    def known_look(self, watched: Sequence[Watched], picoseconds: int) -> KnownLook:
-        """A poll of `watched` that takes so long. Where one command is under way, it may end well: then call
-        `note` before `take_ended`."""
-        word = self.watched()
-        if word is None or len(self._running) > 1 or len(watched) < 2:
-            return KnownLook(picoseconds)
-        (oldest,) = self._running.values()
-        place = next(place for place, one in enumerate(watched) if one[1:] == word[1:] and one.buffer is word.buffer)
-        return KnownLook(picoseconds, place, ended_well(oldest.tag), self._end_price)
+    def known_look(self, watched: Sequence[Watched], picoseconds: int, *, first: bool) -> KnownLook:
+        """A poll of `watched`, with the word of this object's `watched` among them, that takes so long. Where one
+        command is under way, it may end well: then call `note` before `take_ended`. `first` as `KnownLook` has it.
+        """
+        if len(self._running) == 1 and len(watched) > 1:
+            ((buffer, oldest),) = self._running.items()
+            at = FLAG_BYTES * buffer + FLAG_AT
+            for place, one in enumerate(watched):
+                if one.offset == at and one.buffer is self._flags and one.seen == oldest.flag:
+                    return KnownLook(picoseconds, place, ended_well(oldest.tag), self._end_price, first)
+        return KnownLook(picoseconds, first=first)
 
     def note(self) -> None:
         """The end of the oldest command has been seen and paid for."""
@@ -222,7 +229,7 @@ class Commands:
         """Return how a command has ended by its flag; None if that does not tell."""
         flag: int = FLAG.unpack_from(self._flags.view, FLAG_BYTES * buffer + FLAG_AT)[0]
         if flag >> TAG_AT == running.tag:
-            return Status(flag & STATUS)
+            return STATUSES[flag & STATUS]
         return Status.LOST if self._lost else None
 
     def _flagged_behind(self) -> bool:

@@ -75,7 +75,10 @@ class Exposures:
 
     def holding(self, address: int, size: int) -> Exposure | None:
         """One that holds all of these bytes."""
-        return next((one for one in self._used.values() if one.covers(address, size)), None)
+        for one in self._used.values():
+            if one.covers(address, size):
+                return one
+        return None
 
     @property
     def most_pages(self) -> int:

@@ -93,8 +93,10 @@ class Moving:
                 self._end_stored(piece, operation.status)
             else:
                 self._end_piece(piece)
-        self._start_all()
-        self.settle_stores()
+        if self._queue:
+            self._start_all()
+        if self._storing.gathered is not None:
+            self.settle_stores()
         return bool(ended)
 
     def abandon(self, failure: DeviceError) -> None:

@@ -66,9 +66,9 @@ class OpenedAdapter:
         """For one more user of the command buffers."""
         return CommandShare(self._commands, self._owners)
 
-    def known_look(self, watched: Sequence[Watched], picoseconds: int) -> KnownLook:
+    def known_look(self, watched: Sequence[Watched], picoseconds: int, *, first: bool = True) -> KnownLook:
         """`Commands.known_look`, of all users' commands."""
-        return self._commands.known_look(watched, picoseconds)
+        return self._commands.known_look(watched, picoseconds, first=first)
 
     def note(self) -> None:
         """The end of the oldest command has been seen and paid for."""
@@ -100,6 +100,7 @@ class CommandShare:
 
     def __init__(self, commands: Commands, owners: dict[RemoteOperation, "CommandShare"]) -> None:
         self._commands = commands
+        self._under_way = commands.under_way
         self._owners = owners
         self.ended: deque[RemoteOperation] = deque()
 
@@ -121,8 +122,9 @@ class CommandShare:
 
     def take_ended(self) -> list[RemoteOperation]:
         """This user's that have ended since the last look, oldest first."""
-        for operation in self._commands.take_ended():
-            self._owners.pop(operation).ended.append(operation)
+        if self._under_way:
+            for operation in self._commands.take_ended():
+                self._owners.pop(operation).ended.append(operation)
         if not self.ended:
             return []
         ended = list(self.ended)

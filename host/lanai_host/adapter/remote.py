@@ -170,8 +170,8 @@ class AdapterRemote(Remote):
         the one command under way, from which nothing follows. None if that is not so. Call `note` for a word noted."""
         if not self._moving.settled:
             return None
-        look = self._adapter.known_look(watched, picoseconds)
-        return None if look.place < 0 else look._replace(first=False)
+        look = self._adapter.known_look(watched, picoseconds, first=False)
+        return None if look.place < 0 else look
 
     def note(self) -> bool:
         """`look` at a command's end that has been paid for."""
@@ -181,7 +181,10 @@ class AdapterRemote(Remote):
     def watched(self) -> list[Watched]:
         """The words that change when something ends. What was stored ends too: its NOP begins here at the latest."""
         self._moving.settle_stores()
-        return [*self._moving.watched(), *(one.word for one in self._watches)]
+        words = self._moving.watched()
+        if self._watches:
+            words += [one.word for one in self._watches]
+        return words
 
     def look(self) -> bool:
         """See what has ended, and begin what there is room for. True if anything ended."""

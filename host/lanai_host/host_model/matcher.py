@@ -58,7 +58,10 @@ class Matcher(Generic[R, M]):
         """No message is there for the receive: it waits."""
         receive.order = self._receives.add()
         self.waiting += 1
-        self._posted.setdefault(receive.context, Posted()).add(receive)
+        posted = self._posted.get(receive.context)
+        if posted is None:
+            posted = self._posted[receive.context] = Posted()
+        posted.add(receive)
         receive.posted = True
 
     def begin(self, receive: R) -> M | None:
@@ -81,7 +84,7 @@ class Matcher(Generic[R, M]):
     def meet(self, source: int, tag: int, context: int) -> R | None:
         """Return the oldest receive that such a message matches. It leaves its queue."""
         posted = self._posted.get(context)
-        receive, looks = posted.take(source, tag) if posted else (None, 0)
+        receive, looks = (None, 0) if posted is None else posted.take(source, tag)
         self._charge(self._receives.count(None if receive is None else receive.order, looks))
         if receive is not None:
             self._gone(receive)
@@ -91,7 +94,10 @@ class Matcher(Generic[R, M]):
         """No receive is there for the message: it waits."""
         message.order = self._messages.add()
         self.held += 1
-        self._arrived.setdefault(message.context, Unexpected()).add(message)
+        arrived = self._arrived.get(message.context)
+        if arrived is None:
+            arrived = self._arrived[message.context] = Unexpected()
+        arrived.add(message)
 
     def arrive(self, message: M) -> R | None:
         """Return the receive that takes a new message; without one, the message waits."""

@@ -39,8 +39,10 @@ class Meter:
 
     def pay(self) -> None:
         """Let the time pass that is owed."""
-        if self.owed:
-            self._elapse(self.take())
+        owed = self.owed
+        if owed:
+            self.owed = 0
+            self._elapse(owed)
 
     def spend(self, what: HostCost, count: int = 1) -> None:
         """Charge work and pay for it. On a host whose work is free, others may come to their turn here too."""

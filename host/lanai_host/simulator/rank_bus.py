@@ -36,7 +36,6 @@ from .requests import (
     WAITED,
     Allocate,
     BusAddress,
-    Look,
     Pin,
     PioRead,
     Unpin,
@@ -120,11 +119,13 @@ class RankBus(Bus):
         located_why = None if why is None else located(why)
         decisive = words_of(look.decisive) if look.decisive else []
         wait = pack_wait_any(words_of(watched) + decisive, timeout, pack_wait(located_why))
-        place = sum(len(one.seen) // 4 for one in watched[: look.place]) if look.place > 0 else look.place
+        place = min(look.place, 0)
+        for one in watched[: max(look.place, 0)]:
+            place += len(one.seen) // 4
         value = int.from_bytes(look.value, "big")
-        head = Look(look.picoseconds, place, value, look.noting, look.first, len(decisive))
-        noted, polls, waited = WAITED.unpack(self._call(Op.LOOK_AND_WAIT, LOOK.pack(head, wait)))
-        others = look.decisive or [one for place, one in enumerate(watched) if not (noted and place == look.place)]
+        head = LOOK.struct.pack(look.picoseconds, place, value, look.noting, look.first, len(decisive))
+        noted, polls, waited = WAITED.struct.unpack(self._call(Op.LOOK_AND_WAIT, head + wait))
+        others = look.decisive or ((*watched[: look.place], *watched[look.place + 1 :]) if noted else watched)
         return Slept(waited > 0, bool(noted), changed(others) is not None, polls)
 
     def work(self, picoseconds: int, watched: Sequence[Watched], why: Wait | None = None) -> None:

@@ -13,14 +13,15 @@ class Ending:
     """`Commands` of which all that run end at the next look."""
 
     def __init__(self):
-        self.running = []
+        self.running = self.under_way = []
 
     def start(self, command, what):
         self.running.append(RemoteOperation(what))
         return self.running[-1]
 
     def take_ended(self):
-        ended, self.running = self.running, []
+        ended = [*self.running]
+        self.running.clear()
         return ended
 
 

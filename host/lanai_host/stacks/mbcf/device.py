@@ -247,7 +247,9 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
             if box.stream.refused:
                 box.stream.room(self._queues.room(peer))
         self._cancelling.serve()
-        self._receiving.pay_for_writes(self._barriers.look(), ROOM.size)
+        written = self._barriers.look()
+        if written:
+            self._receiving.pay_for_writes(written, ROOM.size)
         self._move_on()
         for box in self._sending.boxes.values():
             self._cancelling.urge(box)

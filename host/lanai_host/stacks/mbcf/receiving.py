@@ -3,6 +3,7 @@ MB-23, MB-27, MB-28)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 
 from lanai_hdl.remote.packets import Op
 
@@ -20,6 +21,8 @@ from .matching import Matcher
 from .operations import Message, Receive
 from .requesting import Requesting
 from .sending import Sending
+
+EMPTIED = attrgetter("emptied")
 
 
 def never() -> bool:
@@ -89,7 +92,7 @@ class Receiving:
     @property
     def settled(self) -> bool:
         """A poll finds nothing unless a word has changed."""
-        return all(box.emptied for box in self.boxes.values())
+        return all(map(EMPTIED, self.boxes.values()))
 
     @property
     def poll_price(self) -> int:
@@ -168,28 +171,28 @@ class Receiving:
             if enough():
                 return news
             record = box.fifo.record()
-            self._pay_for(box, record)
+            head = Head.unpack(record) if box.message is None else None
+            self._pay_for(record, head)
             self.received += 1
             if box.message is not None:
                 self._append(box.message, record)
-            else:
-                news = self._serve(box, record) or news
+            elif head is not None:
+                news = self._serve(box, record, head) or news
             if box.message is not None and box.message.whole:
                 box.message = None
             self._ledger.freed(FIFO_ROOM, box.peer, box.drop())
         self._tell_room(box)
         return news
 
-    def _pay_for(self, box: Inbox, record: memoryview) -> None:
-        """Charge the cost of taking a record. Where packets interrupt the processor, it has worked on the earlier ones
-        of a remote write while the wire was busy with the next.
+    def _pay_for(self, record: memoryview, head: Head | None) -> None:
+        """Charge the cost of taking a record; without a head, it goes on with a message. Where packets interrupt the
+        processor, it has worked on the earlier ones of a remote write while the wire was busy with the next.
         """
         size, charge = len(record), self._meter.charge
         charge(HostCost.COMPLETE)
         charge(HostCost.ARRIVAL)
         dequeued, queued = True, False
-        if box.message is None:
-            head = Head.unpack(record)
+        if head is not None:
             queued = head.kind == Kind.MESSAGE
             dequeued = queued or size > HEAD.size
             if not dequeued:
@@ -215,8 +218,7 @@ class Receiving:
             self.woken = False
         self._meter.pay()
 
-    def _serve(self, box: Inbox, record: memoryview) -> bool:
-        head = Head.unpack(record)
+    def _serve(self, box: Inbox, record: memoryview, head: Head) -> bool:
         if head.kind == Kind.MATCHED:
             self._sending.matched(box.peer, head.serial)
             return False

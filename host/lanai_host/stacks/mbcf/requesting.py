@@ -9,7 +9,7 @@ A message that rides in its notice gains nothing by a request. So a receive of f
 only together with a larger one behind it.
 """
 
-from collections import OrderedDict, deque
+from collections import deque
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -75,9 +75,11 @@ class Requesting:
         source = self.sources[peer]
         if source.suspended or self.paused or not self._options.requests:
             return
-        pending: OrderedDict[int, Receive] = self._matcher.by_source.get(peer, OrderedDict())
-        barrier = next(iter(self._matcher.any_source), None)
+        pending = self._matcher.by_source.get(peer)
         count = len(source.outstanding)
+        if pending is None or len(pending) <= count:
+            return
+        barrier = next(iter(self._matcher.any_source), None)
         for receive in self._worth_asking(list(islice(pending.values(), count, self._options.window))):
             if (barrier is not None and receive.number > barrier) or not self._ask(source, receive):
                 return

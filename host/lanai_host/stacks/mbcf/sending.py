@@ -4,6 +4,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from operator import attrgetter
 
 from lanai_hdl.remote.packets import Status
 
@@ -20,6 +21,8 @@ from .operations import Send
 from .options import MbcfOptions
 from .outbox import Outbox
 from .writing import Counts, Writing
+
+SETTLED = attrgetter("settled")
 
 
 def ignored(send: Send) -> None:
@@ -52,7 +55,7 @@ class Sending:
     @property
     def settled(self) -> bool:
         """Nothing follows from the good end of what is under way."""
-        return not self.news_of_lost and all(box.settled for box in self.boxes.values())
+        return not self.news_of_lost and all(map(SETTLED, self.boxes.values()))
 
     def pending(self) -> list[Send]:
         """Sends to other ranks that are not done."""
@@ -66,7 +69,8 @@ class Sending:
             box.queue.append(send)
 
     def advance(self) -> None:
-        self._writing.go_on()
+        if self._writing.unfinished is not None:
+            self._writing.go_on()
         for box in self.boxes.values():
             if box.waiting:
                 self._advance(box)
@@ -123,7 +127,7 @@ class Sending:
                 self._go_on(box, box.current)
             elif box.notes:
                 box.stream.append(box.notes.popleft(), box.token, partial(self._appended, box))
-            elif not box.queue or box.refused or self._writing.busy or not self._start(box, box.queue[0]):
+            elif not box.queue or box.refused or self._writing.unfinished or not self._start(box, box.queue[0]):
                 return
 
     def _start(self, box: Outbox, send: Send) -> bool:

@@ -31,7 +31,12 @@ class Counts:
 
 class Writing:
     """Remote writes of this rank. `payload` is the most bytes of a packet. `lost` is told of a peer
-    that a notice did not reach."""
+    that a notice did not reach.
+
+    Attributes:
+        unfinished: the message that has not begun to leave as a whole. No other one may begin: its puts and its
+            notice are a unit to the adapters.
+    """
 
     def __init__(
         self,
@@ -48,14 +53,8 @@ class Writing:
         self._payload = payload
         self._counts = counts
         self._lost = lost
-        self._unfinished: tuple[Outbox, Write] | None = None
+        self.unfinished: tuple[Outbox, Write] | None = None
         self._lent = 0  # pieces of the program's memory that are under way
-
-    @property
-    def busy(self) -> bool:
-        """A message has not begun to leave as a whole. No other one may begin: its puts and its notice
-        are a unit to the adapters."""
-        return self._unfinished is not None
 
     def start(self, box: Outbox, send: Send, request: Request) -> None:
         """The bytes go to the receive's memory, and a notice behind them (MB-12, MB-G1). A conditional
@@ -67,20 +66,20 @@ class Writing:
         if write.size == send.length <= self._options.inline:
             self._take_inline(write)
             write.begun = write.size
-        self._unfinished = (box, write)
+        self.unfinished = (box, write)
         self.go_on()
 
     def go_on(self) -> None:
         """Send what may leave of the message whose bytes have not all left."""
-        if self._unfinished is None:
+        if self.unfinished is None:
             return
-        box, write = self._unfinished
+        box, write = self.unfinished
         target = Token(box.token.node, write.request.exposure, write.request.key, write.request.offset, write.size)
         direct = write.send.body.runs == 1 and write.size >= self._options.direct
         while write.begun < write.size and write.status is Status.OK:
             if not (self._put_direct(box, write, target) if direct else self._put_copy(box, write, target)):
                 return
-        self._unfinished = None
+        self.unfinished = None
         first = all(one.noticed for one in box.writes if one is not write)
         if write.puts and first and not box.stream.barred and write.status is Status.OK:
             self._notify(box, write, conditional=True)
@@ -91,8 +90,8 @@ class Writing:
 
     def give_up(self, box: Outbox) -> None:
         """Nothing reaches this peer any more."""
-        if self._unfinished is not None and self._unfinished[0] is box:
-            self._unfinished = None
+        if self.unfinished is not None and self.unfinished[0] is box:
+            self.unfinished = None
 
     @staticmethod
     def _take_inline(write: Write) -> None:

@@ -168,7 +168,7 @@ def test_long_messages_to_two_peers_leave_one_after_the_other():
             sends = []
             for peer in (1, 2):
                 sends.append(send(device, peer, content(peer, LONG[2])))
-                begun_in_part += device._sending._writing.busy
+                begun_in_part += device._sending._writing.unfinished is not None
             for one in sends:
                 finish(device, one)
             assert told(device)[0] == len(sends), "all by remote write"
@@ -188,7 +188,7 @@ def test_the_notice_of_a_long_message_waits_for_what_has_not_begun():
     def sender(device):
         asked(device)
         long = send(device, 1, content(0, LONG[2]))
-        assert device._sending._writing.busy
+        assert device._sending._writing.unfinished is not None
         block = Block(size=100)
         posted = [device.receive(1, 3, CONTEXT, block.body) for _ in range(COMMANDS)]
         for _ in range(COMMANDS):
@@ -212,7 +212,7 @@ def test_a_peer_is_lost_while_a_long_message_to_it_has_begun_in_part():
     def sender(device):
         asked(device)
         long = send(device, 1, content(0, LONG[2]))
-        begun = device._sending._writing._unfinished[1]
+        begun = device._sending._writing.unfinished[1]
         puts = begun.puts
         device._sending.lose(1, "it is lost")
         finish(device, send(device, 2, b"there"))
