@@ -69,7 +69,7 @@ def test_of_many_instances_ci_runs_some_spread_evenly(count):
 
 
 def test_the_others_have_the_group_of_their_place():
-    file = "tests/sim/job/test_sequels.py"
+    file = "tests/sim/job/test_continuations.py"
     in_ci, by_hand = collected(file, "slow_ci"), collected(file, "slow_faults")
     name = f"{file}::test_the_engine_does_what_python_would["
     assert len([one for one in in_ci if one.startswith(name)]) == INSTANCES

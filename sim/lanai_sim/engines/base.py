@@ -17,7 +17,7 @@ from lanai_hdl.ring.config import RingConfig
 from lanai_hdl.segment.config import SegmentConfig
 from lanai_hdl.switch_config import SwitchConfig
 
-from .words import Sequel, Words
+from .words import Continuation, Words
 
 NEVER = 2**64 - 1
 
@@ -26,7 +26,7 @@ class EventKind(IntEnum):
     PIO_DONE = 1  # `tag` of the access; `value` read
     WATCH = 2  # `tag` of the watch whose word has changed
     IRQ = 3  # the NIC's irq output rose
-    SEQUEL = 4  # `tag` of the bursts whose `Sequel` has come to its end
+    CONTINUATION = 4  # `tag` of the bursts whose `Continuation` has come to its end
 
 
 class Event(NamedTuple):
@@ -185,13 +185,15 @@ class Engine(ABC):
         caller, who then waits for each burst."""
         return False
 
-    def packed_bursts(self, nic: int, begin: int, packed: PackedBursts, tag: int, sequel: Sequel | None = None) -> bool:
-        """Do what `bursts` does, with bursts that are packed already. With a sequel, the engine goes on with that when
-        the last burst is done. It reports the end of the sequel, and not that of the bursts."""
+    def packed_bursts(
+        self, nic: int, begin: int, packed: PackedBursts, tag: int, continuation: Continuation | None = None
+    ) -> bool:
+        """Do what `bursts` does, with bursts that are packed already. With a continuation, the engine goes on with that
+        when the last burst is done. It reports the end of the continuation, and not that of the bursts."""
         return False
 
     def give_back(self) -> None:
-        """Go on with no sequel. All are left where they stand."""
+        """Go on with no continuation. All are left where they stand."""
         return  # who takes no packed bursts has none
 
     @abstractmethod

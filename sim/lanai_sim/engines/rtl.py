@@ -23,7 +23,7 @@ from .specialized import values
 from .units import nic_header, switch_header, unit
 from .verilated import Model
 from .verilator import Source, library
-from .words import Sequel, Words, watching
+from .words import Continuation, Words, watching
 
 SAVABLE = ("--savable",)  # to Verilator: state can be read and set; what evaluates a slot is the same text
 STILL, CUT, ENDED = int(Ending.STILL), int(Ending.CUT), int(Ending.ENDED)  # asked with every call
@@ -237,8 +237,12 @@ class RtlEngine(Engine):
         self._native.engine_bursts(self._engine, nic, begin, packed, len(bursts), data, tag, None)
         return True
 
-    def packed_bursts(self, nic: int, begin: int, packed: PackedBursts, tag: int, sequel: Sequel | None = None) -> bool:
-        self._native.engine_bursts(self._engine, nic, begin, *packed, tag, None if sequel is None else sequel.address)
+    def packed_bursts(
+        self, nic: int, begin: int, packed: PackedBursts, tag: int, continuation: Continuation | None = None
+    ) -> bool:
+        self._native.engine_bursts(
+            self._engine, nic, begin, *packed, tag, None if continuation is None else continuation.address
+        )
         return True
 
     def give_back(self) -> None:

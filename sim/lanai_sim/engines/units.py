@@ -29,6 +29,7 @@ HEADERS = {  # and of what one file is made of
     "engine.cc": (*COMMON, "cut.h", "stepping.h"),
     "nic.cc": (
         *COMMON,
+        "continuations.h",
         "core.h",
         "core_execute.h",
         "core_instruction.h",
@@ -41,7 +42,6 @@ HEADERS = {  # and of what one file is made of
         "pio.h",
         "replay.h",
         "resting.h",
-        "sequels.h",
         "slot_time.h",
         "tick.h",
         "timer.h",

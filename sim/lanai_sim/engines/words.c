@@ -129,4 +129,4 @@ typedef struct {
     uint64_t since;             /* when it began to wait for the words as they are */
     uint64_t waited;            /* picoseconds of waits that are over */
     uint32_t waits;             /* how many */
-} Sequel;
+} Continuation;

@@ -34,7 +34,7 @@ typedef struct {
     uint32_t number, stage;
     uint64_t written, now, clock, since, waited;
     uint32_t waits;
-} Sequel;
+} Continuation;
 """
 
 
@@ -160,7 +160,7 @@ def _time(took: int) -> int | None:
     return None if took < 0 else took
 
 
-class Sequel:
+class Continuation:
     """A process's doings `elapsed` picoseconds after its writes: it may take `catch_up` to come up to its time and
     poll, and then it waits and polls. The engine goes on with that by itself until it stops.
 
@@ -176,7 +176,7 @@ class Sequel:
 
     def __init__(self, nic: int, polls: Polls, elapsed: int, catch_up: int, timeout: int, number: int) -> None:
         ffi = _native().ffi
-        self.state = ffi.new("Sequel *", (polls.native, elapsed, catch_up, number))
+        self.state = ffi.new("Continuation *", (polls.native, elapsed, catch_up, number))
         self.address = int(ffi.cast("uintptr_t", self.state))
         self.nic = nic
         self.polls = polls

@@ -34,7 +34,7 @@ from lanai_host.simulator.requests import (
 from lanai_host.stacks.base import Attachment, NicStack
 
 from ..engines.base import Burst
-from ..engines.words import Buffers, Polls, Sequel, Stage, Words
+from ..engines.words import Buffers, Continuation, Polls, Stage, Words
 from ..kernel.cluster import Cluster
 from ..kernel.node import Node, WaitTimeout
 from .grant import Forbidden, Grant
@@ -73,7 +73,7 @@ class RankAccess:
         self._buffers: list[tuple[int, mmap.mmap]] = []  # (bus address, memory)
         self._waited_in = Buffers()  # the same
         self._tokens = count(1)
-        self._sequel: Sequel | None = None  # of the rank's last writes
+        self._continuation: Continuation | None = None  # of the rank's last writes
         self.timeout = WaitTimeout()
         self.inherited = b""  # what this process has from the one before it
         self._handover = b""
@@ -112,11 +112,11 @@ class RankAccess:
     async def write(self, requests: Sequence[Request], clock: int, then: Request | None = None) -> int:
         first = requests[0]
         if isinstance(first, Writes) and len(requests) == 1 and (packed := self._packer.pack(first)) is not None:
-            sequel = None if then is None else self._sequel_of(then)
-            done = self.node.write_packed(clock, packed, sequel)
+            continuation = None if then is None else self._continuation_of(then)
+            done = self.node.write_packed(clock, packed, continuation)
             if done is not None:
                 written = (await done)[0]
-                self._sequel = sequel
+                self._continuation = continuation
                 return written
         return await self._write_each([one for request in requests for one in request.each()], clock)
 
@@ -135,7 +135,7 @@ class RankAccess:
     def quiet_until(self) -> int:
         return self.cluster.quiet_until()
 
-    def _sequel_of(self, request: Request) -> Sequel | None:
+    def _continuation_of(self, request: Request) -> Continuation | None:
         """Return what the engine may go on with by itself after writes, if that is a wait that is not refused."""
         if not self.cluster.may_go_on or request.op not in (Op.WAIT_ANY, Op.LOOK_AND_WAIT) or request.elapsed < 0:
             return None
@@ -145,7 +145,9 @@ class RankAccess:
             return None  # it is refused once the writes are done
         if timeout < 0 or (not timeout and self.timeout.expired):  # only its own wait knows when that ends
             return None
-        return Sequel(self.node.number, polls, request.elapsed, CATCH_UP_TIME if first else 0, timeout, self.number)
+        return Continuation(
+            self.node.number, polls, request.elapsed, CATCH_UP_TIME if first else 0, timeout, self.number
+        )
 
     async def _serve(self, op: int, payload: bytes, clock: int) -> tuple[int, bytes]:
         if op == Op.PIO_READ:
@@ -186,27 +188,27 @@ class RankAccess:
     async def _look_and_wait(self, op: int, payload: bytes, clock: int) -> tuple[int, bytes]:
         """Do in one request what the rank would do in several, at the same times: CATCH_UP, a poll that finds
         nothing, WAIT_ANY, and as many more polls and waits as find nothing. Of this a WAIT_ANY is the wait alone."""
-        sequel, self._sequel = self._sequel, None
-        if sequel is not None and sequel.state.stage != Stage.WRITES:  # the engine has begun with it
-            state, timeout, polls = sequel.state, sequel.timeout, sequel.polls
+        continuation, self._continuation = self._continuation, None
+        if continuation is not None and continuation.state.stage != Stage.WRITES:  # the engine has begun with it
+            state, timeout, polls = continuation.state, continuation.timeout, continuation.polls
             stage, clock, waited = state.stage, state.clock, state.waited
             if state.waits:
                 self.timeout.expired = False  # the last one ended in time
         else:
             first, timeout, polls = self._polls(op, payload)
-            sequel, waited = None, 0
+            continuation, waited = None, 0
             stage, clock = (Stage.CATCHES_UP, clock + CATCH_UP_TIME) if first else (Stage.WATCHES, clock)
         took: int | None = None if stage == Stage.ENDS else 0
         if stage == Stage.CATCHES_UP:
             await self.cluster.kernel.until(clock, self.number)
-            took, sequel = polls.first(), None
+            took, continuation = polls.first(), None
         while took is not None:
             clock += took
             words = polls.words
             limit = self.timeout.wait(clock, timeout, words, self.cluster.news)
-            until = await self.node.changed(clock, words, self.number, limit, sequel)
+            until = await self.node.changed(clock, words, self.number, limit, continuation)
             waited += until - clock
-            clock, took, sequel = until, polls.again(), None
+            clock, took, continuation = until, polls.again(), None
         return clock, WAITED.pack(Waited(polls.noted, polls.polls, waited)) if op == Op.LOOK_AND_WAIT else b""
 
     def _polls(self, op: int, payload: bytes) -> tuple[int, int, Polls]:

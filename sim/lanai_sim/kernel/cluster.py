@@ -24,7 +24,7 @@ from lanai_host.config import HostConfig, free
 from lanai_host.wait import Wait
 
 from ..engines.base import NEVER, Engine, Event, EventKind, Layout
-from ..engines.words import Sequel, Stage, Words
+from ..engines.words import Continuation, Stage, Words
 from ..machine.fabric import Fabric
 from .kernel import FOREVER, Kernel, Suspension, Task
 from .node import NEWS, BusPages, Node, WaitTimeout
@@ -45,7 +45,7 @@ class Cluster:
     """Nodes, the engine below them, the scheduler above. It is the scheduler's `Clockwork`.
 
     Members:
-        takes_sequels: the engine may go on with what follows a rank's writes.
+        takes_continuations: the engine may go on with what follows a rank's writes.
 
     Args:
         fabric: how the NICs are joined.
@@ -54,7 +54,7 @@ class Cluster:
         kernel: a scheduler to join, else a new one.
     """
 
-    takes_sequels: ClassVar[bool] = True
+    takes_continuations: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Cluster:
         self.on_event: Callable[[Event], None] | None = None
         self._tags = count(1)
         self._expected: dict[int, Suspension[tuple[int, int]]] = {}
-        self._sequels: dict[int, Sequel] = {}  # those that the engine goes on with, by tag
+        self._continuations: dict[int, Continuation] = {}  # those that the engine goes on with, by tag
         self._bound = NEVER  # the slot up to which none of their timeouts comes
         self.lost: dict[int, str] = {}  # ranks that can be reached no more, and why
         self.news = 0  # how often that has grown
@@ -94,32 +94,32 @@ class Cluster:
 
     @property
     def may_go_on(self) -> bool:
-        """The engine may go on with sequels. After news, waits have times that Python alone knows."""
-        return self.takes_sequels and not self.news
+        """The engine may go on with continuations. After news, waits have times that Python alone knows."""
+        return self.takes_continuations and not self.news
 
-    def go_on(self, tag: int, sequel: Sequel) -> None:
-        """The engine goes on with a sequel of the bursts of this tag."""
-        self._sequels[tag] = sequel
-        if sequel.timeout:  # its writes are done no sooner than in the slot that the NIC has reached
+    def go_on(self, tag: int, continuation: Continuation) -> None:
+        """The engine goes on with a continuation of the bursts of this tag."""
+        self._continuations[tag] = continuation
+        if continuation.timeout:  # its writes are done no sooner than in the slot that the NIC has reached
             time = self.engine.time
-            reached = time.picoseconds(self.engine.slot(sequel.nic))
-            self._bound = min(self._bound, time.slot(reached + sequel.timeout))
+            reached = time.picoseconds(self.engine.slot(continuation.nic))
+            self._bound = min(self._bound, time.slot(reached + continuation.timeout))
 
     def take_back(self) -> bool:
-        """Let the ranks' tasks go on with all sequels where they stand. Their clocks and timeouts are known then.
+        """Let the ranks' tasks go on with all continuations where they stand. Their clocks and timeouts are known then.
         Return True if a task did."""
-        self._bound = NEVER  # also if all sequels have ended: else the engine never runs beyond it
-        if not self._sequels:
+        self._bound = NEVER  # also if all continuations have ended: else the engine never runs beyond it
+        if not self._continuations:
             return False
         self.engine.give_back()
-        sequels, self._sequels = self._sequels, {}
+        continuations, self._continuations = self._continuations, {}
         begun = []
-        for tag, sequel in sequels.items():
-            stage = sequel.state.stage
+        for tag, continuation in continuations.items():
+            stage = continuation.state.stage
             if stage == Stage.ENDS:
-                self._sequels[tag] = sequel  # its event is to come
+                self._continuations[tag] = continuation  # its event is to come
             elif stage != Stage.WRITES:
-                begun.append((self._expected.pop(tag), sequel.state.written))
+                begun.append((self._expected.pop(tag), continuation.state.written))
         for suspension, written in begun:
             suspension.resume((written, 0))
         return bool(begun)
@@ -150,8 +150,8 @@ class Cluster:
         for event in sorted(events):
             if self.on_event is not None:
                 self.on_event(event)
-            if event.kind == EventKind.SEQUEL:
-                state = self._sequels.pop(event.tag).state
+            if event.kind == EventKind.CONTINUATION:
+                state = self._continuations.pop(event.tag).state
                 self._wake(event.tag, state.now, state.written, 0)
             elif event.kind != EventKind.IRQ:
                 now = time.picoseconds(event.slot)

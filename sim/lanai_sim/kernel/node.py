@@ -12,7 +12,7 @@ from lanai_hdl.machine import COUNTER_NAMES, PAGE_SIZE, PIO_WINDOW_SIZE, host_of
 from lanai_host.bus.base import WINDOW, Bus, window_of
 
 from ..engines.base import Access, Burst, Engine, PackedBursts
-from ..engines.words import Sequel, Stage, Words
+from ..engines.words import Continuation, Stage, Words
 from .kernel import Kernel, Suspension
 
 COMES, ENDS = int(Stage.COMES), int(Stage.ENDS)  # compared in every wait
@@ -143,12 +143,12 @@ class EngineEvents(Protocol):
     def forget(self, tag: int) -> None:
         """The wait is over: drop its suspension."""
 
-    def go_on(self, tag: int, sequel: Sequel) -> None:
-        """The engine goes on with a sequel of the bursts of this tag. The suspension of the tag ends with that, or when
-        it is taken back, and gives the time at which the bursts were done, and 0."""
+    def go_on(self, tag: int, continuation: Continuation) -> None:
+        """The engine goes on with a continuation of the bursts of this tag. The suspension of the tag ends with that,
+        or when it is taken back, and gives the time at which the bursts were done, and 0."""
 
     def take_back(self) -> bool:
-        """Let tasks go on with the sequels that the engine has begun."""
+        """Let tasks go on with the continuations that the engine has begun."""
 
 
 class Node:
@@ -205,15 +205,15 @@ class Node:
         return (await self.perform(clock, wanted) if wanted else (clock, 0))[0] + late
 
     def write_packed(
-        self, clock: int, packed: PackedBursts, sequel: Sequel | None = None
+        self, clock: int, packed: PackedBursts, continuation: Continuation | None = None
     ) -> "Suspension[tuple[int, int]] | None":
         """Write what a processor writes in a row from `clock` on. The suspension ends with the time at which it is
-        done, and 0. None if the engine takes no such writes. The sequel may have begun or ended by then, as its state
-        says."""
+        done, and 0. None if the engine takes no such writes. The continuation may have begun or ended by then, as its
+        state says."""
         tag, answer = self.events.expect()
-        if self.engine.packed_bursts(self.number, clock, packed, tag, sequel):
-            if sequel is not None:
-                self.events.go_on(tag, sequel)
+        if self.engine.packed_bursts(self.number, clock, packed, tag, continuation):
+            if continuation is not None:
+                self.events.go_on(tag, continuation)
             return answer
         self.events.forget(tag)
         return None
@@ -232,12 +232,17 @@ class Node:
         return clock, value
 
     async def changed(
-        self, clock: int, words: Words, number: int, timeout: "WaitTimeout | None" = None, begun: Sequel | None = None
+        self,
+        clock: int,
+        words: Words,
+        number: int,
+        timeout: "WaitTimeout | None" = None,
+        begun: Continuation | None = None,
     ) -> int:
         """Wait from `clock` on until one of some words differs from what was seen, or until
-        `timeout`. `begun`: a sequel in which the wait has begun.
+        `timeout`. `begun`: a continuation in which the wait has begun.
 
-        They are watched from now on: the engine need not stop at `clock`. `cxx/sequels.h` waits in the same way.
+        They are watched from now on: the engine need not stop at `clock`. `cxx/continuations.h` waits in the same way.
         """
         kernel, slots = self.kernel, self.engine.time
         first_look = slots.picoseconds(slots.slot(clock))  # a change up to then is there when the process looks

@@ -56,7 +56,7 @@ class PartKernel(Kernel):
 class PartCluster(Cluster):
     """The nodes of a machine of which this process has a part."""
 
-    takes_sequels = False  # parts meet at the end of each run of the engine
+    takes_continuations = False  # parts meet at the end of each run of the engine
     kernel: PartKernel
 
     @property

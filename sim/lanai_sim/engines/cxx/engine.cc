@@ -51,12 +51,12 @@ EXPORT uint64_t engine_entries(Engine* e) { return e->entries; }
 EXPORT void engine_pio(Engine* e, uint32_t nic, const Pio* accesses, uint32_t count) {
     if (e->nics[nic]) e->nics[nic]->access(accesses, count);
 }
-// `data` holds the bytes of all bursts, one after the other. `sequel`: what the processor does then, or none.
+// `data` holds the bytes of all bursts, one after the other. `continuation`: what the processor does then, or none.
 EXPORT void engine_bursts(Engine* e, uint32_t nic, uint64_t begin, const Burst* bursts, uint32_t count,
-                          const uint8_t* data, uint32_t tag, Sequel* sequel) {
-    e->nics[nic]->program(begin, bursts, count, data, tag, sequel);
+                          const uint8_t* data, uint32_t tag, Continuation* continuation) {
+    e->nics[nic]->program(begin, bursts, count, data, tag, continuation);
 }
-// All sequels are left where they stand, and not gone on with here.
+// All continuations are left where they stand, and not gone on with here.
 EXPORT void engine_give_back(Engine* e) {
     for (auto& nic : e->nics)
         if (nic) nic->give_back();

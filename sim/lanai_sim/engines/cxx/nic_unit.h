@@ -3,10 +3,10 @@
 #include <deque>
 #include <memory>
 
+#include "continuations.h"
 #include "memory.h"
 #include "nic.h"
 #include "pio.h"
-#include "sequels.h"
 #include "units.h"
 #include "wave.h"
 #ifdef LANAI_TRACED
@@ -39,7 +39,7 @@ class alignas(64) NicUnit final : public Nic {
     uint64_t offered_ = 0;  // slot since which an access is offered to the NIC
 
     HostMemory memory;
-    Sequels sequels_;
+    Continuations continuations_;
     Wave<NicModel> wave;
 #ifdef LANAI_TRACED
     Tracer tracer;
@@ -48,7 +48,7 @@ class alignas(64) NicUnit final : public Nic {
   public:
 
     NicUnit(uint32_t number, uint64_t slot_khz, const uint32_t* numbers)
-        : gates_(numbers), processors_(slot_khz), number_(number), sequels_(slot_khz, number, memory) {}
+        : gates_(numbers), processors_(slot_khz), number_(number), continuations_(slot_khz, number, memory) {}
     ~NicUnit() {
         if (ended_with_next_ != NONE && wave.within(ended_with_next_)) begin(NO_INPUTS);
         wave.close();
@@ -65,9 +65,9 @@ class alignas(64) NicUnit final : public Nic {
     uint64_t outside() const override { return gates_.outside(); }
 
     void give_back() override {
-        processors_.forget_sequels();
-        if (sequels_.settled()) return;
-        sequels_.give_back();
+        processors_.forget_continuations();
+        if (continuations_.settled()) return;
+        continuations_.give_back();
         plan_host();
     }
     void access(const Pio* accesses, uint32_t count) override {
@@ -75,8 +75,8 @@ class alignas(64) NicUnit final : public Nic {
         plan_host();
     }
     void program(uint64_t begin, const Burst* bursts, uint32_t count, const uint8_t* data, uint32_t tag,
-                 Sequel* sequel) override {
-        processors_.add(begin, bursts, count, data, tag, sequel);
+                 Continuation* continuation) override {
+        processors_.add(begin, bursts, count, data, tag, continuation);
         plan_host();
     }
 
@@ -88,7 +88,7 @@ class alignas(64) NicUnit final : public Nic {
     void step(uint64_t horizon) {
         bool asked = RARELY(is_asked());
         if (asked) {
-            if (sequels_.due() <= slot) return look_for_sequels();
+            if (continuations_.due() <= slot) return look_for_continuations();
             begin_asked();
         } else if (tx_->leaves_idle(slot) && rx_->leaves_stops(slot)) {
             return steps_alone(std::min(horizon, host_due_));
@@ -146,7 +146,7 @@ class alignas(64) NicUnit final : public Nic {
 #ifdef LANAI_TRACED
         return false;  // rows are kept elsewhere
 #endif
-        return Unit::settled() && pio_.empty() && processors_.settled() && sequels_.settled() &&
+        return Unit::settled() && pio_.empty() && processors_.settled() && continuations_.settled() &&
                memory.watches.empty() && !recorded_ && wave.from == NONE;
     }
     void save(StateWriter& to) override { state(to); }
@@ -189,7 +189,7 @@ class alignas(64) NicUnit final : public Nic {
     }
 
     void plan_host() {
-        host_due_ = std::min(processors_.due(), sequels_.due());
+        host_due_ = std::min(processors_.due(), continuations_.due());
         if (!pio_.empty()) host_due_ = std::min(host_due_, pio_.front().slot);
     }
 
@@ -241,8 +241,8 @@ class alignas(64) NicUnit final : public Nic {
     }
 
     // Just before this slot, which is not begun.
-    RARE void look_for_sequels() {
-        sequels_.look(slot, events);
+    RARE void look_for_continuations() {
+        continuations_.look(slot, events);
         plan_host();
     }
 
@@ -315,7 +315,7 @@ class alignas(64) NicUnit final : public Nic {
     }
 
     void tell(uint32_t tag) {
-        if (sequels_.told(tag, slot + 1, events)) return plan_host();
+        if (continuations_.told(tag, slot + 1, events)) return plan_host();
         events.push_back({slot + 1, WATCH, number_, tag, 0});
     }
 
@@ -350,10 +350,10 @@ class alignas(64) NicUnit final : public Nic {
     void performed(uint32_t value) {
         Pio access = pio_.front();
         pio_.pop_front();
-        Sequel* sequel = nullptr;
-        uint32_t tag = access.program ? processors_.done(access.program, slot + 1, &sequel) : access.tag;
-        if (sequel) sequels_.begin(*sequel, tag, slot + 1);
+        Continuation* continuation = nullptr;
+        uint32_t tag = access.program ? processors_.done(access.program, slot + 1, &continuation) : access.tag;
+        if (continuation) continuations_.begin(*continuation, tag, slot + 1);
         plan_host();
-        if (tag && !sequel) events.push_back({slot + 1, PIO_DONE, number_, tag, value});
+        if (tag && !continuation) events.push_back({slot + 1, PIO_DONE, number_, tag, value});
     }
 };

@@ -16,15 +16,16 @@ class Processors {
     explicit Processors(uint64_t slot_khz) : time_{slot_khz} {}
 
     // The first burst of `count` may begin its `elapsed` after `begin`, in picoseconds. `data` holds the bytes of all.
-    // `sequel` is what its processor does then, if that is known.
-    void add(uint64_t begin, const Burst* bursts, uint32_t count, const uint8_t* data, uint32_t tag, Sequel* sequel) {
+    // `continuation` is what its processor does then, if that is known.
+    void add(uint64_t begin, const Burst* bursts, uint32_t count, const uint8_t* data, uint32_t tag,
+             Continuation* continuation) {
         Program program;
         program.bursts.assign(bursts, bursts + count);
         size_t bytes = 0;
         for (const Burst& burst : program.bursts) bytes += burst.size;
         program.data.assign(data, data + bytes);
         program.tag = tag;
-        program.sequel = sequel;
+        program.continuation = continuation;
         program.id = ++last_id_ ? last_id_ : ++last_id_;
         programs_.push_back(program);
         wait(programs_.back(), begin);
@@ -46,22 +47,22 @@ class Processors {
     }
 
     // The last word of the program's burst was performed before this slot. The program's tag if that was its last, else
-    // 0. `sequel`: its own, if it has one.
-    uint32_t done(uint32_t id, uint64_t slot, Sequel** sequel) {
+    // 0. `continuation`: its own, if it has one.
+    uint32_t done(uint32_t id, uint64_t slot, Continuation** continuation) {
         auto program = std::find_if(programs_.begin(), programs_.end(), [id](const Program& p) { return p.id == id; });
         if (++program->next < program->bursts.size()) {
             wait(*program, time_.picoseconds(slot));
             return 0;
         }
         uint32_t tag = program->tag;
-        *sequel = program->sequel;
+        *continuation = program->continuation;
         programs_.erase(program);
         return tag;
     }
 
     // Of those under way, only the end is told of.
-    void forget_sequels() {
-        for (Program& program : programs_) program.sequel = nullptr;
+    void forget_continuations() {
+        for (Program& program : programs_) program.continuation = nullptr;
     }
 
     bool settled() const { return programs_.empty(); }
@@ -71,7 +72,7 @@ class Processors {
 
     struct Program {
         uint32_t id, tag;
-        Sequel* sequel;
+        Continuation* continuation;
         size_t next = 0, used = 0;    // burst, byte of data
         uint64_t at, order, due; // picoseconds; among those of the same time; slot, or NONE while its words are queued
         std::vector<Burst> bursts;

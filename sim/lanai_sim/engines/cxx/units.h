@@ -14,10 +14,11 @@ class Nic : public Unit {
     virtual uint32_t sram(uint32_t address) const = 0;  // a word, as it is now
     virtual uint64_t outside() const = 0;  // slots that were begun with the processor outside the model
     virtual void access(const Pio* accesses, uint32_t count) = 0;
-    // The bursts of one program; `data` holds the bytes of all, one after the other. `sequel`: what follows, or none.
+    // The bursts of one program; `data` holds the bytes of all, one after the other. `continuation`: what follows, or
+    // none.
     virtual void program(uint64_t begin, const Burst* bursts, uint32_t count, const uint8_t* data, uint32_t tag,
-                         Sequel* sequel) = 0;
-    virtual void give_back() = 0;  // forget all sequels
+                         Continuation* continuation) = 0;
+    virtual void give_back() = 0;  // forget all continuations
     // False if the model cannot write waveforms.
     virtual bool open_wave(const char* file, uint64_t from, uint64_t to, uint64_t half_slot_ps) = 0;
     virtual void record() = 0;  // keep the inputs of every slot from now on

@@ -8,27 +8,27 @@
 #include "slot_time.h"
 #include "words.h"
 
-// A sequel comes up to its processor's time, polls, and waits for words, as `RankAccess` does it in Python. It ends
-// with one event, or is given back as it stands when Python asks for it.
+// A continuation comes up to its processor's time, polls, and waits for words, as `RankAccess` does it in Python. It
+// ends with one event, or is given back as it stands when Python asks for it.
 //
 // Something done at a processor's time is done just before the slot that begins then, and only if the run goes beyond
 // that slot: so what the scheduler has for the same time is left to take turns there.
-class Sequels {
+class Continuations {
   public:
-    Sequels(uint64_t slot_khz, uint32_t nic, HostMemory& memory) : time_{slot_khz}, nic_(nic), memory_(memory) {}
+    Continuations(uint64_t slot_khz, uint32_t nic, HostMemory& memory) : time_{slot_khz}, nic_(nic), memory_(memory) {}
 
     // The slot before which something is to be done; ~0 if there is none.
     uint64_t due() const { return due_; }
 
     // Its processor's writes were performed before this slot.
-    void begin(Sequel& sequel, uint32_t tag, uint64_t slot) {
-        all_.push_back({&sequel, tag, NONE});
+    void begin(Continuation& continuation, uint32_t tag, uint64_t slot) {
+        all_.push_back({&continuation, tag, NONE});
         One& one = all_.back();
-        sequel.written = sequel.now = time_.picoseconds(slot);
-        sequel.clock = sequel.written + sequel.elapsed + sequel.catch_up;
-        if (sequel.catch_up) {
-            sequel.stage = CATCHES_UP;
-            one.due = time_.slot(sequel.clock);
+        continuation.written = continuation.now = time_.picoseconds(slot);
+        continuation.clock = continuation.written + continuation.elapsed + continuation.catch_up;
+        if (continuation.catch_up) {
+            continuation.stage = CATCHES_UP;
+            one.due = time_.slot(continuation.clock);
         } else {
             wait(one);
         }
@@ -43,32 +43,32 @@ class Sequels {
             One* first = nullptr;
             for (One& one : all_)
                 if (one.due <= slot && (!first || sooner(one, *first))) first = &one;
-            Sequel& sequel = *first->sequel;
-            if (ended < sequel.clock) return;
-            sequel.now = sequel.clock;
+            Continuation& continuation = *first->continuation;
+            if (ended < continuation.clock) return;
+            continuation.now = continuation.clock;
             first->due = NONE;
-            const Poll& polls = *sequel.polls;
-            bool goes_on = sequel.stage == CATCHES_UP
-                               ? poll(*first, poll_first(sequel.polls))
-                               : wait(*first, wait_looks(polls.words, polls.count), sequel.clock);
+            const Poll& polls = *continuation.polls;
+            bool goes_on = continuation.stage == CATCHES_UP
+                               ? poll(*first, poll_first(continuation.polls))
+                               : wait(*first, wait_looks(polls.words, polls.count), continuation.clock);
             if (!goes_on) {
-                ended = sequel.clock;
+                ended = continuation.clock;
                 end(*first, slot, events);
             }
             update();
         }
     }
 
-    // A word of this tag was changed before this slot. False if the tag is of no sequel.
+    // A word of this tag was changed before this slot. False if the tag is of no continuation.
     bool told(uint32_t tag, uint64_t slot, std::vector<Event>& events) {
         auto one = std::find_if(all_.begin(), all_.end(), [tag](const One& o) { return o.tag == tag; });
         if (one == all_.end()) return false;
-        Sequel& sequel = *one->sequel;
-        sequel.now = time_.picoseconds(slot);
+        Continuation& continuation = *one->continuation;
+        continuation.now = time_.picoseconds(slot);
         memory_.unwatch(tag);
-        const Poll& polls = *sequel.polls;
-        uint32_t stage = wait_told(polls.words, polls.count, int64_t(slot), int64_t(time_.slot(sequel.clock)));
-        if (!wait(*one, stage, sequel.now)) end(*one, slot, events);
+        const Poll& polls = *continuation.polls;
+        uint32_t stage = wait_told(polls.words, polls.count, int64_t(slot), int64_t(time_.slot(continuation.clock)));
+        if (!wait(*one, stage, continuation.now)) end(*one, slot, events);
         update();
         return true;
     }
@@ -76,7 +76,7 @@ class Sequels {
     // Give back all that have begun: Python goes on with them.
     void give_back() {
         for (One& one : all_)
-            if (one.sequel->stage == WATCHES) memory_.unwatch(one.tag);
+            if (one.continuation->stage == WATCHES) memory_.unwatch(one.tag);
         all_.clear();
         due_ = NONE;
     }
@@ -87,7 +87,7 @@ class Sequels {
     static constexpr uint64_t NONE = ~0ull;
 
     struct One {
-        Sequel* sequel;
+        Continuation* continuation;
         uint32_t tag;
         uint64_t due;  // slot before which something is to be done at its clock
     };
@@ -99,7 +99,7 @@ class Sequels {
     std::vector<One> all_;
 
     static bool sooner(const One& a, const One& b) {
-        const Sequel &s = *a.sequel, &t = *b.sequel;
+        const Continuation &s = *a.continuation, &t = *b.continuation;
         return s.clock != t.clock ? s.clock < t.clock : s.number < t.number;
     }
 
@@ -110,46 +110,46 @@ class Sequels {
 
     // Wait from its clock on.
     void wait(One& one) {
-        const Sequel& sequel = *one.sequel;
-        wait(one, wait_begins(sequel.polls->words, sequel.polls->count), sequel.clock);
+        const Continuation& continuation = *one.continuation;
+        wait(one, wait_begins(continuation.polls->words, continuation.polls->count), continuation.clock);
     }
 
     // Be in this stage of the wait from a time on. False if the process must poll.
     bool wait(One& one, uint32_t stage, uint64_t since) {
-        Sequel& sequel = *one.sequel;
-        sequel.stage = stage;
-        sequel.since = since;
+        Continuation& continuation = *one.continuation;
+        continuation.stage = stage;
+        continuation.since = since;
         if (stage == ENDS) return wake(one, since);
-        stage == COMES ? void(one.due = time_.slot(sequel.clock)) : watch(one);
+        stage == COMES ? void(one.due = time_.slot(continuation.clock)) : watch(one);
         return true;
     }
 
     void watch(const One& one) {
-        const Poll& polls = *one.sequel->polls;
+        const Poll& polls = *one.continuation->polls;
         for (uint32_t i = 0; i < polls.count; i++)
             memory_.watches.push_back({polls.words[i].address, polls.words[i].seen, one.tag});
     }
 
     // The wait has ended, at this time. False if the process must poll.
     bool wake(One& one, uint64_t time) {
-        Sequel& sequel = *one.sequel;
-        sequel.waited += time - sequel.clock;
-        sequel.clock = time;
-        sequel.waits++;
-        return poll(one, poll_again(sequel.polls));
+        Continuation& continuation = *one.continuation;
+        continuation.waited += time - continuation.clock;
+        continuation.clock = time;
+        continuation.waits++;
+        return poll(one, poll_again(continuation.polls));
     }
 
     // The time of a poll that does nothing passes, and the process waits. False if it must poll.
     bool poll(One& one, int64_t took) {
         if (took == POLLS_ITSELF) return false;
-        one.sequel->clock += uint64_t(took);
+        one.continuation->clock += uint64_t(took);
         wait(one);
         return true;
     }
 
     void end(One& one, uint64_t slot, std::vector<Event>& events) {
-        one.sequel->stage = ENDS;
-        events.push_back({slot, SEQUEL, nic_, one.tag, 0});
+        one.continuation->stage = ENDS;
+        events.push_back({slot, CONTINUATION, nic_, one.tag, 0});
         all_.erase(all_.begin() + (&one - all_.data()));
     }
 };

@@ -71,9 +71,9 @@ class OpenWorld(NicWorld):
 
 
 def played(monkeypatch, in_engine, program, ranks, device, **options):
-    """Return what the ranks were answered and what the job ended with; how many sequels ended in the engine, and how
-    often some were taken back."""
-    monkeypatch.setattr(Cluster, "takes_sequels", in_engine)
+    """Return what the ranks were answered and what the job ended with; how many continuations ended in the engine,
+    and how often some were taken back."""
+    monkeypatch.setattr(Cluster, "takes_continuations", in_engine)
     answers: dict[int, list[object]] = {}
     ends = []
     backs = []
