@@ -67,27 +67,38 @@ def size(text: str, where: str) -> int:
     return int(float(found[1]) * UNITS.get(found[2], 1))
 
 
-def prune(to: int, keep: float = 0.0) -> list[Stored]:
+@dataclass(frozen=True)
+class Pruned:
+    """The entries that went, and those that should have gone but that this user may not remove."""
+
+    gone: list[Stored]
+    kept: list[Stored]
+
+
+def prune(to: int, keep: float = 0.0) -> Pruned:
     """Remove entries, those first that were used longest ago, until the cache has `to` bytes at
-    most. Those used in the last `keep` seconds stay. Return what went."""
+    most. Those used in the last `keep` seconds stay."""
     entries = stored()
-    total, now, gone = sum(entry.size for entry in entries), time.time(), []
+    total, now, pruned = sum(entry.size for entry in entries), time.time(), Pruned([], [])
     for entry in entries:
         if total <= to or now - entry.used < keep:
             break
-        remove(entry.path)
-        total -= entry.size
-        gone.append(entry)
+        if remove(entry.path):
+            total -= entry.size
+            pruned.gone.append(entry)
+        else:
+            pruned.kept.append(entry)
     _remove_left_behind(now)
-    return gone
+    return pruned
 
 
-def remove(path: Path) -> None:
-    """Remove an entry, which no process sees half removed."""
+def remove(path: Path) -> bool:
+    """Remove an entry, which no process sees half removed. Return whether it is gone."""
     away = path.with_name(f".partial-{secrets.token_hex(8)}")
     with suppress(OSError):
         path.rename(away)
     shutil.rmtree(away, ignore_errors=True)
+    return not path.exists()
 
 
 def _remove_left_behind(now: float) -> None:

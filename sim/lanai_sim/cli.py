@@ -119,6 +119,9 @@ def guarded(name: str, run: Callable[[], int]) -> int:
 
                 discard_output()
                 return 0
+            if is_removed():
+                print(f"{name}: error: the working directory was removed; change to one that is there", file=sys.stderr)
+                return 2
             raise
         where = f" {error.filename!r}" if error.filename else ""
         print(
@@ -130,6 +133,15 @@ def guarded(name: str, run: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         print(f"{name}: interrupted", file=sys.stderr)
         return 130
+
+
+def is_removed() -> bool:
+    """Return whether the working directory is no more."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def mpiexec() -> int:

@@ -3,6 +3,7 @@
 import os
 import tarfile
 import time
+from pathlib import Path
 
 import pytest
 
@@ -38,11 +39,22 @@ def numbers():
 def test_those_used_longest_ago_go_first():
     fill(5, 30, 10)
     assert [entry.kind for entry in stored()] == ["thing"] * 3
-    gone = cache_upkeep.prune(sum(entry.size for entry in stored()) - 1)
-    assert [entry.key for entry in gone] == [key(1)]
+    pruned = cache_upkeep.prune(sum(entry.size for entry in stored()) - 1)
+    assert [entry.key for entry in pruned.gone] == [key(1)]
     assert numbers() == [0, 2]
-    assert cache_upkeep.prune(0)
+    assert cache_upkeep.prune(0).gone
     assert numbers() == []
+
+
+def test_what_may_not_be_removed_is_not_said_to_be_gone(monkeypatch):
+    fill(5, 30)
+
+    def refuse(path, target):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "rename", refuse)
+    pruned = cache_upkeep.prune(0)
+    assert (pruned.gone, [entry.key for entry in pruned.kept]) == ([], [key(1), key(0)])
 
 
 def test_a_use_makes_an_entry_young():

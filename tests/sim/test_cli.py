@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from rich.table import Table
 
+from lanai_firmware import cache
 from lanai_host.errors import UserError
 from lanai_sim import cli, commands, console, figures
 from lanai_sim.commands import doctor
@@ -289,6 +290,40 @@ def test_a_reader_that_goes_away_stops_no_work(tmp_path):
     assert process.stderr.read() == ""
     process.stderr.close()
     assert (tmp_path / "page").read_text() == "whole"
+
+
+def test_a_cache_that_may_not_be_removed_is_told(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("LANAI_CACHE", str(tmp_path))
+    cache.build("ab" * 32, "thing", lambda: b"content")
+
+    def refuse(path, target):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "rename", refuse)
+    assert cli.main(["cache", "prune", "--to", "0"]) == 2
+    told = capsys.readouterr()
+    assert told.out == "removed 0 entries, 0.0 MB\n"
+    assert re.match("lanai: error: 1 entry of .* cannot be removed by this user", told.err)
+
+
+@pytest.mark.parametrize("program", ["{program}", "-m lanai_sim.version", "-c pass"])
+def test_a_program_runs_in_a_directory_that_was_removed(program, tmp_path):
+    file, gone = tmp_path / "program.py", tmp_path / "gone"
+    file.write_text("pass\n")
+    gone.mkdir()
+    words = [sys.executable, "-m", "lanai_sim", "run", "-q", "-n", "1", "python", *program.format(program=file).split()]
+    leave = f"import os; os.chdir({str(gone)!r}); os.rmdir({str(gone)!r}); os.execv({words[0]!r}, {words!r})"
+    done = subprocess.run([sys.executable, "-c", leave], stderr=subprocess.PIPE, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_command_that_needs_a_directory_that_was_removed_is_one_line(tmp_path, monkeypatch, capsys):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert cli.guarded("lanai", Path.cwd) == 2
+    assert capsys.readouterr().err == "lanai: error: the working directory was removed; change to one that is there\n"
 
 
 def test_the_package_is_the_command():

@@ -185,7 +185,15 @@ def python_program(rank: Forked) -> Callable[[], None]:
 
 def _first_path(arguments: Sequence[str]) -> str:
     """Return the folder in which Python looks for modules first."""
-    return os.getcwd() if arguments[0] in ("-c", "-m") else os.path.dirname(os.path.realpath(arguments[0]))
+    return _here() if arguments[0] in ("-c", "-m") else os.path.dirname(os.path.realpath(arguments[0]))
+
+
+def _here() -> str:
+    """Return the working directory, or nothing if it was removed: a program named by its whole path runs there too."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return ""
 
 
 def hides(directory: str, loaded: dict[str, Any]) -> bool:
@@ -223,7 +231,7 @@ def _run(arguments: list[str]) -> None:
     if arguments[0] == "-m":
         sys.argv[:] = ["-m", *arguments[2:]]
         if not safe:
-            sys.path.insert(0, os.getcwd())
+            sys.path.insert(0, _here())
         _run_module(arguments[1])
         return
     if arguments[0] == "-c":
@@ -235,7 +243,7 @@ def _run(arguments: list[str]) -> None:
         sys.argv[:] = arguments
         if not safe:
             sys.path.insert(0, _first_path(arguments))
-        path = os.path.join(os.getcwd(), arguments[0])
+        path = os.path.join(_here(), arguments[0])
         libc = ctypes.CDLL(None)
         libc.fopen.restype = ctypes.c_void_p
         file = ctypes.c_void_p(libc.fopen(os.fsencode(path), b"rb"))

@@ -8,6 +8,7 @@ from rich.table import Table
 from lanai_firmware import cache_upkeep
 from lanai_firmware.cache_entries import directory
 from lanai_firmware.cache_upkeep import Stored, stored
+from lanai_host.errors import UserError
 
 from ..console import wide
 from ..units import counted
@@ -44,8 +45,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.action == "prune":
         most = cache_upkeep.limit() if args.to is None else cache_upkeep.size(args.to, f"--to {args.to!r}")
-        gone = [] if most is None else cache_upkeep.prune(most)
-        print(f"removed {_entries(len(gone))}, {megabytes(sum(entry.size for entry in gone))}")
+        pruned = cache_upkeep.Pruned([], []) if most is None else cache_upkeep.prune(most)
+        print(f"removed {_entries(len(pruned.gone))}, {megabytes(sum(entry.size for entry in pruned.gone))}")
+        if pruned.kept:
+            raise UserError(
+                f"{_entries(len(pruned.kept))} of {str(directory())!r} cannot be removed by this user; "
+                "prune as the owner, or set LANAI_CACHE to another place"
+            )
     elif args.action == "export":
         print(f"wrote {_entries(cache_upkeep.export(args.file, stored()))} to {args.file}")
     elif args.action == "import":
