@@ -1,6 +1,7 @@
 """Stores and loads: a peer's memory, mapped into the host's window of the NIC."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from lanai_hdl.errors import UserError
@@ -86,9 +87,14 @@ class ApertureAccess:
             number = len(self._mapped)
             if number == APERTURE_PAGES:
                 number = self._mapped.pop(next(iter(self._mapped)))
-            place = word(MapPlaceWord, key=page.key, page=page.page)
-            words = (word(MapWord, valid=1, peer=page.node, exposure=page.exposure, relaxed=page.relaxed), place)
-            data = b"".join(one.to_bytes(4, "big") for one in words)
-            self._bus.write_block(map_at(self._process, number), data)
+            self._bus.write_block(map_at(self._process, number), _map_words(page))
         self._mapped[page] = number
         return number
+
+
+@lru_cache(maxsize=1024)  # a process maps the same pages again and again
+def _map_words(page: _Page) -> bytes:
+    """Return what maps a page of the aperture to a page."""
+    place = word(MapPlaceWord, key=page.key, page=page.page)
+    words = (word(MapWord, valid=1, peer=page.node, exposure=page.exposure, relaxed=page.relaxed), place)
+    return b"".join(one.to_bytes(4, "big") for one in words)

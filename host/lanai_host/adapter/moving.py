@@ -3,6 +3,7 @@ load.
 """
 
 from collections import deque
+from operator import attrgetter
 
 from lanai_hdl.remote.packets import Op, Status
 
@@ -18,6 +19,7 @@ from .storing import Storing
 from .transfers import AtomicTransfer, Barrier, Piece, Stored, Transfer
 
 LEND_FROM = 1024  # bytes in one run; shorter ones are copied to the staging page of their command
+DONE = attrgetter("done")
 TRANSACTION = 16  # bytes of the smallest transaction of SCI: a shorter block among others leaves in one of its own
 
 
@@ -27,6 +29,10 @@ class Moving:
     Long runs are lent to the adapter. What is short or scattered is packed into a page of this
     process's, the command buffer's own, or unpacked from there. Transfers by the processor take no
     command but for bytes that are not whole words. `settle_stores` begins the NOP that tells of them.
+
+    Attributes:
+        unfinished: all that is under way. It stays the same object.
+        failure: the NIC was lost.
     """
 
     def __init__(self, bus: Bus, adapter: OpenedAdapter, meter: Meter) -> None:
@@ -38,21 +44,21 @@ class Moving:
         self._queue: deque[Transfer] = deque()  # not all of them begun
         self._storing = Storing(adapter.aperture)
         self._pieces: deque[Piece | Stored] = deque()  # one for each command under way, oldest first
-        self._unfinished: set[Transfer] = set()
+        self.unfinished: set[Transfer] = set()
         self._barriers: list[Barrier] = []
-        self.failure: DeviceError | None = None  # the NIC was lost
+        self.failure: DeviceError | None = None
         self._failures: dict[int, DeviceError] = {}  # of what changes memory there, by rank, since the last barrier
 
     @property
     def idle(self) -> bool:
         """Nothing is under way."""
-        return not self._unfinished
+        return not self.unfinished
 
     @property
     def settled(self) -> bool:
         """Nothing follows from the good end of the commands under way: the program has its memory back already."""
-        under_way = all(one.done for one in self._unfinished)
-        return under_way and not (self._queue or self._barriers or self._storing.gathered)
+        done = all(map(DONE, self.unfinished))
+        return done and not (self._queue or self._barriers or self._storing.gathered)
 
     def watched(self) -> list[Watched]:
         """The words that change when something ends."""
@@ -69,13 +75,13 @@ class Moving:
             transfer.fail(self.failure.kind, self.failure.text)
             transfer.end()
             return
-        self._unfinished.add(transfer)
+        self.unfinished.add(transfer)
         self._queue.append(transfer)
         self._start_all()
 
     def barrier(self, rank: int | None) -> Barrier:
         """Done when all that was begun before, for one rank or for all, has ended."""
-        barrier = Barrier(rank, {one for one in self._unfinished if rank is None or one.rank == rank})
+        barrier = Barrier(rank, {one for one in self.unfinished if rank is None or one.rank == rank})
         if self.failure is not None:
             barrier.error, barrier.done = self.failure, True
             return barrier
@@ -102,7 +108,7 @@ class Moving:
     def abandon(self, failure: DeviceError) -> None:
         """The NIC was lost, and all commands end as LOST: what is under way ends with this error."""
         self.failure = failure
-        for transfer in self._unfinished:
+        for transfer in self.unfinished:
             transfer.fail(failure.kind, failure.text)
         while not self.idle:
             self.look()
@@ -237,17 +243,18 @@ class Moving:
             self._meter.spend(HostCost.COPY, piece.end - piece.begin)
 
     def _finish(self, transfer: Transfer) -> None:
-        if not transfer.finished or transfer not in self._unfinished:
+        if not transfer.finished or transfer not in self.unfinished:
             return
-        self._unfinished.remove(transfer)
+        self.unfinished.remove(transfer)
         if transfer.error is not None and transfer.op is not Op.READ and not transfer.own:
             self._failures.setdefault(transfer.rank, transfer.error)
         if not transfer.done:
             self._meter.spend(HostCost.COMPLETE)
             transfer.end()
-        for barrier in self._barriers:
-            barrier.waits_for.discard(transfer)
-        self._end_barriers()
+        if self._barriers:
+            for barrier in self._barriers:
+                barrier.waits_for.discard(transfer)
+            self._end_barriers()
 
     def _end_barriers(self) -> None:
         for barrier in [one for one in self._barriers if not one.waits_for]:

@@ -32,6 +32,7 @@ class OpenedAdapter:
     Attributes:
         staging: a page for each command buffer. No other process reaches it.
         aperture: this process's part of it.
+        under_way: all users' commands that have not ended. It stays the same object.
         nothing: a command that moves nothing, and tells what has become of the process's stores and loads.
     """
 
@@ -46,6 +47,7 @@ class OpenedAdapter:
         self.nothing = Command(Op.NOP, Token(home.node, 0, 0, 0, 0), 0, 0)
         self._flags = bus.allocate(OWN_PAGES * PAGE_SIZE)
         self._commands = Commands(bus, home.process, self._flags, meter, packet)
+        self.under_way = self._commands.under_way
         self._owners: dict[RemoteOperation, CommandShare] = {}
 
     def open(self, memory: HostBuffer, size: int, access: Access, *, little: bool = True) -> Exposure:

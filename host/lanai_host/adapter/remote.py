@@ -4,7 +4,7 @@ The device calls `look` whenever it looks for news, and waits for the words of `
 own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import replace
 
 from lanai_hdl.errors import UserError
@@ -44,6 +44,8 @@ class AdapterRemote(Remote):
     Attributes:
         segment: memory that is this rank's first exposure, which others reach without a token that
             came by message. Of a device that calls `open`.
+        under_way: transfers that have not ended. It stays the same object.
+        watches: of words that have not changed. It stays the same object.
         by_processor: puts are stores of this processor and gets are its loads (SC-20), through the
             adapter's aperture; else both are commands.
     """
@@ -59,9 +61,10 @@ class AdapterRemote(Remote):
         self._exposures = adapter.exposures
         self._allocated: list[Segment] = []
         self._released: list[Segment] = []
-        self._watches: list[WordWatch] = []
+        self.watches: list[WordWatch] = []
         self._pinned: dict[int, Pinned] = {}  # by number of the exposure
         self._moving = Moving(bus, adapter, meter)
+        self.under_way: Sized = self._moving.unfinished
         self.by_processor = False
 
     def open(self, size: int) -> Segment:
@@ -153,7 +156,7 @@ class AdapterRemote(Remote):
         if self._moving.failure is not None:
             watch.error, watch.done = self._moving.failure, True
             return watch
-        self._watches.append(watch)
+        self.watches.append(watch)
         self._look_at_words()
         return watch
 
@@ -182,21 +185,21 @@ class AdapterRemote(Remote):
         """The words that change when something ends. What was stored ends too: its NOP begins here at the latest."""
         self._moving.settle_stores()
         words = self._moving.watched()
-        if self._watches:
-            words += [one.word for one in self._watches]
+        if self.watches:
+            words += [one.word for one in self.watches]
         return words
 
     def look(self) -> bool:
         """See what has ended, and begin what there is room for. True if anything ended."""
-        return self._moving.look() | (bool(self._watches) and self._look_at_words())
+        return self._moving.look() | (bool(self.watches) and self._look_at_words())
 
     def abandon(self, failure: DeviceError) -> None:
         """The NIC was lost: all that is under way ends with this error, and so does what begins."""
         self._adapter.abandon()
         self._moving.abandon(failure)
-        for watch in self._watches:
+        for watch in self.watches:
             watch.error, watch.done = failure, True
-        self._watches.clear()
+        self.watches.clear()
 
     def close(self) -> None:
         """Take back what was lent. Nothing may be under way."""
@@ -208,9 +211,9 @@ class AdapterRemote(Remote):
 
     def _look_at_words(self) -> bool:
         """End the watches of words that have changed. True if there were any."""
-        ended = [one for one in self._watches if one.word.now != one.word.seen]
+        ended = [one for one in self.watches if one.word.now != one.word.seen]
         for one in ended:
-            self._watches.remove(one)
+            self.watches.remove(one)
             one.done = True
         return bool(ended)
 

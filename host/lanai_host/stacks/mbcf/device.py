@@ -298,8 +298,11 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
 
     def _take_ended(self) -> bool:
         """See which commands have ended, and begin others. Whether there may be more to see."""
+        looked, remote = bool(self._jobs.running), self.remote
         ended = self._jobs.advance()
-        return self.remote.look() or ended or self._jobs.untaken
+        if not (remote.under_way or remote.watches) and (looked or not self._adapter.under_way):
+            return ended  # no other command may have ended
+        return remote.look() or ended or self._jobs.untaken
 
     @property
     def _found(self) -> int:

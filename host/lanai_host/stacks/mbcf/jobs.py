@@ -57,6 +57,9 @@ class Jobs:
     """Runs jobs. Those of one rank take effect in the order in which they were `add`ed.
 
     `payload` is the most bytes that a job with `data` may have.
+
+    Attributes:
+        running: the jobs under way, by their commands. It stays the same object.
     """
 
     def __init__(self, bus: Bus, adapter: OpenedAdapter, payload: int, meter: Meter) -> None:
@@ -67,12 +70,12 @@ class Jobs:
         self._meter = meter
         self._payload = payload
         self._waiting: deque[Job] = deque()
-        self._running: dict[RemoteOperation, Job] = {}
+        self.running: dict[RemoteOperation, Job] = {}
         self._dropped = False  # some have not begun, since the last `advance`
 
     @property
     def idle(self) -> bool:
-        return not (self._waiting or self._running)
+        return not (self._waiting or self.running)
 
     @property
     def begun(self) -> bool:
@@ -92,7 +95,7 @@ class Jobs:
     @property
     def oldest(self) -> str:
         """The job that has run longest, in words; "" without any."""
-        return next((job.what for job in self._running.values()), "")
+        return next((job.what for job in self.running.values()), "")
 
     def add(self, job: Job) -> None:
         assert len(job.data) <= self._payload
@@ -100,9 +103,9 @@ class Jobs:
 
     def advance(self) -> bool:
         """See which have ended, and begin what may begin. Whether any has ended, or will not begin."""
-        ended = self._commands.take_ended() if self._running else []
+        ended = self._commands.take_ended() if self.running else []
         for operation in ended:
-            job = self._running.pop(operation)
+            job = self.running.pop(operation)
             assert operation.status is not None
             job.ended(operation.status)
         if self._waiting:
@@ -140,5 +143,5 @@ class Jobs:
             job.op, job.token, job.offset, size, local.number, at, bound=job.bound, conditional=job.conditional
         )
         operation = self._commands.start(command, job.what)
-        self._running[operation] = job
+        self.running[operation] = job
         return True
