@@ -1,6 +1,7 @@
 """The device as the MPI library sees it."""
 
 from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 
 from ...adapter.attachment import Attachment
 from ...adapter.opened import OpenedAdapter
@@ -28,6 +29,7 @@ from .sending import Sending
 MESSAGES = (Kind.SHORT, Kind.EAGER, Kind.REQUEST)
 MEETING_POLL = 2_000_000  # picoseconds between two looks whether a peer is there
 MEETING_POLLS = 10_000
+LOST, SETTLED = attrgetter("lost"), attrgetter("settled")
 
 
 class Sci(HostMatchingDevice[Receive, Message]):
@@ -198,7 +200,7 @@ class Sci(HostMatchingDevice[Receive, Message]):
         """`AdapterRemote.known_look`, if nothing here follows from a command's end either."""
         if not self._sending.idle or self._interrupts.expected or self._meter.owed or self._meter.sink:
             return None
-        if not all(link.settled for link in self._known.values()):
+        if not all(map(SETTLED, self._known.values())):
             return None
         return self.remote.known_look(watched, self._meter.costs.price(HostCost.POLL, self._polls))
 
@@ -224,7 +226,9 @@ class Sci(HostMatchingDevice[Receive, Message]):
 
     def _watched(self) -> list[Watched]:
         """All that may tell of news; a word that does not change if there is none."""
-        words = [*self.remote.watched(), *(word for link in self._live() for word in link.watched())]
+        words = self.remote.watched()
+        for link in self._live():
+            words += link.watched()
         if self._large:
             words.append(self._interrupts.watched())
         return words or [Watched(self._own, 0, bytes(self._own.view[:4]))]
@@ -246,8 +250,10 @@ class Sci(HostMatchingDevice[Receive, Message]):
     def _advance(self) -> None:
         for link in self._live():
             link.advance()
-            self._sending.advance(link)
-            link.advance()
+            if link.leaving:
+                self._sending.advance(link)
+                link.advance()
+        self._sending.forget_done()
 
     def _handle(self, link: Link, packet: Packet) -> None:
         if packet.kind in MESSAGES:
@@ -274,7 +280,8 @@ class Sci(HostMatchingDevice[Receive, Message]):
             link.free_chunk(packet.a)
 
     def _live(self) -> list[Link]:
-        return [link for link in self._known.values() if link.lost is None]
+        known = list(self._known.values())
+        return [link for link in known if link.lost is None] if any(map(LOST, known)) else known
 
     @property
     def _polls(self) -> int:

@@ -97,6 +97,7 @@ class Link:
         self._unchecked: deque[Transfer] = deque()  # puts of packets and words
         self._sent = 0  # packets
         self._got = 0
+        self._sequence_at = layout.sequence(rank, 0)  # where the next packet will end
         self._told = 0  # packets got that the peer knows of
         self._hello: Transfer | None = None
         # What the words that `watched` names held when this rank looked last. Time may have passed
@@ -177,6 +178,7 @@ class Link:
         while self._next() == (self._got + 1) % SEQUENCES:
             at = self._layout.packet(self.rank, self._got)
             self._got += 1
+            self._sequence_at = self._layout.sequence(self.rank, self._got)
             self._ledger.freed(RING_ROOM, self.rank)
             yield Packet.unpack(self._buffer.view[at : at + PACKET])
         if self._got - self._told >= self._layout.options.ring // 2:
@@ -194,12 +196,16 @@ class Link:
             self._end_hello(self._hello)
         if self._unchecked:
             self._check()
+        if not self._queue:
+            return
         while self._queue and self.lost is None and self._room():
             head = self._queue[0]
             if head.data is not None and not head.data.finished:
-                return
+                break
             self._queue.popleft()
             self._leave(head)
+        if self._unchecked:
+            self._check()
 
     def leave(self) -> None:
         """Tell the peer that this rank has finished."""
@@ -215,7 +221,7 @@ class Link:
 
     def watched(self) -> list[Watched]:
         """Return the words that the peer writes when something changes."""
-        words = [Watched(self._buffer, self._layout.sequence(self.rank, self._got), self._seen_sequence)]
+        words = [Watched(self._buffer, self._sequence_at, self._seen_sequence)]
         if self._queue:
             words.append(Watched(self._buffer, self._state_at, self._seen_state))
         return words
@@ -266,6 +272,6 @@ class Link:
 
     def _next(self) -> int:
         """The sequence number where the next packet will be."""
-        at = self._layout.sequence(self.rank, self._got)
-        self._seen_sequence = bytes(self.view(at, WORD.size))
+        at = self._sequence_at
+        self._seen_sequence = bytes(self._buffer.view[at : at + WORD.size])
         return int.from_bytes(self._seen_sequence, "big")

@@ -27,6 +27,9 @@ class Kind(IntEnum):
     MATCHED = 8  # synchronous send a has met a receive
 
 
+KINDS = {one.value: one for one in Kind}  # a look-up is quicker than a call of `Kind`
+
+
 class Packet(NamedTuple):
     """`data`: of a short message, at most INLINE bytes."""
 
@@ -47,4 +50,4 @@ class Packet(NamedTuple):
     def unpack(cls, packet: bytes | memoryview) -> Self:
         kind, context, tag, length, a, b, c = _HEADER.unpack_from(packet)
         data = bytes(packet[_HEADER.size : _HEADER.size + length]) if kind == Kind.SHORT else b""
-        return cls(Kind(kind), context, tag, length, a, b, c, data)
+        return cls(KINDS[kind], context, tag, length, a, b, c, data)

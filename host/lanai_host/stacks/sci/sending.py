@@ -56,7 +56,7 @@ class Sending:
                 link.send(request, interrupts=self._interrupts.needed(send.context))
         except BusError as error:
             fail(send, ErrorKind.BUS_ERROR, str(error))
-        self._forget_done()
+        self.forget_done()
 
     def ready(self, link: Link, packet: Packet) -> None:
         """A receive takes `length` bytes of a send that has asked for it."""
@@ -85,7 +85,6 @@ class Sending:
             self._put_chunk(link, link.leaving[0], link.take_chunk())
             if link.leaving[0].begun == link.leaving[0].wanted:
                 link.leaving.popleft()
-        self._forget_done()
 
     def lose(self, rank: int, text: str, kind: ErrorKind = ErrorKind.PEER_FAILED) -> None:
         """The peer cannot be reached any more."""
@@ -93,7 +92,7 @@ class Sending:
             if send.dest == rank:
                 fail(send, kind, text)
         self._waiting = {number: send for number, send in self._waiting.items() if not send.done}
-        self._forget_done()
+        self.forget_done()
 
     def _start_short(self, link: Link, send: Send) -> None:
         data = send.body.read()
@@ -155,7 +154,8 @@ class Sending:
         self._waiting[self._number] = send
         return self._number
 
-    def _forget_done(self) -> None:
+    def forget_done(self) -> None:
+        """Look which sends are done."""
         if self._unfinished:
             self._unfinished = {send: None for send in self._unfinished if not send.done}
 
