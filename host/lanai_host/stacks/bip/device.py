@@ -95,9 +95,11 @@ class Bip(NoRecovery[Message]):
         )
 
     def _sleep(self, why: Wait, first: bool = False) -> None:
-        """Until there is news. `first`: catch up and poll before, which does nothing unless there is."""
+        """Until there is news. `first`: it is `_settled`. Catch up and poll before, which does nothing unless there is
+        news.
+        """
         watched = self._link.watched()
-        if not self._settled:
+        if not (first or self._settled):
             self._sleep_on(watched, why)
             return
         price = self._meter.costs.price(HostCost.POLL, self.size)

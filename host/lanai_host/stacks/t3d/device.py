@@ -129,17 +129,21 @@ class T3d(NoRecovery[Message]):
         )
 
     def _sleep(self, moving: Sequence[Operation] | None, why: Wait, first: bool = False) -> None:
-        """Until something comes or ends. `first`: catch up and poll before, which does nothing unless something has."""
+        """Until something comes or ends. `first`: it is `_settled`. Catch up and poll before, which does nothing unless
+        something has come or ended.
+        """
         watched = self._puts.watched(lambda: self._words(moving))
         price = self._meter.costs.price(HostCost.POLL, self.size)
-        look = self._puts.known_look(watched, self._words(moving), price) if self._settled else None
+        look = self._puts.known_look(watched, self._words(moving), price) if first or self._settled else None
         if look is None:
             if first:
                 self._bus.catch_up()
             else:
                 self._sleep_on(watched, why)
             return
-        slept = self._poll_and_sleep(watched, look._replace(first=first), why)
+        if look.first != first:
+            look = look._replace(first=first)
+        slept = self._poll_and_sleep(watched, look, why)
         if slept is not None and slept.noted:
             self._puts.note()
 

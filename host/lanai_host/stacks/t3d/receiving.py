@@ -32,6 +32,8 @@ class Receiving:
         self._rank = rank
         self._layout = heap.layout
         self.matcher: Matcher[Receive, Message] = Matcher(meter)
+        self._statuses = [self._layout.header(peer) + self._layout.status for peer in range(self._layout.ranks)]
+        self._empty = [Watched(heap.memory, status, EMPTY) for status in self._statuses]
         self._served = 0  # the peer whose slot was served last
         self._landings: list[Landing] = []
         self._free_arrivals = list(range(self._layout.arrivals))
@@ -50,16 +52,20 @@ class Receiving:
         # T3-G5: each slot costs a look, also of ranks that never send.
         self._meter.spend(HostCost.POLL, ranks)
         first = self._served + 1
-        for peer in (number % ranks for number in range(first, first + ranks)):
-            if self._heap.word(self._layout.header(peer) + self._layout.status):
+        statuses, plain, view = self._statuses, self._heap.plain, self._heap.view
+        for number in range(first, first + ranks):
+            peer = number % ranks
+            status = statuses[peer]
+            if view[status : status + WORD.size] != EMPTY if plain else self._heap.word(status):
                 self._served = peer
                 self._serve(peer)
 
     def watched(self) -> list[Watched]:
         """Return the words that peers write when a message or the bytes of one come, as they are until then."""
+        if not self._landings:
+            return self._empty
         memory, layout = self._heap.memory, self._layout
-        slots = [layout.header(peer) + layout.status for peer in range(layout.ranks)]
-        return [Watched(memory, slot, EMPTY) for slot in slots] + [
+        return self._empty + [
             Watched(memory, layout.arrival(landing.arrival), WORD.pack(landing.chunks - 1))
             for landing in self._landings
             if landing.window is not None
