@@ -204,7 +204,7 @@ class SimulatorClient:
         if self.clock + CATCH_UP_TIME <= self._quiet_until and not (self._posts or self.watchful):
             self.clock += CATCH_UP_TIME
             return
-        self._quiet_until = QUIET.unpack(self.call(Op.CATCH_UP)).until
+        self._quiet_until = QUIET.struct.unpack(self.call(Op.CATCH_UP))[0]
 
     def pass_time(self, picoseconds: int) -> None:
         """Let so much time pass for this process, and the rest of the world come up to it."""

@@ -130,25 +130,19 @@ class Endpoint:
 
     def post(self, op: Op, operation: int, fields: dict[str, int], dest: int = -1, body: bytes = b"") -> None:
         """Place one request; `can_post` must have said yes. An inline body is written in the same
-        burst, before its words."""
+        burst, before its words. Where the host's processes have a semaphore, taking it and giving it back are paid
+        for (NP-54)."""
         end = self.take_slot(dest)
         data = pack(Request, {**fields, "command": op << 24 | self.next << 16 | operation})
         if op == Op.SEND_INLINE:
             data = body + bytes(-len(body) % 4) + data[REQUEST - TAIL :]
+        semaphore = self.config.semaphore
         self.meter.charge(HostCost.POST)
-        self.take_semaphore()
+        if semaphore:
+            self.meter.charge(HostCost.SYSTEM_CALL)
         self.meter.pay()
         self.bus.write_then(end - len(data), data, DOORBELL, self.bell)
-        self.give_semaphore()
-
-    def take_semaphore(self) -> None:
-        """Pay for taking the semaphore of the host's processes, if they have one (NP-54)."""
-        if self.config.semaphore:
-            self.meter.charge(HostCost.SYSTEM_CALL)
-
-    def give_semaphore(self) -> None:
-        """Pay for giving it back."""
-        if self.config.semaphore:
+        if semaphore:
             self.meter.charge(HostCost.SYSTEM_CALL)
             self.meter.pay()
 
@@ -226,7 +220,7 @@ class Endpoint:
         """Until there is a slot for a request that takes part in no share: the NIC gives one back
         as soon as it has read one."""
         self.heard = self.bus.now
-        while not self.can_post():
+        while not (self.free or self.can_post()):
             if self.silent:
                 self.examine()
 

@@ -1,6 +1,7 @@
 """Looking at what the NIC has written, and sleeping until it writes something (NP-49)."""
 
 from collections.abc import Sequence
+from operator import attrgetter
 
 from ...config import HostCost
 from ...operation import Operation
@@ -10,6 +11,8 @@ from .records import Records
 from .sending import Sending
 from .share import NicShare
 from .taking import Taking
+
+DONE = attrgetter("done")
 
 
 class Progress:
@@ -58,7 +61,7 @@ class Progress:
                 if self.records.news != self.records.seen:
                     self.records.seen = self.records.news
                     return
-            elif any(operation.done for operation in operations):
+            elif any(map(DONE, operations)):
                 return
             self.rest(why)
 
@@ -83,8 +86,9 @@ class Progress:
         if waiting:
             self.share.endpoint.alarm()
             self.use_room()
-        if self._waiting == waiting:
-            self.records.sleep(why)
+            if self._waiting != waiting:
+                return
+        self.records.sleep(why)
 
     @property
     def _waiting(self) -> int:
