@@ -23,7 +23,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import Any, NoReturn
 
 from .protocol import ENV_DEVICE, ENV_SOCKET
@@ -222,9 +222,7 @@ def _is_ours(directory: str, name: str, loaded: dict[str, Any]) -> bool:
 
 def _run(arguments: list[str]) -> None:
     """The program, as Python's own start runs it."""
-    main = sys.modules["__main__"].__dict__
-    for name in [name for name in main if not name.startswith("__")]:
-        del main[name]
+    _renew_main()
     sys.orig_argv[1:] = arguments
     safe = sys.flags.safe_path
     api = ctypes.pythonapi
@@ -250,6 +248,16 @@ def _run(arguments: list[str]) -> None:
         failed = api.PyRun_SimpleFileExFlags(file, os.fsencode(path), 1, None)
     if failed:
         sys.exit(1)
+
+
+def _renew_main() -> None:
+    """Give the program a `__main__` of its own. The one from before the fork is frozen: at the program's end Python
+    would not collect what the program's functions refer to, so files would not be flushed and finalizers not be called.
+    """
+    begun = sys.modules["__main__"]
+    sys.modules["__main__"] = main = ModuleType("__main__")
+    vars(main).update((name, value) for name, value in vars(begun).items() if name.startswith("__"))
+    main.__annotations__ = {}
 
 
 def _run_module(name: str) -> None:

@@ -66,6 +66,26 @@ def test_it_ends_as_it_would(tmp_path, way, end):
     assert forked == executed
 
 
+LEAVES = """
+class Left:
+    def __init__(self):
+        self.file = open("left", "w")
+        self.file.write("in a buffer")
+
+    def __del__(self):
+        print("finalized")
+
+left = Left()
+"""
+
+
+@pytest.mark.parametrize("way", first_of("script", "text", "module"))
+def test_files_are_flushed_and_finalizers_called_at_its_end(tmp_path, way):
+    run = lanai("-n", "1", "python", *arguments(way, tmp_path, LEAVES), cwd=tmp_path)
+    assert (run.stdout, run.stderr) == ("finalized\n", "")
+    assert (tmp_path / "left").read_text() == "in a buffer"
+
+
 def told(text):
     """Without process ids, and without the frames of the interpreter's own start."""
     lines = [line.partition(" (pid ")[0] for line in text.splitlines()]
