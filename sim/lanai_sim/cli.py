@@ -3,6 +3,7 @@ exit code 2."""
 
 import argparse
 import codecs
+import errno
 import io
 import os
 import platform
@@ -124,11 +125,9 @@ def guarded(name: str, run: Callable[[], int]) -> int:
                 return 2
             raise
         where = f" {error.filename!r}" if error.filename else ""
-        print(
-            f"{name}: error: cannot write{where}: {error.strerror}; make room where the output goes, or "
-            "set LANAI_CACHE to a directory with room",
-            file=sys.stderr,
-        )
+        room = "make room where the output goes, or set LANAI_CACHE to a directory with room"
+        remedy = "raise `ulimit -f`" if error.errno == errno.EFBIG else room
+        print(f"{name}: error: cannot write{where}: {error.strerror}; {remedy}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print(f"{name}: interrupted", file=sys.stderr)

@@ -1,6 +1,7 @@
 """The command itself: version, doctor, errors as one line and exit code 2, figures as JSON."""
 
 import dataclasses
+import errno
 import json
 import re
 import subprocess
@@ -290,6 +291,14 @@ def test_a_reader_that_goes_away_stops_no_work(tmp_path):
     assert process.stderr.read() == ""
     process.stderr.close()
     assert (tmp_path / "page").read_text() == "whole"
+
+
+def test_a_limit_on_the_size_of_files_is_named(capsys):
+    def write():
+        raise OSError(errno.EFBIG, "File too large", "out.json")
+
+    assert cli.guarded("lanai", write) == 2
+    assert capsys.readouterr().err == "lanai: error: cannot write 'out.json': File too large; raise `ulimit -f`\n"
 
 
 def test_a_cache_that_may_not_be_removed_is_told(tmp_path, monkeypatch, capsys):

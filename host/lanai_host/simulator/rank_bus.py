@@ -1,5 +1,6 @@
 """A rank process's bus: the NIC through the client. Each call blocks this process."""
 
+import errno
 import json
 import mmap
 import os
@@ -21,6 +22,7 @@ from ..bus.base import (
 from ..call_site import located
 from ..config import HostCosts
 from ..device import Envelope
+from ..errors import UserError
 from ..wait import Wait
 from .client import SimulatorClient, SimulatorError
 from .protocol import Op, pack_wait
@@ -86,7 +88,7 @@ class RankBus(Bus):
         size = max(1, -(-size // PAGE_SIZE)) * PAGE_SIZE
         handle = os.memfd_create("lanai", os.MFD_CLOEXEC)
         try:
-            os.ftruncate(handle, size)
+            _resize(handle, size)
             memory = mmap.mmap(handle, size)
             asked = ALLOCATE.pack(Allocate(handle, size, shared))
             first = BUS_ADDRESS.unpack(self._call(Op.ALLOC, asked)).address
@@ -162,3 +164,13 @@ class RankBus(Bus):
             return self.client.call(op, payload)
         except SimulatorError as error:
             raise BusError(str(error)) from error
+
+
+def _resize(handle: int, size: int) -> None:
+    """Give memory that rank and simulator share this size. The limit on the size of files counts for it."""
+    try:
+        os.ftruncate(handle, size)
+    except OSError as error:
+        if error.errno != errno.EFBIG:
+            raise
+        raise UserError(f"cannot share {size:,} bytes of memory with the NIC; raise `ulimit -f`") from error

@@ -1,6 +1,7 @@
 """Transport between ranks without a NIC: datagrams in shared memory. `hub.c` states when they arrive
 and which ranks are released."""
 
+import errno
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -160,15 +161,27 @@ class TransportHub:
         needed = self._check_queues(ranks)
         size = LARGEST
         while True:
-            os.ftruncate(self._file, size)
             begin = ranks if started is None else started
-            self._hub = self._lib.hub_open(self._file, size, ranks, begin, processors, latency, byte_time, limit)
-            if self._hub:
-                return
+            if self._has(size):
+                self._hub = self._lib.hub_open(self._file, size, ranks, begin, processors, latency, byte_time, limit)
+                if self._hub:
+                    return
             size //= 4
             if size < max(SMALLEST, 4 * needed):
                 os.close(self._file)
-                raise UserError(f"cannot map {4 * size} bytes of shared memory for messages; raise `ulimit -v`")
+                raise UserError(
+                    f"cannot map {4 * size} bytes of shared memory for messages; raise `ulimit -v` or `ulimit -f`"
+                )
+
+    def _has(self, size: int) -> bool:
+        """Give the memory this size. Return whether the limit on the size of files allows that."""
+        try:
+            os.ftruncate(self._file, size)
+        except OSError as error:
+            if error.errno != errno.EFBIG:
+                raise
+            return False
+        return True
 
     def _check_queues(self, ranks: int) -> int:
         """Bytes of the queues of datagrams, one from each rank to each. Those of writes are as many,
