@@ -4,9 +4,11 @@ The first case is the quiet one: nothing but the processor works. What optional 
 looked for in NICs that have them: with the inputs of NICs without, where the blocks do nothing, and with
 inputs of their own. So what a block keeps for long, as its settings, is not taken for usual.
 
-Further cases are found in the evaluations that no case fits yet. Candidates are made of those in which
-only some parts of the NIC work. The one with the greatest gain is taken, and so on: evaluations that it
-fits, times registers that it knows. Of each recording at most `ROWS` evaluations count, taken evenly.
+Further cases are found in the evaluations that no case fits yet. A boot does not count there: most runs
+begin with the snapshot of one, and it would be most of a short recording. The quiet case is of all slots,
+as firmware sets registers that keep their values ever after. Candidates are made of the evaluations in
+which only some parts of the NIC work. The one with the greatest gain is taken, and so on: evaluations that
+it fits, times registers that it knows. Of each recording at most `ROWS` evaluations count, taken evenly.
 """
 
 import re
@@ -20,7 +22,7 @@ from lanai_hdl.numbers import values
 
 from ..replay import Inputs
 from .case import Case, Moment
-from .samples import Samples, sampled
+from .samples import Samples, sampled, traffic_from
 
 SHARE = 0.98  # of the slots in which the NIC is quiet
 # Verilator's own names, and numbers of the NIC's own wires: they mean something else in the next model.
@@ -167,8 +169,9 @@ def found(files: Sequence[Inputs]) -> list[Case]:
         more = chosen(others)
         usual |= {name: more[name] for name in more if name not in base[0].names and name in others[0].read}
     cases = [Case("quiet", Moment.ALONE, usual)]
+    booted = [sampled(one, first=traffic_from(one))[Moment.ALONE] for one in without]
     for moment, count in MORE.items():
-        recordings = base if moment == Moment.ALONE else [one[moment] for one in blocks]
+        recordings = booted if moment == Moment.ALONE else [one[moment] for one in blocks]
         for _ in range(count):
             of_moment = [case for case in cases if case.moment == moment]
             name, known = Left(recordings, of_moment).best()

@@ -12,13 +12,14 @@ static const Member MEMBERS[] = {
 constexpr size_t WIDTH = sizeof MEMBERS / sizeof *MEMBERS;
 static constexpr int MOMENTS = 4;  // in the order of `Moment`
 
-// Every `step`th evaluation of each moment gives a row.
+// Every `step`th evaluation of each moment gives a row, once the traffic has begun.
 static uint64_t step, asked[MOMENTS];
+static bool begun;
 static std::vector<uint64_t> rows[MOMENTS];
 
 // Takes the place of copies for a moment: none is for this evaluation.
 static bool sample(const Root* root, int moment) {
-    if (asked[moment]++ % step) return false;
+    if (!begun || asked[moment]++ % step) return false;
     for (const Member& member : MEMBERS) {
         uint64_t value = 0;
         memcpy(&value, reinterpret_cast<const char*>(root) + member.offset, member.size);
@@ -33,14 +34,19 @@ bool Vlanai_nic___024root___specialized_inputs(Root* root) { return sample(root,
 
 #define VISIBLE extern "C" __attribute__((visibility("default")))
 
-VISIBLE void samples_take(const NicInputs* inputs, uint64_t slots, uint64_t every, const uint32_t* numbers) {
+// Rows are of slots from `first` on.
+VISIBLE void samples_take(const NicInputs* inputs, uint64_t slots, uint64_t first, uint64_t every,
+                          const uint32_t* numbers) {
     step = every;
     for (int moment = 0; moment < MOMENTS; moment++) {
         asked[moment] = 0;
         rows[moment].clear();
     }
     NicGates gates(numbers);
-    for (uint64_t slot = 0; slot < slots; slot++) gates.begin(inputs[slot]);
+    for (uint64_t slot = 0; slot < slots; slot++) {
+        begun = slot >= first;
+        gates.begin(inputs[slot]);
+    }
 }
 
 // How many rows a moment has; they stand from `first` on.

@@ -60,14 +60,14 @@ class Samples:
         return same
 
 
-def sampled(inputs: Inputs, nic: NicConfig | None = None) -> dict[Moment, Samples]:
-    """Return the values that the registers of the NIC held while it got these inputs; or those that the
-    registers of `nic`, another one, would have held."""
+def sampled(inputs: Inputs, nic: NicConfig | None = None, first: int = 0) -> dict[Moment, Samples]:
+    """Return the values that the registers of the NIC held while it got these inputs, from the slot `first` on;
+    or those that the registers of `nic`, another one, would have held."""
     nic = nic or inputs.nic
     loaded, sizes, read = _sampler(Design(nic).general)
     loaded.samples_take(
         np.ascontiguousarray(inputs.slots).ctypes.data_as(ctypes.c_void_p),
-        ctypes.c_uint64(len(inputs.slots)), ctypes.c_uint64(_step(len(inputs.slots))), number_words(nic, False),
+        *map(ctypes.c_uint64, (len(inputs.slots), first, _step(len(inputs.slots) - first))), number_words(nic, False),
     )  # fmt: skip
     names = tuple(map(plain, sizes))
     counters = {
@@ -78,14 +78,19 @@ def sampled(inputs: Inputs, nic: NicConfig | None = None) -> dict[Moment, Sample
     # `seen`: a block's inputs as it saw them when it rested.
     found = {}
     for number, moment in enumerate(Moment):
-        first = ctypes.POINTER(ctypes.c_uint64)()
-        count = loaded.samples_of(number, ctypes.byref(first))
+        where = ctypes.POINTER(ctypes.c_uint64)()
+        count = loaded.samples_of(number, ctypes.byref(where))
         rows = np.zeros((0, len(sizes)), np.uint64)
         if count:
-            rows = np.ctypeslib.as_array(first, (count, len(sizes))).copy()
+            rows = np.ctypeslib.as_array(where, (count, len(sizes))).copy()
         lasting = frozenset(counters | stored | (seen if moment == Moment.ALONE else set()))
         found[moment] = Samples(names, rows, lasting, read[moment])
     return found
+
+
+def traffic_from(inputs: Inputs) -> int:
+    """Return the slot in which the first flit comes in, by which the NIC has booted; 0 if none does."""
+    return int(np.argmax(inputs.slots["rx_kind"] != 0))
 
 
 def _step(slots: int) -> int:

@@ -3,13 +3,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lanai_hdl.config import lanai41
 from lanai_host.errors import UserError
 from lanai_sim import cli
 from lanai_sim.commands import replay
+from lanai_sim.engines.replay import INPUTS as INPUTS_OF_A_SLOT
+from lanai_sim.engines.replay import Inputs
 from lanai_sim.engines.specialized import values
 from lanai_sim.engines.specialized.case import Case, Moment
 from lanai_sim.engines.specialized.choose import IDLE, LEFT_OUT, QUIET, Left, chosen, quiet
-from lanai_sim.engines.specialized.samples import STORED, Samples
+from lanai_sim.engines.specialized.samples import STORED, Samples, traffic_from
 
 INPUTS = Path(__file__).parents[3] / "inputs"
 SLOTS = 1000
@@ -129,6 +132,13 @@ def test_a_register_that_few_slots_gain_by_is_left_out():
 def test_there_is_no_case_when_all_slots_have_one():
     one = sending()
     assert Left([one], [Case("all", Moment.ALONE, {IDLE: 1})]).best() == ("", {})
+
+
+def test_slots_before_the_first_flit_are_of_the_boot_and_do_not_count():
+    slots = np.zeros(10, INPUTS_OF_A_SLOT)
+    assert traffic_from(Inputs(lanai41(), slots, "")) == 0
+    slots["rx_kind"][6:8] = 1
+    assert traffic_from(Inputs(lanai41(), slots, "")) == 6
 
 
 @pytest.mark.slow  # builds a model of its own
