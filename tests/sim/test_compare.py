@@ -32,6 +32,11 @@ def test_a_failure_is_the_exit_code(capsys):
     assert "ideal: rank 0 exited with code 1" in capsys.readouterr().out
 
 
+def test_a_program_that_no_system_runs_is_no_success(capsys):
+    assert cli.main(["compare", "--systems", "ccu", "-n", "241", "--", *HELLO]) == 2
+    assert "ccu: 241 NICs are too many" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [

@@ -86,7 +86,14 @@ def run(args: argparse.Namespace) -> int:
         more: dict[str, Any] = {"kit": own} if own else {"movers": {name: one.mover for name, one in found.items()}}
         more |= {"outputs": same, "date": datetime.date.today().isoformat()}
         write_json(args.json, figures(found, own), {**config, "systems": chosen}, **more)
-    return int(any(result.failed for part in parts.values() for result in part.values()))
+    return _code([result for part in parts.values() for result in part.values()])
+
+
+def _code(results: Sequence[Measured]) -> int:
+    """Return the exit code: 1 if the program failed on a system, 2 if no system ran it."""
+    if any(result.failed for result in results):
+        return 1
+    return 2 if all(result.why for result in results) else 0
 
 
 def systems_of(text: str | None) -> list[str]:

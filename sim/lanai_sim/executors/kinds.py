@@ -57,5 +57,7 @@ def _called(name: str) -> Executor:
     except Exception as error:
         raise UserError(f"--on {name!r} gives no executor: {type(error).__name__}: {error}") from error
     if not isinstance(found, Executor):
-        raise UserError(f"--on {name!r} gives a {type(found).__name__}; it must give a concurrent.futures.Executor")
+        raise UserError(
+            f"--on {name!r} gives an object of type {type(found).__name__}; it must give a concurrent.futures.Executor"
+        )
     return found

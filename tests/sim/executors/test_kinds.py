@@ -69,7 +69,7 @@ def test_an_executor_of_the_users(here):
         ("no_such_module:make", "gives no executor: ModuleNotFoundError: No module named 'no_such_module'"),
         ("json:make", "gives no executor: AttributeError: module 'json' has no attribute 'make'"),
         ("json:dumps", "gives no executor: TypeError"),
-        ("collections:Counter", "gives a Counter; it must give a concurrent.futures.Executor"),
+        ("collections:Counter", "gives an object of type Counter; it must give a concurrent.futures.Executor"),
     ],
 )
 def test_what_gives_no_executor_is_named(name, text, here, capsys):
