@@ -64,7 +64,7 @@ MESSAGES = """
 from mpi4py import MPI
 world = MPI.COMM_WORLD
 data = bytearray(4)
-for turn in range(100):
+for turn in range({turns}):
     if world.rank == turn % 2:
         world.Send(data, 1 - world.rank)
     else:
@@ -128,8 +128,9 @@ RECORDINGS = {
         _job(PING_PONG, 2, "mbcf", nic=lanai41().but(**LOW | {"max_burst": 2048}, blocks=ADAPTER)), 0
     ),
     "adapter_high": Recording(_job(PING_PONG, 2, "mbcf", nic=lanai41().but(**HIGH, blocks=ADAPTER)), 1),
-    "messages": Recording(_job(MESSAGES, 2, "mpi-np"), 1),
-    "messages_t3d": Recording(_job(MESSAGES, 2, "t3d"), 1),
+    "messages": Recording(_job(MESSAGES.format(turns=100), 2, "mpi-np"), 1),
+    "messages_ccu": Recording(_job(MESSAGES.format(turns=40), 2, "ccu"), 1),
+    "messages_t3d": Recording(_job(MESSAGES.format(turns=100), 2, "t3d"), 1),
     "stream": Recording(_job(STREAM.format(turns=2), 2, "mpi-np"), 1),
     "stream_mbcf": Recording(_job(STREAM.format(turns=2), 2, "mbcf", nic=lanai41().but(blocks=ADAPTER)), 1),
     "stream_sci": Recording(_job(STREAM.format(turns=2), 2, "sci"), 1),
