@@ -2,6 +2,7 @@
 to them."""
 
 import argparse
+import resource
 from random import Random
 
 import pytest
@@ -69,6 +70,20 @@ def test_the_simulator_is_sampled_when_rank_0_has_reached_a_mark():
     assert (first.engine, first.entries, first.ranks) == (1.0, 10, 11.0)
     assert (second.engine, second.entries, second.ranks) == (3.0, 30, 13.0)
     assert second.kernel - first.kernel == pytest.approx(1.0, abs=0.1)  # the ranks' half seconds, and ours
+
+
+def test_what_the_kernel_does_for_the_engine_is_the_engines_alone():
+    marks = memoryview(bytearray(8 * 3 * 2)).cast("d")
+    meter = Meter(marks)
+    meter.engine, meter.system = 3.0, 2.0
+    for rank in range(2):
+        marks[3 * rank + 2] = 1
+    meter.look()
+    (cost,) = meter.costs()
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    assert cost.kernel == pytest.approx(used.ru_stime - 2.0, abs=0.1)
+    assert cost.simulator == pytest.approx(used.ru_utime - 1.0, abs=0.1)
+    assert cost.total == pytest.approx(used.ru_utime + used.ru_stime, abs=0.2)
 
 
 @pytest.mark.parametrize(
