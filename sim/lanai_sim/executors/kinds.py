@@ -27,6 +27,8 @@ def executor(place: Place, count: int) -> Executor:
 
 def _mpi() -> Executor:
     """Return the other ranks of the MPI job that this process is rank 0 of."""
+    if "mpi4py.run" not in sys.modules:  # MPI would wait for ranks that have ended, as those that share a journal
+        raise _no_workers()
     try:
         from mpi4py import MPI as mpi
         from mpi4py.futures import MPIPoolExecutor
@@ -34,14 +36,17 @@ def _mpi() -> Executor:
         raise UserError(
             f"--on mpi needs mpi4py and an MPI library ({error}); pip install 'openlanai[mpi4py]'"
         ) from error
-    if mpi.COMM_WORLD.size < 2 or "mpi4py.run" not in sys.modules:
-        words = shlex.join(sys.argv[1:])
-        raise UserError(
-            "--on mpi takes the ranks of an MPI job as workers, and there is none here; start it as: "
-            f"mpiexec -n 5 python -m mpi4py.futures -m lanai_sim {words}"
-        )
+    if mpi.COMM_WORLD.size < 2:
+        raise _no_workers()
     pool: Any = MPIPoolExecutor()
     return pool  # type: ignore[no-any-return]
+
+
+def _no_workers() -> UserError:
+    return UserError(
+        "--on mpi takes the ranks of an MPI job as workers, and there is none here; start it as: "
+        f"mpiexec -n 5 python -m mpi4py.futures -m lanai_sim {shlex.join(sys.argv[1:])}"
+    )
 
 
 def _called(name: str) -> Executor:
