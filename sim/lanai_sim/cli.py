@@ -135,7 +135,7 @@ def guarded(name: str, run: Callable[[], int]) -> int:
 
 
 def is_removed() -> bool:
-    """Return whether the working directory is no more."""
+    """Return whether the working directory was removed."""
     try:
         os.getcwd()
     except FileNotFoundError:
