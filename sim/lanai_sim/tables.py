@@ -14,6 +14,18 @@ CONFIG = TypeVar("CONFIG")
 KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 
 
+class UnknownKey(UserError):
+    """A key that a table does not have. `hint`: a sentence to put before the list of those that it has; without one,
+    the nearest of these."""
+
+    def __init__(self, where: str, key: str, keys: Iterable[str], hint: str = "") -> None:
+        self.where, self.key, self.keys = where, key, list(keys)
+        self.hint = hint or did_you_mean(key, self.keys)
+        super().__init__(f"{where} has no key {key!r}; {self.hint}it may have: {', '.join(self.keys)}")
+
+
+
+
 def from_table(where: str, base: CONFIG, values: Mapping[str, Any]) -> CONFIG:
     """Return `base`, a dataclass, with some members changed; each value must be of the type that `base`
     has there. A member that is a dataclass is changed by a table."""
@@ -119,4 +131,4 @@ def known(where: str, values: Iterable[str], keys: Iterable[str]) -> None:
     keys = list(keys)
     for key in values:
         if key not in keys:
-            raise UserError(f"{where} has no key {key!r}; {did_you_mean(key, keys)}it may have: {', '.join(keys)}")
+            raise UnknownKey(where, key, keys)

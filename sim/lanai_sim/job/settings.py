@@ -17,9 +17,10 @@ from lanai_host.stacks.base import NicStack
 
 from ..kernel.kernel import FOREVER
 from ..machine.machine import Machine
-from ..tables import Document, from_preset, known, like, read_json, table, texts
+from ..tables import Document, UnknownKey, from_preset, known, like, read_json, table, texts
 from ..units import duration
 from .data import SCALARS, JobData, Program, WaveConfig
+from .owners import owners
 from .restart.plan import is_kill, parse_checkpoint, parse_kill
 from .systems import expanded
 
@@ -94,6 +95,13 @@ def whole(document: Mapping[str, Any]) -> Document:
 
 def job_from(document: Mapping[str, Any], kind: type[JOB], **others: Any) -> JOB:
     """Return the job that a document describes. `others`: members of it, instead of the document's."""
+    try:
+        return _job_from(document, kind, others)
+    except UnknownKey as error:
+        raise error if error.hint else UnknownKey(error.where, error.key, error.keys, owners(error.key)) from error
+
+
+def _job_from(document: Mapping[str, Any], kind: type[JOB], others: Mapping[str, Any]) -> JOB:
     document = whole(document)
     device = document.get("device", "ideal")
     chosen = stack(device) if isinstance(device, str) else stack("ideal")

@@ -164,6 +164,13 @@ def test_a_fabric_file_lies_beside_the_one_that_names_it(file, tmp_path):
             "'lanai9' is not known; did you mean 'lanai41'\\? choose one of lanai41, small_fpga",
         ),
         ("[host]\npoll = -1", r"\[host\]: HostConfig.poll=-1"),
+        (
+            "[firmware]\nsram_size = 1",
+            r"no key 'sram_size'; it is a key of \[nic\] \(--nic-option sram_size=\.\.\.\); here it may have: messages",
+        ),
+        ("[nic]\npeers = 1", r"it is a key of \[nic.remote\] \(--nic-option remote\.peers=\.\.\.\); here it may"),
+        ("[host]\nwake = 1", r"it is a key of \[host.kernel\] \(--host-option kernel\.wake=\.\.\.\); here it may"),
+        ("[mbcf]\nring = 1", r"it is a key of \[sci\] \(--option ring=\.\.\.\); here it may have: "),
         ("[firmware]\ncredits = 1", r"\[firmware\] has no key 'credits'"),
         ("[limits]\nsim_time = 3", "3 is not a time; write a text with a unit"),
         ("[limits]\nsim_time = '3'", "'3' is not a time"),
