@@ -23,7 +23,9 @@ class UnknownKey(UserError):
         self.hint = hint or did_you_mean(key, self.keys)
         super().__init__(f"{where} has no key {key!r}; {self.hint}it may have: {', '.join(self.keys)}")
 
-
+    def with_hint(self, hint: Callable[[str], str]) -> "UnknownKey":
+        """Return the error with what `hint` says of the key, if it has no hint."""
+        return self if self.hint else UnknownKey(self.where, self.key, self.keys, hint(self.key))
 
 
 def from_table(where: str, base: CONFIG, values: Mapping[str, Any]) -> CONFIG:

@@ -98,7 +98,7 @@ def job_from(document: Mapping[str, Any], kind: type[JOB], **others: Any) -> JOB
     try:
         return _job_from(document, kind, others)
     except UnknownKey as error:
-        raise error if error.hint else UnknownKey(error.where, error.key, error.keys, owners(error.key)) from error
+        raise UserError(str(error.with_hint(owners))) from error
 
 
 def _job_from(document: Mapping[str, Any], kind: type[JOB], others: Mapping[str, Any]) -> JOB:
