@@ -17,8 +17,9 @@ def format_time(picoseconds: int) -> str:
 
 
 def counted(number: int, what: str) -> str:
-    """(1, "rank") -> '1 rank'; (4096, "rank") -> '4,096 ranks'."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+    """(1, "rank") -> '1 rank'; (4096, "rank") -> '4,096 ranks'; (2, "entry") -> '2 entries'."""
+    many = f"{what.removesuffix('y')}ies" if what.endswith("y") else f"{what}s"
+    return f"{number:,} {what if number == 1 else many}"
 
 
 def exact_time(picoseconds: int) -> str:

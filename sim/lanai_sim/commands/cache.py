@@ -46,17 +46,17 @@ def run(args: argparse.Namespace) -> int:
     if args.action == "prune":
         most = cache_upkeep.limit() if args.to is None else cache_upkeep.size(args.to, f"--to {args.to!r}")
         pruned = cache_upkeep.Pruned([], []) if most is None else cache_upkeep.prune(most)
-        print(f"removed {_entries(len(pruned.gone))}, {megabytes(sum(entry.size for entry in pruned.gone))}")
+        print(f"removed {counted(len(pruned.gone), 'entry')}, {megabytes(sum(entry.size for entry in pruned.gone))}")
         if pruned.kept:
             raise UserError(
-                f"{_entries(len(pruned.kept))} of {str(directory())!r} cannot be removed by this user; "
+                f"{counted(len(pruned.kept), 'entry')} of {str(directory())!r} cannot be removed by this user; "
                 "prune as the owner, or set LANAI_CACHE to another place"
             )
     elif args.action == "export":
-        print(f"wrote {_entries(cache_upkeep.export(args.file, stored()))} to {args.file}")
+        print(f"wrote {counted(cache_upkeep.export(args.file, stored()), 'entry')} to {args.file}")
     elif args.action == "import":
         new, known = cache_upkeep.add(args.file)
-        print(f"added {_entries(new)}; {known} were here already")
+        print(f"added {counted(new, 'entry')}; {known} were here already")
     else:
         show(stored())
     return 0
@@ -74,13 +74,9 @@ def show(entries: list[Stored]) -> None:
     console.print(table)
     limit = "no limit" if most is None else f"limit {megabytes(most)}"
     console.print(
-        f"{directory()}: {_entries(len(entries))}, {megabytes(sum(entry.size for entry in entries))}, {limit}"
+        f"{directory()}: {counted(len(entries), 'entry')}, {megabytes(sum(entry.size for entry in entries))}, {limit}"
     )
     console.print(f"set {cache_upkeep.VARIABLE}=2G for another limit (0: none), LANAI_CACHE for another place")
-
-
-def _entries(number: int) -> str:
-    return counted(number, "entry") if number == 1 else f"{number:,} entries"
 
 
 def megabytes(size: int) -> str:

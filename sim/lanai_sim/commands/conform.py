@@ -20,6 +20,7 @@ from ..studies.conform import demos, jobs, program_runs, programs, suite
 from ..studies.conform.kept import Kept
 from ..studies.conform.outcome import Outcome, counts, figures, speed
 from ..studies.conform.page import Comparison, compare, page, page_of_ranks
+from ..units import counted
 
 NAME = "conform"
 HELP = "run mpi4py's own test suite or demos, or programs that people run, on simulated NICs"
@@ -109,7 +110,7 @@ def _run_each(numbers: Sequence[int], args: argparse.Namespace) -> int:
     console = plain()
     outcomes = {}
     for ranks in numbers:
-        console.print(f"{ranks} ranks:")
+        console.print(f"{counted(ranks, 'rank')}:")
         own = argparse.Namespace(**{**vars(args), "ranks": ranks})
         outcomes[ranks] = _outcomes(console, _ours(_names(own), own))
         if args.page:  # what is there so far, should the rest take hours

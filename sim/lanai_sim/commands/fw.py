@@ -17,6 +17,7 @@ from ..command_line import count
 from ..console import plain
 from ..corebench.firmware_ways import WAYS, run_on
 from ..figures import write_json
+from ..units import counted
 
 NAME = "fw"
 HELP = "firmware: build, run, disasm, size"
@@ -68,7 +69,7 @@ def run_firmware(args: argparse.Namespace) -> int:
     print("main() ended" if outcome.result is None else f"main() = {outcome.result}")
     figures: dict[str, float] = {} if outcome.result is None else {"fw.run.result": outcome.result}
     if outcome.cycles is not None and outcome.instructions is not None:
-        print(f"{outcome.cycles} cycles, {outcome.instructions} instructions")
+        print(f"{counted(outcome.cycles, 'cycle')}, {counted(outcome.instructions, 'instruction')}")
         figures |= {"fw.run.cycles": outcome.cycles, "fw.run.instructions": outcome.instructions}
     if args.json:
         write_json(args.json, figures, {"file": args.file, "on": args.on, "nic": args.nic})

@@ -9,6 +9,7 @@ from lanai_host.errors import UserError
 
 from ..command_line import count
 from ..figures import write_json
+from ..units import counted
 
 NAME = "lockstep"
 HELP = "prove the core against the golden model with random programs"
@@ -40,7 +41,8 @@ def run(args: argparse.Namespace) -> int:
     except Divergence as divergence:
         print(divergence)
         return 1
-    print(f"{instructions} instructions of {programs} programs, {slots} slots: core and model agree")
+    compared = f"{counted(instructions, 'instruction')} of {counted(programs, 'program')}, {counted(slots, 'slot')}"
+    print(f"{compared}: core and model agree")
     if args.json:
         figures = {"lockstep.instructions": instructions, "lockstep.programs": programs, "lockstep.slots": slots}
         write_json(args.json, figures, {"seed": args.seed, "instructions": args.instructions})

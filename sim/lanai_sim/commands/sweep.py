@@ -26,6 +26,7 @@ from ..studies import drawing
 from ..studies.sweeps import catalog, page, varied
 from ..studies.sweeps.point import Point
 from ..tables import Document
+from ..units import counted
 from .run.flags import add_store
 
 NAME = "sweep"
@@ -88,7 +89,7 @@ def over_parameters(args: argparse.Namespace) -> int:
     points = varied.points(axes, base_of(args, axes), args.words, where.limit)
     journal = Journal(Path(path), "vary")
     missing = len(journal.missing(points))
-    print(f"lanai: {len(points)} runs, {len(points) - missing} of them in {path}", file=sys.stderr)
+    print(f"lanai: {counted(len(points), 'run')}, {len(points) - missing} of them in {path}", file=sys.stderr)
     found = varied.run(points, journal, where, tell, store_of(args.store))
     if args.rows:
         row_files.write(varied.tidy(found), args.rows, form)
@@ -142,7 +143,10 @@ def study(args: argparse.Namespace) -> int:
     journal = Journal(Path(path), sweep.name, sweep.revision)
     points = sweep.points(args.quick)
     missing = len(journal.missing(points))
-    print(f"lanai: {sweep.name}: {len(points)} points, {len(points) - missing} of them in {path}", file=sys.stderr)
+    print(
+        f"lanai: {sweep.name}: {counted(len(points), 'point')}, {len(points) - missing} of them in {path}",
+        file=sys.stderr,
+    )
     found = catalog.run(sweep, journal, args.quick, where, tell)
     grid = Table("figure", "value")
     for name, value in found.figures.items():

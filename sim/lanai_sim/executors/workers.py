@@ -9,6 +9,7 @@ from typing import Any, Self, TypeVar
 from lanai_host.errors import UserError
 
 from .. import sources
+from ..units import counted
 from .kinds import executor
 from .local import LocalPool
 from .place import Place
@@ -78,7 +79,8 @@ class Workers:
             f"{self._place.journal} keeps these, and the same command goes on from there" if self._place.journal else ""
         )
         return UserError(
-            f"a worker has died ({more}); {self.ended} of {self._count} runs had ended" + (f"; {kept}" if kept else "")
+            f"a worker has died ({more}); {self.ended} of {counted(self._count, 'run')} had ended"
+            + (f"; {kept}" if kept else "")
         )
 
     def __enter__(self) -> Self:
@@ -117,7 +119,9 @@ def each(
     if late:
         kept = f"; {place.journal} keeps the others" if place.journal else ""
         named = "; ".join(late[:3]) + ("; ..." if len(late) > 3 else "")
-        raise UserError(f"{len(late)} of {len(items)} runs took more than --limit {place.limit:g} s: {named}{kept}")
+        raise UserError(
+            f"{len(late)} of {counted(len(items), 'run')} took more than --limit {place.limit:g} s: {named}{kept}"
+        )
 
 
 def _in_turn(workers: Workers, items: Sequence[ITEM], place: Place) -> Iterator[tuple[ITEM, Callable[[], Any]]]:

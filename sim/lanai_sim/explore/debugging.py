@@ -10,6 +10,7 @@ from lanai_host.errors import UserError
 from ..job.data import NO_LIMIT, Program
 from ..job.job import Job
 from ..job.processes import resolve_program
+from ..units import counted
 
 SHELL = "/bin/sh"
 ON_TERMINAL = 'terminal=$1; shift; exec "$@" <"$terminal" >"$terminal" 2>&1'
@@ -19,7 +20,7 @@ PYTHON_OPTIONS = ("-c", "-")  # what pdb cannot run
 def job_with(job: Job, rank: int) -> Job:
     """Return the job with one rank under a debugger. Raises UserError if that cannot be."""
     if not 0 <= rank < job.ranks:
-        raise UserError(f"--debug {rank}: the schedule has {job.ranks} ranks, from 0 to {job.ranks - 1}")
+        raise UserError(f"--debug {rank}: the schedule has {counted(job.ranks, 'rank')}, from 0 to {job.ranks - 1}")
     words = tuple(job.program)
     under = (SHELL, "-c", ON_TERMINAL, SHELL, _terminal(), *debugger(words))
     parts = ((rank, words), (1, under), (job.ranks - rank - 1, words))

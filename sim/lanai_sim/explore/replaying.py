@@ -8,6 +8,7 @@ from lanai_host.errors import UserError
 from ..job import launcher
 from ..job.data import NO_LIMIT
 from ..job.job import Job
+from ..units import counted
 from .running import DEVICE, OPTIONS, Runner
 from .schedule import Schedule
 
@@ -18,7 +19,7 @@ def job_of_schedule(schedule: Schedule, program: Sequence[str], job: Job, given:
     """Return a job that follows a schedule. `given`: flags that the user has set. Raises UserError."""
     schedule.check(program)
     if "ranks" in given and job.ranks != schedule.ranks:
-        raise UserError(f"the schedule is one of {schedule.ranks} ranks, not of {job.ranks}; leave -n out")
+        raise UserError(f"the schedule is one of {counted(schedule.ranks, 'rank')}, not of {job.ranks}; leave -n out")
     if "device" in given and job.device != DEVICE:
         raise UserError(f"a schedule is repeated on the device {DEVICE}, not on {job.device}; leave --device out")
     if job.max_wall == NO_LIMIT and schedule.max_wall is not None:
@@ -47,5 +48,5 @@ def replay(schedule: Schedule, job: Job) -> int:
             file=sys.stderr,
         )
         return DEPARTED
-    print(f"lanai: the run has followed the schedule: {len(schedule.choices)} choices", file=sys.stderr)
+    print(f"lanai: the run has followed the schedule: {counted(len(schedule.choices), 'choice')}", file=sys.stderr)
     return outcome.result.code

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from lanai_host.orders import ALL, SEND
 
+from ..units import counted
 from .failure import Failure
 from .search import Search
 
@@ -11,9 +12,9 @@ from .search import Search
 def lines_of(failure: Failure, path: str) -> Iterator[str]:
     """Give the lines on a failure, whose schedule is in a file."""
     outcome = failure.outcome
-    count = len(outcome.plan)
-    how = "in the default order" if not count else f"with {count} {'choice' if count == 1 else 'choices'} changed"
-    yield f"{_ranks(len(outcome.result.outputs))}: {failure.kind} {how}"
+    plan = outcome.plan
+    how = "in the default order" if not plan else f"with {counted(len(plan), 'choice')} changed"
+    yield f"{counted(len(outcome.result.outputs), 'rank')}: {failure.kind} {how}"
     if any(one.kind == SEND and one.rank == ALL for one in outcome.plan):
         yield "  changed: all standard sends wait for their receives"
     else:
@@ -29,16 +30,12 @@ def lines_of(failure: Failure, path: str) -> Iterator[str]:
 
 def closing(search: Search) -> str:
     """Return the line on how much was tried."""
-    runs = f"{search.runs} {'run' if search.runs == 1 else 'runs'}"
+    ranks, runs = counted(search.job.ranks, "rank"), counted(search.runs, "run")
     notes = [f"{search.repeated} repeated another one's history"] if search.repeated else []
     if search.pruned:
-        notes.append(f"{search.pruned} {'alternative' if search.pruned == 1 else 'alternatives'} cannot be")
+        notes.append(f"{counted(search.pruned, 'alternative')} cannot be")
     more = f" ({', '.join(notes)})" if notes else ""
     if search.failures:
-        return f"{_ranks(search.job.ranks)}: {len(search.failures)} found in {runs}{more}"
+        return f"{ranks}: {len(search.failures)} found in {runs}{more}"
     what = "every order was tried" if search.complete else "nothing found before the budget was spent"
-    return f"{_ranks(search.job.ranks)}: {what}: {runs}{more}"
-
-
-def _ranks(count: int) -> str:
-    return f"{count} {'rank' if count == 1 else 'ranks'}"
+    return f"{ranks}: {what}: {runs}{more}"

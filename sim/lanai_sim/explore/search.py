@@ -10,6 +10,7 @@ from itertools import chain
 from lanai_host.orders import ALL, LAST, MATCH, SEND, TEST, WAITS, Choice
 
 from ..job.job import Job
+from ..units import counted
 from .causes import cause_of
 from .failure import Failure, differs, failure_of, minimized
 from .running import Outcome, Runner
@@ -73,7 +74,8 @@ class Search:
                 usual = outcome
                 self._look_for_cause(runner, outcome, self._steady(runner, outcome))
             left = len(waiting) + len(last)
-            tell(f"{self.job.ranks} ranks: run {self.runs}, {len(plan)} choices differ, {left} plans wait")
+            changed, to_try = counted(len(plan), "changed choice"), counted(left, "more plan")
+            tell(f"{counted(self.job.ranks, 'rank')}: run {self.runs}, {changed}; {to_try}")
             steady = usual if self.outputs and not self.unsteady else None
             failure = failure_of(outcome, steady)
             if failure is not None and self._found(runner, failure, steady):

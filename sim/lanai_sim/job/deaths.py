@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from lanai_host.errors import UserError
 
 from ..kernel.kernel import Kernel
-from ..units import format_time
+from ..units import counted, format_time
 from .data import JobData
 from .output import Output
 from .processes import Process, exit_code
@@ -136,8 +136,12 @@ class Deaths:
         snapshots = sum(keeper.snapshots for keeper in self.keepers.values())
         logged = sum(keeper.logged for keeper in self.keepers.values())
         more = len(self.restarts) - MOST_DEATHS
-        cut = [f"{more} more restarts"] if more > 0 else []
-        return [*self.restarts[:MOST_DEATHS], *cut, f"{snapshots} snapshots of ranks, {logged} bytes logged"]
+        cut = [counted(more, "more restart")] if more > 0 else []
+        return [
+            *self.restarts[:MOST_DEATHS],
+            *cut,
+            f"{counted(snapshots, 'snapshot')} of ranks, {counted(logged, 'byte')} logged",
+        ]
 
     def _too_late(self) -> list[str]:
         clocks = {rank.number: format_time(rank.clock) for _, rank in self.pairs}

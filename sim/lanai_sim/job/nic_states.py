@@ -13,6 +13,7 @@ from lanai_host.adapter.boot import register
 
 from ..engines.base import Access, Engine, EventKind
 from ..kernel.cluster import ClusterBus
+from ..units import counted
 
 REPLY_SLOTS = 100_000  # slots that an answer may take
 SLOTS_PER_WORD = 1_000  # ... and as many more for each word
@@ -73,7 +74,7 @@ def describe(engine: Engine, nic: int, image: Image | None, still: bool, adapter
     parts = [_processor(engine, nic, found, image, still), *_engines(found)]
     if controls and not values[-1] & ENABLE:
         parts.append("its adapter is off: the NIC was RESET after its boot")
-    parts += [f"{found['TX_PACKETS']} packets sent, {found['RX_PACKETS']} received"]
+    parts += [f"{counted(found['TX_PACKETS'], 'packet')} sent, {found['RX_PACKETS']} received"]
     parts += [f"{name} {found[name]}" for name in TROUBLES if found[name]]
     return f"  nic {nic}: {'; '.join(parts)}"
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..units import counted
 from .outcome import Outcome
 from .running import Work
 from .task import Case, Task
@@ -79,13 +80,13 @@ def _run(found: Grade, work: Work, cases: Sequence[Case], tell: Callable[[str], 
     if not found.loading:
         found.skipped += len(cases) - ran
         if ran < len(cases):
-            tell(f"  the other {len(cases) - ran} cases were not run")
+            tell(f"  {counted(len(cases) - ran, 'more case')} not run")
     if work.printed:
         tell("your code printed:")
         for line in work.printed[:SHOWN]:
             tell(f"  | {line}")
         if len(work.printed) > SHOWN:
-            tell(f"  | and {len(work.printed) - SHOWN} lines more")
+            tell(f"  | and {counted(len(work.printed) - SHOWN, 'more line')}")
 
 
 def _values(values: Mapping[str, object]) -> str:
@@ -99,7 +100,7 @@ def _tell_score(found: Grade, tell: Callable[[str], None]) -> None:
     elif not found.passed:
         failed = sum(bool(one.wrong) for one in found.outcomes.values())
         skipped = f", {found.skipped} were not run" if found.skipped else ""
-        tell(f"score: 0 of 100: {failed} of {len(found.outcomes) + found.skipped} cases failed{skipped}")
+        tell(f"score: 0 of 100: {failed} of {counted(len(found.outcomes) + found.skipped, 'case')} failed{skipped}")
     else:
         better = [step for step in task.steps if step.points > found.points]
         more = f"; {better[-1].points} points need at most {better[-1].at_most}" if better else ""

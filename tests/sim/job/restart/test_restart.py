@@ -76,7 +76,7 @@ def test_restarted_ranks_print_what_they_would_have_printed(capfd):
     assert (result.code, result.report) == (0, "")
     assert found == expected
     assert [note.split(" at ")[0] for note in result.notes].count("rank 1 was killed") == 2
-    assert re.fullmatch(r"\d+ snapshots of ranks, \d+ bytes logged", result.notes[-2])
+    assert re.fullmatch(r"\d+ snapshots of ranks, [\d,]+ bytes? logged", result.notes[-2])
     assert result.notes[-1].startswith("fault 'kill rank0 at 60.000 ms' did not happen: the rank ended at ")
     assert result.sim_time >= quiet.sim_time
 

@@ -39,6 +39,11 @@ def test_all_combinations_are_run_and_kept(tmp_path, capsys):
     assert again.out == said.out
 
 
+def test_a_single_run_is_told_as_one(tmp_path, capsys):
+    assert swept(tmp_path, "-n", "1", "--", *RUN) == 0
+    assert "1 run, 0 of them in" in capsys.readouterr().err
+
+
 def test_a_run_that_fails_is_a_row(tmp_path, capsys):
     assert (
         swept(tmp_path, "-n", "1,2", "--", "python", "-c", "from mpi4py import MPI; assert MPI.COMM_WORLD.size < 2")
