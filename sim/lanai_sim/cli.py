@@ -129,9 +129,17 @@ def guarded(name: str, run: Callable[[], int]) -> int:
         remedy = "raise `ulimit -f`" if error.errno == errno.EFBIG else room
         print(f"{name}: error: cannot write{where}: {error.strerror}; {remedy}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        print(f"{name}: interrupted", file=sys.stderr)
-        return 130
+    except (KeyboardInterrupt, RuntimeError) as error:
+        if not isinstance(error, KeyboardInterrupt) and not isinstance(error.__cause__, KeyboardInterrupt):
+            raise
+        if _speaks():
+            print(f"{name}: interrupted", file=sys.stderr)
+        return 130  # Python 3.11 makes a RuntimeError of what comes while a class is made
+
+
+def _speaks() -> bool:
+    """Return whether this process tells of its interruption: of the parts of a simulation the first one does."""
+    return os.environ.get("PMI_RANK", "0") == "0" or "--parts" not in sys.argv
 
 
 def is_removed() -> bool:

@@ -341,3 +341,29 @@ def test_the_package_is_the_command():
     for path in [*Path(cli.__file__).parent.rglob("*.py"), *Path(__file__).parents[1].rglob("*.py")]:
         if path != Path(__file__) and path.name != "test_mpicc.py":
             assert '"import sys; from lanai_sim.cli import main' not in path.read_text(), path
+
+
+def test_ctrl_c_while_a_class_is_made_ends_as_ctrl_c(capsys):
+    """Python 3.11 makes a RuntimeError of an exception in `__set_name__`."""
+
+    class Member:
+        def __set_name__(self, owner, name):
+            raise KeyboardInterrupt
+
+    def load():
+        type("Loaded", (), {"member": Member()})
+
+    assert cli.guarded("lanai", load) == 130
+    assert capsys.readouterr().err == "lanai: interrupted\n"
+
+
+@pytest.mark.parametrize(("number", "said"), [("0", "lanai: interrupted\n"), ("1", "")])
+def test_one_of_several_parts_tells_of_ctrl_c(number, said, capsys, monkeypatch):
+    monkeypatch.setenv("PMI_RANK", number)
+    monkeypatch.setattr(sys, "argv", ["lanai", "run", "--parts"])
+
+    def wait():
+        raise KeyboardInterrupt
+
+    assert cli.guarded("lanai", wait) == 130
+    assert capsys.readouterr().err == said

@@ -1,5 +1,7 @@
 """The ranks of a run that does not go on: where they stand, and what that means for its end."""
 
+from collections.abc import Sequence
+
 from lanai_host.simulator.protocol import unpack_wait
 
 from ..kernel.kernel import Kernel
@@ -15,13 +17,14 @@ from .world import World
 
 
 class Standstill:
-    """`ranks`: where they stood when `report` was asked for."""
+    """`ranks`, `nics`: where they stood when `report` was asked for; NICs in lines."""
 
     def __init__(self, kernel: Kernel, world: World, deaths: Deaths) -> None:
         self._kernel = kernel
         self._world = world
         self._deaths = deaths
         self.ranks: tuple[RankState, ...] = ()
+        self.nics: Sequence[str] = ()
         self._departures: list[departures.Departure] = []  # of ranks that the others wait for
 
     def has_failed(self, rank: Rank) -> bool:
@@ -62,7 +65,8 @@ class Standstill:
         world, ranks = self._world, self._deaths.ranks
         world.stop()
         if ranks is None:
-            return "\n".join(["no rank has begun: the NICs are booting", *world.describe_nics()])
+            self.nics = world.describe_nics()
+            return states_text((), self.nics)
         ranks.hear_waiting(world.waits)
         final = ranks.final_states(world.on_nics())
         found = [doing(rank, *world.look(rank), final.get(rank.number), world.something_comes(rank)) for rank in ranks]
@@ -73,6 +77,12 @@ class Standstill:
         left = {rank: one for _, departed in everywhere for rank, one in departed.items()}
         self._departures = list(left.values())
         self.ranks = tuple(departures.departed(one, left.get(one.rank)) for one in found)
-        lines = [line for one in self.ranks for line in one.lines()]
         head = departures.headline(self._departures, found)
-        return "\n".join([*filter(None, [head]), *lines, *explain(self.ranks, deadlock), *world.describe_nics()])
+        self.nics = world.describe_nics()
+        return "\n".join([*filter(None, [head]), states_text(self.ranks, self.nics, deadlock)])
+
+
+def states_text(ranks: Sequence[RankState], nics: Sequence[str], deadlock: bool = False) -> str:
+    """Return lines on ranks, on why their waits never end, and on NICs. No rank: none has begun."""
+    lines = [line for one in ranks for line in one.lines()] if ranks else ["no rank has begun: the NICs are booting"]
+    return "\n".join([*lines, *explain(ranks, deadlock), *nics])

@@ -14,11 +14,16 @@ from .mpi_part import MpiPart
 
 class PartKernel(Kernel):
     """The scheduler of a part. It ends when all parts' tasks are done, or all parts are deadlocked or at the limit
-    of time; what ends one part alone ends the others by `Ended`."""
+    of time; what ends one part alone ends the others by `Ended`.
+
+    Attributes:
+        runs: simulated time goes on, or other parts are waited for.
+    """
 
     def __init__(self, part: MpiPart) -> None:
         super().__init__()
         self.part = part
+        self.runs = False
         part.links.check = self.check
 
     @property
@@ -26,6 +31,7 @@ class PartKernel(Kernel):
         return cast(PartCluster, self.clockwork)
 
     def run(self) -> None:
+        self.runs = True
         try:
             ending = self._together()
             self.cluster.here.tell_progress()
@@ -33,6 +39,8 @@ class PartKernel(Kernel):
             self.part.leave()
             self.cluster.here.leave_parts()
             raise
+        finally:
+            self.runs = False
         if ending is not None:
             raise ending
 

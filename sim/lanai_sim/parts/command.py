@@ -38,11 +38,14 @@ def run(job_of: Callable[[], JobData], report: Callable[[JobData, Result, Sequen
         return USER_ERROR
     except BaseException as error:  # the others must not wait for this part
         interrupted = isinstance(error, KeyboardInterrupt)
-        if not interrupted:
-            traceback.print_exc()
-        how = "was interrupted" if interrupted else "has broken off"
-        print(f"lanai: part {part.number} of {part.count} {how}", file=sys.stderr, flush=True)
-        part.abort(Exit.INTERRUPTED if interrupted else 1)
+
+        def tell() -> None:
+            if not interrupted:
+                traceback.print_exception(error)
+            said = "interrupted" if interrupted else f"part {part.number} of {part.count} has broken off"
+            print(f"lanai: {said}", file=sys.stderr, flush=True)
+
+        part.abort(Exit.INTERRUPTED if interrupted else 1, tell)
         raise
 
 

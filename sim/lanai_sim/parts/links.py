@@ -41,8 +41,7 @@ class PartLinks(Links):
 
     def fail(self) -> NoReturn:
         error, self._error = self._error, None
-        assert error is not None
-        raise error
+        raise error or KeyboardInterrupt  # a signal has come before the check could keep its exception
 
     def swap(self, message: bytes, rounds: int = 1) -> list[bytes]:
         """Send a message to all others, in so many rounds. Return what they sent in the last, in order of their

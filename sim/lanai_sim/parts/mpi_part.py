@@ -2,6 +2,8 @@
 
 import os
 import signal
+import time
+from collections.abc import Callable
 from typing import Any
 
 from lanai_firmware import building
@@ -15,6 +17,7 @@ from .mailboxes import Mailboxes, apart
 from .messages import Messages
 
 OF_MPIEXEC = ("PMI_", "PMIX_", "HYDI_", "MPI_LOCAL", "GFORTRAN_UNBUFFERED_PRECONNECTED")
+GRACE = 10.0  # seconds
 
 
 class MpiPart(Part):
@@ -50,9 +53,12 @@ class MpiPart(Part):
             self.apart = True
             self.links.leave()
 
-    def abort(self, code: int) -> None:
-        """End all parts. The reason has been printed."""
-        self._watched.has_said_why()
+    def abort(self, code: int, reason: Callable[[], None]) -> None:
+        """End all parts. `reason` prints why, in one of those that call this."""
+        if self._watched.may_say_why():
+            reason()
+        else:
+            time.sleep(GRACE)  # the one that has said why ends this one
         self.comm.Abort(code)
 
 

@@ -2,6 +2,7 @@
 
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from lanai_host.errors import UserError
@@ -15,6 +16,7 @@ from ..job.launcher import Run
 from ..job.rank import Rank
 from ..job.result import Ending, Result
 from ..job.sleepers import NOTE
+from ..job.standstill import states_text
 from ..job.summary import Summary, Traffic
 from ..signatures import Types, differences
 from .clockwork import PartKernel
@@ -25,7 +27,8 @@ from .world import PartWorld
 
 @dataclass(frozen=True)
 class Piece:
-    """The result of one part. `follows`: it ended because another part did; `nics`: those of its nodes."""
+    """The result of one part. `follows`: it ended because another part did; `nics`: those of its nodes; `said`: lines
+    on what they did."""
 
     result: Result
     follows: bool
@@ -35,6 +38,10 @@ class Piece:
     types: Types
     placements: list[int | None]
     left: dict[str, int]
+    said: Sequence[str]
+
+
+ALONE = (Ending.INTERRUPTED, Ending.WALL_LIMIT)  # endings of a part that tells what its own ranks and NICs did
 
 
 class PartRun(Run):
@@ -47,6 +54,7 @@ class PartRun(Run):
     """
 
     world: PartWorld
+    kernel: PartKernel
 
     def __init__(self, config: JobData, part: MpiPart) -> None:
         super().__init__(config, PartWorld, kernel=PartKernel(part))
@@ -73,6 +81,7 @@ class PartRun(Run):
             return super()._live()
         except Ended:
             self._follows = True
+            self.standstill.report()
             return self._result(0, "", Ending.FINISHED)
         finally:
             self.seconds += time.monotonic()
@@ -116,7 +125,15 @@ class PartRun(Run):
             {rank.number: rank.types for rank in ranks},
             [rank.placement for rank in ranks],
             dict(result.summary.left),
+            self.standstill.nics,
         )
+
+    def _signal(self, number: int, frame: object) -> None:
+        """Let the scheduler end the run also while the NICs boot: the exchange with other parts, in native code, can
+        raise nothing."""
+        if self.kernel.signal or not (self.simulating or self.kernel.runs):
+            raise KeyboardInterrupt
+        self.kernel.signal = number
 
     def _merged(self, pieces: list[Piece]) -> Result:
         """Return the result as one process would have it. Of parts that ended each for itself, the first counts."""
@@ -131,6 +148,11 @@ class PartRun(Run):
         ]
         exits = [list(filter(None.__ne__, codes)) for codes in zip(*(one.exits for one in results), strict=True)]
         outputs = tuple(zip(*(one.outputs for one in results), strict=True))
+        if first.ending in ALONE:
+            ranks = tuple(sorted((rank for one in results for rank in one.ranks), key=lambda rank: rank.rank))
+            head = first.report.partition("\n")[0]
+            states = states_text(ranks, [line for piece in pieces for line in piece.said])
+            first = replace(first, report=f"{head}\n{states}", ranks=ranks)
         own = [next(part for part, piece in enumerate(pieces) if node in piece.nics) for node in self._nodes()]
         ranks_on = [len(self.world.placement.ranks_on(node)) for node in self._nodes()]
         owners = [part for part, ranks in zip(own, ranks_on, strict=True) for _ in range(ranks)]

@@ -10,7 +10,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-ENDS, SAID = b"e", b"s"  # of a part: it ends as it should; it has said why the run is over
+ENDS, SAYS = b"e", b"s"  # of a part: it ends as it should; it would say why the run is over
+YES = b"y"  # to the first part that would
+PATIENCE = 5.0  # seconds for that answer
 _NUMBER = struct.Struct("<I")
 
 
@@ -19,14 +21,24 @@ class Watched:
 
     def __init__(self, number: int, address: bytes) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
+        self._joined = False
         with contextlib.suppress(OSError):  # the first part is on another machine, which watches its own parts
             self._socket.connect(address)
             self._socket.sendall(_NUMBER.pack(number))
+            self._joined = True
             atexit.register(self._tell, ENDS)
 
-    def has_said_why(self) -> None:
-        """Tell the watcher that the user knows already why the run is over."""
-        self._tell(SAID)
+    def may_say_why(self) -> bool:
+        """Return whether this part is to tell the user why the run is over: no other one of this machine does. The
+        watcher says nothing any more."""
+        if not self._joined:
+            return True
+        try:
+            self._socket.settimeout(PATIENCE)
+            self._socket.sendall(SAYS)
+            return self._socket.recv(1) == YES
+        except OSError:
+            return False
 
     def _tell(self, word: bytes) -> None:
         with contextlib.suppress(OSError):
@@ -66,7 +78,9 @@ def watch(listening: socket.socket, parts: int) -> str:
                     continue
                 selector.unregister(part)
                 number, word = numbers.pop(part), _word(part)
-                if word == SAID:
+                if word == SAYS:
+                    with contextlib.suppress(OSError):
+                        part.sendall(YES)
                     return ""
                 if word != ENDS:
                     return f"lanai: error: part {number} of {parts} was killed or has crashed; the run has ended\n"

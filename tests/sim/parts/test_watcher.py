@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 from tests.sim.parts.test_together import LANAI, MPIEXEC, SECONDS
 
-from lanai_sim.parts.watcher import ENDS, SAID, watch
+from lanai_sim.parts.watcher import ENDS, SAYS, Watched, watch
 
 ENDLESS = """
 import os
@@ -29,7 +30,7 @@ while True:
     ("words", "expected"),
     [
         ((ENDS, ENDS), ""),
-        ((SAID, b""), ""),
+        ((SAYS, b""), ""),
         ((ENDS, b""), "lanai: error: part 1 of 2 was killed or has crashed; the run has ended\n"),
         ((b"", b""), "lanai: error: part 0 of 2 was killed or has crashed; the run has ended\n"),
     ],
@@ -50,6 +51,20 @@ def test_a_part_is_lost_that_ends_without_a_word(words, expected):
                 part.sendall(word)
         watching.join(20)
         assert said == [expected]
+
+
+def test_one_part_alone_says_why_the_run_is_over():
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind("")
+        listening.listen(2)
+        said = []
+        watching = threading.Thread(target=lambda: said.append(watch(listening, 2)))
+        watching.start()
+        parts = [Watched(number, listening.getsockname()) for number in (0, 1)]
+        assert parts[1].may_say_why()
+        watching.join(20)
+        assert said == [""]
+    assert not parts[0].may_say_why()
 
 
 def exists(pid):
@@ -126,6 +141,25 @@ def test_a_part_whose_others_never_come_to_mpi_is_interrupted(number):
             run.kill()
     assert run.returncode != 0
     assert not exists(pid)
+
+
+@pytest.mark.ci
+@pytest.mark.skipif(not MPIEXEC.exists(), reason="needs the mpiexec of the mpich wheel")
+def test_a_run_that_is_interrupted_tells_of_all_parts():
+    """Interrupt it as Ctrl-C on a terminal does: mpiexec passes the signal on to all parts."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PMI")}
+    command = [MPIEXEC, "-n", 2, *LANAI, "--parts", "-n", 2, "--device", "t3d", "python", "-c", ENDLESS]
+    with subprocess.Popen(
+        list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as run:
+        for _ in range(2):
+            run.stdout.readline()
+        run.send_signal(signal.SIGINT)
+        _, errors = run.communicate(timeout=SECONDS)
+    assert run.returncode == 130
+    assert errors.count("interrupted") == errors.count("lanai: interrupted by SIGINT\n") == 1, errors
+    assert re.findall("^  rank (.) at", errors, re.MULTILINE) == ["0", "1"], errors
+    assert re.findall("^  nic (.):", errors, re.MULTILINE) == ["0", "1"], errors
 
 
 def until(found):
