@@ -3,7 +3,7 @@ been silent for long.
 
 The check is the trusted half's (`driver`): a rank may reach its own part of the NIC only, and asks
 for it. Everything is read over the host bus, so that nothing need work on the NIC but its PIO
-target: a word that the driver left in a scratch register (a reset clears it), the trap registers,
+target: a word that the boot left in a scratch register (a reset clears it), the trap registers,
 and the doorbell, whose bit firmware that runs clears once it has read the rank's requests. A NIC
 that leaves the bit set may be busy for its other ranks: it counts as silent only if its DMA engines
 have done no more than what was queued before.
@@ -14,16 +14,14 @@ is left in two more scratch registers for the other ranks on this NIC.
 """
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from lanai_hdl.isa.traps import CAUSES, TrapCause
 from lanai_hdl.machine import Control, host_offset
 
 from ..bus.base import Bus
-from .loader import EPOCH
 
 TRAP_CAUSE, TRAP_PC = host_offset("TRAP_CAUSE"), host_offset("TRAP_PC")
-READY = host_offset("SCRATCH0")  # firmware that has started says so there; a reset clears it
 CONTROL, DOORBELL = host_offset("CONTROL"), host_offset("DOORBELL")
 QUEUE_DEPTHS = host_offset("QUEUE_DEPTHS")
 LEFT_CAUSE, LEFT_PC = host_offset("SCRATCH2"), host_offset("SCRATCH3")
@@ -37,12 +35,19 @@ DONE = [
 ]  # descriptors done; the firmware queues them
 
 
+class Mark(NamedTuple):
+    """A word that a boot leaves on the NIC, and that a reset clears."""
+
+    register: str
+    word: int
+
+
 class Attachment(Protocol):
     """The facts of its NIC that the check of one rank needs."""
 
     @property
-    def epoch(self) -> int:
-        """The word that EPOCH has as long as the NIC is the one that was booted."""
+    def mark(self) -> Mark:
+        """A register, and the word in it as long as the NIC is the one that was booted."""
 
     @property
     def doorbell_bits(self) -> int:
@@ -50,7 +55,11 @@ class Attachment(Protocol):
 
     @property
     def routes(self) -> tuple[int, ...]:
-        """To the NIC of each rank."""
+        """To the NICs of the job, in any order."""
+
+    @property
+    def longest_turn(self) -> int:
+        """Picoseconds that the firmware may spend on a turn beyond its instructions. LOOKS allow for these."""
 
 
 Place = Callable[[int], str]  # the place in the firmware of an instruction, in words
@@ -64,8 +73,10 @@ def examine(
 
     `before_reset` is called once the NIC is found dead, while its registers still hold what they held.
     """
-    epoch = bus.read(EPOCH)
-    if epoch == attachment.epoch:
+    mark = attachment.mark
+    patience = LOOK * _looks(attachment)
+    found = bus.read(host_offset(mark.register))
+    if found == mark.word:
         cause, pc = _dead(bus, attachment)
         if not cause:
             return None
@@ -73,13 +84,13 @@ def examine(
             before_reset()
         bus.write(CONTROL, int(Control.RESET))
         bus.read(CONTROL)
-    elif epoch:
+    elif found:
         return (
-            f"was booted again, or does not answer on its bus: SCRATCH1 reads {epoch:#010x}, not "
-            f"{attachment.epoch:#010x}"
+            f"was booted again, or does not answer on its bus: {mark.register} reads {found:#010x}, not "
+            f"{mark.word:#010x}"
         )
     elif cause := bus.read(LEFT_CAUSE):
-        return tell(cause, bus.read(LEFT_PC), place)
+        return tell(cause, bus.read(LEFT_PC), place, patience)
     else:
         cause, pc = RESET, 0
     bus.write(LEFT_PC, pc)
@@ -87,27 +98,16 @@ def examine(
     from .sink import leave_sink  # brings a simulator's benches along
 
     leave_sink(bus, attachment.routes)
-    return tell(cause, pc, place)
+    return tell(cause, pc, place, patience)
 
 
-def examine_processor(bus: Bus, place: Place = hex) -> str | None:
-    """`examine` for firmware whose boot leaves nothing in EPOCH: is it reset, trapped or held? Firmware that hangs is
-    not found, and the NIC is left as it is."""
-    if cause := bus.read(TRAP_CAUSE):
-        return tell(cause, bus.read(TRAP_PC), place)
-    if bus.read(CONTROL) & Control.RUN:
-        return None
-    return tell(HELD if bus.read(READY) else RESET, 0, place)
-
-
-def tell(cause: int, pc: int, place: Place) -> str:
+def tell(cause: int, pc: int, place: Place, patience: int = LOOK * LOOKS) -> str:
     """In words."""
     if cause == RESET:
         return "was reset: it has forgotten what it was booted for"
     if cause == SILENT:
         return (
-            f"is silent: for {LOOK * LOOKS // 1_000_000} us its firmware neither looked at the doorbell nor "
-            "moved anything"
+            f"is silent: for {patience // 1_000_000} us its firmware neither looked at the doorbell nor moved anything"
         )
     if cause == HELD:
         return "was stopped: its processor is held in reset"
@@ -127,7 +127,7 @@ def _dead(bus: Bus, attachment: Attachment) -> tuple[int, int]:
     bell = attachment.doorbell_bits
     bus.write(DOORBELL, bell)
     before = _done(bus)
-    for _ in range(LOOKS):
+    for _ in range(_looks(attachment)):
         if not bus.read(DOORBELL) & bell:
             return 0, 0
         bus.elapse(LOOK)
@@ -136,6 +136,11 @@ def _dead(bus: Bus, attachment: Attachment) -> tuple[int, int]:
     if any((late - early) & 0xFFFFFFFF > depth for early, late in zip(before, after, strict=True)):
         return 0, 0  # more than could have been queued before: more is being queued
     return SILENT, 0
+
+
+def _looks(attachment: Attachment) -> int:
+    """Return how many looks at the doorbell a NIC that is well needs at most."""
+    return LOOKS + attachment.longest_turn // LOOK
 
 
 def _done(bus: Bus) -> list[int]:

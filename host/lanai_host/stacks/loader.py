@@ -7,8 +7,9 @@ from lanai_hdl.machine import MACHINE_ID, MACHINE_VERSION, SRAM_HOST, Control, h
 from ..bus.base import PAGE_SIZE, Bus
 from ..errors import UserError
 
+READY = host_offset("SCRATCH0")  # firmware that has started says so there, until the next reset
 EPOCH = host_offset("SCRATCH1")  # says which boot this is, until the next reset
-POLL = 1_000_000  # picoseconds between two looks at SCRATCH0
+POLL = 1_000_000  # picoseconds between two looks at READY
 BOOT_POLLS = 10_000
 
 
@@ -54,7 +55,7 @@ def start(bus: Bus, firmware: Firmware, polls: int = BOOT_POLLS) -> None:
     BootError."""
     bus.write(host_offset("CONTROL"), int(Control.RUN))
     for _ in range(polls):
-        answer = bus.read(host_offset("SCRATCH0"))
+        answer = bus.read(READY)
         if answer == firmware.ready:
             return
         cause = bus.read(host_offset("TRAP_CAUSE"))

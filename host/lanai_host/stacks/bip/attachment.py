@@ -8,6 +8,7 @@ from lanai_firmware.programs.bip.layout import RING, Border, Header, Request, Ty
 from lanai_hdl.machine import SRAM_HOST
 
 from ..base import PlacedRequest
+from ..health import Mark
 from .options import BipOptions
 from .packets import FIELDS, HEADER
 
@@ -31,6 +32,12 @@ class Attachment:
     @property
     def doorbell_bits(self) -> int:
         return 1
+
+    @property
+    def mark(self) -> Mark:
+        return Mark("SCRATCH1", self.epoch)
+
+    longest_turn = 0
 
     def request_in(self, offset: int, data: bytes) -> PlacedRequest | None:
         """The request that this write to PIO `offset` completes, if it does: it ends where a place of the ring

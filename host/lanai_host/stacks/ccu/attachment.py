@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from lanai_firmware.lang import constants_set, offset_of, sizeof
-from lanai_firmware.programs.ccu.layout import SEND_ENTRIES, Border, Client, Packet, sizes
+from lanai_firmware.programs.ccu.layout import READY, SEND_ENTRIES, Border, Client, Packet, sizes
 from lanai_firmware.programs.ccu.state import Shared
 from lanai_hdl.machine import SRAM_HOST
+
+from ..health import Mark
 
 
 class Place(NamedTuple):
@@ -21,7 +23,8 @@ class Place(NamedTuple):
 class Attachment:
     """`places`: of all ranks. `shared`: where in SRAM the memory begins that ranks share with the
     daemon. `memory`: the bus address at which the rank's first allocation must lie. `packet`,
-    `datagram`, `stay`: as in `CcuOptions`. `multicasts`: the fabric broadcasts, and the options let it."""
+    `datagram`, `stay`: as in `CcuOptions`. `multicasts`: the fabric broadcasts, and the options let it.
+    `routes`: to each node. `longest_turn`: picoseconds that a turn of the daemon may take beyond its instructions."""
 
     rank: int
     places: tuple[Place, ...]
@@ -31,6 +34,8 @@ class Attachment:
     datagram: int
     multicasts: bool
     stay: int
+    routes: tuple[int, ...] = ()
+    longest_turn: int = 0
 
     @property
     def sizes(self) -> Mapping[str, int]:
@@ -63,6 +68,10 @@ class Attachment:
     @property
     def doorbell_bits(self) -> int:
         return 1
+
+    @property
+    def mark(self) -> Mark:
+        return Mark("SCRATCH0", READY)
 
     def request_in(self, offset: int, data: bytes) -> None:
         """Return None: no write alone is a request, as packets of a message are many writes."""

@@ -17,7 +17,7 @@ from ...errors import UserError
 from ...plain import restored
 from ...simulator.client import SimulatorClient
 from ..base import NicStack, Placement
-from ..health import examine_processor
+from ..health import examine
 from ..loader import check_machine, load, reset, start
 from .attachment import Attachment, Place
 from .options import PRESETS, CcuOptions
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from lanai_firmware.image import Image
     from lanai_firmware.vocabulary import Vocabulary
     from lanai_hdl.config import NicConfig
+
+
+MICROSECOND = 1_000_000  # picoseconds
+PACKETS = 16  # of a turn, each with its `work`: those in the receive queue, and those that leave
 
 
 def config_words(options: CcuOptions, placement: Placement, node: int, slot_khz: int) -> bytes:
@@ -118,16 +122,18 @@ class CcuStack(NicStack):
             for rank in range(placement.ranks)
         )
         shared = image.address(FIRMWARE.symbol("shared"))
+        routes = tuple(placement.route(node, other) for other in range(placement.nodes))
         same = (options.packet, options.datagram, multicasts(options, placement), options.stay)
+        longest_turn = (options.away + options.work * PACKETS) * MICROSECOND
         return {
-            rank: Attachment(rank, places, shared, window_of(client), *same)
+            rank: Attachment(rank, places, shared, window_of(client), *same, routes, longest_turn)
             for client, rank in enumerate(placement.ranks_on(node))
         }
 
     def examine(
         self, bus: Bus, attachment: Attachment, place: Callable[[int], str], before_reset: Callable[[], None]
     ) -> str | None:
-        return examine_processor(bus, place)
+        return examine(bus, attachment, place, before_reset)
 
     def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
         from ...simulator.rank_bus import RankBus

@@ -25,6 +25,7 @@ from lanai_hdl.machine import SRAM_HOST, host_offset
 
 from ...bus.base import PAGE_SIZE, WINDOW_MASK, Bus, HostBuffer, window_of
 from ..base import PlacedRequest
+from ..health import Mark
 from ..loader import EPOCH, check_machine, load, new_epoch, reset, start
 from .spill_memory import address_of
 
@@ -63,6 +64,12 @@ class Attachment:
     @property
     def doorbell_bits(self) -> int:
         return 1 << self.local_rank
+
+    @property
+    def mark(self) -> Mark:
+        return Mark("SCRATCH1", self.epoch)
+
+    longest_turn = 0
 
     def request_in(self, offset: int, data: bytes) -> PlacedRequest | None:
         """The request that this write to PIO `offset` completes, if it does: it ends where a

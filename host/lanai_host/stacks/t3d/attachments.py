@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from lanai_firmware.lang import offset_of, sizeof
-from lanai_firmware.programs.put.layout import KIND_AT, KIND_MASK, LENGTH, RING, Border, Request
+from lanai_firmware.programs.put.layout import KIND_AT, KIND_MASK, LENGTH, READY, RING, Border, Request
+from lanai_firmware.programs.put_barrier.layout import READY as READY_WITH_TREE
 from lanai_hdl.machine import SRAM_HOST
 
 from ...adapter import attachment as adapter
@@ -13,6 +14,7 @@ from ...bus.base import Bus
 from ...host_model.meter import Meter
 from ...plain import restored
 from ..base import PlacedRequest
+from ..health import Mark
 from .by_firmware import FIELDS, FirmwarePuts
 from .by_shell import ShellPuts
 from .options import T3dOptions
@@ -29,6 +31,9 @@ class Attachment:
     border: int
     options: T3dOptions
     tree: bool = False  # the NICs have the barrier tree, and the firmware for it
+    routes: tuple[int, ...] = ()  # to the NIC of each rank
+
+    longest_turn = 0
 
     @property
     def chosen(self) -> T3dOptions:
@@ -45,6 +50,11 @@ class Attachment:
     @property
     def doorbell_bits(self) -> int:
         return 1
+
+    @property
+    def mark(self) -> Mark:
+        """The firmware's word, as SCRATCH1 has the number of the node."""
+        return Mark("SCRATCH0", READY_WITH_TREE if self.tree else READY)
 
     def request_in(self, offset: int, data: bytes) -> PlacedRequest | None:
         """The request that this write to PIO `offset` completes, if it does: it ends where a place of

@@ -18,7 +18,7 @@ from ...config import HostConfig
 from ...device import Device
 from ...simulator.client import SimulatorClient
 from ..base import NicStack, Placement
-from ..health import examine_processor
+from ..health import examine
 from ..loader import check_machine, load, reset, start
 from .attachments import Attachment, attachment_of
 from .heap import HeapLayout
@@ -90,12 +90,12 @@ class T3dStack(NicStack):
         bus.write(host_offset("SCRATCH2"), ADAPTIVE * options.adaptive)
         start(bus, _firmware(placement.nic), options.boot_polls)
         border = nic + int(offset_of(state.Nic, "border"))
-        return {node: Attachment(node, placement.nodes, border, options, _has_tree(placement.nic))}
+        return {node: Attachment(node, placement.nodes, border, options, _has_tree(placement.nic), tuple(routes))}
 
     def examine(
         self, bus: Bus, attachment: Attachment, place: Callable[[int], str], before_reset: Callable[[], None]
     ) -> str | None:
-        return examine_processor(bus, place)
+        return examine(bus, attachment, place, before_reset)
 
     def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
         from ...simulator.rank_bus import RankBus

@@ -9,13 +9,12 @@ from lanai_hdl.machine import SRAM_HOST, Control, host_offset
 from lanai_host.operation import ANY_SOURCE, ErrorKind
 from lanai_sim.kernel.kernel import Deadlock
 
+from .. import sabotage
 from .np_calls import STANDARD, SYNCHRONOUS, pattern
 from .np_cluster import MILLISECOND, Ranks
 
 NEVER_TAG = 99  # of messages that no rank sends
 UNDEFINED = 0xFFFFFFFF  # no instruction
-NOP = 0x00000001
-BRANCH = 0xE0000000  # to the address in the other bits, always, after the instruction behind it
 PROTOCOLS = {
     "eager": (4, STANDARD, 12),
     "eager from host memory": (1500, STANDARD, 12),
@@ -32,22 +31,15 @@ def halt(bus, ranks):
     bus.write(host_offset("CONTROL"), 0)
 
 
-def overwrite(bus, ranks, *words):
-    """The code of the endless loop of turns becomes these words, again and again. `words` are
-    functions of their address."""
+def trap(bus, ranks):
     main = ranks.image.symbols["lanai_firmware.programs.mpi_np.main.main"]
-    places = range(main.address, main.address + main.size, 4)
-    code = [words[i % len(words)](place) for i, place in enumerate(places)]
-    bus.write_block(SRAM_HOST + main.address, b"".join(word.to_bytes(4, "big") for word in code))
+    bus.write_block(SRAM_HOST + main.address, UNDEFINED.to_bytes(4, "big") * (main.size // 4))
     bus.write(host_offset("DOORBELL"), 1)
 
 
-def trap(bus, ranks):
-    overwrite(bus, ranks, lambda place: UNDEFINED)
-
-
 def hang(bus, ranks):
-    overwrite(bus, ranks, lambda place: BRANCH | place, lambda place: NOP)
+    sabotage.hang(bus, ranks.image)
+    bus.write(host_offset("DOORBELL"), 1)
 
 
 SEEN = {
