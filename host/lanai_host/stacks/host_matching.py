@@ -119,6 +119,20 @@ class HostMatchingDevice(Device, Generic[R, M]):
         self._lose_nic(text)
         self._bus.report_lost(self.rank, text)
 
+    def _nic_watch(self) -> Callable[[], bool]:
+        """Return the question of a loop that polls the NIC: is the NIC lost? It is checked after each silence as long
+        as the watchdog's, from now on."""
+        since = self._bus.now
+
+        def lost() -> bool:
+            nonlocal since
+            if 0 < self._watchdog <= self._bus.now - since:
+                self._check_nic()
+                since = self._bus.now
+            return self._failure is not None and self._failure.kind is ErrorKind.NIC_LOST
+
+        return lost
+
     def _examine(self) -> str | None:
         """Check this rank's NIC: what is wrong with it, or None."""
         return self._bus.examine()

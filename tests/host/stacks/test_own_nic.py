@@ -1,5 +1,7 @@
-"""A rank whose own NIC is reset in a run, whatever it does then: it is told, and so are the ranks that wait for it."""
+"""A rank whose own NIC is reset or hangs in a run, whatever it does then: it is told, and so are the ranks that wait
+for it."""
 
+import re
 import sys
 
 import pytest
@@ -78,10 +80,14 @@ def told(kind, device, ranks=2, nic=None, watchdog=WATCHDOG):
     return [(kind, float(when), text) for kind, when, text in answers]
 
 
-def check(answers, at):
+RESET = "was reset: it has forgotten what it was booted for"
+SILENT = "is silent: for 2000 us its firmware neither looked at the doorbell nor moved anything"
+
+
+def check(answers, at, seen=RESET):
     kind, when, text = answers[VICTIM]
     assert kind == "own"
-    assert "the NIC of rank 1 was reset: it has forgotten what it was booted for" in text
+    assert f"the NIC of rank 1 {seen}" in text
     assert "start the job again" in text
     for rank, (kind, when, text) in enumerate(answers):
         assert rank == VICTIM or kind == "peer", text
@@ -128,6 +134,31 @@ def test_a_rank_that_only_polls_is_told_too(device, reset):
 def test_so_it_is_on_the_other_systems(device, nic, moment, reset):
     reset(moment)
     check(told("short", device, nic=nic), moment)
+
+
+def test_a_daemon_that_never_answers_in_mpi_init_ends_the_run_with_one_line(hang):
+    hang(0)
+    machine = openlanai.Machine(host={"watchdog": WATCHDOG})
+    job = Job([sys.executable, "-c", "from mpi4py import MPI"], 2, "ccu", max_sim_time="50ms", capture=True)
+    result = job.but(machine=machine).run()
+    assert (result.code, str(result.ending)) == (2, "rank failed"), result.report
+    assert re.fullmatch(f"lanai: error: the NIC of rank 1 {SILENT}.*start the job again\n", result.outputs[1].stderr)
+
+
+LATE_END = """
+from mpi4py import MPI
+while MPI.Wtime() < 12e-3:
+    pass
+"""
+
+
+@pytest.mark.parametrize("device", ["t3d", "bip", "ccu"])
+def test_a_nic_that_hangs_before_the_end_does_not_keep_mpi_finalize(device, hang):
+    hang(10_000_000_000, node=0)
+    machine = openlanai.Machine(host={"watchdog": WATCHDOG})
+    job = Job([sys.executable, "-c", LATE_END], 1, device, max_sim_time="50ms", capture=True)
+    result = job.but(machine=machine).run()
+    assert str(result.ending) == "finished", result.report
 
 
 NEWS_BY_WAITS = """

@@ -111,8 +111,7 @@ class Bip(NoRecovery[Message]):
         """Once over the rings of all peers, and the words of the NIC."""
         self._link.look()
         if self._failure is None and self._link.faults:
-            self._close_link()
-            self._fail(
+            self._give_up(
                 ErrorKind.NIC_LOST,
                 f"the NIC of rank {self.rank} met {self._link.faults} packets or accesses that failed; bip has no "
                 "recovery",
@@ -169,20 +168,17 @@ class Bip(NoRecovery[Message]):
         self._fail(ErrorKind.NIC_LOST, text)
 
     def _lose(self, rank: int, text: str) -> None:
-        self._close_link()
-        self._fail(ErrorKind.PEER_FAILED, text)
+        self._give_up(ErrorKind.PEER_FAILED, text)
 
-    def _close_link(self) -> None:
-        """Return when the NIC will not reach this host's memory any more."""
-        if not self._link.close(self._watchdog):
-            self._examiner(self._bus, self._attachment)  # resets a NIC that does not answer
+    def _give_up(self, kind: ErrorKind, text: str) -> None:
+        """End everything. The NIC lets go of this process's memory before, because packets may still come to buffers
+        that the program gets back now."""
+        self._link.close(self._nic_watch())
+        if self._failure is None:
+            self._fail(kind, text)
 
     def _fail(self, kind: ErrorKind, text: str) -> None:
-        """Nothing can be trusted any more: what is under way ends with an error, and so does what begins.
-
-        The NIC has let go of this process's memory before, because packets may still come to buffers that the
-        program gets back now.
-        """
+        """Nothing can be trusted any more: what is under way ends with an error, and so does what begins."""
         self._failure = DeviceError(kind, text)
         self.impaired = True
         self._outbox.clear()
@@ -197,5 +193,5 @@ class Bip(NoRecovery[Message]):
             self._sleep_on(self._link.watched(), why)
             self._look()
         if self._failure is None:
-            self._close_link()
+            self._link.close(self._nic_watch())
         self._pins.close()

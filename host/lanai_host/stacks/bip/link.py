@@ -1,7 +1,7 @@
 """The NIC as a rank sees it: requests, a ring for each peer, memory for long messages."""
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 
 from lanai_firmware.lang import constants_set, offset_of, sizeof
@@ -68,17 +68,13 @@ class Link:
         self._write("base", self._memory.bus_address)
         self._bus.write(DOORBELL, 1)
 
-    def close(self, timeout: int) -> bool:
-        """Take this host's memory away from the NIC, which drops what arrives from now on. Returns True when the
-        NIC will not reach the memory any more, False if it has not said so for `timeout` picoseconds, if not 0."""
+    def close(self, lost: Callable[[], bool]) -> None:
+        """Take this host's memory away from the NIC, which drops what arrives from now on. Returns when the NIC will
+        not reach the memory any more. `lost`: is it?"""
         self._write("base", int(CLOSED))
         self._bus.write(DOORBELL, 1)
-        begin = self._bus.now
-        while not self._bus.read(self._border + self._places["released"]):
-            if 0 < timeout <= self._bus.now - begin:
-                return False
+        while not self._bus.read(self._border + self._places["released"]) and not lost():
             self._bus.elapse(LOOK)
-        return True
 
     # Short packets.
 

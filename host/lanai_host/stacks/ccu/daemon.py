@@ -33,7 +33,6 @@ from ...bus.base import Bus, Watched
 from ...config import HostCost
 from ...errors import UserError
 from ...host_model.meter import Meter
-from ...wait import Wait
 from .attachment import Attachment
 
 DOORBELL = host_offset("DOORBELL")
@@ -53,7 +52,7 @@ class Arrival(NamedTuple):
 
 
 class Daemon:
-    """`opened` once the daemon has answered."""
+    """It has answered once there are `changes`."""
 
     def __init__(self, bus: Bus, attachment: Attachment, meter: Meter) -> None:
         self._bus = bus
@@ -81,19 +80,16 @@ class Daemon:
         self._told = 0  # of those read
 
     def open(self) -> None:
-        """Tell the daemon that this rank's memory is there, and learn which entries its send queue
-        has."""
+        """Tell the daemon that this rank's memory is there. Its answer says which entries the send queue has."""
         self._write("stage", int(BEGUN))
         self.trigger()
-        while not self.changes:
-            self._bus.wait_change(self.memory, self.changes_at, 0, Wait("MPI_Init", note="the daemon answers"))
 
-    def close(self) -> None:
-        """Take this rank's memory away from the daemon. What it has still to send it sends."""
+    def close(self, lost: Callable[[], bool]) -> None:
+        """Take this rank's memory away from the daemon. What it has still to send it sends. `lost`: is the NIC?"""
         self._write("stage", int(CLOSED))
         self.trigger()
         released = self._border + self._client["released"]
-        while not self._bus.read(released):
+        while not self._bus.read(released) and not lost():
             self._bus.elapse(LOOK)
 
     @property

@@ -14,6 +14,7 @@ from ...host_model.operations import Receive, fail
 from ...operation import DeviceError, ErrorKind, Operation
 from ...wait import Wait
 from ..host_matching import HostMatchingDevice, is_over
+from ..lost_ranks import fail_probe
 from .attachment import Attachment
 from .daemon import Daemon
 from .operations import HEADER, Message, Send
@@ -67,7 +68,7 @@ class Ccu(HostMatchingDevice[Receive, Message]):
         super().__init__(bus, meter, self._receiving.matcher, costs.watchdog)
         self._own: dict[int, Send] = {}  # synchronous sends to this rank itself, by serial number
         self._seen = 0  # the daemon's `changes` at the last look
-        self._daemon.open()
+        self._open()
 
     def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
         synchronous = mode is SendMode.SYNCHRONOUS
@@ -215,6 +216,15 @@ class Ccu(HostMatchingDevice[Receive, Message]):
         self._sending.fail_all(text, kind)
         self._receiving.fail_all(text, kind)
 
+    def _open(self) -> None:
+        """Returns once the daemon has answered. Raises DeviceLost if it never will."""
+        self._daemon.open()
+        why = Wait("MPI_Init", note="the daemon answers")
+        while not self._daemon.changes:
+            if self._failure is not None:
+                fail_probe(self._failure)
+            self._sleep_on([self._changes(0)], why)
+
     def _finish(self) -> None:
         why = Wait("MPI_Finalize", note="the daemon takes the last packets")
         while self._failure is None and not self._sending.is_idle:
@@ -223,4 +233,4 @@ class Ccu(HostMatchingDevice[Receive, Message]):
             if not self._sending.is_idle and self._daemon.changes == seen:
                 self._sleep_on([self._changes(seen)], why)
         if self._failure is None or self._failure.kind is not ErrorKind.NIC_LOST:
-            self._daemon.close()
+            self._daemon.close(self._nic_watch())

@@ -25,7 +25,7 @@ from ...host_model.meter import Meter
 from ...operation import DeviceError, ErrorKind
 from ..pinning import pieces_of
 from .heap import WORD
-from .puts import Put, Puts, Question, Remote, Window, Words
+from .puts import Put, Puts, Question, Remote, Window, Words, never
 
 DOORBELL = host_offset("DOORBELL")
 FIELDS = struct.Struct(">5I")  # of a request, behind its inline words
@@ -71,12 +71,12 @@ class FirmwarePuts(Puts):
         self._bus.write(self._border + int(offset_of(Border, "heap")), self.memory.bus_address)
         self._bus.write(DOORBELL, 1)
 
-    def close(self, orderly: bool = True) -> None:
+    def close(self, orderly: bool = True, lost: Callable[[], bool] = never) -> None:
         """Returns when the NIC will not reach the memory any more. It drops what arrives from now on."""
         released = self._border + int(offset_of(Border, "released"))
         self._bus.write(self._border + int(offset_of(Border, "heap")), int(CLOSED))
         self._bus.write(DOORBELL, 1)
-        while not self._bus.read(released):
+        while not self._bus.read(released) and not lost():
             self._bus.elapse(LOOK)
 
     def abandon(self) -> None:

@@ -1,7 +1,7 @@
 """Puts by the shell: the NIC's remote-memory adapter does in hardware what the T3D's shell did (T3-01)."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ from ...remote import Access
 from ...wait import Wait
 from .heap import WORD
 from .presence import Presence
-from .puts import Put, Puts, Question, Remote, Window, Words
+from .puts import Put, Puts, Question, Remote, Window, Words, never
 from .windows import PAGES, Windows, landings, name_of, named, near_runs, place_of
 
 ATOMICS = {Kind.SWAP: Atomic.SWAP, Kind.ADD: Atomic.ADD}
@@ -105,7 +105,7 @@ class ShellPuts(Puts):
             self._queue(Tell(Remote(rank, self._presence.place), word))
         self.push()
 
-    def close(self, orderly: bool = True) -> None:
+    def close(self, orderly: bool = True, lost: Callable[[], bool] = never) -> None:
         if orderly and self._failure is None:
             for rank, word in self._presence.farewell():
                 self._queue(Tell(Remote(rank, self._presence.place), word))
@@ -113,12 +113,12 @@ class ShellPuts(Puts):
             while self._running:
                 self._bus.wait_any(self.watched(list), Wait("the end", note="peers are told that this rank leaves"))
                 self.push()
+        self.abandon()
+
+    def abandon(self) -> None:
         self._closed = True
         self._waiting.clear()
         self._windows.close_all()
-
-    def abandon(self) -> None:
-        self.close(orderly=False)
 
     @property
     def failure(self) -> DeviceError | None:

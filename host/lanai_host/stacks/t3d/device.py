@@ -194,8 +194,9 @@ class T3d(NoRecovery[Message]):
         The NIC lets go of this process's memory first, because peers may still put to buffers that
         the program gets back now.
         """
-        self._puts.close(orderly=False)
-        self._end_all(kind, text)
+        self._puts.close(orderly=False, lost=self._nic_watch())
+        if self._failure is None:
+            self._end_all(kind, text)
 
     def _lose_nic(self, text: str) -> None:
         self._puts.abandon()
@@ -221,5 +222,5 @@ class T3d(NoRecovery[Message]):
             if not (self._sending.idle and self._puts.completed(self._puts.asked)):
                 self._sleep_on(self._puts.watched(self._words), why)
         if self._failure is None:
-            self._puts.close()
+            self._puts.close(lost=self._nic_watch())
         self._pins.close()

@@ -59,6 +59,11 @@ class Window:
     handle: Any = None
 
 
+def never() -> bool:
+    """Return False: the NIC is well."""
+    return False
+
+
 class Puts(ABC):
     """A queue of puts and questions. None overtakes another on its way to the NIC.
 
@@ -82,10 +87,10 @@ class Puts(ABC):
         """Let peers reach this rank's heap."""
 
     @abstractmethod
-    def close(self, orderly: bool = True) -> None:
+    def close(self, orderly: bool = True, lost: Callable[[], bool] = never) -> None:
         """Take this host's memory away from the NIC. Peers reach nothing of it when this returns.
 
-        `orderly`: all has gone well, and peers are told that this rank needs nothing any more.
+        `orderly`: all has gone well, and peers are told that this rank needs nothing any more. `lost`: is the NIC?
         """
 
     @property
