@@ -2,7 +2,7 @@
 
 from lanai_hdl.errors import UserError, did_you_mean, unknown
 
-__all__ = ["DeadlockError", "DeviceLost", "PeerLost", "UserError", "did_you_mean", "unknown"]
+__all__ = ["DeadlockError", "DeviceEnded", "DeviceLost", "PeerLost", "UserError", "did_you_mean", "unknown"]
 
 
 class DeviceLost(UserError):
@@ -12,6 +12,10 @@ class DeviceLost(UserError):
 
 class PeerLost(DeviceLost):
     """Another process can be reached no more. The text says why."""
+
+
+class DeviceEnded(PeerLost):
+    """Another process can be reached no more, and so the messaging system has ended. The text begins with its rank."""
 
 
 class DeadlockError(RuntimeError):

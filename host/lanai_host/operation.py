@@ -10,6 +10,7 @@ ANY_TAG = -1
 class ErrorKind(Enum):
     TRUNCATED = auto()  # the message was longer than the receive; the receive got its first bytes
     PEER_FAILED = auto()
+    RANK_LOST = auto()  # a rank is lost, not always the peer, and with it the device; the text says which
     BUS_ERROR = auto()  # the program's buffer cannot be read, or written
     DAMAGED = auto()  # the sender could not read its buffer, or the body was damaged on its way
     CANCELLED = auto()

@@ -1,7 +1,7 @@
 """Probe, matched probe, and the messages that a matched probe takes out of the queues."""
 
 from ..device import Arrived
-from ..errors import DeviceLost, PeerLost
+from ..errors import DeviceEnded, DeviceLost, PeerLost
 from ..operation import DeviceError, ErrorKind, Operation
 from ..wait import Wait
 from .arguments import check_buffer
@@ -73,7 +73,8 @@ class _Arrival:
                 try:
                     self.found = communicator.device.probe(self._source, self._tag, communicator.context, self._take)
                 except PeerLost as lost:
-                    error = DeviceError(ErrorKind.PEER_FAILED, str(lost))
+                    ended = isinstance(lost, DeviceEnded)
+                    error = DeviceError(ErrorKind.RANK_LOST if ended else ErrorKind.PEER_FAILED, str(lost))
                     raise device_error(self._call, error, 0, self._asked[0]) from lost
                 except DeviceLost as lost:
                     raise MpiError(ErrorClass.OTHER, f"{self._call}: {lost}") from lost

@@ -140,6 +140,8 @@ def device_error(call: str, error: DeviceError, length: int, peer: int) -> MpiEr
     if error.kind is ErrorKind.PEER_FAILED:
         lost = f"rank {peer} has gone" if peer >= 0 else "a rank that could have sent has gone"
         return MpiError(ErrorClass.PROC_ABORTED, f"{call}: {lost}: {error.text}".rstrip(": "))
+    if error.kind is ErrorKind.RANK_LOST:
+        return MpiError(ErrorClass.PROC_ABORTED, f"{call}: {error.text}")
     if error.kind is ErrorKind.BUS_ERROR:
         return MpiError(ErrorClass.BUFFER, f"{call}: {error.text}")
     if error.kind is ErrorKind.DAMAGED:

@@ -91,6 +91,10 @@ class HostMatchingDevice(Device, Generic[R, M]):
         """Ask which ranks are lost, because nothing has come for long. If a look finds nothing either, the next wait
         checks this rank's own NIC: one that was reset says nothing by itself."""
         self._silent = self._found
+        self._hear_lost()
+
+    def _hear_lost(self) -> None:
+        """Ask which ranks are lost, and act on it."""
         for rank, text in self._bus.lost().items():
             self._note_lost(rank, text)
 

@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from typing import NoReturn
 
-from ..errors import DeviceLost, PeerLost
+from ..errors import DeviceEnded, DeviceLost, PeerLost
 from ..operation import ANY_SOURCE, DeviceError, ErrorKind
+
+RAISED = {ErrorKind.PEER_FAILED: PeerLost, ErrorKind.RANK_LOST: DeviceEnded}
 
 
 def check_probe(source: int, lost: Mapping[int, str], told: set[int]) -> None:
@@ -22,5 +24,5 @@ def check_probe(source: int, lost: Mapping[int, str], told: set[int]) -> None:
 
 
 def fail_probe(failure: DeviceError) -> NoReturn:
-    """The whole device has failed. Raises DeviceLost, or PeerLost if that was because of a peer."""
-    raise (PeerLost if failure.kind is ErrorKind.PEER_FAILED else DeviceLost)(failure.text)
+    """The whole device has failed. Raises DeviceLost, or PeerLost or DeviceEnded if that was because of a peer."""
+    raise RAISED.get(failure.kind, DeviceLost)(failure.text)

@@ -136,6 +136,17 @@ def test_so_it_is_on_the_other_systems(device, nic, moment, reset):
     check(told("short", device, nic=nic), moment)
 
 
+@pytest.mark.parametrize("seen", [RESET, SILENT])
+@pytest.mark.parametrize("device", ["t3d", "bip", "ccu"])
+def test_in_a_fence_of_four_ranks_all_are_told_of_the_one_whose_nic_is_lost(device, seen, reset, hang):
+    """The dead NIC ends the packets that it had begun, which is a fault to the NICs that are well. The others wait for
+    each other too, and have given up."""
+    {RESET: reset, SILENT: hang}[seen](300_000_000)
+    answers = told("put_and_get", device, ranks=4, nic="t3d" if device == "t3d" else None)
+    check(answers, 300_000_000, seen)
+    assert {named for _, _, text in answers for named in re.findall(r"rank (\d+)", text)} == {"1"}
+
+
 def test_a_daemon_that_never_answers_in_mpi_init_ends_the_run_with_one_line(hang):
     hang(0)
     machine = openlanai.Machine(host={"watchdog": WATCHDOG})

@@ -18,7 +18,7 @@ from ..request import hold
 from . import wire
 from .target import Target
 
-FAILED = (ErrorKind.NIC_LOST, ErrorKind.PEER_FAILED)
+FAILED = (ErrorKind.NIC_LOST, ErrorKind.PEER_FAILED, ErrorKind.RANK_LOST)
 SOME_CAME = Operation()
 SOME_CAME.done = True
 RECEIVES = 2  # posted at a time; NICs have few that take a message from anyone

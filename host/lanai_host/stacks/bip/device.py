@@ -111,6 +111,8 @@ class Bip(NoRecovery[Message]):
         """Once over the rings of all peers, and the words of the NIC."""
         self._link.look()
         if self._failure is None and self._link.faults:
+            self._hear_lost()  # a NIC that is lost ends its packets
+        if self._failure is None and self._link.faults:
             self._give_up(
                 ErrorKind.NIC_LOST,
                 f"the NIC of rank {self.rank} met {self._link.faults} packets or accesses that failed; bip has no "
@@ -168,7 +170,7 @@ class Bip(NoRecovery[Message]):
         self._fail(ErrorKind.NIC_LOST, text)
 
     def _lose(self, rank: int, text: str) -> None:
-        self._give_up(ErrorKind.PEER_FAILED, text)
+        self._give_up(ErrorKind.RANK_LOST, f"rank {rank} has gone: {text}")
 
     def _give_up(self, kind: ErrorKind, text: str) -> None:
         """End everything. The NIC lets go of this process's memory before, because packets may still come to buffers

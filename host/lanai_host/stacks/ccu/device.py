@@ -188,6 +188,8 @@ class Ccu(HostMatchingDevice[Receive, Message]):
         self._seen = self._daemon.changes
         self._meter.spend(HostCost.POLL)
         if self._daemon.silent and self._failure is None:
+            self._hear_lost()  # a NIC that is lost makes others wait
+        if self._daemon.silent and self._failure is None:
             lost = [rank for rank, place in enumerate(self._places) if self._daemon.silent >> place.node & 1]
             self._fail(f"no acknowledgement from the node of rank {', '.join(map(str, lost))}")
         if self._failure is not None:
@@ -201,12 +203,12 @@ class Ccu(HostMatchingDevice[Receive, Message]):
         return Watched(self._daemon.memory, self._daemon.changes_at, seen.to_bytes(4, "big"))
 
     def _lose(self, rank: int, text: str) -> None:
-        self._fail(text)
+        self._fail(f"rank {rank} has gone: {text}")
 
     def _lose_nic(self, text: str) -> None:
         self._fail(text, ErrorKind.NIC_LOST)
 
-    def _fail(self, text: str, kind: ErrorKind = ErrorKind.PEER_FAILED) -> None:
+    def _fail(self, text: str, kind: ErrorKind = ErrorKind.RANK_LOST) -> None:
         """A rank or a node does not answer, or the NIC was lost. What is under way ends with an error, and so does what
         begins."""
         self._failure = DeviceError(kind, text)

@@ -152,6 +152,8 @@ class T3d(NoRecovery[Message]):
         self._puts.look(lambda: self._words(moving))
         failure = self._puts.failure
         if failure is not None and self._failure is None:
+            self._hear_lost()  # a NIC that is lost ends its packets, and makes others wait
+        if failure is not None and self._failure is None:
             self._fail(failure.kind, self._what_failed(failure.text))
         if self._failure is not None:
             return
@@ -185,7 +187,7 @@ class T3d(NoRecovery[Message]):
     def _lose(self, rank: int, text: str) -> None:
         self._check_nic()  # the other may be lost because it met no answer from here
         if self._failure is None:
-            self._fail(ErrorKind.PEER_FAILED, text)
+            self._fail(ErrorKind.RANK_LOST, f"rank {rank} has gone: {text}")
 
     def _fail(self, kind: ErrorKind, text: str) -> None:
         """Nothing can be trusted any more: what is under way ends with an error, and so does what

@@ -256,7 +256,7 @@ def test_operations_end_with_an_error_when_a_node_does_not_answer():
     world.send(0, 1, b"lost")
     synchronous = world.send(0, 1, b"lost", mode=SendMode.SYNCHRONOUS)
     world.finish(receive, synchronous)
-    assert receive.error.kind is ErrorKind.PEER_FAILED
+    assert receive.error.kind is ErrorKind.RANK_LOST
     assert receive.error.text == "no acknowledgement from the node of rank 1"
     assert synchronous.error == receive.error
     assert world.devices[0].impaired
