@@ -19,7 +19,7 @@ from .cut import Part, Turn
 from .declared import BURST, EVENT, FAULT, INPUTS, PIO, TURN, Ending
 from .designs import NIC_TOP, SWITCH_TOP, Design
 from .elaboration import elaborate
-from .specialized import values
+from .specialized import held, values
 from .units import nic_header, switch_header, unit
 from .verilated import Model
 from .verilator import Source, library
@@ -96,21 +96,29 @@ def build(
         wanted.append(Design(switch, as_synthesized=as_synthesized))
     key = designs.key(wanted)
     cases = [() if trace else values.of(design) for design in wanted]  # writing a waveform takes longer than the slot
+    stops = "" if trace or as_synthesized or switch is None else held.STOPS
     units = [unit("nic.cc", NIC_TOP, nic_header(nic, probes, as_synthesized, bool(cases[0]), bool(cases[0])))]
     if switch is not None:
-        units.append(unit("switch.cc", SWITCH_TOP, switch_header(switch, as_synthesized)))
+        units.append(unit("switch.cc", SWITCH_TOP, switch_header(switch, as_synthesized, bool(stops))))
 
     def models() -> list[Model]:
         texts = elaborate(wanted, key)
         return [
-            Model(design.top, files, options=SAVABLE, cases=known, together=design.together if known else ())
+            Model(
+                design.top,
+                files,
+                options=SAVABLE,
+                cases=known,
+                together=design.together if known else (),
+                held=stops if design.top == SWITCH_TOP else "",
+            )
             for design, files, known in zip(wanted, texts, cases, strict=True)
         ]
 
     engine = unit("engine.cc")
     title = f"the model of the NICs{' for waveforms' * trace}{' for traces' * probes}"
     tool = find(Language.CXX) if as_synthesized else for_models()
-    source = Source((*key, SAVABLE, *map(values.key, cases)), models)
+    source = Source((*key, SAVABLE, *map(values.key, cases), *([stops, held.key()] if stops else [])), models)
     return library(source, engine.text, units=units, trace=trace, extra=engine.headers, tool=tool, title=title)
 
 

