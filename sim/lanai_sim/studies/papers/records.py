@@ -121,7 +121,12 @@ def read(path: str | Path, paper: str) -> Record:
         measured = found.get("measured", {"quick": bool(found["config"]["quick"])})
         parts = tuple(Part(**(one | {"experiments": tuple(one["experiments"])})) for one in measured.get("parts", ()))
         return Record(kept, **(measured | {"parts": parts}))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except OSError as error:
+        raise UserError(
+            f"cannot read the figures of this paper in {str(path)!r}: {error.strerror}; `lanai paper {paper}` writes "
+            "them, or name a file that --json wrote"
+        ) from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(
             f"{str(path)!r} holds no figures of this paper ({error}); name a file that --json wrote"
         ) from error

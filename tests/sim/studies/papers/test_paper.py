@@ -163,9 +163,9 @@ def test_errors_are_told(tmp_path, capsys, monkeypatch):
     assert main(["paper", "mpi-np", "--output", str(tmp_path / "file")]) == 2
     assert "cannot make the directory" in capsys.readouterr().err
     (tmp_path / "f.json").write_text("[]")
-    for name in ("f.json", "none.json"):
+    for name, said in (("f.json", "holds no figures of this paper"), ("none.json", "cannot read the figures of this")):
         assert main(["paper", "mpi-np", "--from", str(tmp_path / name), "--output", str(tmp_path)]) == 2
-        assert "holds no figures of this paper" in capsys.readouterr().err
+        assert said in capsys.readouterr().err
     monkeypatch.setattr(study, "STUDY", replace(STUDY, checkout=tmp_path))
     assert main(["paper", "mpi-np"]) == 2
     assert "name a directory with --output" in capsys.readouterr().err

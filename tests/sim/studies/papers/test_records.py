@@ -67,7 +67,9 @@ def test_a_record_is_read_as_it_was_written(tmp_path):
     record = Record({"a": 1.5}, "abc", "2026-11-26", False, 12.3)
     records.write(tmp_path / "r.json", "t3d", record, [])
     assert records.read(tmp_path / "r.json", "t3d") == record
-    with pytest.raises(UserError, match="holds no figures of this paper"):
+    with pytest.raises(
+        UserError, match=r"cannot read .*none\.json': No such file .*; `lanai paper t3d` writes them, or"
+    ):
         records.read(tmp_path / "none.json", "t3d")
 
 
