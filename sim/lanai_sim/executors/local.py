@@ -7,7 +7,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from typing import Any
 
 INTERRUPTED = 128 + signal.SIGINT
@@ -65,7 +65,15 @@ def _begin() -> None:
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, _interrupted)
     signal.signal(STOP, _stopped)
+    threading.Thread(target=_end_with, args=(parent_process(),), daemon=True).start()
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, STOP})
+
+
+def _end_with(parent: Any) -> None:
+    """End this worker when the command is killed: each worker has both ends of the pipe of tasks, and would wait for
+    the next one for ever."""
+    parent.join()
+    os._exit(INTERRUPTED)
 
 
 def _work(function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:

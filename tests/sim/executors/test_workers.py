@@ -190,3 +190,25 @@ def test_ctrl_c_that_another_thread_takes_waits_until_a_worker_is_started(monkey
         other.join()
     assert started == [pool]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_workers_end_when_the_command_is_killed():
+    code = "import os, time; from lanai_sim.executors.local import LocalPool\n"
+    code += "if __name__ == '__main__':\n"
+    code += "    pool = LocalPool(2); found = [pool.submit(os.getpid), pool.submit(time.sleep, 0)]\n"
+    code += "    [one.result() for one in found]; print(*pool._processes, flush=True); time.sleep(600)\n"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as command:
+        workers = [int(pid) for pid in command.stdout.readline().split()]
+        command.kill()
+    assert workers
+    give_up = time.monotonic() + 60
+    while any(exists(pid) for pid in workers):
+        assert time.monotonic() < give_up
+        time.sleep(0.05)
+
+
+def exists(pid):
+    try:
+        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
