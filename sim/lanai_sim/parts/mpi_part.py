@@ -10,7 +10,7 @@ from lanai_firmware import building
 from lanai_host.errors import UserError
 
 from ..engines.cut import Part
-from ..job.signals import signals_to
+from ..signals import signals_to
 from . import segments, watcher
 from .links import PartLinks
 from .mailboxes import Mailboxes, apart
