@@ -136,9 +136,22 @@ def synthesize(board: Board, output: str | Path) -> Built:
     return Built(area[0], area[1:])
 
 
+def _read(file: Path) -> dict[str, Any]:
+    """Return what a tool has written. Yosys ends well also where the disk was full: UserError."""
+    try:
+        found: dict[str, Any] = json.loads(file.read_text())
+    except ValueError as error:
+        free = shutil.disk_usage(file.parent).free
+        raise UserError(
+            f"{str(file)!r} is cut, with {free / 1e6:.0f} MB free on its disk; make room, or name another directory "
+            "with --output"
+        ) from error
+    return found
+
+
 def _with_global_resets(file: Path) -> dict[str, Any]:
     """The netlist in `file`, changed there if there is a reset to promote."""
-    netlist: dict[str, Any] = json.loads(file.read_text())
+    netlist = _read(file)
     if resets.promote(netlist):
         file.write_text(json.dumps(netlist))
     return netlist
@@ -146,7 +159,7 @@ def _with_global_resets(file: Path) -> dict[str, Any]:
 
 def _with_places(board: Board, file: Path) -> None:
     """Place the SRAM's block RAMs in the netlist in `file`."""
-    netlist = json.loads(file.read_text())
+    netlist = _read(file)
     if places.place(netlist, board.platform().device):
         file.write_text(json.dumps(netlist))
 
@@ -169,7 +182,7 @@ def build(board: Board, output: str | Path, seed: int = 1, seeds: int = SEEDS) -
     best = max(tries, key=lambda number: tries[number])  # of equals the first
     for name in PRODUCTS:
         shutil.copyfile(_of_seed(output, best) / name, output / name)
-    timing = json.loads((output / "timing.json").read_text())
+    timing = _read(output / "timing.json")
     fmax = fmax_by_block(timing)
     blocks = tuple(replace(block, fmax_mhz=fmax.get(block.name)) for block in area.blocks)
     return Built(area.total, blocks, tries[best], output / "top.bit", _critical_path(timing), best)
@@ -197,7 +210,7 @@ def _place_and_route(output: Path, seed: int) -> float:
     kept = _directory(_of_seed(output, seed))
     for name in PRODUCTS:
         (output / name).replace(kept / name)
-    return _fmax(json.loads((kept / "timing.json").read_text()))
+    return _fmax(_read(kept / "timing.json"))
 
 
 def _directory(output: str | Path) -> Path:

@@ -138,6 +138,17 @@ def test_names_of_blocks_are_shown_whole(capsys):
     assert capsys.readouterr().out.count(name) == 4
 
 
+def test_a_netlist_that_a_full_disk_has_cut_is_told(tmp_path, monkeypatch):
+    """Yosys ends with code 0 all the same."""
+
+    def run(command, output, what, **tools):
+        (output / "top.json").write_text('{"modules": {"to')
+
+    monkeypatch.setattr(bitstream, "_run", run)
+    with pytest.raises(UserError, match=r"top.json' is cut, with \d+ MB free on its disk; make room, or name another"):
+        synthesize(BOARD, tmp_path)
+
+
 def test_what_interrupts_a_tool_ends_what_it_has_started(tmp_path):
     """`sh` has started a tool, which would go on for minutes."""
     script = f"sleep 600 & echo $! > {tmp_path / 'pid'}; wait"
