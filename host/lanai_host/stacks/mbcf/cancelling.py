@@ -2,7 +2,7 @@
 
 A signal interrupts the receiver, which looks into its FIFOs. A synchronous message that has met no
 receive goes back. Any other send is done once its bytes have left, for which the receiver makes
-room.
+room. Where the answer finds no room at the sender, a further signal says that there is some.
 """
 
 from collections.abc import Callable
@@ -43,7 +43,9 @@ class Cancelling:
         self._receiving = receiving
         self._hear_of = hear_of
         self.returned = 0
+        self._owing: set[int] = set()  # peers to which an answer may be on its way
         sending.here = self._ask
+        receiving.room_made = self._call_again
 
     def cancel(self, send: Send) -> bool:
         """Cancel a send. Return whether it is cancelled at once; if not, it may end so later."""
@@ -67,6 +69,19 @@ class Cancelling:
             box.urged = box.stream.told
             self._signal(box.peer, NO_MESSAGE)
 
+    @property
+    def owes(self) -> bool:
+        """An answer has not left, or may yet be refused."""
+        boxes = self._sending.boxes
+        self._owing = {peer for peer in self._owing if boxes[peer].notes or not boxes[peer].stream.idle}
+        return bool(self._owing)
+
+    @property
+    def answers_move(self) -> bool:
+        """An answer has not left, and needs nothing of its peer for that but what is on its way."""
+        waiting = [self._sending.boxes[peer] for peer in self._owing] if self.owes else []
+        return any((box.notes or box.stream.refused) and not (box.lost or box.stream.stuck) for box in waiting)
+
     def serve(self) -> None:
         """Serve the signals of peers. A signal comes behind the message that it is about."""
         signals = self._queues.signals
@@ -85,6 +100,7 @@ class Cancelling:
         if message is not None and not message.told:
             self._matcher.remove(message)
             self.returned += 1
+            self._owing.add(peer)
             self._sending.tell(peer, Head(Kind.RETURNED, 0, message.context, message.tag, serial, 0, 0))
 
     def _ask(self, send: Send) -> None:
@@ -92,6 +108,11 @@ class Cancelling:
         if send.recalled and send.here and send.synchronous and not send.done:
             assert send.serial is not None
             self._signal(send.dest, send.serial)
+
+    def _call_again(self, peer: int) -> None:
+        """A peer has been told of room. The answer that this rank waits for may stand behind what was refused."""
+        if any(send.recalled and send.here for send in self._sending.boxes[peer].sends):
+            self._signal(peer, NO_MESSAGE)
 
     def _signal(self, peer: int, serial: int) -> None:
         token, offset = self._queues.signals_at(peer)

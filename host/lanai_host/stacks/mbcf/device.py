@@ -229,11 +229,17 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
 
     def _serve_interrupt(self) -> None:
         """Serve signals. The messages that go back leave now, as their sender waits and nothing moves on later: those
-        that find no command buffer free wait for one.
+        that find no command buffer free wait for one, and those behind records that were refused for these. If there
+        is no room, the sender signals again once it has made some.
         """
         returned = self._cancelling.returned
         self._look()
-        while self._cancelling.returned != returned and self._failure is None and not self._jobs.begun:
+        if self._cancelling.owes:
+            self._take_room()  # the signal that tells of it may have come during the look
+            self._move_on()
+        while self._failure is None and (
+            self._cancelling.answers_move or (self._cancelling.returned != returned and not self._jobs.begun)
+        ):
             self._sleep_on(self.remote.watched(), Wait("the program's own work", note="messages go back"))
             self._move_on()
 
@@ -243,9 +249,7 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
             return
         self._move_on()
         self._receiving.look(enough)
-        for peer, box in self._sending.boxes.items():
-            if box.stream.refused:
-                box.stream.room(self._queues.room(peer))
+        self._take_room()
         self._cancelling.serve()
         written = self._barriers.look()
         if written:
@@ -254,6 +258,12 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         for box in self._sending.boxes.values():
             self._cancelling.urge(box)
         self._take_losses()
+
+    def _take_room(self) -> None:
+        """See which peers have emptied a FIFO that refused records."""
+        for peer, box in self._sending.boxes.items():
+            if box.stream.refused:
+                box.stream.room(self._queues.room(peer))
 
     def _take_losses(self) -> None:
         """Act on the peers that do not answer the adapter."""

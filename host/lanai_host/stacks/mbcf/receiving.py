@@ -29,6 +29,10 @@ def never() -> bool:
     return False
 
 
+def told(peer: int) -> None:
+    """The peer needs no more than to be told."""
+
+
 @dataclass
 class Inbox:
     """Messages from one peer.
@@ -88,6 +92,7 @@ class Receiving:
         self.strangers = False
         self.received = 0  # records
         self.woken = False  # this rank has slept since it took a record
+        self.room_made: Callable[[int], None] = told  # called with a peer behind the news that it has room again
 
     @property
     def settled(self) -> bool:
@@ -260,3 +265,4 @@ class Receiving:
         box.times += 1
         what = f"the news for rank {box.peer} that there is room"
         self._jobs.add(Job(Op.WRITE, box.token, box.room, what, ignored, ROOM.pack(box.times)))
+        self.room_made(box.peer)

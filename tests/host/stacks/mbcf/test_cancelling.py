@@ -14,6 +14,7 @@ DATA = 1  # a tag
 CONTEXT = 0
 WHY = Wait("test")
 WORK = 5_000_000  # picoseconds
+MESSAGES = 10  # more than a FIFO of one page holds, many times
 SIZES = [0, 1, 40, 900, 3000, 20_000]
 
 
@@ -178,3 +179,45 @@ def test_a_message_to_oneself_comes_back_until_it_is_received():
         assert device.probe(0, DATA, CONTEXT, take=False) is None
 
     World(1, 1).play([program])
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("seed", range(10))
+def test_who_only_computes_gives_back_though_there_was_no_room_for_its_answer(seed):
+    """MPI_Wait of a send that is taken back is local: it returns whatever the receiver does. The answer stands behind
+    messages of the receiver's own that the sender's FIFO has refused, many times."""
+    world = World(2, seed)
+    block, filled, over = memory(3000, bytes(3000)), [], []
+
+    def sender(device):
+        while not filled:
+            world.give_way(0)
+        operation = device.send(1, DATA, CONTEXT, run_of(block, 8), SendMode.SYNCHRONOUS)
+        device.cancel(operation)
+        while not operation.done:
+            device.wait([operation], WHY)
+        over.append(operation.cancelled)
+        for _ in range(MESSAGES):
+            assert take(device)
+
+    def take(device):
+        receive = device.receive(1, DATA, CONTEXT, run_of(block, 3000))
+        while not receive.done:
+            device.wait([receive], WHY)
+        return receive.error is None
+
+    def receiver(device):
+        for _ in range(MESSAGES):
+            device.send(0, DATA, CONTEXT, run_of(block, 3000), SendMode.STANDARD)
+        for _ in range(200):
+            device.progress()
+            world.give_way(1)
+        filled.append(True)
+        for _ in range(20_000):
+            if over:
+                return
+            device.work(WORK)
+        pytest.fail("a message does not go back while this rank computes")
+
+    world.play([sender, receiver], fifo_pages=1, ask_from=0)
+    assert over == [True]
