@@ -10,7 +10,7 @@ REASONS = {
     Status.PAGE: "a page is outside the bus window of the process that exposed it",
     Status.BUS: "a host refused the access to its memory",
     Status.ALIGNMENT: "an atomic needs an address that is a multiple of its size",
-    Status.LOST: "the peer's NIC does not answer",
+    Status.LOST: "the peer's NIC does not answer, or one that hangs is in the way",
     Status.FULL: "the FIFO has no room, or refuses records until a retry",
     Status.BEFORE: "an access before it was refused",
     Status.INVALID: "the adapter does not know such a command or such a peer",

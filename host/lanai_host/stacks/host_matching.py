@@ -15,7 +15,7 @@ from ..host_model.meter import Meter
 from ..host_model.operations import Receive
 from ..operation import DeviceError, ErrorKind, Operation
 from ..wait import Wait
-from .lost_ranks import check_probe, fail_probe
+from .lost_ranks import check_probe, fail_probe, reasons
 
 DONE = attrgetter("done")
 
@@ -95,8 +95,14 @@ class HostMatchingDevice(Device, Generic[R, M]):
 
     def _hear_lost(self) -> None:
         """Ask which ranks are lost, and act on it."""
-        for rank, text in self._bus.lost().items():
+        for rank, text in reasons(self._bus.lost()).items():
             self._note_lost(rank, text)
+
+    def _note_silent(self, rank: int, text: str) -> None:
+        """A peer's NIC does not answer, so `text`. If it is known why the peer is lost, that counts."""
+        if rank not in self._lost:
+            self._hear_lost()
+        self._note_lost(rank, text)
 
     def _finds_nic_lost(self) -> bool:
         """The wait before was silent: check the NIC unless a look has found something since. Is the NIC lost?"""

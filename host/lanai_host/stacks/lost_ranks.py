@@ -1,4 +1,4 @@
-"""The errors of a probe where no message can come any more."""
+"""The reasons why ranks are lost, and the errors of a probe where no message can come any more."""
 
 from collections.abc import Mapping
 from typing import NoReturn
@@ -7,6 +7,19 @@ from ..errors import DeviceEnded, DeviceLost, PeerLost
 from ..operation import ANY_SOURCE, DeviceError, ErrorKind
 
 RAISED = {ErrorKind.PEER_FAILED: PeerLost, ErrorKind.RANK_LOST: DeviceEnded}
+
+
+def reasons(lost: Mapping[int, str]) -> dict[int, str]:
+    """Return why each rank can be reached no more. `lost`: by rank, the first that was lost first.
+
+    Ranks that are lost later may have given up because of the first. So their reasons name that too.
+    """
+    if not lost:
+        return {}
+    first, why = next(iter(lost.items()))
+    return {
+        rank: text if rank == first else f"{text}, after rank {first} was lost: {why}" for rank, text in lost.items()
+    }
 
 
 def check_probe(source: int, lost: Mapping[int, str], told: set[int]) -> None:

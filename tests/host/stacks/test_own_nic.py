@@ -147,6 +147,19 @@ def test_in_a_fence_of_four_ranks_all_are_told_of_the_one_whose_nic_is_lost(devi
     assert {named for _, _, text in answers for named in re.findall(r"rank (\d+)", text)} == {"1"}
 
 
+@pytest.mark.parametrize(
+    ("device", "moment"),
+    [("mpi-np", 300_000_000), ("mbcf", 45_000_000), pytest.param("sci", 45_000_000, marks=pytest.mark.ci)],
+)
+def test_who_waits_for_a_rank_that_gave_up_is_told_why(device, moment, reset, hang):
+    """The first ranks that are told leave the fence and the job, and others still wait for these."""
+    (hang if device == "mpi-np" else reset)(moment)
+    answers = told("put_and_get", device, ranks=4)
+    assert [kind for kind, _, _ in answers] == ["peer", "own", "peer", "peer"]
+    for _, _, text in answers:
+        assert "rank 1" in text
+
+
 def test_a_daemon_that_never_answers_in_mpi_init_ends_the_run_with_one_line(hang):
     hang(0)
     machine = openlanai.Machine(host={"watchdog": WATCHDOG})

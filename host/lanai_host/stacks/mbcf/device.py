@@ -269,7 +269,7 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         """Act on the peers that do not answer the adapter."""
         lost, self._sending.news_of_lost = self._sending.news_of_lost, []
         for peer, text in lost:
-            self._note_lost(peer, text)
+            self._note_silent(peer, text)
 
     def _lose(self, rank: int, text: str) -> None:
         if rank in self._sending.boxes:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from ...operation import ANY_SOURCE, ErrorKind, Operation
+from ..lost_ranks import reasons
 from .host_queues import HostQueues
 from .operations import Receive, Send, fail
 from .sending import Sending
@@ -39,7 +40,7 @@ class Losing:
         """Ask the simulator for ranks that can be reached no more, of which the NIC knows
         nothing. True if anything ended, or one was not known. Receives from anyone are told of each loss once: one
         that is posted later may take a message of those that are there, if some are."""
-        lost = self.share.bus.lost()
+        lost = reasons(self.share.bus.lost())
         self._told &= lost.keys()
         ended = False
         for rank, text in lost.items():

@@ -292,7 +292,7 @@ class Sci(HostMatchingDevice[Receive, Message]):
         """Act on the peers that have turned out to be lost."""
         for link in self._known.values():
             if link.lost is not None:
-                self._note_lost(link.rank, link.lost)
+                self._note_silent(link.rank, link.lost)
 
     def _lose(self, rank: int, text: str) -> None:
         self._links[rank].lose(text)
