@@ -4,7 +4,7 @@ and what it means. Their names are what files have, and what `lanai sweep --vary
 import argparse
 import json
 
-from lanai_host.errors import UserError
+from lanai_host.errors import UserError, did_you_mean
 
 from ..console import wide
 from ..parameters.declared import Parameter
@@ -28,7 +28,8 @@ def run(args: argparse.Namespace) -> int:
     found = [one for name, one in parameters().items() if name.startswith(args.name)]
     if not found:
         tables = dict.fromkeys(name.partition(".")[0] for name in parameters())
-        raise UserError(f"no parameter's name begins with {args.name!r}; names begin with {', '.join(tables)}")
+        near = did_you_mean(args.name, [*tables, *parameters()])
+        raise UserError(f"no parameter's name begins with {args.name!r}; {near}names begin with {', '.join(tables)}")
     rows = [dict(zip(COLUMNS, row(one), strict=True)) for one in found]
     if args.json:
         print(json.dumps(rows, indent=2))

@@ -51,7 +51,9 @@ def test_the_list_is_printed_and_written(capsys):
     (one,) = json.loads(capsys.readouterr().out)
     assert (one["unit"], one["range"]) == ("slots", "1 to 512")
     assert main(["config", "--list", "knick"]) == 2
-    assert "no parameter's name begins with 'knick'; names begin with ranks" in capsys.readouterr().err
+    assert "no parameter's name begins with 'knick'; " in capsys.readouterr().err
+    assert main(["config", "--list", "nic.link_latncy"]) == 2
+    assert "'nic.link_latncy'; did you mean 'nic.link_latency'? names begin with ranks" in capsys.readouterr().err
 
 
 def test_values_have_the_type_of_the_parameter():
