@@ -69,6 +69,19 @@ class PackedBursts(NamedTuple):
     data: int
 
 
+class Calls(NamedTuple):
+    """Addresses of an engine in C++ and of its functions (`cxx/engine.cc`). `mark`: of a number that is not 0 once the
+    engine wants to hear of the CPU time that it takes; 0: it does not."""
+
+    engine: int
+    run: int
+    events: int
+    slot: int
+    bursts: int
+    quiet_until: int
+    mark: int = 0
+
+
 class Cable(NamedTuple):
     """A cable, both directions, between ports of two units. A NIC's port is 0."""
 
@@ -158,6 +171,14 @@ class Engine(ABC):
 
         A call takes some tenths of a second at most. `cut_short` says that it ended for that,
         before `limit` and without an event: call it again."""
+
+    def calls(self) -> Calls | None:
+        """Return what C code needs to do what `run` and `packed_bursts` do; None if it cannot."""
+        return None
+
+    def ended(self, ending: int) -> tuple[bool, Sequence[Event]]:
+        """Return what `run` would after C code has run the engine, and the run has ended so (`declared.Ending`)."""
+        raise NotImplementedError(f"{type(self).__name__} is not run by C code")
 
     def quiet_until(self) -> int:
         """The slot up to which no unit does anything unless an access is queued; NEVER if none ever

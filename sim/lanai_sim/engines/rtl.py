@@ -14,7 +14,7 @@ from lanai_hdl.switch_config import SwitchConfig
 from lanai_host.compilers import Language, find, for_models
 
 from . import designs
-from .base import Access, Burst, Engine, Event, FaultKind, Layout, PackedBursts, Planned
+from .base import Access, Burst, Calls, Engine, Event, FaultKind, Layout, PackedBursts, Planned
 from .cut import Part, Turn
 from .declared import BURST, EVENT, FAULT, INPUTS, PIO, TURN, Ending
 from .designs import NIC_TOP, SWITCH_TOP, Design
@@ -194,22 +194,35 @@ class RtlEngine(Engine):
         return int(self._native.engine_exchanges(self._engine))
 
     def run(self, limit: int) -> tuple[bool, Sequence[Event]]:
-        return self._ended(self._native.engine_run(self._engine, limit))
+        return self.ended(self._native.engine_run(self._engine, limit))
+
+    def calls(self) -> Calls | None:
+        if self.part is not None:
+            return None
+        native = self._native
+        functions = (
+            native.engine_run,
+            native.engine_events,
+            native.engine_slot,
+            native.engine_bursts,
+            native.engine_quiet_until,
+        )
+        return Calls(self._engine, *(ctypes.cast(one, POINTER).value or 0 for one in functions))
 
     def run_turn(self, turn: Turn) -> tuple[Turn, bool, Sequence[Event]]:
         """Run as a part of a machine, up to the limit of the part that wants the earliest. Return what all parts want
         together, and the rest as `run` does. The progress of units elsewhere is not known afterwards."""
         TURN.struct.pack_into(self._turn, 0, *turn)
-        still, events = self._ended(self._native.engine_run_turn(self._engine, self._turn))
+        still, events = self.ended(self._native.engine_run_turn(self._engine, self._turn))
         limit, *flags = TURN.struct.unpack(self._turn)
         return Turn(limit, *map(bool, flags)), still, events
 
     def tell_progress(self) -> None:
         """Tell all other parts how far the units here are, and learn it of theirs."""
         if not self._native.engine_tell_progress(self._engine):
-            self._ended(ENDED)
+            self.ended(ENDED)
 
-    def _ended(self, ending: int) -> tuple[bool, Sequence[Event]]:
+    def ended(self, ending: int) -> tuple[bool, Sequence[Event]]:
         if ending & ENDED:
             assert self.part is not None
             self.part.links.fail()

@@ -79,6 +79,11 @@ class Words:
         made = [(at, address, seen) for at, (address, seen, _) in zip(memory, words, strict=True)]
         return cls(ffi.new("Word[]", made), len(words), memory)
 
+    @classmethod
+    def at(cls, address: int, count: int, memory: object) -> "Words":
+        """Words that C code has found in this memory, and keeps at an address."""
+        return cls(_native().ffi.cast("Word *", address), count, memory)
+
     def __len__(self) -> int:
         return self._count
 
@@ -132,6 +137,11 @@ class Polls:
         self._lib = _native().lib
         self.native = native
 
+    @classmethod
+    def at(cls, address: int, words: Words) -> "Polls":
+        """Polls that C code keeps at an address. `words`: those of the wait and the decisive ones."""
+        return cls(words, _native().ffi.cast("Poll *", address))
+
     @property
     def words(self) -> Words:
         """The words that the process waits for, as it has seen them."""
@@ -182,6 +192,14 @@ class Continuation:
         self.polls = polls
         self.timeout = timeout
 
+    @classmethod
+    def at(cls, address: int, nic: int, polls: Polls, timeout: int) -> "Continuation":
+        """A continuation that C code has given to the engine, and keeps at an address."""
+        found = cls.__new__(cls)
+        found.state = _native().ffi.cast("Continuation *", address)
+        found.address, found.nic, found.polls, found.timeout = address, nic, polls, timeout
+        return found
+
 
 def watching(watch: int, engine: int) -> tuple[Any, Any]:
     """Return what `Words.watch` takes, of the addresses of an engine's function for one word and of the engine."""
@@ -208,6 +226,16 @@ class Buffers:
         self._buffers = buffers
         table = [(memory, first, len(memory)) for first, memory in buffers]
         self._table = _native().ffi.new("Buffer[]", table)
+
+    @property
+    def table(self) -> tuple[Any, int]:
+        """The buffers for `words.c`, and how many."""
+        return self._table, len(self._buffers)
+
+    @property
+    def memory(self) -> object:
+        """The memory of the buffers, which keeps it from being unmapped."""
+        return self._buffers
 
     def find(self, watched: bytes, count: int) -> Words | int:
         """The words that a request lists; or the number of the first one that is in no buffer."""

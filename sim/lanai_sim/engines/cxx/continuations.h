@@ -21,10 +21,15 @@ class Continuations {
     uint64_t due() const { return due_; }
 
     // Its processor's writes were performed before this slot.
-    void begin(Continuation& continuation, uint32_t tag, uint64_t slot) {
+    void begin_after(Continuation& continuation, uint32_t tag, uint64_t slot) {
+        begin(continuation, tag, time_.picoseconds(slot));
+    }
+
+    // It begins at this time, in picoseconds: there are no writes, or they are done.
+    void begin(Continuation& continuation, uint32_t tag, uint64_t time) {
         all_.push_back({&continuation, tag, NONE});
         One& one = all_.back();
-        continuation.written = continuation.now = time_.picoseconds(slot);
+        continuation.written = continuation.now = time;
         continuation.clock = continuation.written + continuation.elapsed + continuation.catch_up;
         if (continuation.catch_up) {
             continuation.stage = CATCHES_UP;

@@ -51,7 +51,8 @@ EXPORT uint64_t engine_entries(Engine* e) { return e->entries; }
 EXPORT void engine_pio(Engine* e, uint32_t nic, const Pio* accesses, uint32_t count) {
     if (e->nics[nic]) e->nics[nic]->access(accesses, count);
 }
-// `data` holds the bytes of all bursts, one after the other. `continuation`: what the processor does then, or none.
+// `data` holds the bytes of all bursts, one after the other. `continuation`: what the processor does then, or none. If
+// there are no bursts, it does that from `begin` on.
 EXPORT void engine_bursts(Engine* e, uint32_t nic, uint64_t begin, const Burst* bursts, uint32_t count,
                           const uint8_t* data, uint32_t tag, Continuation* continuation) {
     e->nics[nic]->program(begin, bursts, count, data, tag, continuation);

@@ -76,7 +76,8 @@ class alignas(64) NicUnit final : public Nic {
     }
     void program(uint64_t begin, const Burst* bursts, uint32_t count, const uint8_t* data, uint32_t tag,
                  Continuation* continuation) override {
-        processors_.add(begin, bursts, count, data, tag, continuation);
+        count ? processors_.add(begin, bursts, count, data, tag, continuation)
+              : continuations_.begin(*continuation, tag, begin);
         plan_host();
     }
 
@@ -352,7 +353,7 @@ class alignas(64) NicUnit final : public Nic {
         pio_.pop_front();
         Continuation* continuation = nullptr;
         uint32_t tag = access.program ? processors_.done(access.program, slot + 1, &continuation) : access.tag;
-        if (continuation) continuations_.begin(*continuation, tag, slot + 1);
+        if (continuation) continuations_.begin_after(*continuation, tag, slot + 1);
         plan_host();
         if (tag && !continuation) events.push_back({slot + 1, PIO_DONE, number_, tag, value});
     }
