@@ -90,18 +90,18 @@ class Steering:
 
 
 class SpinWait:
-    """For one kind of wait: it learns how long this takes of late."""
+    """For one kind of wait: it learns how long this takes of late, in `state` (`Spin`)."""
 
-    __slots__ = ("_look", "_receive", "_sleep", "_state")
+    __slots__ = ("_look", "_receive", "_sleep", "state")
 
     def __init__(self) -> None:
         lib = _spin().lib
         self._look, self._receive, self._sleep = lib.spin_look, lib.spin_receive, lib.spin_sleep
-        self._state: Any = _spin().ffi.new("Spin *", {"alone": ALONE})
+        self.state: Any = _spin().ffi.new("Spin *", {"alone": ALONE})
 
     def look(self, sock: socket.socket, into: Chunk) -> int | None:
         """Bytes received without sleep (0: the peer has gone); None if it is time to sleep."""
-        got = int(self._look(self._state, sock.fileno(), into.address, into.size))
+        got = int(self._look(self.state, sock.fileno(), into.address, into.size))
         if got == -errno.EAGAIN:
             return None
         if got < 0:
@@ -119,7 +119,7 @@ class SpinWait:
         """Bytes received, after a sleep if need be (0: the peer has gone)."""
         got = -errno.EINTR
         while got == -errno.EINTR:  # Python runs the handlers of signals between two calls, once a second at least
-            got = int(self._receive(self._state, sock.fileno(), into.address, into.size))
+            got = int(self._receive(self.state, sock.fileno(), into.address, into.size))
         if got < 0:
             raise OSError(-got, os.strerror(-got))
         return got

@@ -36,6 +36,7 @@ from lanai_host.stacks.base import Attachment, NicStack
 from ..engines.base import Burst
 from ..engines.words import Buffers, Continuation, Polls, Stage, Words
 from ..kernel.cluster import Cluster
+from ..kernel.kernel import Suspension
 from ..kernel.node import Node, WaitTimeout
 from .grant import Forbidden, Grant
 from .known_poll import NO_POLLS, known_polls
@@ -71,9 +72,11 @@ class RankAccess:
         self._pid = 0
         self._pins: dict[int, list[int]] = {}
         self._buffers: list[tuple[int, mmap.mmap]] = []  # (bus address, memory)
-        self._waited_in = Buffers()  # the same
+        self.words_in = Buffers()  # the same
         self._tokens = count(1)
         self._continuation: Continuation | None = None  # of the rank's last writes
+        # The next request was given to the engine elsewhere: the end of its writes or wait, and its continuation.
+        self.begun: tuple[Suspension[tuple[int, int]], Continuation | None] | None = None
         self.timeout = WaitTimeout()
         self.inherited = b""  # what this process has from the one before it
         self._handover = b""
@@ -98,7 +101,7 @@ class RankAccess:
 
     def _allow(self, grant: Grant) -> None:
         self.grant = grant
-        self._packer = Packer(grant)
+        self.packer = Packer(grant)
 
     async def connect(self, pid: int) -> None:
         self._pid = pid
@@ -110,8 +113,10 @@ class RankAccess:
             raise Refused(str(error)) from error
 
     async def write(self, requests: Sequence[Request], clock: int, then: Request | None = None) -> int:
+        if self.begun is not None:
+            return await self._begun()
         first = requests[0]
-        if isinstance(first, Writes) and len(requests) == 1 and (packed := self._packer.pack(first)) is not None:
+        if isinstance(first, Writes) and len(requests) == 1 and (packed := self.packer.pack(first)) is not None:
             continuation = None if then is None else self._continuation_of(then)
             done = self.node.write_packed(clock, packed, continuation)
             if done is not None:
@@ -119,6 +124,12 @@ class RankAccess:
                 self._continuation = continuation
                 return written
         return await self._write_each([one for request in requests for one in request.each()], clock)
+
+    async def _begun(self) -> int:
+        """Wait for what the engine was given elsewhere. Return the time at which its writes were done."""
+        assert self.begun is not None
+        (done, self._continuation), self.begun = self.begun, None
+        return (await done)[0]
 
     async def _write_each(self, requests: Sequence[Request], clock: int) -> int:
         bursts: list[Burst] = []
@@ -188,6 +199,8 @@ class RankAccess:
     async def _look_and_wait(self, op: int, payload: bytes, clock: int) -> tuple[int, bytes]:
         """Do in one request what the rank would do in several, at the same times: CATCH_UP, a poll that finds
         nothing, WAIT_ANY, and as many more polls and waits as find nothing. Of this a WAIT_ANY is the wait alone."""
+        if self.begun is not None:
+            await self._begun()
         continuation, self._continuation = self._continuation, None
         if continuation is not None and continuation.state.stage != Stage.WRITES:  # the engine has begun with it
             state, timeout, polls = continuation.state, continuation.timeout, continuation.polls
@@ -220,7 +233,7 @@ class RankAccess:
     def _words(self, payload: bytes) -> tuple[WaitAny, Words]:
         """The head of a request to wait, and its words."""
         head, watched = split_words(payload)
-        words = self._waited_in.find(watched, head.words)
+        words = self.words_in.find(watched, head.words)
         if not isinstance(words, int):
             return head, words
         address = WATCHED_WORD.struct.unpack_from(watched, words * WATCHED_WORD.size)[0]
@@ -277,7 +290,7 @@ class RankAccess:
         for i in range(pages):
             self.node.engine.map_local(self.node.number, first + i, address + i * PAGE_SIZE, True)
         self._buffers.append((first * PAGE_SIZE, memory))
-        self._waited_in.add(first * PAGE_SIZE, memory)
+        self.words_in.add(first * PAGE_SIZE, memory)
         if shared:
             self.node.memory.add(first * PAGE_SIZE, memory)
         return first * PAGE_SIZE
@@ -335,7 +348,7 @@ class RankAccess:
         self._free_buffers()
 
     def _free_buffers(self) -> None:
-        self._waited_in.clear()
+        self.words_in.clear()
         for _, memory in self._buffers:
             _close(memory)
         self._buffers = []

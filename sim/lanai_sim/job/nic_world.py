@@ -26,8 +26,11 @@ from . import nic_states as postmortem
 from . import snapshot
 from .buffers import digest
 from .data import JobData, WaveConfig
+from .native_loop import NativeLoop
 from .nic_service import RankAccess
 from .rank import Rank
+from .rank_service import Service
+from .ranks import Ranks
 from .restart.service import KeptAccess
 from .summary import Traffic, traffic
 from .world import World
@@ -73,6 +76,7 @@ class NicWorld(World):
             if self.session is not None:
                 raise UserError("--wave and --trace need NICs built in two ways; ask for one of them at a time")
         self.cluster = self.cluster_kind(net, config.machine.nic, self._make_engine, kernel)
+        self.native: NativeLoop | None = None
         self.attachments: dict[int, Attachment] = {}
         self.buses: list[ClusterBus] = []  # what they allocated at boot is the NICs' as long as the world lasts
         self.image: Image | None = None
@@ -200,8 +204,24 @@ class NicWorld(World):
         access = self.accesses[rank]
         return cast(KeptAccess, access)  # made so where ranks are kept
 
+    def service(self, kernel: Kernel, ranks: Ranks, rank: Rank, *more: Any) -> Service:
+        made = super().service(kernel, ranks, rank, *more)
+        access = self.accesses[rank.number]
+        if type(made) is Service and type(access) is RankAccess:
+            self._serve_natively(ranks, rank, access)
+        return made
+
+    def _serve_natively(self, ranks: Ranks, rank: Rank, access: RankAccess) -> None:
+        """Have what is usual of a rank served in C, if the engine can."""
+        if ranks.native is None and (calls := self.engine.calls()) is not None:
+            ranks.native = self.native = NativeLoop(ranks, self.cluster, calls)
+        if ranks.native is not None:
+            ranks.native.attach(rank, access)
+
     def look(self, rank: Rank) -> tuple[int, bool, bytes]:
         clock, runs, why = super().look(rank)
+        if self.native is not None and (seen := self.native.look(rank)) is not None:
+            runs, why = seen
         timeout = self.accesses[rank.number].timeout
         return (timeout.since if timeout.expired and not runs else clock), runs, why
 

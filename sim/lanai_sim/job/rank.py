@@ -6,7 +6,7 @@ import struct
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Protocol
+from typing import Any, Protocol
 
 from lanai_host.device import Envelope
 from lanai_host.errors import UserError
@@ -153,20 +153,35 @@ class Rank:
                 return None
             except ConnectionResetError:
                 got = 0
-            if not got:
-                self.gone = True
-                return None
-            if self._bytes or got < self._wanted:
-                self._bytes += self._chunk.view[:got]
-                if len(self._bytes) < self._wanted:
-                    continue
-                data = bytes(self._bytes)
-                self._bytes.clear()
-            else:
-                data = bytes(self._chunk.view[:got])
-            if self._parse(data):
-                requests, self._requests = self._requests, []
+            requests = self.take(bytes(self._chunk.view[:got]))
+            if requests is not None or self.gone:
                 return requests
+
+    def take(self, data: bytes) -> list[Request] | None:
+        """Take bytes that have come, none if the process has ended. Return what `read` does."""
+        if not data:
+            self.gone = True
+            return None
+        if self._bytes or len(data) < self._wanted:
+            self._bytes += data
+            if len(self._bytes) < self._wanted:
+                return None
+            data = bytes(self._bytes)
+            self._bytes.clear()
+        if not self._parse(data):
+            return None
+        requests, self._requests = self._requests, []
+        return requests
+
+    @property
+    def at_frame(self) -> bool:
+        """Nothing has come of which more is to come."""
+        return not (self._bytes or self._requests)
+
+    @property
+    def spin(self) -> Any:
+        """The state of the waits for this rank, for `spin.c`."""
+        return self._wait.state
 
     def _await(self) -> int:
         """Bytes received, after a sleep if need be."""

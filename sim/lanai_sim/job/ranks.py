@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from typing import TYPE_CHECKING
 
 from lanai_host.device import Envelope
 from lanai_host.simulator.protocol import ABORT_TIMEOUT, FinalState, Op
@@ -18,6 +19,9 @@ from .request import Request
 from .sleepers import PERIOD, Sleepers
 from .system_calls import sleeps_in, waits_in
 from .turns import Turns, times
+
+if TYPE_CHECKING:
+    from .native_loop import NativeLoop
 
 ASIDE_SECONDS = 0.005  # of real time between two looks at processes that wait outside the simulation
 REPLY_SECONDS = 2.0  # of real time that ranks may take to say where they stand
@@ -55,6 +59,7 @@ class Ranks:
         self._selector = selectors.EpollSelector()
         for number, sock in enumerate(socks, first):
             self.add(sock, number)
+        self.native: NativeLoop | None = None  # serves what is usual
         self._ready: list[tuple[int, Suspension[list[Request]], list[Request]]] = []
         self._give_up = FOREVER  # seconds of the clock: once a rank has aborted, the others are not waited for beyond
         kernel.outside = self
@@ -146,12 +151,16 @@ class Ranks:
         self.on_quiet()
 
     def wait(self) -> None:
-        released, began = self.running, time.monotonic()
+        released, began, native = self.running, time.monotonic(), self.native
         while (self.running or (self.aside and self.take_back())) and (
             self._give_up is FOREVER or time.monotonic() < self._give_up
         ):
             self.kernel.check()
-            if self.running == 1 and not self.sleepers:
+            if native is not None and self._usual(native):
+                if not self._serve(native):
+                    return  # it has told of all turns
+                released, began, native = self.running, native.began, None
+            elif self.running == 1 and not self.sleepers:
                 self._wait_for_one()
             else:
                 self._wait_for_any()
@@ -163,16 +172,60 @@ class Ranks:
         for _, suspension, requests in ready:
             suspension.resume(requests)
 
+    def _usual(self, native: "NativeLoop") -> bool:
+        """Return whether the native loop may serve the ranks that run code."""
+        return not (self._ready or self.aside or self.sleepers) and native.may_serve(self._active)
+
+    def _serve(self, native: "NativeLoop") -> bool:
+        """Have ranks served as long as they do what is usual. Return False if none runs any more."""
+        came = native.serve(self._active)
+        for rank, data in came:
+            requests = None if data is None else rank.take(data)
+            if requests is not None:
+                self.finish(rank, requests)
+            elif data is None or rank.gone:
+                self._see_to(rank)
+        return bool(came)
+
     def _wait_for_one(self) -> None:
         """The usual case, one system call cheaper."""
         rank = self._active[0]
         requests = rank.read(0)
         if requests is not None:
             self.finish(rank, requests)
-            return
+        else:
+            self._see_to(rank)
+
+    def _see_to(self, rank: Rank) -> None:
+        """Nothing has come from a rank for a while, or it has gone."""
         self.on_quiet()
         if rank.gone and rank.pending is not None:
             time.sleep(POLL_SECONDS / 10)  # its process closed the socket and goes on: see it end
+
+    @property
+    def processor(self) -> int:
+        """The processor that the run's processes share, or `NOWHERE`."""
+        return self._steering.processor
+
+    def waited(self, released: int, seconds: float) -> None:
+        """So many ranks were released, and have asked after so many seconds."""
+        self._turns.waited(released, seconds)
+
+    def begin_wait(self, rank: Rank) -> Suspension[list[Request]]:
+        """The rank waits for something that its task has not heard of. Return the task's suspension, for `go_on`."""
+        assert rank.pending is not None
+        pending, rank.pending = rank.pending, None
+        rank.running = False
+        self._active.remove(rank)
+        self.running -= 1
+        return pending
+
+    def go_on(self, rank: Rank, pending: Suspension[list[Request]]) -> None:
+        """The rank runs code again, and its task has heard of nothing."""
+        rank.pending = pending
+        rank.running = True
+        self._active.append(rank)
+        self.running += 1
 
     def _wait_for_any(self) -> None:
         with self._steering:
@@ -191,19 +244,14 @@ class Ranks:
     def finish(self, rank: Rank, requests: list[Request]) -> None:
         """The rank has asked: its task goes on with these requests once all others have asked
         too."""
-        assert rank.pending is not None
-        pending = rank.pending
         if rank in self.aside:
             self._take_back(rank)
         if requests and rank.log is not None:
             rank.log.asked(requests)
         if requests and requests[-1].op == Op.ABORT:
             self._give_up = time.monotonic() + ABORT_TIMEOUT
-        rank.pending = None
-        rank.running = False
+        pending = self.begin_wait(rank)
         rank.request = requests[-1] if requests else None
-        self._active.remove(rank)
-        self.running -= 1
         if requests and self._at_once(rank, requests[-1].op):
             pending.resume(requests)
         else:

@@ -1,5 +1,7 @@
 """A rank's request as it came."""
 
+from lanai_host.simulator.protocol import HEADER
+
 
 class Request:
     """One frame from a rank. `elapsed` is host work in picoseconds since the frame before."""
@@ -12,3 +14,13 @@ class Request:
     def each(self) -> "list[Request]":
         """Return the requests that came, a frame each."""
         return [self]
+
+
+def frames_of(data: bytes) -> list[Request]:
+    """Return the requests of whole frames."""
+    found, at = [], 0
+    while at < len(data):
+        size, op, _, elapsed = HEADER.unpack_from(data, at)
+        at += HEADER.size + size
+        found.append(Request(op, elapsed, data[at - size : at]))
+    return found

@@ -10,7 +10,7 @@ from lanai_host.simulator.protocol import HEADER, Op
 
 from ..engines.base import PackedBursts
 from .grant import DOORBELL, Grant
-from .request import Request
+from .request import Request, frames_of
 
 DECLARED = """
 typedef struct { uint64_t elapsed; uint32_t offset, size; } Burst;
@@ -35,12 +35,7 @@ class Writes(Request):
     __slots__ = ()
 
     def each(self) -> list[Request]:
-        found, at = [], 0
-        while at < len(self.payload):
-            size, op, _, elapsed = HEADER.unpack_from(self.payload, at)
-            at += HEADER.size + size
-            found.append(Request(op, elapsed, self.payload[at - size : at]))
-        return found
+        return frames_of(self.payload)
 
 
 class WritesFinder:
@@ -67,6 +62,11 @@ class Packer:
         reach = [(own.start, own.stop) for own in grant.reach]
         self._reach = self._ffi.new("Reach *", {"ranges": len(reach), "bells": grant.bells, "reach": reach})
         self._make_room(ROOM)
+
+    @property
+    def reach(self) -> Any:
+        """The grant, for `writes.c`."""
+        return self._reach
 
     def _make_room(self, size: int) -> None:
         self._room = size

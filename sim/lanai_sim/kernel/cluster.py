@@ -13,7 +13,7 @@ import mmap
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from lanai_hdl.config import NicConfig, lanai41
 from lanai_hdl.errors import UserError
@@ -39,6 +39,16 @@ def rtl_engine(layout: Layout) -> Engine:
     from ..engines.rtl import RtlEngine
 
     return RtlEngine(layout)
+
+
+class OtherWaits(Protocol):
+    """Waits of ranks that have no tasks for them: `job.native_loop`."""
+
+    def end(self, tag: int) -> None:
+        """The continuation of this tag has ended."""
+
+    def take_back(self) -> None:
+        """Give each of the waits to a task."""
 
 
 class Cluster:
@@ -70,20 +80,22 @@ class Cluster:
         self.engine = make_engine(fabric.layout(self.config))
         self.nodes = [Node(self, number) for number in range(fabric.nics)]
         self.on_event: Callable[[Event], None] | None = None
-        self._tags = count(1)
+        self.last_tag = 0
         self._expected: dict[int, Suspension[tuple[int, int]]] = {}
         self._continuations: dict[int, Continuation] = {}  # those that the engine goes on with, by tag
-        self._bound = NEVER  # the slot up to which none of their timeouts comes
+        self.bound = NEVER  # the slot up to which none of their timeouts comes
+        self.other_waits: OtherWaits | None = None
+        self.has_run: tuple[bool, Sequence[Event]] | None = None  # what the engine gave that was let run elsewhere
         self.lost: dict[int, str] = {}  # ranks that can be reached no more, and why
         self.news = 0  # how often that has grown
-        self._reached = 0
+        self.reached = 0  # the slot up to which the engine was let run
         self.still = False
         self.kernel.clockwork = self
 
     def expect(self) -> tuple[int, Suspension[tuple[int, int]]]:
         """A tag for the engine, and the suspension that ends with (time, value) when it comes
         back."""
-        tag = next(self._tags) & 0xFFFFFFFF or next(self._tags)
+        self.last_tag = tag = (self.last_tag + 1) & 0xFFFFFFFF or 1
         suspension: Suspension[tuple[int, int]] = self.kernel.suspension()
         self._expected[tag] = suspension
         return tag, suspension
@@ -103,12 +115,20 @@ class Cluster:
         if continuation.timeout:  # its writes are done no sooner than in the slot that the NIC has reached
             time = self.engine.time
             reached = time.picoseconds(self.engine.slot(continuation.nic))
-            self._bound = min(self._bound, time.slot(reached + continuation.timeout))
+            self.bound = min(self.bound, time.slot(reached + continuation.timeout))
+
+    def adopt(self, tag: int, continuation: Continuation) -> Suspension[tuple[int, int]]:
+        """Return the suspension of a tag whose continuation has been given to the engine elsewhere."""
+        self._continuations[tag] = continuation
+        self._expected[tag] = suspension = self.kernel.suspension()
+        return suspension
 
     def take_back(self) -> bool:
         """Let the ranks' tasks go on with all continuations where they stand. Their clocks and timeouts are known then.
         Return True if a task did."""
-        self._bound = NEVER  # also if all continuations have ended: else the engine never runs beyond it
+        self.bound = NEVER  # also if all continuations have ended: else the engine never runs beyond it
+        if self.other_waits is not None:
+            self.other_waits.take_back()
         if not self._continuations:
             return False
         self.engine.give_back()
@@ -137,26 +157,35 @@ class Cluster:
     def advance(self, limit: int) -> bool:
         time = self.engine.time
         slot = NEVER if limit == FOREVER else time.slot(limit)
-        if slot <= self._reached:
+        if slot <= self.reached:
             return self.take_back()
-        end = min(slot, self._bound)
-        self.still, events = self.engine.run(end)
+        end = min(slot, self.bound)
+        self.still, events = self.has_run or self.engine.run(end)
+        self.has_run = None
         if self.engine.cut_short:
             return True
         if not events:
             if not self.still:
-                self._reached = end
+                self.reached = end
             return self.take_back() or end < slot
         for event in sorted(events):
             if self.on_event is not None:
                 self.on_event(event)
             if event.kind == EventKind.CONTINUATION:
-                state = self._continuations.pop(event.tag).state
-                self._wake(event.tag, state.now, state.written, 0)
+                self._end(event.tag)
             elif event.kind != EventKind.IRQ:
                 now = time.picoseconds(event.slot)
                 self._wake(event.tag, now, now, event.value)
         return True
+
+    def _end(self, tag: int) -> None:
+        """The continuation of this tag has ended."""
+        continuation = self._continuations.pop(tag, None)
+        if continuation is not None:
+            state = continuation.state
+            self._wake(tag, state.now, state.written, 0)
+        elif self.other_waits is not None:
+            self.other_waits.end(tag)
 
     def _wake(self, tag: int, now: int, time: int, value: int) -> None:
         """Give a time and a value to the task that waits for this tag."""
@@ -190,11 +219,11 @@ class Cluster:
         """The state of engine and scheduler while no task is open, as far as it decides what comes.
         None if the engine cannot save it."""
         state = self.engine.save()
-        return None if state is None else _CLOCKS.pack(self.kernel.now, self._reached, self.still) + state
+        return None if state is None else _CLOCKS.pack(self.kernel.now, self.reached, self.still) + state
 
     def restore(self, state: bytes) -> None:
         """Go on from what `save` gave, of a cluster of the same engine and layout."""
-        self.kernel.now, self._reached, self.still = _CLOCKS.unpack_from(state)
+        self.kernel.now, self.reached, self.still = _CLOCKS.unpack_from(state)
         self.engine.restore(state[_CLOCKS.size :])
 
     def slots(self) -> Sequence[int]:

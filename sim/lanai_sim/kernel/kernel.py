@@ -222,6 +222,11 @@ class Kernel:
                 raise TimeLimit
             self._take(next_time)
 
+    @property
+    def alone_next(self) -> bool:
+        """A task is to go on as soon as no process runs code (`alone`)."""
+        return bool(self._alone)
+
     def next_time(self) -> int:
         """Return when something happens next, the NICs aside."""
         if self._alone:

@@ -90,7 +90,7 @@ class PartCluster(Cluster):
     def advance(self, limit: int) -> bool:
         slot = self._slot(limit)
         mine = self.kernel.turn(slot)
-        if slot <= self._reached and not mine.over:
+        if slot <= self.reached and not mine.over:
             return False
         all_want, stopped = self._run(mine)
         if stopped:
@@ -110,7 +110,7 @@ class PartCluster(Cluster):
         if self.engine.cut_short:
             return all_want, True
         if not (events or self.still or all_want.done):
-            self._reached = all_want.limit
+            self.reached = all_want.limit
         self._resume(events)
         return all_want, bool(events)
 
