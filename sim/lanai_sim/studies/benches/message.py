@@ -2,6 +2,7 @@
 the simulator, the ranks, the kernel."""
 
 import argparse
+import ctypes
 import mmap
 import resource
 import sys
@@ -16,7 +17,7 @@ from typing import NamedTuple
 from lanai_host.errors import UserError
 from lanai_host.stacks import names as device_names
 
-from ...engines.base import Engine, Event, Layout
+from ...engines.base import Calls, Engine, Event, Layout
 from ...engines.rtl import RtlEngine
 from ...job.data import JobData
 from ...job.job import Job
@@ -101,6 +102,13 @@ class Meter:
         self._next = MARK - 1  # where rank 0 says that it has reached the next mark
         self._samples: list[tuple[float, int, float, float]] = []
 
+    @property
+    def mark(self) -> int:
+        """The address of the number that rank 0 writes at the next mark; 0 once there is none."""
+        if self._next >= len(self._marks):
+            return 0
+        return ctypes.addressof(ctypes.c_double.from_buffer(self._marks, self._next * self._marks.itemsize))
+
     def look(self) -> None:
         """Take a sample if rank 0 has reached the next mark."""
         if self._next < len(self._marks) and self._marks[self._next]:
@@ -134,6 +142,18 @@ class TimedEngine(RtlEngine):
         finally:
             meter.engine += time.thread_time() - before
             meter.system += resource.getrusage(resource.RUSAGE_THREAD).ru_stime - system
+
+    def calls(self) -> Calls | None:
+        found = super().calls()
+        return None if found is None else found._replace(mark=self.meter.mark)
+
+    def timed(self, seconds: float, system: float, entries: int) -> int:
+        meter = self.meter
+        meter.engine += seconds
+        meter.system += system
+        meter.entries += entries
+        meter.look()
+        return meter.mark
 
 
 class TimedWorld(NicWorld):
