@@ -1,4 +1,4 @@
-"""Waits that the engine begins and ends by itself after writes: all is as if Python did it."""
+"""Waits that the engine begins and ends by itself after writes, and turns of a run in C: all is as if Python did it."""
 
 import re
 import sys
@@ -9,6 +9,7 @@ import pytest
 from lanai_hdl.machine import PIO_WINDOW_SIZE
 from lanai_host.config import pentium2_266
 from lanai_sim.job import launcher
+from lanai_sim.job.native_loop import NativeLoop
 from lanai_sim.job.nic_world import NicWorld
 from lanai_sim.job.rank import Rank
 from lanai_sim.kernel.cluster import Cluster
@@ -70,10 +71,11 @@ class OpenWorld(NicWorld):
             access._allow(access.grant)
 
 
-def played(monkeypatch, in_engine, program, ranks, device, **options):
-    """Return what the ranks were answered and what the job ended with; how many continuations ended in the engine,
-    and how often some were taken back."""
+def played(monkeypatch, in_engine, program, ranks, device, in_c=False, **options):
+    """Return what the ranks were answered by Python and what the job ended with; how many continuations ended in the
+    engine, and how often some were taken back."""
     monkeypatch.setattr(Cluster, "takes_continuations", in_engine)
+    monkeypatch.setattr(NativeLoop, "used", in_c)
     answers: dict[int, list[object]] = {}
     ends = []
     backs = []
@@ -102,8 +104,16 @@ def played(monkeypatch, in_engine, program, ranks, device, **options):
     monkeypatch.setattr(Cluster, "take_back", take_back)
     report = re.sub(r"pid \d+", "pid", result.report)
     said = (result.code, report, result.sim_time, result.clocks, result.notes, result.exits, result.ending)
-    traffic = [replace(nic, evaluated=0) for nic in result.summary.nics]  # how many depends on where a run was cut
+    # How many depends on where a run was cut; so does how far NICs ran when it has failed.
+    traffic = [replace(nic, evaluated=0) for nic in result.summary.nics]
+    if result.code:
+        traffic = [replace(nic, slots=0) for nic in traffic]
     return answers, said, replace(result.summary, nics=traffic), sum(ends), sum(backs)
+
+
+def answers_of(answers):
+    """Return how many answers Python gave."""
+    return sum(map(len, answers.values()))
 
 
 def host(watchdog):
@@ -148,7 +158,11 @@ def test_the_engine_does_what_python_would(case, device, monkeypatch):
     options = {**options, **LATER.get((device, case), {})}
     *here, ended, back = played(monkeypatch, True, program, ranks, device, **options)
     *there, never, none = played(monkeypatch, False, program, ranks, device, **options)
+    asked, *in_c, _, _ = played(monkeypatch, True, program, ranks, device, in_c=True, **options)
     assert (never, none) == (0, 0)
     assert back > 0 if case in TAKEN_BACK else ended + back > 0
     for mine, other in zip(here, there, strict=True):
         assert mine == other
+    assert in_c == there[1:]
+    if case in QUICK and device != "sci":
+        assert answers_of(asked) < answers_of(there[0]) - ranks
