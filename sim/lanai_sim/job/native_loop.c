@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
-enum { TURNS = 16 };                                       /* turns, after which Python looks */
+enum { TURNS = 16, LONG = 50 };                            /* turns or milliseconds, after which Python looks */
 enum { LOOK_BYTES = 32, WAIT_BYTES = 12, WORD_BYTES = 8 }; /* of `Look`, `WaitAny`, `WatchedWord` */
 
 /* Why `loop_serve` returns. */
@@ -332,6 +332,7 @@ static void count_turn(Loop *l) {
 
 /* Serve the ranks that run, and those that go on after them. */
 int loop_serve(Loop *l) {
+    int64_t late = nanoseconds() + LONG * 1000000ll;
     while (1) {
         if (!listen_to_all(l)) return BYTES;
         count_turn(l);
@@ -342,6 +343,6 @@ int loop_serve(Loop *l) {
         end_waits(l);
         if (!l->running) return STOPS;
         l->ran = 0;
-        if (l->turns == TURNS || (l->mark && *l->mark != 0)) return TURN;
+        if (l->turns == TURNS || nanoseconds() > late || (l->mark && *l->mark != 0)) return TURN;
     }
 }

@@ -358,6 +358,8 @@ class NativeLoop:
         served = self._served.get(rank.number)
         if served is None or served.rank is not rank:
             return None
-        if served.native.tag:
-            return False, why_of(frames_of(served.request)[-1])
+        while tag := served.native.tag:
+            request = served.request
+            if served.native.tag == tag:  # else another thread has served the rank meanwhile
+                return False, why_of(frames_of(request)[-1])
         return (True, b"") if served.suspension is not None else None

@@ -1,7 +1,9 @@
 """Turns of a run in C. `test_continuations.py` compares what they do with what Python does."""
 
+import ctypes
 import signal
 import sys
+from time import sleep
 
 import pytest
 
@@ -90,6 +92,29 @@ def test_it_is_known_which_rank_waits_and_what_for(monkeypatch):
     assert {frozenset(pair) for pair in zip(seen[::2], seen[1::2], strict=True)} == {
         frozenset({(True, ""), (False, "MPI_Recv")})
     }
+
+
+def test_python_looks_soon_though_turns_take_long(monkeypatch):
+    """So that a signal or a limit ends the run soon, however many NICs there are."""
+
+    class World(NicWorld):
+        def boot(self):
+            super().boot()
+            run, calls = self.engine._native.engine_run, self.engine.calls()
+
+            def slow(engine, limit):
+                sleep(0.06)
+                return run(engine, limit)
+
+            self.slow = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_void_p, ctypes.c_uint64)(slow)
+            address = ctypes.cast(self.slow, ctypes.c_void_p).value
+            self.engine.calls = lambda: calls._replace(run=address)
+
+    looks, look = [], NativeLoop._look_after
+    monkeypatch.setattr(NativeLoop, "_look_after", lambda loop: looks.append(1) or look(loop))
+    command = (sys.executable, "-c", TURNS, "8")
+    assert launcher.run(Job(command, 2, "mpi-np", capture=True), World).code == 0
+    assert len(looks) >= 8
 
 
 @pytest.mark.parametrize("size", [3_000, 40_000])
