@@ -1,44 +1,19 @@
 /* The usual turns of a run, without Python: see native_loop.py. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 
-enum { TURNS = 16, LONG = 50 };                            /* turns or milliseconds, after which Python looks */
-enum { LOOK_BYTES = 32, WAIT_BYTES = 12, WORD_BYTES = 8 }; /* of `Look`, `WaitAny`, `WatchedWord` */
+enum { TURNS = 16, LONG = 50 }; /* turns or milliseconds, after which Python looks */
 
 /* Why `loop_serve` returns. */
 enum {
-    TURN,      /* Python is to look after other things, and call again */
-    BYTES,     /* something unusual came from a rank that runs, or nothing; `heard` of them were listened to */
-    STOPS,     /* all ranks wait, and the engine has run, or has come to the limit before: Python goes on with that */
+    TURN,  /* Python is to look after other things, and call again */
+    BYTES, /* something unusual came from a rank that runs, or nothing; `heard` of them were listened to */
+    STOPS, /* all ranks wait, and the engine has run, or has come to the limit before: Python goes on with that */
 };
-
-/* One rank. Its request stays here until it is answered. */
-typedef struct {
-    int sock;
-    uint32_t number, nic; /* `nic`: that of its node */
-    Spin *spin;
-    const Reach *reach;
-    const Buffer *buffers;
-    uint32_t buffer_count;
-    int64_t clock, pio, waited; /* as those of `Rank` */
-    uint32_t expired;           /* the rank's last wait was ended by its timeout */
-    uint32_t tag;               /* of its continuation, while the engine has that; else 0 */
-    uint32_t changed;           /* Python has not heard of its last change */
-    uint32_t op;                /* of the request that it waits for */
-    long got;                   /* bytes that came from it; 0: it has gone; or a negative errno */
-    uint32_t count;             /* bursts that it writes */
-    int64_t unwritten;          /* its clock if its writes had taken no time */
-    int64_t timeout;
-    Poll poll;
-    Continuation continuation;
-    uint32_t room;    /* bytes of a request */
-    char *came, *data; /* the request; the data of its writes */
-    Word *words;      /* room for as many as a request can have */
-    Burst *bursts;    /* likewise */
-} LoopRank;
 
 typedef struct {
     void *engine;
@@ -51,20 +26,24 @@ typedef struct {
     uint64_t khz;            /* slots a millisecond */
     int64_t next;            /* picoseconds, when the next moment is */
     uint64_t limit, reached; /* slots: that of the next moment; up to which the engine was let run */
-    uint64_t bound;          /* `Cluster._bound` */
-    uint32_t last_tag;
-    int processor;  /* that the run's processes share, or NOWHERE */
-    int64_t now;    /* picoseconds, when the last rank went on */
-    uint32_t running, heard, waiting, changed;
-    LoopRank **runs, **waits, **changes; /* ranks: they run code, by number; wait, and the engine has a continuation;
-                                            have changed */
-    uint32_t turns;                      /* since Python looked */
-    double seconds[TURNS];               /* for which ranks ran in each turn */
-    uint32_t released[TURNS];            /* how many */
-    int64_t began;                       /* nanoseconds, when the present turn began */
-    uint32_t ran, ending; /* whether the engine was let run, and how that ended */
-    const double *mark;   /* Python is to look once this is not 0; NULL: there is none */
-    uint32_t entries;     /* with a mark: how often the engine was entered, and the CPU time that it took */
+    uint64_t bound;          /* `Cluster.bound` */
+    uint32_t last_tag;       /* `Cluster.last_tag` */
+    int processor;           /* that the run's processes share, or NOWHERE */
+    int64_t now;             /* picoseconds, when the last rank went on */
+
+    /* Ranks that run code, by number; that wait, and of which the engine has a continuation; that have changed. */
+    LoopRank **runs, **waits, **changes;
+    uint32_t running, waiting, changed;
+    uint32_t heard; /* of those that run */
+
+    uint32_t turns;           /* since Python looked */
+    double seconds[TURNS];    /* for which ranks ran in each turn */
+    uint32_t released[TURNS]; /* how many */
+    int64_t began;            /* nanoseconds, when the present turn began */
+    uint32_t ran, ending;     /* whether the engine was let run, and how that ended */
+
+    const double *mark; /* Python is to look once this is not 0; NULL: there is none */
+    uint32_t entries;   /* with a mark: how often the engine was entered, and the CPU time that it took */
     double engine_seconds, system;
 } Loop;
 
@@ -88,71 +67,6 @@ static uint64_t slot_at(const Loop *l, int64_t time) {
 static void note(Loop *l, LoopRank *r) {
     if (!r->changed) l->changes[l->changed++] = r;
     r->changed = 1;
-}
-
-/* A word that has changed: a process that comes up to its time polls by itself then. */
-static const unsigned char SOMETHING[4];
-static Word CHANGED = {SOMETHING, 0, 1};
-
-/* Prepare the polls of a request. Return the bytes of its `Look`, or -1 if Python must see to it. */
-static int prepare_polls(LoopRank *r, const Frame *frame, const char *from, uint32_t *first) {
-    Poll *poll = &r->poll;
-    *poll = (Poll){.words = r->words, .place = -1};
-    *first = 0;
-    if (frame->op == WAIT_ANY) return 0;
-    if (frame->op != LOOK_AND_WAIT || frame->size < LOOK_BYTES) return -1;
-    int64_t took, noting;
-    memcpy(&took, from, 8);
-    memcpy(&poll->place, from + 8, 4);
-    memcpy(&poll->value, from + 12, 4);
-    memcpy(&noting, from + 16, 8);
-    memcpy(first, from + 24, 4);
-    memcpy(&poll->decisive, from + 28, 4);
-    poll->time = (uint64_t)took;
-    poll->noting = (uint64_t)noting;
-    return took < 0 || noting < 0 ? -1 : LOOK_BYTES;
-}
-
-/* Prepare what a rank does after its writes. False if the request is not complete, or Python must see to it: it may be
-   refused. */
-static int prepare_wait(LoopRank *r, const Frame *frame, const char *from) {
-    uint32_t first = 1, count = 0;
-    Poll *poll = &r->poll;
-    r->timeout = 0;
-    if (frame->op == CATCH_UP) {
-        if (frame->size) return 0;
-        *poll = (Poll){.words = &CHANGED, .count = 1, .place = -1};
-    } else {
-        int look = prepare_polls(r, frame, from, &first);
-        if (look < 0 || frame->size - (uint32_t)look < WAIT_BYTES) return 0;
-        uint32_t left = frame->size - (uint32_t)look - WAIT_BYTES;
-        from += look;
-        memcpy(&count, from, 4);
-        memcpy(&r->timeout, from + 4, 8);
-        if (!count || left / WORD_BYTES < count || poll->decisive >= count) return 0;
-        if (r->timeout < 0 || (!r->timeout && r->expired)) return 0;
-        if (words_find(from + WAIT_BYTES, count, r->buffers, r->buffer_count, r->words) != count) return 0;
-        poll->count = count - poll->decisive;
-        if (poll->place < -1 || poll->place >= (int32_t)poll->count) return 0;
-        if (poll->place >= 0 && (poll->count < 2 || poll->decisive)) return 0;
-    }
-    r->continuation = (Continuation){poll, (uint64_t)frame->elapsed, first ? CATCH_UP_TIME : 0, .number = r->number};
-    return 1;
-}
-
-/* Prepare what a rank asks for. False if that is not writes, perhaps none, and then one wait. */
-static int prepare(LoopRank *r) {
-    int64_t elapsed;
-    Frame frame;
-    size_t size = (size_t)r->got, writes = writes_length(r->came, size, &elapsed);
-    if (size - writes < sizeof frame) return 0;
-    memcpy(&frame, r->came + writes, sizeof frame);
-    if (frame.flags || frame.elapsed < 0 || frame.size != size - writes - sizeof frame) return 0;
-    if (!prepare_wait(r, &frame, r->came + writes + sizeof frame)) return 0;
-    r->op = frame.op;
-    r->unwritten = r->clock + elapsed;
-    r->count = writes ? writes_pack(r->came, writes, r->reach, r->bursts, r->data) : 0;
-    return r->count || !writes;
 }
 
 /* Let the engine begin with what a rank asks for. */
@@ -273,34 +187,35 @@ static void run_engine(Loop *l, uint64_t end) {
     }
 }
 
-static int sooner(const Event *a, const Event *b) {
-    if (a->slot != b->slot) return a->slot < b->slot;
-    return a->unit != b->unit ? a->unit < b->unit : a->tag < b->tag;
+static int order(const void *one, const void *other) {
+    const Event *a = one, *b = other;
+    if (a->slot != b->slot) return a->slot < b->slot ? -1 : 1;
+    if (a->unit != b->unit) return a->unit < b->unit ? -1 : 1;
+    return a->tag < b->tag ? -1 : a->tag > b->tag;
+}
+
+/* A rank runs code. */
+static void run(Loop *l, LoopRank *r) {
+    uint32_t at = l->running++;
+    for (; at && l->runs[at - 1]->number > r->number; at--) l->runs[at] = l->runs[at - 1];
+    l->runs[at] = r;
 }
 
 /* After a run of the engine: answer the ranks whose waits have ended, in the order of `Cluster.advance`. They run, if
    nothing else has happened; else no rank is answered. */
 static void end_waits(Loop *l) {
     Event *events;
-    uint32_t count = l->events(l->engine, &events), found = 0, ends = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        if (events[i].kind == IRQ) continue;
-        if (events[i].kind != CONTINUATION || !waits_for(l, events[i].tag)) return;
-        ends++;
-    }
-    while (1) {
-        const Event *next = NULL;
-        for (uint32_t i = 0; i < count; i++)
-            if (events[i].kind == CONTINUATION && (!next || sooner(&events[i], next)) && waits_for(l, events[i].tag))
-                next = &events[i];
-        if (!next) break;
-        LoopRank *r = waits_for(l, next->tag);
+    uint32_t count = l->events(l->engine, &events), ends = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (events[i].kind != IRQ && (events[i].kind != CONTINUATION || !waits_for(l, events[i].tag))) return;
+    for (uint32_t i = 0; i < count; i++)
+        if (events[i].kind == CONTINUATION) events[ends++] = events[i];
+    qsort(events, ends, sizeof *events, order);
+    for (uint32_t i = 0; i < ends; i++) {
+        LoopRank *r = waits_for(l, events[i].tag);
         answer(l, r, ends == 1);
-        uint32_t at = found++;
-        for (; at && l->runs[at - 1]->number > r->number; at--) l->runs[at] = l->runs[at - 1];
-        l->runs[at] = r;
+        run(l, r);
     }
-    l->running = found;
 }
 
 /* Bytes that have come from a rank that runs; 0: it has gone; -EAGAIN: none for a while; -EINTR; another -errno. */

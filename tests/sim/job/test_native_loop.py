@@ -11,7 +11,8 @@ from lanai_host.c_module import text_of
 from lanai_host.compilers import Language, find
 from lanai_host.simulator.protocol import unpack_wait
 from lanai_sim.job import launcher
-from lanai_sim.job.native_loop import HEADER, PARTS, NativeLoop
+from lanai_sim.job.native_loop import NativeLoop
+from lanai_sim.job.native_module import HEADER, PARTS
 from lanai_sim.job.nic_world import NicWorld
 from lanai_sim.job.result import Ending
 from openlanai import Job
