@@ -6,8 +6,10 @@ import sys
 import pytest
 from pairs import first_of
 
+from lanai_sim.job.native_loop import NativeLoop
 from lanai_sim.job.nic_service import RankAccess
 from lanai_sim.job.result import Exit
+from lanai_sim.kernel.cluster import Cluster
 from openlanai import Job
 
 # Rank 0 polls for messages that the others send late, first in silence, then while the others talk;
@@ -57,9 +59,10 @@ else:
 
 @pytest.fixture
 def asked(monkeypatch):
-    """Count how often the simulator was asked what it knows of the time to come."""
+    """Count how often the simulator was asked what it knows of the time to come. Python answers."""
     times = []
     ask = RankAccess.quiet_until
+    monkeypatch.setattr(NativeLoop, "used", False)
 
     def counted(self):
         times.append(ask(self))
@@ -87,6 +90,23 @@ def test_polls_that_nothing_can_answer_are_not_asked(capfd, asked, ranks_per_nod
     assert polls > 2000
     assert few < polls / 2
     assert few < len(asked) / 2
+
+
+@pytest.mark.ci
+def test_c_code_knows_as_well_for_how_long_nothing_happens(capfd, monkeypatch):
+    """What ranks ask for there has a tag each."""
+    tags, close = [], Cluster.close
+
+    def note(cluster):
+        tags.append(cluster.last_tag)
+        close(cluster)
+
+    monkeypatch.setattr(Cluster, "close", note)
+    skipped = play(capfd)
+    assert play(capfd, skip=False) == skipped
+    polls = sum(int(line.split()[1]) for line in skipped[0].splitlines())
+    few, many = tags
+    assert few < polls / 2 < polls < many
 
 
 LIMIT = 4_000_000_000
