@@ -10,7 +10,7 @@ task gets its request, and goes on from there (`take_back`).
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
 from lanai_host.simulator.protocol import Op
 
@@ -19,12 +19,12 @@ from ..kernel.cluster import Cluster
 from ..kernel.kernel import FOREVER
 from .native_module import module, pointer
 from .rank import Rank, why_of
+from .ranks import Came, Ranks
 from .request import frames_of
 from .served_rank import ServedRank
 
 if TYPE_CHECKING:
     from .nic_service import RankAccess
-    from .ranks import Ranks
 
 
 class Timed(Protocol):
@@ -33,13 +33,6 @@ class Timed(Protocol):
     def timed(self, seconds: float, system: float, entries: int) -> int:
         """So many entries of the engine took so much CPU time, of which `system` was the kernel's work. Return the
         next `Calls.mark`."""
-
-
-class Came(NamedTuple):
-    """Bytes that have come from a rank that runs: none if it has gone, None if nothing came for a while."""
-
-    rank: Rank
-    data: bytes | None
 
 
 class NativeLoop:
@@ -51,7 +44,7 @@ class NativeLoop:
 
     used: ClassVar[bool] = True
 
-    def __init__(self, ranks: "Ranks", cluster: Cluster, calls: Calls) -> None:
+    def __init__(self, ranks: Ranks, cluster: Cluster, calls: Calls) -> None:
         self._ranks, self._cluster, self._lib = ranks, cluster, module().lib
         self._served: dict[int, ServedRank] = {}
         self._loop: Any = module().ffi.new("Loop *")
@@ -168,9 +161,10 @@ class NativeLoop:
             self._learn_changes()
             self._cluster.kernel.now = self._loop.now
 
-    def take_back(self) -> None:
+    def take_back(self) -> bool:
         loop = self._loop
-        for served in [self._served[loop.waits[i].number] for i in range(loop.waiting)]:
+        waiting = [self._served[loop.waits[i].number] for i in range(loop.waiting)]
+        for served in waiting:
             tag, continuation = served.struct.tag, served.continuation()
             self._lib.loop_leave(loop, served.struct)
             loop.changed = served.struct.changed = 0
@@ -184,6 +178,7 @@ class NativeLoop:
             assert requests is not None
             served.rank.request = requests[-1]
             suspension.resume(requests)
+        return bool(waiting)
 
     def look(self, rank: Rank) -> tuple[bool, bytes] | None:
         """Return whether a rank runs code, and the record of its wait; None if Python knows that."""

@@ -213,10 +213,10 @@ class NicWorld(World):
 
     def _serve_natively(self, ranks: Ranks, rank: Rank, access: RankAccess) -> None:
         """Have what is usual of a rank served in C, if the engine can."""
-        if ranks.native is None and (calls := self.engine.calls()) is not None:
+        if self.native is None and (calls := self.engine.calls()) is not None:
             ranks.native = self.native = NativeLoop(ranks, self.cluster, calls)
-        if ranks.native is not None:
-            ranks.native.attach(rank, access)
+        if self.native is not None:
+            self.native.attach(rank, access)
 
     def look(self, rank: Rank) -> tuple[int, bool, bytes]:
         clock, runs, why = super().look(rank)

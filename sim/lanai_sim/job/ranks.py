@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import NamedTuple, Protocol
 
 from lanai_host.device import Envelope
 from lanai_host.simulator.protocol import ABORT_TIMEOUT, FinalState, Op
@@ -20,12 +20,31 @@ from .sleepers import PERIOD, Sleepers
 from .system_calls import sleeps_in, waits_in
 from .turns import Turns, times
 
-if TYPE_CHECKING:
-    from .native_loop import NativeLoop
-
 ASIDE_SECONDS = 0.005  # of real time between two looks at processes that wait outside the simulation
 REPLY_SECONDS = 2.0  # of real time that ranks may take to say where they stand
 FOREVER = float("inf")
+
+
+class Came(NamedTuple):
+    """Bytes that have come from a rank that runs: none if it has gone, None if nothing came for a while."""
+
+    rank: Rank
+    data: bytes | None
+
+
+class Native(Protocol):
+    """Serves ranks in C: `native_loop.NativeLoop`."""
+
+    def may_serve(self, ranks: Sequence[Rank]) -> bool:
+        """Return whether these ranks, which alone run code, may be served here."""
+
+    def serve(self, ranks: Sequence[Rank]) -> list[Came]:
+        """Serve these ranks, and those that go on after them. Return what has come from those that run at last; none if
+        no rank runs any more: the engine has run, or has come to the next moment before."""
+
+    @property
+    def began(self) -> float:
+        """The time at which the last turn began, in seconds of `time.monotonic`."""
 
 
 class Ranks:
@@ -59,7 +78,7 @@ class Ranks:
         self._selector = selectors.EpollSelector()
         for number, sock in enumerate(socks, first):
             self.add(sock, number)
-        self.native: NativeLoop | None = None  # serves what is usual
+        self.native: Native | None = None  # serves what is usual
         self._ready: list[tuple[int, Suspension[list[Request]], list[Request]]] = []
         self._give_up = FOREVER  # seconds of the clock: once a rank has aborted, the others are not waited for beyond
         kernel.outside = self
@@ -172,11 +191,11 @@ class Ranks:
         for _, suspension, requests in ready:
             suspension.resume(requests)
 
-    def _usual(self, native: "NativeLoop") -> bool:
+    def _usual(self, native: Native) -> bool:
         """Return whether the native loop may serve the ranks that run code."""
         return not (self._ready or self.aside or self.sleepers) and native.may_serve(self._active)
 
-    def _serve(self, native: "NativeLoop") -> bool:
+    def _serve(self, native: Native) -> bool:
         """Have ranks served as long as they do what is usual. Return False if none runs any more."""
         came = native.serve(self._active)
         for rank, data in came:

@@ -47,8 +47,8 @@ class OtherWaits(Protocol):
     def end(self, tag: int) -> None:
         """The continuation of this tag has ended."""
 
-    def take_back(self) -> None:
-        """Give each of the waits to a task."""
+    def take_back(self) -> bool:
+        """Give each of the waits to a task. Return True if there was one."""
 
 
 class Cluster:
@@ -127,9 +127,8 @@ class Cluster:
         """Let the ranks' tasks go on with all continuations where they stand. Their clocks and timeouts are known then.
         Return True if a task did."""
         self.bound = NEVER  # also if all continuations have ended: else the engine never runs beyond it
-        if self.other_waits is not None:
-            self.other_waits.take_back()
-        if not self._continuations:
+        others = self.other_waits is not None and self.other_waits.take_back()
+        if not (self._continuations or others):
             return False
         self.engine.give_back()
         continuations, self._continuations = self._continuations, {}

@@ -97,7 +97,7 @@ def test_search_runs_in_every_way(way, expected, capsys, tmp_path):
     assert f"main() = {record['fw.run.result']}\n" in shown
     if way in ("iss", "rtl"):
         expected("fw.search.cycles", record["fw.run.cycles"])
-        assert f"{record['fw.run.cycles']} cycles" in shown
+        assert f"{record['fw.run.cycles']:,} cycles" in shown
 
 
 def test_build_disasm_size(tmp_path, capsys):

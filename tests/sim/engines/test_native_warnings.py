@@ -31,7 +31,7 @@ from lanai_sim.engines.replay import INPUTS, Inputs
 from lanai_sim.engines.specialized import samples
 from lanai_sim.engines.verilated import verilate, verilator_root
 from lanai_sim.fpga import board_rtl
-from lanai_sim.job import writes
+from lanai_sim.job import native_module, writes
 from lanai_sim.parts import native as mailboxes
 
 WARNINGS = ("-Wall", "-Wextra", "-Werror")
@@ -129,6 +129,7 @@ C_MODULES = {
     "mailboxes": (("lanai_sim.parts", "mailboxes"),),
     "words": (("lanai_sim.engines", "words"),),
     "writes": (("lanai_sim.job", "writes"),),
+    "native_loop": (*native_module.PARTS, ("lanai_sim.job", "native_loop")),
 }
 ALWAYS_SO = {"page_malloc", "start_rank"}
 HEADERS = {
@@ -139,6 +140,7 @@ HEADERS = {
     "mailboxes": mailboxes.header(),
     "writes": writes.HEADER_TEXT,
     "words": enums(words.Stage),
+    "native_loop": native_module.HEADER,
 }
 # In place of the glue: a body for each function in Python that the C text calls. Its parameters have no names.
 CALLED = re.findall(r'extern "Python" (.*);', re.sub(r"(_t) \w+(?=[,)])", r"\1", BRIDGE))

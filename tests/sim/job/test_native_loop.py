@@ -7,12 +7,9 @@ from time import sleep
 
 import pytest
 
-from lanai_host.c_module import text_of
-from lanai_host.compilers import Language, find
 from lanai_host.simulator.protocol import unpack_wait
 from lanai_sim.job import launcher
 from lanai_sim.job.native_loop import NativeLoop
-from lanai_sim.job.native_module import HEADER, PARTS
 from lanai_sim.job.nic_world import NicWorld
 from lanai_sim.job.result import Ending
 from openlanai import Job
@@ -34,14 +31,6 @@ MANY = 1_000_000
 def played(*arguments, **options):
     command = (sys.executable, "-c", TURNS, *map(str, arguments))
     return launcher.run(Job(command, 2, "mpi-np", capture=True).but(**options), NicWorld)
-
-
-def test_the_source_has_no_warnings(tmp_path):
-    text = text_of((*PARTS, ("lanai_sim.job", "native_loop")), HEADER)
-    flags = ["-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]
-    find(Language.C).run(
-        [*flags, "-c", "-x", "c", "-o", str(tmp_path / "loop.o"), "-"], "compiling the native loop", text
-    )
 
 
 def test_a_rank_that_is_killed_meanwhile_ends_the_run():

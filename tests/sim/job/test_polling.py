@@ -94,7 +94,7 @@ def test_polls_that_nothing_can_answer_are_not_asked(capfd, asked, ranks_per_nod
 
 @pytest.mark.ci
 def test_c_code_knows_as_well_for_how_long_nothing_happens(capfd, monkeypatch):
-    """What ranks ask for there has a tag each."""
+    """Each request of a rank has a tag there."""
     tags, close = [], Cluster.close
 
     def note(cluster):
