@@ -148,7 +148,8 @@ class Run:
         left = sum((Counter(rank.left) for rank in ranks), Counter())
         digest = self.world.buffers_digest([rank.placement for rank in ranks])
         types = tuple(differences({rank.number: rank.types for rank in ranks}))
-        return Summary(self.world.started, tuple(clocks), tuple(spent), traffic, digest, dict(left), types)
+        summary = Summary(self.world.started, tuple(clocks), tuple(spent), traffic, digest, dict(left), types)
+        return summary.up_to_the_end(self.config.machine.nic.slot_khz)
 
     def _end_trace(self, result: Result | None) -> str:
         """Return what a user must be told about the trace, or nothing."""

@@ -2,12 +2,12 @@
 trace."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 from lanai_hdl.machine import REGISTERS_HOST, host_offset
 
-from ..engines.base import Engine
+from ..engines.base import Engine, SlotTime
 from ..kernel.node import Node
 from ..units import counted, format_time
 from .nic_states import TROUBLES, read
@@ -21,8 +21,8 @@ HINT = "(-v: more, -q: nothing)"
 
 @dataclass(frozen=True)
 class Traffic:
-    """The counts of one NIC, from its power-up to the end, in `slots` slots, of which the engine evaluated some and
-    skipped the others.
+    """The counts of one NIC, from its power-up to the end, in `slots` slots, of which the engine evaluated about
+    `evaluated` and skipped the others.
 
     `flaw`: why that is not all, if it is not. `blocks`: the counts of each optional block, by its name, since the NIC
     was reset last.
@@ -51,6 +51,14 @@ class Summary:
     placement: str = ""
     left: dict[str, int] = field(default_factory=dict)
     types: tuple[str, ...] = ()
+
+    def up_to_the_end(self, slot_khz: int) -> Self:
+        """Return the same with the slots of each NIC up to the end of the last rank. How far engines let NICs go on is
+        their choice."""
+        if not self.ends:
+            return self
+        slots = SlotTime(slot_khz).slot(max(self.ends))
+        return replace(self, nics=tuple(replace(nic, slots=slots) for nic in self.nics))
 
     def closing(self) -> list[str]:
         """Return the one line that a run ends with, and others if programs have done what they should not."""

@@ -173,7 +173,7 @@ class PartRun(Run):
         summaries = [piece.result.summary for piece in pieces]
         nics = {node: one for piece in pieces for node, one in piece.nics.items()}
         types = {rank: kinds for piece in pieces for rank, kinds in piece.types.items()}
-        return Summary(
+        summary = Summary(
             max(one.started for one in summaries),
             tuple(end for one in summaries for end in one.ends),
             tuple(spent for one in summaries for spent in one.spent),
@@ -182,3 +182,4 @@ class PartRun(Run):
             dict(sum((Counter(piece.left) for piece in pieces), Counter())),
             tuple(differences(types)),
         )
+        return summary.up_to_the_end(self.config.machine.nic.slot_khz)

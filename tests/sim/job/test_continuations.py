@@ -104,10 +104,8 @@ def played(monkeypatch, in_engine, program, ranks, device, in_c=False, **options
     monkeypatch.setattr(Cluster, "take_back", take_back)
     report = re.sub(r"pid \d+", "pid", result.report)
     said = (result.code, report, result.sim_time, result.clocks, result.notes, result.exits, result.ending)
-    # How many depends on where a run was cut; so does how far NICs ran when it has failed.
+    # How many depends on where a run was cut.
     traffic = [replace(nic, evaluated=0) for nic in result.summary.nics]
-    if result.code:
-        traffic = [replace(nic, slots=0) for nic in traffic]
     return answers, said, replace(result.summary, nics=traffic), sum(ends), sum(backs)
 
 

@@ -117,3 +117,12 @@ def test_it_is_printed_unless_told_not_to(options, lines):
     assert done.stdout == ""
     assert len(done.stderr.splitlines()) == lines
     assert all(line.startswith("lanai: ") for line in done.stderr.splitlines())
+
+
+def test_slots_are_those_up_to_the_end_of_the_last_rank():
+    """No figure says how far an engine lets each NIC go on."""
+    ends, khz = (2_000_000, 3_000_001), 66_000
+    here = Summary(ends=ends, nics=(Traffic(190, {}), Traffic(205, {}))).up_to_the_end(khz)
+    there = Summary(ends=ends, nics=(Traffic(199, {}), Traffic(200, {}))).up_to_the_end(khz)
+    assert here == there
+    assert [nic.slots for nic in here.nics] == [199, 199]
