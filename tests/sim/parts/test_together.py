@@ -142,30 +142,6 @@ def test_parts_of_different_jobs_are_refused():
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("first", [True, False])
-def test_parts_beside_a_run_of_its_own_are_refused(first):
-    """The parts would wait in MPI for the process that never comes there."""
-    job = ["-n", 2, "--device", "t3d", "python", RING]
-    both = [[*LANAI, "--parts", *job], [*LANAI, *job]]
-    one, other = both if first else both[::-1]
-    done = start([MPIEXEC, "-n", 1, *one, ":", "-n", 1, *other])
-    assert done.returncode == 2
-    assert "is `lanai run` without it; start all processes alike" in done.stderr
-    assert done.stderr.count("\n") == 1
-
-
-@pytest.mark.ci
-def test_parts_whose_other_process_is_refused_end():
-    job = ["--parts", "-n", 2, "--device", "t3d"]
-    done = start(
-        [MPIEXEC, "-n", 1, *LANAI, *job, "python", RING, ":", "-n", 1, *LANAI, *job, "--no-ship", "python", RING]
-    )
-    assert done.returncode == 2
-    assert "--no-ship is not an option" in done.stderr
-    assert done.stderr.count("\n") == 1
-
-
-@pytest.mark.ci
 def test_a_part_that_cannot_start_its_ranks_ends_all(tmp_path):
     program = {"command": ["python", RING], "ranks": 1}
     programs = [program, {**program, "directory": str(tmp_path / "nowhere")}]

@@ -146,8 +146,6 @@ def run(args: argparse.Namespace) -> int:
     if args.replay is None:
         if args.debug is not None:
             raise UserError(f"--debug {args.debug} needs a schedule: lanai run --replay FILE --debug {args.debug}")
-        if os.environ.get("PMI_SIZE", "1") != "1":
-            _look_at_siblings()
         if args.parts:
             return _in_parts(args)
         _note_copies()
@@ -155,13 +153,6 @@ def run(args: argparse.Namespace) -> int:
     if args.parts:
         raise UserError("--parts cannot be combined with --replay; run without one of them")
     return _replay(args)
-
-
-def _look_at_siblings() -> None:
-    """Refuse an MPI job of which this process is one, if some of them are parts and others run alone."""
-    from ...parts import siblings  # no other run needs it
-
-    siblings.check(lambda words: flags_of(words).parts)
 
 
 def _note_copies() -> None:
