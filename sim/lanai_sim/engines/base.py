@@ -178,7 +178,7 @@ class Engine(ABC):
 
     def ended(self, ending: int) -> tuple[bool, Sequence[Event]]:
         """Return what `run` would after C code has run the engine, and the run has ended so (`declared.Ending`)."""
-        raise NotImplementedError(f"{type(self).__name__} is not run by C code")
+        self._lacks("calls for C code")
 
     def quiet_until(self) -> int:
         """The slot up to which no unit does anything unless an access is queued; NEVER if none ever

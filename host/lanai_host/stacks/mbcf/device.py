@@ -228,9 +228,10 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         work(self._bus, picoseconds, self._queues.signals, self._serve_interrupt, self._interrupt)
 
     def _serve_interrupt(self) -> None:
-        """Serve signals. The messages that go back leave now, as their sender waits and nothing moves on later: those
-        that find no command buffer free wait for one, and those behind records that were refused for these. If there
-        is no room, the sender signals again once it has made some.
+        """Serve signals. Messages that go back leave now: their sender waits, and nothing moves them on later.
+
+        A message without a free command buffer waits for one. So does a message behind records that were refused.
+        Without room at the sender, it signals again when it has made room.
         """
         returned = self._cancelling.returned
         self._look()
