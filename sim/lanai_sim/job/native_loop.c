@@ -139,6 +139,7 @@ static void answer(Loop *l, LoopRank *r, int alone) {
             int64_t quiet;
         };
     } said = {.head = {0, OK, (uint16_t)(l->processor + 1), (int64_t)c->clock}};
+    _Static_assert(sizeof said == sizeof said.head + WAITED_BYTES && sizeof said.quiet == QUIET_BYTES, "answers");
     int64_t waited = 0;
     loop_leave(l, r);
     if (r->op == LOOK_AND_WAIT) {

@@ -5,6 +5,7 @@ from typing import Any
 
 from lanai_host.c_module import enums, load
 from lanai_host.simulator.protocol import CATCH_UP_TIME, Op, Status
+from lanai_host.simulator.requests import LOOK, QUIET, WAIT_ANY, WAITED, WATCHED_WORD
 from lanai_host.simulator.spin import PARTS as SPIN_PARTS
 
 from ..engines.base import EventKind
@@ -73,6 +74,11 @@ NAMES = {
     "CATCH_UP_TIME": CATCH_UP_TIME,
     "QUIET_AT_MOST": QUIET_AT_MOST,
     "OK": Status.OK,
+    "LOOK_BYTES": LOOK.size,
+    "WAIT_ANY_BYTES": WAIT_ANY.size,
+    "WATCHED_WORD_BYTES": WATCHED_WORD.size,
+    "WAITED_BYTES": WAITED.size,
+    "QUIET_BYTES": QUIET.size,
 }
 HEADER = (
     "#include <assert.h>\n#include <stddef.h>\n#include <stdint.h>\n"

@@ -1,7 +1,24 @@
 /* Requests of ranks that C code understands: see served_rank.py. */
 #include <string.h>
 
-enum { LOOK_BYTES = 32, WAIT_BYTES = 12, WORD_BYTES = 8 }; /* of `Look`, `WaitAny`, `WatchedWord` */
+/* Records of `simulator/requests.py`, of which Python declares the sizes. */
+#pragma pack(push, 1)
+typedef struct {
+    int64_t picoseconds;
+    int32_t place;
+    uint32_t value;
+    int64_t noting;
+    uint32_t first, decisive;
+} Look;
+
+typedef struct {
+    uint32_t words;
+    int64_t timeout;
+} WaitAny;
+#pragma pack(pop)
+
+_Static_assert(sizeof(Look) == LOOK_BYTES, "Look");
+_Static_assert(sizeof(WaitAny) == WAIT_ANY_BYTES, "WaitAny");
 
 /* One rank. Its request stays here until it is answered. */
 typedef struct {
@@ -39,22 +56,21 @@ static int prepare_polls(LoopRank *r, const Frame *frame, const char *from, uint
     *first = 0;
     if (frame->op == WAIT_ANY) return 0;
     if (frame->op != LOOK_AND_WAIT || frame->size < LOOK_BYTES) return -1;
-    int64_t took, noting;
-    memcpy(&took, from, 8);
-    memcpy(&poll->place, from + 8, 4);
-    memcpy(&poll->value, from + 12, 4);
-    memcpy(&noting, from + 16, 8);
-    memcpy(first, from + 24, 4);
-    memcpy(&poll->decisive, from + 28, 4);
-    poll->time = (uint64_t)took;
-    poll->noting = (uint64_t)noting;
-    return took < 0 || noting < 0 ? -1 : LOOK_BYTES;
+    Look look;
+    memcpy(&look, from, sizeof look);
+    *first = look.first;
+    poll->place = look.place;
+    poll->value = look.value;
+    poll->decisive = look.decisive;
+    poll->time = (uint64_t)look.picoseconds;
+    poll->noting = (uint64_t)look.noting;
+    return look.picoseconds < 0 || look.noting < 0 ? -1 : (int)sizeof look;
 }
 
 /* Prepare what a rank does after its writes. False if the request is not complete, or Python must see to it: it may be
    refused. */
 static int prepare_wait(LoopRank *r, const Frame *frame, const char *from) {
-    uint32_t first = 1, count = 0;
+    uint32_t first = 1;
     Poll *poll = &r->poll;
     r->timeout = 0;
     if (frame->op == CATCH_UP) {
@@ -62,15 +78,16 @@ static int prepare_wait(LoopRank *r, const Frame *frame, const char *from) {
         *poll = (Poll){.words = &CHANGED, .count = 1, .place = -1};
     } else {
         int look = prepare_polls(r, frame, from, &first);
-        if (look < 0 || frame->size - (uint32_t)look < WAIT_BYTES) return 0;
-        uint32_t left = frame->size - (uint32_t)look - WAIT_BYTES;
+        WaitAny wait;
+        if (look < 0 || frame->size - (uint32_t)look < sizeof wait) return 0;
+        uint32_t left = frame->size - (uint32_t)look - (uint32_t)sizeof wait;
         from += look;
-        memcpy(&count, from, 4);
-        memcpy(&r->timeout, from + 4, 8);
-        if (!count || left / WORD_BYTES < count || poll->decisive >= count) return 0;
-        if (r->timeout < 0 || (!r->timeout && r->expired)) return 0;
-        if (words_find(from + WAIT_BYTES, count, r->buffers, r->buffer_count, r->words) != count) return 0;
-        poll->count = count - poll->decisive;
+        memcpy(&wait, from, sizeof wait);
+        r->timeout = wait.timeout;
+        if (!wait.words || left / WATCHED_WORD_BYTES < wait.words || poll->decisive >= wait.words) return 0;
+        if (wait.timeout < 0 || (!wait.timeout && r->expired)) return 0;
+        if (words_find(from + sizeof wait, wait.words, r->buffers, r->buffer_count, r->words) != wait.words) return 0;
+        poll->count = wait.words - poll->decisive;
         if (poll->place < -1 || poll->place >= (int32_t)poll->count) return 0;
         if (poll->place >= 0 && (poll->count < 2 || poll->decisive)) return 0;
     }
