@@ -4,14 +4,12 @@ written.
 A directory on LANAI_PATH may have `stacks/`, `blocks/`, `engines/`, `fabrics/` and `papers/`. What
 lies there is found, named and loaded like what lies in `lanai_host.stacks`,
 `lanai_sim.machine.blocks`, `lanai_sim.engines.kinds`, `lanai_sim.machine.fabrics` and
-`lanai_sim.studies.papers`.
+`lanai_sim.studies.papers`. `plugin_contract` loads it, and says what is wrong with one that is broken.
 """
 
-import importlib
 import os
 import pkgutil
 from collections.abc import Collection, Iterable, MutableSequence
-from types import ModuleType
 
 from .errors import UserError
 
@@ -66,15 +64,3 @@ def names_with(path: MutableSequence[str], kind: str, own: Collection[str]) -> l
 
 def _twice(name: str) -> UserError:
     return UserError(f"{name!r} is found twice; rename the folder on {ENV_PATH}")
-
-
-def load(package: str, name: str, module: str = "") -> ModuleType:
-    """The module of `name`, as `names` spells it, in `package`, or its submodule `module`.
-    UserError if it is not there."""
-    full = ".".join(filter(None, [package, name.replace("-", "_"), module]))
-    try:
-        return importlib.import_module(full)
-    except ModuleNotFoundError as error:
-        if error.name != full:
-            raise  # something that it imports
-        raise UserError(f"{name!r} lacks {full}: the folder must hold {module}.py") from None

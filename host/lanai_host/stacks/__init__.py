@@ -8,8 +8,11 @@ Packages are loaded when they are chosen.
 from functools import cache
 
 from .. import plugins
-from ..errors import UserError, unknown
+from ..errors import unknown
+from ..plugin_contract import Contract, usable
 from .base import Stack
+
+CONTRACT = Contract("device", __name__, "STACK", Stack, lambda found: str(found.name), "stack")
 
 
 @cache
@@ -23,8 +26,13 @@ def stack(name: str) -> Stack:
     """The messaging system of that name. Raises UserError with those that exist."""
     if name not in names():
         raise unknown("device", name, names())
-    module = plugins.load(__name__, name, "stack")
-    found: Stack = module.STACK
-    if found.name != name:
-        raise UserError(f"{module.__file__} calls its stack {found.name!r}; its folder says {name!r}")
+    found: Stack = CONTRACT.load(name)
+    if not found.presets:
+        raise CONTRACT.unusable(name, "STACK.presets is empty; its first entry is the default")
+    CONTRACT.make(name, found.default_options)
     return found
+
+
+def stacks() -> tuple[Stack, ...]:
+    """The messaging systems that exist, the default first. Broken ones are left out, with a warning."""
+    return tuple(found for _, found in usable(names(), stack))

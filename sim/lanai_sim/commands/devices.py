@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
 
 def devices() -> list[Row]:
     """The messaging systems, the default first."""
-    return [device(stacks.stack(name)) for name in stacks.names()]
+    return [device(stack) for stack in stacks.stacks()]
 
 
 def device(stack: Stack) -> Row:
@@ -54,13 +54,11 @@ def device(stack: Stack) -> Row:
 
 def engine_kinds() -> list[Row]:
     """Return the engines that can evaluate the NICs, the default first."""
-    found = [engines.kind(name) for name in engines.names()]
-    return [{"name": kind.name, "what it is": kind.help} for kind in found]
+    return [{"name": kind.name, "what it is": kind.help} for kind in engines.kinds()]
 
 
 def fabric_kinds() -> list[Row]:
-    found = [fabrics.kind(name) for name in fabrics.names()]
     return [
-        *({"name": kind.usage, "what it is": kind.help} for kind in found),
+        *({"name": kind.usage, "what it is": kind.help} for kind in fabrics.kinds()),
         {"name": "FILE.toml", "what it is": "cables, each with both its ends, such as nic0 and switch0.3"},
     ]

@@ -219,7 +219,7 @@ class JobData:
         }
         for what, (capability, asked) in needs.items():
             if asked and capability not in self.engine_kind.capabilities:
-                able = [name for name in kinds.names() if capability in kinds.kind(name).capabilities]
+                able = [kind.name for kind in kinds.kinds() if capability in kind.capabilities]
                 raise UserError(
                     f"the engine {self.engine!r} cannot serve {what}; leave it out, or take an engine that "
                     f"can: {', '.join(able)}"

@@ -1,11 +1,11 @@
 """Refuses flags that cannot act on the chosen device, and so would change nothing."""
 
 import argparse
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from lanai_host.config import CHOICES, DRIVER_ONLY
 from lanai_host.errors import UserError
-from lanai_host.stacks import names, stack
+from lanai_host.stacks import stacks
 from lanai_host.stacks.base import Stack
 
 from .data import JobData
@@ -26,8 +26,7 @@ def check_flags(args: argparse.Namespace, config: JobData) -> None:
     check_given(nics, {f"--host-option {word}": word.partition("=")[0] for word in args.host_option}, config)
     if config.stack.options_table != "firmware":
         given = [f"--firmware {word}" for word in args.firmware]
-        able = (name for name in names() if stack(name).options_table == "firmware")
-        _refuse(given, config, "whose own options are set by --option", able)
+        _refuse(given, config, "whose own options are set by --option", lambda one: one.options_table == "firmware")
 
 
 def check_given(nics: Sequence[str], host: Mapping[str, str], config: JobData) -> None:
@@ -41,19 +40,19 @@ def check_given(nics: Sequence[str], host: Mapping[str, str], config: JobData) -
     fields = {given: name.partition(".")[0] for given, name in host.items()}
     if not config.stack.nics:
         of_nics = [*nics, *(given for given, field in fields.items() if field in DRIVER_ONLY)]
-        _refuse(of_nics, config, "which has no NICs", (name for name in names() if stack(name).nics))
+        _refuse(of_nics, config, "which has no NICs", lambda one: one.nics)
     for given, field in fields.items():
         if field in CHOICES - config.stack.host_choices:
-            _refuse([given], config, "whose driver has no such choice", _that_obey(field))
+            _refuse([given], config, "whose driver has no such choice", _obeys(field))
 
 
-def _that_obey(choice: str) -> Iterator[str]:
-    stacks: Iterator[Stack] = map(stack, names())
-    return (one.name for one in stacks if choice in one.host_choices)
+def _obeys(choice: str) -> Callable[[Stack], bool]:
+    return lambda one: choice in one.host_choices
 
 
-def _refuse(given: Sequence[str], config: JobData, why: str, able: Iterable[str]) -> None:
+def _refuse(given: Sequence[str], config: JobData, why: str, can: Callable[[Stack], bool]) -> None:
     if given:
+        able = (one.name for one in stacks() if can(one))
         raise UserError(
             f"{', '.join(given)} cannot act on the device {config.device!r}, {why}; leave it out, or choose a device "
             f"on which it does: {', '.join(able)}"

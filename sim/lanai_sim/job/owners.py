@@ -5,10 +5,9 @@ from dataclasses import fields
 from typing import Any
 
 from lanai_host.config import HostConfig
-from lanai_host.stacks import names, stack
+from lanai_host.stacks import stacks
 
-from ..machine.blocks import block
-from ..machine.blocks import names as block_names
+from ..machine.blocks import blocks
 from ..machine.presets import PRESETS as NIC_PRESETS
 
 FLAGS = {"nic": "--nic-option", "host": "--host-option"}  # of tables; those of messaging systems have one flag
@@ -33,9 +32,9 @@ def _named(where: str, key: str) -> str:
 def _tables() -> Iterator[tuple[str, Any]]:
     """Return all tables of parameters, by their names in files."""
     yield "nic", next(iter(NIC_PRESETS.values()))()
-    for name in block_names():
-        yield f"nic.{block(name).name}", block(name)
+    for block in blocks():
+        yield f"nic.{block.name}", block
     yield "host", HostConfig()
     yield "host.kernel", HostConfig().kernel
-    for name in names():
-        yield stack(name).options_table, stack(name).default_options()
+    for stack in stacks():
+        yield stack.options_table, stack.default_options()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from lanai_host.errors import UserError
-from lanai_host.stacks import names, stack
+from lanai_host.stacks import stack, stacks
 from lanai_host.stacks.base import NicStack
 
 from ..kernel.kernel import FOREVER
@@ -41,8 +41,8 @@ def option_tables(device: str, document: Iterable[str]) -> Mapping[str, Mapping[
     several share a table. The other systems are loaded only if the document has a table of theirs:
     a second of processor time for all."""
     chosen = stack(device)
-    others = [] if {*document} <= {*KEYS, chosen.options_table} else names()
-    systems = [*map(stack, others), chosen]
+    others = () if {*document} <= {*KEYS, chosen.options_table} else stacks()
+    systems = [*others, chosen]
     return {system.options_table: system.presets for system in systems}
 
 
@@ -83,7 +83,7 @@ def overlay(document: Mapping[str, Any], over: Mapping[str, Any]) -> Document:
 
 def without_machine(document: Mapping[str, Any]) -> Document:
     """Return a document without what a system stands for, so that another one can be laid over it."""
-    tables = {stack(name).options_table for name in names()}
+    tables = {one.options_table for one in stacks()}
     return {name: value for name, value in document.items() if name not in {"system", "device", *MACHINE, *tables}}
 
 

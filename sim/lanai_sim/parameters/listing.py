@@ -5,11 +5,10 @@ from functools import cache
 from typing import Any
 
 from lanai_host.config import PRESETS as HOST_PRESETS
-from lanai_host.stacks import names, stack
+from lanai_host.stacks import names, stacks
 
 from ..job.systems import SYSTEMS
-from ..machine.blocks import block
-from ..machine.blocks import names as block_names
+from ..machine.blocks import blocks
 from ..machine.presets import PRESETS as NIC_PRESETS
 from .declared import Parameter, members
 
@@ -48,15 +47,15 @@ def _tables() -> list[Parameter]:
     """The members of all tables."""
     nic, host = next(iter(NIC_PRESETS.values()))(), next(iter(HOST_PRESETS.values()))()
     found = members("nic", nic)
-    for name in block_names():
-        found += members(f"nic.{block(name).name}", block(name))
+    for block in blocks():
+        found += members(f"nic.{block.name}", block)
     found += [*members("host", host), *members("host.kernel", host.kernel)]
-    for name in names():
-        found += members(stack(name).options_table, stack(name).default_options())
+    for stack in stacks():
+        found += members(stack.options_table, stack.default_options())
     return found
 
 
 @cache
 def option_tables() -> Mapping[str, tuple[str, tuple[str, ...]]]:
     """Return the device and the presets of each table of a messaging system's options."""
-    return {stack(name).options_table: (name, tuple(stack(name).presets)) for name in names()}
+    return {stack.options_table: (stack.name, tuple(stack.presets)) for stack in stacks()}

@@ -217,7 +217,7 @@ def test_a_folder_without_its_module_is_named(tmp_path):
     (tmp_path / "stacks" / "empty" / "__init__.py").write_text("")
     run = lanai("run", "-n", "1", "--device", "empty", sys.executable, "-c", "", path=tmp_path)
     assert run.returncode == 2
-    assert "the folder must hold stack.py" in run.stderr
+    assert "its folder must hold stack.py" in run.stderr
 
 
 def test_nothing_else_knows_the_examples():

@@ -8,7 +8,8 @@ are loaded when they are chosen.
 from functools import cache
 
 from lanai_host import plugins
-from lanai_host.errors import UserError, unknown
+from lanai_host.errors import unknown
+from lanai_host.plugin_contract import Contract, usable
 
 from ..base import Engine, Layout
 from .base import Capability, EngineKind, EngineOptions
@@ -39,6 +40,7 @@ class Pysim(EngineKind):
 
 
 OWN: dict[str, EngineKind] = {one.name: one for one in (Rtl(), Pysim())}
+CONTRACT = Contract("engine", __name__, "KIND", EngineKind, lambda found: str(found.name))
 
 
 @cache
@@ -54,8 +56,10 @@ def kind(name: str) -> EngineKind:
         raise unknown("engine", name, names())
     if name in OWN:
         return OWN[name]
-    module = plugins.load(__name__, name)
-    found: EngineKind = module.KIND
-    if found.name != name:
-        raise UserError(f"{module.__file__} calls its engine {found.name!r}; its file says {name!r}")
+    found: EngineKind = CONTRACT.load(name)
     return found
+
+
+def kinds() -> tuple[EngineKind, ...]:
+    """The engines that exist, the default first. Broken ones are left out, with a warning."""
+    return tuple(found for _, found in usable(names(), kind))

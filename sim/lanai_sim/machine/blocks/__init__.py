@@ -10,11 +10,15 @@ from functools import cache
 
 from lanai_hdl.barrier.config import BarrierTree
 from lanai_hdl.block_config import BlockConfig
-from lanai_hdl.errors import UserError, unknown
+from lanai_hdl.errors import unknown
 from lanai_hdl.remote.config import Remote
 from lanai_host import plugins
+from lanai_host.plugin_contract import Contract, usable
 
 OWN: dict[str, type[BlockConfig]] = {one.name: one for one in (BarrierTree, Remote)}
+CONTRACT = Contract(
+    "block", __name__, "BLOCK", BlockConfig, lambda found: str(found.name).replace("_", "-"), is_class=True
+)
 
 # At the import, as a process that elaborates gateware imports blocks by their modules.
 plugins.extend(__path__, "blocks")
@@ -30,7 +34,10 @@ def block(name: str) -> BlockConfig:
     """Return the block of that name with its default parameters."""
     if name not in names():
         raise unknown("block", name, names())
-    found = OWN.get(name) or plugins.load(__name__, name).BLOCK
-    if found.name != name.replace("-", "_"):
-        raise UserError(f"the block {name!r} says name = {found.name!r}; the name must be that of its folder")
-    return found()
+    found: type[BlockConfig] = OWN.get(name) or CONTRACT.load(name)
+    return CONTRACT.make(name, found)
+
+
+def blocks() -> tuple[BlockConfig, ...]:
+    """The blocks that exist, with their default parameters. Broken ones are left out, with a warning."""
+    return tuple(found for _, found in usable(names(), block))

@@ -9,6 +9,7 @@ from functools import cache
 
 from lanai_host import plugins
 from lanai_host.errors import UserError, did_you_mean
+from lanai_host.plugin_contract import Contract, usable
 
 from ..fabric import Fabric
 from . import grids, ring, switches, wires
@@ -16,6 +17,7 @@ from .base import FabricKind
 from .cables import SUFFIX, Ends, FileEnds, from_cables, from_file
 
 OWN: dict[str, FabricKind] = {**grids.KINDS, **ring.KINDS, **switches.KINDS, **wires.KINDS}
+CONTRACT = Contract("fabric", __name__, "KIND", FabricKind, lambda found: str(found.usage).partition(":")[0])
 
 
 @cache
@@ -26,13 +28,18 @@ def names() -> tuple[str, ...]:
 
 def kind(name: str) -> FabricKind:
     """The fabric of that name, which must be one of `names`."""
-    found: FabricKind = OWN.get(name) or plugins.load(__name__, name).KIND
+    found: FabricKind = OWN.get(name) or CONTRACT.load(name)
     return found
+
+
+def kinds() -> tuple[FabricKind, ...]:
+    """The fabrics that exist. Broken ones are left out, with a warning."""
+    return tuple(found for _, found in usable(names(), kind))
 
 
 def usages() -> str:
     """Return the spellings of all fabrics that exist."""
-    return ", ".join(kind(name).usage for name in names())
+    return ", ".join(one.usage for one in kinds())
 
 
 def describe(text: str | Ends, nics: int) -> Fabric:

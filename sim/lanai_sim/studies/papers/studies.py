@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
-from lanai_host import plugins
 from lanai_host.errors import UserError
+from lanai_host.plugin_contract import Contract
 
 from ...executors.place import Place
 from .. import papers
@@ -103,6 +103,9 @@ class Study:
         return verdicts.answered(self.paper, self.mapping, self.ways(), self.why_not, found)
 
 
+CONTRACT = Contract("paper", papers.__name__, "STUDY", Study, lambda found: str(found.paper), "study")
+
+
 def names() -> list[str]:
     """The papers there are, as the command line spells them."""
     return claims.names()
@@ -111,8 +114,5 @@ def names() -> list[str]:
 def find(paper: str) -> Study:
     """A paper's study. Raises UserError if there is no such paper."""
     claims.load(paper)
-    module = plugins.load(papers.__name__, paper, "study")
-    study = getattr(module, "STUDY", None)
-    if not isinstance(study, Study):
-        raise UserError(f"{module.__name__} has STUDY {study!r}; it must be a {Study.__module__}.Study")
-    return study
+    found: Study = CONTRACT.load(paper)
+    return found

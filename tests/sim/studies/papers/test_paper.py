@@ -183,7 +183,8 @@ def test_a_paper_without_a_study_is_refused(tmp_path, capsys, monkeypatch):
     assert main(["paper", "other-paper", "--quick"]) == 2
     said = capsys.readouterr()
     assert said.err == (
-        "lanai: error: 'other-paper' lacks lanai_sim.studies.papers.other_paper.study: the folder must hold study.py\n"
+        "lanai: error: the paper 'other-paper' (lanai_sim.studies.papers.other_paper) cannot be used: its folder must "
+        "hold study.py\n"
     )
     assert said.out == ""
 
@@ -191,7 +192,9 @@ def test_a_paper_without_a_study_is_refused(tmp_path, capsys, monkeypatch):
 def test_a_study_that_is_none_is_refused(monkeypatch, capsys):
     monkeypatch.setattr(study, "STUDY", "mpi-np")
     assert main(["paper", "mpi-np", "--quick"]) == 2
-    assert "lanai_sim.studies.papers.mpi_np.study has STUDY 'mpi-np'; it must be a" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "(lanai_sim.studies.papers.mpi_np) cannot be used: STUDY in " in said
+    assert "is 'mpi-np'; it must be an object of Study (lanai_sim.studies.papers.studies)" in said
 
 
 def test_every_study_is_whole():
