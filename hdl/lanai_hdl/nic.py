@@ -22,6 +22,7 @@ from .lbus.lbus import Lbus
 from .lbus.masters import CPU, ENGINES
 from .link.deframer import Deframer
 from .link.flit import Kind, LinkPort
+from .link.packet_end import PacketEnd
 from .link.packets import PacketDemux, PacketMux
 from .link.receiver import LinkReceiver
 from .link.transmitter import LinkTransmitter
@@ -266,7 +267,10 @@ class Nic(wiring.Component):
         mux, demux = PacketMux(1 + len(sharers)), PacketDemux(list(first_bytes.values()))
         m.submodules.packet_mux = ResetInserter(self.control.reset)(mux)
         m.submodules.packet_demux = ResetInserter(self.control.reset)(demux)
-        wiring.connect(m, mux.o, self.transmitter.i)
+        m.submodules.packet_end = end = PacketEnd()
+        wiring.connect(m, mux.o, end.i)
+        wiring.connect(m, end.o, self.transmitter.i)
+        m.d.comb += [end.reset.eq(self.control.reset), end.kind.eq(self.transmitter.link.kind)]
         wiring.connect(m, self.receiver.o, self.deframer.i)
         wiring.connect(m, self.deframer.o, demux.i)
         m.d.comb += demux.drop.eq(

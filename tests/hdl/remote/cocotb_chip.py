@@ -6,7 +6,7 @@ import cocotb
 
 from lanai_hdl.bfm import HostMemory, LinkSink, LinkSource, PioHost
 from lanai_hdl.bfm.cocotb import CocotbPins, begin, number_slots
-from lanai_hdl.machine import machine_with
+from lanai_hdl.machine import Control, machine_with
 from lanai_hdl.remote.csr import ENABLE, NUMBER_SHIFT, REMOTE, WINDOW_VALID
 from lanai_hdl.remote.fifo import RECORD_HEADER, RingWord
 from lanai_hdl.remote.packets import MARK, Op, ReplyWord, RequestWord, SizeWord, Status, TargetWord, boot_code, word
@@ -90,3 +90,36 @@ async def records_of_a_series_are_answered_only_if_they_are_refused(dut):
     size = RECORD_HEADER + 4
     records = [memory.dump(BASE + 4096 + n * size, size)[RECORD_HEADER:] for n in range(3)]
     assert records == [(0xABCD0000 + sequence).to_bytes(4, "big") for sequence in (0, 1, 3)]
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def a_reset_ends_the_packet_that_it_cuts_and_what_comes_later_is_taken_off_the_wire(dut):
+    """The reset finds a reply of 64 bytes on the wire, where the peer says STOP."""
+    host, _, sink, source = await surroundings(dut)
+    number = await host.read_register("REMOTE_LOST") >> 8 & 0xF
+    rights = word(Rights, valid=1, read=1)
+    await host.write_words(exposure_at(0, 4), [0, 8192, word(PlaceWord, key=KEY, page=1), rights])
+
+    def asks(sequence):
+        head = word(RequestWord, mark=MARK, op=Op.READ, source=PEER, sequence=sequence)
+        target = word(TargetWord, key=KEY, exposure=4, entry=sequence, session=number)
+        return [head, target, word(SizeWord, length=64, boot=boot_code(number)), 0]
+
+    await source.send(asks(0))
+    while len(sink.flits) < 4:
+        await sink.pins.step()
+    sink.held = True
+    await host.write_register("CONTROL", Control.RESET)
+    for _ in range(100):
+        await sink.pins.step()
+    assert not await host.read_register("REMOTE_CONTROL")
+    sink.held = False
+    while not sink.packets:
+        await sink.pins.step()
+    assert not sink.packets[0].sound
+    assert len(sink.packets[0].words) < 2 + 16
+    for sequence in range(20):
+        await source.send(asks(sequence))
+    while await host.read_register("REMOTE_MALFORMED") < 20:
+        await sink.pins.step()
+    assert len(sink.flits) == len(sink.packets[0].words) + 2
