@@ -123,15 +123,27 @@ class World:
         self.comm_self.attributes.clear(self.comm_self)
         if self.process.send_buffer is not None:
             self.process.send_buffer.flush()
+        self._left_behind = not self._all_come()
+        self.finalized = True
+        return [] if stay else self.leave(report)
+
+    def _all_come(self) -> bool:
+        """Wait until all processes are in MPI_Finalize. Return False if a NIC or a peer is lost, so that they cannot.
+
+        Then this process must not wait: another may wait for it, and know of no loss until it hears that this one
+        has left.
+        """
+        device = self.process.device
+        if device.impaired:
+            return False
         try:
             for comm in (self.comm_world, *self.process.connections):
                 finish(comm)
         except MpiError:
-            if not self.process.device.impaired:
+            if not device.impaired:
                 raise
-            self._left_behind = True
-        self.finalized = True
-        return [] if stay else self.leave(report)
+            return False
+        return True
 
     def leave(self, report: Callable[[list[str]], None] | None = None) -> list[str]:
         """Nothing of this process's part in MPI is left after this.

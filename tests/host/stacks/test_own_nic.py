@@ -149,7 +149,7 @@ def test_in_a_fence_of_four_ranks_all_are_told_of_the_one_whose_nic_is_lost(devi
 
 @pytest.mark.parametrize(
     ("device", "moment"),
-    [("mpi-np", 300_000_000), ("mbcf", 45_000_000)],  # on sci a healthy peer may be named: docs/design/np-lost.md
+    [("mpi-np", 300_000_000), ("mbcf", 45_000_000), ("sci", 45_000_000), ("sci", 46_000_000)],
 )
 def test_who_waits_for_a_rank_that_gave_up_is_told_why(device, moment, reset, hang):
     """The first ranks that are told leave the fence and the job, and others still wait for these."""
