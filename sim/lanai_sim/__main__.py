@@ -2,7 +2,7 @@
 
 import sys
 
-from .cli import main
+from .programs import lanai
 
 if __name__ == "__main__":  # workers of mpi4py.futures import it too
-    sys.exit(main())
+    sys.exit(lanai())

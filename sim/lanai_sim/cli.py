@@ -17,7 +17,7 @@ from lanai_host.errors import UserError
 
 from . import commands
 from .command_line import SHELLS, Parser, completion, plugins
-from .signals import signals_to
+from .signals import CODE, interrupted, none_lost, signals_to, speaks
 from .version import version
 
 WRITTEN = ("html", "json", "plot", "rows", "sarif")  # options that name a file to write
@@ -106,7 +106,7 @@ def guarded(name: str, run: Callable[[], int]) -> int:
     os.environ.setdefault("PATH", os.defpath)  # unset, it is searched here; compilers look for the linker on it
     never_fails(sys.stdout, sys.stderr)
     try:
-        with signals_to(_interrupt):
+        with signals_to(_interrupt), none_lost():
             code = run()
             sys.stdout.flush()
         return code
@@ -132,14 +132,10 @@ def guarded(name: str, run: Callable[[], int]) -> int:
     except (KeyboardInterrupt, RuntimeError) as error:
         if not isinstance(error, KeyboardInterrupt) and not isinstance(error.__cause__, KeyboardInterrupt):
             raise
-        if _speaks():
-            print(f"{name}: interrupted", file=sys.stderr)
-        return 130  # Python 3.11 makes a RuntimeError of what comes while a class is made
-
-
-def _speaks() -> bool:
-    """Return whether this process tells of its interruption: of the parts of a simulation the first one does."""
-    return os.environ.get("PMI_RANK", "0") == "0" or "--parts" not in sys.argv
+        exec("")  # `python -m` ends by the signal if the last `exec` was interrupted: dataclasses are made so
+        if speaks():
+            print(interrupted(name).decode(), end="", file=sys.stderr)
+        return CODE  # Python 3.11 makes a RuntimeError of what comes while a class is made
 
 
 def is_removed() -> bool:
@@ -153,9 +149,13 @@ def is_removed() -> bool:
 
 def mpiexec() -> int:
     """The program `lanai-mpiexec`."""
-    from .mpiexec.main import run
 
-    return guarded("mpiexec", lambda: run(sys.argv[1:]))
+    def run() -> int:
+        from .mpiexec.main import run
+
+        return run(sys.argv[1:])
+
+    return guarded("mpiexec", run)
 
 
 def mpicc() -> int:

@@ -48,8 +48,8 @@ def make(folder: Path) -> Path:
 
 
 def script(function: str) -> str:
-    """A command that calls a function of `lanai_sim.cli`. The working directory stays out of its `sys.path`."""
-    body = f"import sys; from lanai_sim.cli import {function}; sys.exit({function}())"
+    """A command that calls a function of `lanai_sim.programs`. The working directory stays out of its `sys.path`."""
+    body = f"import sys; from lanai_sim.programs import {function}; sys.exit({function}())"
     return f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -P -c {shlex.quote(body)} "$@"\n'
 
 

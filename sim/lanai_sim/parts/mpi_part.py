@@ -1,7 +1,6 @@
 """A part of a machine in a process of an MPI job."""
 
 import os
-import signal
 import time
 from collections.abc import Callable
 from typing import Any
@@ -10,14 +9,15 @@ from lanai_firmware import building
 from lanai_host.errors import UserError
 
 from ..engines.cut import Part
-from ..signals import signals_to
-from . import segments, watcher
+from ..job.result import Exit
+from . import ending, segments, watcher
 from .links import PartLinks
 from .mailboxes import Mailboxes, apart
 from .messages import Messages
 
 OF_MPIEXEC = ("PMI_", "PMIX_", "HYDI_", "MPI_LOCAL", "GFORTRAN_UNBUFFERED_PRECONNECTED")
 GRACE = 10.0  # seconds
+PAUSE = 0.2  # seconds until the watcher is gone: mpiexec reports a crash if a part's standard error stays open
 
 
 class MpiPart(Part):
@@ -34,6 +34,7 @@ class MpiPart(Part):
         self.units = frozenset()
         self.apart = False
         self._watched = watcher.Watched(self.number, self.comm.bcast(self.number or watcher.start(self.count)))
+        ending.tell(self._watched.descriptor)
         self.comm.Barrier()  # the watcher knows all parts from here on, and all have mapped MPICH's memory
         segments.unlink()
         self._links: PartLinks = Messages(world, mpi) if apart(world, mpi) else Mailboxes(world, mpi)
@@ -54,21 +55,27 @@ class MpiPart(Part):
             self.links.leave()
 
     def abort(self, code: int, reason: Callable[[], None]) -> None:
-        """End all parts. `reason` prints why, in one of those that call this."""
+        """End all parts. `reason` prints why, in one of those that call this. An interrupted part just exits, and
+        mpiexec ends with its code: to an abort mpiexec adds a line, and may take it for a crash."""
         if self._watched.may_say_why():
             reason()
+        elif code == Exit.INTERRUPTED:
+            ending.leave()  # the one that says why may be a bit later
         else:
             time.sleep(GRACE)  # the one that has said why ends this one
+        if code == Exit.INTERRUPTED:
+            time.sleep(PAUSE)
+            os._exit(code)
         self.comm.Abort(code)
 
 
 def joined() -> MpiPart:
     """Return this process's part. Raises UserError if it is not one of several processes of an MPI job.
 
-    A signal that ends a run ends the process at once here: it waits in MPI's C code for the other parts, and one of
-    them may have ended before it came to MPI, which MPI does not see.
+    A signal that ends a run ends the process at once here (`ending`): it waits in MPI's C code for the other parts, and
+    one of them may have ended before it came to MPI, which MPI does not see.
     """
-    with signals_to(signal.SIG_DFL):
+    with ending.in_mpi():
         try:
             import mpi4py
 

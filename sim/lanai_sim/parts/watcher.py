@@ -28,6 +28,11 @@ class Watched:
             self._joined = True
             atexit.register(self._tell, ENDS)
 
+    @property
+    def descriptor(self) -> int:
+        """Return that of the connection; -1 if there is none."""
+        return self._socket.fileno() if self._joined else -1
+
     def may_say_why(self) -> bool:
         """Return whether this part is to tell the user why the run is over: no other one of this machine does. The
         watcher says nothing any more."""
@@ -73,17 +78,18 @@ def watch(listening: socket.socket, parts: int) -> str:
                 assert isinstance(part, socket.socket)
                 if part is listening:
                     part = opened.enter_context(listening.accept()[0])
-                    numbers[part] = _NUMBER.unpack(part.recv(_NUMBER.size, socket.MSG_WAITALL))[0]
-                    selector.register(part, selectors.EVENT_READ)
+                    if number := part.recv(_NUMBER.size, socket.MSG_WAITALL):  # else it was ended in this moment
+                        numbers[part] = _NUMBER.unpack(number)[0]
+                        selector.register(part, selectors.EVENT_READ)
                     continue
                 selector.unregister(part)
-                number, word = numbers.pop(part), _word(part)
+                lost, word = numbers.pop(part), _word(part)
                 if word == SAYS:
                     with contextlib.suppress(OSError):
                         part.sendall(YES)
                     return ""
                 if word != ENDS:
-                    return f"lanai: error: part {number} of {parts} was killed or has crashed; the run has ended\n"
+                    return f"lanai: error: part {lost} of {parts} was killed or has crashed; the run has ended\n"
             if not numbers:
                 return ""
 

@@ -1,8 +1,14 @@
 """A signal that comes while a part waits for others, in native code."""
 
+import os
 import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
+from tests.sim.parts.test_together import LANAI, MPIEXEC, SECONDS
 
 from lanai_sim.kernel.kernel import Interrupted
 from lanai_sim.parts.clockwork import PartKernel
@@ -52,3 +58,67 @@ def test_the_scheduler_ends_a_boot():
 def test_outside_the_scheduler_a_signal_ends_the_run_at_once():
     with pytest.raises(KeyboardInterrupt):
         run_of(runs=False)._signal(signal.SIGINT, None)
+
+
+IN_C = """
+import ctypes, sys
+from lanai_sim.parts import ending
+with ending.in_mpi():
+    print(flush=True)
+    ctypes.PyDLL(None).sleep(60)  # no handler of Python's runs, as in MPI_Init
+"""
+ENDLESS = """
+from mpi4py import MPI
+while True:
+    MPI.COMM_WORLD.Barrier()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(("part", "said"), [(0, "lanai: interrupted\n"), (1, "")])
+def test_a_signal_in_mpi_ends_the_part_and_the_first_one_says_so(number, part, said):
+    environment = {**os.environ, "PMI_RANK": str(part)}
+    command = [sys.executable, "-c", IN_C, "--parts"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as run:
+        run.stdout.readline()
+        run.send_signal(number)
+        _, errors = run.communicate(timeout=20)
+    assert (run.returncode, errors) == (130, said)
+
+
+def marked(mark):
+    """Return the processes with this in their environment."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark in (folder / "environ").read_bytes():
+                found.append(folder.name)
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.ci
+@pytest.mark.skipif(not MPIEXEC.exists(), reason="needs the mpiexec of the mpich wheel")
+@pytest.mark.parametrize("after", [0.3, 0.6, 0.9, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.8, 2.1, 2.4])
+def test_ctrl_c_at_any_moment_is_told_once(after):
+    """By then the parts import, wait in MPI_Init, build their machine, boot it, or run ranks."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PMI")}
+    mark = f"{os.getpid()}-{after}"
+    command = [MPIEXEC, "-n", 2, *LANAI, "--parts", "-n", 2, "--device", "t3d", "python", "-c", ENDLESS]
+    with subprocess.Popen(
+        list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        env={**environment, "LANAI_TEST_MARK": mark},
+    ) as run:  # fmt: skip
+        time.sleep(after)
+        run.send_signal(signal.SIGINT)
+        said, _ = run.communicate(timeout=SECONDS)
+    assert run.returncode == 130, said
+    assert said.count("lanai: interrupted") == 1, said
+    assert "TERMINATION" not in said
+    assert "Traceback" not in said
+    assert "killed" not in said
+    give_up = time.monotonic() + 20
+    while left := marked(f"LANAI_TEST_MARK={mark}".encode()):
+        assert time.monotonic() < give_up, left
+        time.sleep(0.05)
