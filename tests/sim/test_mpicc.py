@@ -196,7 +196,7 @@ def test_each_wrapper_is_a_command_of_its_own(monkeypatch, capsys):
     """`lanai-mpicc` and its kin, for tools that take one word."""
     scripts = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]["scripts"]
     for name in wrapper.WRAPPERS:
-        assert scripts[f"lanai-{name}"] == f"lanai_sim.cli:{name}"
+        assert scripts[f"lanai-{name}"] == f"lanai_sim.programs:{name}"
         assert f"lanai-{name}" in compilers.WRAPPERS
     monkeypatch.setattr(sys, "argv", ["lanai-mpicc", "-show-compile-info"])
     assert cli.mpicc() == 0
