@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, as_completed
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -45,7 +45,9 @@ class Workers:
             self._pool = executor(self._place, self._count)
         try:
             future = self._pool.submit(self._task, item)
-        except BrokenExecutor as error:
+        except Exception as error:
+            if not self._of_executor(error):
+                raise
             raise self._lost(error) from error
         self._futures.append(future)
         return future
@@ -54,13 +56,21 @@ class Workers:
         """Return what the function has returned. Raises UserError."""
         try:
             ended = future.result()
-        except BrokenExecutor as error:
-            raise self._lost(error) from error
         except (ImportError, AttributeError) as error:
             raise UserError(
                 f"a worker cannot load what it shall run ({error}); install one version everywhere"
             ) from error
+        except Exception as error:
+            if not self._of_executor(error):
+                raise
+            raise self._lost(error) from error
         return self._value(ended)
+
+    def _of_executor(self, error: Exception) -> bool:
+        """Return whether the executor tells of its workers by this, and not a run of itself. Others than Python's own
+        executors have exceptions of their own, as Dask's KilledWorker."""
+        theirs, raised = (type(one).__module__.partition(".")[0] for one in (self._pool, error))
+        return isinstance(error, BrokenExecutor | CancelledError) or raised == theirs
 
     def _value(self, ended: Ended) -> Any:
         if ended.way is Way.OTHER_CODE:
@@ -87,16 +97,16 @@ class Workers:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close(kind is not None)
+        self.close()
 
-    def close(self, cancel: bool = True) -> None:
+    def close(self) -> None:
         """End the workers. Runs that have begun end first, unless the command was interrupted."""
         if self._pool is not None:
             if isinstance(self._pool, LocalPool) and isinstance(sys.exception(), KeyboardInterrupt):
                 self._pool.interrupt()
             for future in self._futures:
                 future.cancel()
-            self._pool.shutdown(cancel_futures=cancel)
+            self._pool.shutdown()  # of which Dask's has no `cancel_futures`
 
 
 def each(

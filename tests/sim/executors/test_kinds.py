@@ -19,6 +19,19 @@ class Pools:
     threads = staticmethod(lambda: concurrent.futures.ThreadPoolExecutor(2))
 def nothing(): pass
 """
+THEIRS = """
+from concurrent.futures import Executor, Future
+class KilledWorker(Exception): pass
+class Pool(Executor):
+    def submit(self, function, item):
+        future = Future()
+        if item < 0:
+            future.set_exception(KilledWorker(item))
+        else:
+            future.set_result(function(item))
+        return future
+    def shutdown(self, wait=True): pass
+"""
 PROGRAM = """
 import os
 from lanai_sim.executors.place import Place
@@ -61,6 +74,14 @@ def test_an_executor_of_the_users(here):
     assert dict(each(abs, [-1, -2], Place(on="own_pools:Pools.threads"))) == {-1: 1, -2: 2}
     with pytest.raises(UserError, match="--limit needs workers that are processes"):
         dict(each(abs, [-1, -2], Place(on="own_pools:Pools.threads", limit=5.0)))
+
+
+def test_an_executor_with_exceptions_of_its_own(here):
+    """As Dask's, whose `shutdown` also takes less than Python's own."""
+    (here / "their_pools.py").write_text(THEIRS)
+    assert dict(each(abs, [1, 2], Place(on="their_pools:Pool"))) == {1: 1, 2: 2}
+    with pytest.raises(UserError, match=r"a worker has died .* 1 of 2 runs had ended"):
+        list(each(abs, [1, -2], Place(on="their_pools:Pool")))
 
 
 @pytest.mark.parametrize(
