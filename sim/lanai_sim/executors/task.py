@@ -79,7 +79,10 @@ def _limited(seconds: float) -> Iterator[None]:
         yield
         return
     if threading.current_thread() is not threading.main_thread():
-        raise UserError("--limit needs workers that are processes: an alarm reaches a main thread alone")
+        raise UserError(
+            "--limit needs workers that run tasks in their main thread, as local, slurm and mpi do; leave it out with "
+            "an executor of threads, and with Dask"
+        )
     before = signal.signal(signal.SIGALRM, _ring)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:

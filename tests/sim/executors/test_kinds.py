@@ -72,7 +72,7 @@ def test_a_place_that_cannot_be_is_refused(how, text):
 def test_an_executor_of_the_users(here):
     (here / "own_pools.py").write_text(OWN)
     assert dict(each(abs, [-1, -2], Place(on="own_pools:Pools.threads"))) == {-1: 1, -2: 2}
-    with pytest.raises(UserError, match="--limit needs workers that are processes"):
+    with pytest.raises(UserError, match="--limit needs workers that run tasks in their main thread"):
         dict(each(abs, [-1, -2], Place(on="own_pools:Pools.threads", limit=5.0)))
 
 
