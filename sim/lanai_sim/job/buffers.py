@@ -12,7 +12,8 @@ from functools import cache
 from pathlib import Path
 
 from lanai_host.c_module import preload
-from lanai_host.clocks.library import ASAN, PRELOAD
+from lanai_host.clocks.library import ASAN, PRELOAD, SEPARATORS
+from lanai_host.errors import UserError
 
 
 class Buffers(StrEnum):
@@ -30,10 +31,15 @@ def page_malloc() -> Path:
 
 def environment(buffers: Buffers, given: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that ranks need in their environment; `given` is the rest of it. Python's own allocator of
-    small objects is left out.
+    small objects is left out. Raises UserError if the variable cannot name the library.
     """
     if buffers is Buffers.ANY:
         return {}
+    if set(str(page_malloc())) & set(SEPARATORS):
+        raise UserError(
+            f"--buffers page needs {page_malloc()} in {PRELOAD}, where a path can have neither a space nor a colon; "
+            "have the cache elsewhere (LANAI_CACHE), or run with --buffers any"
+        )
     before = given.get(PRELOAD, "")
     return {
         PRELOAD: f"{page_malloc()} {before}".strip(),
