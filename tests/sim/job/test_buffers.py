@@ -364,6 +364,6 @@ def test_a_program_with_few_addresses_has_the_heap_of_the_c_library():
 @pytest.mark.parametrize("path", ["/a cache/page_malloc.so", "/a:cache/page_malloc.so"])
 def test_a_place_that_ranks_cannot_load_from_is_refused(path, monkeypatch):
     monkeypatch.setattr(buffers, "page_malloc", lambda: Path(path))
-    with pytest.raises(UserError, match="--buffers page needs /a.cache/page_malloc.so in LD_PRELOAD.*--buffers any"):
+    with pytest.raises(UserError, match=r"--buffers page needs /a.cache/page_malloc.so in LD_PRELOAD.*--buffers any"):
         environment(Buffers.PAGE, {})
     assert environment(Buffers.ANY, {}) == {}
