@@ -3,6 +3,7 @@
 import gc
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -34,6 +35,8 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     os.environ["LANAI_BUILD_NOTES"] = "0"  # tests look at what commands say, whatever the cache has
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what it runs in the background
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     for name, group in GROUPS.items():
         config.addinivalue_line("markers", f"{name}: slow tests: {group.proves}")
     if hasattr(config, "cache"):  # not with `-p no:cacheprovider`

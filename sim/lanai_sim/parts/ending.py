@@ -30,10 +30,14 @@ _manager: list[int] = []
 @cache
 def native() -> Any:
     """Return the module with the code, compiled."""
+    return load(__package__, "ending", DECLARED, header=header())
+
+
+def header() -> str:
+    """Return what ending.c must know."""
     words = {"ENDS": ENDS[0], "SAYS": SAYS[0], "CODE": int(Exit.INTERRUPTED)}
-    header = f"static const char LINE[] = {json.dumps(interrupted('lanai').decode())};\n"
-    header += "".join(f"enum {{ {name} = {value} }};\n" for name, value in words.items())
-    return load(__package__, "ending", DECLARED, header=header)
+    line = f"static const char LINE[] = {json.dumps(interrupted('lanai').decode())};\n"
+    return line + "".join(f"enum {{ {name} = {value} }};\n" for name, value in words.items())
 
 
 @contextlib.contextmanager

@@ -21,7 +21,7 @@ ROUTE = 0x82000000
 
 
 class EndedPackets(wiring.Component):
-    """As in a NIC: its reset resets the transmitter, and not what stands before it."""
+    """A PacketEnd and a transmitter, as in a NIC: the reset is the transmitter's alone."""
 
     i: In(stream.Signature(Flit))
     link: Out(LinkPort())

@@ -32,6 +32,7 @@ from lanai_sim.engines.specialized import samples
 from lanai_sim.engines.verilated import verilate, verilator_root
 from lanai_sim.fpga import board_rtl
 from lanai_sim.job import native_module, writes
+from lanai_sim.parts import ending
 from lanai_sim.parts import native as mailboxes
 
 WARNINGS = ("-Wall", "-Wextra", "-Werror")
@@ -127,6 +128,7 @@ C_MODULES = {
     "clocks": CLOCKS,
     "bridge": (CALLS, IN_LIBRARY, ("lanai_host.clocks", "bridge")),
     "mailboxes": (("lanai_sim.parts", "mailboxes"),),
+    "ending": (("lanai_sim.parts", "ending"),),
     "words": (("lanai_sim.engines", "words"),),
     "writes": (("lanai_sim.job", "writes"),),
     "native_loop": (*native_module.PARTS, ("lanai_sim.job", "native_loop")),
@@ -138,6 +140,7 @@ HEADERS = {
     "bridge": enums(Answer),
     "added_codes": added_codes.header(MEANINGS),
     "mailboxes": mailboxes.header(),
+    "ending": ending.header(),
     "writes": writes.HEADER_TEXT,
     "words": enums(words.Stage),
     "native_loop": native_module.HEADER,

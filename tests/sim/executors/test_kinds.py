@@ -77,7 +77,7 @@ def test_an_executor_of_the_users(here):
 
 
 def test_an_executor_with_exceptions_of_its_own(here):
-    """As Dask's, whose `shutdown` also takes less than Python's own."""
+    """Dask's is one. Its `shutdown` also takes fewer arguments than Python's own."""
     (here / "their_pools.py").write_text(THEIRS)
     assert dict(each(abs, [1, 2], Place(on="their_pools:Pool"))) == {1: 1, 2: 2}
     with pytest.raises(UserError, match=r"a worker has died .* [01] of 2 runs had ended"):
