@@ -67,10 +67,10 @@ class Workers:
         return self._value(ended)
 
     def _of_executor(self, error: Exception) -> bool:
-        """Return whether the executor tells of its workers by this, and not a run of itself. Others than Python's own
-        executors have exceptions of their own, as Dask's KilledWorker."""
-        theirs, raised = (type(one).__module__.partition(".")[0] for one in (self._pool, error))
-        return isinstance(error, BrokenExecutor | CancelledError) or raised == theirs
+        """Return whether the executor raised this because of its workers. Else the run raised it. Executors of other
+        packages have exceptions of their own, such as Dask's KilledWorker."""
+        theirs, raised, own = (name.partition(".")[0] for name in (*map(_module, (self._pool, error)), __name__))
+        return isinstance(error, BrokenExecutor | CancelledError) or raised == theirs != own
 
     def _value(self, ended: Ended) -> Any:
         if ended.way is Way.OTHER_CODE:
@@ -107,6 +107,10 @@ class Workers:
             for future in self._futures:
                 future.cancel()
             self._pool.shutdown()  # of which Dask's has no `cancel_futures`
+
+
+def _module(thing: object) -> str:
+    return type(thing).__module__
 
 
 def each(

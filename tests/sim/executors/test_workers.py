@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from lanai_host.errors import UserError
+from lanai_sim.corebench.lockstep import Divergence
 from lanai_sim.executors.journal import Journal, each_kept
 from lanai_sim.executors.local import LocalPool
 from lanai_sim.executors.place import Place
@@ -25,9 +26,13 @@ TWO = Place(jobs=2)
 WORK = """
 import os, signal, time
 from lanai_host.errors import UserError
+from lanai_sim.corebench.lockstep import Divergence
 
 def double(point):
     return {"y": 2 * point["x"]}
+
+def diverge(item):
+    raise Divergence(item)
 
 def refuse(item):
     raise UserError(f"no {item}")
@@ -71,6 +76,11 @@ def test_rows_are_in_the_order_of_points_and_kept(work, tmp_path):
     assert [row.figures["y"] for row in rows] == [0, 5, 4, 6]
     assert told == [0, 2, 3]
     assert [row.figures["y"] for row in each_kept(Journal(path, "toy"), points(4), work.refuse, TWO)] == [0, 5, 4, 6]
+
+
+def test_an_error_of_this_project_in_a_run_is_no_lost_worker(work):
+    with pytest.raises(Divergence):
+        list(each(work.diverge, [1, 2], TWO))
 
 
 def test_what_is_refused_in_a_worker_is_refused_here(work):
