@@ -6,7 +6,6 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from types import FrameType
 from typing import Any, NoReturn
 
 CODE = 130  # the exit code of an interrupted command
@@ -43,26 +42,19 @@ def none_lost() -> Iterator[None]:
 
     def dropped(found: "sys.UnraisableHookArgs") -> None:
         if isinstance(found.exc_value, KeyboardInterrupt) and "ctypes" not in str(found.err_msg):
-            signal.setitimer(signal.ITIMER_REAL, SOON)
+            threading.Timer(SOON, signal.pthread_kill, (main, signal.SIGINT)).start()
         else:
             hook(found)
-
-    def again(number: int, frame: FrameType | None) -> None:
-        handler = signal.getsignal(signal.SIGINT)
-        if callable(handler):
-            handler(signal.SIGINT, frame)
 
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    hook, alarm = sys.unraisablehook, signal.signal(signal.SIGALRM, again)
+    hook, main = sys.unraisablehook, threading.get_ident()
     sys.unraisablehook = dropped
     try:
         yield
     finally:
         sys.unraisablehook = hook
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, alarm)
 
 
 @contextlib.contextmanager

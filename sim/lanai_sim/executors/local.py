@@ -10,7 +10,8 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from multiprocessing import get_context, parent_process
 from typing import Any
 
-INTERRUPTED = 128 + signal.SIGINT
+from ..signals import CODE
+
 STOP = signal.SIGUSR1  # to a worker: end the run
 
 
@@ -73,7 +74,7 @@ def _end_with(parent: Any) -> None:
     """End this worker when the command is killed: each worker has both ends of the pipe of tasks, and would wait for
     the next one for ever."""
     parent.join()
-    os._exit(INTERRUPTED)
+    os._exit(CODE)
 
 
 def _work(function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
@@ -91,7 +92,7 @@ def _interrupted(number: int, frame: object) -> None:
     _Worker.over = True
     if _Worker.works:
         raise KeyboardInterrupt
-    os._exit(INTERRUPTED)
+    os._exit(CODE)
 
 
 def _stopped(number: int, frame: object) -> None:

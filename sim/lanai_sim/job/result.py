@@ -15,6 +15,7 @@ from lanai_host.plain import restored
 
 from ..frames import Library, of_rows
 from ..row_files import filled
+from ..signals import CODE
 from ..tables import read_json
 from ..units import format_time
 from .summary import Summary
@@ -41,7 +42,7 @@ class Exit(IntEnum):
     USER_ERROR = 2
     DEADLOCK = 3
     TIME_LIMIT = 124  # as timeout(1) has it
-    INTERRUPTED = 130
+    INTERRUPTED = CODE
 
 
 class Ending(StrEnum):

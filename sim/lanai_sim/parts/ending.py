@@ -12,8 +12,7 @@ from typing import Any
 
 from lanai_host.c_module import load
 
-from ..job.result import Exit
-from ..signals import interrupted, signals_to, speaks
+from ..signals import CODE, interrupted, signals_to, speaks
 from .watcher import ENDS, PATIENCE, SAYS
 
 DECLARED = """
@@ -35,7 +34,7 @@ def native() -> Any:
 
 def header() -> str:
     """Return what ending.c must know."""
-    words = {"ENDS": ENDS[0], "SAYS": SAYS[0], "CODE": int(Exit.INTERRUPTED)}
+    words = {"ENDS": ENDS[0], "SAYS": SAYS[0], "CODE": CODE}
     line = f"static const char LINE[] = {json.dumps(interrupted('lanai').decode())};\n"
     return line + "".join(f"enum {{ {name} = {value} }};\n" for name, value in words.items())
 
