@@ -15,12 +15,21 @@ _COLLECTIVE = (Kind.ORDER, Kind.ROOT, Kind.OPERATION, Kind.SIGNATURE)
 
 @dataclass
 class Verdict:
-    """The findings of a check. `unseen`: what it has not looked at, in sentences."""
+    """The findings of a check.
+
+    Members:
+        unseen: what it has not looked at, in sentences.
+        code: the program's own exit code.
+        failed: by what a program that failed has ended, after the word "failed"; empty if it ended well.
+        second: the run with sends that wait for their receives, if it has shown something.
+    """
 
     findings: list[Finding]
     notes: list[Finding]
     unseen: list[str] = field(default_factory=list)
-    code: int = 0  # the program's own exit code
+    code: int = 0
+    failed: str = ""
+    second: Result | None = None
 
     @property
     def wrong(self) -> bool:
@@ -32,11 +41,12 @@ class Verdict:
 
     def document(self) -> dict[str, object]:
         return {
-            "verdict": "wrong" if self.wrong else "ok",
+            "verdict": "wrong" if self.wrong else "failed" if self.failed else "ok",
             "findings": [one.document() for one in self.findings],
             "notes": [one.document() for one in self.notes],
             "not_looked_at": self.unseen,
             "code": self.code,
+            **({"failed": self.failed.lstrip(": ")} if self.failed else {}),
         }
 
 
@@ -59,7 +69,8 @@ def judge(ranks: Sequence[Rank], result: Result) -> Verdict:
         found += [*messages.not_received(paired), *outcome.leaks(ranks)]
     found = told_once(found)
     sure = [one for one in found if not one.note]
-    return Verdict(sure, [one for one in found if one.note], _unseen(ranks, order, threads), result.code)
+    notes = [one for one in found if one.note]
+    return Verdict(sure, notes, _unseen(ranks, order, threads), result.code, outcome.failure(result))
 
 
 def _consequences(causes: Sequence[Finding], found: Sequence[Finding]) -> list[Finding]:

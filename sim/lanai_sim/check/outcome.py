@@ -1,5 +1,7 @@
 """Rules on how the run has ended: deadlocks, MPI errors, what was left behind."""
 
+import dataclasses
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 
@@ -8,6 +10,9 @@ from .finding import Finding, Kind, at, finding
 from .records import ARGUMENTS, Rank
 
 _CRASH = re.compile(r"rank (?P<rank>\d+) .*was killed by (?P<signal>SIG(SEGV|BUS|FPE|ILL))( at (?P<place>\S+:\d+))?")
+_FAILED = re.compile(
+    r"rank (?P<rank>\d+) (.*exited with code \d+(, by |$)|left by )(?P<error>\S+)?( at (?P<place>.+?:\d+))?(?= and |$)"
+)
 _EXCEPTION = "mpi4py.MPI.Exception"
 _KINDS = {
     "TRUNCATE": (Kind.TRUNCATION, "receive into a buffer that has room for the message"),
@@ -28,6 +33,47 @@ def deadlock(result: Result) -> Iterator[Finding]:
     circle = [text.strip() for text in result.report.splitlines() if " waits for " in text and "closed" not in text]
     text = "; ".join(circle or told)
     yield finding(Kind.DEADLOCK, sides, text, "let one of these calls come after what the others wait for")
+
+
+def failure(result: Result) -> str:
+    """Return by what a program that failed has ended; empty if it did not fail."""
+    if not result.code:
+        return ""
+    head = result.report.partition("\n")[0]
+    found = _FAILED.match(head)
+    if found is None:
+        return f": {head} (exit {result.code})" if head else f" (exit {result.code})"
+    place = f" at {found['place']}" if found["place"] else ""
+    return (f" by {found['error']}{place}" if found["error"] else "") + f" (exit {result.code})"
+
+
+def second_run(first: Result, again: Result) -> Iterator[Finding]:
+    """The end and the output of a run in which sends wait for their receives, where the first has ended well."""
+    if again.ending is Ending.DEADLOCK:
+        for one in deadlock(again):
+            text = f"the run goes on only if the library copies messages; if sends wait for their receives: {one.text}"
+            hint = "use MPI_Sendrecv or MPI_Isend, or order sends and receives"
+            yield dataclasses.replace(one, kind=Kind.BUFFERING, text=text, hint=hint)
+    elif again.code:
+        head = again.report.partition("\n")[0]
+        found = _FAILED.match(head)
+        sides = [(int(found["rank"]), found["error"] or "", found["place"] or "")] if found is not None else []
+        text = "the program ends well in one run, and in another, whose sends wait for their receives, fails"
+        hint = "let the program be right also where a standard send is complete only when its receive has begun"
+        yield finding(Kind.BUFFERING, sides, text + failure(again), hint)
+    else:
+        yield from _other_output(first, again)
+
+
+def _other_output(first: Result, again: Result) -> Iterator[Finding]:
+    for rank, (one, other) in enumerate(zip(first.outputs, again.outputs, strict=False)):
+        lines = itertools.zip_longest(one.stdout.splitlines(), other.stdout.splitlines(), fillvalue="")
+        different = next((pair for pair in lines if pair[0] != pair[1]), None)
+        if different is not None:
+            one_line, other_line = different
+            text = f"rank {rank} prints {one_line!r} in one run, and {other_line!r} where sends wait for their receives"
+            yield finding(Kind.BUFFERING, [], text, "", note=True)
+            return
 
 
 def errors(ranks: Sequence[Rank]) -> Iterator[Finding]:

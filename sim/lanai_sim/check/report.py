@@ -18,9 +18,26 @@ def lines(verdict: Verdict) -> Iterator[str]:
         yield from _finding(one, "")
     for one in verdict.notes:
         yield from _finding(one, "note: ")
-    yield f"verdict: {counted(len(verdict.findings), 'finding') if verdict.wrong else 'nothing found'}"
+    yield f"verdict: {summary(verdict)}"
     for text in verdict.unseen:
         yield f"not looked at: {text}"
+
+
+def summary(verdict: Verdict) -> str:
+    """Return the verdict in a few words."""
+    if verdict.wrong:
+        return counted(len(verdict.findings), "finding")
+    return f"failed{verdict.failed}; no mistake in its MPI calls found" if verdict.failed else "nothing found"
+
+
+def second_run(verdict: Verdict) -> Iterator[str]:
+    """Give what the ranks printed in the second run, if that has shown something."""
+    if verdict.second is None:
+        return
+    yield "the second run, in which sends wait for their receives, printed:"
+    for rank, output in enumerate(verdict.second.outputs):
+        for line in (*output.stdout.splitlines(), *output.stderr.splitlines()):
+            yield f"[{rank}] {line}"
 
 
 def _finding(one: Finding, mark: str) -> Iterator[str]:

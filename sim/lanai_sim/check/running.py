@@ -2,7 +2,6 @@
 source is built first, with checks of loads and stores."""
 
 import contextlib
-import dataclasses
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -13,9 +12,10 @@ from lanai_host.errors import UserError
 from lanai_host.simulator.protocol import ENV_CHECK, ENV_SYNCHRONOUS
 
 from ..job.job import Job
-from ..job.result import Result
+from ..job.launcher import Run
+from ..job.output import Output
+from ..job.result import Ending, Result
 from . import outcome, records
-from .finding import Finding, Kind
 from .judge import Verdict, judge
 
 SOURCES = {
@@ -45,22 +45,25 @@ def check(job: Job, *, buffering: bool = True) -> tuple[Verdict, Result]:
     """Run a program, judge it, and say how it ended. `buffering`: run it once more with synchronous sends, if
     it has ended well."""
     with tempfile.TemporaryDirectory(prefix="lanai-check-") as directory:
-        result = _with(job, {ENV_CHECK: directory}).run()
-        verdict = judge(records.read(Path(directory)), result)
-        sends = any(
-            record.get("mode") in ("s", "x") for rank in records.read(Path(directory)) for record in rank.of("send")
-        )
+        result = _run(job, {ENV_CHECK: directory}, show=True)
+        ranks = records.read(Path(directory))
+    verdict = judge(ranks, result)
+    sends = any(record.get("mode") in ("s", "x") for rank in ranks for record in rank.of("send"))
     if buffering and sends and result.code == 0:
-        again = _with(job.but(progress=False), {ENV_SYNCHRONOUS: "1"}).run()
-        verdict.findings += [_on_buffers(one) for one in outcome.deadlock(again)]
+        again = _run(job.but(progress=False), {ENV_SYNCHRONOUS: "1"}, show=False)
+        _judge_second(verdict, result, again)
     return verdict, result
 
 
-def _with(job: Job, variables: dict[str, str]) -> Job:
-    return job.but(environment={**job.environment, **variables})
+def _run(job: Job, variables: dict[str, str], *, show: bool) -> Result:
+    job = job.but(environment={**job.environment, **variables})
+    return Run(job, output=Output(job.prefix, capture=True, show=show)).execute()
 
 
-def _on_buffers(found: Finding) -> Finding:
-    text = "the run goes on only if the library copies messages; if sends wait for their receives: " + found.text
-    hint = "use MPI_Sendrecv or MPI_Isend, or order sends and receives"
-    return dataclasses.replace(found, kind=Kind.BUFFERING, text=text, hint=hint)
+def _judge_second(verdict: Verdict, first: Result, again: Result) -> None:
+    if again.ending in (Ending.WALL_LIMIT, Ending.INTERRUPTED):
+        verdict.unseen.append(f"sends that wait for their receives: {again.report.partition(chr(10))[0]}")
+        return
+    for one in outcome.second_run(first, again):
+        (verdict.notes if one.note else verdict.findings).append(one)
+        verdict.second = None if again.ending is Ending.DEADLOCK else again

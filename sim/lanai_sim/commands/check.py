@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     if result.code:
         launcher.print_report(dataclasses.replace(result, notes=()))
     sys.stdout.flush()
-    for line in report.lines(verdict):
+    for line in (*report.second_run(verdict), *report.lines(verdict)):
         print(f"lanai: {line}", file=sys.stderr)
     if args.json is not None:
         output_file.write(args.json, json.dumps(verdict.document(), indent=2) + "\n", "the findings")

@@ -5,7 +5,7 @@ import json
 import pytest
 from warm import lanai
 
-from .programs import has_compiler, programs
+from .programs import PY, has_compiler, programs
 
 HANDFUL = (
     "messages/type-py-i4-f4",
@@ -65,6 +65,58 @@ def test_sends_that_rely_on_buffers_are_found_by_the_second_run(tmp_path):
     assert "if sends wait for their receives" in done.stderr
 
 
+ASSUMES_BUFFERS = """request = w.Isend(np.ones(4), dest=1) if rank == 0 else w.Irecv(np.ones(4), source=0)
+if rank == 0:
+    {does}
+    w.send("go", dest=1, tag=1)
+else:
+    w.recv(source=0, tag=1)
+request.Wait()
+"""
+
+
+def second(tmp_path, monkeypatch, does):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.py").write_text(PY + ASSUMES_BUFFERS.replace("{does}", does))
+    found = tmp_path / "found.json"
+    done = lanai("check", "-n", 2, "--json", found, "--", "python", "x.py", timeout=120)
+    return done, json.loads(found.read_text())
+
+
+def test_a_second_run_that_fails_is_a_finding(tmp_path, monkeypatch):
+    done, document = second(tmp_path, monkeypatch, "assert request.Test()")
+    assert done.returncode == 10
+    (one,) = document["findings"]
+    assert (one["class"], one["ranks"], one["lines"]) == ("relies-on-buffering", [0], ["x.py:7"])
+    assert "fails by AssertionError at x.py:7 (exit 1)" in one["text"]
+    assert "lanai: [0] AssertionError" in done.stderr
+
+
+def test_another_output_of_the_second_run_is_a_note(tmp_path, monkeypatch):
+    done, document = second(tmp_path, monkeypatch, "print(request.Test())")
+    assert (done.returncode, document["findings"]) == (0, [])
+    (note,) = document["notes"]
+    assert "rank 0 prints 'True' in one run, and 'False' where" in note["text"]
+    assert done.stdout == "True\n"
+    assert "lanai: the second run, in which sends wait for their receives, printed:\nlanai: [0] False" in done.stderr
+
+
+def test_the_same_output_of_the_second_run_is_not_shown(tmp_path, monkeypatch):
+    done, document = second(tmp_path, monkeypatch, "print('once')")
+    assert (document["verdict"], document["notes"]) == ("ok", [])
+    assert (done.stdout + done.stderr).count("once") == 1
+
+
+def test_a_failed_program_is_not_ok(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.py").write_text(PY + "assert rank == 0\n")
+    found = tmp_path / "found.json"
+    done = lanai("check", "-n", 2, "--json", found, "--", "python", "x.py", timeout=120)
+    assert done.returncode == 1
+    assert json.loads(found.read_text())["verdict"] == "failed"
+    assert "verdict: failed by AssertionError at x.py:5 (exit 1); no mistake in its MPI calls found" in done.stderr
+
+
 def test_sarif_names_both_lines(tmp_path):
     program = BY_NAME["messages/type-py-i4-f4"]
     checked(program, tmp_path, "--once", "--sarif", tmp_path / "found.sarif")
@@ -78,7 +130,7 @@ def test_sarif_names_both_lines(tmp_path):
 def test_a_program_that_fails_by_itself_keeps_its_exit_code(tmp_path):
     done = lanai("check", "-n", 1, "--", "sh", "-c", "exit 7", timeout=60)
     assert done.returncode == 7
-    assert "verdict: nothing found" in done.stderr
+    assert "verdict: failed (exit 7); no mistake in its MPI calls found" in done.stderr
     assert "none of its processes has called MPI_Init" in done.stderr
 
 
