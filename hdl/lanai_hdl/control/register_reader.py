@@ -52,7 +52,9 @@ class RegisterReader:
             values = []
             for register, value in registers:
                 here = self.column[column_of(register)]
-                values.append(_read_if(here & may_read(register, by_host), register, value))
+                named = Signal(name=f"names_{register.name.lower()}")
+                m.d.comb += named.eq(here & may_read(register, by_host))
+                values.append(_read_if(named, register, value))
                 known.append(self.row[row] & here)
             chosen.append(_either(values) & self._read_row[row].replicate(32))
         m.d.comb += rdata.eq(_either(chosen))

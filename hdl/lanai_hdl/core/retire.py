@@ -77,6 +77,7 @@ class RetireTracker(wiring.Component):
         memory, outcome, transfer = self.memory, self.outcome, self.transfer
         load = memory.valid & ~memory.store
         m.d.comb += [
+            held.valid.eq(self.go),
             held.pc.eq(self.pc),
             held.word.eq(self.word),
             held.rd_we.eq(Mux(memory.valid, load & (memory.rd >= Reg.PC), outcome.writes | transfer.valid)),

@@ -3,12 +3,26 @@
 import zlib
 from collections.abc import Iterable
 
-from amaranth import Cat, Module
+from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
-from amaranth.lib.crc import catalog
 from amaranth.lib.wiring import In, Out
 
-PARAMETERS = catalog.CRC32_ETHERNET(data_width=32)
+BITS = 32
+INITIAL = 0xFFFFFFFF
+POLYNOMIAL = 0xEDB88320  # Ethernet's, the bit of the highest power lowest
+
+
+def _shifted(state: int) -> int:
+    """The state after a word of zeros."""
+    for _ in range(BITS):
+        state = state >> 1 ^ (POLYNOMIAL if state & 1 else 0)
+    return state
+
+
+# A word is added to the state before both are shifted. So each bit of the next state is the parity of some bits of the
+# sum: the mask of those, for each bit.
+_SHIFTED = [_shifted(1 << bit) for bit in range(BITS)]
+PARITIES = [sum((_SHIFTED[bit] >> out & 1) << bit for bit in range(BITS)) for out in range(BITS)]
 
 
 def crc32(words: Iterable[int]) -> int:
@@ -30,12 +44,12 @@ class WordCrc(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.crc = crc = PARAMETERS.create()
+        state, added = Signal(BITS, init=INITIAL), Signal(BITS)
         first = self.data[24:32]  # the byte at the lowest address goes first
-        m.d.comb += [
-            crc.start.eq(self.start),
-            crc.valid.eq(self.valid),
-            crc.data.eq(Cat(first, self.data[16:24], self.data[8:16], self.data[0:8])),
-            self.crc.eq(crc.crc),
-        ]
+        word = Cat(first, self.data[16:24], self.data[8:16], self.data[0:8])
+        m.d.comb += [added.eq(Mux(self.start, INITIAL, state) ^ word), self.crc.eq(~state)]
+        with m.If(self.valid):
+            m.d.sync += state.eq(Cat((added & parity).xor() for parity in PARITIES))
+        with m.Elif(self.start):
+            m.d.sync += state.eq(INITIAL)
         return m
