@@ -6,7 +6,7 @@ import pytest
 
 from lanai_sim import cli
 from lanai_sim.commands import compare
-from lanai_sim.studies.comparing import kit
+from lanai_sim.studies.comparing import measured
 from lanai_sim.studies.comparing.measured import Measured
 
 HELLO = ["python", "-c", "print('hello')"]
@@ -84,6 +84,6 @@ def test_the_kit_on_all_systems(tmp_path, capsys):
     assert set(own) == set(compare.DEFAULT)
     assert len({frozenset(values) for values in own.values()}) == 1
     shown = capsys.readouterr().out
-    for part in kit.RANKS:
+    for part in measured.RANKS:
         assert f"{part}: outputs are equal on all {len(own)} systems" in shown
     assert own["ideal"]["one way, 4 B, us"] < min(own[name]["one way, 4 B, us"] for name in compare.DEFAULT[1:])

@@ -24,7 +24,8 @@ from ..job.systems import SYSTEMS, system
 from ..sources import program_digest
 from ..store import store_of
 from ..studies import drawing
-from ..studies.comparing import kit, tables
+from ..studies.comparing import measured as kit
+from ..studies.comparing import measured as tables
 from ..studies.comparing.measured import Measured, measure_parts
 from .run.flags import add_store, sim_time
 

@@ -16,9 +16,9 @@ from lanai_host.stacks import stack
 
 from ..console import plain
 from ..figures import write_json
-from ..studies.conform import demos, jobs, program_runs, programs, suite
-from ..studies.conform.kept import Kept
-from ..studies.conform.outcome import Outcome, counts, figures, speed
+from ..studies.conform import jobs, program_runs, programs, suite
+from ..studies.conform import programs as demos
+from ..studies.conform.jobs import Kept, Outcome, counts, figures, speed
 from ..studies.conform.page import Comparison, compare, page, page_of_ranks
 from ..units import counted
 
@@ -129,7 +129,7 @@ def _run_programs(args: argparse.Namespace) -> int:
         verdicts.append(verdict)
     if args.page:
         if args.suite == "demos":
-            text = program_runs.page_of_demos(verdicts, args.device, _command(), demos.LEFT_OUT)
+            text = program_runs.page_of_demos(verdicts, args.device, _command(), demos.DEMOS_LEFT_OUT)
         else:
             text = program_runs.page(verdicts, args.device, args.ranks, _command(), programs.LEFT_OUT)
         output_file.write(args.page, text, "the page")

@@ -11,9 +11,9 @@ from rich.console import Console
 from ..command_line import count
 from ..console import wide
 from ..figures import write_json
-from ..report import changes, outcome
-from ..report.changes import Change
-from ..report.outcome import Outcome
+from ..report import outcome
+from ..report import outcome as changes
+from ..report.outcome import Change, Outcome
 from ..report.tables import table
 from ..store import DEFAULT, Store
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from lanai_firmware import output_file
 
-from ..report import archive, goal
+from ..report import export
 from ..trace import Trace
 from ..units import counted
 
@@ -25,10 +25,10 @@ def run(args: argparse.Namespace) -> int:
     trace = Trace.open(args.trace)
     path = args.output or f"{Path(args.trace).stem}.{args.form}"
     if args.form == "goal":
-        text = goal.text(trace)
+        text = export.text(trace)
         output_file.write(path, text, "the schedule")
         print(f"wrote {path}: {counted(trace.ranks, 'rank')}, {counted(len(trace.messages), 'message')}")
         return 0
-    events = archive.write(trace, path)
+    events = export.write(trace, path)
     print(f"wrote {path}/traces.otf2: {counted(trace.ranks, 'rank')}, {counted(events, 'event')}")
     return 0

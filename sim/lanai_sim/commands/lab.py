@@ -10,8 +10,7 @@ from lanai_host.errors import UserError
 from ..console import wide
 from ..figures import write_json
 from ..labs.grading import grade
-from ..labs.starting import start, usual_folder, work_of
-from ..labs.task import lab, labs
+from ..labs.task import lab, labs, start, usual_folder, work_of
 from ..report.tables import table
 
 NAME = "lab"

@@ -10,7 +10,7 @@ from lanai_host.errors import UserError
 
 from ..console import wide
 from ..figures import write_json
-from ..report.matrix import Matrix, matrix, size_class
+from ..report.messages import Matrix, matrix, size_class
 from ..report.tables import table
 from ..studies import drawing
 from ..trace import Trace

@@ -15,7 +15,8 @@ from lanai_host.errors import UserError
 from ..console import plain
 from ..executors import place
 from ..studies import drawing
-from ..studies.papers import artifact, records, sections, studies, verdicts
+from ..studies.papers import page, records, studies, verdicts
+from ..studies.papers import studies as artifact
 
 NAME = "paper"
 HELP = "run a paper's experiments and write published beside ours"
@@ -134,7 +135,7 @@ def show(answers: list[verdicts.Answer]) -> None:
             ratio = "" if one.ratio is None else f"{one.ratio:.2f}"
             short = one.claim.id.split(".", 1)[1]
             kind, published = one.claim.kind.value, one.claim.published or "0"
-            table.add_row(short, kind, published, sections.number(one.value), sections.number(one.default), ratio)
+            table.add_row(short, kind, published, page.number(one.value), page.number(one.default), ratio)
     console.print(table)
     table = Table("claim", "here it", "seen")
     for one in answers:

@@ -11,9 +11,8 @@ from lanai_host.errors import UserError
 from ..command_line import count
 from ..console import wide
 from ..figures import write_json
-from ..report import flame
-from ..report.profile import Cost, Profile, annotated, profile, source_named
-from ..report.stacks import folded_text
+from ..report import profile as flame
+from ..report.profile import Cost, Profile, annotated, folded_text, profile, source_named
 from ..report.tables import percent, table
 from ..trace import Trace
 

@@ -10,10 +10,10 @@ from ..console import wide
 from ..figures import write_json
 from ..report import rows, tables
 from ..report.activity import Activity
-from ..report.figures import figures
 from ..report.messages import MessageBook
 from ..report.page import write_page
 from ..report.ranks import rank_sums
+from ..report.rows import figures
 from ..trace import Trace
 from ..units import counted
 

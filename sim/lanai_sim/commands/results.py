@@ -15,8 +15,7 @@ from ..job.result import Result
 from ..job.systems import SYSTEMS
 from ..report.tables import table
 from ..store import DEFAULT, Store, StoredRun
-from ..store.select import Condition, chosen, since
-from ..store.stored_run import rows
+from ..store.stored_run import Condition, chosen, rows, since
 from ..units import counted
 
 NAME = "results"

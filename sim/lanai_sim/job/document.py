@@ -7,7 +7,7 @@ from typing import Any
 from lanai_host.stacks.base import NicStack
 
 from ..kernel.kernel import FOREVER
-from ..machine.document import check_blocks
+from ..machine.machine import check_blocks
 from ..tables import Document, plain, to_table
 from ..units import exact_time
 from .data import NO_LIMIT, SCALARS, JobData, WaveConfig

@@ -1,10 +1,11 @@
 """The network of the NICs: cables and switches, and the source routes through them."""
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from itertools import pairwise
+from typing import ClassVar, NamedTuple
 
 from lanai_hdl.barrier.config import BarrierTree
 from lanai_hdl.config import NicConfig
@@ -12,9 +13,122 @@ from lanai_hdl.errors import UserError
 from lanai_hdl.link.format import MOST_BYTES, route_bytes, route_word
 from lanai_hdl.switch_config import SwitchConfig
 
-from ..engines.base import Cable, Layout
-from .barrier_tree import roles
-from .channels import Channel, dependencies, find_cycle
+from ..engines.base import BarrierRole, Cable, Layout
+
+# The barrier tree over several switches: which switch is at the top, and the ports between.
+
+
+class Way(NamedTuple):
+    """A cable as seen from a switch: the port here, the unit at the other end, and its port."""
+
+    port: int
+    there: int
+    port_there: int
+
+
+Ways = Mapping[int, Sequence[Way]]  # by switch, in the order of ports
+FAR = 1 << 30  # no way
+
+
+def roles(nics: int, switches: int, cables: Sequence[Cable]) -> tuple[BarrierRole, ...]:
+    """The part of each switch. Units are NICs first, then switches. Every NIC must be at a switch,
+    and reach all others.
+
+    The tree has the shortest ways from the switch at its top to all NICs. At the top is the switch
+    whose longest way is the shortest, the first of these. Switches on no way have no part.
+    """
+    ways = _ways(nics, switches, cables)
+    used = [unit for unit in ways if any(way.there < nics for way in ways[unit])]
+    trees = {top: _tree(nics, top, ways) for top in ways}
+    top = min(ways, key=lambda unit: max(_depth(trees[unit], unit, one) for one in used))
+    members, parent = dict.fromkeys(ways, 0), dict.fromkeys(ways, 0)
+    for unit in used:
+        members[unit] |= sum(1 << way.port for way in ways[unit] if way.there < nics)
+        while unit != top:
+            above, way = trees[top][unit]
+            members[above] |= 1 << way.port
+            parent[unit] = 1 << way.port_there
+            unit = above
+    return tuple(BarrierRole(members[unit], parent[unit]) for unit in ways)
+
+
+def _ways(nics: int, switches: int, cables: Sequence[Cable]) -> Ways:
+    found: dict[int, list[Way]] = {unit: [] for unit in range(nics, nics + switches)}
+    for unit, port, other, other_port in cables:
+        if unit >= nics:
+            found[unit].append(Way(port, other, other_port))
+        if other >= nics:
+            found[other].append(Way(other_port, unit, port))
+    return {unit: sorted(ways) for unit, ways in found.items()}
+
+
+def _tree(nics: int, top: int, ways: Ways) -> dict[int, tuple[int, Way]]:
+    """switch -> the one above it, and the way from there, for all that can be reached from `top`."""
+    found: dict[int, tuple[int, Way]] = {}
+    queue = deque([top])
+    while queue:
+        unit = queue.popleft()
+        for way in ways[unit]:
+            if way.there >= nics and way.there != top and way.there not in found:
+                found[way.there] = unit, way
+                queue.append(way.there)
+    return found
+
+
+def _depth(tree: Mapping[int, tuple[int, Way]], top: int, unit: int) -> int:
+    """Cables from the top to a switch."""
+    steps = 0
+    while unit != top:
+        if unit not in tree:
+            return FAR
+        unit = tree[unit][0]
+        steps += 1
+    return steps
+
+
+# Deadlock of wormhole routing: which channels wait for which, and whether some wait for each other
+# in a ring.
+#
+# A channel is one direction of a cable between two switches. A packet that holds a channel may wait
+# for the next channel of its route. If these dependencies have no cycle, the routes cannot deadlock
+# (Dally and Seitz, 1987). NICs always take what arrives, or drop it, so a channel into a NIC waits
+# for nothing.
+
+Channel = tuple[int, int]  # the unit that sends, its output port
+
+
+def dependencies(routes: Iterable[Sequence[Channel]]) -> dict[Channel, list[Channel]]:
+    """channel -> those that follow it in some route, each once, in the order met. A route is its
+    channels in order."""
+    found: dict[Channel, dict[Channel, None]] = {}
+    for route in routes:
+        for channel in route:
+            found.setdefault(channel, {})
+        for channel, following in pairwise(route):
+            found[channel][following] = None
+    return {channel: list(following) for channel, following in found.items()}
+
+
+def find_cycle(follows: Mapping[Channel, Sequence[Channel]]) -> list[Channel]:
+    """Channels of which each waits for the next and the last for the first; empty if there is no
+    such cycle."""
+    finished: set[Channel] = set()
+    for start in follows:
+        held: dict[Channel, None] = {}  # from start to here, in order
+        branches = [iter((start,))]
+        while branches:
+            channel = next(branches[-1], None)
+            if channel is None:
+                branches.pop()
+                if held:
+                    finished.add(held.popitem()[0])
+            elif channel in held:
+                ring = list(held)
+                return ring[ring.index(channel) :]
+            elif channel not in finished:
+                held[channel] = None
+                branches.append(iter(follows[channel]))
+    return []
 
 
 def has_barrier(config: NicConfig) -> bool:

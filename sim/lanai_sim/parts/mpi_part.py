@@ -11,9 +11,7 @@ from lanai_host.errors import UserError
 from ..engines.cut import Part
 from ..job.result import Exit
 from . import ending, segments, watcher
-from .links import PartLinks
-from .mailboxes import Mailboxes, apart
-from .messages import Messages
+from .links import Mailboxes, Messages, PartLinks, apart
 
 OF_MPIEXEC = ("PMI_", "PMIX_", "HYDI_", "MPI_LOCAL", "GFORTRAN_UNBUFFERED_PRECONNECTED")
 GRACE = 10.0  # seconds

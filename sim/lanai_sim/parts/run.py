@@ -19,10 +19,9 @@ from ..job.sleepers import NOTE
 from ..job.standstill import states_text
 from ..job.summary import Summary, Traffic
 from ..signatures import Types, differences
-from .clockwork import PartKernel
 from .links import Ended
 from .mpi_part import MpiPart
-from .world import PartWorld
+from .world import PartKernel, PartWorld
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import pytest
 
 from lanai_host.errors import UserError
 
-from . import fixtures
+from . import counts as fixtures
 from .counts import Counts, parse_counts
 from .task import is_rank
 

@@ -1,27 +1,141 @@
 """Runs tests on ranks in place of pytest's own way, with one report for each."""
 
+import re
 import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import ModuleType
+from typing import Any
 
 import pytest
+from _pytest._code.code import ExceptionChainRepr, ReprEntryNative, ReprFileLocation, ReprTraceback
 
 from lanai_host.errors import UserError
 from lanai_host.stacks import stack
 
-from ..job.result import Exit
+from ..job.job import Job
+from ..job.launcher import Run
+from ..job.output import Output
+from ..job.result import Exit, Result
 from ..job.warm import WarmServers
 from ..kernel.kernel import FOREVER
 from ..units import duration
-from . import reports, warned
-from .at_counts import rank_lines
+from . import task as warned
 from .counts import Counts, Wish
-from .reports import run_ranks
-from .task import Task
-from .verdict import RankReports, Verdict, judge
+from .task import ENV_TASK, TEXT, Task
+from .verdict import PHASES, RankReports, Verdict, judge
+
+# At which rank counts a test fails that has run at several.
+
+KEPT = "lanai_ranks"  # the property of a report that holds the number of ranks
+_PARAMETER = re.compile(r"ranks=\d+-?")
+
+
+def rank_lines(stats: Mapping[str, Sequence[Any]]) -> Iterator[str]:
+    """A line for each test that has failed at some of several counts. `stats`: reports by their outcome."""
+    passed, failed = (_counts(stats, *names) for names in (("passed", "xfailed", "xpassed"), ("failed", "error")))
+    for test, counts in failed.items():
+        others = passed.get(test, set()) - counts
+        if len(counts | others) > 1:
+            well = f", passes at {ranges(others)}" if others else ""
+            yield f"{test} fails at {ranges(counts)} ranks{well}"
+
+
+def _counts(stats: Mapping[str, Sequence[Any]], *outcomes: str) -> dict[str, set[int]]:
+    """The counts at which each test had one of these outcomes."""
+    found: dict[str, set[int]] = {}
+    for report in (report for outcome in outcomes for report in stats.get(outcome, ())):
+        ranks = dict(getattr(report, "user_properties", ())).get(KEPT)
+        if ranks is not None and "ranks=" in report.nodeid:
+            test = _PARAMETER.sub("", report.nodeid).replace("[]", "").replace("-]", "]")
+            found.setdefault(test, set()).add(ranks)
+    return found
+
+
+def ranges(counts: set[int]) -> str:
+    """Counts in order, such as 1-3, 5."""
+    parts: list[list[int]] = []
+    for count in sorted(counts):
+        if parts and parts[-1][-1] == count - 1:
+            parts[-1].append(count)
+        else:
+            parts.append([count])
+    return ", ".join(str(part[0]) if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in parts)
+
+
+# The ranks of one test: a run of the simulator, and the reports of it, as pytest has them.
+
+OUT, ERR = "stdout", "stderr"
+Sections = list[tuple[str, str]]  # captured text below its heading
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The end of the ranks of a test."""
+
+    result: Result
+    printed: dict[tuple[int, str], str] = field(default_factory=dict)
+
+
+def run_ranks(
+    folder: str, ranks: int, device: str, servers: WarmServers, *, wall: float, sim_time: int, show: bool = False
+) -> Ended:
+    """Run the test whose task lies in a folder. Raises UserError for what cannot be started."""
+    program, task = (sys.executable, "-c", TEXT), {ENV_TASK: folder}
+    job = Job(program, ranks, device, max_wall=wall, max_sim_time=sim_time, environment=task)
+    result = Run(job, output=Output(prefix=show, capture=True, show=show), servers=servers).execute()
+    return Ended(result, _printed(result))
+
+
+def _printed(result: Result) -> dict[tuple[int, str], str]:
+    """Return what was printed, by rank and stream."""
+    texts = [{OUT: one.stdout, ERR: one.stderr} for one in result.outputs]
+    return {(rank, name): text for rank, both in enumerate(texts) for name, text in sorted(both.items()) if text}
+
+
+def sections(found: list[RankReports], ended: Ended) -> Sections:
+    """Return the sections with the output and the log of each rank."""
+    texts = [(f"Captured {name}, rank {rank}", text) for (rank, name), text in ended.printed.items()]
+    for one in found:
+        logged = {name: text for report in one.reports for name, text in report.sections}
+        texts += [(f"{name}, rank {one.rank}", text) for name, text in logged.items()]
+    return texts
+
+
+def phases(
+    item: pytest.Item, verdict: Verdict, captured: Sections, ranks: int, began: float
+) -> Iterator[pytest.TestReport]:
+    """The reports up to the phase that the verdict is on."""
+    for when in PHASES[: PHASES.index(verdict.when)]:
+        yield report(item, Verdict(when, "passed"), [], ranks, began)
+    yield report(item, verdict, captured, ranks, began)
+
+
+def report(item: pytest.Item, verdict: Verdict, captured: Sections, ranks: int, began: float) -> pytest.TestReport:
+    """The report of one phase. The test began at a time as `time.time` has it."""
+    now = time.time()
+    made = pytest.TestReport(
+        item.nodeid, item.location, dict.fromkeys(item.keywords, 1), verdict.outcome, _longrepr(item, verdict),
+        verdict.when, captured, now - began if verdict.when == "call" else 0.0, began, now,
+        [*item.user_properties, (KEPT, ranks)],
+    )  # fmt: skip
+    if verdict.xfail is not None:
+        made.wasxfail = verdict.xfail
+    return made
+
+
+def _longrepr(item: pytest.Item, verdict: Verdict) -> Any:
+    path, line = str(item.path), (item.location[1] or 0) + 1
+    if verdict.outcome == "skipped" and verdict.xfail is None:
+        return (path, line, verdict.text)
+    if not verdict.text:
+        return None
+    crash = ReprFileLocation(path, line, verdict.brief)
+    return ExceptionChainRepr([(ReprTraceback([ReprEntryNative([verdict.text])], None, "native"), crash, None)])
+
 
 IMPORTED = "lanai_sim.pytest_plugin.rank"
 
@@ -80,14 +194,14 @@ class Bench:
             verdict, sections = self._judged(item, wish, ranks)
             if verdict.outcome == "failed":
                 break
-        yield from reports.phases(item, verdict, sections, ranks, began)
+        yield from phases(item, verdict, sections, ranks, began)
         broken = _tear_down(item, nextitem)
         if broken is not None:
-            yield reports.report(item, broken, sections, ranks, began)
+            yield report(item, broken, sections, ranks, began)
         elif verdict.when != "teardown":
-            yield reports.report(item, Verdict("teardown", "passed"), sections, ranks, began)
+            yield report(item, Verdict("teardown", "passed"), sections, ranks, began)
 
-    def _judged(self, item: pytest.Item, wish: Wish, ranks: int) -> tuple[Verdict, reports.Sections]:
+    def _judged(self, item: pytest.Item, wish: Wish, ranks: int) -> tuple[Verdict, Sections]:
         """Run the test at one count, whatever comes of it but an interrupt."""
         try:
             return self._run(item, wish, ranks)
@@ -96,7 +210,7 @@ class Bench:
         except BaseException:
             return _not_run(pytest.ExceptionInfo.from_current()), []
 
-    def _run(self, item: pytest.Item, wish: Wish, ranks: int) -> tuple[Verdict, reports.Sections]:
+    def _run(self, item: pytest.Item, wish: Wish, ranks: int) -> tuple[Verdict, Sections]:
         """Run the test at one count. Its verdict, and what ranks printed."""
         folder = tempfile.mkdtemp(prefix="lanai-", dir=self._base())
         try:
@@ -112,7 +226,7 @@ class Bench:
             shutil.rmtree(folder, ignore_errors=True)
         if ended.result.code == Exit.INTERRUPTED:
             raise KeyboardInterrupt(ended.result.report)
-        return judge(found, ended.result, _expected(item)), reports.sections(found, ended)
+        return judge(found, ended.result, _expected(item)), sections(found, ended)
 
     def _base(self) -> str:
         factory = getattr(self._config, "_tmp_path_factory", None)

@@ -11,8 +11,7 @@ import pytest
 
 from lanai_host.simulator.protocol import ENV_RANK
 
-from .task import Task, current
-from .warned import packed
+from .task import Task, current, packed
 
 NO_AUTOLOAD = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"
 # What a session asks for that concerns more than one test, or a terminal.

@@ -7,16 +7,17 @@ else; host work in other calls of the two ranks. Else it waited: before its rece
 that, afterwards for its turn.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from ..trace import Trace
 from ..trace.schema import Protocol
-from .activity import HOST, PEER, PROCESSOR, Activity, Part, Stretches
+from .activity import HOST, PEER, PROCESSOR, Activity, Layer, Part, Parts, Stretches, partition
 from .bodies import Body, BodyBook
-from .partition import Layer, Parts, partition
 from .ranks import Split, add
 
 OTHER_WORK = Part(PROCESSOR, "on other messages")
@@ -143,3 +144,44 @@ def _named(
 
 def protocol_name(row: Any) -> str:
     return Protocol(int(row["protocol"])).name.lower().replace("_", " ")
+
+
+# The communication matrix: messages and bytes from each rank to each, sizes, protocols.
+
+
+@dataclass
+class Matrix:
+    """`messages[i, j]` and `bytes[i, j]` went from rank i to rank j. `sizes`: messages by power of
+    two (0: empty, 1: one byte, 2: 2 to 3, ...)."""
+
+    messages: Any
+    bytes: Any
+    protocols: dict[tuple[int, int], Counter[str]]
+    sizes: Counter[int]
+
+    @property
+    def all_protocols(self) -> Counter[str]:
+        """Messages by protocol, all pairs together."""
+        total: Counter[str] = Counter()
+        for counts in self.protocols.values():
+            total += counts
+        return total
+
+
+def matrix(trace: Trace) -> Matrix:
+    ranks = trace.ranks
+    made = Matrix(np.zeros((ranks, ranks), np.int64), np.zeros((ranks, ranks), np.int64), {}, Counter())
+    for row in trace.messages:
+        pair = int(row["source"]), int(row["target"])
+        made.messages[pair] += 1
+        made.bytes[pair] += row["bytes"]
+        made.protocols.setdefault(pair, Counter())[protocol_name(row)] += 1
+        made.sizes[int(row["bytes"]).bit_length()] += 1
+    return made
+
+
+def size_class(bits: int) -> str:
+    """The sizes that a key of `Matrix.sizes` stands for."""
+    if bits < 2:
+        return str(bits)
+    return f"{1 << (bits - 1):,} to {(1 << bits) - 1:,}"

@@ -2,7 +2,8 @@
 
 import json
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from ..figures import DIGEST
 from ..tables import flat
 from ..trace import Trace
 from ..trace.schema import MAGIC
+from ..units import counted
 from . import rows
 from .activity import Activity
 from .messages import MessageBook
@@ -110,3 +112,113 @@ def _program(config: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
     return dict(flat({name: value for name, value in config.items() if name != "program"}))
+
+
+# Changes from one result to another of the same program, largest first, and a verdict in a sentence.
+
+TIME = re.compile(r"_us(\.|$)|, us$")
+
+
+@dataclass(frozen=True)
+class Change:
+    """A figure that is not the same in both; one that a result does not have is 0."""
+
+    name: str
+    before: float
+    after: float
+
+    @property
+    def difference(self) -> float:
+        return self.after - self.before
+
+    @property
+    def percent(self) -> float:
+        """The difference as a share of the value before; infinite if that was 0."""
+        return 100 * self.difference / abs(self.before) if self.before else float("inf") * (self.after or 1)
+
+    @property
+    def is_time(self) -> bool:
+        return TIME.search(self.name) is not None
+
+
+def check(before: Outcome, after: Outcome) -> None:
+    """Raise UserError for results that say nothing about each other."""
+    if before.traced != after.traced:
+        kinds = {True: "a trace", False: "a result as JSON"}
+        raise UserError(
+            f"{before.path} is {kinds[before.traced]}, {after.path} {kinds[after.traced]}; name two of one kind"
+        )
+    if before.program != after.program:
+        raise UserError(
+            f"{before.path} is of {_words(before)}, {after.path} of {_words(after)}: results of other programs cannot "
+            "be compared"
+        )
+    if not before.figures.keys() & after.figures.keys():
+        raise UserError(f"{before.path} and {after.path} have no figure in common; name two results of one command")
+
+
+def _words(outcome: Outcome) -> str:
+    return repr(" ".join(outcome.program)) if outcome.program else "no program"
+
+
+def changes(before: Outcome, after: Outcome) -> list[Change]:
+    """Return what differs: times by their difference, then other figures by their share, the largest first."""
+    names = dict.fromkeys([*before.figures, *after.figures])
+    found = [Change(name, before.figures.get(name, 0), after.figures.get(name, 0)) for name in names]
+    differing = [one for one in found if one.difference]
+    times = sorted((one for one in differing if one.is_time), key=lambda one: -abs(one.difference))
+    others = sorted((one for one in differing if not one.is_time), key=lambda one: -abs(one.percent))
+    return [*times, *others]
+
+
+def settings(before: Outcome, after: Outcome) -> list[str]:
+    """Return the settings that differ, as 'host.call: 300000 -> 900000'."""
+    names = dict.fromkeys([*before.settings, *after.settings])
+    pairs = ((name, before.settings.get(name), after.settings.get(name)) for name in names)
+    return [f"{name}: {old} -> {new}" for name, old, new in pairs if old != new]
+
+
+def leading(found: Sequence[Change], before: Outcome, after: Outcome) -> Change | None:
+    """Return the change that the verdict is about: that of the simulated time, or of a figure that changed by the
+    largest share if the results have no such time. None: it did not change."""
+    if SIMULATED in before.figures and SIMULATED in after.figures:
+        return next((one for one in found if one.name == SIMULATED), None)
+    return max(found, key=lambda one: abs(one.percent), default=None)
+
+
+def verdict(found: Sequence[Change], before: Outcome, after: Outcome) -> str:
+    """Return one sentence: how much changed, and where most of it is."""
+    if not found:
+        count = len(before.figures)
+        return f"nothing changed: {'the only figure is' if count == 1 else f'all {count:,} figures are'} equal"
+    main = leading(found, before, after)
+    if main is None:
+        return (
+            f"the simulated time is equal; {counted(len(found), 'other figure')} changed, most of all {found[0].name}"
+        )
+    if main.name != SIMULATED:
+        values = f"{main.before:,g} -> {main.after:,g} ({share(main)})"
+        return f"{counted(len(found), 'figure')} changed, most of all {main.name}: {values}"
+    word = "more" if main.difference > 0 else "less"
+    text = (
+        f"{after.path} took {abs(main.percent):.1f} % {word} simulated time than {before.path}: {main.after:,.3f} us "
+        f"instead of {main.before:,.3f} us"
+    )
+    parts = [one for one in found if one.name in before.parts | after.parts and one.difference * main.difference > 0]
+    if parts:
+        largest = parts[0]
+        name = largest.name.removeprefix("run.").removesuffix("_us").removesuffix(", us").replace("_", " ")
+        text += f"; the largest part of it is {name}, {largest.difference:+,.3f} us of all ranks"
+    return text
+
+
+def share(change: Change) -> str:
+    """The change in percent, as text."""
+    return "new" if not change.before else f"{change.percent:+.1f} %"
+
+
+def exceeds(main: Change | None, limit: float) -> bool:
+    """Return true if simulated time grew by more than `limit` percent, or another figure moved by more."""
+    if main is None:
+        return False
+    return (main.percent if main.name == SIMULATED else abs(main.percent)) > limit

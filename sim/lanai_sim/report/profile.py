@@ -1,9 +1,11 @@
 """The firmware's processor cycles by function, source line and call stack. Sums equal the slots
 that the processor ran."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
+from zlib import crc32
 
 from lanai_hdl.errors import UserError
 
@@ -11,7 +13,58 @@ from ..trace import Trace
 from ..trace.firmware import Place
 from ..trace.schema import State
 from .activity import short
-from .stacks import Stack, fold
+
+# Rebuild the firmware's call stacks from where its processor was.
+#
+# The gateware shows which instruction retired, not its caller. But a compiled program enters a
+# function at its first instruction only, and leaves it to the function below it on the stack. So:
+# being at a function's first instruction after having been elsewhere is a call; being in the middle
+# of another function is a return to it. A function inlined into another shows as a leaf of its own
+# (`image.where` knows the lines that it was written in).
+
+Stack = tuple[str, ...]
+
+
+@dataclass
+class Frames:
+    """`entries`: address of the first instruction -> function; `holders`: any pc -> the function
+    whose code it is."""
+
+    entries: Mapping[int, str]
+    stack: list[str] = field(default_factory=list)
+
+    def step(self, pc: int, function: str) -> Stack:
+        """The stack after the processor came to `pc`, which is in the compiled code of
+        `function`."""
+        stack = self.stack
+        if not stack:
+            stack.append(function)
+        elif stack[-1] != function:
+            if self.entries.get(pc) == function or function not in stack:
+                stack.append(function)
+            else:
+                while stack[-1] != function:
+                    stack.pop()
+        return tuple(stack)
+
+
+def fold(steps: Iterable[tuple[int, str, str, int]], entries: Mapping[int, str]) -> dict[Stack, int]:
+    """Time by stack, from (pc, compiled function, function that the line was written in, time) in
+    the order of execution."""
+    frames = Frames(entries)
+    totals: dict[Stack, int] = {}
+    for pc, function, written_in, time in steps:
+        stack = frames.step(pc, function)
+        if written_in != function:
+            stack = (*stack, written_in)
+        totals[stack] = totals.get(stack, 0) + time
+    return totals
+
+
+def folded_text(totals: Mapping[Stack, int]) -> str:
+    """One line a stack, "a;b;c 42", as flame graph tools and speedscope read it."""
+    return "".join(f"{';'.join(stack)} {time}\n" for stack, time in sorted(totals.items()))
+
 
 SLOTS_A_CYCLE = 2
 
@@ -110,3 +163,69 @@ def source_named(trace: Trace, name: str) -> str:
     raise UserError(
         f"{'several sources end' if close else 'no source of the firmware ends'} in {name!r}; there are {known}"
     )
+
+
+# A flame graph as one SVG: width is time, what stands on a box was called by it. Point at a box to
+# read its share.
+
+WIDTH, ROW, LETTER = 1200, 18, 6.6
+NARROWEST = 0.4  # pixels; what is narrower is left out
+
+
+@dataclass
+class Box:
+    """A function on a stack, with all that it called."""
+
+    name: str
+    time: int = 0
+    children: dict[str, "Box"] = field(default_factory=dict)
+
+    @property
+    def depth(self) -> int:
+        return 1 + max((child.depth for child in self.children.values()), default=0)
+
+
+def tree(totals: Mapping[Stack, int], root: str) -> Box:
+    top = Box(root)
+    for stack, time in totals.items():
+        box = top
+        box.time += time
+        for name in stack:
+            box = box.children.setdefault(name, Box(name))
+            box.time += time
+    return top
+
+
+def svg(totals: Mapping[Stack, int], title: str, unit: str = "slots") -> str:
+    """The picture; `totals` as `stacks.fold` gives them."""
+    top = tree(totals, "all")
+    height = (top.depth + 2) * ROW
+    boxes: list[str] = []
+    _draw(boxes, top, 0.0, height - ROW, WIDTH / max(top.time, 1), top.time, unit)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="monospace" '
+        'font-size="11">'
+        f'<text x="4" y="13" font-size="13" fill="currentColor">{escape(title)}</text>{"".join(boxes)}</svg>\n'
+    )
+
+
+def _draw(boxes: list[str], box: Box, x: float, y: float, scale: float, whole: int, unit: str) -> None:
+    width = box.time * scale
+    if width < NARROWEST:
+        return
+    share = 100 * box.time / max(whole, 1)
+    label = box.name if len(box.name) * LETTER < width - 4 else box.name[: max(int((width - 8) / LETTER), 0)]
+    boxes.append(
+        f"<g><title>{escape(box.name)}: {box.time:,} {unit}, {share:.2f} %</title>"
+        f'<rect x="{x:.2f}" y="{y}" width="{width:.2f}" height="{ROW - 1}" fill="{_colour(box.name)}"/>'
+        f'<text x="{x + 3:.2f}" y="{y + 13}" pointer-events="none">{escape(label)}</text></g>'
+    )
+    for child in sorted(box.children.values(), key=lambda child: child.name):
+        _draw(boxes, child, x, y - ROW, scale, whole, unit)
+        x += child.time * scale
+
+
+def _colour(name: str) -> str:
+    """A warm colour, the same for a name always."""
+    seed = crc32(name.encode())
+    return f"hsl({20 + seed % 35} {65 + seed // 64 % 25}% {62 + seed // 4096 % 14}%)"

@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..trace import Trace
-from .activity import OUTSIDE, PEER, Activity, Mask, Part, Stretches
-from .partition import Layer, partition
+from .activity import OUTSIDE, PEER, Activity, Layer, Mask, Part, Stretches, partition
 
 Split = dict[Part, int]
 PLACE_BITS = 32

@@ -14,8 +14,51 @@ from typing import Any
 from lanai_hdl.errors import UserError
 
 from ..frames import Library, of_rows
-from . import schema
 from .stored_run import StoredRun, rows
+
+# The tables of a store.
+#
+# Any program that reads SQLite may read them. `config` and `result` are what `Job.from_json` and `Result.from_json`
+# read; `figures` has the same numbers as `result`, for queries.
+
+APPLICATION = 0x4C414E53  # SQLite's application_id: "LANS"
+VERSION = 2  # SQLite's user_version; a change of the tables changes it
+# By older version: what makes the next one of it. A store is changed when a run is added or deleted.
+MIGRATIONS = {1: ("ALTER TABLE runs ADD COLUMN note TEXT NOT NULL DEFAULT ''",)}
+LATER = {"note": (2, "''")}  # columns of `runs` that older versions lack: since when, and what stands for them
+TABLES = (
+    """
+    CREATE TABLE runs (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,  -- an id is not given twice, even after it was deleted
+        date TEXT NOT NULL,                    -- UTC
+        command TEXT NOT NULL,                 -- JSON: the words of the process that ran it
+        folder TEXT NOT NULL,                  -- where it ran
+        program TEXT NOT NULL,                 -- JSON: what the ranks executed
+        files TEXT NOT NULL,                   -- digest of the files that the program's words name
+        ranks INTEGER NOT NULL,
+        device TEXT NOT NULL,
+        system TEXT NOT NULL,                  -- of `lanai systems`; empty: another machine
+        ending TEXT NOT NULL,
+        code INTEGER NOT NULL,
+        version TEXT NOT NULL,                 -- of openlanai
+        "commit" TEXT NOT NULL,                -- of the checkout, "-dirty" if files differ; empty: installed
+        sources TEXT NOT NULL,                 -- digest of all sources of openlanai
+        versions TEXT NOT NULL,                -- JSON: of the packages that may decide a result
+        config TEXT NOT NULL,                  -- JSON
+        result TEXT NOT NULL,                  -- JSON
+        note TEXT NOT NULL DEFAULT ''          -- what the user says of it; since version 2
+    )
+    """,
+    """
+    CREATE TABLE figures (
+        run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+        name TEXT NOT NULL,
+        value NOT NULL,
+        PRIMARY KEY (run, name)
+    ) WITHOUT ROWID
+    """,
+)
+
 
 DEFAULT = "lanai.db"
 PATIENCE = 60.0  # seconds that a process waits for others that write
@@ -104,16 +147,16 @@ class Store:
     def _prepare(self, db: sqlite3.Connection) -> None:
         """Give an empty database its tables, and a store of an older version those of this one."""
         if not self._check(db, empty=True):
-            for statement in schema.TABLES:
+            for statement in TABLES:
                 db.execute(statement)
-            db.execute(f"PRAGMA application_id = {schema.APPLICATION}")
-            db.execute(f"PRAGMA user_version = {schema.VERSION}")
+            db.execute(f"PRAGMA application_id = {APPLICATION}")
+            db.execute(f"PRAGMA user_version = {VERSION}")
         self._migrate(db, self._check(db))
 
     def _migrate(self, db: sqlite3.Connection, version: int) -> None:
         """Give a store of an older version the tables of this one, within the transaction that is open."""
-        for older in range(version, schema.VERSION):
-            for statement in schema.MIGRATIONS[older]:
+        for older in range(version, VERSION):
+            for statement in MIGRATIONS[older]:
                 db.execute(statement)
             db.execute(f"PRAGMA user_version = {older + 1}")
 
@@ -127,10 +170,10 @@ class Store:
             if not empty:
                 raise UserError(f"the store {str(self.path)!r} is empty; add a run to it with `lanai run --store`")
             return 0
-        if application != schema.APPLICATION:
+        if application != APPLICATION:
             raise UserError(f"{str(self.path)!r} is a database of another program; name a store of results")
-        if version != schema.VERSION and version not in schema.MIGRATIONS:
-            known = " and ".join(map(str, [*schema.MIGRATIONS, schema.VERSION]))
+        if version != VERSION and version not in MIGRATIONS:
+            known = " and ".join(map(str, [*MIGRATIONS, VERSION]))
             raise UserError(
                 f"{str(self.path)!r} is a store of version {version}, this openlanai reads {known}; name another, or "
                 "use the openlanai that made it"
@@ -160,7 +203,7 @@ def store_of(path: str | None) -> str | None:
 
 def _columns(version: int) -> str:
     """Return what to select of the runs of a store of this version."""
-    since = {name: schema.LATER.get(name, (0, "")) for name in COLUMNS}
+    since = {name: LATER.get(name, (0, "")) for name in COLUMNS}
     return ", ".join(f'"{name}"' if version >= first else default for name, (first, default) in since.items())
 
 

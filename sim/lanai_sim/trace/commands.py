@@ -5,22 +5,208 @@ Requests from one rank to another are served in the order in which they leave, e
 sent again has the same first words. A request that its reply refuses has no effect; the device
 repeats a refused record as a request of its own. Replies belong to no message."""
 
-from collections import defaultdict, deque
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from lanai_firmware.vocabulary import Commands, Places, Records
+from lanai_firmware.vocabulary import (
+    Commands,
+    ControlPart,
+    Controls,
+    Places,
+    RecordPart,
+    Records,
+    SeenRecord,
+    SeenRequest,
+)
 from lanai_hdl.remote.packets import REQUEST_WORDS, Op, ReplyWord, RequestWord, SizeWord, Status, TargetWord
+from lanai_hdl.remote.tables import EXPOSURES
 
-from .controls import FollowControls
-from .places import FollowPlaces
-from .puts import FollowPuts
-from .records import FollowRecords
-from .requests import APPENDS, Book, Request
-from .schema import Fault
+from .requests import APPENDS, Book, FollowPuts, Pair, Request, room
+from .schema import Fault, Protocol
 from .stored import StoredTrace
+
+# Messages of a device whose ranks write bytes and control packets to each other's segments
+# (`Controls`). Bytes are written before the control packet that announces them, and control packets
+# do not overtake each other.
+
+SEGMENT = 0  # a rank's exposure that is its segment
+
+
+class FollowControls:
+    """The state of the writes so far. `plans`: what is known of each node's segments."""
+
+    def __init__(self, controls: Controls, book: Book, plans: Sequence[Mapping[str, Any]]) -> None:
+        self._controls = controls
+        self._book = book
+        self._plans = plans
+        self._written: dict[Pair, deque[Request]] = defaultdict(deque)  # of no message yet
+        self._asked: dict[tuple[int, int], int] = {}  # messages by sender and number
+        self._placed: dict[tuple[int, int], int] = {}  # ... by receiver and place
+
+    def run(self, requests: Iterable[Request]) -> None:
+        """All requests of the run, in the order in which they left."""
+        for request in requests:
+            if request.taken and request.op == Op.WRITE and request.exposure % EXPOSURES == SEGMENT:
+                self._take(request)
+
+    def _take(self, request: Request) -> None:
+        sender, receiver = pair = request.pair
+        control = self._controls.see(request.data, request.offset, request.length, sender, self._plans[request.node])
+        message = -1
+        match control.part:
+            case ControlPart.BYTES:
+                self._written[pair].append(request)
+                return
+            case ControlPart.INSIDE:
+                message = self._book.next(pair, control.context, control.tag, Protocol.INLINE)
+            case ControlPart.WRITTEN:
+                message = self._book.next(pair, control.context, control.tag, Protocol.SLOT)
+                self._bytes(pair, control.length, message)
+            case ControlPart.ASKS:
+                message = self._book.next(pair, control.context, control.tag, Protocol.CHUNKS)
+                self._asked[sender, control.number] = message
+            case ControlPart.ANSWERS:
+                message = self._asked.pop((receiver, control.number), -1)
+                self._placed[sender, control.place] = message
+            case ControlPart.PART:
+                message = self._placed.get((receiver, control.place), -1)
+                self._bytes(pair, control.length, message)
+        self._book.give(request, message)
+
+    def _bytes(self, pair: Pair, missing: int, message: int) -> None:
+        while missing > 0 and self._written[pair]:
+            write = self._written[pair].popleft()
+            missing -= write.length
+            self._book.give(write, message)
+
+
+# Messages of a device whose ranks put to places in each other's memory by the commands of an adapter (`Places`).
+
+
+class FollowPlaces:
+    """The state of the writes so far. `plans`: what is known of each node's heap."""
+
+    def __init__(
+        self, places: Places, book: Book, puts: FollowPuts, packets: Any, plans: Sequence[Mapping[str, Any]]
+    ) -> None:
+        self._places = places
+        self._book = book
+        self._puts = puts
+        self._packets = packets
+        self._plans = plans
+
+    def run(self, requests: Iterable[Request]) -> None:
+        """All requests of the run, in the order in which they left."""
+        for request in requests:
+            if request.taken and request.op == Op.WRITE:
+                self._take(request)
+
+    def _take(self, request: Request) -> None:
+        packet = self._packets[request.row]
+        seen = self._places.see(
+            request.data,
+            request.exposure % EXPOSURES,
+            request.offset,
+            request.length,
+            int(packet["source"]),
+            self._plans[request.node],
+        )
+        self._book.give(request, self._puts.message(packet, seen, request.node))
+        self._book.room(request.row, *room(seen))
+
+
+# Messages of a device whose ranks append records to each other's FIFOs (`Records`), and write the
+# bytes of some to where a request said, before the record that answers the request.
+
+
+class FollowRecords:
+    """The state of the requests, writes and appends so far. `plans`: what is known of each node's FIFOs."""
+
+    def __init__(self, records: Records, book: Book, plans: Sequence[Mapping[str, Any]]) -> None:
+        self._records = records
+        self._book = book
+        self._plans = plans
+        self._behind: Counter[Pair] = Counter()  # bytes of a pair's FIFO that have been taken, in all
+        self._current: dict[Pair, int] = {}  # the message that a pair's next record goes on with
+        self._asked: dict[tuple[int, int, int], SeenRequest] = {}  # by sender, receiver and number
+        self._written: dict[tuple[Pair, int, int], list[Request]] = defaultdict(list)  # by pair, exposure and key
+
+    def run(self, requests: Sequence[Request]) -> None:
+        """All requests of the run, in the order in which they left."""
+        heads = self._heads(requests)
+        # Messages that were cancelled when they had left. They are not in the table of messages.
+        returned = {
+            (requests[index].pair[::-1], record.number)
+            for index, record in heads.items()
+            if record is not None and record.part is RecordPart.RETURNED
+        }
+        for index, request in enumerate(requests):
+            if not request.taken:
+                if request.op in APPENDS:
+                    self._book.refuse(request)
+            elif request.op == Op.WRITE:
+                self._written[request.pair, request.exposure, request.key].append(request)
+            elif index not in heads:
+                self._ask(request)
+            else:
+                self._take_room(request)
+                if (record := heads[index]) is None:
+                    self._book.give(request, self._current[request.pair])
+                else:
+                    self._begin(request, record, cancelled=(request.pair, record.number) in returned)
+
+    def _take_room(self, request: Request) -> None:
+        size = self._records.size(self._behind[request.pair], request.length, self._plans[request.node])
+        self._behind[request.pair] += size
+        self._book.room(request.row, size)
+
+    def _heads(self, requests: Sequence[Request]) -> dict[int, SeenRecord | None]:
+        """Records of FIFOs for messages, by index; None for those that go on with a message."""
+        left: dict[Pair, int] = defaultdict(int)  # bytes of a pair's message that have not been appended
+        found: dict[int, SeenRecord | None] = {}
+        for index, one in enumerate(requests):
+            if not (one.taken and one.op in APPENDS and self._records.holds(one.offset, one.pair[0])):
+                continue
+            if left[one.pair] > 0:
+                left[one.pair] -= one.length
+                found[index] = None
+                continue
+            found[index] = record = self._records.see(one.data, one.length)
+            if record.part is RecordPart.BEGINS:
+                left[one.pair] = record.length - record.size
+        return found
+
+    def _ask(self, request: Request) -> None:
+        receiver, sender = request.pair
+        asked = self._records.asks(request.data, request.offset, receiver)
+        if asked is not None:
+            self._asked[sender, receiver, asked.number] = asked
+
+    def _begin(self, request: Request, record: SeenRecord, *, cancelled: bool) -> None:
+        pair, message = request.pair, -1
+        if record.part is RecordPart.BEGINS:
+            if not cancelled:
+                message = self._book.next(pair, record.context, record.tag, Protocol.FIFO)
+            self._current[pair] = message
+        elif record.part is RecordPart.WRITTEN:
+            message = self._book.next(pair, record.context, record.tag, Protocol.REMOTE_WRITE)
+            asked = self._asked.pop((*pair, record.number), None)
+            if asked is not None:
+                self._give_written(pair, asked, record.length, message)
+        self._book.give(request, message)
+
+    def _give_written(self, pair: Pair, asked: SeenRequest, length: int, message: int) -> None:
+        """Give the message the writes to the memory that was asked for."""
+        key = pair, asked.exposure, asked.key
+        end = asked.offset + length
+        mine = [write for write in self._written[key] if asked.offset <= write.offset < end]
+        self._written[key] = [write for write in self._written[key] if not asked.offset <= write.offset < end]
+        for write in mine:
+            self._book.give(write, message)
+
 
 AGAIN_WITHIN = 1024  # requests to a node: so much later equal words are those of another request
 Words = Sequence[Sequence[int]]

@@ -16,7 +16,8 @@ from lanai_host.stacks import names as devices
 from lanai_host.stacks import stack
 from lanai_host.stacks.base import NicStack
 
-from . import check, schema
+from . import schema
+from . import schema as check
 from .firmware import FirmwareMap
 from .schema import BOOT, CHECKED, CHUNK, END, HEAD, MAGIC, META, NAMES, READABLE, STORED, TEXTS, VERSION
 from .writer import unpack

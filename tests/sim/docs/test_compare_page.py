@@ -6,7 +6,8 @@ import re
 import pytest
 from rich.console import Console
 
-from lanai_sim.studies.comparing import kit, tables
+from lanai_sim.studies.comparing import measured as kit
+from lanai_sim.studies.comparing import measured as tables
 from lanai_sim.studies.comparing.measured import Measured
 
 from . import pages

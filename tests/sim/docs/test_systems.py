@@ -6,7 +6,7 @@ import re
 import pytest
 
 from lanai_sim.commands.compare import DEFAULT
-from lanai_sim.studies.comparing import tables
+from lanai_sim.studies.comparing import measured
 
 from . import pages
 
@@ -25,7 +25,7 @@ def table(system):
     ]
     lines.append("|---|" + "---:|" * (1 + len(others)))
     for row in ROWS:
-        lines.append(f"| {row} | {' | '.join(tables.number(KIT[name][row], 1) for name in (system, *others))} |")
+        lines.append(f"| {row} | {' | '.join(measured.number(KIT[name][row], 1) for name in (system, *others))} |")
     return "\n".join(lines)
 
 

@@ -33,7 +33,7 @@ from lanai_sim.engines.verilated import verilate, verilator_root
 from lanai_sim.fpga import board_rtl
 from lanai_sim.job import native_module, writes
 from lanai_sim.parts import ending
-from lanai_sim.parts import native as mailboxes
+from lanai_sim.parts import links as mailboxes
 
 WARNINGS = ("-Wall", "-Wextra", "-Werror")
 NIC = lanai41()

@@ -18,8 +18,7 @@ from lanai_sim.kernel.cluster import Cluster
 from lanai_sim.kernel.kernel import Deadlock, TimeLimit
 from lanai_sim.machine.fabrics.switches import star, tree
 from lanai_sim.studies.benches.message import Meter, TimedEngine
-from lanai_sim.trace.engine import TracingEngine
-from lanai_sim.trace.writer import Writer
+from lanai_sim.trace.writer import TracingEngine, Writer
 
 from .contract import EngineContract
 from .play import NIC, PAIR, play

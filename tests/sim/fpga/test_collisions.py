@@ -8,7 +8,7 @@ from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from lanai_hdl.memory_attributes import ANY_ON_COLLISION, IN_BLOCK_RAM
-from lanai_sim.fpga.collisions import allow
+from lanai_sim.fpga.ecp5 import allow
 
 
 class Memories(wiring.Component):

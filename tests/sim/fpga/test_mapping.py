@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lanai_sim.fpga.mapping import OPTIONS, Mapping
+from lanai_sim.fpga.ecp5 import OPTIONS, Mapping
 
 # A block RAM's bit, and other logic that is deeper if nothing is known of times.
 SOURCE = """

@@ -7,7 +7,7 @@ import pytest
 
 from lanai_hdl.boards import find
 from lanai_sim.fpga import bitstream
-from lanai_sim.fpga.places import BLOCK_RAM, MIDDLE, SITES, place
+from lanai_sim.fpga.ecp5 import BLOCK_RAM, MIDDLE, SITES, place
 
 DEVICE = "LFE5U-85F"
 SRAM = [f"top.nic.sram.bank_{bank}.0.{bit}" for bank in range(2) for bit in range(32)]

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from lanai_sim.fpga import bitstream
-from lanai_sim.fpga.resets import MANY, promote
+from lanai_sim.fpga.ecp5 import MANY, promote
 
 OUTPUTS = {"Z", "Q", "CLKO"}
 

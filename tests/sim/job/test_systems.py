@@ -10,9 +10,9 @@ from lanai_sim.job.data import JobData
 from lanai_sim.job.job import Job
 from lanai_sim.job.systems import SYSTEMS
 from lanai_sim.machine.machine import Machine
-from lanai_sim.studies.papers.ccu import systems as ccu
+from lanai_sim.studies.papers.ccu import experiments as ccu
 from lanai_sim.studies.papers.mbcf import experiments as mbcf
-from lanai_sim.studies.papers.mpi_np.constants import thesis
+from lanai_sim.studies.papers.mpi_np.host_work import thesis
 from lanai_sim.studies.papers.sci import experiments as sci
 from lanai_sim.studies.papers.t3d import experiments as t3d
 

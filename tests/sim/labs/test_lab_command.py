@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lanai_sim import cli
-from lanai_sim.labs.running import Work
+from lanai_sim.labs.grading import Work
 from lanai_sim.labs.task import Case, lab, labs
 
 from .place import SOLUTIONS, solution

@@ -2,10 +2,8 @@
 
 import pytest
 
-from lanai_sim.labs.grading import grade
-from lanai_sim.labs.running import Work
-from lanai_sim.labs.starting import start
-from lanai_sim.labs.task import lab, labs
+from lanai_sim.labs.grading import Work, grade
+from lanai_sim.labs.task import lab, labs, start
 
 from .mistakes import MISTAKES
 from .place import SOLUTIONS, solution

@@ -5,7 +5,7 @@ from graphlib import CycleError, TopologicalSorter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lanai_sim.machine.channels import dependencies, find_cycle
+from lanai_sim.machine.fabric import dependencies, find_cycle
 
 channels = st.tuples(st.integers(0, 7), st.just(0))
 

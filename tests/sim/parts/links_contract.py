@@ -8,9 +8,9 @@ import pytest
 from mpi4py import MPI
 
 from lanai_host.errors import UserError
-from lanai_sim.parts import mailboxes, messages
-from lanai_sim.parts.links import Ended
-from lanai_sim.parts.native import ROOM
+from lanai_sim.parts import links as mailboxes
+from lanai_sim.parts import links as messages
+from lanai_sim.parts.links import ROOM, Ended
 
 WORLD = MPI.COMM_WORLD
 RANK, OTHERS = WORLD.rank, [rank for rank in range(WORLD.size) if rank != WORLD.rank]

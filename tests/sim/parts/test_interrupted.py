@@ -11,9 +11,9 @@ import pytest
 from tests.sim.parts.test_together import LANAI, MPIEXEC, SECONDS
 
 from lanai_sim.kernel.kernel import Interrupted
-from lanai_sim.parts.clockwork import PartKernel
 from lanai_sim.parts.links import PartLinks
 from lanai_sim.parts.run import PartRun
+from lanai_sim.parts.world import PartKernel
 
 
 class NoLinks(PartLinks):

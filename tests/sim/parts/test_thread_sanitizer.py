@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import sanitizer
 
-from lanai_sim.parts import native
+from lanai_sim.parts import links
 
 pytestmark = pytest.mark.slow
 
@@ -16,9 +16,9 @@ THREADS = Path(__file__).with_name("mailbox_threads.c")
 
 def run(folder, change=lambda text: text):
     """Run the program with the sanitizer. `change` is made to the text of the mailboxes."""
-    text = change(files(native.__package__).joinpath("mailboxes.c").read_text())
+    text = change(files(links.__package__).joinpath("mailboxes.c").read_text())
     source = folder / "threads.c"
-    source.write_text(native.header(ROOM) + text + THREADS.read_text())
+    source.write_text(links.header(ROOM) + text + THREADS.read_text())
     return sanitizer.run(sanitizer.build(source))
 
 

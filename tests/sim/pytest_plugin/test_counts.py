@@ -3,7 +3,7 @@
 import pytest
 
 from lanai_host.errors import UserError
-from lanai_sim.pytest_plugin.at_counts import ranges
+from lanai_sim.pytest_plugin.bench import ranges
 from lanai_sim.pytest_plugin.counts import Wish, parse_counts, wish_of
 
 

@@ -9,7 +9,7 @@ from lanai_hdl.errors import UserError
 from lanai_sim.engines.gateware.block_signals import block_signals
 from lanai_sim.report.rows import blocks
 from lanai_sim.report.tracks import timeline
-from lanai_sim.trace import check
+from lanai_sim.trace import schema
 from lanai_sim.trace import schema as s
 
 from .sample import NS, rows, sample
@@ -46,9 +46,9 @@ def test_the_timeline_has_a_slice_for_each_slot():
 def test_signals_that_are_not_named_are_damage():
     about = {"ranks": 2, "nodes": [[0], [1]], "blocks": SIGNALS}
     good, bad = (rows(s.STORED[b"BLCK"], {"node": 1, "signal": signal, "slot": 5}) for signal in (1, 2))
-    assert check.rows(b"BLCK", good, about, 0, 0) == ""
-    assert check.rows(b"BLCK", bad, about, 0, 0) == "signal is 2 to 2"
-    assert check.meta({"ranks": 1, "ranks_per_node": 1, "slot_khz": 1, "nodes": [], "blocks": [["tally"]]})
+    assert schema.rows(b"BLCK", good, about, 0, 0) == ""
+    assert schema.rows(b"BLCK", bad, about, 0, 0) == "signal is 2 to 2"
+    assert schema.meta({"ranks": 1, "ranks_per_node": 1, "slot_khz": 1, "nodes": [], "blocks": [["tally"]]})
 
 
 class Many(BlockConfig):

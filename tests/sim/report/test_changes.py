@@ -4,9 +4,8 @@ import math
 
 import pytest
 
-from lanai_sim.report import changes
-from lanai_sim.report.changes import Change
-from lanai_sim.report.outcome import Outcome
+from lanai_sim.report import outcome as changes
+from lanai_sim.report.outcome import Change, Outcome
 
 PROGRAM = ("python", "ring.py")
 

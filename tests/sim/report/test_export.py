@@ -7,7 +7,7 @@ import pytest
 
 from lanai_sim.cli import main
 from lanai_sim.job.job import Job
-from lanai_sim.report import archive, goal
+from lanai_sim.report import export
 
 PROGRAM = """
 from mpi4py import MPI
@@ -42,7 +42,7 @@ def operations(text, rank):
 
 
 def test_goal_has_each_message_at_both_ends(trace):
-    text = goal.text(trace)
+    text = export.text(trace)
     assert text.startswith("num_ranks 2\n")
     sends = re.findall(r"send (\d+)b to \d+ tag (\d+)", text)
     assert sorted(sends) == sorted(re.findall(r"recv (\d+)b from \d+ tag (\d+)", text))
@@ -50,27 +50,27 @@ def test_goal_has_each_message_at_both_ends(trace):
 
 
 def test_goal_waits_as_the_program_did(trace):
-    found, after = operations(goal.text(trace), 0)
+    found, after = operations(export.text(trace), 0)
     receive, first, second = (
         next(one for one in found if text in found[one]) for text in ("recv 8b", "send 4b", "send 2b")
     )
     assert after[first] == [("irequires", receive)]  # it was posted before, and nobody waited for it
     assert ("requires", receive) in after[second]
-    found, after = operations(goal.text(trace), 1)
+    found, after = operations(export.text(trace), 1)
     assert after["l2"] == [("requires", "l1")]
 
 
 def test_computing_between_calls_is_in_goal():
     busy = "from mpi4py import MPI\nMPI.COMM_WORLD.rank\nfor _ in range(1000): pass\nMPI.COMM_WORLD.Barrier()"
     job = Job.on("ideal", ["python", "-c", busy], 2, host={"compute": 20_000})
-    found, _ = operations(goal.text(job.run(trace=True).check().trace), 0)
+    found, _ = operations(export.text(job.run(trace=True).check().trace), 0)
     assert max(int(text.split()[1]) for text in found.values() if text.startswith("calc")) > 10_000
 
 
 def test_calls_are_nested_and_times_grow(trace):
     for rank in range(2):
         inside, now = [], 0
-        for time, kind, row in archive._events(trace, rank):
+        for time, kind, row in export._events(trace, rank):
             assert time >= now
             now = time
             if kind == "enter":

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lanai_sim.report.partition import Layer, partition
+from lanai_sim.report.activity import Layer, partition
 
 stretch = st.tuples(st.integers(0, 60), st.integers(0, 20), st.integers(0, 3))
 

@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 import pytest
 
 from lanai_hdl.errors import UserError
-from lanai_sim.report import flame
-from lanai_sim.report.matrix import matrix, size_class
+from lanai_sim.report import profile as flame
+from lanai_sim.report.messages import matrix, size_class
 from lanai_sim.report.profile import annotated, profile, source_named
 from lanai_sim.report.tracks import timeline
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lanai_sim.report.stacks import Frames, fold, folded_text
+from lanai_sim.report.profile import Frames, fold, folded_text
 
 SIZE = 0x100
 ENTRIES = {i * SIZE: f"f{i}" for i in range(6)}

@@ -3,9 +3,9 @@
 import pytest
 
 from lanai_sim.report.activity import DMA, HOST, OUTSIDE, PEER, PIO, PROCESSOR, STALL, WIRE, Activity, Part
-from lanai_sim.report.figures import figures
 from lanai_sim.report.messages import NO_RECEIVE, MessageBook
 from lanai_sim.report.ranks import by_group, rank_sums
+from lanai_sim.report.rows import figures
 from lanai_sim.trace import Trace
 
 from .sample import NS, sample

@@ -1,8 +1,7 @@
 """Fewer slices and values, of every lane and of the whole time."""
 
 from lanai_sim.report.activity import HOST
-from lanai_sim.report.thinning import Thinned, thin, thin_values
-from lanai_sim.report.timeline import Slice, Values
+from lanai_sim.report.timeline import Slice, Thinned, Values, thin, thin_values
 
 
 def test_a_long_timeline_keeps_every_lane_and_the_whole_time() -> None:

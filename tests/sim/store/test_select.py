@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from lanai_host.errors import UserError
-from lanai_sim.store.select import Condition, chosen, since
-from lanai_sim.store.stored_run import StoredRun, rows
+from lanai_sim.store.stored_run import Condition, StoredRun, chosen, rows, since
 
 FIRST = StoredRun(
     date="2026-11-27T10:00:00+00:00", command=(), folder="", program=("a",), files="", ranks=2, device="mpi-np",

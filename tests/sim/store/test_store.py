@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from lanai_host.errors import UserError
-from lanai_sim.store import Store, StoredRun, schema, store, store_of
+from lanai_sim.store import Store, StoredRun, store, store_of
+from lanai_sim.store import store as schema
 
 RUN = StoredRun(
     date="2026-11-27T10:00:00+00:00", command=("lanai", "run"), folder="/tmp", program=("python", "a b.py"), files="f",

@@ -8,7 +8,7 @@ from lanai_host.stacks.sci.layout import Layout
 from lanai_host.stacks.sci.options import SciOptions
 from lanai_host.stacks.sci.packets import PACKET, Kind, Packet
 from lanai_host.stacks.sci.trace import VOCABULARY, plan
-from lanai_sim.trace.controls import FollowControls
+from lanai_sim.trace.commands import FollowControls
 from lanai_sim.trace.requests import Book, Request
 from lanai_sim.trace.schema import MESSAGES, PACKETS, Protocol
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from lanai_firmware.vocabulary import SeenFragment
-from lanai_sim.trace import fragments
+from lanai_sim.trace import channels
 from lanai_sim.trace.schema import MESSAGES, PACKETS, Fault, Protocol
 
 NODES = [[0, 1], [2], [3]]  # the ranks of each
@@ -41,7 +41,7 @@ class Run:
             row["target"], row["head"], row["arrival_tail"], row["fault"] = target, head, tail, fault
         headers = np.array([[self.seen.index(one)] for one in self.seen])
         vocabulary = SimpleNamespace(see=lambda words: self.seen[words[0]])
-        fragments.attribute(SimpleNamespace(nodes=NODES), vocabulary, table, packets, headers)
+        channels.attribute_fragments(SimpleNamespace(nodes=NODES), vocabulary, table, packets, headers)
         return packets, table
 
 

@@ -13,9 +13,8 @@ from lanai_host.stacks.t3d.options import T3dOptions
 from lanai_host.stacks.t3d.shell_trace import VOCABULARY
 from lanai_host.stacks.t3d.trace import heap_plan
 from lanai_host.stacks.t3d.windows import name_of
-from lanai_sim.trace.places import FollowPlaces
-from lanai_sim.trace.puts import FollowPuts
-from lanai_sim.trace.requests import Book, Request
+from lanai_sim.trace.commands import FollowPlaces
+from lanai_sim.trace.requests import Book, FollowPuts, Request
 from lanai_sim.trace.schema import MESSAGES, PACKETS, Protocol
 
 LAYOUT = HeapLayout(2, T3dOptions())

@@ -120,7 +120,7 @@ EXPORT uint64_t engine_trace_bytes(Engine* e) {
     return bytes;
 }
 EXPORT void engine_trace_finish(Engine* e, uint32_t nic) { e->nics[nic]->traced()->finish(e->nics[nic]->slot); }
-// The rows of one table, in the order of lanai_sim.trace.engine.TABLES; they stay until `engine_trace_clear`.
+// The rows of one table, in the order of lanai_sim.trace.writer.TABLES; they stay until `engine_trace_clear`.
 EXPORT uint64_t engine_trace_rows(Engine* e, uint32_t nic, uint32_t table, const void** rows) {
     Tracer& t = *e->nics[nic]->traced();
     auto give = [rows](auto& vector) {

@@ -16,7 +16,7 @@ from ..document import described
 from .recorder import Recorder
 
 if TYPE_CHECKING:
-    from ...trace.engine import TracingEngine
+    from ...trace.writer import TracingEngine
     from ..data import JobData
 from ..result import Result
 
@@ -36,7 +36,7 @@ class Session:
 
     def make_engine(self, layout: Layout, **options: Any) -> "TracingEngine":
         """The engine whose NICs are watched."""
-        from ...trace.engine import TracingEngine
+        from ...trace.writer import TracingEngine
 
         self._blocks = [[block, one.name, meaning(one)] for block, one in block_signals(layout.nic)]
         self.engine = TracingEngine(layout, self.writer, **options)

@@ -12,12 +12,11 @@ from markupsafe import Markup
 from lanai_firmware import output_file
 
 from ...trace import Trace
-from .. import flame
+from .. import profile as flame
 from ..messages import MessageSum
 from ..profile import profile
 from ..ranks import RankSum
-from .data import PageData
-from .packed import script_json
+from .data import PageData, script_json
 
 LARGEST = 2_000_000  # bytes of a page
 MOST_SLICES = 40_000  # on the timeline at first; fewer if the page becomes too large

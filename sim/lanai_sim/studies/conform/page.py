@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from lanai_host.stacks import stack
 
-from .outcome import Outcome, figures, speed
+from .jobs import Outcome, figures, speed
 from .suite import VERSION, left_out
 
 _OF_ONE = {"fail": "fails", "are skipped": "is skipped"}  # verbs, and what they are after "1 test"

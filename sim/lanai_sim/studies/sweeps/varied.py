@@ -14,8 +14,7 @@ from ...executors.place import NO_LIMIT, Place
 from ...job.fitting import check_given
 from ...job.job import Job
 from ...job.settings import job_from
-from ...parameters.listing import option_tables, parameters
-from ...parameters.varied import document_of
+from ...parameters.listing import document_of, option_tables, parameters
 from ...row_files import filled
 from ...sources import program_digest
 from ..drawing import Plot

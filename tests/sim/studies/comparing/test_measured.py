@@ -5,7 +5,7 @@ import pytest
 from lanai_sim.job.job import Job
 from lanai_sim.job.systems import SYSTEMS
 from lanai_sim.job.warm import WarmServers
-from lanai_sim.studies.comparing import kit
+from lanai_sim.studies.comparing import measured
 from lanai_sim.studies.comparing.measured import (
     FIGURES,
     NO_CLOCK,
@@ -111,9 +111,9 @@ def test_figures_that_a_program_prints():
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("part", kit.RANKS)
+@pytest.mark.parametrize("part", measured.RANKS)
 def test_the_kit_runs(part):
-    command, ranks = kit.programs()[part]
+    command, ranks = measured.programs()[part]
     found = measure("ideal", command, ranks)
     assert len(found.own) >= 4
     assert all(value >= 0 for value in found.own.values())

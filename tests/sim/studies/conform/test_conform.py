@@ -7,7 +7,9 @@ import pytest
 from lanai_host.errors import UserError
 from lanai_host.stacks import stack
 from lanai_sim.commands import conform
-from lanai_sim.studies.conform import jobs, kept, outcome, page, suite
+from lanai_sim.studies.conform import jobs, page, suite
+from lanai_sim.studies.conform import jobs as kept
+from lanai_sim.studies.conform import jobs as outcome
 
 PRINTED = """\
 [0] testOne (test_x.TestA.testOne) ... FAIL

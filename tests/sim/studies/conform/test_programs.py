@@ -8,7 +8,8 @@ import pytest
 
 from lanai_host.errors import UserError
 from lanai_sim.commands import conform
-from lanai_sim.studies.conform import demos, jobs, program_runs, programs, suite
+from lanai_sim.studies.conform import jobs, program_runs, programs, suite
+from lanai_sim.studies.conform import programs as demos
 from lanai_sim.studies.conform.program_runs import Run, Verdict
 from lanai_sim.studies.conform.programs import PROGRAMS, Program
 

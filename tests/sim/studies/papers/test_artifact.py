@@ -8,7 +8,8 @@ import sys
 import pytest
 
 from lanai_sim.cli import main
-from lanai_sim.studies.papers import artifact, records, studies
+from lanai_sim.studies.papers import records, studies
+from lanai_sim.studies.papers import studies as artifact
 from lanai_sim.studies.papers.records import Record
 
 STUB = """\

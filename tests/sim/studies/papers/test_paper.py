@@ -13,9 +13,10 @@ from lanai_sim.commands import paper as command
 from lanai_sim.executors.place import Place
 from lanai_sim.studies import papers
 from lanai_sim.studies.drawing import Plot
-from lanai_sim.studies.papers import claims, measuring, page, records, studies, verdicts
+from lanai_sim.studies.papers import claims, page, records, studies, verdicts
+from lanai_sim.studies.papers import claims as measuring
 from lanai_sim.studies.papers.claims import Bound, Claim, Kind
-from lanai_sim.studies.papers.mpi_np import answers, constants, experiments, study
+from lanai_sim.studies.papers.mpi_np import answers, experiments, host_work, study
 from lanai_sim.studies.papers.mpi_np.study import STUDY
 from lanai_sim.studies.papers.records import Record
 from lanai_sim.studies.papers.verdicts import Answer, ByFigure, ByShape, Held
@@ -119,7 +120,7 @@ def test_every_answer_is_to_a_claim_and_every_other_has_a_reason():
 
 
 def test_constants_of_the_design():
-    figures = constants.figures(True)
+    figures = host_work.figures(True)
     assert figures["design.channels"] == 64
     assert figures["design.memory_share_percent"] == 50
     assert figures["design.receive_bytes_per_channel"] >= 4608

@@ -7,7 +7,7 @@ import pytest
 from lanai_host.errors import UserError
 from lanai_sim.commands.paper import expected
 from lanai_sim.studies import drawing
-from lanai_sim.studies.papers import measuring, page, records, studies
+from lanai_sim.studies.papers import claims, page, records, studies
 from lanai_sim.studies.papers.records import Part, Record
 
 KEPT = [name for name in studies.names() if studies.find(name).record.is_file()]
@@ -58,7 +58,7 @@ def test_the_code_gives_the_record(paper):
     module = study.experiments.__name__
     found = {}
     for name in CHEAP[paper]:
-        found |= measuring.run(module, {}, {"experiment": name, "quick": record.quick})
+        found |= claims.run(module, {}, {"experiment": name, "quick": record.quick})
     assert len(found) >= CELLS
     assert {name: record.figures[name] for name in found} == pytest.approx(found, rel=1e-3)
 

@@ -7,8 +7,8 @@ import pytest
 from lanai_sim.studies.drawing import Plot
 from lanai_sim.studies.papers import page, studies
 from lanai_sim.studies.papers.claims import Claim, Kind, load
+from lanai_sim.studies.papers.page import Grid, Section, number, written
 from lanai_sim.studies.papers.records import Record
-from lanai_sim.studies.papers.sections import Grid, Section, number, written
 from lanai_sim.studies.papers.t3d.study import STUDY
 from lanai_sim.studies.papers.verdicts import Answer
 

@@ -11,7 +11,8 @@ from lanai_sim import sources
 from lanai_sim.cli import main
 from lanai_sim.executors.journal import Journal
 from lanai_sim.studies.drawing import Plot
-from lanai_sim.studies.sweeps import cache, catalog, clock, fairness, page, point, queues, sticky, windows
+from lanai_sim.studies.sweeps import cache, catalog, clock, fairness, point, queues, sticky, windows
+from lanai_sim.studies.sweeps import catalog as page
 from lanai_sim.studies.sweeps.point import Conclusion, Row, Sweep
 
 MEASURED = []

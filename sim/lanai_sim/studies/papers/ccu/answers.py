@@ -7,9 +7,8 @@ from itertools import pairwise
 from lanai_firmware.programs.ccu.layout import ENTRIES
 
 from ..verdicts import ByFigure, ByShape, Figures, Way
-from . import systems
-from .experiments import FULL_PACKET, NODES, ONE_PACKET
-from .systems import EXPERIMENT_PACKET, OURS
+from . import experiments
+from .experiments import EXPERIMENT_PACKET, FULL_PACKET, NODES, ONE_PACKET, OURS
 
 OTHERS = ("lam", "mpich")
 COLLECTIVES = ("gather", "scatter", "reduce", "allgather", "alltoall", "allreduce", "reduce_scatter", "scan")
@@ -35,7 +34,7 @@ def design(name: str) -> float:
         "window": OURS.window,
         "ack_every": OURS.ack_every,
         "entries": int(ENTRIES),
-        "mbits": systems.NIC.link_kbytes * 8 / 1000,
+        "mbits": experiments.NIC.link_kbytes * 8 / 1000,
         "system_buffer": OURS.system_buffer,
         "experiment_packet": EXPERIMENT_PACKET,
         "cannon_messages": 2,

@@ -8,13 +8,55 @@ from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Any
 
+from lanai_host.config import sparc_sunos
 from lanai_host.stacks.ccu.operations import HEADER
-from lanai_host.stacks.ccu.options import CcuOptions
+from lanai_host.stacks.ccu.options import CcuOptions, ethernet, lam, mpich
 
 from ....job.job import Job
 from ....machine.machine import Machine
-from ..measuring import Experiment, Figures
-from . import systems
+from ....machine.presets import ethernet10
+from ..claims import Experiment, Figures
+
+# The paper's system and stand-ins for the two that it is compared with, all on an Ethernet of
+# 10 Mbit/s.
+#
+# MPICH and LAM themselves are not built. Their stand-ins are the same daemon with other rules: what
+# the paper says of them, and no more.
+
+FABRIC = "ethernet"
+COLLIDING_FABRIC = "ethernet-csma"
+HOST = sparc_sunos()
+NIC = ethernet10()
+OURS = ethernet()
+SYSTEMS: dict[str, CcuOptions] = {"ccu": OURS, "lam": lam(), "mpich": mpich()}
+LONG = 98_304  # bytes of a message that is many windows
+LONGEST = 1_048_576  # of one that is many time slices
+EXPERIMENT_PACKET = 1024  # bytes of a packet where the paper varies its window
+PRESENT, AWAY = 45_000, 60_000  # microseconds of its processor for the receiver's daemon, then for others: chosen
+SLICES = {"20_20": (20_000, 20_000), "100_60": (100_000, 60_000)}  # others, to see what the choice decides
+
+
+def unicast() -> CcuOptions:
+    """The paper's other version of its broadcast."""
+    return replace(OURS, broadcast=0)
+
+
+def shared(window: int, ack_every: int = 0, slices: tuple[int, int] = (PRESENT, AWAY)) -> CcuOptions:
+    """The paper's experiment on the size of the window. No timer acknowledges less than `ack_every`
+    packets; 0: than a whole window, as in the paper's implementation, where both numbers are 25.
+    The paper does not say what kept the daemon from its packets; here another process has the
+    receiver's workstation at times: `slices` says for how long the daemon has it, then the other."""
+    present, away = slices
+    return replace(
+        OURS,
+        packet=EXPERIMENT_PACKET,
+        window=window,
+        ack_every=ack_every or window,
+        ack_timer=0,
+        present=present,
+        away=away,
+    )
+
 
 PROGRAM = Path(__file__).with_name("patterns.py")
 SIZES = (4, 1000, 2000, 4000, 6000, 8000, 12_000, 16_000)
@@ -29,7 +71,7 @@ LOSSES = (1, 3)  # of a hundred packets on each wire: a choice, as the paper has
 LOSING = ("pingpong", "exchange", *COLLIDING)
 LOSSY_MESSAGE = 8000  # bytes of a message between two nodes on a wire that loses packets
 ONE_PACKET = 1000  # bytes of a message that is a packet
-FULL_PACKET = systems.OURS.packet - HEADER.size  # bytes of the longest such message
+FULL_PACKET = OURS.packet - HEADER.size  # bytes of the longest such message
 AT_ROOT = {"gather", "reduce"}  # the root's end counts
 AT_OTHERS = {"bcast", "linear_bcast", "scatter"}  # the last of the other processes' ends
 FROM_ROOT = {"bcast", "linear_bcast", "scatter", "ping", "pingpong", "talk", "stream"}  # rank 0 sends first
@@ -86,14 +128,14 @@ def observed(
     sizes: Sequence[int],
     *,
     repetitions: int = 1,
-    fabric: str = systems.FABRIC,
+    fabric: str = FABRIC,
     faults: Sequence[str] = (),
 ) -> Outcome:
     """A run of a pattern, one rank a node."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "outcome.json")
         command = ("python", str(PROGRAM), str(file), str(repetitions), pattern, *map(str, sizes))
-        machine = Machine(systems.NIC, fabric, systems.HOST, faults)
+        machine = Machine(NIC, fabric, HOST, faults)
         Job(command, ranks, "ccu", machine, options).run().check()
         found = json.loads(file.read_text())
     times = {int(size): runs for size, runs in found["times"].items()}
@@ -113,7 +155,7 @@ def compared(pattern: str, ranks: int, sizes: Sequence[int]) -> Figures:
     """All systems' times."""
     return {
         f"{name}.{pattern}_us.{size}": time
-        for name, options in systems.SYSTEMS.items()
+        for name, options in SYSTEMS.items()
         for size, time in measured(pattern, ranks, options, sizes).items()
     }
 
@@ -133,15 +175,15 @@ def broadcast(quick: bool) -> Figures:
     figures: Figures = compared("bcast", NODES, every)
     sizes = (ONE_PACKET, FULL_PACKET) if quick else every
     for name, options, pattern in (
-        ("unicast", systems.unicast(), "bcast"),
-        ("linear", systems.OURS, "linear_bcast"),
+        ("unicast", unicast(), "bcast"),
+        ("linear", OURS, "linear_bcast"),
     ):
         found = measured(pattern, NODES, options, sizes)
         figures |= {f"{name}.bcast_us.{size}": time for size, time in found.items()}
     for nodes in (2, 4):
-        found = measured("bcast", nodes, systems.OURS, (ONE_PACKET,))
+        found = measured("bcast", nodes, OURS, (ONE_PACKET,))
         figures[f"ccu.bcast_us_of_nodes.{nodes}"] = found[ONE_PACKET]
-    often = observed("bcast", NODES, systems.OURS, (ONE_PACKET,), repetitions=REPETITIONS)
+    often = observed("bcast", NODES, OURS, (ONE_PACKET,), repetitions=REPETITIONS)
     figures["ccu.bcast_repetitions"] = REPETITIONS
     figures["ccu.bcast_repeated_us"] = often.longest("bcast")[ONE_PACKET]
     return figures
@@ -150,7 +192,7 @@ def broadcast(quick: bool) -> Figures:
 def linear_reduce(quick: bool) -> Figures:
     """CC-G4: the root of a reduce by gather receives from all."""
     return {
-        f"ccu.reduce_us_of_nodes.{nodes}": measured("reduce", nodes, systems.OURS, (250,))[250]
+        f"ccu.reduce_us_of_nodes.{nodes}": measured("reduce", nodes, OURS, (250,))[250]
         for nodes in ((2, NODES) if quick else (2, 4, NODES))
     }
 
@@ -158,7 +200,7 @@ def linear_reduce(quick: bool) -> Figures:
 def bitonic(quick: bool) -> Figures:
     """The longest of the processes' times, and how they deviate."""
     figures: Figures = {}
-    for name, options in systems.SYSTEMS.items():
+    for name, options in SYSTEMS.items():
         outcome = observed("bitonic", NODES, options, COLLECTIVE[:2] if quick else COLLECTIVE)
         figures |= {f"{name}.bitonic_us.{size}": time for size, time in outcome.longest("bitonic").items()}
         figures |= {f"{name}.bitonic_deviation_us.{size}": time for size, time in outcome.deviations().items()}
@@ -170,8 +212,8 @@ def windows(quick: bool) -> Figures:
     another process gets every other time slice of the receiver's workstation."""
     figures: Figures = {}
     for window in (25, 28, 30, 32, 34) if quick else (8, 16, 20, 25, 28, 30, 32, 34, 40, 48):
-        outcome = observed("stream", 2, systems.shared(window), (systems.LONGEST,))
-        figures[f"window.stream_us.{window}"] = outcome.longest("stream")[systems.LONGEST]
+        outcome = observed("stream", 2, shared(window), (LONGEST,))
+        figures[f"window.stream_us.{window}"] = outcome.longest("stream")[LONGEST]
         figures[f"window.resent.{window}"] = outcome.counts["resent"]
     return figures
 
@@ -179,13 +221,13 @@ def windows(quick: bool) -> Figures:
 def window_choices(quick: bool) -> Figures:
     """The same by what was chosen for it: other time slices, and the paper's acknowledgement of each
     25 packets with every window; none with `quick`."""
-    chosen = {name: {"slices": slices} for name, slices in systems.SLICES.items()}
-    ways: dict[str, dict[str, Any]] = chosen | {"every_25": {"ack_every": systems.OURS.ack_every}}
+    chosen = {name: {"slices": slices} for name, slices in SLICES.items()}
+    ways: dict[str, dict[str, Any]] = chosen | {"every_25": {"ack_every": OURS.ack_every}}
     figures: Figures = {}
     for name, how in {} if quick else ways.items():
         for window in SENSITIVE:
-            outcome = observed("stream", 2, systems.shared(window, **how), (systems.LONGEST,))
-            figures[f"window.{name}_us.{window}"] = outcome.longest("stream")[systems.LONGEST]
+            outcome = observed("stream", 2, shared(window, **how), (LONGEST,))
+            figures[f"window.{name}_us.{window}"] = outcome.longest("stream")[LONGEST]
     return figures
 
 
@@ -194,10 +236,8 @@ def colliding(quick: bool) -> Figures:
     chance."""
     figures: Figures = {}
     for pattern in COLLIDING[:1] if quick else COLLIDING:
-        for name, options in systems.SYSTEMS.items():
-            outcome = observed(
-                pattern, NODES, options, (ONE_PACKET,), repetitions=CHANCES, fabric=systems.COLLIDING_FABRIC
-            )
+        for name, options in SYSTEMS.items():
+            outcome = observed(pattern, NODES, options, (ONE_PACKET,), repetitions=CHANCES, fabric=COLLIDING_FABRIC)
             figures[f"colliding.{name}.{pattern}_us.{ONE_PACKET}"] = outcome.mean(pattern)[ONE_PACKET]
             figures[f"colliding.{name}.{pattern}_resent.{ONE_PACKET}"] = outcome.counts["resent"]
     return figures
@@ -210,14 +250,14 @@ def losing(quick: bool) -> Figures:
     for loss in LOSSES[-1:] if quick else LOSSES:
         for pattern in LOSING[:1] if quick else LOSING:
             ranks, size = (NODES, ONE_PACKET) if pattern in COLLIDING else (2, LOSSY_MESSAGE)
-            for name, options in systems.SYSTEMS.items():
+            for name, options in SYSTEMS.items():
                 outcome = observed(
                     pattern,
                     ranks,
                     options,
                     (size,),
                     repetitions=CHANCES,
-                    fabric=systems.COLLIDING_FABRIC,
+                    fabric=COLLIDING_FABRIC,
                     faults=(f"drop * rate={loss / 100} seed=1",),
                 )
                 figures[f"losing.{loss}.{name}.{pattern}_us.{size}"] = outcome.mean(pattern)[size]
@@ -230,10 +270,10 @@ def stalls(quick: bool) -> Figures:
     with and without the acknowledgement timer."""
     figures: Figures = {}
     for every in (5, 25) if quick else (1, 5, 12, 20, 25):
-        options = replace(systems.OURS, ack_every=every)
-        figures[f"stall.stream_us.{every}"] = measured("stream", 2, options, (systems.LONG,))[systems.LONG]
+        options = replace(OURS, ack_every=every)
+        figures[f"stall.stream_us.{every}"] = measured("stream", 2, options, (LONG,))[LONG]
     for name, timer in (("paper", 0), ("timer", 5_000)):
-        outcome = observed("talk", 2, replace(systems.OURS, ack_timer=timer, timeout=20_000), (4,))
+        outcome = observed("talk", 2, replace(OURS, ack_timer=timer, timeout=20_000), (4,))
         figures[f"stall.timeouts.{name}"] = outcome.counts["timeouts"]
         figures[f"stall.resent.{name}"] = outcome.counts["resent"]
         figures[f"stall.talk_us.{name}"] = outcome.longest("talk")[4]
@@ -244,7 +284,7 @@ def packets(quick: bool) -> Figures:
     """Cutting off: 8,000 bytes in packets of several sizes (CC-15, CC-20)."""
     figures = {}
     for size in (665, 1300) if quick else (333, 665, 1000, 1300):
-        options = replace(systems.OURS, packet=size)
+        options = replace(OURS, packet=size)
         figures[f"packet.pingpong_us.{size}"] = measured("pingpong", 2, options, (8000,))[8000]
     return figures
 

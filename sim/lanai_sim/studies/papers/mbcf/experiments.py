@@ -16,12 +16,11 @@ from ....job.job import Job
 from ....machine.machine import Machine
 from ....machine.presets import mbcf_100baset
 from ... import ranks
-from ..measuring import Experiment, Figures
+from ..claims import Experiment, Figures
 from . import primitives, programs, times
 from .npb import causes
-from .npb import experiment as npb
-from .npb.programs import PROGRAMS
-from .npb.running import OPTIONS
+from .npb import causes as npb
+from .npb.building import OPTIONS, PROGRAMS
 
 ROUND_TRIP_SIZES = (0, 4, 16, 64, 256, 1024, 4096)
 BANDWIDTH_SIZES = (4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576)
@@ -133,7 +132,7 @@ EXPERIMENTS = [
         for one in PROGRAMS
     ),
     *(
-        Experiment(name, f"{says} (`--npb DIR`)", partial(causes.measured, name), needs="npb")
+        Experiment(name, f"{says} (`--npb DIR`)", partial(causes.causes_measured, name), needs="npb")
         for name, says in (
             ("npb_ep_gather", "table 4.3: EP, with reduces that gather at a root"),
             ("npb_sp_fifo", "table 4.9: SP, with FIFOs of 64 KiB instead of 32"),

@@ -6,7 +6,7 @@ from functools import partial
 from .. import claims
 from ..verdicts import NEAR, ByFigure, ByShape, Figures, Way
 from .npb import causes
-from .npb.programs import ALONE, FEWER, NSR, PROGRAMS, Program, begin, dotted
+from .npb.building import ALONE, FEWER, NSR, PROGRAMS, Benchmark, begin, dotted
 
 TABLES = {"ep": 4, "mg": 5, "cg": 6, "is": 7, "lu": 8, "sp": 9, "bt": 10}
 FASTER = ("cg", "is", "lu", "sp")  # with requests, says the paper
@@ -69,7 +69,7 @@ def why_not() -> dict[str, str]:
     return found | {_claim(name, what): why for name in TABLES for what, why in NOT_RUN.items()}
 
 
-def _on_four(program: Program, published: Sequence[float]) -> ByShape:
+def _on_four(program: Benchmark, published: Sequence[float]) -> ByShape:
     """Within 10 % of the paper's times on 4 processes. Of both ways the last is that on 4."""
     half = len(published) // 2
     theirs = dict(zip(WAYS, (published[half - 1], published[-1]), strict=True))

@@ -7,10 +7,9 @@ from ...benches.p2p import contention, stages, traffic, ways
 from ...benches.p2p.pair import Setting
 from ...sweeps import cache, overlap, queues
 from ...sweeps.point import nic_at
-from ..measuring import Experiment, Figures
-from . import constants, thin
-from .constants import PAGE, thesis
-from .host_work import busy_channel, independence, small_sends, special_sends, transfers, waiting_sends
+from ..claims import Experiment, Figures
+from . import host_work
+from .host_work import PAGE, busy_channel, independence, small_sends, special_sends, thesis, transfers, waiting_sends
 
 SEND_BUFFER = 16384  # bytes of each channel. The thesis tells only that 64 channels have at least 4.5 KB each
 SEND_BUFFERS = (SEND_BUFFER, 131072)
@@ -26,12 +25,12 @@ def named(prefix: str, figures: Figures) -> Figures:
 
 def thesis_traffic(quick: bool) -> Figures:
     sizes = (*p2p.SIZES, 8192, 12288, 32768, *(FEW if quick else BULK))
-    return named("thesis", p2p.traffic_figures(thesis(), sizes, 1 if quick else constants.REPETITIONS))
+    return named("thesis", p2p.traffic_figures(thesis(), sizes, 1 if quick else host_work.REPETITIONS))
 
 
 def our_traffic(quick: bool) -> Figures:
     sizes = (*p2p.SIZES, *(FEW if quick else BULK))
-    return named("ours", p2p.traffic_figures(Setting(), sizes, 1 if quick else constants.REPETITIONS))
+    return named("ours", p2p.traffic_figures(Setting(), sizes, 1 if quick else host_work.REPETITIONS))
 
 
 def break_down(quick: bool) -> Figures:
@@ -242,7 +241,7 @@ def host_rules(quick: bool) -> Figures:
 
 
 EXPERIMENTS = (
-    Experiment("constants", "sizes and counts, from the declarations that firmware and driver read", constants.figures),
+    Experiment("constants", "sizes and counts, from the declarations that firmware and driver read", host_work.figures),
     Experiment("thesis", "latency, bandwidth, overhead by size (NP-B1..B4), the thesis's policies", thesis_traffic),
     Experiment("ours", "the same with the project's defaults", our_traffic),
     Experiment("break-down", "where the time of 4 bytes goes (NP-B5)", break_down),
@@ -259,7 +258,7 @@ EXPERIMENTS = (
     Experiment("clock", "a processor of 133 MHz", clock_133),
     Experiment("cache", "a 16 KB instruction cache", caching),
     Experiment("overlap", "computing while the NIC works (NP-01)", overlapping),
-    Experiment("thin", "BIP's firmware on the same NICs and hosts: thin or thick", thin.measure),
+    Experiment("thin", "BIP's firmware on the same NICs and hosts: thin or thick", host_work.measure),
     Experiment("special", "synchronous and ready sends (NP-29)", special_sends),
     Experiment("busy", "small sends into a busy channel (NP-43)", busy_channel),
     Experiment("host-rules", "rules of the thesis's hosts and its send buffers (NP-39, NP-43, NP-54)", host_rules),

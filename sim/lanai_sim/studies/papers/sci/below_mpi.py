@@ -8,7 +8,7 @@ from lanai_host.config import pentium3_800
 from ....machine.presets import sci_d330
 from ...benches import remote
 from ...remote_hosts import RemoteHost, idle, play
-from ..measuring import Figures
+from ..claims import Figures
 from .constants import KIB, MIB
 
 SIZES = (8, 16, 32, 64, 128, 256, 1024)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from lanai_firmware.iss.cache import InstructionCache
 from lanai_host.mpi.datatypes.layout import Layout, block, joined
 
-from ..measuring import Figures
+from ..claims import Figures
 from .constants import KIB, TOTAL
 
 L2, LINE, WAYS = 256 * KIB, 32, 8  # bytes, bytes: a Pentium III of 800 MHz

@@ -11,7 +11,7 @@ from lanai_hdl.remote.config import Remote
 from ....job.job import Job
 from ....machine.machine import Machine
 from ....machine.presets import sci_d330
-from ..measuring import Experiment, Figures, Programs
+from ..claims import Experiment, Figures, Programs
 from . import below_mpi, caches, constants, programs, ringlet, stores
 from .constants import ACCESSES, BLOCKS, KIB, MIB, NODES, TOTAL
 

@@ -8,7 +8,7 @@ from lanai_hdl.config import NicConfig
 from ....machine.fabrics.ring import ringlet
 from ....machine.presets import sci_d330, sci_d330_200
 from ...remote_hosts import RemoteHost, play
-from ..measuring import Figures
+from ..claims import Figures
 from .constants import KIB, MIB
 
 NODES = (4, 5, 6, 7, 8)

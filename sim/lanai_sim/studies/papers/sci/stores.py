@@ -9,7 +9,7 @@ from lanai_hdl.remote.tables import APERTURE_PAGES
 from lanai_host.config import pentium3_800
 
 from ...remote_hosts import RemoteHost, idle, play
-from ..measuring import Figures
+from ..claims import Figures
 from .constants import KIB, MIB
 
 STRIDES = {

@@ -1,6 +1,6 @@
 """The paper's figures, in its order."""
 
-from ..sections import Section
+from ..page import Section
 
 SECTIONS = (
     Section(

@@ -5,7 +5,8 @@ import pytest
 
 from lanai_sim.executors.place import Place
 from lanai_sim.studies.papers import claims, studies, verdicts
-from lanai_sim.studies.papers.ccu import answers, experiments, systems
+from lanai_sim.studies.papers.ccu import answers, experiments
+from lanai_sim.studies.papers.ccu import experiments as systems
 from lanai_sim.studies.papers.records import Record
 
 STUDY = studies.find("ccu")

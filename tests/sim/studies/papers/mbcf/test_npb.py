@@ -12,10 +12,12 @@ from lanai_host.errors import UserError
 from lanai_sim.cli import main
 from lanai_sim.executors.journal import Journal
 from lanai_sim.executors.place import Place
-from lanai_sim.studies.papers import measuring, studies
+from lanai_sim.studies.papers import claims, studies
 from lanai_sim.studies.papers.mbcf import times
-from lanai_sim.studies.papers.mbcf.npb import building, causes, experiment, running
-from lanai_sim.studies.papers.mbcf.npb.programs import ANY, PROGRAMS, Program
+from lanai_sim.studies.papers.mbcf.npb import building, causes
+from lanai_sim.studies.papers.mbcf.npb import building as running
+from lanai_sim.studies.papers.mbcf.npb import causes as experiment
+from lanai_sim.studies.papers.mbcf.npb.building import ANY, PROGRAMS, Benchmark
 
 RECEIVES = """\
       if (north.ne.-1) then
@@ -147,7 +149,7 @@ def test_an_experiment_is_left_out_without_what_it_needs():
             return None if point["experiment"].startswith("npb_") else type("Row", (), {"figures": {}})
 
     module = studies.find("mbcf").experiments.__name__
-    assert measuring.figures(module, Kept(), True, Place(jobs=1), pytest.fail, {}) == {}
+    assert claims.figures(module, Kept(), True, Place(jobs=1), pytest.fail, {}) == {}
 
 
 def test_verification_and_totals_are_read_from_the_output():
@@ -177,7 +179,7 @@ def test_each_program_is_verified_before_it_is_measured(monkeypatch, tmp_path):
 
     monkeypatch.setattr(experiment, "Sources", Built)
     monkeypatch.setattr(experiment, "run", run)
-    program = Program("lu", 8, 992, "itmax_default", {"S": 2, "W": 2}, "LU/e*.f", whole=("W", 150))
+    program = Benchmark("lu", 8, 992, "itmax_default", {"S": 2, "W": 2}, "LU/e*.f", whole=("W", 150))
     monkeypatch.setattr(experiment, "PROGRAMS", (program,))
     found = experiment.measured(program, False, "there")
     assert runs == [

@@ -4,7 +4,7 @@ import pytest
 
 from lanai_host.config import thesis as hosts
 from lanai_sim.studies.benches.p2p import traffic, ways
-from lanai_sim.studies.papers.mpi_np.constants import thesis
+from lanai_sim.studies.papers.mpi_np.host_work import thesis
 
 
 def test_the_thesis_asks_first_and_pins_for_every_message():

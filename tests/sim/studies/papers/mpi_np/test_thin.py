@@ -2,15 +2,15 @@
 
 import pytest
 
-from lanai_sim.studies.papers.mpi_np import answers, thin
-from lanai_sim.studies.papers.mpi_np.constants import thesis
+from lanai_sim.studies.papers.mpi_np import answers, host_work
+from lanai_sim.studies.papers.mpi_np.host_work import thesis
 
 
 @pytest.mark.ci
 def test_a_long_message_takes_more_from_a_program_that_computes_where_hosts_meet():
     """Only pinning is left of MPI-NP's gain. With BIP the transfer waits for the call."""
-    thick = thin.lost(thesis(), 65536)
-    hosts = thin.lost(thin.thin(thesis()), 65536)
+    thick = host_work.lost(thesis(), 65536)
+    hosts = host_work.lost(host_work.thin(thesis()), 65536)
     assert thick["lost_us.send"] < 0.5 * hosts["lost_us.send"]
     assert thick["lost_us.receive"] < 0.5 * hosts["lost_us.receive"]
 

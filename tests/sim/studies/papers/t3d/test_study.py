@@ -6,7 +6,8 @@ import pytest
 
 from lanai_sim.cli import main
 from lanai_sim.studies.papers import claims
-from lanai_sim.studies.papers.t3d import answers, constants, experiments
+from lanai_sim.studies.papers.t3d import answers, experiments
+from lanai_sim.studies.papers.t3d import experiments as constants
 from lanai_sim.studies.papers.t3d.study import STUDY
 
 

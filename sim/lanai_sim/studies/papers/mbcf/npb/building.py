@@ -5,7 +5,8 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
@@ -13,7 +14,83 @@ from lanai_host import compilers
 from lanai_host.abi.wrappers import bindings
 from lanai_host.errors import UserError
 
-from .programs import ANY, SOURCE, Program
+from .....job.data import Program
+from .....job.job import Job
+from .....machine.machine import Machine
+
+# The benchmarks that are run, how often each iterates, and what a step of its work takes.
+
+ANY = "any_source"  # a variant: receives name no source, as in NPB 2.3
+NSR = "nsr"  # a way to run it: without requests
+ALONE = "alone"  # another: without a network
+FEWER = 4  # ranks of the further runs
+ON_FEWER = f"on_{FEWER}"  # in their figures' names
+
+
+def dotted(*parts: str) -> str:
+    """A figure's name, or a part of it."""
+    return ".".join(filter(None, parts))
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """One benchmark.
+
+    Attributes:
+        step_ns: what a basic block takes. One process of class W then takes as long as the paper's
+            (tables 4.4 to 4.10; EP by its problem's size). The blocks are those of gfortran 12 with
+            `building.FLAGS`.
+        parameter: what says how often it iterates, in its file `header`; "" if it is run whole.
+        iterations: instead of its own number, by class; 0: its own.
+        any_source: the files whose nonblocking receives name no source in the variant `ANY`, which is
+            the paper's. Class W is run in it alone.
+        whole: the class that tables 4.4 to 4.10 are measured with, and how often its timed part, as it
+            is run here, goes into the paper's.
+    """
+
+    name: str
+    ranks: int
+    step_ns: int
+    parameter: str
+    iterations: dict[str, int]
+    any_source: str = ""
+    whole: tuple[str, int] = ("W", 1)
+    header: str = "npbparams.h"
+
+    @property
+    def variant(self) -> str:
+        """The variant that is like the paper's."""
+        return ANY if self.any_source else ""
+
+    def variants(self, kind: str) -> tuple[str, ...]:
+        """Return the variants in which a class is run."""
+        return ("", ANY) if kind == "S" and self.any_source else (self.variant,)
+
+    @property
+    def timed(self) -> str:
+        """The class and, before it, the variant of tables 4.4 to 4.10."""
+        kind, _ = self.whole
+        return dotted(self.variant, kind)
+
+
+# A nonblocking receive up to its source, which stands behind its type.
+SOURCE = r"(?is)(call mpi_irecv\((?:(?!call).)*?dp_type,[\s>]*)(?:north|south|east|west|nbr\(axis,-dir,k\)),"
+
+PROGRAMS = (
+    Benchmark("ep", 8, 754, "", {"S": 0}, whole=("S", 2)),  # class W has twice as many random numbers
+    Benchmark("mg", 8, 217, "nit_default", {"S": 0, "W": 4}, "MG/mg.f", whole=("W", 10)),  # `building.MG_SIZE`
+    Benchmark("cg", 8, 315, "niter", {"S": 2, "W": 1}, whole=("W", 15)),
+    Benchmark("is", 8, 310, "MAX_ITERATIONS", {"S": 0, "W": 2}, whole=("W", 5), header="is.c"),
+    Benchmark("lu", 8, 992, "itmax_default", {"S": 2, "W": 2}, "LU/exchange_*.f", whole=("W", 150)),
+    Benchmark("sp", 9, 676, "niter_default", {"S": 3, "W": 2}, whole=("W", 200)),
+    Benchmark("bt", 9, 1525, "niter_default", {"S": 3, "W": 2}, whole=("W", 100)),
+)
+
+
+def begin(program: Benchmark, ranks: int) -> str:
+    """Return how the names of its figures on so many ranks begin."""
+    return dotted("theirs.npb", program.name, ON_FEWER if ranks == FEWER else "")
+
 
 NEEDED = ("sys/setparams.c", "sys/make.common", "CG/cg.f", "LU/ssor.f", "common/randdp.f")
 FLAGS = "-O2 -w -std=legacy -fallow-argument-mismatch"  # Fortran 77 that passes arrays of all types
@@ -98,7 +175,7 @@ class Sources:
         setparams.write_text(with_papers_mg(setparams.read_text()))
         self._call(["make", "-C", "sys", "all"], self.root)
 
-    def build(self, program: Program, ranks: int, kind: str, iterations: int = 0, variant: str = "") -> Path:
+    def build(self, program: Benchmark, ranks: int, kind: str, iterations: int = 0, variant: str = "") -> Path:
         """The binary of a class for so many ranks. `iterations` 0: as many as the class has."""
         name, place = program.name, self.root / program.name.upper()
         for old in (*place.glob("*.o"), *place.glob("npbparams.h")):
@@ -117,7 +194,7 @@ class Sources:
         made = self.root / "bin" / f"{name}.{kind}.{ranks}"
         return made.rename(made.with_name(f"{made.name}.{iterations}{variant}"))
 
-    def _change(self, program: Program) -> dict[Path, str]:
+    def _change(self, program: Benchmark) -> dict[Path, str]:
         """Receives name no source. The files as they were."""
         kept, changes = {}, 0
         for path in sorted(self.root.glob(program.any_source)):
@@ -135,3 +212,49 @@ class Sources:
         if done.returncode:
             said = "\n".join((done.stdout + done.stderr).strip().splitlines()[-10:])
             raise UserError(f"{shlex.join(command)} in {place.name}/ ended with code {done.returncode}:\n{said}")
+
+
+# Runs the benchmarks (MB-B5): their own verification and what they sent by remote write.
+
+OPTIONS = {"inline": 16, "record": 1408, "ask_from": 0, "first": 0, "alltoall": 0}  # of `mbcf`, there
+ON_MACHINE = Job((), 1, "mbcf", Machine("mbcf_100baset", "switching-hub", "supersparc_85"), OPTIONS)
+WITHOUT_NETWORK = Job((), 1, "ideal", Machine(host="supersparc_85"))
+
+
+def run(binary: Path, job: Job) -> str:
+    """Return what it prints as the program of a job. Raises UserError if it fails."""
+    program = Program((str(binary),), job.ranks, directory=str(binary.parent))
+    result = job.but(programs=(program,), capture=True).run()
+    if not result.ok:
+        raise UserError(f"{binary.name} ended with code {result.code}:\n{result.report}")
+    return "".join(one.stdout for one in result.outputs)
+
+
+def is_verified(text: str) -> bool:
+    """Return True if the program says that its result is right."""
+    found = re.search(r"^\s*Verification\s*=\s*(\S+)\s*$", text, re.MULTILINE)
+    return found is not None and found[1] == "SUCCESSFUL"
+
+
+def totals(text: str) -> dict[str, int]:
+    """Return the traffic of all ranks to others, by the counters' names."""
+    return {name: int(value) for name, value in re.findall(r"^total nic_mbcf_(\w+) (\d+)$", text, re.MULTILINE)}
+
+
+def figures(found: Mapping[str, int]) -> dict[str, float]:
+    """The share of the bytes that went by remote write, in percent; how many messages and bytes there were."""
+    size = found["written_bytes"] + found["queued_bytes"]
+    count = found["written"] + found["queued"]
+    return {"written_percent": 100 * found["written_bytes"] / size, "messages": float(count), "bytes": float(size)}
+
+
+def speed(text: str, times: int) -> dict[str, float]:
+    """Return the figures that the program prints of its timed part: its time, so many times, and its speed, which
+    has more digits."""
+    found = {}
+    for figure, words, factor in (("seconds", "Time in seconds", times), ("mops", "Mop/s total", 1)):
+        match = re.search(rf"^\s*{words}\s*=\s*([\d.]+)\s*$", text, re.MULTILINE)
+        if match is None:
+            raise UserError(f"this program of NPB does not print {words!r}:\n{text}")
+        found[figure] = factor * float(match[1])
+    return found

@@ -5,10 +5,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...measuring import Figures
-from .building import Sources
-from .programs import NSR, PROGRAMS, dotted
-from .running import ON_MACHINE, figures, run, speed, totals
+from lanai_host.errors import UserError
+
+from .....job.job import Job
+from ...claims import Figures
+from .building import (
+    ALONE,
+    FEWER,
+    NSR,
+    ON_MACHINE,
+    PROGRAMS,
+    WITHOUT_NETWORK,
+    Benchmark,
+    Sources,
+    begin,
+    dotted,
+    figures,
+    is_verified,
+    run,
+    speed,
+    totals,
+)
 
 BEGIN = "theirs.npb.causes"
 
@@ -69,7 +86,7 @@ def tried(program: str, found: Mapping[str, float]) -> str:
     return ", ".join(words)
 
 
-def measured(experiment: str, quick: bool, folder: str) -> Figures:
+def causes_measured(experiment: str, quick: bool, folder: str) -> Figures:
     """The time and the traffic with each of an experiment's changes; none with `quick`. `folder` is the user's
     NPB3.3-MPI."""
     found: Figures = {}
@@ -86,3 +103,47 @@ def measured(experiment: str, quick: bool, folder: str) -> Figures:
         begin = dotted(BEGIN, change.program, change.name)
         found |= {f"{begin}.{what}": value for what, value in (figures(totals(text)) | speed(text, times)).items()}
     return found
+
+
+# Tables 4.3 to 4.10 with the NAS Parallel Benchmarks themselves.
+
+
+def measured(program: Benchmark, quick: bool, folder: str) -> Figures:
+    """The figures of a program; with `quick` only those of the first one. `folder` is the user's
+    NPB3.3-MPI."""
+    if quick and program is not PROGRAMS[0]:
+        return {}
+    found: Figures = {}
+    with tempfile.TemporaryDirectory(prefix="lanai-npb-") as work:
+        sources = Sources(Path(folder), Path(work))
+        _verify(sources, program)
+        for kind, iterations in program.iterations.items():
+            for ranks in (program.ranks, FEWER):
+                for variant in program.variants(kind) if ranks == program.ranks else (program.variant,):
+                    binary = sources.build(program, ranks, kind, iterations, variant)
+                    found |= _measure(program, ranks, binary, dotted(variant, kind))
+    return found
+
+
+def _measure(program: Benchmark, ranks: int, binary: Path, which: str) -> Figures:
+    """Measure the traffic of a binary. If it is the one that is timed, also measure its time with requests,
+    without, and on all ranks without a network."""
+    how = {"ranks": ranks, "host": {"compute": 1000 * program.step_ns}}
+    start = begin(program, ranks)
+    texts = {"": run(binary, ON_MACHINE.but(**how))}
+    found = {dotted(start, which, what): value for what, value in figures(totals(texts[""])).items()}
+    if which == program.timed:
+        texts[NSR] = run(binary, ON_MACHINE.but(**how, options={"requests": 0}))
+        if ranks == program.ranks:
+            texts[ALONE] = run(binary, WITHOUT_NETWORK.but(**how))
+        _, times = program.whole
+        for way, text in texts.items():
+            found |= {dotted(start, way, what): value for what, value in speed(text, times).items()}
+    return found
+
+
+def _verify(sources: Sources, program: Benchmark) -> None:
+    """The whole program of class S, without a NIC, finds what it should."""
+    text = run(sources.build(program, program.ranks, "S"), Job((), program.ranks))
+    if not is_verified(text):
+        raise UserError(f"NPB's {program.name.upper()} does not verify its result on `ideal`:\n{text}")
