@@ -7,7 +7,7 @@ from typing import Any
 from .. import call_site
 from ..errors import DeadlockError, UserError
 from ..mpi.constants import ThreadLevel
-from ..mpi.errors import ErrorClass, ErrorTable, MpiError
+from ..mpi.errors import ErrorClass, ErrorTable, MpiError, ThreadLevelError
 from ..mpi.thread_order import TwoThreads
 from ..saying import say
 from ..simulator.protocol import ENV_CHECK, ENV_RANK
@@ -45,7 +45,7 @@ def elsewhere(name: str, find_place: places.Find, *arguments: Any) -> int:
         "not allow; "
         "ask MPI_Init_thread for MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE"
     )
-    return failed(name, MpiError(ErrorClass.OTHER, text), find_place, *arguments)
+    return failed(name, ThreadLevelError(text), find_place, *arguments)
 
 
 def end_process(code: int, text: str) -> None:

@@ -10,7 +10,7 @@ from weakref import WeakSet
 from ..config import HostCost
 from ..device import Device
 from .attributes import Attributes
-from .constants import MAX_OBJECT_NAME, Comparison
+from .constants import MAX_OBJECT_NAME, TAG_UB, Comparison
 from .context_numbers import (
     COLLECTIVE,
     CONTEXTS,
@@ -55,7 +55,7 @@ class ProcessState:
         self.rank = device.rank
         self.size = device.size
         self.node = device.rank if device.node is None else device.node
-        self.tag_ub = device.max_tag
+        self.tag_ub = min(device.max_tag, TAG_UB)
         self.numbers = ContextNumbers(taken)
         self.send_buffer: SendBuffer | None = None
         self.communicators: WeakSet[Communicator] = WeakSet()  # those that the program made

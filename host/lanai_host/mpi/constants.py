@@ -22,6 +22,7 @@ MAX_INFO_VALUE: Final = 1024
 MAX_OBJECT_NAME: Final = 128  # with the final NUL
 MAX_ERROR_STRING: Final = 512
 BSEND_OVERHEAD: Final = 96
+TAG_UB: Final = 2**29 - 1  # less than an int holds, so that a tag above it reaches the library and gets MPI's error
 
 
 class Comparison(enum.IntEnum):

@@ -165,6 +165,13 @@ class MpiError(Exception):
         self.place: object = None  # whose error handler is called, if not the communicator's that was passed
 
 
+class ThreadLevelError(MpiError):
+    """A thread called MPI that may not by the thread level that the program asked for."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(ErrorClass.OTHER, text)
+
+
 def unsupported(call: str) -> MpiError:
     """The answer of a call that is not there yet: an error by name, never something silently
     wrong."""

@@ -14,7 +14,7 @@ from typing import Any
 from .. import real_time
 from ..saying import say
 from . import spinning, threads
-from .errors import ErrorClass, MpiError
+from .errors import MpiError, ThreadLevelError
 from .threads import Doing, Spent
 
 SHORTEST, LONGEST = 20e-6, 2e-3  # seconds between two looks at threads that still run
@@ -59,9 +59,8 @@ class TwoThreads(Exception):
     calls come one after the other. (Where one of them waits, they are served as if at MULTIPLE.)"""
 
     def named(self, call: str) -> MpiError:
-        return MpiError(
-            ErrorClass.OTHER,
-            f"{call}: another thread is in MPI, which needs MPI_THREAD_MULTIPLE; ask for it with MPI_Init_thread",
+        return ThreadLevelError(
+            f"{call}: another thread is in MPI, which needs MPI_THREAD_MULTIPLE; ask for it with MPI_Init_thread"
         )
 
 

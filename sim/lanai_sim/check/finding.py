@@ -33,9 +33,11 @@ class Kind(StrEnum):
     TYPE = "buffer-type"
     REQUEST = "request-leak"
     LEAK = "leak"
+    THREAD_LEVEL = "thread-level"
     NOT_FINALIZED = "not-finalized"
     CRASH = "crash"
     ERROR = "mpi-error"
+    PORTABILITY = "portability"
 
 
 @dataclass(frozen=True)

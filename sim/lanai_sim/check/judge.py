@@ -67,7 +67,7 @@ def judge(ranks: Sequence[Rank], result: Result) -> Verdict:
     found += [*outcome.crashes(result), *outcome.not_finalized(result)]
     if ended and result.code == 0:
         found += [*messages.not_received(paired), *outcome.leaks(ranks)]
-    found = told_once(found)
+    found = told_once([*found, *messages.large_tags(ranks)])
     sure = [one for one in found if not one.note]
     notes = [one for one in found if one.note]
     return Verdict(sure, notes, _unseen(ranks, order, threads), result.code, outcome.failure(result))

@@ -9,12 +9,15 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from lanai_host.mpi.constants import TAG_UB
+
 from ..signatures import fits, words
 from .finding import Finding, Kind, at, finding
 from .order import Order
 from .records import Call, Rank, Record
 
 PROC_NULL = -1
+LEAST_TAG_UB = 32767
 Channel = tuple[str, int, int, int]  # communicator, source, destination, tag
 
 
@@ -96,6 +99,18 @@ def not_received(messages: Messages) -> Iterator[Finding]:
             f"{at(call.name, call.line)}"
         )
         yield finding(Kind.NOT_RECEIVED, [call.side], text, "receive each message before MPI_Finalize, or cancel it")
+
+
+def large_tags(ranks: Sequence[Rank]) -> Iterator[Finding]:
+    """The largest tag, if not every MPI library must allow it."""
+    used = [(record["tag"], rank.call(record)) for rank in ranks for record in rank.made("send", "recv")]
+    tag, call = max(used, key=lambda one: one[0], default=(0, None))
+    if call is not None and tag > LEAST_TAG_UB:
+        text = (
+            f"rank {call.rank} uses the tag {tag:,} in {at(call.name, call.line)}: MPI promises tags up to "
+            f"{LEAST_TAG_UB:,}, and this library and MPICH 5 have tags up to {TAG_UB:,}"
+        )
+        yield finding(Kind.PORTABILITY, [call.side], text, "ask for MPI_TAG_UB, or use smaller tags", note=True)
 
 
 def ready(messages: Messages, order: Order) -> Iterator[Finding]:

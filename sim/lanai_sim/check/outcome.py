@@ -3,11 +3,13 @@
 import dataclasses
 import itertools
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from ..job.result import Ending, Result
+from ..units import counted
 from .finding import Finding, Kind, at, finding
-from .records import ARGUMENTS, Rank
+from .records import ARGUMENTS, Rank, Record
 
 _CRASH = re.compile(r"rank (?P<rank>\d+) .*was killed by (?P<signal>SIG(SEGV|BUS|FPE|ILL))( at (?P<place>\S+:\d+))?")
 _FAILED = re.compile(
@@ -19,6 +21,10 @@ _KINDS = {
     "RMA_SYNC": (Kind.EPOCH, "open an access epoch for the target before, and an exposure epoch at the target"),
     "RMA_CONFLICT": (Kind.EPOCH, "let operations that conflict be in different epochs"),
     "OUTSIDE": (Kind.CALL, "call it between MPI_Init and MPI_Finalize"),
+    "THREAD_LEVEL": (
+        Kind.THREAD_LEVEL,
+        'ask MPI_Init_thread for more, or in Python set mpi4py.rc.thread_level = "multiple" before MPI is imported',
+    ),
     "OTHER": (Kind.ERROR, "see what the message says"),
 }
 
@@ -82,7 +88,8 @@ def errors(ranks: Sequence[Rank]) -> Iterator[Finding]:
         raised = any(record["text"].startswith(_EXCEPTION) for record in rank.of("leaves"))
         found = list(rank.of("error"))
         for record in found:
-            ends = record["fatal"] or (raised and record is found[-1])
+            never_handled = record["class"] == "THREAD_LEVEL"
+            ends = never_handled or record["fatal"] or (raised and record is found[-1])
             known = _KINDS.get(record["class"])
             kind, hint = known or (Kind.ARGUMENT, "pass what the call allows")
             own = known is None and record["class"] not in ARGUMENTS
@@ -99,7 +106,8 @@ def crashes(result: Result) -> Iterator[Finding]:
         if found is not None:
             rank, signal, place = int(found["rank"]), found["signal"], found["place"] or ""
             text = f"rank {rank} was killed by {signal}" + (f" at {place}" if place else "")
-            hint = "look at the memory that this line uses; a count or a type that is larger than a buffer destroys it"
+            which = "this line uses" if place else "MPI calls and the program use"
+            hint = f"look at the memory that {which}; a count or a type that is larger than a buffer destroys it"
             yield finding(Kind.CRASH, [(rank, signal, place)], text, hint)
 
 
@@ -111,17 +119,23 @@ def not_finalized(result: Result) -> Iterator[Finding]:
 
 
 def leaks(ranks: Sequence[Rank]) -> Iterator[Finding]:
-    """Objects that were not freed, and requests that were not completed."""
+    """Objects that were not freed, and requests that were not completed: those of a line together."""
+    found: dict[tuple[str, ...], list[tuple[int, Record]]] = defaultdict(list)
     for rank in ranks:
         for record in rank.of("leak"):
-            request = record["class"] in ("request", "message")
-            kind = Kind.REQUEST if request else Kind.LEAK
-            does = "completed" if request else "freed"
-            made = f", made at {record['s']}," if record["s"] else ""
-            times = f" ({record['times']} times)" if record["times"] > 1 else ""
-            text = f"{record['text']}{made} was not {does}{times}"
-            hint = "wait for it, or test it until it is done" if request else f"free the {record['class']}"
-            yield finding(kind, [(rank.rank, "MPI_Finalize", record["s"])], text, hint)
+            key = (record["class"], record["s"] or record["text"])
+            found[key].append((rank.rank, record))
+    for several in found.values():
+        _, record = several[0]
+        request = record["class"] in ("request", "message")
+        made = f", made at {record['s']}," if record["s"] else ""
+        text = f"{record['text']}{made} was not {'completed' if request else 'freed'}"
+        times, on = sum(one["times"] for _, one in several), {rank for rank, _ in several}
+        if times > 1:
+            text += f" ({times} times on {counted(len(on), 'rank')})"
+        hint = "wait for it, or test it until it is done" if request else f"free the {record['class']}"
+        sides = [(rank, "MPI_Finalize", record["s"]) for rank in sorted(on)]
+        yield finding(Kind.REQUEST if request else Kind.LEAK, sides, text, hint)
 
 
 def of_ranks(ranks: Sequence[Rank]) -> Iterator[Finding]:

@@ -117,6 +117,52 @@ def test_a_failed_program_is_not_ok(tmp_path, monkeypatch):
     assert "verdict: failed by AssertionError at x.py:5 (exit 1); no mistake in its MPI calls found" in done.stderr
 
 
+def found_in(tmp_path, monkeypatch, text, ranks=2):
+    """The document of a program in Python, `x.py`."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.py").write_text(text)
+    lanai("check", "-n", ranks, "--once", "--json", "found.json", "--", "python", "x.py", timeout=120)
+    return json.loads((tmp_path / "found.json").read_text())
+
+
+FUNNELED = """import threading
+import mpi4py
+mpi4py.rc.thread_level = "funneled"
+from mpi4py import MPI
+thread = threading.Thread(target=MPI.COMM_WORLD.Barrier)
+thread.start()
+thread.join()
+"""
+
+
+def test_the_misuse_of_a_thread_level_is_never_handled(tmp_path, monkeypatch):
+    document = found_in(tmp_path, monkeypatch, FUNNELED)
+    (one,) = document["findings"]
+    assert one["class"] == "thread-level"
+    assert "mpi4py.rc.thread_level" in one["hint"]
+
+
+def test_leaks_of_a_line_are_counted(tmp_path, monkeypatch):
+    document = found_in(tmp_path, monkeypatch, PY + "for step in range(20):\n    w.Split(rank, 0)\n")
+    (one,) = document["findings"]
+    assert (one["class"], one["ranks"]) == ("leak", [0, 1])
+    assert one["text"].endswith("made at x.py:6, was not freed (40 times on 2 ranks)")
+
+
+def test_tags_that_not_every_library_allows_are_a_note(tmp_path, monkeypatch):
+    document = found_in(tmp_path, monkeypatch, PY + "w.sendrecv(1, 1 - rank, 32768, None, 1 - rank, 32768)\n")
+    (note,) = document["notes"]
+    assert (document["verdict"], note["class"]) == ("ok", "portability")
+    assert "the tag 32,768" in note["text"]
+
+
+def test_a_tag_above_ours_is_an_error_of_mpi(tmp_path, monkeypatch):
+    document = found_in(tmp_path, monkeypatch, PY + "w.send(1, dest=1 - rank, tag=w.Get_attr(MPI.TAG_UB) + 1)\n")
+    (one,) = document["findings"]
+    assert one["class"] == "invalid-argument"
+    assert "tag is 536870912" in one["text"]
+
+
 def test_sarif_names_both_lines(tmp_path):
     program = BY_NAME["messages/type-py-i4-f4"]
     checked(program, tmp_path, "--once", "--sarif", tmp_path / "found.sarif")

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
-from ...mpi.errors import ErrorClass, MpiError
+from ...mpi.errors import ErrorClass, MpiError, ThreadLevelError
 from ...mpi.windows import Window
 from ..context import abi
 from ..leaks import Left
@@ -309,6 +309,8 @@ class Recorder:
         where = place() if inside is None else inside.place
         name, _, _ = error.text.partition(":")
         kind = ErrorClass(error.error_class).name if error.error_class in tuple(ErrorClass) else "OTHER"
+        if isinstance(error, ThreadLevelError):
+            kind = "THREAD_LEVEL"
         self.journal.put("error", self._calls, c=name, s=where, **{"class": kind}, text=error.text, fatal=fatal)
 
     def leaves(self, text: str) -> None:
