@@ -33,12 +33,14 @@ class Outcome(data.Struct):
 
 class Progress(data.Struct):
     """A sender's progress: the first request that has not been carried out, and which of the next ones
-    have been, a bit for each sequence number modulo `WINDOW`. `marked` has a bit for each of its
-    processes. All belongs to `session`, unless none is `known`."""
+    have been, a bit for each sequence number modulo `WINDOW`. `many`: it is not among the first `WINDOW`
+    of the session. `marked` has a bit for each of its processes. All belongs to `session`, unless none is
+    `known`."""
 
     session: SESSION_BITS
     known: 1
     expected: 16
+    many: 1
     done: WINDOW
     marked: OWNERS
 
@@ -75,12 +77,12 @@ class ReceiveOrder(wiring.Component):
         with `atomic`
     ready, ready_next : ``Out(1)``, cleared since reset; so in the next slot
 
-    Attribute, for proofs: `now`, what is known of `source`.
+    Attributes, for proofs: `now`, what is known of `source`, valid once `cleared`.
     """
 
     def __init__(self, config: RemoteParameters):
         self.config = config
-        self.now = Signal(Progress)
+        self.now, self.cleared = Signal(Progress), Signal()
         super().__init__(
             {
                 "source": In(8),
@@ -125,6 +127,7 @@ class ReceiveOrder(wiring.Component):
             m.d.comb += [one.read(0)[0].eq(address), one.write_addr.eq(address)]
         m.d.comb += [
             self.now.eq(progress.read(0)[1]),
+            self.cleared.eq(progress.ready),
             self.ready.eq(progress.ready & outcomes.ready),
             self.ready_next.eq(progress.ready_next & outcomes.ready_next),
             result_read.addr.eq(self.source),
@@ -145,13 +148,15 @@ class ReceiveOrder(wiring.Component):
 
     def _find_place(self, m, now):
         behind, before, done = Signal(16), Signal(), Signal()
+        wraps = Signal()  # the number is above `expected`
         m.d.comb += [
-            behind.eq(now.expected - self.sequence),
+            Cat(behind, wraps).eq(now.expected - self.sequence),
             # The first that is missing is less than WINDOW before it.
             before.eq(behind[INDEX_BITS:].all() & behind[:INDEX_BITS].any()),
             done.eq(now.done.bit_select(self.sequence[:INDEX_BITS], 1)),
         ]
-        carried_out = (behind <= WINDOW) | (before & done)
+        # In a session's first requests, a number above `expected` is not one of before the numbers came round.
+        carried_out = ((behind <= WINDOW) & (now.many | ~wraps)) | (before & done)
         missing = Mux(before, Place.EARLY, Place.AHEAD)
         within, same, later = Signal(Place), Signal(), Signal()  # the session that is known; in the next slot
         known = Mux(now.known, now.session, self.own_session)
@@ -178,6 +183,7 @@ class ReceiveOrder(wiring.Component):
             # Not 1: in Verilog, a constant bit of a word whose others are conditional is never driven.
             after.known.eq(progress.write_en),
             after.expected.eq(now.expected + 1),
+            after.many.eq(now.many | after.expected[INDEX_BITS]),
             after.done.eq(now.done & ~first),
             after.marked.eq(now.marked),
         ]
@@ -189,7 +195,7 @@ class ReceiveOrder(wiring.Component):
                 after.done.eq(now.done | (1 << self.sequence[:INDEX_BITS])),
             ]
         with m.If(self.renew):
-            m.d.comb += [after.expected.eq(0), after.done.eq(0), after.marked.eq(0)]
+            m.d.comb += [after.expected.eq(0), after.many.eq(0), after.done.eq(0), after.marked.eq(0)]
 
     def _vouch(self, m):
         """Count the requests of a sender since a QUIET one was refused. Once there are `WINDOW` of them, the sender

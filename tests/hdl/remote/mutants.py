@@ -237,8 +237,8 @@ ORDER = [
     Mutant(
         "the last request of the window is not a duplicate",
         "receive_order.py",
-        "carried_out = (behind <= WINDOW)",
-        "carried_out = (behind < WINDOW)",
+        "carried_out = ((behind <= WINDOW)",
+        "carried_out = ((behind < WINDOW)",
         "test_receive_order.py",
     ),
     Mutant(
@@ -307,6 +307,20 @@ ORDER = [
 ]
 
 SESSIONS = [
+    Mutant(
+        "numbers below a session's first were carried out",
+        "receive_order.py",
+        "& (now.many | ~wraps)",
+        "",
+        "test_receive_order.py::test_numbers_below_the_first_were_not_carried_out",
+    ),
+    Mutant(
+        "a session begins as far as the one before had come",
+        "receive_order.py",
+        "after.many.eq(0), ",
+        "",
+        "test_receive_order_formal.py",
+    ),
     Mutant(
         "requests of an old session are taken",
         "receive_order.py",

@@ -54,7 +54,7 @@ class Asker:
         ahead = number - self.expected[source]
         if ahead == 0:
             return Place.NEXT
-        if -WINDOW <= ahead < 0 or (0 < ahead < WINDOW and number in self.done[source]):
+        if (number >= 0 and -WINDOW <= ahead < 0) or (0 < ahead < WINDOW and number in self.done[source]):
             return Place.DUPLICATE
         return Place.EARLY if 0 < ahead < WINDOW else Place.AHEAD
 
@@ -92,6 +92,19 @@ def test_each_request_is_next_once_and_a_duplicate_for_as_long_as_it_may_come_ag
             else:
                 await context.tick()
         assert min(asker.expected) > 300
+
+    run(script)
+
+
+def test_numbers_below_the_first_were_not_carried_out():
+    """Those of a sender that has numbers about to come round, when its receiver was powered up alone."""
+
+    async def script(context, asker):
+        for count in range(2 * WINDOW):
+            for number in (-1, -WINDOW, count - WINDOW, count - 1):
+                assert await asker.ask(0, number) is asker.place(0, number)
+            assert await asker.ask(0, count) is Place.NEXT
+            await asker.accept(0, count, (Status.OK, 0))
 
     run(script)
 

@@ -1,12 +1,13 @@
-"""A receiver carries out each request at most once, by induction."""
+"""A receiver carries out each request at most once, and says of none that it was carried out that was not, by
+induction."""
 
-from amaranth import Module, Signal
+from amaranth import Module, Mux, Signal
 from amaranth.asserts import AnyConst, AnySeq
 from amaranth.hdl import Assert, Assume
 from amaranth.lib import wiring
 
 from lanai_hdl.remote.config import Remote
-from lanai_hdl.remote.packets import SESSION_BITS
+from lanai_hdl.remote.packets import SESSION_BITS, WINDOW
 from lanai_hdl.remote.receive_order import Place, ReceiveOrder
 
 HALF = 1 << 15  # of all sequence numbers
@@ -19,7 +20,8 @@ class OnceSpec(wiring.Component):
 
     One request, of any number and session, is watched: once accepted, it is not accepted again. This is
     so as long as numbers do not come round: HALF of all requests behind it in its session, or half of all
-    sessions behind its own.
+    sessions behind its own. And it is a DUPLICATE, which is answered as one that was carried out, only if
+    it was accepted.
     """
 
     def __init__(self):
@@ -47,7 +49,11 @@ class OnceSpec(wiring.Component):
         m.d.comb += accepted.eq(dut.accept & (request == watched))
         with m.If(accepted):
             m.d.sync += taken.eq(1)
-        m.d.comb += Assert(~(taken & accepted), "carried out twice")
+        duplicate = serves & (dut.place == Place.DUPLICATE) & (request == watched)
+        m.d.comb += [
+            Assert(~(taken & accepted), "carried out twice"),
+            Assert(~duplicate | taken, "answered, and was not carried out"),
+        ]
         self._stays_known(m, taken, watched[:16], watched[16:])
         return m
 
@@ -82,7 +88,14 @@ class OnceSpec(wiring.Component):
             sessions.eq(now.session - session),
             next_session.eq(dut.session - session),
         ]
-        is_done = (ahead < 16) & now.done.bit_select(sequence[:4], 1)
+        is_done = (ahead < WINDOW) & now.done.bit_select(sequence[:4], 1)
+        passed = (behind != 0) & (behind <= WINDOW) & (now.many | (sequence < now.expected))
+        with m.If(dut.cleared):
+            m.d.comb += [
+                Assert(Mux(now.known, dut.ready, now.as_value() == 0)),
+                Assert(now.many | (now.expected < WINDOW)),
+                Assert(~(now.known & (sessions == 0) & (passed | is_done)) | taken),
+            ]
         with m.If(taken):
             m.d.comb += [
                 Assert(dut.ready & now.known),

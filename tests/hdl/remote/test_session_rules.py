@@ -14,20 +14,23 @@ from lanai_hdl.remote.packets import BOOT_BITS, SESSION_BITS
 MODULUS = 1 << SESSION_BITS
 BOOTS = 1 << (BOOT_BITS - 1)  # a packet has a boot's lower bits
 UNKNOWN = -1  # a boot
+NUMBERS, WINDOW = 16, 4  # sequence numbers, and the last ones that are answered again: fewer than there are
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of how often things may happen. `sessions`: numbers that the sender takes at a reset."""
+    """The limits of how often things may happen. `sessions`: numbers that the sender takes at a reset.
+    `first`: requests that the sender had sent before its receiver was powered up alone."""
 
     requests: int
     sender_resets: int = 0
     receiver_resets: int = 0
     opens: int = 0
     sessions: int = 1
+    first: int = 0
 
     def __str__(self):
-        return f"{self.requests}-{self.sender_resets}-{self.receiver_resets}-{self.opens}"
+        return f"{self.requests}-{self.sender_resets}-{self.receiver_resets}-{self.opens}-{self.first}"
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,7 @@ class Rules:
     answers_name_the_session: bool = True
     other_boots_end_the_session: bool = True
     clashes_are_mended: bool = True
+    numbers_begin_with_the_session: bool = True
 
 
 RULES = Rules()
@@ -85,7 +89,7 @@ def sender_steps(state, limits, rules):
         outstanding = (*state.outstanding, (state.sequence, state.begun))
         yield replace(state, begun=state.begun + 1, sequence=state.sequence + 1, outstanding=outstanding)
     for sequence, request in state.outstanding:
-        packet = state.session, state.boot, sequence, request
+        packet = state.session, state.boot, sequence % NUMBERS, request
         if packet not in state.sent:
             yield replace(state, sent=state.sent | {packet})
     if state.outstanding and not state.gone:  # no answer for too long
@@ -115,7 +119,7 @@ def answered(state, answer, rules):
     if rules.answers_name_the_session and (session, boot) != (state.session, state.boot):
         return
     if told is None:
-        if state.outstanding and state.outstanding[0][0] == sequence:
+        if state.outstanding and state.outstanding[0][0] % NUMBERS == sequence:
             request = state.outstanding[0][1]
             yield replace(state, outstanding=state.outstanding[1:], well=state.well | {request})
         return
@@ -150,11 +154,12 @@ def received(state, packet, rules):
         if known is not None and not newer(session, known) and rules.old_sessions_are_dropped:
             return
         known, expected = session, 0
-    if sequence > expected:
+    behind = (expected - sequence) % NUMBERS
+    if behind > WINDOW or (behind > expected and rules.numbers_begin_with_the_session):
         return
     answer = session, boot, sequence, None
-    done = (*state.done, request) if sequence == expected else state.done
-    expected += sequence == expected
+    done = (*state.done, request) if behind == 0 else state.done
+    expected += behind == 0
     yield replace(state, kept=known, expected=expected, done=done, answers=state.answers | {answer})
 
 
@@ -166,7 +171,8 @@ def check(state):
 
 def explore(limits, rules=RULES):
     """All states that there may be."""
-    seen, waiting = {State()}, [State()]
+    first = State(sequence=limits.first)
+    seen, waiting = {first}, [first]
     while waiting:
         for state in steps(waiting.pop(), limits, rules):
             if state not in seen:
@@ -187,6 +193,7 @@ SMALL = [
     Limits(requests=2, receiver_resets=1, opens=1),
     Limits(requests=2, sender_resets=1, receiver_resets=1),
     Limits(requests=2, sender_resets=2, opens=1),
+    Limits(requests=3, opens=1, first=NUMBERS - 1),
 ]
 LARGE = [
     Limits(requests=3, receiver_resets=1, opens=1),
@@ -218,6 +225,7 @@ NEEDED = {
     "answers_name_the_session": Limits(requests=2, sender_resets=1),
     "other_boots_end_the_session": Limits(requests=1, receiver_resets=1),
     "clashes_are_mended": Limits(requests=2, sender_resets=1, sessions=16),
+    "numbers_begin_with_the_session": Limits(requests=1, first=NUMBERS - 1),
 }
 
 
