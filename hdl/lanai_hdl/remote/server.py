@@ -143,7 +143,7 @@ class PacketServer(PacketCheck, MemoryMover, Completion, wiring.Component):
         self._relaxed = Signal()  # the packet, a request, may take effect out of turn
         self._catching_up = Signal()  # of the order, in the slot before: the packet's place does not stand yet
         self._apart = Signal()  # an APPEND's record and its FIFO's control words lie in different pages
-        self._result = Signal(64)  # of the ATOMIC that was answered last: no two are outstanding
+        self._result = Signal(64)  # of the ATOMIC that was answered, until its flag is written: no two are outstanding
         self._at = Signal.like(self.index)
         self._from_packet = Signal()  # the words to write are the packet's
         self._turn = Signal()  # the end of a command is next, if one has ended

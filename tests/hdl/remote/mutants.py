@@ -225,6 +225,13 @@ PROTECTION = [
         "test_turns.py::test_a_huge_command_does_not_hold_the_other_process",
     ),
     Mutant(
+        "the result of an ATOMIC stays for the next one",
+        "memory_mover.py",
+        "m.d.sync += self._result.eq(0)",
+        "pass",
+        "test_turns.py::test_a_refused_atomic_brings_no_result_of_another_process",
+    ),
+    Mutant(
         "one process's refusal is told to the other",
         "server.py",
         "self._worst.read(0)[0].eq(self.oldest.buffer[COMMAND_BITS:]),",

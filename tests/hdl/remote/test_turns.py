@@ -6,8 +6,9 @@ import pytest
 
 from lanai_hdl.remote.command_cutter import TURN
 from lanai_hdl.remote.packets import REQUEST_WORDS, WINDOW, RequestWord, SizeWord
+from lanai_hdl.remote.tables import FLAG_AT
 
-from .bench import KEY, PAGE, SMALL, Op, Status
+from .bench import KEY, PAGE, SMALL, Atomic, Op, Status
 from .test_adapter import between
 
 BEHIND = WINDOW + TURN - 1  # most requests that are sent behind one that is refused
@@ -105,6 +106,20 @@ def test_a_command_ends_at_its_first_refusal(op):
         assert await source.end(context, huge, process=1) is Status.KEY
         assert await source.end(context, behind, 1, process=1) is Status.OK
         assert sent.count(1) <= 1 + BEHIND + 1
+
+    two_processes(script)
+
+
+@pytest.mark.parametrize("wide", [0, 1])
+def test_a_refused_atomic_brings_no_result_of_another_process(wide):
+    async def script(context, source, target, sent):
+        target.load(0, b"secret__")
+        options = {"atomic": Atomic.ADD, "wide": wide}
+        assert await source.command(context, Op.ATOMIC, 1, 2, 0, 0, **options) is Status.OK
+        assert source.result(wide=wide).to_bytes(4 << wide, "big") == b"secret__"[: 4 << wide]
+        refused = await source.command(context, Op.ATOMIC, 1, 2, 0, 0, key=KEY + 1, process=1, **options)
+        assert refused is Status.KEY
+        assert source.pages[0x20000][:FLAG_AT] == bytes(FLAG_AT)
 
     two_processes(script)
 
