@@ -54,4 +54,17 @@ class Memory:
             return True
         if not self.dynamic:
             return first >= 0 and last <= self.size
-        return any(address <= first and last <= address + size for address, size in self._attached)
+        if self._covers(first, last):
+            return True
+        # A datatype with gaps may leave out what lies between two stretches.
+        segments = datatype.body(offset, count).segments()
+        return all(self._covers(address, address + size) for address, size in segments)
+
+    def _covers(self, first: int, last: int) -> bool:
+        """Is every byte attached? Stretches that touch count as one."""
+        for address, size in self._attached:
+            if address <= first < address + size:
+                first = address + size
+            if first >= last:
+                return True
+        return False

@@ -10,7 +10,7 @@ from lanai_host.mpi.collectives import allgather, barrier
 from lanai_host.mpi.collectives import run as collective
 from lanai_host.mpi.collectives.parts import Part
 from lanai_host.mpi.constants import LockType, WindowFlavor
-from lanai_host.mpi.datatypes import PREDEFINED
+from lanai_host.mpi.datatypes import PREDEFINED, vector
 from lanai_host.mpi.errors import ErrorClass
 from lanai_host.mpi.info import Info
 from lanai_host.mpi.memory import array_at
@@ -141,6 +141,41 @@ def test_dynamic_windows_reach_what_is_attached(device):
         collective(comm, barrier)
         assert (memory[:1500] == values).all()
         assert not memory[1500:].any()
+        windows.free(win)
+
+    run(2, program, device)
+
+
+@DEVICES
+def test_one_access_reaches_over_stretches_that_touch(device):
+    def program(world):
+        comm = world.comm_world
+        memory = np.arange(100, dtype=np.int32) + 1000 * comm.rank
+        start = memory.ctypes.data
+        win = windows.create_dynamic(comm, None)
+        for first, count in ((30, 20), (0, 30), (30, 0), (60, 20)):  # elements 50 to 59 are not attached
+            win.attach(start + 4 * first, 4 * count)
+        where = np.array([start], np.int64)
+        theirs = np.zeros(comm.size, np.int64)
+        long = PREDEFINED["MPI_LONG"]
+        collective(comm, allgather, Part(where.ctypes.data, 1, long), Part(theirs.ctypes.data, 1, long))
+        other = (comm.rank + 1) % comm.size
+        address = int(theirs[other])
+        got = np.zeros(100, np.int32)
+        sync.lock(win, LockType.SHARED, other, 0)
+        windows.get(win, *buffer(got), other, address, 50, INT)
+        sync.flush(win, other)
+        assert (got[:50] == np.arange(50) + 1000 * other).all()
+        around = vector(2, 20, 60, INT)  # elements 0 to 19 and 60 to 79
+        around.commit()
+        windows.get(win, got.ctypes.data, 40, INT, other, address, 1, around)
+        sync.flush(win, other)
+        assert got[20:40].tolist() == [1000 * other + index for index in range(60, 80)]
+        for first, count in ((40, 11), (49, 12), (55, 1), (0, 80)):
+            windows.get(win, *buffer(got[:count]), other, address + 4 * first, count, INT)
+            assert refused(sync.flush, win, other)[0] == ErrorClass.RMA_RANGE
+        sync.unlock(win, other)
+        collective(comm, barrier)
         windows.free(win)
 
     run(2, program, device)
