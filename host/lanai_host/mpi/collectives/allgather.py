@@ -3,11 +3,11 @@ for long ones."""
 
 from collections.abc import Sequence
 
-from ..buffers import gather_bytes, scatter_bytes
+from ..buffers import copy_elements, gather_bytes, scatter_bytes
 from ..memory import Scratch
 from . import checks, inter
 from .link import Link
-from .parts import Part, Spread, copy_own
+from .parts import Part, Spread
 from .schedule import Steps, collective
 
 
@@ -41,11 +41,17 @@ def allgatherv(link: Link, send: Part, receive: Spread) -> Steps:
     return _ring(link, send, coming)
 
 
+def _place_own(link: Link, send: Part, block: Part) -> None:
+    """Put a process's own block where the others' go, from where it is sent."""
+    link.check_passed_on(send.size, block.size)
+    copy_elements(*send, *block)
+
+
 def _by_multicast(link: Link, send: Part, blocks: Sequence[Part]) -> Steps:
     """Each rank sends its block to all others in one message (CC-25)."""
     own = blocks[link.rank]
     if not send.in_place:
-        copy_own(link, send, own)
+        _place_own(link, send, own)
     others = [rank for rank in range(link.size) if rank != link.rank]
     operations = [link.receive(rank, *blocks[rank]) for rank in others]
     if others:
@@ -62,7 +68,7 @@ def _bruck(link: Link, send: Part, receive: Part) -> Steps:
     rank, size, block = link.rank, link.size, receive.size
     held = Scratch(block * size)
     if not send.in_place:
-        link.check_own(send.size, block)
+        link.check_passed_on(send.size, block)
     gather_bytes(*(receive.at(rank) if send.in_place else send), held.address, block)
     have = 1
     while have < size:
@@ -81,7 +87,7 @@ def _ring(link: Link, send: Part, blocks: Sequence[Part]) -> Steps:
     block once."""
     rank, size = link.rank, link.size
     if not send.in_place:
-        copy_own(link, send, blocks[rank])
+        _place_own(link, send, blocks[rank])
     before, after = (rank - 1) % size, (rank + 1) % size
     for step in range(size - 1):
         coming, going = blocks[(rank - step - 1) % size], blocks[(rank - step) % size]

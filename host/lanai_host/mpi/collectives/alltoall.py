@@ -89,7 +89,7 @@ def _in_windows(link: Link, order: Iterable[tuple[int, int]], going: Sequence[Pa
             size = going[dest].size
             while sends and most and sum(others for _, others in sends) + size > most:
                 yield [sends.popleft()[0]]
-            sends.append((link.send(dest, *going[dest]), size))
+            sends.append((link.send_own(dest, *going[dest]), size))
         yield [*receives, *(send for send, _ in sends)]
 
 
@@ -115,7 +115,7 @@ def _bruck(link: Link, going: Sequence[Part], coming: Sequence[Part]) -> Steps:
     ranks up together."""
     rank, size = link.rank, link.size
     block = coming[0].size
-    link.check_own(going[rank].size, block)
+    link.check_passed_on(going[rank].size, block)
     held, outbox, inbox = (Scratch(block * size) for _ in range(3))
     for distance in range(size):
         gather_bytes(*going[(rank + distance) % size], held.address + distance * block, block)

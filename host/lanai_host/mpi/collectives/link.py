@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ...body import Body, Run
+from ...body import NOTHING, Body, Run
 from ...config import HostCost
 from ...device import SendMode
 from ...operation import ANY_SOURCE, ErrorKind, Operation
@@ -15,6 +15,10 @@ from ..op import Op
 from ..request import device_error, hold
 from .tags import TAG_BITS
 
+# After these no message is sure to come or to go: the call ends at once. After any other failure the
+# call goes on to its end, because other processes wait for messages from here.
+_END_AT_ONCE = (ErrorKind.PEER_FAILED, ErrorKind.RANK_LOST, ErrorKind.NIC_LOST)
+
 
 class Link:
     """One collective call's way to the other members: device, context and tag.
@@ -22,6 +26,10 @@ class Link:
     The tag holds the communicator's count of collectives and which collective it is, so that two
     calls never take each other's messages and mismatched collectives wait for each other by name
     instead of exchanging nonsense.
+
+    After a failed receive this process has nothing to pass on: an empty message takes the place of
+    each that would hold bytes of others. It has another length than its receiver expects, so that
+    the failure reaches all whose data would have come through here.
     """
 
     def __init__(
@@ -47,7 +55,7 @@ class Link:
         # Since the last check, with the rank of the world at the other end.
         self.under_way: list[tuple[Operation, int]] = []
         self.held: list[object] = []  # what lives as long as an operation of this call
-        self._mismatches: list[MpiError] = []
+        self._failures: list[MpiError] = []
 
     def local(self) -> "Link":
         """The same call inside the local group of an inter-communicator."""
@@ -68,16 +76,21 @@ class Link:
         link._expected = self._expected
         link.under_way = self.under_way
         link.held = self.held
-        link._mismatches = self._mismatches
+        link._failures = self._failures
         return link
 
     def send(self, rank: int, address: int, count: int, datatype: Datatype) -> Operation:
         return self.send_body(rank, datatype.body(address, count))
 
+    def send_own(self, rank: int, address: int, count: int, datatype: Datatype) -> Operation:
+        """Send what the program has given this process, which no failed receive has spoilt."""
+        return self.send_body(rank, datatype.body(address, count), own=True)
+
     def send_bytes(self, rank: int, address: int, size: int) -> Operation:
         return self.send_body(rank, Run(address, size))
 
-    def send_body(self, rank: int, body: Body) -> Operation:
+    def send_body(self, rank: int, body: Body, own: bool = False) -> Operation:
+        body = NOTHING if self._failures and not own else body
         operation = self._device.send(self._route[rank], self.tag, self.context, body, SendMode.STANDARD)
         hold(operation, self.held)
         self.under_way.append((operation, self._route[rank]))
@@ -85,6 +98,7 @@ class Link:
 
     def multicast_body(self, ranks: Sequence[int], body: Body) -> Operation:
         """One message to several ranks. `choices.multicast` must say that there is this."""
+        body = NOTHING if self._failures else body
         operation = self._device.multicast([self._route[rank] for rank in ranks], self.tag, self.context, body)
         assert operation is not None, f"{type(self._device).__name__} chooses multicast and has none"
         hold(operation, self.held)
@@ -114,8 +128,8 @@ class Link:
         return operation
 
     def reduce(self, op: Op, incoming: int, inout: int, count: int, datatype: Datatype) -> None:
-        """inout = incoming op inout, done and paid for by the host."""
-        if count:
+        """inout = incoming op inout, done and paid for by the host. After a failure there is nothing to combine."""
+        if count and not self._failures:
             self._device.charge(HostCost.REDUCE, count)
             op.function(incoming, inout, count, datatype)
 
@@ -126,11 +140,19 @@ class Link:
         self.under_way[:] = [entry for entry in self.under_way if not entry[0].done]
         for operation, size, rank, _ in ended:
             error = operation.error
-            if error is not None and error.kind is not ErrorKind.TRUNCATED:
-                raise device_error(self.call, error, operation.length, rank)
-            if error is not None:
+            if error is not None and error.kind is ErrorKind.TRUNCATED:
                 self._mismatch(
                     f"rank {rank} sent more than the {size} bytes that rank {self.rank} expects {error.text}"
+                )
+            elif error is not None:
+                failure = device_error(self.call, error, operation.length, rank)
+                if error.kind in _END_AT_ONCE:
+                    raise failure
+                self._fail(failure)
+            elif size and not operation.length:
+                self._mismatch(
+                    f"rank {rank} sent nothing, because its count is 0 or its own call failed, "
+                    f"where rank {self.rank} expects {size} bytes"
                 )
             elif operation.length != size:
                 self._mismatch(f"rank {rank} sent {operation.length} bytes where rank {self.rank} expects {size}")
@@ -140,19 +162,26 @@ class Link:
         if sent > expected:
             self._mismatch(f"rank {self.rank} sends {sent} bytes to itself where it expects {expected}")
 
+    def check_passed_on(self, sent: int, expected: int) -> None:
+        """The block that a process sends fills the block from which the others get it."""
+        if sent != expected:
+            self._mismatch(f"rank {self.rank} sends {sent} bytes where it expects {expected} from itself")
+
     def _mismatch(self, text: str) -> None:
+        self._fail(MpiError(ErrorClass.TRUNCATE, f"{self.call}: {text}: counts or datatypes do not match"))
+
+    def _fail(self, error: MpiError) -> None:
         """The error is raised at the end: the other processes need the messages that are still to come
         from here. One that ends the job does so now."""
-        error = MpiError(ErrorClass.TRUNCATE, f"{self.call}: {text}: counts or datatypes do not match")
         if self.communicator.errhandler.ends:
             raise error
-        self._mismatches.append(error)
+        self._failures.append(error)
 
     def finish(self) -> None:
         """All messages have come. Raises what was wrong with them."""
         self.check()
-        if self._mismatches:
-            raise self._mismatches[0]
+        if self._failures:
+            raise self._failures[0]
 
     def withdraw(self) -> list[Operation]:
         """The call has failed: the program may free its buffers. What is still to come goes elsewhere.

@@ -45,7 +45,7 @@ def _pairwise(link: Link, send: int, receive: int, counts: Sequence[int], dataty
         inbox = vector.other if op.commute else TypedScratch(own, datatype)
         yield [
             link.receive(source, inbox.address, own, datatype),
-            link.send(dest, starts[dest], counts[dest], datatype),
+            link.send_own(dest, starts[dest], counts[dest], datatype),
         ]
         if op.commute:
             vector.after_other()

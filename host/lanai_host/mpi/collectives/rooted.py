@@ -162,7 +162,7 @@ def _scatter_direct(link: Link, going: Sequence[Part], receive: Part, root: int)
 
 
 def _check_own(link: Link, send: Part, receive: Part) -> None:
-    """The root has room for its own block."""
+    """The root has room for its own block. The others' blocks are sent before this, because they are right anyway."""
     if not receive.in_place:
         link.check_own(send.size, receive.size)
 
@@ -172,11 +172,11 @@ def _scatter_by_multicast(link: Link, send: Part, receive: Part, root: int) -> S
     block = (send if link.rank == root else receive).size
     whole = Scratch(block * link.size)
     if link.rank == root:
-        _check_own(link, send, receive)
         for rank in range(link.size):
             gather_bytes(*send.at(rank), whole.address + rank * block, block)
         others = [rank for rank in range(link.size) if rank != root]
         sends = [link.multicast_body(others, Run(whole.address, block * link.size))] if others else []
+        _check_own(link, send, receive)
     else:
         yield [link.receive_bytes(root, whole.address, block * link.size)]
         sends = []
@@ -191,10 +191,11 @@ def _scatter_tree(link: Link, send: Part, receive: Part, root: int) -> Steps:
     if branch.place:
         yield [link.receive_bytes(branch.above, branch.held.address, branch.size)]
     else:
-        _check_own(link, send, receive)
         for rank in range(link.size):
             gather_bytes(*send.at(rank), branch.at_root(rank), branch.block)
     sends = [link.send_bytes(*below) for below in branch.below()]
+    if not branch.place:
+        _check_own(link, send, receive)
     if not receive.in_place:
         scatter_bytes(branch.held.address, branch.block, *receive)
     yield sends

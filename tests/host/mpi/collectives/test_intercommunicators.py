@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from lanai_host.mpi import ERRORS_RETURN, MpiError, creation, intercomm
 from lanai_host.mpi import collectives as coll
-from lanai_host.mpi import creation, intercomm
 from lanai_host.mpi.collectives.parts import Part
 from lanai_host.mpi.constants import PROC_NULL, ROOT
 from lanai_host.mpi.datatypes import contiguous
@@ -72,3 +72,36 @@ def test_a_process_that_takes_no_part_needs_no_arguments(run):
         assert got[0] == (5 if root == ROOT else 0)
 
     run(3, program)
+
+
+def test_a_leader_that_fails_tells_its_group(run):
+    """The root broadcasts 1 element and the other group asks for 4: its leader has nothing to pass on."""
+
+    def program(world):
+        comm = world.comm_world
+        side = int(comm.rank > 0)
+        inter = intercomm.create_intercomm(creation.split(comm, side, comm.rank), 0, comm, 1 - side, 7)
+        inter.errhandler = ERRORS_RETURN
+        counts = 4 if side else 1
+        values = np.full(4, comm.rank, np.int32)
+        out = np.full(4, -1, np.int32)
+        kind = buffer(values)[2]
+        told = []
+        for plan, arguments in (
+            (coll.bcast, (values.ctypes.data, counts, kind, 0 if side else ROOT)),
+            (coll.allreduce, (values.ctypes.data, out.ctypes.data, counts, kind, SUM)),
+        ):
+            persistent = coll.prepare(inter, plan, *arguments)
+            persistent.start()
+            for request in (coll.start(inter, plan, *arguments), persistent):
+                try:
+                    request.wait()
+                except MpiError as error:
+                    told.append(error.text)
+        return told, values.tolist()
+
+    told = run(4, program)
+    assert [len(texts) for texts, _ in told] == [2, 4, 4, 4]
+    assert all("0 sent nothing, because its count is 0 or its own call failed" in text for text in told[2][0])
+    assert told[2][1] == [2] * 4
+    assert told[3][1] == [3] * 4

@@ -27,9 +27,9 @@ def steps(monkeypatch):
     def recorded(name, what):
         real = getattr(Link, name)
 
-        def begin(self, *arguments):
+        def begin(self, *arguments, **named):
             here.step.append(what)
-            return real(self, *arguments)
+            return real(self, *arguments, **named)
 
         monkeypatch.setattr(Link, name, begin)
 

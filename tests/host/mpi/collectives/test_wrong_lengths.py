@@ -122,3 +122,89 @@ def test_no_byte_is_written_outside(run, scratches, name, odd):
     run(SIZE, program)
     assert all(scratch.is_whole() for scratch in scratches)
     assert set(refused) == {ErrorClass.TRUNCATE}
+
+
+def _given(rank, block, n):
+    """What a rank sends in one of its blocks."""
+    return np.arange(n) + 1000 * rank + 100_000 * block
+
+
+def _summed(ranks, blocks, n):
+    return np.concatenate([sum(_given(rank, block, n) for rank in ranks) for block in blocks])
+
+
+def _result(name, rank, n):
+    """What a rank receives if all send `n` elements a block; None if it receives nothing."""
+    everyone = range(SIZE)
+    if name == "bcast":
+        return _given(ROOT, 0, n)
+    if name.startswith("gather"):
+        return np.concatenate([_given(other, 0, n) for other in everyone]) if rank == ROOT else None
+    if name.startswith("scatter"):
+        return _given(ROOT, rank, n)
+    if name.startswith("allgather"):
+        return np.concatenate([_given(other, 0, n) for other in everyone])
+    if name.startswith("alltoall"):
+        return np.concatenate([_given(other, rank, n) for other in everyone])
+    if name.startswith("reduce_scatter"):
+        return _summed(everyone, [rank], n)
+    if name == "scan":
+        return _summed(range(rank + 1), [0], n)
+    if name == "exscan":
+        return _summed(range(rank), [0], n) if rank else None
+    return _summed(everyone, [0], n) if name == "allreduce" or rank == ROOT else None
+
+
+@pytest.mark.parametrize("odd", range(SIZE))
+@pytest.mark.parametrize("name", PLANS)
+def test_a_call_that_succeeds_has_only_bytes_that_were_sent(run, name, odd):
+    """The rank `odd` names another count than all others. Its memory behind what it sends is private."""
+
+    def program(world):
+        comm = world.comm_world
+        comm.errhandler = ERRORS_RETURN
+        plan = getattr(coll, name)
+        failures = 0
+        for choices, (usual, other), wrong_receive in itertools.product(WAYS, LENGTHS, (False, True)):
+            comm.device.choices = choices
+            mine = other if comm.rank == odd else usual
+            room = other if wrong_receive and comm.rank == odd else usual
+            sent, received = np.full(SIZE * 700, -1, np.int32), np.full(SIZE * 700, -2, np.int32)
+            for block in range(SIZE):
+                sent[block * mine : (block + 1) * mine] = _given(comm.rank, block, mine)
+            try:
+                coll.run(comm, plan, *PLANS[name](sent.ctypes.data, received.ctypes.data, mine, room))
+            except MpiError:
+                failures += 1
+            else:
+                count = room if any(word in name for word in ("gather", "scatter", "alltoall")) else mine
+                result = _result(name, comm.rank, count if not name.startswith("reduce_scatter") else mine)
+                if result is not None:
+                    got = (sent if name == "bcast" else received)[: result.size]
+                    unequal = np.flatnonzero(got != result)
+                    own = range(comm.rank * room, (comm.rank + 1) * room)
+                    if name.startswith(("gather", "alltoall")) and mine < room:  # to itself a rank may send less
+                        unequal = [index for index in unequal if index not in own]
+                    elif name.startswith("scatter") and comm.rank == ROOT and mine < room:
+                        unequal = []
+                    assert len(unequal) == 0, (choices, mine, room, unequal[:4], got[:12])
+            coll.run(comm, coll.barrier)
+        return failures
+
+    assert sum(run(SIZE, program))
+
+
+def test_a_process_whose_buffer_cannot_be_written_tells_those_behind_it(run):
+    """Rank 3 is above rank 0 in the tree of root 1."""
+
+    def program(world):
+        comm = world.comm_world
+        comm.errhandler = ERRORS_RETURN
+        values = np.full(4, comm.rank, np.int32)
+        try:
+            coll.run(comm, coll.bcast, 8 if comm.rank == 3 else values.ctypes.data, 4, INT, ROOT)
+        except MpiError as error:
+            return error.error_class
+        return values.tolist()
+
+    assert run(SIZE, program) == [ErrorClass.TRUNCATE, [1] * 4, [1] * 4, ErrorClass.BUFFER]
