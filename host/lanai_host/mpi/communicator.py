@@ -78,7 +78,6 @@ class Communicator:
 
     __slots__ = (
         "__weakref__",
-        "_holds_number",
         "_kind",
         "attributes",
         "background_sequence",
@@ -92,6 +91,7 @@ class Communicator:
         "final_context",
         "freed",
         "group",
+        "holds_number",
         "info",
         "is_inter",
         "local",
@@ -127,7 +127,7 @@ class Communicator:
         name: str = "",
         info: Info | None = None,
     ) -> None:
-        self._holds_number = False
+        self.holds_number = False  # an agreed one, which is released in the end
         self.process = process
         self.device = process.device
         self.fast_path = process.device.fast_path
@@ -175,14 +175,14 @@ class Communicator:
         made it."""
         self.set_number(number)
         self.origin = origin
-        self._holds_number = True
+        self.holds_number = True
         if self.is_inter:
             self.local = Communicator(self.process, number, self.group, kind=LOCAL, name="the local group")
 
     def __del__(self) -> None:
         # Requests under way refer to their communicator, so the number comes free only when nothing
         # can use it.
-        if self._holds_number:
+        if self.holds_number:
             self.process.numbers.release(self.number)
 
     @property

@@ -180,8 +180,10 @@ class World:
         return found
 
     def communicators(self) -> list[Communicator]:
-        """Return the communicators that this process can use, the built-in ones first."""
-        made = sorted(self.process.communicators, key=lambda communicator: communicator.number)
+        """Return the communicators that this process can use, the built-in ones first. Those that are being
+        made have no number yet, and no message."""
+        known = [communicator for communicator in self.process.communicators if communicator.holds_number]
+        made = sorted(known, key=lambda communicator: communicator.number)
         return [self.comm_world, self.comm_self, *made]
 
     def leaks(self) -> list[str]:

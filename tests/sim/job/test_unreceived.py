@@ -129,3 +129,22 @@ def test_a_communicator_with_messages_is_not_freed(device, tmp_path, capfd):
     result = Job((sys.executable, str(program)), 2, device).run()
     assert result.code == 0, result.report
     assert capfd.readouterr().out == "1 MPI_Comm_free: messages on halo were not received: 2\n"
+
+
+HALF_MADE = """\
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+if world.rank == 0:
+    world.Send(bytearray(8), dest=1, tag=5)
+    world.Recv(bytearray(1), source=2)
+elif world.rank == 1:
+    world.Create_group(world.group.Incl([2, 1]))
+else:
+    world.Recv(bytearray(1), source=0)
+"""
+
+
+def test_a_message_at_a_rank_that_makes_a_communicator():
+    result = Job((sys.executable, "-c", HALF_MADE), 3).run()
+    assert result.code == Exit.DEADLOCK
+    assert "    not received: a message from rank 0, tag 5, 8 bytes, on MPI_COMM_WORLD" in result.report.splitlines()
