@@ -33,10 +33,18 @@ def sleep(seconds: float) -> None:
     _libc().nanosleep(ctypes.byref(time), None)
 
 
+def preloaded(name: str) -> Any:
+    """Return a function of a library that was loaded before the program; None if it was not."""
+    try:
+        return ctypes.CDLL(None)[name]
+    except (AttributeError, UnicodeDecodeError):  # ctypes quotes the program's path, which may be no text
+        return None
+
+
 @cache
 def _switch() -> Any:
     """Return the function that makes the clocks of this thread real. It does nothing if they are not simulated."""
-    return getattr(ctypes.CDLL(None), "lanai_clocks_real", lambda begins: None)
+    return preloaded("lanai_clocks_real") or (lambda begins: None)
 
 
 @contextmanager

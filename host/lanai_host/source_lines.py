@@ -43,7 +43,7 @@ def in_system_header(pid: int, site: str) -> bool:
 def mapped(pid: int, address: int) -> tuple[str, int] | None:
     """The file that lies at an address of a process, and the offset in it."""
     try:
-        lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
+        lines = Path(f"/proc/{pid}/maps").read_text(errors="surrogateescape").splitlines()
     except OSError:
         return None
     for line in lines:
@@ -122,7 +122,7 @@ class _Headers:
             for name, info, _, _, begin, length in SYMBOL.iter_unpack(self._data[first : first + size]):
                 if info & 0xF == FUNCTION and begin <= address < begin + length:
                     end = self._data.find(b"\0", names + name)
-                    return f"{self._data[names + name : end].decode(errors='replace')} in {file}"
+                    return f"{self._data[names + name : end].decode(errors='surrogateescape')} in {file}"
         return file
 
 
@@ -159,6 +159,6 @@ def _file(program: Any, number: int) -> tuple[str, str]:
     names, folders = program["file_entry"], program["include_directory"]
     new = program["version"] >= 5
     entry = names[number if new else number - 1]
-    path = Path(entry.name.decode(errors="replace"))
-    folder = folders[entry.dir_index if new else entry.dir_index - 1].decode() if entry.dir_index else ""
+    path = Path(os.fsdecode(entry.name))
+    folder = os.fsdecode(folders[entry.dir_index if new else entry.dir_index - 1]) if entry.dir_index else ""
     return str(Path(folder) / path.parent), path.name

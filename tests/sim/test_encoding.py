@@ -1,10 +1,14 @@
-"""Output where the locale's encoding lacks letters."""
+"""Output where the locale's encoding lacks letters, and names of files that no encoding has."""
 
 import os
 import subprocess
 import sys
 
 import pytest
+from pairs import first_of
+
+from lanai_sim.job.result import Exit
+from openlanai import Job
 
 BODY = """
 from lanai_sim import cli
@@ -31,3 +35,58 @@ def test_letters_that_ascii_lacks_come_out_as_what_is_near(variables):
     assert done.stderr == b"lanai: error: 5 us\n"
     assert b"Where the time went (us)" in done.stdout
     assert done.stdout.split()[-4:] == [b".", b"caf?", b"and", b"\xff"]
+
+
+NAME = b"bad\xff\xfe"
+STUCK = """\
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+window = MPI.Win.Create(bytearray(8), comm=world)
+window.Fence()
+window.Put(bytearray(1), 1 - world.rank)
+window.Fence()
+world.Recv(bytearray(1), 1 - world.rank)
+"""
+RAISES = "from mpi4py import MPI\nif MPI.COMM_WORLD.rank: raise ValueError(__file__)\nMPI.COMM_WORLD.Barrier()\n"
+STUCK_IN_C = """\
+#include <mpi.h>
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    MPI_Recv(argv, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    return 0;
+}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    found = tmp_path / os.fsdecode(NAME)
+    found.mkdir()
+    return found
+
+
+@pytest.mark.parametrize("device", first_of("ideal", "mpi-np", "bip", "ccu", "sci", "mbcf", "t3d"))
+def test_a_rank_that_waits_in_a_folder_whose_name_is_not_utf_8(device, folder):
+    program = folder / "stuck.py"
+    program.write_text(STUCK)
+    result = Job((sys.executable, str(program)), 2, device, max_wall=100, trace=str(folder / "a.trace")).run()
+    assert result.code == Exit.DEADLOCK, result.report
+    assert result.report.count(f"waits in MPI_Recv at {program}:7, peer") == 2
+
+
+def test_a_rank_that_fails_in_a_folder_whose_name_is_not_utf_8(folder):
+    program = folder / "raises.py"
+    program.write_text(RAISES)
+    result = Job((sys.executable, str(program)), 2, max_wall=100).run()
+    assert result.code == 1
+    assert f"ValueError at {program}:2" in result.report
+
+
+def test_a_c_program_in_a_folder_whose_name_is_not_utf_8(folder):
+    """Its lines are in folders that the compiler names."""
+    (folder / "stuck.c").write_text(STUCK_IN_C)
+    lanai = [sys.executable, "-m", "lanai_sim", "mpicc", "-g", "-o", str(folder / "stuck"), str(folder / "stuck.c")]
+    subprocess.run(lanai, check=True)
+    result = Job((str(folder / "stuck"),), 1, max_wall=100).run()
+    assert result.code == Exit.DEADLOCK
+    assert "stuck.c:4" in result.report

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..real_time import preloaded
 from .context import abi
 
 _SMALL = 1024  # bytes: numpy keeps freed blocks that are smaller
@@ -47,7 +48,7 @@ def of_program(form: str, address: int) -> Callable[..., Any]:
 def begin() -> None:
     """Give a program in Python a fresh part of the heap, when it begins MPI. The heap that Python's start and imports
     have left depends on the environment. For the same reason the freed blocks that numpy keeps are used up."""
-    fresh_part = getattr(ctypes.CDLL(None), "lanai_heap_begin", None)
+    fresh_part = preloaded("lanai_heap_begin")
     if fresh_part is not None:
         fresh_part.restype = ctypes.c_size_t
         _use_up_blocks_of_numpy(fresh_part())

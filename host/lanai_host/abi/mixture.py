@@ -12,7 +12,7 @@ def check_process(soname: str, directory: Path, maps: Path = Path("/proc/self/ma
     """Raise UserError if this process has loaded another MPI library beside ours (`soname` in
     `directory`)."""
     try:
-        lines = maps.read_text(errors="replace").splitlines()
+        lines = maps.read_text(errors="surrogateescape").splitlines()
     except OSError:  # no /proc here
         return
     ours = (directory / soname).resolve()

@@ -200,7 +200,7 @@ class Observer:
         number = self._names.get(text)
         if number is None:
             number = len(self._names)
-            data = text.encode()
+            data = text.encode(errors="replace")
             if self.book.put((Note.NAME, 0, number, self._frame, OUTSIDE, 0, 0, 0, 0, len(data), 0), data):
                 self._names[text] = number
         return number

@@ -32,7 +32,7 @@ from ..saying import say
 from ..simulator.client import Released, SimulatorClient
 from ..simulator.manager_client import RunManager
 from ..simulator.notes import ENV_NOTES, Notebook
-from ..simulator.protocol import ENV_CHECK, ENV_LEAKS, ENV_RACES, ENV_SYNCHRONOUS, FinalState, Op, pack_wait
+from ..simulator.protocol import ENV_CHECK, ENV_LEAKS, ENV_RACES, ENV_SYNCHRONOUS, TEXT, FinalState, Op, pack_wait
 from ..source_lines import place_of
 from ..wait import Wait
 from . import binding, failures, functions, heap, in_c, leaks, program_end
@@ -235,7 +235,7 @@ class Process:
         it learns how the program ends."""
         error = program_end.error()
         if self.client is not None and error is not None:
-            self.client.notify(Op.LEAVES, error.encode())
+            self.client.notify(Op.LEAVES, error.encode(*TEXT))
         if self.recorder is not None and error:
             self.recorder.leaves(error)
         try:

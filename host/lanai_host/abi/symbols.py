@@ -23,7 +23,7 @@ def names_sessions() -> bool:
     """Return whether the program, or a library that it has loaded, names MPI_Session_init. MPI's own
     libraries do not count, nor does what this library has loaded: to search numpy's takes longer than the
     rest of a short program."""
-    lines = Path("/proc/self/maps").read_text().splitlines()
+    lines = Path("/proc/self/maps").read_text(errors="surrogateescape").splitlines()
     files = {
         fields[5] for fields in (line.split(maxsplit=5) for line in lines) if len(fields) == 6 and "x" in fields[1]
     }

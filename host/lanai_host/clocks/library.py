@@ -1,6 +1,5 @@
 """The library that ranks with simulated clocks load before the C library."""
 
-import ctypes
 from collections.abc import Mapping
 from enum import IntEnum, StrEnum
 from functools import cache
@@ -8,6 +7,7 @@ from pathlib import Path
 
 from ..c_module import enums, preload
 from ..errors import UserError
+from ..real_time import preloaded
 
 CALLS = (__package__, "calls")
 PARTS = (CALLS, *((__package__, name) for name in ("reading", "sleeping", "polling", "receiving", "locking")))
@@ -63,4 +63,4 @@ def environment(clock: Clock, given: Mapping[str, str]) -> dict[str, str]:
 
 def loaded() -> bool:
     """Return whether this process has the library."""
-    return hasattr(ctypes.CDLL(None), SYMBOL)
+    return preloaded(SYMBOL) is not None

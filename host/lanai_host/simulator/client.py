@@ -21,7 +21,7 @@ from ..process_manager import Start
 from ..saying import say
 from ..wait import Wait
 from . import snapshot
-from .protocol import CATCH_UP_TIME, ENV_RANK, ENV_SIZE, ENV_SOCKET, HEADER, VERSION, FinalState, Op, Status
+from .protocol import CATCH_UP_TIME, ENV_RANK, ENV_SIZE, ENV_SOCKET, HEADER, TEXT, VERSION, FinalState, Op, Status
 from .rank_transport import RankTransport
 from .relay import RelayedTransport
 from .requests import ABORT, FINALIZE, HELLO, QUIET, SNAPSHOT, Abort, Finalize, Hello
@@ -176,7 +176,7 @@ class SimulatorClient:
         if self.sink is not None:
             self.sink.answered()
         if status == Status.ERROR:
-            raise SimulatorError(answer[HEADER.size :].decode())
+            raise SimulatorError(answer[HEADER.size :].decode(*TEXT))
         return answer[HEADER.size :]
 
     def notify(self, op: Op, payload: bytes) -> None:

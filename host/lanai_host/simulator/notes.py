@@ -107,7 +107,7 @@ class Notebooks:
             place += NOTE.size
             text = ""
             if fields[0] in WITH_TEXT:
-                text = data[place : place + fields[9]].decode()
+                text = data[place : place + fields[9]].decode(errors="replace")
                 place += fields[9]
             yield fields, text
 

@@ -123,6 +123,7 @@ FOREVER = 2**63 - 1
 # until then is the same in each run.
 ABORT_TIMEOUT = 1.0
 NONE = -(2**31)  # stands for None in a wait record
+TEXT = "utf-8", "surrogateescape"  # the encoding of texts, as names of files may be any bytes
 
 assert HEADER.size == 16
 assert WAIT.size == 12
@@ -137,7 +138,7 @@ def pack_wait(why: Wait | None) -> bytes:
         NONE if peer is None else peer, NONE if tag is None else tag, NONE if context is None else context
     )
     ranks = ",".join(map(str, why.awaits))
-    return record + "\0".join((why.call, why.site, "all" if why.every else "any", why.note, ranks)).encode()
+    return record + "\0".join((why.call, why.site, "all" if why.every else "any", why.note, ranks)).encode(*TEXT)
 
 
 def unpack_wait(record: bytes | memoryview) -> Wait | None:
@@ -145,7 +146,7 @@ def unpack_wait(record: bytes | memoryview) -> Wait | None:
         return None
     numbers = [None if number == NONE else number for number in WAIT.unpack_from(record)]
     call, site, kind, note, ranks, *_ = (
-        *bytes(record[WAIT.size :]).decode(errors="replace").split("\0"),
+        *bytes(record[WAIT.size :]).decode(*TEXT).split("\0"),
         "",
         "",
         "",

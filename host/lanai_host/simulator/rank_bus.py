@@ -25,7 +25,7 @@ from ..device import Envelope
 from ..errors import UserError
 from ..wait import Wait
 from .client import SimulatorClient, SimulatorError
-from .protocol import Op, pack_wait
+from .protocol import TEXT, Op, pack_wait
 from .requests import (
     ALLOCATE,
     BUS_ADDRESS,
@@ -145,7 +145,7 @@ class RankBus(Bus):
         self.client.catch_up()
 
     def report_lost(self, rank: int, text: str) -> None:
-        self._call(Op.REPORT_LOST, text.encode())
+        self._call(Op.REPORT_LOST, text.encode(*TEXT))
 
     def lost(self) -> Mapping[int, str]:
         return {int(rank): text for rank, text in json.loads(self._call(Op.LOST, b"")).items()}
@@ -157,7 +157,7 @@ class RankBus(Bus):
 
     def examine(self) -> str | None:
         """The simulator is the trusted half."""
-        return self._call(Op.EXAMINE, b"").decode() or None
+        return self._call(Op.EXAMINE, b"").decode(*TEXT) or None
 
     def _call(self, op: Op, payload: bytes) -> bytes:
         try:

@@ -13,7 +13,7 @@ from lanai_hdl.errors import UserError
 from lanai_hdl.machine import PAGE_SIZE
 from lanai_host.bus.greenlets import run_in_greenlet
 from lanai_host.config import HostConfig
-from lanai_host.simulator.protocol import CATCH_UP_TIME, Op
+from lanai_host.simulator.protocol import CATCH_UP_TIME, TEXT, Op
 from lanai_host.simulator.requests import (
     ALLOCATE,
     BUS_ADDRESS,
@@ -95,7 +95,7 @@ class RankAccess:
             )
             if finding is not None:
                 self.node.was_reset = True
-            return bus.clock, (finding or "").encode()
+            return bus.clock, (finding or "").encode(*TEXT)
 
         self._examine = look
 
@@ -186,7 +186,7 @@ class RankAccess:
             return clock, b""
         if op == Op.REPORT_LOST:
             await self.cluster.kernel.until(clock, self.number)  # else the machine decides who has heard of it
-            self.cluster.report_lost(self.number, payload.decode(errors="replace"))
+            self.cluster.report_lost(self.number, payload.decode(*TEXT))
             return clock, b""
         if op == Op.EXAMINE and self._examine is not None:
             return await self._examine(clock)

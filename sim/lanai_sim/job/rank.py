@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from lanai_host.device import Envelope
 from lanai_host.errors import UserError
-from lanai_host.simulator.protocol import HEADER, NOTICES, FinalState, Op, SeenType, Status
+from lanai_host.simulator.protocol import HEADER, NOTICES, TEXT, FinalState, Op, SeenType, Status
 from lanai_host.simulator.requests import COLLECT, STOPPED, split_look, split_wait_any
 from lanai_host.simulator.spin import NOWHERE, Chunk, SpinWait, Steering
 
@@ -192,7 +192,7 @@ class Rank:
 
     def _notice(self, op: int, payload: bytes) -> None:
         if op == Op.LEAVES:
-            self.leaves = payload.decode(errors="replace")
+            self.leaves = payload.decode(*TEXT)
         elif op == Op.POLLS:
             self.polls = payload
         elif op == Op.LEFT:

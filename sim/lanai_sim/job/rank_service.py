@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
 from lanai_host.errors import UserError
-from lanai_host.simulator.protocol import CATCH_UP_TIME, FOREVER, VERSION, Op, Status
+from lanai_host.simulator.protocol import CATCH_UP_TIME, FOREVER, TEXT, VERSION, Op, Status
 from lanai_host.simulator.requests import ABORT, FINALIZE, HELLO, QUIET, STOPPED, WAITED, Quiet
 
 from ..kernel.kernel import Kernel
@@ -92,7 +92,7 @@ class Service:
                 try:
                     answer = await self._blocking(request)
                 except (Refused, UserError) as refusal:
-                    self._answer(str(refusal).encode(), Status.ERROR)
+                    self._answer(str(refusal).encode(*TEXT), Status.ERROR)
                     continue
                 self._answer(answer)
                 if rank.finalized:

@@ -35,7 +35,7 @@ class Reply:
         if operation.error is not None:
             return device_error(call, operation.error, operation.length, self.rank)
         if self.scratch is not None and operation.length:
-            text = self.scratch.data[: operation.length].tobytes().decode(errors="replace")
+            text = self.scratch.data[: operation.length].tobytes().decode(errors="surrogateescape")
             return MpiError(ErrorClass.RMA_RANGE, f"{call}: rank {self.rank} refused {text}")
         if self.scratch is None and operation.length < self.size:
             text = f"{call}: rank {self.rank} refused to read memory that is not there, or not attached"
@@ -163,7 +163,7 @@ class Sender:
         site = peer.sites.get(call)
         if site is None:
             site = peer.sites[call] = len(peer.sites) % (wire.SITES - 1) + 1
-            self._teach(peer, Kind.SITE, site, call.encode())
+            self._teach(peer, Kind.SITE, site, call.encode(errors="surrogateescape"))
         return site
 
     def _teach(self, peer: Peer, kind: Kind, slot: int, data: bytes) -> None:

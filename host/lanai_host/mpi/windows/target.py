@@ -153,7 +153,9 @@ class Target:
             except MpiError as error:  # memory that cannot be reached: the origin's call fails, not one of this process
                 self._refuse(origin, header, error.text)
         elif kind is Kind.SITE:
-            self._sites[origin][header.slot] = bytes(array_at(entry.data, header.size, "u1")).decode()
+            self._sites[origin][header.slot] = bytes(array_at(entry.data, header.size, "u1")).decode(
+                errors="surrogateescape"
+            )
         elif kind is Kind.FLUSH:
             if header.op != wire.FENCE:
                 self.done(origin)
@@ -209,7 +211,7 @@ class Target:
 
     def tell(self, origin: int, serial: int) -> None:
         """Answer that all is done, or what could not be."""
-        text = self.refused.pop(origin, "").encode()[:MOST_REFUSED]
+        text = self.refused.pop(origin, "").encode(errors="surrogateescape")[:MOST_REFUSED]
         scratch = Scratch(len(text))
         scratch.data[: len(text)] = bytearray(text)
         self._answer(origin, serial, Run(scratch.address, len(text)), scratch)

@@ -14,7 +14,7 @@ OWN_SOCKETS = 1  # the one to the simulator
 def has_ended(pid: int) -> bool:
     """Has the process lost its memory? It may not have ended altogether."""
     try:
-        with open(f"/proc/{pid}/status") as file:
+        with open(f"/proc/{pid}/status", errors="surrogateescape") as file:
             return not any(line.startswith("VmSize:") for line in file)
     except OSError:
         return True
@@ -38,7 +38,7 @@ def _reasons(pid: int) -> Iterator[str]:
 
 
 def _mappings(pid: int) -> Iterator[str]:
-    with open(f"/proc/{pid}/maps") as file:
+    with open(f"/proc/{pid}/maps", errors="surrogateescape") as file:
         for line in file:
             words = line.split(maxsplit=5)
             rights, name = words[1], words[5].strip() if len(words) > 5 else ""
