@@ -76,6 +76,7 @@ class SimulatorClient:
         self._quiet_until = 0  # nothing changes before, unless this process asks for something
         self._pid = os.getpid()
         self._closed = False
+        self._aborting = False
         self._watching: Any = None  # the libmpi that tells of crashes
         self._cpu_scale = 0.0
         self._cpu = 0.0
@@ -234,14 +235,16 @@ class SimulatorClient:
                 self.close()
 
     def abort(self, code: int) -> NoReturn:
-        """End the whole run with this exit code. Where the program has closed the socket, this process ends, and
-        the launcher sees it."""
+        """End the whole run with this exit code: that of the first thread that asks. Where the program has closed the
+        socket, this process ends, and the launcher sees it."""
         with contextlib.suppress(UserError, OSError):
             with self._lock:
-                if self.transport is not None:
-                    self.transport.await_end()
-                self.post(Op.ABORT, ABORT.pack(Abort(code)))
-                self._flush()
+                if not self._aborting:
+                    self._aborting = True
+                    if self.transport is not None:
+                        self.transport.await_end()
+                    self.post(Op.ABORT, ABORT.pack(Abort(code)))
+                    self._flush()
             while self._sock.recv(READ):  # the launcher ends this process
                 pass
         os._exit(code & 0xFF or 1)

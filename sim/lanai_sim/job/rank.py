@@ -101,6 +101,7 @@ class Rank:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _TIMEVAL.pack(0, int(1e6 * POLL_SECONDS)))
         self.sock = sock
         self.gone = False
+        self.aborted = False  # has asked for the end of the run: what its other threads ask for later does not count
         self._bytes = bytearray()
         self._requests: list[Request] = []
         self._wanted = HEADER.size
@@ -161,6 +162,8 @@ class Rank:
         """Take bytes that have come, none if the process has ended. Return what `read` does."""
         if not data:
             self.gone = True
+            return None
+        if self.aborted:
             return None
         if self._bytes or len(data) < self._wanted:
             self._bytes += data
@@ -234,6 +237,10 @@ class Rank:
                 self._notice(op, data[start:position])
             else:
                 self._requests.append(Request(op, elapsed, data[start:position]))
+            if op == Op.ABORT:
+                self.aborted = True
+                self._bytes.clear()
+                return True
         if position < total:
             self._bytes += data[position:]
         return bool(self._requests) and self._requests[-1].op > BLOCKING

@@ -30,6 +30,20 @@ def test_bytes_that_are_not_a_request(data):
         assert rank.gone
 
 
+def test_nothing_counts_that_comes_after_an_abort():
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        rank = Rank(0, ours)
+        abort = HEADER.pack(4, Op.ABORT, 0, 0) + bytes(4)
+        theirs.sendall(HEADER.pack(0, Op.ELAPSE, 0, 5) + abort + abort + PRINTF)
+        assert [one.op for one in rank.read()] == [Op.ELAPSE, Op.ABORT]
+        theirs.sendall(abort)
+        assert rank.read() is None
+        theirs.close()
+        assert rank.read() is None
+        assert rank.gone
+
+
 @pytest.mark.parametrize("device", first_of("ideal", "mpi-np"))
 def test_a_program_that_writes_to_a_wrong_descriptor(device):
     text = f"""

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from lanai_sim.job.result import Exit
+from lanai_sim.job.result import Ending, Exit
 from openlanai import Job
 
 TWO_THREADS = """
@@ -172,3 +172,38 @@ def test_a_thread_that_spins_until_another_has_received_counts_as_waiting(loop, 
     assert (quiet.code, quiet.report) == (0, "")
     assert "note" not in capfd.readouterr().err
     assert ranks(SPIN.replace("LOOP", loop)).clocks == quiet.clocks
+
+
+UNASKED = """\
+#include <mpi.h>
+#include <pthread.h>
+static int rank;
+static void *work(void *at) {
+    int tag = *(int *)at, other;
+    MPI_Sendrecv(&tag, 1, MPI_INT, 1 - rank, tag, &other, 1, MPI_INT, 1 - rank, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    return 0;
+}
+int main(int argc, char **argv) {
+    pthread_t threads[2];
+    int tags[] = {0, 1};
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (int i = 0; i < 2; i++) pthread_create(&threads[i], 0, work, &tags[i]);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], 0);
+    return MPI_Finalize();
+}
+"""
+
+
+@pytest.mark.parametrize("device", ["ideal", "mpi-np"])
+def test_threads_that_mpi_init_does_not_allow(device, tmp_path, capfd):
+    """Each of them aborts the run, which ends once."""
+    source, program = tmp_path / "program.c", tmp_path / "program"
+    source.write_text(UNASKED)
+    lanai = [sys.executable, "-m", "lanai_sim"]
+    subprocess.run([*lanai, "mpicc", "-o", str(program), str(source), "-pthread"], check=True)
+    for _ in range(3):
+        result = Job((str(program),), 2, device, max_wall=60).run()
+        assert (result.code, result.ending) == (15, Ending.ABORTED)
+        assert result.report in ("rank 0 aborted with code 15", "rank 1 aborted with code 15")
+        assert "ask MPI_Init_thread for MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE" in capfd.readouterr().err
