@@ -4,6 +4,7 @@ import gc
 import json
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -21,6 +22,7 @@ settings.register_profile(
 settings.load_profile("shared machine")
 
 FIGURES = Path(__file__).parent / "figures"
+BUSY = 40  # processes of other work
 YOUNG = 10_000  # objects; 700 by default
 
 
@@ -97,6 +99,18 @@ def _group(item):
         return group_of(place, [mark.name for mark in item.iter_markers()], parameters.get("seed"))
     except ValueError as error:
         raise pytest.UsageError(str(error)) from error
+
+
+@pytest.fixture
+def busy_machine():
+    """Other work wants the processors, as long as a test runs: no result may depend on that."""
+    loop = f"while [ -e /proc/{os.getpid()} ]; do :; done"  # they end with this process at the latest
+    load = [subprocess.Popen(["sh", "-c", loop]) for _ in range(BUSY)]
+    yield
+    for process in load:
+        process.kill()
+    for process in load:
+        process.wait()
 
 
 @pytest.fixture

@@ -28,10 +28,11 @@ def judged(waited: float, busiest: Spent) -> str | None:
     """Return the activity of a thread that is not waited for any more; None while it may still be computing. Only its
     own activity counts: `waited` seconds on a machine that has no processor for it say nothing about the thread.
     """
-    running, asleep = busiest.running / 1e9, waited - sum(busiest) / 1e9
+    own, running = waited - busiest.queued / 1e9, busiest.running / 1e9
+    asleep = own - running
     if running >= LONG:
         return "runs on and on"
-    if (asleep >= SLEEPERS and asleep > (1 - LAZY) * waited) or asleep >= LONG:
+    if (asleep >= SLEEPERS and asleep > (1 - LAZY) * own) or asleep >= LONG:
         return "sleeps in real time"
     return None
 

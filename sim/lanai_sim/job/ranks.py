@@ -17,8 +17,8 @@ from ..kernel.kernel import Kernel, Suspension
 from .rank import POLL_SECONDS, Rank, Stray
 from .request import Request
 from .sleepers import PERIOD, Sleepers
-from .system_calls import sleeps_in, waits_in
-from .turns import Turns, times
+from .system_calls import sleeps_in, times, waits_in
+from .turns import Turns
 
 ASIDE_SECONDS = 0.005  # of real time between two looks at processes that wait outside the simulation
 REPLY_SECONDS = 2.0  # of real time that ranks may take to say where they stand

@@ -6,11 +6,12 @@ sleeps now and then between its MPI calls is not among these: time stands still 
 """
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .system_calls import sleeps_in, spent
+from .system_calls import Times, sleeps_in, times_of_all
 
-PATIENCE = 2.0  # seconds without an MPI call after which a process that sleeps is a sleeper, ...
+PATIENCE = 2.0  # seconds of its own without an MPI call after which a process that sleeps is a sleeper, ...
 LAZY = 0.1  # ... unless it has run code for this part of them
 PERIOD = 0.002  # seconds between two looks at a sleeper
 NOTE = "ranks that slept in real time went on while others did: simulated times of this run are not exact"
@@ -22,7 +23,18 @@ class _Seen:
 
     clock: int
     when: float
-    spent: float
+    threads: Mapping[str, Times]
+
+    def since(self, threads: Mapping[str, Times]) -> tuple[float, float]:
+        """Return the seconds that the process has had since, and the part of them for which it has run code. When one
+        of its threads could have run, but the machine had other work, is not the process's time."""
+        waited, own, share = time.monotonic() - self.when, [], 0.0
+        for number, now in threads.items():
+            before = self.threads.get(number, Times(0.0, 0.0))
+            ran = now.ran - before.ran
+            own.append(max(ran, waited - (now.delayed - before.delayed)))
+            share += ran / own[-1] if ran > 0 else 0.0
+        return min(own, default=waited), share
 
 
 class Sleepers:
@@ -49,14 +61,12 @@ class Sleepers:
         return pid in self._known
 
     def _is_sleeper(self, pid: int, clock: int) -> bool:
-        now, seen = time.monotonic(), self._seen.get(pid)
-        if seen is None or seen.clock != clock:
-            self._seen[pid] = _Seen(clock, now, spent(pid))
-            return False
-        waited = now - seen.when
-        if waited < PATIENCE:
-            return False
-        if spent(pid) - seen.spent > LAZY * waited:
-            self._seen[pid] = _Seen(clock, now, spent(pid))
-            return False
-        return True
+        seen = self._seen.get(pid)
+        if seen is not None and seen.clock == clock:
+            seconds, share = seen.since(times_of_all(pid))
+            if seconds < PATIENCE:
+                return False
+            if share <= LAZY:
+                return True
+        self._seen[pid] = _Seen(clock, time.monotonic(), times_of_all(pid))
+        return False

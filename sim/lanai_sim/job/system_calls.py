@@ -5,11 +5,13 @@ the machine. A rank that computes, sleeps, or waits for a process that it starte
 lets time pass without a rank that sleeps on and on.
 """
 
+import os
 import platform
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 STDIN = 0
 WAIT_SECONDS = 0.5  # of real time in one call, before it counts
@@ -89,7 +91,7 @@ def _is_asleep(thread: Path) -> bool:
 
 
 def _state(thread: Path) -> str:
-    return (thread / "stat").read_text().rsplit(")", 1)[1].split()[0]
+    return (thread / "stat").read_text(errors="replace").rsplit(")", 1)[1].split()[0]
 
 
 def _timed(thread: Path) -> str:
@@ -101,13 +103,48 @@ def _timed(thread: Path) -> str:
     return name if name and int(fields[1 + argument], 16) != never else ""
 
 
-def spent(pid: int) -> float:
-    """Seconds in which a process, and those that it started, have run code or were ready to."""
-    total = 0
+class Times(NamedTuple):
+    """Seconds for which a thread ran, and for which it could have run, but another one had its processor."""
+
+    ran: float
+    delayed: float
+
+
+def times(thread: int | str) -> Times:
+    """Return the times of a process's first thread, or of "thread-self"; zeros if the system does not tell them."""
+    try:
+        file = os.open(f"/proc/{thread}/schedstat", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            ran, delayed, _ = os.read(file, 80).split()
+        finally:
+            os.close(file)
+    except (OSError, ValueError):
+        return Times(0.0, 0.0)
+    return Times(1e-9 * int(ran), 1e-9 * int(delayed))
+
+
+def times_of_all(pid: int) -> dict[str, Times]:
+    """Return the times of the threads of a process, and of those that it started."""
     with suppress(OSError, ValueError, IndexError):
-        for thread in _family(pid):
-            total += sum(map(int, (thread / "schedstat").read_text().split()[:2]))
-    return total / 1e9
+        return {thread.name: times(thread.name) for thread in _family(pid)}
+    return {}
+
+
+class OwnTime:
+    """The real time that a process has had since this was made: not that for which the machine had other work than to
+    run its first thread, and none from its end on."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._begun, self._before = time.monotonic(), times(pid)
+        self._known = 0.0
+
+    @property
+    def seconds(self) -> float:
+        now, spent = time.monotonic(), times(self._pid)
+        if any(spent) or not any(self._before):  # without /proc all time is its own
+            self._known = now - self._begun - (spent.delayed - self._before.delayed)
+        return self._known
 
 
 def _call(pid: int, thread: Path) -> str | None:
@@ -157,6 +194,6 @@ def _switches(pid: int) -> str:
 def _voluntary(pid: int) -> Iterator[str]:
     with suppress(OSError):
         for thread in sorted(Path(f"/proc/{pid}/task").iterdir()):
-            for line in (thread / "status").read_text().splitlines():
+            for line in (thread / "status").read_text(errors="replace").splitlines():
                 if line.startswith("voluntary_ctxt_switches"):
                     yield line.split()[1]

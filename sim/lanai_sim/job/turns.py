@@ -12,12 +12,12 @@ processor (`lanai_host.simulator.spin`), by what the simulator sees of its waits
   rest is other work's. Then nothing is shared for a while, in which the system spreads the processes.
 """
 
-import os
 import time
 from collections.abc import Callable
-from typing import NamedTuple
 
 from lanai_host.simulator.spin import NOWHERE, Steering
+
+from .system_calls import Times
 
 WAKING = 60e-6  # seconds that a wake-up on an idle processor costs
 LONG = 1e-3  # seconds that a rank computes, from which a wake-up does not matter
@@ -29,26 +29,6 @@ DELAY = 60e-6  # seconds a wait, from which other work may be on the processor
 FOREIGN = 1 / 6  # of all time, from which it is
 LOOKS = 100  # times as long as it takes to see how long all threads ran, it must matter
 FIRST_PAUSE, LAST_PAUSE = 0.05, 3.0  # seconds
-
-
-class Times(NamedTuple):
-    """Seconds for which a thread ran, and for which it could have run, but another one had its processor."""
-
-    ran: float
-    delayed: float
-
-
-def times(thread: int | str) -> Times:
-    """Return the times of a process's first thread, or of "thread-self"; zeros if the system does not tell them."""
-    try:
-        file = os.open(f"/proc/{thread}/schedstat", os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            ran, delayed, _ = os.read(file, 80).split()
-        finally:
-            os.close(file)
-    except (OSError, ValueError):
-        return Times(0.0, 0.0)
-    return Times(1e-9 * int(ran), 1e-9 * int(delayed))
 
 
 class Turns:

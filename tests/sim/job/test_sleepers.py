@@ -13,6 +13,7 @@ from pairs import first_of
 from lanai_host.clocks.library import Clock
 from lanai_sim.job import sleepers
 from lanai_sim.job.sleepers import NOTE, Sleepers
+from lanai_sim.job.system_calls import Times
 from openlanai import Job
 
 CHILD = "import subprocess, time; subprocess.Popen(['sleep', '60'])\n"
@@ -98,6 +99,41 @@ def test_an_event_loop_with_timers_does_not_stop_simulated_time(device, monkeypa
     assert result.code == 0, result.report
     assert capfd.readouterr().out == "b'ok'\n"
     assert result.notes.count(NOTE) == 1
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("device", ["ideal", "mpi-np"])
+def test_an_event_loop_beside_other_work(device, busy_machine, tmp_path, capfd):
+    program = tmp_path / "loop.py"
+    program.write_text(LOOP)
+    result = Job((sys.executable, str(program)), 3, device, clock=Clock.REAL, max_wall=600).run()
+    assert result.code == 0, result.report
+    assert capfd.readouterr().out == "b'ok'\n"
+    assert result.notes.count(NOTE) == 1
+
+
+def test_a_sleeper_is_judged_by_its_own_time(monkeypatch):
+    """Not by that in which the machine had other work: neither as its work nor as its sleep."""
+    now, threads = [0.0], {}
+    monkeypatch.setattr(sleepers.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(sleepers, "sleeps_in", lambda pid: "nanosleep")
+    monkeypatch.setattr(sleepers, "times_of_all", lambda pid: dict(threads[pid]))
+
+    def judged(seconds, *last):
+        judge, now[0] = Sleepers(), 0.0
+        threads[1] = {str(number): Times(5.0, 7.0) for number in range(len(last))}
+        judge.sleeps(1, 0)
+        now[0] = seconds
+        threads[1] = {str(number): Times(5.0 + ran, 7.0 + delayed) for number, (ran, delayed) in enumerate(last)}
+        return judge.sleeps(1, 0)
+
+    assert judged(2.5, (0.1, 0.0))
+    assert judged(40.0, (0.1, 37.5)), "an event loop on a busy machine"
+    assert not judged(2.5, (1.0, 0.0))
+    assert not judged(40.0, (1.0, 37.5)), "it has computed for a third of what it had"
+    assert not judged(40.0, (0.1, 38.5)), "it has had 1.5 s"
+    assert not judged(2.5, (0.15, 0.0), (0.15, 0.0)), "two threads"
+    assert judged(2.5, (0.1, 0.0), (0.1, 0.0))
 
 
 SHORT = """\

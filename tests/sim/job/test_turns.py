@@ -8,8 +8,10 @@ import time
 import pytest
 
 from lanai_host.simulator.spin import NOWHERE
+from lanai_sim.job import system_calls
 from lanai_sim.job import turns as module
-from lanai_sim.job.turns import Times, Turns, times
+from lanai_sim.job.system_calls import Times, times
+from lanai_sim.job.turns import Turns
 from openlanai import Job
 
 US, MS = 1e-6, 1e-3
@@ -171,7 +173,7 @@ def test_where_the_system_tells_no_times(monkeypatch):
     def refuse(*_):
         raise PermissionError
 
-    monkeypatch.setattr(module.os, "open", refuse)
+    monkeypatch.setattr(system_calls.os, "open", refuse)
     assert times("thread-self") == (0, 0)
 
 
