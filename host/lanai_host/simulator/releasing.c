@@ -73,6 +73,15 @@ static void take_back(hub *o, rank_state *s) {
     o->head->missed++;
 }
 
+/* A rank's state, times and, after a long wait, its reason. Called with the lock held. */
+static void copy_state(const rank_state *s, rank_state *copy) {
+    copy->state = s->state;
+    copy->clock = s->clock;
+    copy->wake = s->wake;
+    copy->why_size = s->why_size;
+    memcpy(copy->why, s->why, s->why_size);
+}
+
 /* The process of a rank sleeps: until it is taken back, or calls, time passes without it. Nothing if it waits here. */
 void hub_set_aside(hub *o, uint32_t rank) {
     rank_state *s = &o->rank_states[rank];
@@ -130,12 +139,15 @@ int hub_pass(hub *o, const uint32_t *outside, uint32_t count) {
     return released;
 }
 
-/* The run is over: waiting ranks are stopped. `hub_state` still returns when they would have resumed. */
-void hub_stop(hub *o) {
+/* The run is over: waiting ranks are stopped. `copies` are the states of all at one moment, before that: a datagram
+   that is posted later ends no wait any more. */
+void hub_stop(hub *o, rank_state *copies) {
     uint32_t woken[o->head->ranks], count = 0;
     take_lock(o);
-    for (rank_state *s = o->rank_states; s < o->rank_states + o->head->ranks; s++)
+    for (rank_state *s = o->rank_states; s < o->rank_states + o->head->ranks; s++) {
+        copy_state(s, copies++);
         if (s->state == WAITS) release(o, s, STOPPED, woken, &count);
+    }
     drop_lock(o);
     wake(o, woken, count);
 }

@@ -46,7 +46,7 @@ datagram *hub_take(hub *, uint32_t rank, datagram *done);
 void hub_give_back(hub *, datagram *done);
 void hub_join(hub *, uint32_t rank, int64_t clock);
 void hub_leave(hub *, uint32_t rank);
-void hub_stop(hub *);
+void hub_stop(hub *, rank_state *copies);
 int hub_pass(hub *, const uint32_t *outside, uint32_t count);
 void hub_set_aside(hub *, uint32_t rank);
 void hub_take_back(hub *, uint32_t rank);
@@ -157,6 +157,8 @@ class TransportHub:
         self._ffi, self._lib = made.ffi, made.lib
         self._file = os.memfd_create("lanai-transport", os.MFD_CLOEXEC)
         self.path = f"/proc/{os.getpid()}/fd/{self._file}"
+        self._at_stop: list[RankState] = []  # of all ranks, when the run was stopped
+        self._ranks = ranks
         processors = len(os.sched_getaffinity(0))
         needed = self._check_queues(ranks)
         size = LARGEST
@@ -234,7 +236,14 @@ class TransportHub:
 
     def stop(self) -> None:
         """The run is over: waiting ranks are stopped, and report what they wait for."""
-        self._lib.hub_stop(self._hub)
+        copies = self._ffi.new("rank_state[]", self._ranks)
+        self._lib.hub_stop(self._hub, copies)
+        self._at_stop = self._at_stop or [_state(self._ffi, one) for one in copies]
+
+    def at_stop(self, rank: int) -> "RankState | None":
+        """Return the state of a rank at the moment of `stop`, the same for all ranks, if that was. Those that ran code
+        may have posted and begun to wait since."""
+        return self._at_stop[rank] if self._at_stop else None
 
     def close(self) -> None:
         self._lib.hub_close(self._hub)
@@ -275,6 +284,8 @@ def look_at(ffi: Any, lib: Any, hub: Any, rank: int) -> RankState:
     """Return the state of the rank."""
     rank_state = ffi.new("rank_state *")
     lib.hub_state(hub, rank, rank_state)
-    return RankState(
-        rank_state.state, rank_state.clock, rank_state.wake, ffi.unpack(rank_state.why, rank_state.why_size)
-    )
+    return _state(ffi, rank_state)
+
+
+def _state(ffi: Any, copy: Any) -> RankState:
+    return RankState(copy.state, copy.clock, copy.wake, ffi.unpack(copy.why, copy.why_size))

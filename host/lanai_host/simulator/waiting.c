@@ -73,15 +73,10 @@ int64_t hub_wait(hub *o, uint32_t rank, int64_t clock, uint32_t what) {
     return hub_wait_on(o, rank);
 }
 
-/* A copy of a rank's state, times and, after a long wait, its reason. */
+/* A copy of what is known of a rank (`copy_state`). */
 void hub_state(hub *o, uint32_t rank, rank_state *copy) {
     take_lock(o);
-    rank_state *s = &o->rank_states[rank];
-    copy->state = s->state;
-    copy->clock = s->clock;
-    copy->wake = s->wake;
-    copy->why_size = s->why_size;
-    memcpy(copy->why, s->why, s->why_size);
+    copy_state(&o->rank_states[rank], copy);
     drop_lock(o);
 }
 

@@ -3,16 +3,17 @@ which exit code."""
 
 import contextlib
 import subprocess
-import time
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 
 from .processes import Process, signal_name
 from .rank import Rank
+from .system_calls import OwnTime
 from .wait_graph import stuck_behind
 from .waiting import MOST_RANKS, RankState, ranks_text
 
-SECONDS = 2.0  # of real time in which the processes may end
+SECONDS = 2.0  # of their own in which the processes may end
+LOOK_SECONDS = 0.1  # between two looks at that
 
 
 @dataclass(frozen=True)
@@ -68,11 +69,12 @@ def release(pairs: Sequence[tuple[Process, Rank]], finalizing: Container[int] = 
     ]
     for _, rank in leaving:
         rank.release()
-    give_up = time.monotonic() + SECONDS
+    patience = {rank.number: OwnTime(process.popen.pid) for process, rank in leaving}
     found = {}
     for process, rank in leaving:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.popen.wait(max(0.0, give_up - time.monotonic()))
+        while process.popen.poll() is None and patience[rank.number].seconds < SECONDS:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.popen.wait(LOOK_SECONDS)
         found[rank.number] = Departure(rank.number, rank.leaves or "", process.popen.poll(), rank.leaves is None)
     return found
 

@@ -3,7 +3,6 @@
 import json
 import socket
 import struct
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
@@ -17,6 +16,7 @@ from lanai_host.simulator.spin import NOWHERE, Chunk, SpinWait, Steering
 from ..kernel.kernel import Suspension
 from .crashes import crash_place
 from .request import Request
+from .system_calls import OwnTime
 from .writes import WritesFinder
 
 CHUNK = 1 << 16
@@ -131,11 +131,13 @@ class Rank:
         with suppress(BrokenPipeError, ConnectionResetError):
             self.sock.sendall(HEADER.pack(0, Status.RELEASED, 0, self.clock))
 
-    def final_state(self, give_up: float) -> FinalState | None:
-        """The reply; None if there is none by that time."""
+    def final_state(self, own: OwnTime, most: float) -> FinalState | None:
+        """The reply; None if there is none once its process has had so many seconds."""
         with suppress(Stray):
-            while not self._requests and not self.gone and time.monotonic() < give_up:
-                self.read(0)
+            over = False
+            while not (self._requests or self.gone or over):
+                over = own.seconds >= most
+                self.read(socket.MSG_DONTWAIT if over else 0)
         replies = self.taken_replies()
         return FinalState.unpack(replies[0].payload) if replies else None
 

@@ -17,11 +17,12 @@ from ..kernel.kernel import Kernel, Suspension
 from .rank import POLL_SECONDS, Rank, Stray
 from .request import Request
 from .sleepers import PERIOD, Sleepers
-from .system_calls import sleeps_in, times, waits_in
+from .system_calls import OwnTime, sleeps_in, times, waits_in
 from .turns import Turns
 
 ASIDE_SECONDS = 0.005  # of real time between two looks at processes that wait outside the simulation
-REPLY_SECONDS = 2.0  # of real time that ranks may take to say where they stand
+SETTLE_SECONDS = 0.1  # likewise, to come to a wait if they still run code
+REPLY_SECONDS = 2.0  # of their own that ranks may take to say where they stand
 FOREVER = float("inf")
 
 
@@ -276,13 +277,17 @@ class Ranks:
         else:
             self._ready.append((rank.number, pending, requests))
 
-    def hear_waiting(self, waits: Callable[[Rank], bool]) -> None:
-        """The run is over: take what ranks say that have begun to wait and could not say so yet."""
-        give_up = time.monotonic() + REPLY_SECONDS
+    def hear_waiting(self, waits: Callable[[Rank], bool], settle: bool) -> None:
+        """The run is over: take what ranks say that have begun to wait and could not say so yet, and with `settle`
+        those that are about to."""
+        patience = {rank.number: OwnTime(rank.pid) for rank in self.ranks}
         for rank in self.ranks:
+            over = not (settle or waits(rank))
             with suppress(Stray):
-                while rank.running and not rank.gone and waits(rank) and time.monotonic() < give_up:
-                    requests = rank.read(0)
+                while rank.running and rank.pending is not None and not (rank.gone or over):
+                    most = REPLY_SECONDS if waits(rank) else SETTLE_SECONDS
+                    over = patience[rank.number].seconds >= most
+                    requests = rank.read(socket.MSG_DONTWAIT if over else 0)
                     if requests is not None:
                         self.finish(rank, requests)
 
@@ -292,8 +297,8 @@ class Ranks:
         asked = [rank for rank in self.ranks if rank.connected and not (rank.running or rank.finalized or rank.gone)]
         for rank in asked:
             rank.ask_final_state(on_nics.get(rank.number, ()))
-        give_up = time.monotonic() + REPLY_SECONDS
-        found = {rank.number: rank.final_state(give_up) for rank in asked}
+        patience = {rank.number: OwnTime(rank.pid) for rank in asked}
+        found = {rank.number: rank.final_state(patience[rank.number], REPLY_SECONDS) for rank in asked}
         return {number: state for number, state in found.items() if state is not None}
 
     def close(self) -> None:

@@ -67,7 +67,7 @@ class Standstill:
         if ranks is None:
             self.nics = world.describe_nics()
             return states_text((), self.nics)
-        ranks.hear_waiting(world.waits)
+        ranks.hear_waiting(world.waits, world.transport is not None)
         final = ranks.final_states(world.on_nics())
         found = [doing(rank, *world.look(rank), final.get(rank.number), world.something_comes(rank)) for rank in ranks]
         finalizing = {one.rank for one in found if go_on and one.wait is not None and one.wait.call == "MPI_Finalize"}

@@ -171,7 +171,9 @@ class World:
         if self.transport is None or not rank.connected or rank.finalized:
             return rank.clock, rank.running, rank.why
         state = self.transport.look(rank.number)
-        if state.state in (State.RUNS, State.LEFT):
+        then = self.transport.at_stop(rank.number)
+        unheard = rank.running and then is not None and then.state == State.RUNS  # it may wait by now
+        if unheard or state.state in (State.RUNS, State.LEFT):
             return (state.clock if rank.running else rank.clock), rank.running, rank.why
         return state.clock, False, rank.why or state.why
 
@@ -188,8 +190,11 @@ class World:
         return not self.look(rank)[1]
 
     def something_comes(self, rank: Rank) -> bool | None:
-        """Is anything on its way that would let a waiting rank go on? None if that is not known."""
-        return None if self.transport is None else self.transport.look(rank.number).wake != FOREVER
+        """When the run was stopped: was anything on its way that would let a waiting rank go on, or did the rank run
+        code, whatever it waits for since? None if that is not known."""
+        if self.transport is None or (then := self.transport.at_stop(rank.number)) is None:
+            return None
+        return then.wake != FOREVER or then.state == State.RUNS
 
     def on_nics(self) -> Mapping[int, Sequence[Envelope]]:
         """Return by rank the messages that its NIC keeps and that no receive has taken."""

@@ -311,6 +311,27 @@ def test_all_are_stopped_when_nothing_can_come():
         assert b"MPI_Recv" in payload
 
 
+def test_the_states_at_the_end_are_of_one_moment():
+    """A rank that still ran then may post and wait later: that is not what the ranks that waited had to expect."""
+    ranks = Ranks(2)
+    waits, runs = ranks.transports
+    assert ranks.hub.at_stop(0) is None
+
+    def stop():
+        while ranks.hub.look(0).state != State.WAITS:
+            time.sleep(0.001)
+        ranks.hub.stop()
+        runs.post(0, b"late")
+        return runs.collect(WHY)
+
+    apart(lambda: waits.collect(WHY), stop)
+    assert [ranks.hub.look(rank).state for rank in range(2)] == [State.STOPPED] * 2
+    assert [ranks.hub.at_stop(rank).state for rank in range(2)] == [State.WAITS, State.RUNS]
+    assert ranks.hub.at_stop(0).wake == FOREVER
+    ranks.hub.stop()
+    assert ranks.hub.at_stop(1).state == State.RUNS
+
+
 def test_states_are_seen_from_outside():
     ranks = Ranks(2)
     assert ranks.hub.look(0).state == State.RUNS

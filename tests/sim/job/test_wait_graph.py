@@ -71,6 +71,29 @@ def test_at_a_limit_only_those_are_stuck_that_no_rank_can_help():
     assert explain([*unsure, runs], deadlock=False)[0] == "  circle of waits, unless a message is on its way:"
 
 
+def in_collective(rank, number, *awaits, call="MPI_Bcast", note="", context=9):
+    note = f"{note}collective {number} on MPI_COMM_WORLD"
+    return RankState(rank, 0, "waits", Wait(call, None, None, context, note, awaits), "a.py:1")
+
+
+def test_at_a_limit_nobody_waits_for_a_rank_that_has_passed_the_collective():
+    behind, ahead = in_collective(0, 172, 1), in_collective(1, 175, 0)
+    assert explain([behind, ahead], deadlock=False) == []
+    assert len(explain([behind, ahead], deadlock=True)) == 4
+    for other in (
+        in_collective(1, 172, 0),
+        in_collective(1, 175, 0, context=8),
+        in_collective(1, 175, 0, call="MPI_Wait", note="for MPI_Ibcast, "),  # these are counted apart
+        waiting(1, 0),
+    ):
+        assert len(explain([behind, other], deadlock=False)) == 3
+
+
+def test_no_wait_closes_a_circle_unless_it_is_a_deadlock():
+    ranks = [replace(waiting(rank, 1 - rank), coming=False) for rank in range(2)]
+    assert [len([line for line in explain(ranks, how) if "closed" in line]) for how in (True, False)] == [1, 0]
+
+
 def test_a_record_survives_the_wire():
     why = Wait("MPI_Recv", 1, 5, 3, "receive on é", (1, 2, 3), False, "a.py:3")
     assert unpack_wait(pack_wait(why)) == why

@@ -129,6 +129,51 @@ def test_a_healthy_program_at_a_limit_shows_no_circle():
     assert "circle" not in result.report
 
 
+HEALTHY = """\
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+for turn in range(10**9):
+    world.Dup().Free()
+    world.bcast(turn, root=turn % 2)
+"""
+
+
+@pytest.mark.parametrize("device", ["ideal", "mpi-np"])
+def test_a_healthy_program_that_is_interrupted_shows_no_circle(device):
+    for _ in range(3):
+        result = Job((sys.executable, "-c", HEALTHY), 2, device, max_wall=2.5).run()
+        assert result.code == Exit.TIME_LIMIT
+        assert "circle" not in result.report
+        assert "no reason" not in result.report
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("device", ["ideal", "mpi-np"])
+def test_the_same_beside_other_work(device, busy_machine):
+    result = Job((sys.executable, "-c", HEALTHY), 2, device, max_wall=60).run()
+    assert result.code == Exit.TIME_LIMIT
+    assert "waits in MPI_" in result.report
+    assert "circle" not in result.report
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("device", ["ideal", "mpi-np"])
+def test_a_deadlock_beside_other_work(device, busy_machine):
+    """The end of the rank in MPI_Finalize is waited for, however long it takes."""
+    body = (
+        "from mpi4py import MPI\nworld = MPI.COMM_WORLD\nif world.rank == 2: raise SystemExit(world.Send(b'x', 0))\n"
+        "world.Recv(bytearray(1), source=1 - world.rank)"
+    )
+    texts = set()
+    for _ in range(3):
+        result = Job((sys.executable, "-c", body), 3, device).run()
+        assert result.code == Exit.DEADLOCK
+        assert "  circle of waits:\n    rank 0 waits for rank 1 in MPI_Recv at <string>:4\n" in result.report
+        assert "    not received: a message from rank 2, tag 0, 1 byte, on MPI_COMM_WORLD" in result.report
+        texts.add(result.report)
+    assert len(texts) == 1
+
+
 @pytest.mark.ci
 def test_a_limit_tells_the_same():
     body = (
