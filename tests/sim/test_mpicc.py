@@ -85,6 +85,20 @@ def test_parts_of_the_command():
     assert show("mpicc", "-mpi-abi", "-show-compile-info") == ["-DMPI_ABI", includes]
 
 
+def test_parts_of_the_command_as_open_mpi_names_them():
+    for dashes in ("-", "--"):
+        assert show("mpicc", f"{dashes}showme:compile") == [f"-I{include_directory()}"]
+    assert show("mpicc", "--showme:link") == show("mpicc", "-show-link-info")
+    assert show("mpicc", "--showme", "a.c") == show("mpicc", "-show", "a.c")
+    assert show("mpicc", "--showme:incdirs") == [str(include_directory())]
+    assert show("mpicc", "--showme:libdirs") == [str(library_directory())]
+    assert show("mpicc", "--showme:libs") == ["mpi"]
+    assert show("mpicc", "--showme:command") == show("mpicc", "-show")[:1]
+    refused = wrap("mpicc", "--showme:rubbish")
+    assert refused.returncode == 2
+    assert "--showme:rubbish is not understood; write --showme, or --showme: and one of command, " in refused.stderr
+
+
 def test_help_and_no_argument():
     done = wrap("mpicc", "-help")
     assert done.returncode == 0

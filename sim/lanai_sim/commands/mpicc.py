@@ -31,6 +31,17 @@ SHOW = {
     "-show-compile-info": "compile flags",
     "-show-link-info": "link flags",
 }
+# Open MPI's spellings.
+SHOW |= {
+    "-showme": "all",
+    "-showme:command": "compiler",
+    "-showme:compile": "compile flags",
+    "-showme:link": "link flags",
+    "-showme:incdirs": "include directories",
+    "-showme:libdirs": "library directories",
+    "-showme:libs": "libraries",
+}
+SHOW |= {f"-{spelling}": what for spelling, what in SHOW.items() if spelling.startswith("-showme")}
 REFUSED = {
     "-static-mpi": "there is no static library; leave it out",
     "-config=": "there are no configuration files; name the compiler by {option}COMPILER or ${variable}",
@@ -45,6 +56,7 @@ Every argument goes to the compiler ({compiler}), but for these:
     -link-info          print the command that links
     -show-compile-info  print the flags for compiling alone
     -show-link-info     print the flags for linking alone
+    --showme[:PART]     the same as Open MPI has it: command, compile, link, incdirs, libdirs, libs
     {choice:<20}use this compiler
     -profile=NAME       link the library NAME before the MPI library
     --count             let the program count its basic blocks, for `lanai run --compute counted`
@@ -133,6 +145,9 @@ def parse(wrapper: Wrapper, arguments: Sequence[str]) -> Request:
         option, equals, value = word.partition("=")
         if word in SHOW:
             asked.show = SHOW[word]
+        elif option.lstrip("-").startswith("showme"):
+            parts = ", ".join(name.partition(":")[2] for name in SHOW if name.startswith("--showme:"))
+            raise UserError(f"{word} is not understood; write --showme, or --showme: and one of {parts}")
         elif f"{option}{equals}" in wrapper.options:
             asked.chosen = value
         elif option == "-profile" and equals:
@@ -164,7 +179,16 @@ def shown(made: Line, what: str) -> list[str]:
         "linking": [*compiler, *arguments, *made.link_flags],
         "compile flags": made.compile_flags,
         "link flags": made.link_flags,
+        "compiler": compiler,
+        "include directories": _without("-I", made.compile_flags),
+        "library directories": _without("-L", made.link_flags),
+        "libraries": _without("-l", made.link_flags),
     }[what]
+
+
+def _without(prefix: str, flags: Sequence[str]) -> list[str]:
+    """The values of the flags that begin with a prefix."""
+    return [flag.removeprefix(prefix) for flag in flags if flag.startswith(prefix)]
 
 
 def _variables(wrapper: Wrapper) -> tuple[str, ...]:

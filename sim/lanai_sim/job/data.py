@@ -73,6 +73,7 @@ class JobData:
     survive: bool = False  # a rank that dies is an error for those that talk to it, and the others go on
     prefix: bool = False  # put [rank] before each line that a rank prints
     capture: bool = False  # keep what the ranks print (`Result.outputs`) instead of printing it
+    output_folder: str = ""  # gets a folder for each rank, with all that it prints as `stdout` and `stderr`
     buffers: Buffers | None = None  # where the ranks' buffers may begin; None: `chosen_buffers`
     clock: Clock | None = None  # what the clocks of ranks show; None: `chosen_clock`
     progress: bool = False  # show on the terminal how it gets on

@@ -14,7 +14,7 @@ from .data import NO_LIMIT, SCALARS, JobData, WaveConfig
 
 # They change how a run is evaluated, what it prints or what files it writes, but not its result.
 EVALUATION = frozenset({
-    "threads", "skip", "snapshot", "fork", "prefix", "capture", "progress", "wave", "trace", "inputs",
+    "threads", "skip", "snapshot", "fork", "prefix", "capture", "output_folder", "progress", "wave", "trace", "inputs",
 })  # fmt: skip
 OF_NICS = frozenset({"nic", "fabric", "engine"})
 

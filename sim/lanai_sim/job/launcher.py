@@ -23,7 +23,7 @@ from .data import JobData
 from .deaths import Deaths, RankFailed, failed
 from .grant import Forbidden
 from .manager_service import ProcessManager
-from .output import Output
+from .output import Output, folder_of
 from .passing import Passing
 from .pollers import Hopeless, Pollers
 from .processes import Process
@@ -71,7 +71,9 @@ class Run:
         self.kernel = kernel or Kernel()
         self.kernel.limit = config.max_sim_time
         self.world = world(config, self.kernel)
-        self.output = output or Output(config.prefix, config.capture)
+        self.output = output or Output(
+            config.prefix, config.capture, folder=folder_of(config.output_folder, config.total_ranks)
+        )
         commands = [program.command for program in config.all_programs]
         self.servers = servers or (shared_by(commands) if len(commands) > 1 else None)
         self._own_servers = None if servers else self.servers

@@ -7,8 +7,11 @@ import select
 import selectors
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import IO, TextIO
+
+from lanai_host.errors import UserError
 
 from .result import RankOutput
 
@@ -18,9 +21,16 @@ LONGEST_LINE = 1 << 16  # a longer one is passed on in pieces, so that no progra
 
 class Output:
     """Gathers pipes in a thread of its own. A reader slower than the ranks makes them wait, as any
-    pipe does. `capture`: keep what the ranks print, and pass it on only with `show`."""
+    pipe does. `capture`: keep what the ranks print, and pass it on only with `show`. `folder`: of a rank, where it
+    is kept as files."""
 
-    def __init__(self, prefix: bool, capture: bool = False, show: bool = False) -> None:
+    def __init__(
+        self,
+        prefix: bool,
+        capture: bool = False,
+        show: bool = False,
+        folder: Callable[[int], Path] | None = None,
+    ) -> None:
         self.prefix = prefix
         self.capture = capture
         self._shows = show or not capture
@@ -28,6 +38,8 @@ class Output:
         self._streams: dict[int, tuple[IO[bytes], bytes, TextIO | None]] = {}
         self._kept: dict[tuple[int, str], bytearray] = {}  # by rank and stream, if they are captured
         self._texts: dict[int, bytearray] = {}  # the same by pipe
+        self._folder = folder
+        self._files: dict[int, IO[bytes]] = {}  # by pipe
         self._partial: dict[int, bytes] = {}
         self._ranks: dict[int, int] = {}  # whose a pipe is
         self._places: dict[int, int] = {}  # bytes that the rank's program has printed, as it counts them
@@ -46,6 +58,8 @@ class Output:
         target: TextIO | None = getattr(sys, stream)  # None: closed when this process began
         if self.capture:
             self._texts[number] = self._kept.setdefault((rank, stream), bytearray())
+        if self._folder is not None:
+            self._files[number] = _opened(self._folder(rank) / stream)
         self._streams[number] = (pipe, f"[{rank}] ".encode() if self.prefix else b"", target)
         self._ranks[number] = rank
         self._places[number] = self._passed[number] = 0
@@ -148,11 +162,19 @@ class Output:
         pipe, _, _ = self._streams.pop(number)
         self._selector.unregister(number)
         pipe.close()
+        if number in self._files:
+            self._files.pop(number).close()
 
     def _write(self, number: int, text: bytes) -> None:
         _, prefix, target = self._streams[number]
         if self.capture:
             self._texts[number] += text
+        if number in self._files:
+            try:
+                self._files[number].write(text)
+                self._files[number].flush()
+            except OSError as error:
+                self.lost = error.strerror or str(error)
         if not self._shows or target is None:
             return
         if prefix:
@@ -170,6 +192,22 @@ class Output:
             pass  # the reader has gone; the ranks' output is dropped
         except OSError as error:
             self.lost = error.strerror or str(error)
+
+
+def folder_of(folder: str, ranks: int) -> Callable[[int], Path] | None:
+    """Return where each of the ranks' files go, if there is a folder for them: as Open MPI names them."""
+    if not folder:
+        return None
+    digits = len(str(ranks - 1))
+    return lambda rank: Path(folder, f"rank.{rank:0{digits}}")
+
+
+def _opened(path: Path) -> IO[bytes]:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path.open("wb")
+    except OSError as error:
+        raise UserError(f"the ranks' output cannot be written to {str(path)!r}: {error.strerror}") from error
 
 
 def _write_all(number: int, text: bytes) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from lanai_host.errors import UserError, did_you_mean
 
-from .options import OPTIONS, Meaning
+from .options import OPEN_MPI, OPTIONS, Meaning
 
 
 @dataclass
@@ -21,7 +21,8 @@ class Part:
 
 @dataclass
 class Asked:
-    """A whole command line. `ignored`: options that were given and do nothing here."""
+    """A whole command line. `files`: the folder for what each process prints; `copied`: it is printed too. `ignored`:
+    options that were given and do nothing here. `open_mpi`: one was given that only Open MPI has."""
 
     parts: list[Part] = field(default_factory=list)
     environment: dict[str, str] = field(default_factory=dict)
@@ -29,6 +30,10 @@ class Asked:
     universe: int | None = None
     timeout: float | None = None
     label: bool = False
+    files: str = ""
+    copied: bool = True
+    survive: bool = False
+    open_mpi: bool = False
     help: bool = False
     version: bool = False
     ignored: list[str] = field(default_factory=list)
@@ -80,6 +85,7 @@ def _option(words: list[str], part: Part, asked: Asked, variables: Mapping[str, 
     values = [value] if equals and count == 1 else words[1 : 1 + count]
     if len(values) < count:
         raise UserError(f"{words[0]} needs {count} {'value' if count == 1 else 'values'} behind it")
+    asked.open_mpi |= name in OPEN_MPI
     _apply(words[0], name, meaning, values, part, asked, variables)
     return 1 if equals else 1 + count
 
@@ -103,6 +109,10 @@ def _apply(
         asked.universe = _count(word, values[0])
     elif meaning is Meaning.TIMEOUT:
         asked.timeout = _seconds(word, values[0])
+    elif meaning is Meaning.FILES:
+        asked.files, asked.copied = _files(word, values[0])
+    elif meaning is Meaning.RECOVERY:
+        asked.survive = _recovery(word, values[0])
     elif meaning is Meaning.IGNORED:
         asked.ignored.append(word)
     else:
@@ -137,3 +147,22 @@ def _directory(word: str, text: str) -> str:
     if not os.path.isdir(text):
         raise UserError(f"{word} {text!r} is not a directory")
     return os.path.abspath(text)
+
+
+def _files(word: str, text: str) -> tuple[str, bool]:
+    """The folder of --output-filename, and whether the output is printed too. Behind a colon stand Open MPI's
+    `nocopy` and `nojobid`."""
+    folder, _, more = text.partition(":")
+    qualifiers = {one.lower() for one in more.split(",") if one}
+    if unknown := qualifiers - {"nocopy", "nojobid"}:
+        raise UserError(f"{word} {text!r}: {min(unknown)!r} is not known behind the colon; write nocopy or nojobid")
+    if not folder:
+        raise UserError(f"{word} {text!r} names no folder")
+    return os.path.abspath(folder if "nojobid" in qualifiers else os.path.join(folder, "1")), "nocopy" not in qualifiers
+
+
+def _recovery(word: str, text: str) -> bool:
+    answers = {**dict.fromkeys(("ulfm", "mpi", "yes", "true", "1"), True), **dict.fromkeys(("no", "false", "0"), False)}
+    if text.lower() not in answers:
+        raise UserError(f"{word} {text!r} is not understood; write ulfm or no")
+    return answers[text.lower()]

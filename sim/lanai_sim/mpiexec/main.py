@@ -24,6 +24,9 @@ ENV_RUN = "LANAI_RUN"  # more options of `lanai run`
 # Variables by which test suites and programs learn that Hydra started them. All ranks look as if on one node.
 RANK_VARIABLES = ("PMI_RANK", "MPI_LOCALRANKID")
 SIZE_VARIABLES = ("PMI_SIZE", "MPI_LOCALNRANKS")
+# And Open MPI, if its options are used.
+OPEN_MPI_RANK = ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_NODE_RANK", "PMIX_RANK")
+OPEN_MPI_SIZE = ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE")
 
 
 def run(words: Sequence[str]) -> int:
@@ -46,8 +49,16 @@ def config_of(asked: Asked) -> Job:
     total = sum(part.ranks for part in asked.parts)
     programs = tuple(_program(part, asked) for part in asked.parts)
     config = run_command.config_of(_run_flags(asked, total, programs[0].command))
+    if asked.survive and not config.stack.nics:
+        asked.ignored.append("--with-ft")
+    numbers: tuple[str, ...] = RANK_VARIABLES
     sizes = dict.fromkeys(SIZE_VARIABLES, str(total))
-    return dataclasses.replace(config, programs=programs, rank_variables=RANK_VARIABLES,
+    if asked.open_mpi:
+        numbers += OPEN_MPI_RANK
+        sizes |= dict.fromkeys(OPEN_MPI_SIZE, str(total)) | {"OMPI_UNIVERSE_SIZE": str(config.total_ranks)}
+    return dataclasses.replace(config, programs=programs, rank_variables=numbers,
+                               output_folder=asked.files, capture=not asked.copied,
+                               survive=config.survive or (asked.survive and config.stack.nics),
                                environment={**config.environment, **asked.environment, **sizes})  # fmt: skip
 
 

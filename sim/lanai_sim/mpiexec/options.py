@@ -17,6 +17,8 @@ class Meaning(Enum):
     UNIVERSE = "processes that the run has room for"
     TIMEOUT = "seconds until the run is ended"
     LABEL = "put the rank before each line"
+    FILES = "folder that gets what each process prints, too; :nocopy: nothing else does"
+    RECOVERY = "ulfm: a process that dies does not end the others, on NICs"
     IGNORED = "means nothing here"
     HELP = "print the options"
     VERSION = "print the version"
@@ -32,6 +34,8 @@ ACTING: dict[str, tuple[Meaning, int]] = {
     "usize": (Meaning.UNIVERSE, 1),
     "timeout": (Meaning.TIMEOUT, 1),
     **dict.fromkeys(("l", "prepend-rank", "tag-output"), (Meaning.LABEL, 0)),
+    "output-filename": (Meaning.FILES, 1),
+    "with-ft": (Meaning.RECOVERY, 1),
     **dict.fromkeys(("help", "h"), (Meaning.HELP, 0)),
     **dict.fromkeys(("version", "V", "info"), (Meaning.VERSION, 0)),
 }
@@ -59,3 +63,10 @@ OPTIONS: dict[str, tuple[Meaning, int]] = {
     **{name: (Meaning.IGNORED, words) for words, names in IGNORED.items() for name in names},
     **ACTING,
 }
+# Those that Hydra does not have: who gives one expects Open MPI's variables in the processes.
+OPEN_MPI = frozenset({
+    "allow-run-as-root", "bind-to-core", "bind-to-none", "bycore", "bynode", "bysocket", "cpu-set", "cpus-per-proc",
+    "cpus-per-rank", "display-allocation", "display-map", "do-not-launch", "enable-recovery", "gmca", "mca", "nolocal",
+    "nooversubscribe", "npernode", "omca", "output", "output-filename", "oversubscribe", "pernode", "pmca", "prtemca",
+    "rank-by", "report-bindings", "tag-output", "timeout", "tune", "use-hwthread-cpus", "with-ft", "x",
+})  # fmt: skip

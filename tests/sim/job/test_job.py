@@ -40,6 +40,7 @@ CHANGED = {
     "survive": True,
     "prefix": True,
     "capture": True,
+    "output_folder": "log",
     "buffers": next(one for one in Buffers if one is not DEFAULT.buffers),
     "clock": Clock.REAL,
     "progress": True,

@@ -57,6 +57,9 @@ def test_help_needs_no_program():
     [
         ([], "no program was named; write, for example: mpiexec -n 2 python script.py"),
         (["-n", "2", "a", ":", "-n", "2"], "no program was named"),
+        (["--with-ft", "maybe", "a"], "--with-ft 'maybe' is not understood; write ulfm or no"),
+        (["--output-filename", "log:copy", "a"], "'copy' is not known behind the colon; write nocopy or nojobid"),
+        (["--output-filename", ":nocopy", "a"], "--output-filename ':nocopy' names no folder"),
         (["-n", "0", "a"], "-n '0' is not a count; write a whole number from 1"),
         (["-np", "two", "a"], "-np 'two' is not a count"),
         (["-n"], "-n needs 1 value behind it"),

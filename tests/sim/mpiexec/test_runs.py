@@ -5,6 +5,8 @@ import shutil
 from pathlib import Path
 
 from lanai_sim.commands import env
+from lanai_sim.mpiexec.arguments import parse
+from lanai_sim.mpiexec.main import config_of
 
 HELLO = """
 import os, sys
@@ -58,6 +60,37 @@ def test_several_programs_share_a_process_and_find_what_one_alone_does(call, tmp
 def test_options_of_other_launchers_are_one_line(call):
     done = call("mpirun", "--oversubscribe", "--allow-run-as-root", "-n", "2", "true")
     assert done.stderr == "mpiexec: note: without effect here: --oversubscribe, --allow-run-as-root\n"
+
+
+VARIABLES = """
+import os, sys
+names = ("COMM_WORLD_RANK", "COMM_WORLD_LOCAL_RANK", "COMM_WORLD_SIZE", "COMM_WORLD_LOCAL_SIZE", "UNIVERSE_SIZE")
+print(*(os.environ.get(f"OMPI_{name}") for name in names))
+sys.stderr.write("warning\\n")
+"""
+
+
+def test_open_mpis_options_bring_its_variables_and_files(call, tmp_path):
+    (tmp_path / "show.py").write_text(VARIABLES)
+    assert call("mpiexec", "-n", "1", "python", "show.py").stdout == "None None None None None\n"
+    words = ("-n", "2", "python", "show.py")
+    done = call("mpiexec", "--with-ft", "ulfm", "--output-filename", "log", *words)
+    assert sorted(done.stdout.splitlines()) == ["0 0 2 2 2", "1 1 2 2 2"]
+    assert (tmp_path / "log" / "1" / "rank.1" / "stdout").read_text() == "1 1 2 2 2\n"
+    assert (tmp_path / "log" / "1" / "rank.0" / "stderr").read_text() == "warning\n"
+    assert call("mpiexec", "--output-filename", "quiet:nocopy,nojobid", *words).stdout == ""
+    assert (tmp_path / "quiet" / "rank.0" / "stdout").read_text() == "0 0 2 2 2\n"
+    refused = call("mpiexec", "--output-filename", "show.py", *words, code=2).stderr
+    assert "the ranks' output cannot be written to" in refused
+    assert "Not a directory" in refused
+
+
+def test_fault_tolerance_acts_where_there_are_nics(monkeypatch):
+    for device, survives, ignored in (("mpi-np", True, []), ("ideal", False, ["--with-ft"])):
+        monkeypatch.setenv("LANAI_DEVICE", device)
+        asked = parse(["--with-ft", "ulfm", "-n", "2", "true"])
+        assert config_of(asked).survive is survives
+        assert asked.ignored == ignored
 
 
 def test_the_exit_code_is_the_programs(call):
