@@ -1,5 +1,8 @@
 """A finding, and the classes of findings."""
 
+import dataclasses
+import re
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -93,6 +96,47 @@ def told_once(found: Iterable[Finding]) -> list[Finding]:
     for one in found:
         kept.setdefault((*one.key, one.note), one)
     return list(kept.values())
+
+
+class PythonNames:
+    """What Python calls at a line, instead of MPI's functions that it leads to.
+
+    Attributes:
+        calls: (function, line) and what Python calls there, of calls that Python made.
+    """
+
+    def __init__(self, calls: Iterable[tuple[str, str, str]]) -> None:
+        """`calls`: function, line, what Python calls there."""
+        found: dict[tuple[str, str], set[str]] = defaultdict(set)
+        for name, line, python in calls:
+            found[name, line].add(python)
+        self.calls = {key: names.pop() for key, names in found.items() if len(names) == 1 and "" not in names}
+
+    def told(self, one: Finding) -> Finding:
+        """Return a finding whose text speaks of Python's calls."""
+        text = _PLACED.sub(self._placed, one.text)
+        for (name, line), python in self.calls.items():
+            if line in one.lines:
+                text = re.sub(rf"\b{name}\b(?! at |\))", python, text)
+        if text != one.text:
+            text = _BUFFER.sub(lambda found: _BUFFERS[found[0]], text)
+        return dataclasses.replace(one, text=text)
+
+    def _placed(self, found: re.Match[str]) -> str:
+        name, line = found[1], found[2]
+        python = self.calls.get((name, line))
+        if python is None:
+            return found[0]
+        same = name.casefold().endswith("_" + python.rpartition(".")[2].casefold())
+        return f"{python} at {line}" + ("" if same else f" ({name})")
+
+
+_PLACED = re.compile(r"\b(MPI_\w+) at (.+?:\d+)")
+_BUFFERS = {
+    "buf": "the buffer", "sendbuf": "the send buffer", "recvbuf": "the receive buffer",
+    "origin_addr": "the origin's buffer", "result_addr": "the result's buffer", "compare_addr": "the compared buffer",
+}  # fmt: skip
+_BUFFER = re.compile(rf"\b({'|'.join(_BUFFERS)})\b")
 
 
 def at(call: str, line: str) -> str:

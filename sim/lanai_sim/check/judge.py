@@ -1,11 +1,12 @@
 """All rules on one run: the findings, without those that only follow from others."""
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ..job.result import Ending, Result
 from . import collectives, edges, messages, outcome, windows
-from .finding import Finding, Kind, told_once
+from .finding import Finding, Kind, PythonNames, told_once
 from .order import Order
 from .records import Rank
 
@@ -56,21 +57,29 @@ def judge(ranks: Sequence[Rank], result: Result) -> Verdict:
     lines = collectives.lines(ranks)
     of_memory = [*edges.of_windows(ranks), *edges.of_atomics(ranks)]
     order = Order(ranks, [*edges.of_messages(paired.pairs), *edges.of_collectives(lines, ranks), *of_memory])
-    found = [*collectives.mismatches(lines), *messages.mismatches(paired), *outcome.of_ranks(ranks)]
+    mixed = [*messages.mixed(paired, ranks)]
+    found = [*collectives.mismatches(lines), *messages.mismatches(paired), *mixed, *outcome.of_ranks(ranks)]
     threads = any(rank.threads for rank in ranks)
     if order.complete and not threads:
         found += [*messages.ready(paired, order), *windows.races(ranks, order)]
     ended = bool(ranks) and all(rank.over for rank in ranks)
     if ended and result.ending is not Ending.DEADLOCK:
         found += collectives.missing(lines)
-    found += _consequences(found, [*outcome.deadlock(result), *outcome.errors(ranks)])
+    errors = [one for one in outcome.errors(ranks) if not any(set(one.lines) & set(cause.lines) for cause in mixed)]
+    found += _consequences(found, [*outcome.deadlock(result), *errors])
     found += [*outcome.crashes(result), *outcome.not_finalized(result)]
     if ended and result.code == 0:
         found += [*messages.not_received(paired), *outcome.leaks(ranks)]
-    found = told_once([*found, *messages.large_tags(ranks)])
+    names = python_names(ranks)
+    found = told_once(_without_dropped([*found, *messages.large_tags(ranks)], names))
+    found = [names.told(one) for one in found]
     sure = [one for one in found if not one.note]
     notes = [one for one in found if one.note]
     return Verdict(sure, notes, _unseen(ranks, order, threads), result.code, outcome.failure(result))
+
+
+def python_names(ranks: Sequence[Rank]) -> PythonNames:
+    return PythonNames((call.name, call.line, call.python) for rank in ranks for call in rank.calls.values())
 
 
 def _consequences(causes: Sequence[Finding], found: Sequence[Finding]) -> list[Finding]:
@@ -83,6 +92,18 @@ def _consequences(causes: Sequence[Finding], found: Sequence[Finding]) -> list[F
         if not (follows and (wrong & set(one.lines) or "MPI_Finalize" in one.calls or one.kind is Kind.DEADLOCK)):
             left.append(one)
     return left
+
+
+def _without_dropped(found: Sequence[Finding], names: PythonNames) -> Iterator[Finding]:
+    """Leave out what Python did to the buffer of a request that it has dropped, often by freeing it."""
+    dropped = {one.lines[0] for one in found if one.kind is Kind.REQUEST}
+    by_python = {line for (name, line) in names.calls if "send" in name.lower()}
+    for one in found:
+        if one.kind is Kind.REQUEST and one.lines[0] in by_python:
+            text = f"{one.text}: its data may be freed or changed before it is sent"
+            yield dataclasses.replace(one, text=text, hint="keep the request, and wait for it")
+        elif one.kind not in (Kind.MODIFIED, Kind.IN_USE) or one.lines[0] not in dropped & by_python:
+            yield one
 
 
 def _unseen(ranks: Sequence[Rank], order: Order, threads: bool) -> list[str]:

@@ -9,14 +9,19 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from lanai_host.mpi.constants import TAG_UB
+from lanai_host.mpi.constants import ANY_SOURCE, ANY_TAG, TAG_UB
 
 from ..signatures import fits, words
 from .finding import Finding, Kind, at, finding
 from .order import Order
 from .records import Call, Rank, Record
 
-PROC_NULL = -1
+_METHODS = frozenset(  # of mpi4py: an object in lower case, a buffer in upper case
+    {
+        "send", "isend", "bsend", "ibsend", "ssend", "issend", "rsend", "irsend", "sendrecv", "recv", "irecv", "mrecv",
+        "imrecv", "mprobe", "improbe",
+    }
+)  # fmt: skip
 LEAST_TAG_UB = 32767
 Channel = tuple[str, int, int, int]  # communicator, source, destination, tag
 
@@ -39,8 +44,10 @@ class Messages:
     def __init__(self, ranks: Sequence[Rank]) -> None:
         self.pairs: list[Pair] = []
         self.left: list[tuple[Record, Call]] = []
+        self.sends: list[tuple[Record, Call]] = []
         sends: dict[Channel, list[tuple[Record, Call]]] = defaultdict(list)
         receives: dict[Channel, list[tuple[Record, Call]]] = defaultdict(list)
+        open_: dict[int, list[tuple[Record, Call]]] = defaultdict(list)  # by rank: receives without a match
         unsure: set[tuple[str, int]] = set()
         done: dict[tuple[int, int], int] = {}
         for rank in ranks:
@@ -56,6 +63,8 @@ class Messages:
                 elif record["k"] == "recv" and match is not None and "from" in match:
                     record = {**record, "sig": record.get("sig", typed.get(record["id"]))}
                     receives[record["comm"], match["from"], rank.rank, match["tag"]].append((record, call))
+                elif record["k"] == "recv" and match is None and (rank.rank, record["id"]) not in done:
+                    open_[rank.rank].append((record, call))
         for channel, made in sends.items():
             comm, source, dest, _ = channel
             if (comm, source) in unsure or (comm, dest) in unsure:
@@ -65,7 +74,55 @@ class Messages:
                 ended = done.get((dest, receive["id"]), None if _begins(receiver) else receiver.number)
                 sent = done.get((source, send["id"]), None if _begins(sender) else sender.number)
                 self.pairs.append(Pair(send, sender, receive, receiver, ended, sent))
-            self.left += made[len(taken) :]
+            for send, sender in made[len(taken) :]:
+                taker = next((one for one in open_[dest] if takes(one[0], send, source)), None)
+                if taker is None:
+                    self.left.append((send, sender))
+                else:  # it has come there, and the program has not asked
+                    open_[dest].remove(taker)
+        self.sends = [one for made in sends.values() for one in made]
+
+
+def takes(receive: Record, send: Record, source: int) -> bool:
+    """Return if a receive may take what a rank sends to its rank."""
+    return (
+        receive["comm"] == send["comm"]
+        and receive["want"] in (source, ANY_SOURCE)
+        and receive["tag"] in (send["tag"], ANY_TAG)
+    )
+
+
+def _pickles(call: Call) -> bool | None:
+    """Return if Python's call sends or receives an object, and not a buffer; None if it is neither."""
+    method = call.python.rpartition(".")[2]
+    return method.islower() if method.casefold() in _METHODS else None
+
+
+def mixed(messages: Messages, ranks: Sequence[Rank]) -> Iterator[Finding]:
+    """Objects of Python that are received as a buffer, or buffers as objects, where that has failed."""
+    for rank in ranks:
+        failed = {record["n"] for record in rank.of("error")}
+        for record in rank.of("recv"):
+            call = rank.call(record)
+            if record["n"] in failed:
+                for send, sender in messages.sends:
+                    if send["to"] == rank.rank and takes(record, send, sender.rank) and _differ(sender, call):
+                        yield _mixed(sender, call)
+                        break
+
+
+def _differ(sender: Call, receiver: Call) -> bool:
+    return {_pickles(sender), _pickles(receiver)} == {True, False}
+
+
+def _mixed(sender: Call, receiver: Call) -> Finding:
+    what = {True: "a pickled object", False: "a buffer"}
+    text = (
+        f"rank {sender.rank} sends {what[bool(_pickles(sender))]} by {at(sender.name, sender.line)}, and rank "
+        f"{receiver.rank} receives {what[bool(_pickles(receiver))]} by {at(receiver.name, receiver.line)}"
+    )
+    hint = "use send and recv in lower case on both sides for objects, or Send and Recv in upper case for buffers"
+    return finding(Kind.DATATYPE, [sender.side, receiver.side], text, hint)
 
 
 def _begins(call: Call) -> bool:
@@ -80,7 +137,9 @@ def mismatches(messages: Messages) -> Iterator[Finding]:
         if received is None:
             continue
         fit = fits(pair.send["sig"], received)
-        if fit is False:
+        if fit is False and _differ(pair.sender, pair.receiver):
+            yield _mixed(pair.sender, pair.receiver)
+        elif fit is False:
             text = (
                 f"rank {pair.sender.rank} sends {words(pair.send['sig'])} in {at(pair.sender.name, pair.sender.line)}, "
                 f"and rank {pair.receiver.rank} receives {words(received)} in "

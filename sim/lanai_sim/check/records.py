@@ -1,5 +1,6 @@
 """The records of a run, as `lanai_host.abi.checking` says: read, and grouped by call."""
 
+import dataclasses
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -19,7 +20,8 @@ ARGUMENTS = frozenset(  # error classes that blame an argument
 
 @dataclass
 class Call:
-    """One MPI call of a rank: its name, line, begin and end in nanoseconds (None if it did not end)."""
+    """One MPI call of a rank: its name, line, begin and end in nanoseconds (None if it did not end). `python`: what
+    Python calls there, such as `comm.recv`."""
 
     rank: int
     number: int
@@ -27,6 +29,7 @@ class Call:
     line: str
     begin: int
     end: int | None = None
+    python: str = ""
 
     @property
     def side(self) -> tuple[int, str, str]:
@@ -52,7 +55,7 @@ class Rank:
     def call(self, record: Record) -> Call:
         """Return the call that a record belongs to."""
         made = self.calls[record["n"]]
-        return made if "s" not in record else Call(made.rank, made.number, made.name, record["s"], made.begin, made.end)
+        return made if "s" not in record else dataclasses.replace(made, line=record["s"])
 
     @property
     def over(self) -> bool:
@@ -83,7 +86,9 @@ def _rank(number: int, path: Path) -> Rank:
             continue
         kind = record["k"]
         if kind == "call":
-            rank.calls[record["n"]] = Call(number, record["n"], record["c"], record["s"], record["t"])
+            rank.calls[record["n"]] = Call(
+                number, record["n"], record["c"], record["s"], record["t"], python=record.get("py", "")
+            )
         elif kind == "end":
             rank.calls[record["n"]].end = record["t"]
         else:

@@ -16,7 +16,8 @@ from ..job.launcher import Run
 from ..job.output import Output
 from ..job.result import Ending, Result
 from . import outcome, records
-from .judge import Verdict, judge
+from .finding import PythonNames
+from .judge import Verdict, judge, python_names
 
 SOURCES = {
     ".c": "mpicc", ".cc": "mpicxx", ".cpp": "mpicxx", ".cxx": "mpicxx", ".f90": "mpifort", ".F90": "mpifort",
@@ -51,7 +52,7 @@ def check(job: Job, *, buffering: bool = True) -> tuple[Verdict, Result]:
     sends = any(record.get("mode") in ("s", "x") for rank in ranks for record in rank.of("send"))
     if buffering and sends and result.code == 0:
         again = _run(job.but(progress=False), {ENV_SYNCHRONOUS: "1"}, show=False)
-        _judge_second(verdict, result, again)
+        _judge_second(verdict, result, again, python_names(ranks))
     return verdict, result
 
 
@@ -60,10 +61,10 @@ def _run(job: Job, variables: dict[str, str], *, show: bool) -> Result:
     return Run(job, output=Output(job.prefix, capture=True, show=show)).execute()
 
 
-def _judge_second(verdict: Verdict, first: Result, again: Result) -> None:
+def _judge_second(verdict: Verdict, first: Result, again: Result, names: PythonNames) -> None:
     if again.ending in (Ending.WALL_LIMIT, Ending.INTERRUPTED):
         verdict.unseen.append(f"sends that wait for their receives: {again.report.partition(chr(10))[0]}")
         return
-    for one in outcome.second_run(first, again):
+    for one in map(names.told, outcome.second_run(first, again)):
         (verdict.notes if one.note else verdict.findings).append(one)
         verdict.second = None if again.ending is Ending.DEADLOCK else again

@@ -163,6 +163,62 @@ def test_a_tag_above_ours_is_an_error_of_mpi(tmp_path, monkeypatch):
     assert "tag is 536870912" in one["text"]
 
 
+SIDES = """if rank == 0:
+    w.{send}(np.arange(40.0), dest=1)
+else:
+    a = np.zeros(64)
+    w.{recv}({a}source=0)
+"""
+
+
+@pytest.mark.parametrize(("send", "recv", "a"), [("send", "Recv", "a, "), ("Send", "recv", "")])
+def test_objects_and_buffers_are_told_apart(tmp_path, monkeypatch, send, recv, a):
+    text = SIDES.replace("{send}", send).replace("{recv}", recv).replace("{a}", a)
+    document = found_in(tmp_path, monkeypatch, PY + text)
+    (one,) = document["findings"]
+    assert (one["class"], one["lines"]) == ("datatype-mismatch", ["x.py:6", "x.py:9"])
+    sent, received = ("a pickled object", "a buffer") if send == "send" else ("a buffer", "a pickled object")
+    assert f"sends {sent} by w.{send} at x.py:6, and rank 1 receives {received} by w.{recv} at x.py:9" in one["text"]
+
+
+DROPPED = """if rank == 0:
+    for i in range(3):
+        w.isend({"i": i}, dest=1)
+else:
+    assert [w.recv(source=0) for i in range(3)]
+"""
+FORGOTTEN = """a = np.zeros(4)
+forgotten = w.Irecv(a, source=1 - rank)
+w.Send(np.ones(4), dest=1 - rank)
+w.Barrier()
+"""
+
+
+def test_a_dropped_request_is_one_finding(tmp_path, monkeypatch):
+    (one,) = found_in(tmp_path, monkeypatch, PY + DROPPED)["findings"]
+    assert (one["class"], one["lines"]) == ("request-leak", ["x.py:7"])
+    assert one["text"].startswith("a request of w.isend with rank 1")
+    assert "its data may be freed or changed" in one["text"]
+
+
+def test_a_message_of_a_receive_that_is_not_completed_has_been_received(tmp_path, monkeypatch):
+    (one,) = found_in(tmp_path, monkeypatch, PY + FORGOTTEN)["findings"]
+    assert (one["class"], set(one["lines"])) == ("request-leak", {"x.py:6"})
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("w.Split(w.rank).bcast(w.allreduce(1) if rank else None)", "w.allreduce at x.py:5"),
+        ("{'a': [w]}['a'][0].Bcast(np.zeros(1), root=rank)", "{'a': [w]}['a'][0].Bcast at x.py:5"),
+        ("list(map(w.bcast, [1], [rank]))", "MPI_Bcast at x.py:5"),
+    ],
+)
+def test_texts_name_what_python_calls(tmp_path, monkeypatch, line, told):
+    found = found_in(tmp_path, monkeypatch, PY + line + "\n")["findings"]
+    assert any(told in one["text"] for one in found), found
+
+
 def test_sarif_names_both_lines(tmp_path):
     program = BY_NAME["messages/type-py-i4-f4"]
     checked(program, tmp_path, "--once", "--sarif", tmp_path / "found.sarif")

@@ -14,7 +14,7 @@ from .call import Call
 from .flight import Buffer, Flight
 from .identities import Identities
 from .journal import Journal
-from .places import place
+from .places import place, python_call
 from .regions import Regions, overlaps_itself, shared
 from .requests import Made, Requests
 from .touches import Touch, Touches
@@ -93,7 +93,7 @@ class Recorder:
             self.flight.pending.clear()
             self.journal.put("threads", self._calls)
         call = Call(self._calls, name, place(), names, list(arguments))
-        self.note("call", call, c=name, s=call.place)
+        self.note("call", call, c=name, s=call.place, py=python_call() or None)
         for touch in self.touches.take():
             self._touched(call, touch)
         self._look(call)
