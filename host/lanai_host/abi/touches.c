@@ -2,8 +2,10 @@
  * thread sanitizer, at each load and store that other code could see. Those of memory that `lanai check`
  * watches are kept until the rank's next MPI call. */
 #include <malloc.h>
+#include <search.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 enum { MOST_RANGES = 512, MOST_TOUCHES = 4096, LOOKED_BACK = 16, MOST_CALLS = 256, TOLD_CALLS = 6 };
 enum { LOADS, STORES, FREES };
@@ -147,7 +149,82 @@ void __tsan_atomic_thread_fence(int order) { (void)order; __atomic_thread_fence(
 void __tsan_atomic_signal_fence(int order);
 void __tsan_atomic_signal_fence(int order) { (void)order; __atomic_signal_fence(__ATOMIC_SEQ_CST); }
 
+/* The blocks of memory that the program's own code has asked for. Two of the tree are equal if they share a byte, so it
+ * finds the one that holds an address. */
+struct block {
+    uintptr_t begin, end;
+};
+static void *blocks;
+static char blocks_taken;
+
+static int compare(const void *a, const void *b) {
+    const struct block *one = a, *other = b;
+    return one->end <= other->begin ? -1 : one->begin >= other->end;
+}
+
+void *__real_malloc(size_t size);
+void __real_free(void *at);
+
+/* Forget the blocks that share a byte with this one; such that others have freed may be among them. */
+static void forget_all(const struct block *wanted) {
+    struct block **found;
+    while ((found = tfind(wanted, &blocks, compare)) != NULL) {
+        struct block *old = *found;
+        tdelete(old, &blocks, compare);
+        __real_free(old);
+    }
+}
+
+static void forget(void *at) {
+    while (__atomic_test_and_set(&blocks_taken, __ATOMIC_ACQUIRE)) {}
+    forget_all(&(struct block){(uintptr_t)at, (uintptr_t)at + 1});
+    __atomic_clear(&blocks_taken, __ATOMIC_RELEASE);
+}
+
+static void *known(void *at, size_t size) {
+    struct block *made = at ? __real_malloc(sizeof *made) : NULL;
+    if (!made) return at;
+    *made = (struct block){(uintptr_t)at, (uintptr_t)at + (size ? size : 1)};
+    while (__atomic_test_and_set(&blocks_taken, __ATOMIC_ACQUIRE)) {}
+    forget_all(made);
+    if (!tsearch(made, &blocks, compare)) __real_free(made);
+    __atomic_clear(&blocks_taken, __ATOMIC_RELEASE);
+    return at;
+}
+
+/* The block that holds an address; 0 if none is known. */
+int lanai_block_of(uintptr_t at, uintptr_t *begin, uintptr_t *end);
+int lanai_block_of(uintptr_t at, uintptr_t *begin, uintptr_t *end) {
+    while (__atomic_test_and_set(&blocks_taken, __ATOMIC_ACQUIRE)) {}
+    struct block **found = tfind(&(struct block){at, at + 1}, &blocks, compare);
+    if (found) *begin = (*found)->begin, *end = (*found)->end;
+    __atomic_clear(&blocks_taken, __ATOMIC_RELEASE);
+    return found != NULL;
+}
+
 /* The linker sends the program's own calls of these here. */
+void *__wrap_malloc(size_t size);
+void *__wrap_malloc(size_t size) { return known(__real_malloc(size), size); }
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size) { return known(__real_calloc(count, size), count * size); }
+void *__real_aligned_alloc(size_t alignment, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size) { return known(__real_aligned_alloc(alignment, size), size); }
+int __real_posix_memalign(void **made, size_t alignment, size_t size);
+int __wrap_posix_memalign(void **made, size_t alignment, size_t size);
+int __wrap_posix_memalign(void **made, size_t alignment, size_t size) {
+    int code = __real_posix_memalign(made, alignment, size);
+    if (!code) known(*made, size);
+    return code;
+}
+/* `operator new` and `new[]` of C++, which other programs do not have. */
+__attribute__((weak)) void *__real__Znwm(size_t size);
+__attribute__((weak)) void *__real__Znam(size_t size);
+void *__wrap__Znwm(size_t size);
+void *__wrap__Znwm(size_t size) { return known(__real__Znwm(size), size); }
+void *__wrap__Znam(size_t size);
+void *__wrap__Znam(size_t size) { return known(__real__Znam(size), size); }
 void *__real_memcpy(void *to, const void *from, size_t size);
 void *__wrap_memcpy(void *to, const void *from, size_t size);
 void *__wrap_memcpy(void *to, const void *from, size_t size) {
@@ -162,10 +239,10 @@ void *__wrap_memmove(void *to, const void *from, size_t size) {
     LOOK(to, size, 1);
     return __real_memmove(to, from, size);
 }
-void __real_free(void *at);
 void __wrap_free(void *at);
 void __wrap_free(void *at) {
     if (at) LOOK(at, malloc_usable_size(at), FREES);
+    if (at) forget(at);
     __real_free(at);
 }
 void *__real_realloc(void *at, size_t size);
@@ -174,7 +251,8 @@ void *__wrap_realloc(void *at, size_t size) {
     size_t old = at ? malloc_usable_size(at) : 0;
     void *made = __real_realloc(at, size);
     if (at && made != at) LOOK(at, old, FREES);
-    return made;
+    if (at && (made || !size)) forget(at);
+    return known(made, size);
 }
 /* `operator delete` of C++, which other programs do not have. */
 __attribute__((weak)) void __real__ZdlPv(void *at);
@@ -182,11 +260,13 @@ __attribute__((weak)) void __real__ZdlPvm(void *at, size_t size);
 void __wrap__ZdlPv(void *at);
 void __wrap__ZdlPv(void *at) {
     if (at) LOOK(at, malloc_usable_size(at), FREES);
+    if (at) forget(at);
     __real__ZdlPv(at);
 }
 void __wrap__ZdlPvm(void *at, size_t size);
 void __wrap__ZdlPvm(void *at, size_t size) {
     if (at) LOOK(at, size, FREES);
+    if (at) forget(at);
     __real__ZdlPvm(at, size);
 }
 void *__real_memset(void *to, int value, size_t size);

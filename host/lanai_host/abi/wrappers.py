@@ -104,7 +104,10 @@ def line(
 
 
 # Not the run-time library of the compiler's sanitizer, which looks for races of threads.
-_CALLED = ("memcpy", "memmove", "memset", "free", "realloc", "_ZdlPv", "_ZdlPvm")  # by the program's own code
+_CALLED = (  # by the program's own code
+    "memcpy", "memmove", "memset", "free", "realloc", "malloc", "calloc", "aligned_alloc", "posix_memalign", "_ZdlPv",
+    "_ZdlPvm", "_Znwm", "_Znam",
+)  # fmt: skip
 _CHECKED = ("-rdynamic", ",".join(("-Wl", *(f"--wrap={name}" for name in _CALLED))), "-nodefaultlibs")
 _RUN_TIME = {
     Language.C: ("-lc", "-lgcc", "-lgcc_s"),

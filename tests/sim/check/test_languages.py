@@ -82,6 +82,12 @@ def test_cxx(tmp_path, does, expected):
     assert found == ([(expected, ["a.cpp:12", "a.cpp:13"])] if expected else [])
 
 
+def test_vectors_have_bounds(tmp_path):
+    needs(Language.CXX)
+    text = CXX.replace("{does};", "").replace("a.data(), 100, MPI_DOUBLE, 1", "a.data() + 1, 100, MPI_DOUBLE, 1")
+    assert findings(tmp_path, "a.cpp", text) == [("buffer-size", ["a.cpp:12"])]
+
+
 @pytest.mark.parametrize("module", ["mpi", "mpi_f08"])
 def test_fortran(tmp_path, module):
     needs(Language.FORTRAN)

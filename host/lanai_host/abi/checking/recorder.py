@@ -18,7 +18,7 @@ from .places import place, python_call
 from .regions import Regions, overlaps_itself, shared
 from .requests import Made, Requests
 from .touches import Touch, Touches
-from .variables import compare
+from .variables import compare, compare_blocks
 
 After = Callable[[int], None]  # what to do once the call has returned this code
 Handler = Callable[["Recorder", Call], After | None]  # what to do before it
@@ -168,6 +168,7 @@ class Recorder:
         of `keys` ends."""
         self._aliased(call, buffers)
         compare(call, buffers, self._tell)
+        compare_blocks(call, buffers, self.touches.block_of, self._tell)
         for buffer in buffers:
             for other in self.flight.conflicts(buffer):
                 self._conflict(call, buffer, other)

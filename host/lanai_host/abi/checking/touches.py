@@ -2,13 +2,17 @@
 `touches.c` keeps between two MPI calls."""
 
 import ctypes
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from ... import process_memory
+from ...bus.base import BusError
 from .places import program_place
 
 MOST_RANGES, MOST_TOUCHES, TOLD_CALLS = 512, 4096, 6
 FREES = 2
+HEADER, MAPPED, FLAGS = 8, 2, 7  # of glibc's blocks: bytes before one that hold its size, and bits there
+SLACK, MAPPED_SLACK = 64, 1 << 13  # bytes that a block may have beyond those that were asked for
 
 
 class _Range(ctypes.Structure):
@@ -51,10 +55,13 @@ class Touches:
     """`seen` is false for a program that was compiled without `--check`."""
 
     def __init__(self) -> None:
+        self._block_of: Callable[..., int] | None = None
         try:
             self._watch: _Watch | None = _Watch.in_dll(ctypes.CDLL(None), "lanai_touched_2")
         except ValueError:
             self._watch = None
+            return
+        self._block_of = getattr(ctypes.CDLL(None), "lanai_block_of", None)
 
     @property
     def seen(self) -> bool:
@@ -84,3 +91,20 @@ class Touches:
         ]
         watch.touches = 0
         return found
+
+    def block_of(self, address: int) -> tuple[int, int] | None:
+        """Return the memory of `malloc`, or the like, that holds an address; None if it is not known. What a library
+        has freed is known no more if something else lies there by now."""
+        begin, end = ctypes.c_size_t(), ctypes.c_size_t()
+        if self._block_of is None or not self._block_of(
+            ctypes.c_size_t(address), ctypes.byref(begin), ctypes.byref(end)
+        ):
+            return None
+        try:
+            header = int.from_bytes(process_memory.read(begin.value - HEADER, HEADER), "little")
+        except BusError:
+            return None
+        usable = (header & ~FLAGS) - (2 * HEADER if header & MAPPED else HEADER)
+        if not 0 <= usable - (end.value - begin.value) <= (MAPPED_SLACK if header & MAPPED else SLACK):
+            return None
+        return begin.value, end.value

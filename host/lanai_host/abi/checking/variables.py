@@ -26,6 +26,7 @@ from .regions import Regions
 Tell = Callable[[str, list[str], list[str], str, str], None]
 MOST_ELEMENTS = 256  # of a buffer whose types are compared
 MOST_LINES = 12  # of a call
+_FITS = "pass a count that fits, or a larger buffer"
 _TYPES = {
     "buf": "datatype", "buffer": "datatype", "sendbuf": "sendtype", "recvbuf": "recvtype",
     "origin_addr": "origin_datatype", "result_addr": "result_datatype", "compare_addr": "datatype",
@@ -63,6 +64,27 @@ def compare(call: Call, buffers: Sequence[Buffer], tell: Tell) -> None:
             if held:
                 _compare_size(call, buffer, datatype, held, tell)
                 _compare_types(call, buffer, datatype, held, tell)
+
+
+def compare_blocks(
+    call: Call, buffers: Sequence[Buffer], block_of: Callable[[int], tuple[int, int] | None], tell: Tell
+) -> None:
+    """Tell which buffers are larger than the memory of `malloc`, or the like, in which they begin."""
+    for buffer in buffers:
+        regions = buffer.regions
+        datatype = _datatype(call, buffer.name)
+        if datatype is not None and regions and _of_one_variable(datatype):
+            regions = ((min(begin for begin, _ in regions), max(end for _, end in regions)),)
+        for begin, end in regions:
+            block = block_of(begin)
+            if block is not None and end > block[1]:
+                does = "stores up to" if buffer.writes else "reads"
+                has = f"{block[1] - begin} bytes" + ("" if begin == block[0] else " from there to its end")
+                text = (
+                    f"{call.name} {does} {end - begin} bytes at {buffer.name}: the memory that was allocated has {has}"
+                )
+                tell("buffer-size", [call.name], [call.place], text, _FITS)
+                break
 
 
 def _datatype(call: Call, name: str) -> Datatype | None:
@@ -140,7 +162,7 @@ def _compare_size(call: Call, buffer: Buffer, datatype: Datatype, held: list[_He
     does = "stores" if buffer.writes else "reads"
     whole = f"{one.shape.size} bytes" if left == one.shape.size else f"{left} of its {one.shape.size} bytes from there"
     text = f"{call.name} {does} up to {reaches} bytes at {buffer.name}: the variable {one.name} ({one.shape.text}) has "
-    tell("buffer-size", [call.name], [call.place], text + whole, "pass a count that fits, or a larger buffer")
+    tell("buffer-size", [call.name], [call.place], text + whole, _FITS)
 
 
 @cache
