@@ -20,6 +20,7 @@ from ..explore.search import Budget, Search
 NAME = "explore"
 HELP = "run an MPI program in other orders that MPI allows, and find one that fails"
 FOUND = 10
+UNDECIDED = 12  # nothing was found before the budget was spent
 
 
 def counts(text: str) -> list[int]:
@@ -37,8 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--runs", type=int, default=1000, metavar="N", help="end after so many runs (default: 1000)")
     parser.add_argument(
-        "--time", type=float, default=60.0, metavar="SECONDS", help="begin no run after so long (default: 60)"
-    )
+        "--time", type=float, default=60.0, metavar="SECONDS",
+        help="begin no run once all runs have taken so much processor time (default: 60)",
+    )  # fmt: skip
     parser.add_argument("--outputs", action="store_true", help="another standard output is a failure too")
     parser.add_argument(
         "--files", action="store_true",
@@ -66,7 +68,9 @@ def run(args: argparse.Namespace) -> int:
     journal = Journal(Path(args.journal), "explore") if args.journal else None
     with nullcontext() if journal is None else journal.kept_alone():
         searches = _search(args, command, journal)
-    return FOUND if any(search.failures for search in searches) else 0
+    if any(search.failures for search in searches):
+        return FOUND
+    return 0 if all(search.complete for search in searches) else UNDECIDED
 
 
 def _search(args: argparse.Namespace, command: list[str], journal: Journal | None) -> list[Search]:

@@ -97,12 +97,19 @@ def _values(outcome: Outcome) -> dict[str, Any]:
     """Return an outcome as JSON can hold it."""
     made = [dataclasses.asdict(one) for one in outcome.made]
     result = outcome.result.document()
-    return {"made": made, "result": result, "threads": outcome.threads, "files": dict(outcome.files)}
+    return {
+        "made": made,
+        "result": result,
+        "threads": outcome.threads,
+        "files": dict(outcome.files),
+        "seconds": outcome.seconds,
+    }
 
 
 def _outcome(plan: Plan, values: Any) -> Outcome:
     made = tuple(map(_made, values["made"]))
-    return Outcome(plan, made, Result.from_json(json.dumps(values["result"])), values["threads"], values["files"])
+    result = Result.from_json(json.dumps(values["result"]))
+    return Outcome(plan, made, result, values["threads"], values["files"], values.get("seconds", 0.0))
 
 
 def _made(values: dict[str, Any]) -> Made:

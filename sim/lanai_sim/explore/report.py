@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from lanai_host.orders import ALL, SEND
+from lanai_host.orders import ALL, SEND, TEST
 
 from ..units import counted
 from .failure import Failure
@@ -37,5 +37,12 @@ def closing(search: Search) -> str:
     more = f" ({', '.join(notes)})" if notes else ""
     if search.failures:
         return f"{ranks}: {len(search.failures)} found in {runs}{more}"
-    what = "every order was tried" if search.complete else "nothing found before the budget was spent"
+    what = _tried(search) if search.complete else "nothing found before the budget was spent"
     return f"{ranks}: {what}: {runs}{more}"
+
+
+def _tried(search: Search) -> str:
+    single = [words for kind, words in ((SEND, "sends"), (TEST, "tests")) if kind in search.single]
+    if not single:
+        return "every order was tried"
+    return f"every order of receives was tried, {' and '.join(single)} one by one"

@@ -1,6 +1,7 @@
 """One run of a program by a plan."""
 
 import json
+import os
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,6 +31,7 @@ class Outcome:
     result: Result
     threads: str = ""  # which rank has had several
     files: Mapping[str, str] = field(default_factory=dict)  # what it has written, by name
+    seconds: float = 0.0  # of processor time that it took; of real time, if that was its limit
 
     @property
     def missed(self) -> bool:
@@ -82,14 +84,19 @@ class Runner:
             if sites:
                 (folder / SITES).touch()
             planned = job.but(environment={**job.environment, ENV_ORDERS: name})
-            begin = time.time_ns()
-            result = Run(planned, servers=self._servers).execute()
+            begin, before = time.time_ns(), self._spent()
+            result = Run(planned, servers=self._servers, own_time=True).execute()
             if result.ending is Ending.INTERRUPTED:
                 raise KeyboardInterrupt
             files = {} if self._written is None else self._written.since(begin)
             made = tuple(read(folder, job.ranks))
-            outcome = Outcome(frozenset(plan), made, result, threads(folder, job.ranks), files)
+            seconds = job.max_wall if result.ending is Ending.WALL_LIMIT else self._spent() - before
+            outcome = Outcome(frozenset(plan), made, result, threads(folder, job.ranks), files, seconds)
             return outcome, sends(folder, job.ranks)
+
+    def _spent(self) -> float:
+        """Return the processor time of this process and of those that run ranks, as far as it is known."""
+        return sum(os.times()[:4]) + self._servers.spent()
 
     def ahead(self, job: Job, plans: Iterable[frozenset[Choice]]) -> None:
         """Runs by these plans are going to be asked for."""

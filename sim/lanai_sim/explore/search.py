@@ -1,7 +1,6 @@
 """The orders of a program that are tried: the default one, then those that differ from it in one choice, in two,
 and so on."""
 
-import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -22,16 +21,16 @@ SINGLE = (SEND, TEST)  # kinds of choices of which each is changed alone, or all
 
 @dataclass
 class Budget:
-    """The runs and the time that a search may take."""
+    """The runs that a search may make, and the seconds that they may take (`Outcome.seconds`); those of each so far."""
 
     runs: int
     seconds: float
-    begun: float = field(default_factory=time.monotonic)
     spent: int = 0
+    taken: float = 0.0
 
     @property
     def left(self) -> bool:
-        return self.spent < self.runs and time.monotonic() - self.begun < self.seconds
+        return self.spent < self.runs and self.taken < self.seconds
 
 
 @dataclass
@@ -44,6 +43,7 @@ class Search:
         missed: plans that could not be followed.
         pruned: alternatives that were left out, as they happen only after the choice.
         complete: no plan is left to try.
+        single: kinds of choices of which a run had several, and of which only one was changed at a time.
         unsteady: how the program differs between runs with the same choices; empty if it does not.
     """
 
@@ -57,6 +57,7 @@ class Search:
     missed: int = 0
     pruned: int = 0
     complete: bool = False
+    single: set[str] = field(default_factory=set)
     unsteady: str = ""
 
     def run(self, runner: Runner, tell: Callable[[str], None] = lambda text: None) -> None:
@@ -97,7 +98,10 @@ class Search:
     def _once(self, runner: Runner, plan: Plan) -> Outcome:
         self.runs += 1
         self.budget.spent += 1
-        return runner.run(self.job, plan)
+        outcome = runner.run(self.job, plan)
+        self.budget.taken += outcome.seconds
+        self.single |= _changed_alone(outcome)
+        return outcome
 
     def _steady(self, runner: Runner, outcome: Outcome) -> str:
         """Repeat a run. Return how it differs."""
@@ -151,6 +155,15 @@ class Search:
             for one in made:
                 if one.choice.kind in SINGLE:
                     yield last, plan | {one.choice._replace(value=WAITS)}
+
+
+def _changed_alone(outcome: Outcome) -> set[str]:
+    """Return the kinds of which not all choices of a run are tried together with its others. If it has one send, that
+    is one of all sends. If it has one test and no other choice, there is nothing else."""
+    kinds = [one.choice.kind for one in outcome.made if one.others or one.choice.kind in SINGLE]
+    if kinds == [TEST]:
+        return set()
+    return {kind for kind in SINGLE if kinds.count(kind) > (kind == SEND)}
 
 
 def _is_last(plan: Plan) -> bool:

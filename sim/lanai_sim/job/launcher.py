@@ -37,6 +37,7 @@ from .result import Ending, Exit, Result
 from .sleepers import NOTE
 from .standstill import Standstill
 from .summary import Summary
+from .system_calls import Times, times
 from .warm import WarmServers, shared_by
 from .world import World
 
@@ -55,7 +56,8 @@ def world_of(config: JobData, kernel: Kernel) -> World:
 
 class Run:
     """One run, from the start of its processes to the end of the last one. `output` takes what ranks print,
-    `servers` give the process that forks them; without them the run has its own."""
+    `servers` give the process that forks them; without them the run has its own. With `own_time`, time does not count
+    against `max_wall` for which the machine had other work than this run."""
 
     def __init__(
         self,
@@ -64,6 +66,7 @@ class Run:
         output: Output | None = None,
         servers: WarmServers | None = None,
         kernel: Kernel | None = None,
+        own_time: bool = False,
     ) -> None:
         config.check_restart()
         processes.prepare(config.all_programs)
@@ -84,6 +87,9 @@ class Run:
         self.ranks: Ranks | None = None
         self.started = time.monotonic()
         self.kernel.deadline = self.started + config.max_wall
+        self._before = times("thread-self")
+        if own_time:
+            self.kernel.put_off = self._own_time_left
         self.deaths = Deaths(config, self.kernel, self.world, self.output)
         self.standstill = Standstill(self.kernel, self.world, self.deaths)
         self.pollers = Pollers(self.kernel, lambda rank: self.world.look(rank)[1], self.standstill.has_failed)
@@ -289,6 +295,16 @@ class Run:
         finally:
             self.simulating = False
         return self._result(code, "", Ending.FINISHED)
+
+    def _own_time_left(self) -> float:
+        """Seconds of `max_wall` that are left to this run by its own time. Usually one of its processes runs at a time:
+        for as long as they could have and did not, none of it counts."""
+        here = times("thread-self")
+        seen = [Times(here.ran - self._before.ran, here.delayed - self._before.delayed)]
+        seen += [times(process.popen.pid) for process in self.processes]
+        real = time.monotonic() - self.started
+        own = max(real - sum(one.delayed for one in seen), *(one.ran for one in seen))
+        return self.config.max_wall - own
 
     def _signal(self, number: int, frame: object) -> None:
         """The scheduler ends the run at its next turn, so that the report finds nothing in the

@@ -130,6 +130,14 @@ def times_of_all(pid: int) -> dict[str, Times]:
     return {}
 
 
+def processor_time(pid: int) -> float:
+    """Return the seconds for which a process has run, and those that it started and has seen end."""
+    with suppress(OSError, ValueError, IndexError):
+        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rsplit(")", 1)[1].split()
+        return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    return 0.0
+
+
 class OwnTime:
     """The real time that a process has had since this was made: not that for which the machine had other work than to
     run its first thread, and none from its end on."""

@@ -16,6 +16,7 @@ from lanai_host.simulator.protocol import ENV_DEVICE
 from lanai_host.simulator.warm import BOOT, ENV_IMPORTS, ENV_PATH, ENV_RUNS
 
 from .forked import ForkServer, Start, reap
+from .system_calls import processor_time
 
 # Variables that act when a process starts or imports what ranks share.
 AT_START = ("LD_", "PYTHON", "MALLOC_", "GLIBC_", "MPI4PY_", "OPENBLAS_", "MKL_", "OMP_", ENV_DEVICE)
@@ -68,6 +69,10 @@ class WarmServers:
         runs.close()
         reap(popen)
         raise UserError(f"the process that forks the ranks did not start: {said or 'it said nothing'}")
+
+    def spent(self) -> float:
+        """Return the processor time of the processes that share imports, and of all runs before the last one."""
+        return sum(processor_time(popen.pid) for _, popen in self._begun.values())
 
     def close(self) -> None:
         """End the processes."""

@@ -109,12 +109,13 @@ class Outside(Protocol):
 
 class Kernel:
     """The scheduler. `now` is its time, `limit` where that ends, `deadline` the `time.monotonic()`
-    at which real time ends."""
+    at which real time ends, unless `put_off()` gives it some more seconds then."""
 
     def __init__(self) -> None:
         self.now = 0
         self.limit = FOREVER
         self.deadline = math.inf
+        self.put_off: Callable[[], float] = lambda: 0.0
         self.signal = 0  # one that asks the run to end, told at the next turn, when no task is within a turn
         self.over: Exception | None = None  # why the run must end, raised at the next turn, as for a signal
         self.clockwork: Clockwork | None = None
@@ -195,7 +196,9 @@ class Kernel:
         if self.signal:
             raise Interrupted(signal.Signals(self.signal).name)
         if time.monotonic() > self.deadline:
-            raise WallLimit
+            if (more := self.put_off()) <= 0:
+                raise WallLimit
+            self.deadline = time.monotonic() + more
 
     def run(self) -> None:
         """Run until all tasks are done. Raises Deadlock, TimeLimit, WallLimit, Interrupted, or what

@@ -10,7 +10,7 @@ from .programs import FOLDER, WRONG, command, has_compiler
 
 
 def explored(words, ranks, schedule, *options):
-    return lanai("explore", "-n", ranks, "--schedule", schedule, *options, "--", *words, timeout=300)
+    return lanai("explore", "-n", ranks, "--schedule", schedule, *options, "--", *words, timeout=900)
 
 
 def test_a_wrong_order_is_found_and_repeated(tmp_path):
@@ -39,8 +39,43 @@ def test_a_right_program_is_tried_in_every_order(tmp_path):
     )
     done = explored(["python", script], 3, tmp_path / "none.json", "--outputs")
     assert done.returncode == 0, done.stderr
-    assert "3 ranks: every order was tried" in done.stderr
+    assert "3 ranks: every order of receives was tried, sends one by one: " in done.stderr
     assert not (tmp_path / "none.json").exists()
+
+
+TWO_TESTS = """\
+import sys
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+if world.rank:
+    world.Send(bytearray(4), 0, tag=world.rank)
+    world.Barrier()
+else:
+    requests = [world.Irecv(bytearray(4), source=rank, tag=rank) for rank in (1, 2)]
+    world.Barrier()
+    if not any([request.Test() for request in requests]):
+        sys.exit("both tests found nothing")
+    MPI.Request.Waitall(requests)
+"""
+
+
+def test_what_is_told_of_orders_that_are_not_tried(tmp_path):
+    """Two tests that find nothing are none of the plans."""
+    done = explored(["python", "-c", TWO_TESTS], 3, tmp_path / "none.json")
+    assert done.returncode == 0, done.stderr
+    assert "3 ranks: every order of receives was tried, sends and tests one by one: 9 runs" in done.stderr
+    done = explored(["python", "-c", TWO_TESTS], 3, tmp_path / "none.json", "--runs", 3)
+    assert done.returncode == 12
+    assert "3 ranks: nothing found before the budget was spent: 3 runs" in done.stderr
+
+
+@pytest.mark.ci
+def test_a_wrong_order_is_found_beside_other_work(busy_machine, tmp_path):
+    """By as many runs as on a quiet machine: neither the budget nor the limit of a run goes by real time."""
+    program = ["python", FOLDER / "first_reply.py"]
+    done = explored(program, 3, tmp_path / "found.json", "--time", 30, "--max-wall", 10)
+    assert done.returncode == 10, done.stderr
+    assert "3 ranks: 1 found in 7 runs" in done.stderr
 
 
 @pytest.mark.ci
@@ -108,5 +143,5 @@ def test_orders_that_cannot_be_are_not_tried(tmp_path):
     )
     done = explored(["python", script], 4, tmp_path / "none.json")
     assert done.returncode == 0, done.stderr
-    assert "4 ranks: every order was tried: 12 runs" in done.stderr
+    assert "4 ranks: every order of receives was tried, sends one by one: 12 runs" in done.stderr
     assert "alternatives cannot be)" in done.stderr

@@ -1,9 +1,12 @@
 """The order of the search, on a program that is only imagined: rank 0 receives from each of three senders."""
 
+from dataclasses import replace
+
 import pytest
 
-from lanai_host.orders import ALL, LAST, Choice
+from lanai_host.orders import ALL, LAST, SEND, TEST, WAITS, Choice
 from lanai_sim.explore.records import Made
+from lanai_sim.explore.report import closing
 from lanai_sim.explore.running import Outcome, job_of
 from lanai_sim.explore.search import Budget, Search
 from lanai_sim.job.result import Ending, RankOutput, Result
@@ -84,6 +87,41 @@ def test_a_budget_ends_a_search():
     search.run(Imagined(lambda order: False, None))
     assert search.runs == 3
     assert not search.complete
+
+
+def test_a_search_may_take_so_much_processor_time():
+    class Slow(Imagined):
+        def run(self, job, plan):
+            return replace(super().run(job, plan), seconds=2.0)
+
+    search = Search(job_of(["python"], 4), Budget(100, 9.0))
+    search.run(Slow(lambda order: False, None))
+    assert search.runs == 5
+    assert not search.complete
+
+
+@pytest.mark.parametrize(
+    ("kinds", "text"),
+    [
+        ([], "every order was tried"),
+        ([SEND], "every order was tried"),
+        ([TEST], "every order of receives was tried, tests one by one"),  # beside the wildcards
+        ([SEND, SEND], "every order of receives was tried, sends one by one"),
+        ([SEND, SEND, TEST, TEST], "every order of receives was tried, sends and tests one by one"),
+    ],
+)
+def test_what_was_tried_is_told(kinds, text):
+    """All sends wait in one of the plans, so one send is tried with all else."""
+
+    class More(Imagined):
+        def run(self, job, plan):
+            outcome = super().run(job, plan)
+            more = tuple(Made(Choice(1, kind, number, 0), (WAITS,), 0) for number, kind in enumerate(kinds))
+            return replace(outcome, made=outcome.made + more)
+
+    search = Search(job_of(["python"], 4), Budget(100, 60.0))
+    search.run(More(lambda order: False, None))
+    assert closing(search).startswith(f"4 ranks: {text}: ")
 
 
 def test_a_program_that_differs_by_itself_is_named():

@@ -19,7 +19,8 @@ from lanai_sim.engines.pysim import PysimEngine
 from lanai_sim.engines.rtl import RtlEngine
 from lanai_sim.job import launcher
 from lanai_sim.job.nic_world import NicWorld
-from lanai_sim.job.result import Exit
+from lanai_sim.job.result import Ending, Exit
+from lanai_sim.job.system_calls import Times
 from lanai_sim.kernel.cluster import Cluster
 from lanai_sim.kernel.kernel import Interrupted, Kernel, WallLimit
 from lanai_sim.machine.fabrics.switches import pair
@@ -158,3 +159,12 @@ def test_a_signal_ends_a_busy_run_with_its_report(number):
     assert "  rank 0 at " in errors
     assert "  nic 1: " in errors
     assert "Traceback" not in errors
+
+
+def test_a_limit_may_leave_out_the_time_for_which_the_machine_had_other_work(monkeypatch):
+    job = Job((sys.executable, "-c", "import time\nfrom mpi4py import MPI\ntime.sleep(1.5)"), 2, max_wall=1.0)
+    monkeypatch.setattr(launcher, "times", lambda thread: Times(0.0, 1e6 if thread != "thread-self" else 0.0))
+    assert launcher.Run(job).execute().ending is Ending.WALL_LIMIT
+    assert launcher.Run(job, own_time=True).execute().ending is Ending.FINISHED
+    monkeypatch.setattr(launcher, "times", lambda thread: Times(2.0, 1e6 if thread != "thread-self" else 0.0))
+    assert launcher.Run(job, own_time=True).execute().ending is Ending.WALL_LIMIT, "it has run for 2 s"
