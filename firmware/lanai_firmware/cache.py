@@ -19,10 +19,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
+from lanai_hdl.cache_entries import DIGESTS, END, damage, digests, directory, key_of, mark_used, place
 from lanai_hdl.errors import UserError
 
 from .building import Work
-from .cache_entries import DIGESTS, END, damage, digests, directory, key_of, mark_used, place
 from .cache_upkeep import limit, tidy
 from .output_file import FULL
 

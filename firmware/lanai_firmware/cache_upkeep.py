@@ -10,9 +10,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from lanai_hdl.cache_entries import damage, directory, place
 from lanai_hdl.errors import UserError
 
-from .cache_entries import damage, directory, place
 from .output_file import replaced
 
 VARIABLE = "LANAI_CACHE_LIMIT"

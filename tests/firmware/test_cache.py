@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from lanai_firmware import cache, cache_entries
+from lanai_firmware import cache
 from lanai_firmware.cache_upkeep import TIDIED
+from lanai_hdl import cache_entries
 from lanai_hdl.errors import UserError
 
 KEY = "ab" * 32

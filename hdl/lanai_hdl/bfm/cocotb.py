@@ -1,5 +1,6 @@
 """cocotb as a bench: the models' pins and both ends of streams on a converted component."""
 
+import os
 import random
 from collections.abc import Iterable
 from typing import Any
@@ -8,7 +9,19 @@ from amaranth import Const
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, RisingEdge, Timer
 
+from ..errors import UserError
 from .pins import Pins
+
+INPUTS = "LANAI_INPUTS"  # the environment's variable that names the inputs of the top, as `begin` needs them
+
+
+def value_of(handle: Any) -> int:
+    """The value of a handle, with 0 for each bit that has none."""
+    value = handle.value
+    try:
+        return int(value)
+    except ValueError:
+        return int("".join(bit if bit in "01" else "0" for bit in str(value)), 2)
 
 
 class CocotbPins(Pins):
@@ -16,7 +29,8 @@ class CocotbPins(Pins):
     `clk`.
 
     Members are driven after the rising edge; `settled` reads them at the falling one, `step` just
-    behind it, so that it sees what follows from what models that use `settled` drive there.
+    behind it, so that it sees what follows from what models that use `settled` drive there. A bit
+    without a value (X or Z, in a simulator that has them) reads as 0.
     """
 
     def __init__(self, dut: Any, prefix: str) -> None:
@@ -32,7 +46,7 @@ class CocotbPins(Pins):
             self._handle(name).value = int(getattr(value, "value", value))
 
     def now(self, *names: str) -> tuple[int, ...]:
-        return tuple(int(self._handle(name).value) for name in names)
+        return tuple(value_of(self._handle(name)) for name in names)
 
     async def settled(self, *names: str) -> tuple[int, ...]:
         await FallingEdge(self.dut.clk)
@@ -80,17 +94,21 @@ async def stream_get(dut: Any, prefix: str, shape: Any, count: int, *, pause: fl
     return taken
 
 
-async def begin(dut: Any, slot_khz: int = 66_000) -> None:
+async def begin(dut: Any, slot_khz: int = 66_000, inputs: Iterable[str] | None = None) -> None:
     """Start the clock, with every input of the top 0 that has no value yet, and reset for some
-    slots."""
-    for handle in dut:
-        # Amaranth joins the parts of a port's name with two underscores. An output that is constant
-        # must not be set: nothing sets it back.
-        if "__" in handle._name and not handle._name.startswith("\\"):
-            try:
-                int(handle.value)
-            except ValueError:
-                handle.value = 0
+    slots.
+
+    `run_cocotb`, and the Makefile that `lanai verilog` writes, tell which ports are inputs. Where
+    neither runs the bench, `inputs` names them.
+    """
+    if inputs is None:
+        if INPUTS not in os.environ:
+            raise UserError(f"begin() does not know the top's inputs: name them as inputs=, or set {INPUTS}")
+        inputs = os.environ[INPUTS].split()
+    for name in inputs:
+        handle = getattr(dut, name)
+        if not handle.value.is_resolvable:
+            handle.value = 0
     half = 10**9 // slot_khz // 2
     Clock(dut.clk, 2 * half, unit="ps").start()
     dut.rst.value = 1

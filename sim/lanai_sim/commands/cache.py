@@ -6,8 +6,8 @@ import time
 from rich.table import Table
 
 from lanai_firmware import cache_upkeep
-from lanai_firmware.cache_entries import directory
 from lanai_firmware.cache_upkeep import Stored, stored
+from lanai_hdl.cache_entries import directory
 from lanai_host.errors import UserError
 
 from ..console import wide
@@ -19,6 +19,7 @@ WHAT = {
     "abi": "libmpi.so, of one Python each",
     "bindings": "links to MPICH's Fortran bindings",
     "boot": "NICs as their firmware has booted them",
+    "cocotb": "gateware as cocotb's simulators run it",
     "image": "firmware",
     "linked": "what a compiler has ready",
     "model": "which sources make which model",

@@ -16,7 +16,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from lanai_firmware import cache, cache_entries
+from lanai_firmware import cache
+from lanai_hdl import cache_entries
 from lanai_hdl.errors import UserError
 from lanai_hdl.machine import PAGE_SIZE
 from lanai_host.plain import restored

@@ -1,8 +1,12 @@
 """The plugin as pytest finds it, with its options.
 
 pytest loads this module into every session of an environment that has openlanai. It does nothing there
-unless `--lanai` or one of its settings asks for it, so it imports the rest only then.
+unless `--lanai` or one of its settings asks for it, or a test for the fixture, so it imports the rest only then.
 """
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,3 +33,18 @@ def pytest_configure(config: pytest.Config) -> None:
         from .activate import activate
 
         activate(config)
+
+
+@pytest.fixture
+def lanai_cocotb(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., int]:
+    """Call `lanai_hdl.bfm.verilated.run_cocotb` with a component and a bench, a file beside the test; further
+    arguments are its own. What is written goes to `tmp_path`. The test is skipped where the simulator is missing."""
+    from lanai_hdl.bfm.verilated import missing, run_cocotb
+
+    def call(component: Any, bench: str, **asked: Any) -> int:
+        if lacking := missing(asked.get("simulator", "verilator")):
+            pytest.skip(lacking)
+        count: int = run_cocotb(component, request.path.parent / bench, tmp_path, **asked)
+        return count
+
+    return call

@@ -9,8 +9,8 @@ import pytest
 from pairs import first_of
 
 from lanai_firmware import cache
-from lanai_firmware.cache_entries import digests
 from lanai_firmware.programs.mpi_np.plan import McpConfig
+from lanai_hdl.cache_entries import digests
 from lanai_hdl.machine import PAGE_SIZE
 from lanai_host.stacks.mpi_np.driver import Attachment
 from lanai_sim.engines.base import Access

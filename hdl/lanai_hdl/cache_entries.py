@@ -9,7 +9,7 @@ from pathlib import Path
 
 import platformdirs
 
-from lanai_hdl.errors import UserError
+from .errors import UserError
 
 DIGEST = "sha256"
 DIGESTS = "DIGESTS"  # the file of an entry that lists the others

@@ -1,0 +1,29 @@
+"""Components as Verilog that event simulators run too."""
+
+import re
+from typing import Any
+
+from amaranth.back import verilog
+from amaranth.lib.wiring import In
+
+# Yosys gives each module a register whose only use is to run its processes once: it is 0 from its declaration on. IEEE
+# 1364-2005 makes an event of that and IEEE 1800 does not, so a simulator of SystemVerilog would begin with nothing.
+_TRIGGER = re.compile(r"^  reg (\\\$auto\$verilog_backend\S+ ) = 0;\n", re.MULTILINE)
+_ONCE = "  reg {0};\n  initial {0}<= 0; // after all processes wait\n"
+
+
+def convert(component: Any, name: str = "top", **options: Any) -> str:
+    """Return the text of `component` as the module `name`, with its parts.
+
+    A member `a` of the interface `i` becomes the port `i__a`. The clock is `clk`, the synchronous
+    reset `rst`. `options` are those of `amaranth.back.verilog.convert`. Every register begins with
+    the value that a reset gives it.
+    """
+    text: str = verilog.convert(component, name=name, **{"strip_internal_attrs": True, **options})
+    return _TRIGGER.sub(lambda found: _ONCE.format(found[1]), text)
+
+
+def input_names(component: Any) -> list[str]:
+    """The ports of the converted component that its surroundings drive, without clock and reset."""
+    members = component.signature.flatten(component)
+    return ["__".join(map(str, path)) for path, member, _ in members if member.flow is In]
