@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
+from html import escape
 from typing import Any, TypeVar
 
 from lanai_hdl.errors import UserError, did_you_mean, unknown
@@ -52,10 +53,21 @@ def to_table(config: Any) -> Document:
 
 def brief(config: Any) -> str:
     """Return the `repr` of a dataclass with the members alone that are not the default."""
+    told = [f"{name}={value!r}" for name, value in changed(config).items()]
+    return f"{type(config).__name__}({', '.join(told)})"
+
+
+def changed(config: Any) -> dict[str, Any]:
+    """Return the members of a dataclass that are not the default."""
     default = type(config)()
     values = {field.name: getattr(config, field.name) for field in fields(config)}
-    told = [f"{name}={value!r}" for name, value in values.items() if value != getattr(default, name)]
-    return f"{type(config).__name__}({', '.join(told)})"
+    return {name: value for name, value in values.items() if value != getattr(default, name)}
+
+
+def html_table(title: str, values: Mapping[str, Any]) -> str:
+    """Return named values as notebooks show them."""
+    rows = (f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>" for name, value in values.items())
+    return f"<table><caption>{escape(title)}</caption>{''.join(rows)}</table>"
 
 
 def from_preset(name: str, values: Any, presets: Mapping[str, Callable[[], Any]]) -> Any:

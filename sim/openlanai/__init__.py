@@ -23,19 +23,24 @@ from lanai_sim.machine.faults import Fault
 from lanai_sim.machine.machine import Machine
 
 if TYPE_CHECKING:
+    from lanai_sim.job.running import Executor, Running
     from lanai_sim.store import Store, StoredRun
     from lanai_sim.trace import Trace
 
 __all__ = [
-    "Deadlock", "Ending", "Fault", "HostConfig", "Job", "LanaiError", "Machine", "NicConfig", "Program", "RankError",
-    "RankOutput", "RankState", "Result", "RunFailed", "Store", "StoredRun", "Summary", "Trace", "UserError",
-    "WaveConfig", "run",
+    "Deadlock", "Ending", "Executor", "Fault", "HostConfig", "Job", "LanaiError", "Machine", "NicConfig", "Program",
+    "RankError", "RankOutput", "RankState", "Result", "RunFailed", "Running", "Store", "StoredRun", "Summary",
+    "Trace", "UserError", "WaveConfig", "run",
 ]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
     """Load what few programs need when it is first asked for: `Trace` brings numpy and the firmware's vocabularies,
     `Store` SQLite."""
+    if name in ("Executor", "Running"):
+        from lanai_sim.job import running
+
+        return getattr(running, name)
     if name in ("Store", "StoredRun"):
         from lanai_sim import store
 

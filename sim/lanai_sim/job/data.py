@@ -15,7 +15,7 @@ from ..engines import kinds
 from ..engines.kinds.base import Capability, EngineKind
 from ..kernel.kernel import FOREVER
 from ..machine.machine import Machine
-from ..tables import brief, from_preset, from_table, known, like
+from ..tables import brief, changed, from_preset, from_table, html_table, known, like
 from ..units import duration
 from .buffers import Buffers
 from .restart.plan import Checkpoint, Kill, check_kills, parse_checkpoint, parse_kill
@@ -41,6 +41,9 @@ class Program:
     ranks: int
     environment: Mapping[str, str] = field(default_factory=dict)
     directory: str = ""  # where they run; empty: where the job was started
+
+    def __hash__(self) -> int:
+        return hash((self.command, self.ranks, frozenset(self.environment.items()), self.directory))
 
 
 @dataclass(frozen=True, repr=False)
@@ -96,8 +99,18 @@ class JobData:
             kinds.kind(self.engine)
         self._read_texts()
 
+    def __hash__(self) -> int:
+        members = (getattr(self, field.name) for field in fields(self))
+        return hash(tuple(frozenset(one.items()) if isinstance(one, Mapping) else one for one in members))
+
     def __repr__(self) -> str:
         return brief(self)
+
+    def _repr_html_(self) -> str:
+        """The job in a notebook: the program, the ranks, the device, the machine, and what is not the default."""
+        told = {"program": shlex.join(self.program), "ranks": self.ranks, "device": self.device}
+        told |= {name: value for name, value in changed(self).items() if name not in (*told, "machine")}
+        return html_table("Job", told | self.machine.told())
 
     def _read_texts(self) -> None:
         """Turn what may be written as text, or as a table, into what it stands for."""

@@ -36,14 +36,24 @@ def run(
         RankError: a rank raised an exception, which is the error's cause.
         RunFailed: the run ended otherwise than well; `Deadlock` if all ranks waited.
     """
+    return call(function, Job(ranks=ranks, device=device).but(**how), args, kwargs or {}, Job.run)
+
+
+def call(
+    function: Callable[..., Any],
+    job: Job,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    execute: Callable[[Job], Result],
+) -> list[Any]:
+    """The same, with the ranks, the device and all else of a job that has no program yet. `execute` runs it."""
     from .pickling import pickled  # brings cloudpickle along
 
     with tempfile.TemporaryDirectory(prefix="lanai") as name:
         folder = Path(name)
-        call = pickled(function, tuple(args), dict(kwargs or {}))
-        (folder / CALL).write_bytes(pickle.dumps(sys.path) + call)
-        result = Job((*PROGRAM, name), ranks, device).but(**how).run()
-        answers = [_answer(folder, rank) for rank in range(ranks)]
+        (folder / CALL).write_bytes(pickle.dumps(sys.path) + pickled(function, tuple(args), dict(kwargs)))
+        result = execute(job.but(program=(*PROGRAM, name)))
+        answers = [_answer(folder, rank) for rank in range(job.ranks)]
     for rank, answer in enumerate(answers):
         if answer is not None and answer.traceback:
             _fail(result, rank, answer)

@@ -1,16 +1,22 @@
 """The job of the public API: data that can be run, and written as JSON."""
 
+import functools
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
+from ..tables import known
 from . import launcher
 from .data import JobData
 from .document import to_json
 from .result import Result
 from .settings import from_json, job_from
 from .warm import WarmServers
+
+if TYPE_CHECKING:
+    from .running import Running
 
 
 class Job(JobData):
@@ -19,6 +25,13 @@ class Job(JobData):
     A member may be given as a user writes it: `program` and each of `kills` as a text, times as "20ms",
     `options` as a table or the name of a preset, an enum by its value.
     """
+
+    if not TYPE_CHECKING:  # the signature is the data's
+
+        @functools.wraps(JobData.__init__)
+        def __init__(self, *values: Any, **members: Any) -> None:
+            known("Job", members, [field.name for field in fields(JobData)])
+            super().__init__(*values, **members)
 
     def run(
         self,
@@ -42,18 +55,34 @@ class Job(JobData):
         job = self if capture is None else self.but(capture=capture)
         if store is not None and store is not False:
             return job._stored(store, trace, servers)
-        return job._run(trace, servers).of(job)
+        return job._run(trace, lambda traced: launcher.run(traced, servers=servers))
 
-    def _run(self, trace: bool | str | Path | None, servers: WarmServers | None) -> Result:
+    def start(self, *, capture: bool | None = None, trace: bool | str | Path | None = None) -> "Running":
+        """Begin to run the job, and return at once what tells how it gets on and can end it. The arguments are those
+        of `run`."""
+        from .running import Running
+
+        return Running(self if capture is None else self.but(capture=capture), trace)
+
+    def run_watched(self, trace: bool | str | Path | None, begun: Callable[[launcher.Run], None]) -> Result:
+        """Run the job like `run`. `begun` gets the run before it begins."""
+
+        def execute(job: JobData) -> Result:
+            begun(run := launcher.Run(job))
+            return run.execute()
+
+        return self._run(trace, execute)
+
+    def _run(self, trace: bool | str | Path | None, execute: Callable[[JobData], Result]) -> Result:
         """Run the job, with this trace instead of its own."""
         if trace is None or trace is False:
-            return launcher.run(self, servers=servers)
+            return execute(self).of(self)
         if trace is not True:
-            return launcher.run(self.but(trace=str(trace)), servers=servers)
+            return execute(self.but(trace=str(trace))).of(self)
         with tempfile.TemporaryDirectory(prefix="lanai") as folder:
-            result = launcher.run(self.but(trace=str(Path(folder, "run.trace"))), servers=servers)
+            result = execute(self.but(trace=str(Path(folder, "run.trace"))))
             _ = result.trace  # reads the whole file
-            return result.without_file()
+            return result.without_file().of(self)
 
     def _stored(self, path: bool | str | Path, trace: bool | str | Path | None, servers: WarmServers | None) -> Result:
         """Run the job and keep the result, if there is a place for it."""

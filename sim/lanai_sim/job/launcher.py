@@ -168,6 +168,10 @@ class Run:
         clocks += [self.world.started] * (self.config.total_ranks - len(clocks))
         return session.end(result, clocks, max(self.kernel.now, *clocks, 0))
 
+    def reached(self) -> int:
+        """Return the simulated time of what has come furthest."""
+        return max(self.kernel.now, *(self.world.look(rank)[0] for rank in self.ranks or ()), 0)
+
     def status(self) -> str:
         """Return one line: simulated time, speed, the most that is left, who waits for what."""
         spent = max(1e-9, time.monotonic() - self.started)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from enum import IntEnum, StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from lanai_hdl.errors import LanaiError, UserError, unknown
 from lanai_host.plain import restored
@@ -16,13 +16,16 @@ from lanai_host.plain import restored
 from ..frames import Library, of_rows
 from ..row_files import filled
 from ..signals import CODE
-from ..tables import read_json
+from ..tables import html_table, read_json
 from ..units import format_time
 from .summary import Summary
 from .wait_graph import circle_of
 from .waiting import RankState
 
 if TYPE_CHECKING:
+    import pandas
+    import polars
+
     from ..trace import Trace
     from .data import JobData
 
@@ -106,6 +109,13 @@ class Result:
         more = f", {head!r}" if head else ""
         return f"<Result: {self.ending}, code {self.code}, {format_time(self.sim_time)}{more}>"
 
+    def _repr_html_(self) -> str:
+        """The result in a notebook: how it ended, and its figures."""
+        told = {"ending": self.ending, "code": self.code, "simulated time": format_time(self.sim_time)}
+        told |= {"report": self.report} if self.report else {}
+        told |= {"notes": "; ".join(self.notes)} if self.notes else {}
+        return html_table("Result", told | self.figures)
+
     @property
     def ok(self) -> bool:
         return self.code == 0
@@ -143,6 +153,12 @@ class Result:
             return filled(self.summary.nic_rows())
         raise unknown("table", table, TABLES)
 
+    @overload
+    def frame(self, table: str = "run", *, library: Literal["pandas"]) -> "pandas.DataFrame": ...
+    @overload
+    def frame(self, table: str = "run", *, library: Literal["polars"]) -> "polars.DataFrame": ...
+    @overload
+    def frame(self, table: str = "run", library: Library | None = None) -> Any: ...
     def frame(self, table: str = "run", library: Library | None = None) -> Any:
         """Return a table of `rows` as a frame of pandas or polars.
 

@@ -11,7 +11,19 @@ from lanai_host.config import PRESETS as HOST_PRESETS
 from lanai_host.config import HostConfig
 from lanai_host.errors import UserError
 
-from ..tables import Document, brief, chosen, from_preset, from_table, known, read_json, table, texts, to_table
+from ..tables import (
+    Document,
+    brief,
+    chosen,
+    from_preset,
+    from_table,
+    html_table,
+    known,
+    read_json,
+    table,
+    texts,
+    to_table,
+)
 from .blocks import block, names
 from .fabrics.cables import SUFFIX, Ends, FileEnds, ends_text, parse_cables, read
 from .faults import Fault, parse
@@ -127,6 +139,18 @@ class Machine:
     def __repr__(self) -> str:
         return brief(self)
 
+    def told(self) -> dict[str, str]:
+        """Return each part in a few words: a preset by its name."""
+        found = {
+            "nic": _name(self.nic, NIC_PRESETS),
+            "fabric": str(self.fabric),
+            "host": _name(self.host, HOST_PRESETS),
+        }
+        return found | ({"faults": "; ".join(map(str, self.faults))} if self.faults else {})
+
+    def _repr_html_(self) -> str:
+        return html_table("Machine", self.told())
+
     def but(self, **changes: Any) -> Self:
         """Return the same machine with some parts changed. A table without a preset is laid over the part."""
         known("Machine", changes, [field.name for field in fields(self)])
@@ -169,6 +193,10 @@ class Machine:
     def from_json(cls, text: str) -> Self:
         """Return the machine that `to_json` wrote. Raises UserError for what it cannot be."""
         return cls.from_document(read_json("the machine", text), equip=lambda nic: nic)
+
+
+def _name(part: PART, presets: Mapping[str, Callable[[], PART]]) -> str:
+    return next((name for name, make in presets.items() if make() == part), str(part))
 
 
 def _part(what: str, given: Any, presets: Mapping[str, Callable[[], PART]], from_values: Callable[[Any], PART]) -> PART:

@@ -9,12 +9,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from lanai_hdl.errors import UserError
 
 from ..frames import Library, of_rows
 from .stored_run import StoredRun, rows
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
 
 # The tables of a store.
 #
@@ -122,6 +126,12 @@ class Store:
                 raise self._absent(absent)
             db.executemany("DELETE FROM runs WHERE id = ?", [(number,) for number in wanted])
 
+    @overload
+    def frame(self, library: Literal["pandas"]) -> "pandas.DataFrame": ...
+    @overload
+    def frame(self, library: Literal["polars"]) -> "polars.DataFrame": ...
+    @overload
+    def frame(self, library: Library | None = None) -> Any: ...
     def frame(self, library: Library | None = None) -> Any:
         """Return all runs as a frame of pandas or polars: a row a run, with its figures and the settings that are not
         the same in all of them."""

@@ -4,7 +4,7 @@ others that it belongs to."""
 from collections import defaultdict, deque
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -18,6 +18,10 @@ from . import tidy as rooms
 from .schema import LINES, MESSAGES, PACKETS, REQUESTS, Engine, Fault, Protocol, RequestKind
 from .stored import StoredTrace
 from .work import Links
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
 
 # Pairs of a send and the receive that it met.
 #
@@ -284,6 +288,12 @@ class Trace(StoredTrace):
         """Transactions on each node's host bus."""
         return self._nic[2]
 
+    @overload
+    def frame(self, table: str, library: Literal["pandas"]) -> "pandas.DataFrame": ...
+    @overload
+    def frame(self, table: str, library: Literal["polars"]) -> "polars.DataFrame": ...
+    @overload
+    def frame(self, table: str, library: Library | None = None) -> Any: ...
     def frame(self, table: str, library: Library | None = None) -> Any:
         """Return a table as a frame of pandas or polars, with times in microseconds since the ranks began and names in
         place of numbers.

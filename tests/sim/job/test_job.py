@@ -1,5 +1,6 @@
 """A job is data: each member comes back from JSON, and what cannot be is refused with what would be right."""
 
+import inspect
 import json
 import pickle
 from dataclasses import fields
@@ -131,3 +132,25 @@ def test_but_changes_members_of_the_job_and_of_its_machine():
         job.but(fabrics="ring")
     with pytest.raises(UserError, match=r"\[sci\] has no key 'rings'; did you mean 'ring'\?"):
         job.but(options={"rings": 8})
+
+
+def test_equal_jobs_have_one_hash():
+    job = DEFAULT.but(**CHANGED)
+    assert len({job, DEFAULT.but(**CHANGED), DEFAULT, Job("true")}) == 2
+    assert hash(pickle.loads(pickle.dumps(job))) == hash(job)
+
+
+def test_a_mistyped_argument_is_told_in_the_jobs_name():
+    with pytest.raises(UserError, match="Job has no key 'rank'; did you mean 'ranks'"):
+        Job("true", rank=4)
+    assert list(inspect.signature(Job).parameters)[:4] == ["program", "ranks", "device", "machine"]
+
+
+def test_notebooks_show_a_job_and_its_machine():
+    shown = Job("echo <a>", 2, "sci", Machine("t3d", faults=["drop nic0 packet=3"]), prefix=True)._repr_html_()
+    for name, value in {
+        "program": "echo &#x27;&lt;a&gt;&#x27;", "ranks": 2, "device": "sci", "prefix": True,
+        "nic": "t3d", "fabric": "switch", "host": "pentium2_266", "faults": "drop nic0 packet=3",
+    }.items():  # fmt: skip
+        assert f"<tr><th>{name}</th><td>{value}</td></tr>" in shown
+    assert "<caption>Machine</caption>" in Machine()._repr_html_()

@@ -121,3 +121,10 @@ def test_a_result_as_frames():
     assert result.frame("ranks", "pandas")["end_us"].sum() == 6.0
     with pytest.raises(UserError, match="table 'rank' is not known; did you mean 'ranks'"):
         result.frame("rank")
+
+
+def test_notebooks_show_a_result():
+    shown = Result(3, 5_000_000, "all <wait>", notes=("one", "two"), ending=Ending.DEADLOCK)._repr_html_()
+    assert "<caption>Result</caption>" in shown
+    for name, value in {"ending": "deadlock", "code": 3, "report": "all &lt;wait&gt;", "notes": "one; two"}.items():
+        assert f"<tr><th>{name}</th><td>{value}</td></tr>" in shown
