@@ -14,16 +14,16 @@ from lanai_hdl.config import NicConfig
 from lanai_hdl.errors import LanaiError, UserError
 from lanai_host.config import HostConfig
 from lanai_sim.job.data import Program, WaveConfig
-from lanai_sim.job.function import run
+from lanai_sim.job.function import Executor, run
 from lanai_sim.job.job import Job
 from lanai_sim.job.result import Deadlock, Ending, RankError, RankOutput, Result, RunFailed
+from lanai_sim.job.running import Running
 from lanai_sim.job.summary import Summary
 from lanai_sim.job.waiting import RankState
 from lanai_sim.machine.faults import Fault
 from lanai_sim.machine.machine import Machine
 
 if TYPE_CHECKING:
-    from lanai_sim.job.running import Executor, Running
     from lanai_sim.store import Store, StoredRun
     from lanai_sim.trace import Trace
 
@@ -37,10 +37,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Load what few programs need when it is first asked for: `Trace` brings numpy and the firmware's vocabularies,
     `Store` SQLite."""
-    if name in ("Executor", "Running"):
-        from lanai_sim.job import running
-
-        return getattr(running, name)
     if name in ("Store", "StoredRun"):
         from lanai_sim import store
 

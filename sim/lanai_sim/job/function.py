@@ -1,17 +1,22 @@
-"""Runs a Python function as the ranks of a job."""
+"""Runs Python functions as the ranks of jobs: one call, or several at a time by an executor."""
 
+import concurrent.futures
+import os
 import pickle
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from lanai_host.called import CALL, Answer, answer_file
 
 from .job import Job
 from .result import RankError, Result
+from .running import Running
 
+Arguments = ParamSpec("Arguments")
+Value = TypeVar("Value")
 PROGRAM = ("python", "-m", "lanai_host.called")
 
 
@@ -73,3 +78,48 @@ def _answer(folder: Path, rank: int) -> Answer | None:
 def _fail(result: Result, rank: int, answer: Answer) -> None:
     cause = None if answer.error is None else pickle.loads(answer.error)
     raise RankError(result, rank, answer.traceback) from cause
+
+
+class Executor(concurrent.futures.Executor):
+    """Calls functions as ranks, several calls at a time: `submit` gives a future of what `openlanai.run` returns, the
+    function's results by rank.
+
+        with openlanai.Executor(ranks=4, device="mpi-np") as executor:
+            times = list(executor.map(measure, [64, 1024, 16384]))
+    """
+
+    def __init__(self, ranks: int = 4, device: str = "ideal", max_workers: int | None = None, **how: Any) -> None:
+        """
+        Args:
+            ranks, device: of each call.
+            max_workers: calls that run at a time; None: as many as this process has processors.
+            how: members of `Job`, and of its `Machine`.
+        """
+        self._job = Job(ranks=ranks, device=device).but(**how)
+        self._pool = concurrent.futures.ThreadPoolExecutor(max_workers or len(os.sched_getaffinity(0)))
+        self._runs: set[Running] = set()
+
+    def submit(  # type: ignore[override]
+        self, fn: Callable[Arguments, Value], /, *args: Arguments.args, **kwargs: Arguments.kwargs
+    ) -> concurrent.futures.Future[list[Value]]:
+        """Call the function in each rank of a run. The future has its results by rank, or the error of `run`."""
+        return self._pool.submit(self._call, fn, args, kwargs)
+
+    def _call(self, function: Callable[..., Value], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Value]:
+        return call(function, self._job, args, kwargs, self._execute)
+
+    def _execute(self, job: Job) -> Result:
+        with job.start() as run:
+            self._runs.add(run)
+            try:
+                return run.result()
+            finally:
+                self._runs.discard(run)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Take no more calls. With `cancel_futures` those that wait are dropped, and those that run are ended."""
+        self._pool.shutdown(wait=False, cancel_futures=cancel_futures)
+        if cancel_futures:
+            for run in list(self._runs):
+                run.cancel()
+        self._pool.shutdown(wait=wait)

@@ -12,11 +12,9 @@ from . import launcher
 from .data import JobData
 from .document import to_json
 from .result import Result
+from .running import Running
 from .settings import from_json, job_from
 from .warm import WarmServers
-
-if TYPE_CHECKING:
-    from .running import Running
 
 
 class Job(JobData):
@@ -57,21 +55,19 @@ class Job(JobData):
             return job._stored(store, trace, servers)
         return job._run(trace, lambda traced: launcher.run(traced, servers=servers))
 
-    def start(self, *, capture: bool | None = None, trace: bool | str | Path | None = None) -> "Running":
+    def start(self, *, capture: bool | None = None, trace: bool | str | Path | None = None) -> Running:
         """Begin to run the job, and return at once what tells how it gets on and can end it. The arguments are those
         of `run`."""
-        from .running import Running
+        job = self if capture is None else self.but(capture=capture)
 
-        return Running(self if capture is None else self.but(capture=capture), trace)
+        def execute(begun: Callable[[launcher.Run], None]) -> Result:
+            def watched(traced: JobData) -> Result:
+                begun(run := launcher.Run(traced))
+                return run.execute()
 
-    def run_watched(self, trace: bool | str | Path | None, begun: Callable[[launcher.Run], None]) -> Result:
-        """Run the job like `run`. `begun` gets the run before it begins."""
+            return job._run(trace, watched)
 
-        def execute(job: JobData) -> Result:
-            begun(run := launcher.Run(job))
-            return run.execute()
-
-        return self._run(trace, execute)
+        return Running(execute)
 
     def _run(self, trace: bool | str | Path | None, execute: Callable[[JobData], Result]) -> Result:
         """Run the job, with this trace instead of its own."""

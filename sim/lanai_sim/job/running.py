@@ -1,20 +1,14 @@
-"""Runs that go on beside the program: a job's, and an executor's of calls of functions."""
+"""A run that goes on beside the program."""
 
 import concurrent.futures
-import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ParamSpec, Self, TypeVar
+from collections.abc import Callable
+from typing import Self
 
 from ..kernel.kernel import Interrupted
 from ..units import format_time
-from .function import call
-from .job import Job
 from .launcher import Run
 from .result import Result
-
-Arguments = ParamSpec("Arguments")
-Value = TypeVar("Value")
 
 
 class Running:
@@ -29,18 +23,19 @@ class Running:
         run.result().check()
     """
 
-    def __init__(self, job: Job, trace: Any = None) -> None:
-        self._job = job
+    def __init__(self, execute: Callable[[Callable[[Run], None]], Result]) -> None:
+        """`execute` runs to the end, and gives its argument the run before it begins."""
+        self._execute = execute
         self._future: concurrent.futures.Future[Result] = concurrent.futures.Future()
         self._run: Run | None = None
         self._cancelled = False
         self._lock = threading.Lock()
-        self._thread = threading.Thread(target=self._work, args=(trace,), name="lanai run", daemon=True)
+        self._thread = threading.Thread(target=self._work, name="lanai run", daemon=True)
         self._thread.start()
 
-    def _work(self, trace: Any) -> None:
+    def _work(self) -> None:
         try:
-            result = self._job.run_watched(trace, self._begun)
+            result = self._execute(self._begun)
         except BaseException as error:
             self._future.set_exception(error)
         else:
@@ -98,48 +93,3 @@ class Running:
     def __exit__(self, *_: object) -> None:
         self.cancel()
         self._thread.join()
-
-
-class Executor(concurrent.futures.Executor):
-    """Calls functions as ranks, several calls at a time: `submit` gives a future of what `openlanai.run` returns, the
-    function's results by rank.
-
-        with openlanai.Executor(ranks=4, device="mpi-np") as executor:
-            times = list(executor.map(measure, [64, 1024, 16384]))
-    """
-
-    def __init__(self, ranks: int = 4, device: str = "ideal", max_workers: int | None = None, **how: Any) -> None:
-        """
-        Args:
-            ranks, device: of each call.
-            max_workers: calls that run at a time; None: as many as this process has processors.
-            how: members of `Job`, and of its `Machine`.
-        """
-        self._job = Job(ranks=ranks, device=device).but(**how)
-        self._pool = concurrent.futures.ThreadPoolExecutor(max_workers or len(os.sched_getaffinity(0)))
-        self._runs: set[Running] = set()
-
-    def submit(  # type: ignore[override]
-        self, fn: Callable[Arguments, Value], /, *args: Arguments.args, **kwargs: Arguments.kwargs
-    ) -> concurrent.futures.Future[list[Value]]:
-        """Call the function in each rank of a run. The future has its results by rank, or the error of `run`."""
-        return self._pool.submit(self._call, fn, args, kwargs)
-
-    def _call(self, function: Callable[..., Value], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Value]:
-        return call(function, self._job, args, kwargs, self._execute)
-
-    def _execute(self, job: Job) -> Result:
-        with job.start() as run:
-            self._runs.add(run)
-            try:
-                return run.result()
-            finally:
-                self._runs.discard(run)
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more calls. With `cancel_futures` those that wait are dropped, and those that run are ended."""
-        self._pool.shutdown(wait=False, cancel_futures=cancel_futures)
-        if cancel_futures:
-            for run in list(self._runs):
-                run.cancel()
-        self._pool.shutdown(wait=wait)

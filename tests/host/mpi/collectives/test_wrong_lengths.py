@@ -125,7 +125,7 @@ def test_no_byte_is_written_outside(run, scratches, name, odd):
 
 
 def _given(rank, block, n):
-    """What a rank sends in one of its blocks."""
+    """Return what a rank sends in one of its blocks."""
     return np.arange(n) + 1000 * rank + 100_000 * block
 
 
@@ -134,7 +134,7 @@ def _summed(ranks, blocks, n):
 
 
 def _result(name, rank, n):
-    """What a rank receives if all send `n` elements a block; None if it receives nothing."""
+    """Return what a rank receives if all send `n` elements a block; None if it receives nothing."""
     everyone = range(SIZE)
     if name == "bcast":
         return _given(ROOT, 0, n)
