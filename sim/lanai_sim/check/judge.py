@@ -22,6 +22,7 @@ class Verdict:
         unseen: what it has not looked at, in sentences.
         code: the program's own exit code.
         failed: by what a program that failed has ended, after the word "failed"; empty if it ended well.
+        ran: the program could be started.
         second: the run with sends that wait for their receives, if it has shown something.
     """
 
@@ -30,6 +31,7 @@ class Verdict:
     unseen: list[str] = field(default_factory=list)
     code: int = 0
     failed: str = ""
+    ran: bool = True
     second: Result | None = None
 
     @property
@@ -40,9 +42,13 @@ class Verdict:
     def exit_code(self) -> int:
         return FOUND if self.wrong else self.code
 
+    @property
+    def word(self) -> str:
+        return "wrong" if self.wrong else "failed" if self.failed else "ok"
+
     def document(self) -> dict[str, object]:
         return {
-            "verdict": "wrong" if self.wrong else "failed" if self.failed else "ok",
+            "verdict": self.word,
             "findings": [one.document() for one in self.findings],
             "notes": [one.document() for one in self.notes],
             "not_looked_at": self.unseen,

@@ -1,6 +1,6 @@
 """A verdict in plain sentences, and its findings as SARIF 2.1.0, which code hosts and editors show beside the lines."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -27,7 +27,27 @@ def summary(verdict: Verdict) -> str:
     """Return the verdict in a few words."""
     if verdict.wrong:
         return counted(len(verdict.findings), "finding")
-    return f"failed{verdict.failed}; no mistake in its MPI calls found" if verdict.failed else "nothing found"
+    if verdict.failed:
+        return f"failed{verdict.failed}" + ("; no mistake in its MPI calls found" if verdict.ran else "")
+    return "nothing found"
+
+
+def of_many(verdicts: Mapping[str, Verdict]) -> str:
+    """Return the verdicts on several programs in one line."""
+    told = []
+    for word, text in (("wrong", "with findings"), ("failed", "failed"), ("ok", "with nothing found")):
+        names = [name for name, verdict in verdicts.items() if verdict.word == word]
+        if names:
+            told.append(f"{len(names)} {text}" + (f" ({', '.join(names)})" if word != "ok" else ""))
+    return f"{counted(len(verdicts), 'program')}: {', '.join(told)}"
+
+
+def document(verdicts: Mapping[str, Verdict]) -> dict[str, object]:
+    """Return the verdicts on several programs, and the worst of them, as plain values."""
+    words = {verdict.word for verdict in verdicts.values()}
+    worst = next(word for word in ("wrong", "failed", "ok") if word in words)
+    programs = [{"program": name, **verdict.document()} for name, verdict in verdicts.items()]
+    return {"verdict": worst, "programs": programs}
 
 
 def second_run(verdict: Verdict) -> Iterator[str]:

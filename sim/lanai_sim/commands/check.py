@@ -1,9 +1,12 @@
 """Run an MPI program and say what is wrong with it, also where it seems to work."""
 
 import argparse
+import contextlib
 import dataclasses
 import json
+import shlex
 import sys
+from collections.abc import Sequence
 
 from lanai_firmware import output_file
 from lanai_host.errors import UserError
@@ -11,10 +14,13 @@ from lanai_host.stacks import names as device_names
 
 from .. import check
 from ..check import report
-from ..check.running import built
+from ..check.judge import FOUND, Verdict
+from ..check.running import built, ignored, imports_of, programs
 from ..command_line import count
 from ..job import launcher
 from ..job.job import Job
+from ..job.result import Exit
+from ..job.warm import WarmServers
 
 NAME = "check"
 HELP = "say what is wrong with an MPI program, also where it seems to work"
@@ -33,9 +39,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", metavar="FILE", help="write the verdict and the findings")
     parser.add_argument("--sarif", metavar="FILE", help="write the findings in SARIF, for editors and code hosts")
     parser.add_argument("--once", action="store_true", help="do not run it once more with synchronous sends")
+    parser.add_argument("--cflags", default="", metavar="FLAGS", help="compile sources with them, such as -fopenmp")
     parser.add_argument("--max-wall", type=float, default=600.0, metavar="SECONDS", help="end a run after so long")
     parser.add_argument(
-        "program", nargs=argparse.REMAINDER, metavar="PROGRAM ARGS", help="what each rank runs, or its source in C"
+        "program",
+        nargs=argparse.REMAINDER,
+        metavar="PROGRAM ARGS",
+        help="what each rank runs, or its source in C; several sources or files of Python are checked one by one",
     )
 
 
@@ -43,19 +53,45 @@ def run(args: argparse.Namespace) -> int:
     command = args.program[1:] if args.program[:1] == ["--"] else args.program
     if not command:
         raise UserError("no program was named; write, for example: lanai check -n 2 ./program")
-    with built(command) as program:
-        job = Job(program, args.ranks, args.device, universe=args.universe, max_wall=args.max_wall)
-        if not job.stack.nics:
-            job = job.but(ranks_per_node=args.ranks)  # one computer, whose ranks can share memory
-        verdict, result = check.check(job, buffering=not args.once)
-    if result.code:
+    commands = programs(command)
+    verdicts = {}
+    with contextlib.closing(WarmServers(imports_of(commands))) as servers:
+        for one in commands:
+            if len(commands) > 1:
+                print(f"lanai: {one[0]}:", file=sys.stderr)
+            verdicts[one[0]] = _check(one, args, servers, alone=len(commands) == 1)
+    if len(commands) > 1:
+        print(f"lanai: {report.of_many(verdicts)}", file=sys.stderr)
+    if args.json is not None:
+        (document, *_) = [one.document() for one in verdicts.values()]
+        if len(commands) > 1:
+            document = report.document(verdicts)
+        output_file.write(args.json, json.dumps(document, indent=2) + "\n", "the findings")
+    if args.sarif is not None:
+        found = [one for verdict in verdicts.values() for one in verdict.findings]
+        notes = [one for verdict in verdicts.values() for one in verdict.notes]
+        output_file.write(args.sarif, json.dumps(report.sarif(found, notes), indent=2) + "\n", "the findings")
+    codes = [verdict.exit_code for verdict in verdicts.values()]
+    return FOUND if FOUND in codes else next(filter(None, codes), 0)
+
+
+def _check(command: Sequence[str], args: argparse.Namespace, servers: WarmServers, *, alone: bool) -> Verdict:
+    """Check one program and tell its verdict. One of several that cannot be started has failed."""
+    flags = shlex.split(args.cflags)
+    try:
+        with built(command, flags) as program:
+            job = Job(program, args.ranks, args.device, universe=args.universe, max_wall=args.max_wall)
+            if not job.stack.nics:
+                job = job.but(ranks_per_node=args.ranks)  # one computer, whose ranks can share memory
+            verdict, result = check.check(job, buffering=not args.once, servers=servers)
+    except UserError as error:
+        if alone:
+            raise
+        verdict, result = Verdict([], [], code=Exit.USER_ERROR, failed=f": {error}", ran=False), None
+    verdict.unseen += ignored(command, flags)
+    if result is not None and result.code:
         launcher.print_report(dataclasses.replace(result, notes=()))
     sys.stdout.flush()
     for line in (*report.second_run(verdict), *report.lines(verdict)):
         print(f"lanai: {line}", file=sys.stderr)
-    if args.json is not None:
-        output_file.write(args.json, json.dumps(verdict.document(), indent=2) + "\n", "the findings")
-    if args.sarif is not None:
-        text = json.dumps(report.sarif(verdict.findings, verdict.notes), indent=2)
-        output_file.write(args.sarif, text + "\n", "the findings")
-    return verdict.exit_code
+    return verdict
