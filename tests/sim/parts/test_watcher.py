@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from tests.sim.parts.test_together import LANAI, MPIEXEC, SECONDS
 
+from lanai_sim.parts import watcher
 from lanai_sim.parts.watcher import ENDS, SAYS, Watched, watch
 
 ENDLESS = """
@@ -51,6 +52,17 @@ def test_a_part_is_lost_that_ends_without_a_word(words, expected):
                 part.sendall(word)
         watching.join(20)
         assert said == [expected]
+
+
+def test_a_part_that_gets_no_answer_says_why(monkeypatch):
+    monkeypatch.setattr(watcher, "PATIENCE", 0.05)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind("")
+        listening.listen(1)
+        part = Watched(0, listening.getsockname())
+        with listening.accept()[0] as silent:
+            assert part.may_say_why()
+            assert silent.recv(5) == (0).to_bytes(4, sys.byteorder) + SAYS
 
 
 def test_one_part_alone_says_why_the_run_is_over():
