@@ -4,6 +4,7 @@ that brings it."""
 import argparse
 import platform
 import shlex
+import subprocess
 import sys
 import sysconfig
 import tempfile
@@ -95,6 +96,13 @@ def cache_directory() -> str:
     return str(place)
 
 
+def system_calls() -> str:
+    """Look at the system call in which a process of ours waits."""
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as child:
+        Path(f"/proc/{child.pid}/syscall").read_text()
+    return "/proc/PID/syscall"
+
+
 def python() -> str | None:
     return platform.python_version() if sys.version_info >= (3, 11) else None
 
@@ -124,6 +132,12 @@ PARTS = (
         "use a Python built with --enable-shared",
     ),
     Part("cache", cache_directory, "nothing is built", "set LANAI_CACHE to a writable directory", required=True),
+    Part(
+        "ranks' system calls",
+        system_calls,
+        "a rank that waits for another one outside of MPI stops simulated time",
+        "sysctl kernel.yama.ptrace_scope=1; in a container: --cap-add SYS_PTRACE",
+    ),
     Part("mpi.h (mpich)", distribution("mpich"), "no libmpi", "pip install openlanai", required=True),
     Part("mpi4py", distribution("mpi4py"), "C and Fortran programs still run", "pip install 'openlanai[mpi4py]'"),
     Part("matplotlib", distribution("matplotlib"), "no plots; tables and JSON remain", "pip install 'openlanai[plot]'"),

@@ -2,10 +2,15 @@
 
 import time
 
+from lanai_host.saying import say
+
 from .rank import POLL_SECONDS
 from .ranks import ASIDE_SECONDS, Ranks
-from .system_calls import Watch
+from .system_calls import Watch, unseen
 from .world import World
+
+UNSEEN_LOOKS = 5  # in a row, about ten a second
+REMEDY = "which may be for ever; `lanai doctor` says how to let it be seen"
 
 
 class Passing:
@@ -14,11 +19,23 @@ class Passing:
     def __init__(self, world: World, ranks: Ranks) -> None:
         self.world, self.ranks = world, ranks
         self._watch = Watch()
+        self._unseen = 0  # looks in a row at which a rank slept, nobody knows in what; -1: that has been told
 
     def look(self) -> None:
         """Let time pass without those that wait or sleep."""
+        self._tell_of_unseen()
         self._set_sleepers_aside()
         self._pass_for_waiters()
+
+    def _tell_of_unseen(self) -> None:
+        """Say once that waits outside of the simulation cannot be seen, if there may be one."""
+        if self._unseen < 0:
+            return
+        why = next(filter(None, (unseen(rank.pid) for rank in self.ranks.active() if rank.connected)), "")
+        self._unseen = self._unseen + 1 if why else 0
+        if self._unseen >= UNSEEN_LOOKS:
+            self._unseen = -1
+            say(f"lanai: note: {why}; simulated time stands still while a rank waits outside of MPI, {REMEDY}")
 
     def _set_sleepers_aside(self) -> None:
         """Time passes without the ranks that sleep in real time, while they do."""

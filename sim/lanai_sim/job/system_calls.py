@@ -90,13 +90,31 @@ def _is_asleep(thread: Path) -> bool:
     return _state(thread) in ("S", "Z")
 
 
+def unseen(pid: int) -> str:
+    """Return why it is not known in which system call a process sleeps; empty if it does not, or if it is known."""
+    thread = Path(f"/proc/{pid}")
+    try:
+        if _is_asleep(thread):
+            _syscall(thread)
+    except PermissionError as error:
+        return f"{error.filename}: {error.strerror}"
+    except (OSError, IndexError):
+        pass
+    return ""
+
+
+def _syscall(thread: Path) -> list[str]:
+    """The number of the system call that a thread is in, and its arguments, as the kernel shows them."""
+    return (thread / "syscall").read_text().split()
+
+
 def _state(thread: Path) -> str:
     return (thread / "stat").read_text(errors="replace").rsplit(")", 1)[1].split()[0]
 
 
 def _timed(thread: Path) -> str:
     """The call in which a thread sleeps until a time; empty if it is in none."""
-    fields = (thread / "syscall").read_text().split()
+    fields = _syscall(thread)
     if len(fields) < 2:
         return ""
     name, argument, never = _TIMED.get(platform.machine(), {}).get(int(fields[0]), ("", 0, 0))
@@ -159,7 +177,7 @@ def _call(pid: int, thread: Path) -> str | None:
     """The call for a peer in which a thread waits; empty if it waits for other threads, None if it
     does not wait or for something else."""
     state = _state(thread)
-    fields = (thread / "syscall").read_text().split()
+    fields = _syscall(thread)
     if state != "S" or len(fields) < 2:  # "running"
         return None
     number, machine = int(fields[0]), platform.machine()

@@ -1,6 +1,9 @@
 """Ranks that wait for each other in system calls, which the simulation does not see: simulated time
 passes for the others."""
 
+import errno
+import os
+import re
 import subprocess
 import sys
 import time
@@ -105,3 +108,20 @@ def test_a_rank_to_which_no_rank_connects_does_not_stop_the_others():
     assert "rank 0 at" in result.report
     assert ": waits in the system's accept()" in result.report
     assert "waits in MPI_Mprobe at <string>:5, peer 0" in result.report
+
+
+def test_waits_that_cannot_be_seen_are_told_once(monkeypatch, capfd):
+    def refused(thread):
+        raise PermissionError(errno.EACCES, "Permission denied", str(thread / "syscall"))
+
+    text = (
+        "from mpi4py import MPI; import socket\nrank = MPI.COMM_WORLD.rank\n"
+        "if not rank: socket.create_server(('127.0.0.1', 0)).accept()\nMPI.COMM_WORLD.recv(source=0)"
+    )
+    job = Job((sys.executable, "-c", text), 2, max_wall=6)
+    assert system_calls.unseen(os.getpid()) == ""
+    monkeypatch.setattr(system_calls, "_syscall", refused)
+    assert job.run().code == Exit.TIME_LIMIT
+    said = capfd.readouterr().err
+    assert said.count("simulated time stands still while a rank waits outside of MPI") == 1
+    assert re.search(r"lanai: note: /proc/\d+/syscall: Permission denied; ", said)
