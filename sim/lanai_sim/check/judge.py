@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ..job.result import Ending, Result
-from . import collectives, edges, messages, outcome, windows
+from . import collectives, edges, freedoms, messages, outcome, windows
 from .finding import Finding, Kind, PythonNames, told_once
 from .order import Order
 from .records import Rank
@@ -23,6 +23,9 @@ class Verdict:
         code: the program's own exit code.
         failed: by what a program that failed has ended, after the word "failed"; empty if it ended well.
         ran: the program could be started.
+        sends: standard sends that may wait or not.
+        freedoms: others that MPI leaves to a library, and that the run has used.
+        waits: the outcome of the run with sends that wait, in words.
         second: the run with sends that wait for their receives, if it has shown something.
     """
 
@@ -33,6 +36,9 @@ class Verdict:
     failed: str = ""
     ran: bool = True
     second: Result | None = None
+    sends: list[Finding] = field(default_factory=list)
+    freedoms: list[Finding] = field(default_factory=list)
+    waits: str = "not tried"
 
     @property
     def wrong(self) -> bool:
@@ -51,6 +57,7 @@ class Verdict:
             "verdict": self.word,
             "findings": [one.document() for one in self.findings],
             "notes": [one.document() for one in self.notes],
+            "freedoms": [one.document() for one in (*self.sends, *self.freedoms)],
             "not_looked_at": self.unseen,
             "code": self.code,
             **({"failed": self.failed.lstrip(": ")} if self.failed else {}),
@@ -77,11 +84,15 @@ def judge(ranks: Sequence[Rank], result: Result) -> Verdict:
     if ended and result.code == 0:
         found += [*messages.not_received(paired), *outcome.leaks(ranks)]
     names = python_names(ranks)
-    found = told_once(_without_dropped([*found, *messages.large_tags(ranks)], names))
+    free = freedoms.of(paired, order, ranks)
+    found = told_once(_without_dropped([*found, *free.noted()], names))
     found = [names.told(one) for one in found]
     sure = [one for one in found if not one.note]
     notes = [one for one in found if one.note]
-    return Verdict(sure, notes, _unseen(ranks, order, threads), result.code, outcome.failure(result))
+    verdict = Verdict(sure, notes, _unseen(ranks, order, threads), result.code, outcome.failure(result))
+    verdict.sends = [names.told(one) for one in free.sends]
+    verdict.freedoms = [names.told(one) for one in (*free.wildcards, *free.tags, *free.others)]
+    return verdict
 
 
 def python_names(ranks: Sequence[Rank]) -> PythonNames:

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from lanai_host.mpi.constants import ANY_SOURCE, ANY_TAG, TAG_UB
+from lanai_host.mpi.constants import ANY_SOURCE, ANY_TAG
 
 from ..signatures import fits, words
 from .finding import Finding, Kind, at, finding
@@ -22,7 +22,6 @@ _METHODS = frozenset(  # of mpi4py: an object in lower case, a buffer in upper c
         "imrecv", "mprobe", "improbe",
     }
 )  # fmt: skip
-LEAST_TAG_UB = 32767
 Channel = tuple[str, int, int, int]  # communicator, source, destination, tag
 
 
@@ -61,7 +60,8 @@ class Messages:
                 if record["k"] == "send" and record["to"] >= 0 and not (match and match.get("cancelled")):
                     sends[record["comm"], rank.rank, record["to"], record["tag"]].append((record, call))
                 elif record["k"] == "recv" and match is not None and "from" in match:
-                    record = {**record, "sig": record.get("sig", typed.get(record["id"]))}
+                    sig = record.get("sig", typed.get(record["id"]))
+                    record = {**record, "sig": sig, "bytes": match.get("bytes")}
                     receives[record["comm"], match["from"], rank.rank, match["tag"]].append((record, call))
                 elif record["k"] == "recv" and match is None and (rank.rank, record["id"]) not in done:
                     open_[rank.rank].append((record, call))
@@ -158,18 +158,6 @@ def not_received(messages: Messages) -> Iterator[Finding]:
             f"{at(call.name, call.line)}"
         )
         yield finding(Kind.NOT_RECEIVED, [call.side], text, "receive each message before MPI_Finalize, or cancel it")
-
-
-def large_tags(ranks: Sequence[Rank]) -> Iterator[Finding]:
-    """The largest tag, if not every MPI library must allow it."""
-    used = [(record["tag"], rank.call(record)) for rank in ranks for record in rank.made("send", "recv")]
-    tag, call = max(used, key=lambda one: one[0], default=(0, None))
-    if call is not None and tag > LEAST_TAG_UB:
-        text = (
-            f"rank {call.rank} uses the tag {tag:,} in {at(call.name, call.line)}: MPI promises tags up to "
-            f"{LEAST_TAG_UB:,}, and this library and MPICH 5 have tags up to {TAG_UB:,}"
-        )
-        yield finding(Kind.PORTABILITY, [call.side], text, "ask for MPI_TAG_UB, or use smaller tags", note=True)
 
 
 def ready(messages: Messages, order: Order) -> Iterator[Finding]:

@@ -13,11 +13,15 @@ from .judge import Verdict
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def lines(verdict: Verdict) -> Iterator[str]:
+def lines(verdict: Verdict, portable: bool = False) -> Iterator[str]:
+    """Give what is wrong, and with `portable` what MPI leaves to a library."""
     for one in verdict.findings:
         yield from _finding(one, "")
     for one in verdict.notes:
-        yield from _finding(one, "note: ")
+        if not (portable and one.kind is Kind.PORTABILITY):
+            yield from _finding(one, "note: ")
+    if portable:
+        yield from (f"portable: {text}" for text in _freedoms(verdict))
     yield f"verdict: {summary(verdict)}"
     for text in verdict.unseen:
         yield f"not looked at: {text}"
@@ -30,6 +34,16 @@ def summary(verdict: Verdict) -> str:
     if verdict.failed:
         return f"failed{verdict.failed}" + ("; no mistake in its MPI calls found" if verdict.ran else "")
     return "nothing found"
+
+
+def _freedoms(verdict: Verdict) -> Iterator[str]:
+    for one in verdict.sends:
+        yield one.text
+    if verdict.sends:
+        yield f"a run in which all sends wait for their receives: {verdict.waits}"
+    yield from (one.text for one in verdict.freedoms)
+    if not (verdict.sends or verdict.freedoms):
+        yield "the run has used no freedom of MPI that is looked at"
 
 
 def of_many(verdicts: Mapping[str, Verdict]) -> str:

@@ -39,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", metavar="FILE", help="write the verdict and the findings")
     parser.add_argument("--sarif", metavar="FILE", help="write the findings in SARIF, for editors and code hosts")
     parser.add_argument("--once", action="store_true", help="do not run it once more with synchronous sends")
+    parser.add_argument("--portable", action="store_true", help="tell each freedom of MPI that the run has used")
     parser.add_argument("--cflags", default="", metavar="FLAGS", help="compile sources with them, such as -fopenmp")
     parser.add_argument("--max-wall", type=float, default=600.0, metavar="SECONDS", help="end a run after so long")
     parser.add_argument(
@@ -92,6 +93,6 @@ def _check(command: Sequence[str], args: argparse.Namespace, servers: WarmServer
     if result is not None and result.code:
         launcher.print_report(dataclasses.replace(result, notes=()))
     sys.stdout.flush()
-    for line in (*report.second_run(verdict), *report.lines(verdict)):
+    for line in (*report.second_run(verdict), *report.lines(verdict, args.portable)):
         print(f"lanai: {line}", file=sys.stderr)
     return verdict

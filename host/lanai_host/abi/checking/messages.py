@@ -116,13 +116,19 @@ def _matched_probe(rec: Recorder, call: Call) -> After | None:
         call.arguments[at] = abi.ffi.new("lanai_status *")
     pointer, message = call.arguments[at], call.raw("message")
     flag = call.raw("flag") if call.has("flag") else None
+    asked = call.number_of("source")
+    wanted: dict[str, Any] = {
+        "comm": rec.names.of(comm),
+        "want": asked if asked in (PROC_NULL, ANY_SOURCE) else comm.route[asked],
+    }
+    wanted["tag"] = _tag(call.number_of("tag"))
 
     def after(code: int) -> None:
         if code or (flag is not None and not flag[0]) or message[0] in (abi.messages.null, _no_proc()):
             return
         status = abi.get_status(pointer)
         source = comm.route[status.source]
-        number = rec.operation("recv", call, {"comm": rec.names.of(comm), "want": source, "tag": status.tag})
+        number = rec.operation("recv", call, wanted)
         rec.note("match", call, id=number, **{"from": source, "tag": status.tag, "bytes": status.count})
         rec.messages[message[0]] = number
 
