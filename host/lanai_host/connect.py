@@ -11,8 +11,7 @@ from .saying import say
 from .simulator.client import SimulatorClient
 from .simulator.protocol import ENV_DEVICE
 from .stacks import stack
-from .stacks.ideal.datagrams import Solo
-from .stacks.ideal.device import IdealDevice
+from .stacks.ideal.device import IdealDevice, Solo
 
 # Other launchers: the variables in which they tell a process how many it is one of, and which.
 LAUNCHERS = (

@@ -17,7 +17,8 @@ from typing import Any
 from ..mpi.constants import UNDEFINED, ThreadLevel
 from ..mpi.datatypes import NO_DATATYPE
 from ..mpi.errors import unsupported
-from . import checks, in_c, places
+from . import arguments as checks
+from . import in_c, places
 from .arguments import NULL_TYPES
 from .context import Phase, abi
 from .failures import elsewhere, failed, outside, tool_failed

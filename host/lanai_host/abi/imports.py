@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 from ..errors import UserError
 from . import bindings
-from .dynamic import dynamic_names
 from .flavor import INTERFACE, MPICH, STANDARD, Flavor
 from .library import library_directory
-from .programs import check_program
+from .programs import check_program, dynamic_names
 
 _C = re.compile(r"Q?P?MPI[XIR]?_\w+")
 _FORTRAN = re.compile(r"p?mpix?_\w+?_{1,2}")

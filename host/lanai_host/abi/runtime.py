@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from .. import call_site
-from ..clocks import bridge as clocks
+from ..clocks import library as clocks
 from ..clocks.library import loaded as has_clocks
 from ..connect import device_over, solo_device
 from ..device import Device, Envelope
@@ -35,13 +35,12 @@ from ..simulator.notes import ENV_NOTES, Notebook
 from ..simulator.protocol import ENV_CHECK, ENV_LEAKS, ENV_RACES, ENV_SYNCHRONOUS, TEXT, FinalState, Op, pack_wait
 from ..source_lines import place_of
 from ..wait import Wait
-from . import binding, failures, functions, heap, in_c, leaks, program_end
+from . import binding, callbacks, failures, functions, in_c, leaks, program_end
 from .context import Phase, abi
 from .counting import Counting
 from .flavor import BRIDGE, FLAVORS, INTERFACE
 from .mixture import check_process
-from .observe import Observer
-from .observed_device import ObservedDevice
+from .observe import ObservedDevice, Observer
 from .simulated_clocks import SimulatedClocks
 from .symbols import names_sessions
 
@@ -76,7 +75,7 @@ def attach(
     process.library = ctypes.CDLL(str(Path(directory) / FLAVORS[flavor].soname))
     call_site.use_native(process.library)
     in_c.begin(process.library)
-    heap.use(process.library)
+    callbacks.use(process.library)
     for module in pkgutil.iter_modules(functions.__path__):
         importlib.import_module(f"{functions.__name__}.{module.name}")
     for name, prototype in interface["functions"].items():
@@ -332,7 +331,7 @@ def begin(required: int) -> ThreadLevel:
         if abi.phase is Phase.BEFORE:
             level = process.open(required)
             if not process.foreign:
-                heap.begin()
+                callbacks.begin()
             return level
     except UserError as error:
         _refuse(error)

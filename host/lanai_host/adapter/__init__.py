@@ -2,10 +2,9 @@
 
 from .boot import boot, reopen
 from .exposures import Exposure
+from .fifo import Signal, SignalQueue
 from .memory import RemoteMemory
-from .operation import RemoteError, RemoteOperation
-from .signals import Signal, SignalQueue
-from .token import Token
+from .operation import RemoteError, RemoteOperation, Token
 
 __all__ = [
     "Exposure",

@@ -27,8 +27,7 @@ from lanai_hdl.remote.tables import (
 from ..bus.base import Bus, HostBuffer, KnownLook, Watched
 from ..config import HostCost
 from ..host_model.meter import Meter
-from .operation import RemoteOperation
-from .token import Token
+from .operation import RemoteOperation, Token
 
 MASK = (1 << 32) - 1
 STATUS, TAG_AT = FlagWord.fields["status"].most, FlagWord.fields["tag"].first  # the tag fills the word's upper bits

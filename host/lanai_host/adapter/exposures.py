@@ -9,13 +9,112 @@ from dataclasses import dataclass, replace
 from lanai_hdl.errors import UserError
 from lanai_hdl.remote.config import Remote
 from lanai_hdl.remote.packets import word
-from lanai_hdl.remote.tables import EXPOSURES, InUseWord, PlaceWord, Rights, exposure_at, in_use_at, page_at
+from lanai_hdl.remote.tables import (
+    DIRECTORY_PAGES,
+    EXPOSURES,
+    DirectoryWord,
+    InUseWord,
+    PlaceWord,
+    Rights,
+    exposure_at,
+    in_use_at,
+    page_at,
+)
 
-from ..bus.base import PAGE_SIZE, Bus, HostBuffer
+from ..bus.base import PAGE_SIZE, Bus, BusError, HostBuffer
 from ..remote import Access
-from .directories import Directories, directories_of
-from .pagetable import PageTable
-from .token import Token
+from .operation import Token
+
+# Directories of walked exposures: pages of this process's memory that name the exposures' pages.
+
+
+class Directories:
+    """Memory for them. What was given back is used again, once no access can read it any more."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+        self._free: list[HostBuffer] = []
+        self._left: list[HostBuffer] = []  # given back, and an access that was allowed before may read them
+
+    def fill(self, pages: Sequence[int]) -> tuple[HostBuffer, ...]:
+        """Directories of pages with these bus addresses. Raises BusError if there is no memory for
+        them."""
+        filled: list[HostBuffer] = []
+        for first in range(0, len(pages), DIRECTORY_PAGES):
+            try:
+                directory = self._free.pop() if self._free else self._bus.allocate(PAGE_SIZE)
+            except (UserError, BusError, OSError) as error:
+                self._free += filled
+                count = directories_of(len(pages))
+                raise BusError(
+                    f"no memory for the {count} directories of {len(pages)} exposed pages: {error}"
+                ) from error
+            words = [
+                word(DirectoryWord, page=page // PAGE_SIZE, valid=1) for page in pages[first : first + DIRECTORY_PAGES]
+            ]
+            directory.view[:] = b"".join(one.to_bytes(4, "big") for one in words).ljust(PAGE_SIZE, b"\0")
+            filled.append(directory)
+        return tuple(filled)
+
+    def give_back(self, directories: Sequence[HostBuffer]) -> None:
+        self._left += directories
+
+    def reuse(self) -> None:
+        """No access reads any more what was given back."""
+        self._free += self._left
+        self._left.clear()
+
+
+def directories_of(pages: int) -> int:
+    """Return how many directories name so many pages."""
+    return -(-pages // DIRECTORY_PAGES)
+
+
+# Entries of a process's page table at the adapter: which are taken.
+
+
+class PageTable:
+    """Runs of entries, first fit."""
+
+    def __init__(self, entries: int) -> None:
+        self.entries = entries
+        self._taken = [False] * entries
+
+    def take(self, count: int) -> int:
+        """The first of `count` free entries in a row."""
+        first = self._find(count)
+        if first is None:
+            raise self._full(count)
+        self._taken[first : first + count] = [True] * count
+        return first
+
+    def check_room(self, count: int) -> None:
+        """Raise UserError if there are no `count` free entries in a row."""
+        if not self.has_room(count):
+            raise self._full(count)
+
+    def has_room(self, count: int) -> bool:
+        """Return whether there are `count` free entries in a row."""
+        return self._find(count) is not None
+
+    def _find(self, count: int) -> int | None:
+        run = 0
+        for index, taken in enumerate(self._taken):
+            run = 0 if taken else run + 1
+            if run == count:
+                return index + 1 - count
+        return None
+
+    def _full(self, count: int) -> UserError:
+        return UserError(
+            f"{count} entries do not fit into the adapter's page table: {self._taken.count(False)} of "
+            f"{self.entries} entries"
+            " (Remote.pages) are free; expose less at a time"
+        )
+
+    def give_back(self, first: int, count: int) -> None:
+        self._taken[first : first + count] = [False] * count
+
 
 LAST = (1 << 32) - 1  # of a word of an exposure that names a byte
 

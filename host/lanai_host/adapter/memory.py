@@ -13,9 +13,8 @@ from ..wait import Wait
 from .aperture import ApertureAccess
 from .commands import Command, Commands
 from .exposures import Exposure, Exposures
-from .operation import RemoteOperation
-from .signals import CONTROL, QUEUE_PAGES, VALUE, Handler, SignalQueue, interrupt_price, work
-from .token import Token
+from .fifo import CONTROL, QUEUE_PAGES, VALUE, Handler, SignalQueue, interrupt_price, work
+from .operation import RemoteOperation, Token
 
 ALL = Access.READ | Access.WRITE | Access.ATOMIC
 

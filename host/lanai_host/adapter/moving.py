@@ -12,10 +12,10 @@ from ..bus.base import PAGE_SIZE, Bus, BusError, Watched
 from ..config import HostCost
 from ..host_model.meter import Meter
 from ..operation import DeviceError, ErrorKind
+from .aperture import Storing
 from .commands import SENDS, Command
 from .lending import MOST_PAGES, Lent
 from .opened import OpenedAdapter
-from .storing import Storing
 from .transfers import AtomicTransfer, Barrier, Piece, Stored, Transfer
 
 LEND_FROM = 1024  # bytes in one run; shorter ones are copied to the staging page of their command

@@ -12,12 +12,10 @@ from ..bus.base import PAGE_SIZE, Bus, HostBuffer, KnownLook, Watched
 from ..host_model.meter import Meter
 from ..remote import Access
 from .aperture import ApertureAccess
-from .attachment import Attachment
 from .commands import Command, Commands
 from .exposures import Exposure, Exposures, pages_of
 from .lending import Lending
-from .operation import RemoteOperation
-from .token import Token
+from .operation import Attachment, RemoteOperation, Token
 
 OWN_PAGES = 1 + COMMANDS  # for flags, and for staging
 

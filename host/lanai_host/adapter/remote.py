@@ -23,7 +23,7 @@ from .exposures import pages_of
 from .memory import ALL
 from .moving import Moving
 from .opened import OpenedAdapter
-from .token import Token
+from .operation import Token
 from .transfers import AtomicTransfer, Transfer, WordWatch
 
 KINDS = {

@@ -9,8 +9,7 @@ from ..bus.base import Watched
 from ..operation import DeviceError, ErrorKind, Operation
 from .commands import Command
 from .lending import Lent
-from .operation import REASONS, RemoteOperation
-from .token import Token
+from .operation import REASONS, RemoteOperation, Token
 
 KINDS = {Status.LOST: ErrorKind.PEER_FAILED, Status.BUS: ErrorKind.BUS_ERROR, Status.PAGE: ErrorKind.BUS_ERROR}
 VERBS = {

@@ -11,8 +11,7 @@ from ..bus.base import Bus, KnownLook, Slept, Watched
 from ..config import HostCost
 from ..device import Arrived, ChargeSink, Device, Envelope, Pending
 from ..host_model.matcher import M, Matcher, R
-from ..host_model.meter import Meter
-from ..host_model.operations import Receive
+from ..host_model.meter import Meter, Receive
 from ..operation import DeviceError, ErrorKind, Operation
 from ..wait import Wait
 from .lost_ranks import check_probe, fail_probe, reasons

@@ -14,9 +14,9 @@ from lanai_hdl.remote.csr import ENABLE
 from lanai_hdl.remote.packets import MOST_PEERS, REQUEST_WORDS
 from lanai_hdl.remote.tables import DIRECTORY_PAGES
 
-from ..adapter.attachment import Attachment, Place
 from ..adapter.boot import MOST_TIMEOUT, RETRIES, TIMEOUT, WINDOW, boot, register
 from ..adapter.opened import OWN_PAGES
+from ..adapter.operation import Attachment, Place
 from ..bus.base import PAGE_SIZE, Bus
 from ..config import HostConfig
 from ..device import Device

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from lanai_firmware.vocabulary import Part, Puts, SeenPut
 from lanai_hdl.remote.packets import Op
-from lanai_host.abi.observed_device import MODES
+from lanai_host.abi.observe import MODES
 from lanai_host.device import SendMode
 
 from .schema import Fault, Protocol

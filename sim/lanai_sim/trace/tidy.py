@@ -11,7 +11,7 @@ import numpy as np
 
 from lanai_firmware.vocabulary import Room
 from lanai_hdl.errors import unknown
-from lanai_host.abi.observed_device import MODES
+from lanai_host.abi.observe import MODES
 
 from .schema import BY_HOST, HOST_KINDS, LBUS_USERS, ROOM, Engine, Fault, Protocol, RequestKind, State
 from .stored import StoredTrace

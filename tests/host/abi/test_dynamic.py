@@ -11,7 +11,7 @@ from elftools.elf.elffile import ELFFile
 from mpi4py import __file__ as mpi4py
 from numpy._core import _multiarray_umath
 
-from lanai_host.abi.dynamic import NAMES, dynamic_names
+from lanai_host.abi.programs import NAMES, dynamic_names
 
 FIELDS = {"DT_NEEDED": "needed", "DT_RPATH": "rpath", "DT_RUNPATH": "runpath"}
 BUILDS = sorted(Path(mpi4py).parent.glob("MPI*.so"))

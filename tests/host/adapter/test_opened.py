@@ -3,8 +3,7 @@
 from lanai_hdl.remote.packets import Op
 from lanai_host.adapter.commands import Command
 from lanai_host.adapter.opened import CommandShare
-from lanai_host.adapter.operation import RemoteOperation
-from lanai_host.adapter.token import Token
+from lanai_host.adapter.operation import RemoteOperation, Token
 
 COMMAND = Command(Op.WRITE, Token(1, 0, 0, 0, 8), 0, 8)
 

@@ -7,9 +7,8 @@ import ctypes
 import pytest
 
 from lanai_hdl.remote.packets import Op
-from lanai_host.adapter.aperture import MOST_MAPPED
-from lanai_host.adapter.storing import Storing
-from lanai_host.adapter.token import Token
+from lanai_host.adapter.aperture import MOST_MAPPED, Storing
+from lanai_host.adapter.operation import Token
 from lanai_host.adapter.transfers import Transfer
 from lanai_host.body import NOTHING, Run, Runs
 

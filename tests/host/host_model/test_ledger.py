@@ -1,6 +1,6 @@
 """The notes of a device on room at receivers."""
 
-from lanai_host.host_model.ledger import Ledger
+from lanai_host.host_model.meter import Ledger
 
 
 def test_each_change_names_who_took_the_room_and_whose_it_is():

@@ -8,8 +8,7 @@ import pytest
 from lanai_host.body import NOTHING
 from lanai_host.config import HostConfig, HostCost, Queue, free
 from lanai_host.host_model.matcher import Matcher
-from lanai_host.host_model.meter import Meter
-from lanai_host.host_model.operations import Receive
+from lanai_host.host_model.meter import Meter, Receive
 from lanai_host.operation import ANY_SOURCE, ANY_TAG
 
 CONTEXTS = 3

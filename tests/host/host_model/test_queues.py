@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from lanai_host.host_model.queues import Posted, Unexpected
+from lanai_host.host_model.matcher import Posted, Unexpected
 from lanai_host.operation import ANY_SOURCE, ANY_TAG
 
 

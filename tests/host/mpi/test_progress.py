@@ -4,8 +4,7 @@ import pytest
 
 from lanai_host.mpi.progress import NEVER, Progress
 from lanai_host.operation import Operation
-from lanai_host.stacks.ideal.datagrams import Solo
-from lanai_host.stacks.ideal.device import IdealDevice
+from lanai_host.stacks.ideal.device import IdealDevice, Solo
 
 
 class Listener:

@@ -14,8 +14,7 @@ from lanai_host.mpi.communicator import set_errhandler
 from lanai_host.mpi.constants import ThreadLevel
 from lanai_host.mpi.datatypes import PREDEFINED
 from lanai_host.mpi.world import World
-from lanai_host.stacks.ideal.datagrams import Solo
-from lanai_host.stacks.ideal.device import IdealDevice
+from lanai_host.stacks.ideal.device import IdealDevice, Solo
 
 from .ranks import buffer, ints, run
 

@@ -11,7 +11,7 @@ import pytest
 import warm
 from implementations import implementations
 
-from lanai_host.abi.observed_device import ObservedDevice
+from lanai_host.abi.observe import ObservedDevice
 from lanai_host.config import HostConfig
 from lanai_host.device import Device
 from lanai_host.operation import ANY_TAG

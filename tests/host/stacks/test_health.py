@@ -5,7 +5,7 @@ import pytest
 from lanai_firmware.programs.ccu.layout import READY
 from lanai_hdl.machine import Control, host_offset
 from lanai_host.bus.base import Bus
-from lanai_host.stacks.ccu.attachment import Attachment as CcuAttachment
+from lanai_host.stacks.ccu.daemon import Attachment as CcuAttachment
 from lanai_host.stacks.health import LOOK, LOOKS, examine
 from lanai_host.stacks.loader import EPOCH
 from lanai_host.stacks.mpi_np.driver import Attachment

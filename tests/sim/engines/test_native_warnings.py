@@ -15,8 +15,8 @@ from lanai_hdl.config import lanai41
 from lanai_hdl.remote.config import Remote
 from lanai_hdl.switch_config import SwitchConfig
 from lanai_host.c_module import IN_LIBRARY, enums
-from lanai_host.clocks.bridge import DECLARED as BRIDGE
 from lanai_host.clocks.library import CALLS, Answer
+from lanai_host.clocks.library import DECLARED as BRIDGE
 from lanai_host.clocks.library import PARTS as CLOCKS
 from lanai_host.compilers import Language, find
 from lanai_host.mpi import added_codes

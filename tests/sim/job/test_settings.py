@@ -15,7 +15,7 @@ from lanai_host.config import HostConfig
 from lanai_host.errors import UserError
 from lanai_host.stacks import names, stack
 from lanai_host.stacks.base import NicStack, Stack
-from lanai_host.stacks.ideal.options import IdealOptions
+from lanai_host.stacks.ideal.stack import IdealOptions
 from lanai_sim.cli import build_parser
 from lanai_sim.commands import run as command
 from lanai_sim.engines.base import FaultKind

@@ -8,9 +8,7 @@ import pytest
 
 from lanai_hdl.remote.packets import MARK, Op, ReplyWord, RequestWord, SizeWord, Status, TargetWord, word
 from lanai_hdl.remote.tables import EXPOSURES
-from lanai_host.stacks.mbcf.layout import HEAD, Head, Kind, Queue, QueueLayout, Request
-from lanai_host.stacks.mbcf.options import MbcfOptions
-from lanai_host.stacks.mbcf.trace import VOCABULARY
+from lanai_host.stacks.mbcf.layout import HEAD, VOCABULARY, Head, Kind, MbcfOptions, Queue, QueueLayout, Request
 from lanai_sim.engines.declared import HEADER_WORDS
 from lanai_sim.trace import commands
 from lanai_sim.trace.schema import MESSAGES, PACKETS, Fault, Protocol

@@ -4,10 +4,7 @@ import numpy as np
 import pytest
 
 from lanai_hdl.remote.packets import Op
-from lanai_host.stacks.sci.layout import Layout
-from lanai_host.stacks.sci.options import SciOptions
-from lanai_host.stacks.sci.packets import PACKET, Kind, Packet
-from lanai_host.stacks.sci.trace import VOCABULARY, plan
+from lanai_host.stacks.sci.layout import PACKET, VOCABULARY, Kind, Layout, Packet, SciOptions, plan
 from lanai_sim.trace.commands import FollowControls
 from lanai_sim.trace.requests import Book, Request
 from lanai_sim.trace.schema import MESSAGES, PACKETS, Protocol

@@ -6,12 +6,10 @@ import numpy as np
 
 from lanai_firmware.vocabulary import Part
 from lanai_hdl.remote.packets import Op
-from lanai_host.abi.observed_device import MODES
+from lanai_host.abi.observe import MODES
 from lanai_host.device import SendMode
-from lanai_host.stacks.t3d.heap import HEADER, LONG, REPLY, SHORT, HeapLayout
-from lanai_host.stacks.t3d.options import T3dOptions
-from lanai_host.stacks.t3d.shell_trace import VOCABULARY
-from lanai_host.stacks.t3d.trace import heap_plan
+from lanai_host.stacks.t3d.heap import HEADER, LONG, REPLY, SHORT, HeapLayout, T3dOptions
+from lanai_host.stacks.t3d.trace import SHELL_VOCABULARY, heap_plan
 from lanai_host.stacks.t3d.windows import name_of
 from lanai_sim.trace.commands import FollowPlaces
 from lanai_sim.trace.requests import Book, FollowPuts, Request
@@ -34,7 +32,9 @@ class Writes:
         requests = np.array([(MODES[SendMode.STANDARD],)], [("mode", "u1")])
         puts = FollowPuts(SimpleNamespace(stored=lambda kind: requests), self.messages)
         plans = [heap_plan(LAYOUT)] * 2
-        self.follow = FollowPlaces(VOCABULARY.messages, Book(self.messages, self.packets), puts, self.packets, plans)
+        self.follow = FollowPlaces(
+            SHELL_VOCABULARY.messages, Book(self.messages, self.packets), puts, self.packets, plans
+        )
         self.rows = 0
 
     def write(self, offset, length, *data, source=0, exposure=HEAP, op=Op.WRITE):
@@ -88,5 +88,5 @@ def test_other_requests_and_the_rest_of_the_heap_belong_to_no_message():
 
 def test_a_header_s_first_line_tells_that_the_message_is_long():
     plan = heap_plan(LAYOUT)
-    seen = VOCABULARY.messages.see((LONG, 0, 0), HEAP, LAYOUT.header(1), 12, 1, plan)
+    seen = SHELL_VOCABULARY.messages.see((LONG, 0, 0), HEAP, LAYOUT.header(1), 12, 1, plan)
     assert (seen.part, seen.announces) == (Part.REST, True)

@@ -7,9 +7,9 @@ import pytest
 
 from lanai_firmware.programs.mpi_np.plan import McpConfig
 from lanai_host.stacks.bip.options import BipOptions
-from lanai_host.stacks.ccu.options import CcuOptions
-from lanai_host.stacks.mbcf.options import MbcfOptions
-from lanai_host.stacks.sci.options import SciOptions
+from lanai_host.stacks.ccu.stack import CcuOptions
+from lanai_host.stacks.mbcf.layout import MbcfOptions
+from lanai_host.stacks.sci.layout import SciOptions
 from lanai_sim.report.timeline import Values
 from lanai_sim.report.tracks import timeline
 from lanai_sim.trace import Trace

@@ -11,9 +11,8 @@ from ...mpi.constants import ANY_SOURCE, PROC_NULL
 from ...mpi.errors import ErrorClass, MpiError
 from ...mpi.windows import Window
 from ..binding import bind
-from ..callbacks import check, handle_type
+from ..callbacks import check, handle_type, of_program
 from ..context import abi
-from ..heap import of_program
 
 _ENVIRONMENT: dict[str, Callable[[], int]] = {
     "MPI_TAG_UB": lambda: int(abi.world.process.tag_ub),

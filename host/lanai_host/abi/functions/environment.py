@@ -235,3 +235,30 @@ bind("MPI_Add_error_string", ERRORS.add_string, "errorcode string", always=True)
 bind("MPI_Remove_error_class", ERRORS.remove_class, "errorclass", always=True)
 bind("MPI_Remove_error_code", ERRORS.remove_code, "errorcode", always=True)
 bind("MPI_Remove_error_string", ERRORS.remove_string, "errorcode", always=True)
+
+
+# Functions that MPICH has beside those of MPI, which programs ask what they may do.
+
+
+def _no() -> int:
+    """Return that MPI does not take buffers in the memory of a GPU of some kind."""
+    return 0
+
+
+for _kind in ("cuda", "hip", "ze"):
+    bind(f"MPIX_Query_{_kind}_support", _no, always=True, answers=True)
+
+
+@always
+def MPIX_GPU_query_support(gpu_type: int) -> bool:
+    known = [abi.constants[f"MPIX_GPU_SUPPORT_{kind}"] for kind in ("CUDA", "ZE", "HIP")]
+    if gpu_type not in known:
+        raise MpiError(ErrorClass.ARG, f"MPIX_GPU_query_support: gpu_type is {gpu_type}; it must be one of {known}")
+    return False
+
+
+def _is_complete(request: Any) -> bool:
+    return request is None or request.get_status() is not None
+
+
+bind("MPIX_Request_is_complete", _is_complete, answers=True)

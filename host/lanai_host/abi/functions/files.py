@@ -11,8 +11,8 @@ from ...mpi.group import Group
 from ...mpi.info import Info
 from .. import callbacks
 from ..binding import bind, binding
+from ..callbacks import of_program
 from ..context import abi
-from ..heap import of_program
 
 _representations = registry()
 

@@ -5,12 +5,19 @@ is refused with MPI_ERR_ABI when it sets them.
 """
 
 import ctypes
+import sys
+from typing import Any
 
+from ...mpi.constants import MAX_INFO_VALUE, ThreadLevel
 from ...mpi.datatypes import PREDEFINED
+from ...mpi.errhandler import Errhandler
 from ...mpi.errors import ErrorClass, MpiError
 from ...mpi.info import Info
-from ..binding import always
-from ..context import abi
+from ...mpi.session import Session
+from ...mpi.text import byte_length, c_text, decode
+from .. import callbacks, runtime
+from ..binding import always, bind, binding
+from ..context import Phase, abi
 
 _LOGICAL = PREDEFINED["MPI_LOGICAL"]
 _DEFAULT = ("logical", "integer", "real", "double_precision")
@@ -70,3 +77,145 @@ def MPI_Abi_set_fortran_booleans(logical_size: int, logical_true: int, logical_f
     call = "MPI_Abi_set_fortran_booleans"
     _check_size(call, logical_size)
     raise MpiError(ErrorClass.ABI, f"{call}: .true. is 1 and .false. is 0 since the library was built")
+
+
+# Info objects.
+
+
+def _real(call: str, info: Info | None) -> Info:
+    if info is None:
+        raise MpiError(ErrorClass.INFO, f"{call}: info is MPI_INFO_NULL")
+    return info
+
+
+bind("MPI_Info_create", lambda: Info(), always=True)
+bind("MPI_Info_dup", lambda info: _real("MPI_Info_dup", info).duplicate(), always=True)
+bind("MPI_Info_set", lambda info, key, value: _real("MPI_Info_set", info).set(key, value), always=True)
+bind("MPI_Info_delete", lambda info, key: _real("MPI_Info_delete", info).delete(key), always=True)
+bind("MPI_Info_get_nkeys", lambda info: _real("MPI_Info_get_nkeys", info).nkeys(), always=True)
+bind("MPI_Info_get_nthkey", lambda info, n: _real("MPI_Info_get_nthkey", info).nthkey(n), always=True)
+
+
+@always
+def MPI_Info_free(info: Any) -> None:
+    value = _real("MPI_Info_free", abi.infos[info[0]])
+    if abi.infos.is_predefined(value):
+        raise MpiError(ErrorClass.INFO, "MPI_Info_free: MPI_INFO_ENV cannot be freed")
+    abi.infos.remove(info[0])
+    info[0] = abi.infos.null
+
+
+@always
+def MPI_Info_get(info: Info | None, key: str, valuelen: int, value: Any) -> bool:
+    if valuelen < 0:
+        raise MpiError(ErrorClass.ARG, f"MPI_Info_get: valuelen is {valuelen}; it must not be negative")
+    found = _real("MPI_Info_get", info).get(key)
+    if found is not None:
+        abi.put_text(value, found, valuelen + 1)
+    return found is not None
+
+
+@always
+def MPI_Info_get_string(info: Info | None, key: str, buflen: Any, value: Any) -> bool:
+    found = _real("MPI_Info_get_string", info).get(key)
+    if found is not None:
+        room = buflen[0]
+        if room > 0:
+            abi.put_text(value, found, room)
+        buflen[0] = byte_length(found) + 1
+    return found is not None
+
+
+@always
+def MPI_Info_get_valuelen(info: Info | None, key: str) -> tuple[int, bool]:
+    found = _real("MPI_Info_get_valuelen", info).get(key)
+    return (0, False) if found is None else (byte_length(found), True)
+
+
+@always
+def MPI_Info_create_env(argc: int, argv: int) -> Info:
+    pairs = [("command", decode(c_text(sys.argv[0], MAX_INFO_VALUE)[:-1]))] if sys.argv and sys.argv[0] else []
+    return Info([*pairs, ("thread_level", "MPI_THREAD_MULTIPLE")])
+
+
+# Sessions.
+
+
+@always
+def MPI_Session_init(info: Info | None, errhandler: Errhandler) -> Session:
+    if abi.phase is Phase.AFTER:  # of Python: a compiled program that names this function does not come here
+        raise MpiError(
+            ErrorClass.UNSUPPORTED_OPERATION,
+            "MPI_Session_init: MPI_Finalize has ended MPI in this process, which had no session before; begin one "
+            "before MPI_Finalize",
+        )
+    runtime.begin(_thread_level(info))
+    abi.had_sessions = True
+    return Session(abi.world, info, errhandler)
+
+
+def _thread_level(info: Info | None) -> ThreadLevel:
+    """Return the thread level that the hint `thread_level` asks for."""
+    wanted = None if info is None else info.get("thread_level")
+    if wanted is None:
+        return ThreadLevel.MULTIPLE
+    levels = {f"MPI_THREAD_{level.name}": level for level in ThreadLevel}
+    if wanted not in levels:
+        raise MpiError(
+            ErrorClass.INFO_VALUE,
+            f"MPI_Session_init: thread_level is {wanted!r}; it must be one of {', '.join(levels)}",
+        )
+    return levels[wanted]
+
+
+@always
+def MPI_Session_finalize(session: Any) -> None:
+    """Once MPI has ended, sessions only give back their handles."""
+    abi.sessions.remove(_known(session[0]))
+    session[0] = abi.sessions.null
+    in_use = abi.initialized and not abi.finalized
+    if abi.phase is Phase.RUNNING and not in_use and not abi.sessions.made():  # nothing else keeps MPI going
+        runtime.process.pause()
+
+
+def _known(handle: int) -> int:
+    abi.sessions[handle]  # raises if there is none
+    return handle
+
+
+bind("MPI_Session_get_info", lambda session: session.info.duplicate())
+bind("MPI_Session_get_num_psets", lambda session: len(session.set_names()))
+bind("MPI_Session_get_pset_info", lambda session, pset_name: session.set_info(pset_name))
+bind("MPI_Group_from_session_pset", lambda session, pset_name: session.group(pset_name))
+
+
+@binding
+def MPI_Session_get_nth_pset(session: Session, n: int, pset_len: Any, pset_name: Any) -> None:
+    """A length of 0 asks for the length needed."""
+    name = session.nth_set(n)
+    if pset_len[0] > 0:
+        abi.put_text(pset_name, name, pset_len[0])
+    pset_len[0] = byte_length(name) + 1
+
+
+# Error handlers
+
+
+bind(
+    "MPI_Session_create_errhandler",
+    lambda session_errhandler_fn: callbacks.errhandler(session_errhandler_fn, abi.sessions),
+    always=True,
+)
+
+
+@binding
+def MPI_Session_set_errhandler(session: Session, errhandler: Errhandler) -> None:
+    session.errhandler = errhandler
+
+
+bind("MPI_Session_get_errhandler", lambda session: session.errhandler)
+
+
+@binding
+def MPI_Session_call_errhandler(session: Session, errorcode: int) -> None:
+    abi.world.report(callbacks.with_code(errorcode), session)

@@ -6,9 +6,8 @@ from typing import Any
 from ...mpi.errors import ErrorClass, MpiError
 from ...mpi.op import Op, reduce_local
 from ..binding import bind, binding
-from ..callbacks import handle_type
+from ..callbacks import handle_type, of_program
 from ..context import abi
-from ..heap import of_program
 
 
 class UserFunction:

@@ -6,15 +6,18 @@ pointer.
 """
 
 import ctypes
+from collections.abc import Callable
 from typing import Any
 
 from ...mpi.constants import ThreadLevel
 from ...mpi.variables import Variable
 from .. import tools
 from ..binding import bind
+from ..context import Phase, abi
 from ..failures import ToolError
 from ..tools import (
     at,
+    begun_already,
     constant,
     control,
     free,
@@ -226,3 +229,124 @@ def _no_write(name: str) -> None:
 
 _no_write("pvar_write")
 _no_write("pvar_readreset")
+
+
+# The objects of the tools interface (MPI_T) that do not exist here: events, their sources, enumerations. A call that
+# names one of them is an error.
+
+
+def _none(call: str, inputs: str, why: str) -> None:
+    """Bind MPI_T_`call`, which finds nothing: `why` is the error."""
+
+    def refuse(*values: Any) -> None:
+        begun_already()
+        raise ToolError(why)
+
+    bind(f"MPI_T_{call}", refuse, inputs, always=True)
+
+
+_none("enum_get_info", "enumtype num name name_len", "INVALID_HANDLE")
+_none("enum_get_item", "enumtype indx value name name_len", "INVALID_HANDLE")
+_none("event_get_index", "name event_index", "INVALID_NAME")
+_none(
+    "event_get_info",
+    "event_index name name_len verbosity array_of_datatypes array_of_displacements num_elements enumtype info desc"
+    " desc_len bind",
+    "INVALID_INDEX",
+)
+_none("event_handle_alloc", "event_index obj_handle info event_registration", "INVALID_INDEX")
+_none("event_handle_free", "event_registration user_data free_cb_function", "INVALID_HANDLE")
+_none("event_handle_get_info", "event_registration info_used", "INVALID_HANDLE")
+_none("event_handle_set_info", "event_registration info", "INVALID_HANDLE")
+_none("event_register_callback", "event_registration cb_safety info user_data event_cb_function", "INVALID_HANDLE")
+_none("event_callback_get_info", "event_registration cb_safety info_used", "INVALID_HANDLE")
+_none("event_callback_set_info", "event_registration cb_safety info", "INVALID_HANDLE")
+_none("event_set_dropped_handler", "event_registration dropped_cb_function", "INVALID_HANDLE")
+_none("event_read", "event_instance element_index buffer", "INVALID_HANDLE")
+_none("event_copy", "event_instance buffer", "INVALID_HANDLE")
+_none("event_get_timestamp", "event_instance event_timestamp", "INVALID_HANDLE")
+_none("event_get_source", "event_instance source_index", "INVALID_HANDLE")
+_none(
+    "source_get_info",
+    "source_index name name_len desc desc_len ordering ticks_per_second max_ticks info",
+    "INVALID_INDEX",
+)
+_none("source_get_timestamp", "source_index timestamp", "INVALID_INDEX")
+
+
+# Categories of the variables of the tools interface (MPI_T), and how many events it has: none.
+
+CONTROL, PERFORMANCE = 0, 1  # the categories, in this order
+_CATEGORIES = (
+    ("control", "what the host's own work costs in simulated time"),
+    ("performance", "simulated time, and what the NIC counts"),
+)
+
+
+@tool("category_get_num")
+def _category_get_num(num_cat: Any) -> None:
+    put(num_cat, len(_CATEGORIES))
+
+
+@tool("category_get_info")
+def _category_get_info(
+    cat_index: int,
+    name: Any,
+    name_len: Any,
+    desc: Any,
+    desc_len: Any,
+    num_cvars: Any,
+    num_pvars: Any,
+    num_categories: Any,
+) -> None:
+    title, text = at(_CATEGORIES, cat_index)
+    put_text(name, name_len, title)
+    put_text(desc, desc_len, text)
+    put(num_cvars, len(control()) if cat_index == CONTROL else 0)
+    put(num_pvars, len(performance()) if cat_index == PERFORMANCE else 0)
+    put(num_categories, 0)
+
+
+@tool("category_get_index")
+def _category_get_index(name: str, cat_index: Any) -> None:
+    names = [title for title, _ in _CATEGORIES]
+    if name not in names:
+        raise ToolError("INVALID_NAME")
+    put(cat_index, names.index(name))
+
+
+def _members(name: str, category: int, found: Callable[[], list[Variable]]) -> None:
+    @tool(name)
+    def call(cat_index: int, len: int, indices: Any) -> None:
+        at(_CATEGORIES, cat_index)
+        held = found() if cat_index == category else []
+        for index, _ in zip(range(len), held, strict=False):
+            indices[index] = index
+
+
+_members("category_get_cvars", CONTROL, control)
+_members("category_get_pvars", PERFORMANCE, performance)
+_members("category_get_categories", -1, list)
+_members("category_get_events", -1, list)
+
+
+@tool("category_get_num_events")
+def _category_get_num_events(cat_index: int, num_events: Any) -> None:
+    at(_CATEGORIES, cat_index)
+    put(num_events, 0)
+
+
+@tool("category_changed")
+def _category_changed(update_number: Any) -> None:
+    """Variables come with MPI_Init."""
+    put(update_number, int(abi.phase is not Phase.BEFORE))
+
+
+@tool("event_get_num")
+def _event_get_num(num_events: Any) -> None:
+    put(num_events, 0)
+
+
+@tool("source_get_num")
+def _source_get_num(num_sources: Any) -> None:
+    put(num_sources, 0)

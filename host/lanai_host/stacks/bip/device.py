@@ -8,8 +8,7 @@ from ...body import Body
 from ...bus.base import Bus, KnownLook
 from ...config import HostConfig, HostCost
 from ...device import Pending, SendMode
-from ...host_model.meter import Meter
-from ...host_model.operations import read_all
+from ...host_model.meter import Meter, read_all
 from ...operation import DeviceError, ErrorKind, Operation
 from ...wait import Wait
 from ..health import Examine, examine

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from ...body import Body
 from ...bus.base import Pinned
 from ...config import HostCost
-from ...host_model import operations
-from ...host_model.meter import Meter
-from ...host_model.operations import Receive
+from ...host_model import meter as operations
+from ...host_model.meter import Meter, Receive
 from ...scratch_pool import POOL, Bytes
 from ..pinning import Pins
 

@@ -7,8 +7,7 @@ from lanai_firmware.programs.bip.layout import Type
 from ...bus.base import BusError
 from ...config import HostCost
 from ...host_model.matcher import Matcher
-from ...host_model.meter import Meter
-from ...host_model.operations import Receive, fail
+from ...host_model.meter import Meter, Receive, fail
 from ...operation import ErrorKind
 from ..pinning import Pins
 from .link import Link, landing_size

@@ -7,8 +7,7 @@ from typing import NamedTuple
 from lanai_firmware.programs.bip.layout import Type
 
 from ...bus.base import BusError
-from ...host_model.meter import Meter
-from ...host_model.operations import fail
+from ...host_model.meter import Meter, fail
 from ...operation import ErrorKind
 from ..pinning import Pins
 from .link import Link

@@ -9,17 +9,13 @@ from ...bus.base import Bus, BusError, KnownLook, Watched
 from ...choices import Choices
 from ...config import HostConfig, HostCost
 from ...device import Arrived, Pending, SendMode
-from ...host_model.meter import Meter
-from ...host_model.operations import Receive, fail
+from ...host_model.meter import Meter, Receive, fail
 from ...operation import DeviceError, ErrorKind, Operation
 from ...wait import Wait
 from ..host_matching import HostMatchingDevice, is_over
 from ..lost_ranks import fail_probe
-from .attachment import Attachment
-from .daemon import Daemon
-from .operations import HEADER, Message, Send
-from .receiving import Receiving
-from .sending import Sending
+from .daemon import Attachment, Daemon
+from .messages import HEADER, Message, Receiving, Send, Sending
 
 COUNTERS = {
     Count.SENT: "data packets that the node's daemon sent; a broadcast is one",

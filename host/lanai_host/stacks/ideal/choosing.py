@@ -12,13 +12,12 @@ from typing import Protocol
 from ...body import Body
 from ...config import HostCosts
 from ...device import SERVICE_CONTEXT, Arrived, SendMode
-from ...host_model.operations import Receive
+from ...host_model.meter import Receive
 from ...operation import ANY_SOURCE, ANY_TAG, Operation
 from ...orders import MATCH, Orders, site
 from ...simulator.protocol import FOREVER
 from ...wait import Wait
-from .datagrams import HEADER, SYNCHRONOUS, Datagram, Transport
-from .device import IdealDevice, _Message
+from .device import HEADER, SYNCHRONOUS, Datagram, IdealDevice, Transport, _Message
 
 QUIET = 1_000_000_000  # picoseconds; a message takes a thousandth of that
 PATIENCE = 100_000 * QUIET

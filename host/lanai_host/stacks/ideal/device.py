@@ -6,7 +6,9 @@ Standard and ready sends are done when posted, because a datagram is a copy; a s
 done when its receiver says that a receive took it. Cancelling reaches only synchronous sends not
 yet taken, by asking the receiver, and receives."""
 
+import struct
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from ... import process_memory
 from ...body import NOTHING, Body
@@ -14,13 +16,71 @@ from ...bus.base import BusError
 from ...choices import Choices
 from ...config import HostCost, HostCosts
 from ...device import SERVICE_CONTEXT, Arrived, ChargeSink, Device, Envelope, Pending, SendMode
-from ...host_model import operations
+from ...errors import DeadlockError
+from ...host_model import meter
 from ...host_model.matcher import Matcher
 from ...host_model.meter import Meter
 from ...operation import DeviceError, ErrorKind, Operation
 from ...remote import Writes
 from ...wait import Wait
-from .datagrams import HEAD, HEADER, MESSAGE, RETRACT, RETRACTED, SYNCHRONOUS, TAKEN, Datagram, Transport
+
+# Datagrams of the `ideal` device: their header, and how they travel.
+
+Datagram = bytes | memoryview  # a large one stays where it lies until it is taken
+
+
+class Transport(Protocol):
+    """The transport of the device's messages: in order between two processes, each piece whole."""
+
+    @property
+    def now(self) -> int:
+        """Host time in picoseconds."""
+
+    def elapse(self, picoseconds: int) -> None:
+        """Host work; may be lazy."""
+
+    def post(self, dest: int, head: bytes, body: Body) -> None:
+        """Send one datagram, copied from where it lies; never blocks. Delivery may wait for the
+        next `collect`."""
+
+    def collect(self, why: Wait | None) -> list[tuple[int, Datagram]]:
+        """(source, datagram) of all that has arrived; with `why`, blocks until there is at least
+        one."""
+
+    def close(self) -> None: ...
+
+
+# Kinds of datagrams. Plain numbers: they are compared for every message.
+MESSAGE = 0
+SYNCHRONOUS = 1  # to be answered with TAKEN once a receive took it
+TAKEN = 2
+RETRACT = 3  # forget that synchronous message; answered with RETRACTED or, if too late, with nothing after its TAKEN
+RETRACTED = 4
+
+HEADER = struct.Struct(">BHiI")  # kind, context, tag, serial number of a synchronous send
+HEAD = HEADER.size
+
+
+class Solo:
+    """The transport of a process that is alone: a program started without `lanai run` (a
+    singleton)."""
+
+    def __init__(self) -> None:
+        self.now = 0
+
+    def elapse(self, picoseconds: int) -> None:
+        self.now += picoseconds
+
+    def post(self, dest: int, head: bytes, body: Body) -> None:
+        raise ValueError(f"process 0 is alone; there is no rank {dest}")
+
+    def collect(self, why: Wait | None) -> list[tuple[int, Datagram]]:
+        if why is not None:
+            raise DeadlockError(f"deadlock: {why.call} waits for a message that no rank can send ({why.note})")
+        return []
+
+    def close(self) -> None: ...
+
 
 _WAITING = SendMode.SYNCHRONOUS  # looking a member up in an enum class costs as much as a dictionary of its own
 
@@ -85,7 +145,7 @@ class IdealDevice(Device):
         self._transport = transport
         self._collect: Collect = transport.collect
         self.meter = Meter(host or HostCosts(), self._elapse)
-        self.matcher: Matcher[operations.Receive, _Message] = Matcher(self.meter)
+        self.matcher: Matcher[meter.Receive, _Message] = Matcher(self.meter)
         self.outstanding = 0  # receives posted and not yet matched, but for those of services
         self._untaken: dict[tuple[int, int], _Message] = {}  # synchronous ones, by source and serial number
         self.sends: dict[int, _Send] = {}  # synchronous ones by serial, until taken
@@ -119,7 +179,7 @@ class IdealDevice(Device):
         return synchronous
 
     def receive(self, source: int, tag: int, context: int, body: Body) -> Operation:
-        operation = operations.Receive(source, tag, context, body)
+        operation = meter.Receive(source, tag, context, body)
         message = self.matcher.find(source, tag, context)
         if message is None:
             return self.post(operation)
@@ -127,7 +187,7 @@ class IdealDevice(Device):
         self._take(message, operation)
         return operation
 
-    def post(self, operation: operations.Receive) -> Operation:
+    def post(self, operation: meter.Receive) -> Operation:
         """A receive waits for its message."""
         self.matcher.post(operation)
         self._count(operation, 1)
@@ -142,7 +202,7 @@ class IdealDevice(Device):
         return Arrived(message.source, message.tag, message.length, context, message)
 
     def receive_taken(self, arrived: Arrived, body: Body) -> Operation:
-        operation = operations.Receive(arrived.source, arrived.tag, arrived.context, body)
+        operation = meter.Receive(arrived.source, arrived.tag, arrived.context, body)
         assert isinstance(arrived.handle, _Message)
         self._take(arrived.handle, operation)
         return operation
@@ -153,7 +213,7 @@ class IdealDevice(Device):
         if isinstance(operation, _Send):
             self._transmit(operation.dest, HEADER.pack(RETRACT, 0, 0, operation.serial))
             return operation.done and operation.cancelled
-        assert isinstance(operation, operations.Receive)
+        assert isinstance(operation, meter.Receive)
         self.matcher.withdraw(operation)
         self._count(operation, -1)
         operation.cancelled = operation.done = True
@@ -195,7 +255,7 @@ class IdealDevice(Device):
 
     # Matching and transport
 
-    def _count(self, operation: operations.Receive, change: int) -> None:
+    def _count(self, operation: meter.Receive, change: int) -> None:
         if operation.context < SERVICE_CONTEXT:
             self.outstanding += change
 
@@ -254,12 +314,12 @@ class IdealDevice(Device):
             self._remove(message)
             self._transmit(source, HEADER.pack(RETRACTED, 0, 0, serial))
 
-    def _take(self, message: _Message, operation: operations.Receive) -> None:
+    def _take(self, message: _Message, operation: meter.Receive) -> None:
         self._deliver(message.source, message.tag, message.datagram, operation)
         if message.synchronous:
             self._transmit(message.source, HEADER.pack(TAKEN, 0, 0, message.serial))
 
-    def _deliver(self, source: int, tag: int, datagram: Datagram | bytearray, operation: operations.Receive) -> None:
+    def _deliver(self, source: int, tag: int, datagram: Datagram | bytearray, operation: meter.Receive) -> None:
         length = len(datagram) - HEAD
         try:
             body = bytes(datagram[HEAD:]) if length < LONG else memoryview(datagram)[HEAD:]

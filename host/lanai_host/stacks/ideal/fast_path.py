@@ -10,11 +10,10 @@ from typing import Any, Protocol
 from ...body import Body, Run
 from ...bus.base import BusError
 from ...config import HostCost, HostCosts
-from ...host_model.operations import Receive
+from ...host_model.meter import Receive
 from ...operation import ANY_TAG, Operation
 from ...wait import Wait
-from .datagrams import HEAD, HEADER, MESSAGE, Datagram, Transport
-from .device import IdealDevice
+from .device import HEAD, HEADER, MESSAGE, Datagram, IdealDevice, Transport
 
 _KIND_AND_CONTEXT = 3  # bytes of a head
 

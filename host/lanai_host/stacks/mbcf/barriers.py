@@ -9,11 +9,11 @@ from lanai_hdl.remote.packets import Op, Status
 
 from ...adapter.operation import REASONS
 from ...bus.base import Watched
-from ...host_model.operations import fail
+from ...host_model.meter import fail
 from ...operation import ErrorKind, Operation
-from .jobs import Job, Jobs
 from .layout import ROOM
-from .queues import Queues
+from .operations import Job, Jobs
+from .peers import Queues
 from .sending import Sending
 
 COUNT_BITS = 2  # a peer is at most one barrier ahead: its count is 0, 1 or 2 above what was taken

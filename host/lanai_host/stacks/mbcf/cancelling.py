@@ -10,12 +10,10 @@ from collections.abc import Callable
 from lanai_hdl.remote.packets import Op, Status
 
 from ...adapter.operation import REASONS
-from .jobs import Job, Jobs
 from .layout import SIGNAL, Head, Kind
-from .matching import Matcher
-from .operations import Send
+from .operations import Job, Jobs, Matcher, Send
 from .outbox import Outbox
-from .queues import NO_MESSAGE, Queues
+from .peers import NO_MESSAGE, Queues
 from .receiving import Receiving
 from .sending import Sending
 

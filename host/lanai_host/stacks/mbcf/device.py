@@ -5,30 +5,24 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from lanai_hdl.remote.packets import Status
 
-from ...adapter.attachment import Attachment
+from ...adapter.fifo import interrupt_price, work
 from ...adapter.opened import OpenedAdapter
+from ...adapter.operation import Attachment
 from ...adapter.remote import AdapterRemote
-from ...adapter.signals import interrupt_price, work
 from ...body import Body
 from ...bus.base import Bus, Watched
 from ...choices import Choices
 from ...config import HostConfig
 from ...device import MAX_TAG, Arrived, Pending, RoomSink, SendMode, nothing
-from ...host_model.ledger import Ledger
-from ...host_model.meter import Meter
-from ...host_model.operations import fail, read_all
+from ...host_model.meter import Ledger, Meter, fail, read_all
 from ...operation import DeviceError, ErrorKind, Operation
 from ...wait import Wait
 from ..host_matching import HostMatchingDevice, is_over
 from .barriers import Barriers
 from .cancelling import Cancelling
-from .jobs import Jobs
-from .layout import ROOM
-from .matching import Matcher
-from .operations import Message, Receive, Send
-from .options import MbcfOptions
-from .peers import Peers
-from .queues import Queues
+from .layout import ROOM, MbcfOptions
+from .operations import Jobs, Matcher, Message, Receive, Send
+from .peers import Peers, Queues
 from .receiving import Receiving, never
 from .requesting import Requesting
 from .sending import Sending

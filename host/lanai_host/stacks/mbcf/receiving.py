@@ -8,17 +8,13 @@ from operator import attrgetter
 from lanai_hdl.remote.packets import Op
 
 from ...adapter.fifo import Fifo
-from ...adapter.token import Token
+from ...adapter.operation import Token
 from ...bus.base import Watched
 from ...config import HostCost
-from ...host_model.ledger import Ledger
-from ...host_model.meter import Meter
-from ...host_model.operations import fail
+from ...host_model.meter import Ledger, Meter, fail
 from ...operation import DeviceError, ErrorKind
-from .jobs import Job, Jobs, ignored
 from .layout import FIFO_ROOM, HEAD, ROOM, Head, Kind
-from .matching import Matcher
-from .operations import Message, Receive
+from .operations import Job, Jobs, Matcher, Message, Receive, ignored
 from .requesting import Requesting
 from .sending import Sending
 

@@ -18,15 +18,12 @@ from lanai_hdl.remote.packets import Op, Status
 
 from ...adapter.exposures import Exposure
 from ...adapter.lending import Lending, Lent
-from ...adapter.token import Token
+from ...adapter.operation import Token
 from ...bus.base import BusError
 from ...remote import Access
-from .jobs import Job, Jobs
-from .layout import Request
-from .matching import Matcher
-from .operations import Receive
-from .options import MbcfOptions
-from .serials import ReceiverSerials
+from .layout import MbcfOptions, Request
+from .operations import Job, Jobs, Matcher, Receive
+from .outbox import ReceiverSerials
 
 
 @dataclass

@@ -12,13 +12,10 @@ from ...adapter.lending import Lending
 from ...adapter.operation import REASONS
 from ...bus.base import BusError
 from ...config import HostCost
-from ...host_model.meter import Meter
-from ...host_model.operations import fail
+from ...host_model.meter import Meter, fail
 from ...operation import ANY_TAG, ErrorKind
-from .jobs import Jobs
-from .layout import Head, Kind, Request
-from .operations import Send
-from .options import MbcfOptions
+from .layout import Head, Kind, MbcfOptions, Request
+from .operations import Jobs, Send
 from .outbox import Outbox
 from .writing import Counts, Writing
 

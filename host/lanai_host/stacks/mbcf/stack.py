@@ -3,15 +3,14 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ...adapter.attachment import Attachment
+from ...adapter.operation import Attachment
 from ...bus.base import Bus
 from ...config import HostConfig
 from ...device import Device
 from ...errors import UserError
 from ..base import Placement
 from ..on_adapter import AdapterStack
-from .layout import QueueLayout
-from .options import MbcfOptions
+from .layout import MbcfOptions, QueueLayout
 
 if TYPE_CHECKING:
     from lanai_firmware.vocabulary import Vocabulary
@@ -28,7 +27,7 @@ class MbcfStack(AdapterStack):
 
     @property
     def vocabulary(self) -> "Vocabulary":
-        from .trace import VOCABULARY
+        from .layout import VOCABULARY
 
         return VOCABULARY
 

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from lanai_hdl.remote.packets import Op, Status
 
 from ...adapter.lending import Lending, Lent
-from ...adapter.token import Token
+from ...adapter.operation import Token
 from ...bus.base import PAGE_SIZE, BusError
-from .jobs import Ended, Job, Jobs
-from .layout import Head, Kind, Request
-from .operations import Kept, Send
-from .options import MbcfOptions
+from .layout import Head, Kind, MbcfOptions, Request
+from .operations import Ended, Job, Jobs, Kept, Send
 from .outbox import Outbox, Write
 
 LOST = (Status.LOST, Status.INVALID)

@@ -5,7 +5,7 @@ from lanai_firmware.programs.mpi_np.layout import Error
 from ...body import Body
 from ...bus.base import BusError
 from ...device import Pending, SendMode
-from ...host_model import operations
+from ...host_model import meter
 from ...operation import DeviceError, ErrorKind, Operation
 from .memory import Hold
 
@@ -34,7 +34,7 @@ class Send(Operation):
         self.hold: Hold | None = None
 
 
-class Receive(operations.Receive):
+class Receive(meter.Receive):
     """A receive under way."""
 
     __slots__ = ("hold", "index", "number", "placed", "wanted_source", "wanted_tag")

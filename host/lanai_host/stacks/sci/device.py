@@ -3,28 +3,21 @@
 from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 
-from ...adapter.attachment import Attachment
 from ...adapter.opened import OpenedAdapter
+from ...adapter.operation import Attachment
 from ...adapter.remote import AdapterRemote, buffer_of
 from ...body import Body
 from ...bus.base import Bus, KnownLook, Watched
 from ...config import HostConfig, HostCost
 from ...device import Arrived, Pending, RoomSink, SendMode, nothing
-from ...host_model.ledger import Ledger
-from ...host_model.meter import Meter
-from ...host_model.operations import Send, fail, read_all
+from ...host_model.meter import Ledger, Meter, Send, fail, read_all
 from ...operation import DeviceError, ErrorKind, Operation
 from ...wait import Wait
 from ..host_matching import HostMatchingDevice, is_over
-from .interrupts import Interrupts
-from .layout import Layout
+from .layout import Kind, Layout, Packet, SciOptions
 from .links import Link, PeerSegment, RemoteSegment
-from .local import LocalSegment, is_local
-from .operations import Message, Receive
-from .options import SciOptions
-from .packets import Kind, Packet
-from .receiving import Receiving
-from .sending import Sending
+from .messages import Receiving, Sending
+from .operations import Interrupts, LocalSegment, Message, Receive, is_local
 
 MESSAGES = (Kind.SHORT, Kind.EAGER, Kind.REQUEST)
 MEETING_POLL = 2_000_000  # picoseconds between two looks whether a peer is there

@@ -8,12 +8,10 @@ from ...adapter.remote import AdapterRemote
 from ...adapter.transfers import Transfer
 from ...body import Body
 from ...bus.base import HostBuffer, Watched
-from ...host_model.ledger import Ledger
+from ...host_model.meter import Ledger
 from ...operation import DeviceError, ErrorKind
-from .interrupts import Interrupts
-from .layout import CHUNK_ROOM, CHUNKS, RING_ROOM, SLOT_ROOM, Layout, State
-from .operations import Held, Leaving
-from .packets import PACKET, SEQUENCES, WORD, Packet
+from .layout import CHUNK_ROOM, CHUNKS, PACKET, RING_ROOM, SEQUENCES, SLOT_ROOM, WORD, Layout, Packet, State
+from .operations import Held, Interrupts, Leaving
 
 Ended = Callable[[DeviceError | None], Packet | None]
 

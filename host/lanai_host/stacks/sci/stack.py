@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from lanai_hdl.remote.config import Remote
 
-from ...adapter.attachment import Attachment
+from ...adapter.operation import Attachment
 from ...bus.base import Bus
 from ...config import HostConfig
 from ...device import Device
 from ..base import Placement
 from ..on_adapter import AdapterStack, adapter_in
-from .layout import Layout
-from .options import SciOptions
+from .layout import Layout, SciOptions
 
 if TYPE_CHECKING:
     from lanai_firmware.vocabulary import Vocabulary
@@ -32,7 +31,7 @@ class SciStack(AdapterStack):
 
     @property
     def vocabulary(self) -> "Vocabulary":
-        from .trace import VOCABULARY
+        from .layout import VOCABULARY
 
         return VOCABULARY
 
@@ -40,7 +39,7 @@ class SciStack(AdapterStack):
         self, image: None, nic: "NicConfig", options: SciOptions, placement: Placement
     ) -> Sequence[Mapping[str, Any]]:
         """Return what traces know of each node, the layout of its segments, and how its ranks reach each other."""
-        from .trace import plan
+        from .layout import plan
 
         layout = {**plan(self._layout(options, placement)), "local": options.node == "memory"}
         return [{**one, **layout} for one in super().plans(image, nic, options, placement)]

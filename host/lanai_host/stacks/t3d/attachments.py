@@ -9,7 +9,7 @@ from lanai_firmware.programs.put.layout import KIND_AT, KIND_MASK, LENGTH, READY
 from lanai_firmware.programs.put_barrier.layout import READY as READY_WITH_TREE
 from lanai_hdl.machine import SRAM_HOST
 
-from ...adapter import attachment as adapter
+from ...adapter import operation as adapter
 from ...bus.base import Bus
 from ...host_model.meter import Meter
 from ...plain import restored
@@ -17,7 +17,7 @@ from ..base import PlacedRequest
 from ..health import Mark
 from .by_firmware import FIELDS, FirmwarePuts
 from .by_shell import ShellPuts
-from .options import T3dOptions
+from .heap import T3dOptions
 
 
 @dataclass(frozen=True)

@@ -9,19 +9,17 @@ from lanai_firmware.programs.put.layout import Kind
 from lanai_hdl.remote.packets import Atomic, Op, Status
 
 from ... import process_memory
-from ...adapter.attachment import Attachment
 from ...adapter.commands import Command
 from ...adapter.exposures import Exposure, pages_of
 from ...adapter.opened import OWN_PAGES, OpenedAdapter
-from ...adapter.operation import REASONS, RemoteOperation
+from ...adapter.operation import REASONS, Attachment, RemoteOperation
 from ...bus.base import PAGE_SIZE, Bus, HostBuffer, KnownLook, Pinned, Watched
 from ...host_model.meter import Meter
 from ...operation import DeviceError, ErrorKind
 from ...remote import Access
 from ...wait import Wait
 from .heap import WORD
-from .presence import Presence
-from .puts import Put, Puts, Question, Remote, Window, Words, never
+from .puts import Presence, Put, Puts, Question, Remote, Window, Words, never
 from .windows import PAGES, Windows, landings, name_of, named, near_runs, place_of
 
 ATOMICS = {Kind.SWAP: Atomic.SWAP, Kind.ADD: Atomic.ADD}

@@ -11,21 +11,18 @@ from ...body import Body
 from ...bus.base import Bus, Watched
 from ...config import HostConfig, HostCost
 from ...device import MAX_TAG, Pending, SendMode
-from ...host_model.meter import Meter
-from ...host_model.operations import read_all
+from ...host_model.meter import Meter, read_all
 from ...operation import DeviceError, ErrorKind, Operation
 from ...wait import Wait
 from ..host_matching import NoRecovery, is_over
 from ..pinning import Pins
 from .attachments import AnyAttachment
-from .barriers import Barriers
-from .by_firmware import FirmwarePuts
+from .by_firmware import Barriers, FirmwarePuts
 from .heap import Heap, HeapLayout
-from .matched_flags import MatchedFlags
-from .operations import Message, Send
+from .operations import Message, Send, Validation
+from .puts import MatchedFlags
 from .receiving import Receiving
 from .sending import Sending
-from .validation import Validation
 
 CONTEXT_AT = MAX_TAG.bit_length()  # in the number of a barrier
 

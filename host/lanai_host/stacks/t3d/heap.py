@@ -18,10 +18,166 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from lanai_firmware.programs.put.layout import COUNTERS, RING, Counter
+from lanai_hdl import ranges
 
 from ...bus.base import HostBuffer
-from .cache import Cache
-from .options import T3dOptions
+from ...errors import UserError
+
+# The processor's cache, as far as it hides what peers have put (T3-17).
+#
+# The cache of the Alpha 21064 holds 8 KB in lines of 32 bytes, each at one place. Stores go through
+# it. A put from elsewhere writes memory; whether it invalidates the line here is what the modes differ in.
+
+SIZE = 8192
+LINE = 32
+
+
+class Cache:
+    """A cache that no put invalidates. Lines stay until another takes their place, or until they are invalidated."""
+
+    def __init__(self, memory: memoryview) -> None:
+        self._memory = memory
+        self._lines: dict[int, tuple[int, bytearray]] = {}  # by place: address of the line, its bytes
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Bytes as the processor sees them. Lines that are not there are fetched."""
+        found = bytearray()
+        for line, begin, end in _parts(offset, size):
+            found += self._fetch(line)[begin:end]
+        return bytes(found)
+
+    def write(self, offset: int, data: bytes) -> None:
+        """A store: to memory, and to the lines that are there."""
+        self._memory[offset : offset + len(data)] = data
+        done = 0
+        for line, begin, end in _parts(offset, len(data)):
+            address, held = self._lines.get(_place(line), (-1, bytearray()))
+            if address == line:
+                held[begin:end] = data[done : done + end - begin]
+            done += end - begin
+
+    def invalidate(self, offset: int, size: int) -> int:
+        """The next read fetches these bytes. How many lines that concerns."""
+        lines = [line for line, _, _ in _parts(offset, size)]
+        for line in lines:
+            if self._lines.get(_place(line), (-1,))[0] == line:
+                del self._lines[_place(line)]
+        return len(lines)
+
+    def _fetch(self, line: int) -> bytearray:
+        address, held = self._lines.get(_place(line), (-1, bytearray()))
+        if address != line:
+            held = bytearray(self._memory[line : line + LINE])
+            self._lines[_place(line)] = line, held
+        return held
+
+
+def _place(line: int) -> int:
+    return line % SIZE // LINE
+
+
+def _parts(offset: int, size: int) -> list[tuple[int, int, int]]:
+    """The lines that a range touches: address of the line, first and last byte in it."""
+    lines = range(offset - offset % LINE, offset + size, LINE)
+    return [(line, max(offset - line, 0), min(offset + size - line, LINE)) for line in lines]
+
+
+# The options of `t3d`.
+
+RANGES = {
+    "short": (64, 16_384),
+    "long_sends": (1, 64),
+    "reply_pages": (1, 1024),
+    "boot_polls": (1, 1_000_000),
+    "alignment": (1, 8),
+    "adaptive": (0, 1),
+    "fence": (0, 1),
+    "strided": (0, 1 << 20),
+    "private": (4096, 1 << 30),
+}
+CHOICES = {
+    "unfinished": ("queue", "late", "spin"),
+    "status": ("last", "first"),
+    "cache": ("invalidate", "line", "off", "coherent"),
+    "validation": ("extend", "refuse", "none"),
+}
+ALIGNMENTS = (1, 4, 8)
+
+
+@dataclass(frozen=True)
+class T3dOptions:
+    """The paper names none of the sizes (T3-G1). Its earlier versions are choices beside its last
+    one, which is the default.
+
+    Attributes:
+        short: bytes of the longest message that travels in a slot; longer ones wait for an address.
+        long_sends: long messages that a rank sends at a time; others wait.
+        reply_pages: pages of the receiver's buffer that one reply describes.
+        boot_polls: looks, a microsecond apart, until the firmware must be ready.
+        unfinished: what moves a long send on (T3-15): any call that waits or tests ("queue"), a
+            test or a wait for that send alone ("late", the second version), or the send itself,
+            which does not return before ("spin", the first).
+        status: where in the header the status stands (T3-08): "last", or "first" as in the first
+            version, which loses messages.
+        cache: how the host sees what peers have put (T3-17): each put invalidates the line that it
+            writes ("invalidate"), the program invalidates a line before it looks ("line") or never
+            ("off"), or caches are coherent, as the T3E's.
+        validation: what happens to addresses that this process does not have itself (T3-18): it
+            gets memory there ("extend"), the put fails with an operand range error ("refuse"), or
+            nothing checks them ("none", the T3E).
+        private: bytes of private memory that a process begins with, as far as `validation` is concerned.
+        alignment: bytes to whose multiples puts are confined (T3-21): 4, 8 as in the first version, or 1.
+        adaptive: 1: packets may overtake each other, as on the T3E (T3-24); 0: a packet that does is a fault.
+        fence: 1: where packets may overtake each other, what tells that data are there waits until they are.
+        strided: bytes that the runs of a long message in several must have on average so that each leaves by a
+            put of its own, from where it lies; shorter ones are packed. 0: all are packed, as in 1996 (T3-22).
+    """
+
+    short: int = 1024
+    long_sends: int = 16
+    reply_pages: int = 64
+    boot_polls: int = 1000
+    unfinished: str = "queue"
+    status: str = "last"
+    cache: str = "invalidate"
+    validation: str = "extend"
+    private: int = 1 << 20
+    alignment: int = 4
+    adaptive: int = 0
+    fence: int = 1
+    strided: int = 0
+
+    def __post_init__(self) -> None:
+        ranges.check(self, RANGES)
+        if self.short % 4:
+            raise UserError(f"T3dOptions.short={self.short} must be a multiple of 4: puts move words")
+        if self.alignment not in ALIGNMENTS:
+            raise UserError(f"T3dOptions.alignment={self.alignment} must be one of {', '.join(map(str, ALIGNMENTS))}")
+        for name, known in CHOICES.items():
+            if getattr(self, name) not in known:
+                raise UserError(f"T3dOptions.{name}={getattr(self, name)!r} must be one of {', '.join(known)}")
+
+    @property
+    def fenced(self) -> bool:
+        """True if fences must keep puts in order."""
+        return bool(self.adaptive and self.fence)
+
+
+def t3d() -> T3dOptions:
+    """The paper's device as it was in 1996."""
+    return T3dOptions()
+
+
+def t3e() -> T3dOptions:
+    """The port to the T3E that the paper plans (T3-24).
+
+    Caches are coherent, nothing is validated, puts overtake each other, and fences keep order.
+    """
+    return T3dOptions(cache="coherent", validation="none", adaptive=1)
+
+
+PRESETS = {"t3d": t3d, "t3e": t3e}
+
 
 WORD = struct.Struct(">I")
 HEADER = struct.Struct(">IIiIIIII")  # mode, context, tag, length, reply, matched, spare, status

@@ -1,15 +1,16 @@
 """Puts, and questions to other ranks' memory: what a NIC must do for the device, whatever carries it out (T3-01)."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from lanai_firmware.programs.put.layout import Kind
 
-from ...bus.base import HostBuffer, KnownLook, Pinned, Watched
+from ...bus.base import PAGE_SIZE, Bus, HostBuffer, KnownLook, Pinned, Watched
 from ...operation import DeviceError
-from .heap import HeapLayout
+from .heap import WORD, HeapLayout
 
 Words = Callable[[], list[Watched]]
 
@@ -174,3 +175,116 @@ class Puts(ABC):
             if layout.options.fence:
                 self.fence(end.rank, self.memory.bus_address + layout.nothing)
         self.put(Put(end, fixed))
+
+
+# Flags of synchronous sends: the receiver sets one when the message has met a receive (T3-12).
+#
+# A program may have any number of synchronous sends under way, and its peers may take them in any
+# order. So flags lie in blocks of pages that are added when they are needed, each longer than the one
+# before. A flag is named as its NIC names memory (`Puts.share`).
+
+GROWTH = 16  # a block has so many times the pages of the one before
+
+
+class MatchedFlags:
+    """`take` a flag, look whether it `is_set`, `give` it back."""
+
+    def __init__(self, bus: Bus, puts: Puts) -> None:
+        self._bus = bus
+        self._puts = puts
+        self._blocks: dict[int, HostBuffer] = {}  # by the name of its first byte
+        self._names: list[int] = []  # of the blocks, sorted
+        self._free: list[int] = []
+
+    def take(self) -> int:
+        """The name of a flag that is not set."""
+        if not self._free:
+            self._add(PAGE_SIZE * GROWTH ** len(self._blocks))
+        flag = self._free.pop()
+        WORD.pack_into(*self._word(flag), 0)
+        return flag
+
+    def is_set(self, flag: int) -> bool:
+        return bool(WORD.unpack_from(*self._word(flag))[0])
+
+    def give(self, flag: int) -> None:
+        self._free.append(flag)
+
+    def watched(self, flag: int) -> Watched:
+        """The flag while it is not set."""
+        buffer, offset = self._place(flag)
+        return Watched(buffer, offset, bytes(WORD.size))
+
+    def _add(self, size: int) -> None:
+        block = self._bus.allocate(size)
+        name = self._puts.share(block)
+        self._blocks[name] = block
+        self._names = sorted(self._blocks)
+        self._free = list(range(name + size - WORD.size, name - 1, -WORD.size))
+
+    def _place(self, flag: int) -> tuple[HostBuffer, int]:
+        name = self._names[bisect_right(self._names, flag) - 1]
+        return self._blocks[name], flag - name
+
+    def _word(self, flag: int) -> tuple[memoryview, int]:
+        buffer, offset = self._place(flag)
+        return buffer.view, offset
+
+
+# Words in each heap that tell which ranks have opened theirs, and which have left.
+#
+# A rank tells all others when it opens its heap. One that is not there yet does not hear it: its
+# own heap is not open, and it tells the first when it comes.
+
+ABSENT, HERE, LEFT = 0, 1, 2
+
+
+class Presence:
+    """The state of the other ranks, as this rank has heard: absent, here, or left.
+
+    Args:
+        memory: this rank's heap.
+        begin: offset of the words in it, one of each rank.
+
+    Attributes:
+        place: where this rank's word stands in the heaps of others.
+    """
+
+    def __init__(self, memory: HostBuffer, begin: int, ranks: int, rank: int) -> None:
+        self._memory = memory
+        self._begin = -(-begin // WORD.size) * WORD.size
+        self._others = [other for other in range(ranks) if other != rank]
+        self._met = {rank}  # they have heard this rank
+        self.place = self._begin + WORD.size * rank
+
+    @staticmethod
+    def room(ranks: int) -> int:
+        """The bytes that the words take at most."""
+        return WORD.size * (ranks + 1)
+
+    def hello(self) -> Iterator[tuple[int, bytes]]:
+        """To whom to tell that this rank is here: the rank, and the word."""
+        return ((rank, WORD.pack(HERE)) for rank in self._others)
+
+    def farewell(self) -> Iterator[tuple[int, bytes]]:
+        """To whom to tell that this rank has left."""
+        return ((rank, WORD.pack(LEFT)) for rank in self._others if self.is_there(rank) and not self.has_left(rank))
+
+    def meet(self, rank: int) -> None:
+        """A rank has heard this one."""
+        self._met.add(rank)
+
+    def is_there(self, rank: int) -> bool:
+        """Return whether a rank has opened its heap."""
+        return rank in self._met or self._word(rank) != ABSENT
+
+    def has_left(self, rank: int) -> bool:
+        return self._word(rank) == LEFT
+
+    def watched(self, rank: int) -> Watched:
+        """The word that a rank writes when it comes, as it is until then."""
+        return Watched(self._memory, self._begin + WORD.size * rank, WORD.pack(ABSENT))
+
+    def _word(self, rank: int) -> int:
+        found: int = WORD.unpack_from(self._memory.view, self._begin + WORD.size * rank)[0]
+        return found

@@ -6,15 +6,13 @@ from ...body import Body
 from ...bus.base import PAGE_SIZE, BusError, Watched
 from ...config import HostCost
 from ...host_model.matcher import Matcher
-from ...host_model.meter import Meter
-from ...host_model.operations import Receive, fail
+from ...host_model.meter import Meter, Receive, fail
 from ...operation import ErrorKind
 from ...scratch_pool import POOL
 from ..pinning import Pins
 from .heap import HEADER, LONG, NONE, REPLY, WORD, Heap, unpack_header
-from .operations import Landing, Message
+from .operations import BASE, Landing, Message, Validation
 from .puts import Put, Puts, Remote
-from .validation import BASE, Validation
 
 CLEAR = EMPTY = WORD.pack(0)
 SET = WORD.pack(1)

@@ -7,17 +7,13 @@ from collections.abc import Collection
 from ...body import Body, Run
 from ...bus.base import BusError, Watched
 from ...config import HostCost
-from ...host_model.meter import Meter
-from ...host_model.operations import fail
+from ...host_model.meter import Meter, fail
 from ...operation import ErrorKind, Operation
 from ...scratch_pool import POOL
 from ..pinning import Pins
-from .cache import LINE
-from .heap import LONG, NONE, REPLY, SHORT, WORD, Heap, pack_header
-from .matched_flags import MatchedFlags
-from .operations import LongSend, Send
-from .puts import Put, Puts, Remote
-from .validation import OperandRangeError, Validation
+from .heap import LINE, LONG, NONE, REPLY, SHORT, WORD, Heap, pack_header
+from .operations import LongSend, OperandRangeError, Send, Validation
+from .puts import MatchedFlags, Put, Puts, Remote
 
 BUSY = 1  # a flag: the slot at that peer holds a message
 SPARSE = 16  # a message whose runs are spread over more times its bytes is packed, so that few pages are pinned

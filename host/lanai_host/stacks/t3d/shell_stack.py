@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 from lanai_firmware.programs.put.layout import NODES
 from lanai_hdl.barrier.config import BarrierTree
 
-from ...adapter.attachment import Attachment
 from ...adapter.exposures import pages_of
 from ...adapter.opened import OWN_PAGES
+from ...adapter.operation import Attachment
 from ...bus.base import Bus
 from ...config import HostConfig
 from ...device import Device
@@ -16,9 +16,8 @@ from ...errors import UserError
 from ..base import Placement
 from ..on_adapter import AdapterStack
 from .attachments import ShellAttachment
-from .heap import HeapLayout
-from .options import PRESETS, T3dOptions
-from .presence import Presence
+from .heap import PRESETS, HeapLayout, T3dOptions
+from .puts import Presence
 from .trace import heap_plan
 from .windows import landings
 
@@ -39,9 +38,9 @@ class T3dShellStack(AdapterStack):
 
     @property
     def vocabulary(self) -> "Vocabulary":
-        from .shell_trace import VOCABULARY
+        from .trace import SHELL_VOCABULARY
 
-        return VOCABULARY
+        return SHELL_VOCABULARY
 
     def plans(
         self, image: None, nic: "NicConfig", options: T3dOptions, placement: Placement

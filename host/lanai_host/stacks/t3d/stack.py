@@ -21,8 +21,7 @@ from ..base import NicStack, Placement
 from ..health import examine
 from ..loader import check_machine, load, reset, start
 from .attachments import Attachment, attachment_of
-from .heap import HeapLayout
-from .options import PRESETS, T3dOptions
+from .heap import PRESETS, HeapLayout, T3dOptions
 from .shell_stack import SHELL
 from .trace import VOCABULARY, plan
 

@@ -19,8 +19,7 @@ from ...host_model.meter import Meter
 from ...operation import DeviceError
 from ...wait import Wait
 from .attachments import AnyAttachment
-from .barriers import Barriers
-from .by_firmware import FirmwarePuts
+from .by_firmware import Barriers, FirmwarePuts
 from .heap import WORD
 from .puts import Put, Question, Remote
 

@@ -1,6 +1,7 @@
 """The vocabulary by which traces read the puts of `t3d`: the place to which a put goes tells what it means."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from enum import IntEnum
 from typing import Any
 
@@ -20,9 +21,11 @@ from lanai_firmware.programs.put.layout import (
     Request,
 )
 from lanai_firmware.programs.put.state import BUFFERS, Incoming, Nic, Outgoing
-from lanai_firmware.vocabulary import MESSAGE_SLOTS, Part, Puts, SeenPut, Table, Touch
+from lanai_firmware.vocabulary import MESSAGE_SLOTS, Part, Places, Puts, SeenPut, Table, Touch
 
+from ...adapter import trace
 from .heap import HEADER, LONG, REPLY, WORD, HeapLayout
+from .windows import name_of
 
 HEAD_WORDS = int(sizeof(Header)) // WORD.size
 SEEN = 7  # words of a packet that traces keep
@@ -158,3 +161,20 @@ VOCABULARY = Puts(
     answers=frozenset({int(Type.ANSWER)}),
     rooms=(MESSAGE_SLOTS,),
 )
+
+
+# The vocabulary by which traces read the puts of `t3d` that the shell carries out: writes of the adapter.
+
+HEAP = 0  # a rank's exposure that is its heap
+
+
+def see_shell(
+    words: Sequence[int], exposure: int, offset: int, length: int, source: int, plan: Mapping[str, Any]
+) -> SeenPut:
+    """A write to the heap, or to a window by its name."""
+    if exposure == HEAP:
+        return see_in_heap(source, offset, length, words, plan)
+    return SeenPut(source, int(Part.BYTES), Part.BYTES, name_of(exposure, offset), length, -1)
+
+
+SHELL_VOCABULARY = replace(trace.VOCABULARY, messages=Places(see_shell), rooms=(MESSAGE_SLOTS,))

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from ...adapter.exposures import Exposure, pages_of
 from ...adapter.opened import OpenedAdapter
-from ...adapter.token import Token
+from ...adapter.operation import Token
 from ...bus.base import PAGE_SIZE, HostBuffer, Pinned
 from ...remote import Access
 

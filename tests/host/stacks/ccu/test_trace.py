@@ -4,8 +4,8 @@ import struct
 
 from lanai_firmware.programs.ccu.layout import ACK, DATA, MPI_HEAD, MPI_TAIL
 from lanai_firmware.vocabulary import SeenFragment
-from lanai_host.stacks.ccu.operations import HEADER, Kind
-from lanai_host.stacks.ccu.trace import VOCABULARY, Type, see
+from lanai_host.stacks.ccu.messages import HEADER, Kind
+from lanai_host.stacks.ccu.stack import VOCABULARY, Type, see
 
 WORDS = 10  # of a packet that traces keep
 

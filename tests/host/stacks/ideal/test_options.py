@@ -7,7 +7,7 @@ import pytest
 import warm
 
 from lanai_hdl.config import lanai41
-from lanai_host.stacks.ideal.options import IdealOptions, unlimited
+from lanai_host.stacks.ideal.stack import IdealOptions, unlimited
 
 STREAM = """\
 from mpi4py import MPI

@@ -30,7 +30,7 @@ from lanai_hdl.remote.tables import (
     PlaceWord,
     Rights,
 )
-from lanai_host.adapter.attachment import Attachment, Place
+from lanai_host.adapter.operation import Attachment, Place
 from lanai_host.bus.base import PAGE_SIZE, Bus, HostBuffer, Pinned, changed
 from lanai_host.config import free
 from lanai_host.stacks.mbcf.device import Mbcf

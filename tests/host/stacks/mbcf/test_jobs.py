@@ -5,10 +5,10 @@ from types import SimpleNamespace
 import pytest
 
 from lanai_hdl.remote.packets import Op
-from lanai_host.adapter.token import Token
+from lanai_host.adapter.operation import Token
 from lanai_host.config import free
 from lanai_host.host_model.meter import Meter
-from lanai_host.stacks.mbcf.jobs import Job, Jobs, ignored
+from lanai_host.stacks.mbcf.operations import Job, Jobs, ignored
 
 
 @pytest.mark.parametrize("begun_before", [False, True])

@@ -5,8 +5,7 @@ from itertools import pairwise
 import pytest
 
 from lanai_host.bus.base import PAGE_SIZE
-from lanai_host.stacks.mbcf.layout import BLOCK_BYTES, ROOM_AT, Queue, QueueLayout
-from lanai_host.stacks.mbcf.options import MbcfOptions
+from lanai_host.stacks.mbcf.layout import BLOCK_BYTES, ROOM_AT, MbcfOptions, Queue, QueueLayout
 
 
 @pytest.mark.parametrize("ranks", [2, 5, 16])

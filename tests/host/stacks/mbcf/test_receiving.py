@@ -5,8 +5,7 @@ from unittest.mock import Mock
 import pytest
 
 from lanai_host.config import HostConfig
-from lanai_host.host_model.ledger import Ledger
-from lanai_host.host_model.meter import Meter
+from lanai_host.host_model.meter import Ledger, Meter
 from lanai_host.stacks.mbcf.receiving import Inbox, Receiving
 
 PEER = 1

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from lanai_host.adapter.token import Token
+from lanai_host.adapter.operation import Token
 from lanai_host.body import Run
 from lanai_host.device import SendMode
 from lanai_host.remote import TOKEN_BYTES, Access, Atomic

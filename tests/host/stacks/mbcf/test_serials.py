@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lanai_host.stacks.mbcf.serials import MASK, ReceiverSerials, SenderSerials
+from lanai_host.stacks.mbcf.outbox import MASK, ReceiverSerials, SenderSerials
 
 
 @pytest.mark.parametrize("fresh", [True, False])

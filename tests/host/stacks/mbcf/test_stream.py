@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lanai_hdl.remote.packets import Op, Status
 from lanai_host.adapter import Token
-from lanai_host.stacks.mbcf.stream import Stream
+from lanai_host.stacks.mbcf.outbox import Stream
 
 TOKEN = Token(1, 0, 7, 0, 4096)
 REVOKED = Token(1, 1, 8, 0, 4096)

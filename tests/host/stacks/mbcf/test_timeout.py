@@ -7,7 +7,7 @@ import pytest
 from lanai_host.errors import UserError
 from lanai_host.stacks import on_adapter
 from lanai_host.stacks.base import Placement
-from lanai_host.stacks.mbcf.options import MbcfOptions
+from lanai_host.stacks.mbcf.layout import MbcfOptions
 from lanai_host.stacks.mbcf.stack import STACK
 from lanai_host.stacks.on_adapter import adapter_in, timeout_on
 from lanai_sim.job.data import JobData

@@ -8,7 +8,7 @@ import pytest
 from tests.host.stacks.sci.test_sci import lanai
 
 from lanai_host.body import Run, Runs
-from lanai_host.stacks.sci.options import SciOptions
+from lanai_host.stacks.sci.layout import SciOptions
 from lanai_sim.studies.papers.sci import experiments
 
 PULLED = Path(experiments.__file__).parent / "programs" / "pulled.py"

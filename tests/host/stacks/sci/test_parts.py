@@ -2,10 +2,20 @@
 
 import pytest
 
-from lanai_host.stacks.sci.layout import CHUNKS, LINE, Layout
-from lanai_host.stacks.sci.options import SciOptions
-from lanai_host.stacks.sci.packets import INLINE, PACKET, SEQUENCE_AT, SEQUENCES, WORD, Kind, Packet
-from lanai_host.stacks.sci.sending import LAST, next_chunk
+from lanai_host.stacks.sci.layout import (
+    CHUNKS,
+    INLINE,
+    LINE,
+    PACKET,
+    SEQUENCE_AT,
+    SEQUENCES,
+    WORD,
+    Kind,
+    Layout,
+    Packet,
+    SciOptions,
+)
+from lanai_host.stacks.sci.messages import LAST, next_chunk
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pairs import first_of
 
 from lanai_firmware.programs.put_barrier.layout import LOST
 from lanai_host.operation import ErrorKind
-from lanai_host.stacks.t3d.barriers import Barriers
+from lanai_host.stacks.t3d.by_firmware import Barriers
 
 from .test_shmem import EXAMPLES, SAID
 from .test_t3d import lanai

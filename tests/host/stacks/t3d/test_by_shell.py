@@ -5,8 +5,8 @@ import pytest
 from lanai_firmware.programs.put.layout import Kind
 from lanai_hdl.config import lanai41
 from lanai_hdl.remote.config import Remote as Adapter
-from lanai_host.adapter.attachment import Place
 from lanai_host.adapter.boot import boot
+from lanai_host.adapter.operation import Place
 from lanai_host.bus.base import PAGE_SIZE, Pinned
 from lanai_host.config import HostConfig
 from lanai_host.host_model.meter import Meter

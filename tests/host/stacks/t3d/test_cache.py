@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lanai_host.stacks.t3d.cache import LINE, SIZE, Cache
+from lanai_host.stacks.t3d.heap import LINE, SIZE, Cache
 
 
 def test_a_line_that_was_read_hides_what_is_put_later():

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lanai_firmware.programs.put.layout import COUNTERS, RING
-from lanai_host.stacks.t3d.heap import WORD, HeapLayout
-from lanai_host.stacks.t3d.options import T3dOptions
+from lanai_host.stacks.t3d.heap import WORD, HeapLayout, T3dOptions
 
 
 @given(

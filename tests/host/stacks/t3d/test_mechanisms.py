@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lanai_host.errors import UserError
-from lanai_host.stacks.t3d.options import T3dOptions, t3e
+from lanai_host.stacks.t3d.heap import T3dOptions, t3e
 
 from .test_t3d import lanai
 

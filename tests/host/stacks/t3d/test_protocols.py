@@ -6,17 +6,13 @@ from lanai_host import process_memory
 from lanai_host.body import Run, Runs
 from lanai_host.bus.base import BusError, HostBuffer, Pinned
 from lanai_host.config import HostConfig
-from lanai_host.host_model.meter import Meter
-from lanai_host.host_model.operations import Receive
+from lanai_host.host_model.meter import Meter, Receive
 from lanai_host.stacks.pinning import Pins, pieces_of
-from lanai_host.stacks.t3d.heap import HEADER, LONG, NONE, REPLY, SHORT, WORD, Heap, HeapLayout, pack_header
-from lanai_host.stacks.t3d.matched_flags import MatchedFlags
-from lanai_host.stacks.t3d.operations import Send
-from lanai_host.stacks.t3d.options import T3dOptions
-from lanai_host.stacks.t3d.puts import Put, Remote, Window
+from lanai_host.stacks.t3d.heap import HEADER, LONG, NONE, REPLY, SHORT, WORD, Heap, HeapLayout, T3dOptions, pack_header
+from lanai_host.stacks.t3d.operations import Send, Validation
+from lanai_host.stacks.t3d.puts import MatchedFlags, Put, Remote, Window
 from lanai_host.stacks.t3d.receiving import Receiving
 from lanai_host.stacks.t3d.sending import BUSY, Sending
-from lanai_host.stacks.t3d.validation import Validation
 
 RANKS, ME, TAG, CONTEXT = 4, 1, 5, 9
 

@@ -14,8 +14,7 @@ from lanai_host.config import HostConfig
 from lanai_host.host_model.meter import Meter
 from lanai_host.stacks.loader import load, reset, start
 from lanai_host.stacks.t3d.by_firmware import FirmwarePuts
-from lanai_host.stacks.t3d.heap import WORD, Heap, HeapLayout
-from lanai_host.stacks.t3d.options import T3dOptions
+from lanai_host.stacks.t3d.heap import WORD, Heap, HeapLayout, T3dOptions
 from lanai_host.stacks.t3d.puts import Put, Question, Remote
 from lanai_host.stacks.t3d.stack import config_words
 from lanai_sim.kernel.cluster import Cluster

@@ -4,8 +4,7 @@ import pytest
 
 from lanai_firmware.programs.put.layout import BUS, FLAG, KIND_AT, Kind
 from lanai_firmware.vocabulary import Part
-from lanai_host.stacks.t3d.heap import HEADER, LONG, REPLY, SHORT, HeapLayout
-from lanai_host.stacks.t3d.options import T3dOptions
+from lanai_host.stacks.t3d.heap import HEADER, LONG, REPLY, SHORT, HeapLayout, T3dOptions
 from lanai_host.stacks.t3d.trace import VOCABULARY, Type, plan
 
 LAYOUT = HeapLayout(4, T3dOptions())

@@ -4,8 +4,8 @@ import pytest
 
 from lanai_host.config import HostConfig
 from lanai_host.host_model.meter import Meter
-from lanai_host.stacks.t3d.options import T3dOptions
-from lanai_host.stacks.t3d.validation import (
+from lanai_host.stacks.t3d.heap import T3dOptions
+from lanai_host.stacks.t3d.operations import (
     BASE,
     STACK,
     STACK_BYTES,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lanai_firmware.programs.mpi_np.layout import Type
-from lanai_host.stacks.ideal.options import IdealOptions
+from lanai_host.stacks.ideal.stack import IdealOptions
 from lanai_sim.report.activity import Activity
 from lanai_sim.report.bodies import Body, Place
 from lanai_sim.report.messages import MessageBook

@@ -9,8 +9,8 @@ from statistics import fmean, pstdev
 from typing import Any
 
 from lanai_host.config import sparc_sunos
-from lanai_host.stacks.ccu.operations import HEADER
-from lanai_host.stacks.ccu.options import CcuOptions, ethernet, lam, mpich
+from lanai_host.stacks.ccu.messages import HEADER
+from lanai_host.stacks.ccu.stack import CcuOptions, ethernet, lam, mpich
 
 from ....job.job import Job
 from ....machine.machine import Machine

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from lanai_host.config import supersparc_85
-from lanai_host.stacks.mbcf.options import MbcfOptions
+from lanai_host.stacks.mbcf.layout import MbcfOptions
 
 from ....job.job import Job
 from ....machine.machine import Machine

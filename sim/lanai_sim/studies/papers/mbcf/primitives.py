@@ -9,7 +9,7 @@ from typing import ClassVar
 from lanai_hdl.config import NicConfig
 from lanai_host.adapter.exposures import Exposure
 from lanai_host.adapter.fifo import Fifo
-from lanai_host.adapter.token import Token
+from lanai_host.adapter.operation import Token
 from lanai_host.bus.base import PAGE_SIZE, HostBuffer, Watched
 from lanai_host.config import HostConfig, HostCost
 from lanai_host.remote import Access

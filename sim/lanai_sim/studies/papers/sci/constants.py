@@ -8,7 +8,7 @@ from statistics import median
 
 from lanai_hdl.config import NicConfig
 from lanai_host.config import HostCost, pentium2_266, pentium3_800
-from lanai_host.stacks.sci.options import SciOptions
+from lanai_host.stacks.sci.layout import SciOptions
 
 from ....machine.presets import sci_d330, sci_d330_200
 

@@ -9,8 +9,7 @@ from typing import Any
 
 from lanai_hdl.remote.config import Remote
 from lanai_host.config import alpha21064
-from lanai_host.stacks.t3d.heap import LONG, SHORT, WORD, HeapLayout
-from lanai_host.stacks.t3d.options import T3dOptions, t3d
+from lanai_host.stacks.t3d.heap import LONG, SHORT, WORD, HeapLayout, T3dOptions, t3d
 
 from ....job.job import Job
 from ....machine.machine import Machine
