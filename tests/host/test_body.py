@@ -1,10 +1,12 @@
 """Bodies that are one run, a list of runs, or a part of another body."""
 
+import gc
 from itertools import pairwise
 
 from hypothesis import strategies as st
 
 from lanai_host.body import NOTHING, Headed, Run, Runs
+from lanai_host.scratch_pool import LEAST, MOST, PAGE, POOL, Pool
 
 from .body_contract import MEMORY, NOWHERE, BodyContract, Given, random_memory
 
@@ -92,3 +94,42 @@ def test_an_error_of_a_part_names_the_whole_buffer():
 
 def test_a_message_without_bytes_lies_nowhere():
     assert (NOTHING.size, NOTHING.runs, NOTHING.address, list(NOTHING.segments()), NOTHING.read()) == (0, 0, 0, [], b"")
+
+
+# Memory for the library's own messages.
+
+
+def test_a_slot_is_free_when_all_views_are_gone():
+    pool = Pool()
+    made, address = pool.take(100)
+    part = made[10:20].data
+    del made
+    gc.collect()
+    second, elsewhere = pool.take(100)
+    assert elsewhere != address
+    del part
+    gc.collect()
+    third, again = pool.take(65)
+    assert again == address
+    third[:] = 1
+    second[:] = 2
+    assert set(third.tolist()) == {1}
+
+
+def test_slots_cross_no_page_boundary_that_their_size_does_not_need():
+    pool = Pool()
+    kept = [pool.take(size) for size in (1, LEAST, LEAST + 1, 1000, PAGE, PAGE + 1, MOST) for _ in range(5)]
+    kept += [pool.take(0), pool.take(MOST + 1)]
+    for made, address in kept:
+        assert made.ctypes.data == address
+        if 0 < made.size <= MOST:
+            assert -(-(address % PAGE + made.size) // PAGE) == -(-made.size // PAGE)
+    places = sorted((address, made.size) for made, address in kept)
+    assert all(first + size <= second for (first, size), (second, _) in pairwise(places))
+
+
+def test_the_pool_of_the_library_holds_what_is_written():
+    made, address = POOL.take(300)
+    made[:] = 5
+    assert bytes(made.data) == b"\5" * 300
+    assert address % 512 == 0

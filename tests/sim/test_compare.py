@@ -4,8 +4,14 @@ import json
 
 import pytest
 
+from lanai_host import stacks
 from lanai_sim import cli
-from lanai_sim.commands import compare
+from lanai_sim.commands import compare, devices, systems
+from lanai_sim.engines import kinds as engines
+from lanai_sim.job.job import Job
+from lanai_sim.job.systems import SYSTEMS
+from lanai_sim.machine import fabrics
+from lanai_sim.machine.machine import Machine
 from lanai_sim.studies.comparing import measured
 from lanai_sim.studies.comparing.measured import Measured
 
@@ -87,3 +93,65 @@ def test_the_kit_on_all_systems(tmp_path, capsys):
     for part in measured.RANKS:
         assert f"{part}: outputs are equal on all {len(own)} systems" in shown
     assert own["ideal"]["one way, 4 B, us"] < min(own[name]["one way, 4 B, us"] for name in compare.DEFAULT[1:])
+
+
+# `lanai devices`: what it lists is what `lanai run` takes.
+
+
+@pytest.fixture
+def lists(capsys):
+    assert cli.main(["devices", "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_everything_that_a_run_can_choose_is_listed(lists):
+    assert [row["name"] for row in lists["devices"]] == list(stacks.names())
+    assert [row["name"] for row in lists["engines"]] == list(engines.names())
+    assert [row["name"].partition(":")[0] for row in lists["fabrics"][:-1]] == list(fabrics.names())
+    assert lists["fabrics"][-1]["name"] == "FILE.toml"
+
+
+def test_what_a_system_needs_and_offers(lists):
+    ideal, np = (next(row for row in lists["devices"] if row["name"] == name) for name in ("ideal", "mpi-np"))
+    assert ideal["needs"] == "nothing"
+    assert "--trace" not in ideal["offers"]
+    assert np["needs"] == "NICs with the firmware mpi-np"
+    assert np["offers"] == "--trace; presets default, paper"
+
+
+def test_the_tables_hold_each_cell(capsys):
+    assert cli.main(["devices"]) == 0
+    words = set(capsys.readouterr().out.split())
+    for rows in (devices.devices(), devices.engine_kinds(), devices.fabric_kinds()):
+        for row in rows:
+            assert set(" ".join(row.values()).split()) <= words
+
+
+# `lanai systems`: what it lists is what `lanai run --system` takes.
+
+
+def test_each_system_is_listed_with_its_parts(capsys):
+    assert cli.main(["systems", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["name"] for row in rows] == list(SYSTEMS)
+    for row in rows:
+        job = Job.on(row["name"])
+        assert row["device"] == job.device
+        assert Machine(host=row["host"]).host == job.machine.host
+        assert row["what it stands for"]
+
+
+def test_parts_that_a_system_does_not_say_are_the_default_ones():
+    assert Machine(**systems.TESTBED) == Machine()
+
+
+def test_the_table_holds_each_cell(capsys):
+    assert cli.main(["systems"]) == 0
+    words = set(capsys.readouterr().out.split())
+    for name, system in SYSTEMS.items():
+        assert set(" ".join(systems.row(name, system).values()).split()) <= words
+
+
+def test_the_list_of_devices_refers_to_it(capsys):
+    assert cli.main(["devices"]) == 0
+    assert "`lanai systems`" in capsys.readouterr().out

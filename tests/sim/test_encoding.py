@@ -8,7 +8,20 @@ import pytest
 from pairs import first_of
 
 from lanai_sim.job.result import Exit
+from lanai_sim.units import counted
 from openlanai import Job
+
+# Counts as people read them.
+
+
+@pytest.mark.parametrize(
+    ("number", "what", "text"),
+    [(0, "run", "0 runs"), (1, "run", "1 run"), (4096, "rank", "4,096 ranks"), (1, "entry", "1 entry"),
+     (2, "entry", "2 entries")],
+)  # fmt: skip
+def test_a_count_has_the_form_that_its_number_needs(number, what, text):
+    assert counted(number, what) == text
+
 
 BODY = """
 from lanai_sim import cli

@@ -1,12 +1,18 @@
 """The examples a newcomer runs first, each as its docstring says: on the simulated NICs and without
 them."""
 
+import ast
+import importlib.util
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import matplotlib as mpl
 import pytest
 from warm import lanai
+
+import openlanai
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = {
@@ -66,3 +72,90 @@ def test_every_example_is_run_here():
     assert {path.name for path in (ROOT / "examples" / "api").glob("*.py")} == {"compare.py"}
     assert {path.name for path in (ROOT / "examples" / "remote").glob("*.py")} == set(REMOTE_EXAMPLES)
     assert {path.name for path in (ROOT / "examples" / "mpi").glob("*.py")} == set(EXAMPLES)
+
+
+# The notebooks of examples/notebooks: each runs to its end, in less than a minute once models are
+# built, and shows what it says.
+
+FOLDER = Path(__file__).parents[2] / "examples" / "notebooks"
+NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
+
+
+def defined(name, monkeypatch):
+    """Run a notebook, and return what its cells define."""
+    monkeypatch.setattr(mpl, "rcParams", mpl.rcParams.copy())
+    mpl.use("agg")
+    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    _, found = module.app.run()
+    return found
+
+
+def test_they_use_the_public_interface_alone():
+    assert NAMES == ["pingpong", "sweep", "systems"]
+    for name in NAMES:
+        nodes = [*ast.walk(ast.parse((FOLDER / f"{name}.py").read_text()))]
+        imported = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+        imported |= {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
+        assert {one for one in imported if "lanai" in one} == {"openlanai"}
+
+
+@pytest.mark.ci
+def test_a_ping_pong_down_to_the_line(monkeypatch):
+    found = defined("pingpong", monkeypatch)
+    assert len(found["messages"]) == 6
+    assert set(found["hottest"]["node"]) == {0, 1}
+    assert (found["hottest"]["source"] != "").all()
+    assert found["by_call"].query("name == 'MPI_Recv'")["count"].tolist() == [3, 3]
+
+
+@pytest.mark.ci
+def test_five_systems(monkeypatch):
+    found = defined("systems", monkeypatch)
+    assert len(set(found["answers"].values())) == 1
+    assert found["table"].shape == (5, 5)
+    assert (found["table"] > 0).all().all()
+    assert found["table"]["simulated"].idxmax() == "ccu-1996"
+
+
+@pytest.mark.ci
+def test_a_sweep(monkeypatch):
+    found = defined("sweep", monkeypatch)
+    assert found["table"].shape == (5, 4)
+    assert found["table"].loc[16384].is_monotonic_decreasing
+
+
+# `import openlanai` gives out the public names.
+
+
+def test_all_names_are_there_and_documented():
+    for name in openlanai.__all__:
+        assert getattr(openlanai, name).__doc__, name
+
+
+def test_errors_are_of_one_family():
+    for name in ("UserError", "RunFailed", "Deadlock", "RankError"):
+        assert issubclass(getattr(openlanai, name), openlanai.LanaiError)
+
+
+def test_importing_it_starts_nothing():
+    """No gateware is elaborated, nothing is printed, and signals stay as they are."""
+    code = (
+        "import signal, sys; before = signal.getsignal(signal.SIGINT); import openlanai; "
+        "assert signal.getsignal(signal.SIGINT) is before; print('amaranth' in sys.modules)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (ran.stdout, ran.stderr) == ("False\n", "")
+
+
+# The sample of the FPGA page: a board's top, Verilated, identifies itself over its serial line.
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "fpga.md"
+
+
+@pytest.mark.ci
+def test_samples_run():
+    blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.M | re.S)
+    assert blocks, "the page has no sample"
+    exec(compile("\n".join(blocks), PAGE.name, "exec"), {"__name__": "sample"})

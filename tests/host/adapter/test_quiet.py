@@ -136,3 +136,100 @@ def test_records_by_gateware(faults):
     assert seen == list(range(RECORDS))
     assert refused > 0
     assert bool(faults) == (timeouts > 0)
+
+
+# Puts and stores in relaxed order, by the driver, on wires that reorder packets.
+
+NIC_RELAXED = lanai41().but(blocks=(Remote(streams=4),))
+SIZE_RELAXED = 8 * 4096
+LATE = ("reorder * rate=0.05 seed=1 by=20us",)
+
+
+def moved(what, relaxed):
+    """Requests that the target has dropped, and answers that did not come in time."""
+    content = bytes(range(1, 252)) * (SIZE_RELAXED // 251 + 1)
+
+    def source(host):
+        host.memory[:SIZE_RELAXED] = content[:SIZE_RELAXED]
+        if what == "put":
+            host.remote.put(host.tokens[1], 0, host.address, SIZE_RELAXED, relaxed=relaxed)
+        else:
+            host.remote.store(host.tokens[1], 0, content[:SIZE_RELAXED], relaxed=relaxed)
+        host.remote.settle()
+        return host.counter("REMOTE_TIMEOUTS")
+
+    def target(host):
+        while bytes(host.memory[:SIZE_RELAXED]) != content[:SIZE_RELAXED]:
+            host.bus.elapse(1_000_000)
+        return host.counter("REMOTE_AHEAD")
+
+    return play([source, target], NIC_RELAXED, faults=LATE)
+
+
+@pytest.mark.parametrize("what", ["put", "store"])
+def test_relaxed_packets_that_overtake_each_other_are_not_sent_again(what):
+    assert moved(what, relaxed=True) == [0, 0]
+    timeouts, dropped = moved(what, relaxed=False)
+    assert timeouts > 0
+    assert dropped > 0
+
+
+def test_what_is_begun_behind_relaxed_puts_comes_after_them():
+    """The last word of the target's memory is written in order, and never before all others are."""
+
+    def source(host):
+        host.memory[:SIZE_RELAXED] = b"\x55" * SIZE_RELAXED
+        for at in range(0, SIZE_RELAXED - 4096, 4096):
+            host.remote.put(host.tokens[1], at, host.address, 4096, relaxed=True)
+        host.remote.put(host.tokens[1], SIZE_RELAXED - 4, host.address, 4)
+        host.remote.settle()
+
+    def target(host):
+        while not any(host.memory[SIZE_RELAXED - 4 : SIZE_RELAXED]):
+            host.bus.elapse(100_000)
+        return bytes(host.memory[: SIZE_RELAXED - 4096])
+
+    assert play([source, target], NIC_RELAXED, faults=LATE)[1] == b"\x55" * (SIZE_RELAXED - 4096)
+
+
+# Puts and the record behind them, begun without waiting in between, by the driver.
+
+REMOTE_CONDITIONAL = Remote()
+NIC_CONDITIONAL = lanai41().but(blocks=(REMOTE_CONDITIONAL,))
+PIECE = 3000
+COUNT = 9
+BAD = (4, 7)  # puts that leave the target's memory
+
+
+@pytest.mark.parametrize("faults", [(), FAULTS])
+def test_a_record_comes_only_behind_puts_that_are_there(faults):
+    """All puts and records are under way together. The record behind the bad put does not come, nor
+    any that was begun behind it."""
+    given, ended = [], []
+
+    def source(host):
+        while not given:
+            host.bus.elapse(1_000_000)
+        running = []
+        for n in range(COUNT):
+            at = 0 if n in BAD else n * PIECE
+            host.memory[n * PIECE : (n + 1) * PIECE] = bytes([n + 1]) * PIECE
+            size = host.size if n in BAD else PIECE
+            offset = host.tokens[1].size - 4 if n in BAD else at
+            host.remote.put(host.tokens[1], offset, host.address + at, size, bound=True)
+            record = host.remote.append(given[0], 0, host.address + n * PIECE, 1, conditional=True)
+            running.append(record)
+        while any(one.status is None for one in running):
+            host.remote._take_ended()
+        ended.extend(one.status for one in running)
+
+    def target(host):
+        seen = []
+        for record in records(host, REMOTE_CONDITIONAL.payload, given, ended, 100_000):
+            n = record[0] - 1
+            assert bytes(host.memory[n * PIECE : (n + 1) * PIECE]) == bytes([n + 1]) * PIECE
+            seen.append(n)
+        return seen
+
+    assert play([source, target], NIC_CONDITIONAL, faults=faults)[1] == list(range(BAD[0]))
+    assert ended == [*[Status.OK] * 4, Status.BEFORE, *[Status.FULL] * 2, Status.BEFORE, Status.FULL]

@@ -8,6 +8,7 @@ import pytest
 import warm
 from pairs import first_of
 
+from lanai_host.stacks import names
 from lanai_sim.studies.benches.one_sided import measure
 
 PROGRAM = Path(__file__).with_name("one_sided.py")
@@ -59,3 +60,17 @@ def test_a_target_that_computes_is_reached_as_soon_as_one_that_waits(device):
     assert found["busy_fetch_op_us"] == pytest.approx(found["fetch_op_us"], rel=1e-3)
     assert found["private_put_flush_us"] < 1.1 * found["put_flush_us"]
     assert max(found.values()) < 5
+
+
+# Windows on every messaging system, whether it moves their data itself or MPI does it by messages.
+
+PROGRAM_FENCES = Path(__file__).with_name("fences.py")
+
+
+@pytest.mark.parametrize(
+    "sizes", ["1,4096", pytest.param("0,100,1024,1025,4095,4097,9001,60000", marks=pytest.mark.slow)]
+)
+@pytest.mark.parametrize("device", names())
+def test_puts_and_gets_arrive_whole(device, sizes):
+    run = warm.lanai("run", "-q", "-n", 3, "--device", device, sys.executable, PROGRAM_FENCES, sizes, timeout=300)
+    assert (run.stdout, run.stderr) == ("all there\n" * 3, "")

@@ -4,7 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from lanai_host.clocks.library import Clock
 from lanai_host.orders import ALL, LAST, SEND, TEST, WAITS, Choice
+from lanai_sim.explore.causality import impossible
+from lanai_sim.explore.causes import cause_of
 from lanai_sim.explore.records import Made
 from lanai_sim.explore.report import closing
 from lanai_sim.explore.running import Outcome, job_of
@@ -128,3 +131,72 @@ def test_a_program_that_differs_by_itself_is_named():
     flips = iter(range(100))
     search, _ = searched(lambda order: next(flips) == 1)
     assert search.unsteady.startswith("it has ended by finished (code 0), and then by rank failed")
+
+
+# Messages that cannot be an alternative of a wildcard, as they are sent because of what it chose.
+
+MATCH = {"k": "match", "n": 0, "v": 1, "of": [1]}
+
+
+def sent(to, number=0):
+    return {"k": "sent", "to": to, "i": number}
+
+
+def got(source, number=0):
+    return {"k": "got", "of": source, "i": number}
+
+
+def late(source, number=0):
+    return {"k": "late", "n": 0, "of": source, "i": number}
+
+
+def test_a_message_that_was_sent_because_of_the_choice_cannot_be_one():
+    zero = [MATCH, got(1), sent(2), late(2)]
+    assert impossible([zero, [sent(0)], [got(0), sent(0)]]) == {(0, 0, 2)}
+
+
+def test_it_may_go_over_other_ranks():
+    zero = [MATCH, got(1), sent(3), late(2)]
+    assert impossible([zero, [sent(0)], [got(3), sent(0)], [got(0), sent(2)]]) == {(0, 0, 2)}
+
+
+def test_a_message_that_only_came_later_is_an_alternative():
+    zero = [MATCH, got(1), sent(2), late(2)]
+    assert impossible([zero, [sent(0)], [sent(0), got(0)]]) == set()
+
+
+def test_what_the_program_was_not_told_counts_for_nothing():
+    """The library has the message; the program has not waited for it when it sends."""
+    zero = [MATCH, got(1), sent(2), late(2)]
+    assert impossible([zero, [sent(0)], [sent(0)]]) == set()
+
+
+def test_records_that_were_cut_short_leave_nothing_out():
+    zero = [MATCH, got(1), late(2)]
+    assert impossible([zero, [], [got(0), sent(0)]]) == set()
+
+
+# The causes why a program differs between runs: they are taken away one after the other.
+
+JOB = job_of(["python", "-c", "pass"], 2)
+
+
+def is_fixed(job):
+    return "fixed_random" in job.environment.get("LD_PRELOAD", "")
+
+
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [
+        (lambda job: job.clock is Clock.SIMULATED and not is_fixed(job), "the cause is its clock: with simulated"),
+        (lambda job: is_fixed(job) and job.clock is None, "the cause is random numbers of the system"),
+        (lambda job: is_fixed(job) and job.clock is Clock.SIMULATED, "its clock and random numbers of the system toge"),
+        (lambda job: False, "the cause is neither its clock nor random numbers"),
+    ],
+)
+def test_the_cause_without_which_runs_are_equal_is_named(ends, said):
+    assert said in cause_of(JOB, lambda job: "" if ends(job) else "they differ", "")
+
+
+def test_threads_are_named_if_nothing_else_helps():
+    assert cause_of(JOB, lambda job: "differs", "rank 1 has 5 threads") == "the cause is threads: rank 1 has 5 threads"

@@ -3,6 +3,8 @@
 import pytest
 
 from lanai_sim.labs.grading import Work, grade
+from lanai_sim.labs.outcome import TooLong
+from lanai_sim.labs.reading_errors import sentence
 from lanai_sim.labs.task import lab, labs, start
 
 from .mistakes import MISTAKES
@@ -68,3 +70,29 @@ def test_a_mistake_fails_at_the_case_that_says_why(mistake, tmp_path):
 
 def test_each_lab_has_typical_mistakes():
     assert {name: sum(mistake.lab == name for mistake in MISTAKES) >= 2 for name in NAMES} == dict.fromkeys(NAMES, True)
+
+
+# The text about an error in a student's work.
+
+
+def raised(code: str, file: str) -> TooLong:
+    try:
+        exec(compile(code, file, "exec"), {"TooLong": TooLong})
+    except TooLong as error:
+        return error
+    raise AssertionError("nothing was raised")
+
+
+def test_generated_code_is_not_taken_for_a_line_of_the_student(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # as the work's process does
+    error = raised("raise TooLong('it takes too long')", "<incremental>")
+    assert sentence(error, tmp_path, "it never settles") == "it takes too long; it never settles"
+
+
+def test_a_line_in_the_students_folder_is_quoted(tmp_path):
+    file = tmp_path / "dma.py"
+    file.write_text("raise TooLong('it takes too long')\n")
+    error = raised(file.read_text(), str(file))
+    assert sentence(error, tmp_path, "it never settles") == (
+        "it takes too long, at dma.py:1: raise TooLong('it takes too long')"
+    )

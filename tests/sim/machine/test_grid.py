@@ -1,15 +1,21 @@
 """Meshes and tori: dimension-order routes that end where they should, are as short as they may be,
 and cannot deadlock."""
 
+from dataclasses import replace
 from math import prod
 
 import pytest
 
+from lanai_hdl.machine import host_offset
 from lanai_host.errors import UserError
+from lanai_sim.engines.rtl import RtlEngine
+from lanai_sim.kernel.cluster import Cluster
 from lanai_sim.machine import fabrics
 from lanai_sim.machine.fabric import Fabric
 from lanai_sim.machine.fabrics.grids import ring_hops
+from lanai_sim.machine.fabrics.switches import star
 
+from .test_faults import NIC, SENT, start
 from .walking import walk
 
 SHAPES = ["1", "2", "5", "2x2x2", "3x3x3", "4x3", "4x4x4", "8x4", "9x2", "1x6"]
@@ -42,12 +48,12 @@ def test_routes_are_as_short_as_a_search_finds_unless_a_ring_is_longer_than_four
 @pytest.mark.parametrize("size", range(5, 12))
 def test_in_a_long_ring_no_route_passes_through_coordinate_0(size):
     longer = 0
-    for start in range(size):
+    for first in range(size):
         for end in range(size):
-            hops = ring_hops(size, start, end)
+            hops = ring_hops(size, first, end)
             step = 1 if hops > 0 else -1
-            between = [(start + step * n) % size for n in range(1, abs(hops))]
-            assert (start + hops) % size == end
+            between = [(first + step * n) % size for n in range(1, abs(hops))]
+            assert (first + hops) % size == end
             assert 0 not in between
             longer += abs(hops) > size // 2
     assert longer, "some routes take the longer way"
@@ -89,3 +95,65 @@ def test_what_cannot_be_is_refused(text, nics, complaint):
 def test_a_way_of_too_many_bytes_is_refused():
     with pytest.raises(UserError, match=r"passes 26 switches and takes 5 route bytes; a packet holds 4"):
         fabrics.describe("mesh:40", 40).check()
+
+
+# Switches come in a few sizes. What passes a larger one takes the same time.
+
+SENDERS = (0, 2)
+RECEIVER = 1
+
+
+@pytest.mark.parametrize(
+    ("text", "nics", "ports"),
+    [
+        ("switch", 1, 2),
+        ("switch", 2, 2),
+        ("switch", 3, 4),
+        ("switch", 5, 8),
+        ("switch", 9, 16),
+        ("switch", 16, 16),
+        ("switches:2", 6, 4),
+        ("switches:9", 9, 16),
+        ("multicast", 5, 8),
+    ],
+)
+def test_a_switch_has_the_next_size(text, nics, ports):
+    assert fabrics.describe(text, nics).ports == ports
+
+
+def arrivals(net):
+    """Return when each packet of two NICs that send at once to a third has arrived there, and from whom."""
+    cluster = Cluster(net, NIC, RtlEngine)
+    arrived = []
+
+    def sender(bus):
+        out = bus.allocate(4096)
+        start(bus, {1: out.bus_address, 2: 64, 3: net.route(bus.number, RECEIVER)})
+        out.view[:64] = bytes([bus.number]) * 64
+        bus.elapse(20_000_000 - bus.now)
+        for _ in range(SENT):
+            bus.write(host_offset("DOORBELL"), 1)
+            bus.elapse(5_000_000)
+
+    def receiver(bus):
+        into, count = bus.allocate(4096), bus.allocate(4096)
+        start(bus, {4: into.bus_address, 5: count.bus_address})
+        seen = 0
+        while seen < len(SENDERS) * SENT:
+            seen = bus.wait_change(count, 0, seen)
+            arrived.append((bus.now, into.view[0]))
+
+    for number in SENDERS:
+        cluster.spawn(number, sender)
+    cluster.spawn(RECEIVER, receiver)
+    cluster.run()
+    cluster.close()
+    return arrived
+
+
+@pytest.mark.ci  # builds a switch that no other test has
+def test_ports_that_lead_nowhere_move_no_packet_in_time():
+    built = star(3)
+    exact = arrivals(replace(built, ports=3))
+    assert {sender for _, sender in exact} == set(SENDERS)
+    assert arrivals(built) == exact

@@ -5,15 +5,21 @@ import pickle
 
 import pytest
 
-from lanai_hdl.config import BlockedAction, NicConfig
+from lanai_hdl.config import PRESETS as OWN
+from lanai_hdl.config import BlockedAction, NicConfig, lanai41
 from lanai_hdl.remote.config import Remote
+from lanai_host.bus.base import PAGE_SIZE, BusError, Watched
 from lanai_host.config import PRESETS as HOSTS
-from lanai_host.config import HostConfig, Queue
+from lanai_host.config import HostConfig, HostCost, Queue, alpha21064
 from lanai_host.errors import UserError
 from lanai_sim.engines.base import FaultKind
+from lanai_sim.kernel.cluster import Cluster
+from lanai_sim.machine.fabrics.switches import pair
 from lanai_sim.machine.faults import Fault, parse
 from lanai_sim.machine.machine import Machine
+from lanai_sim.machine.presets import PRESETS, t3d, t3d_barrier, t3e
 from lanai_sim.machine.presets import PRESETS as NICS
+from lanai_sim.studies.papers.claims import load
 
 FAULTS = (
     "drop nic0 packet=3",
@@ -92,3 +98,68 @@ def test_unknown_names_are_refused():
         Machine("t3dd")
     with pytest.raises(UserError, match=r"Machine has no key 'hosts'; did you mean 'host'\?"):
         Machine().but(hosts="free")
+
+
+# NICs that stand for the machine of a paper: what they were fitted on.
+
+
+def test_the_gateware_s_own_presets_are_among_them():
+    assert PRESETS.items() >= OWN.items()
+
+
+def test_the_host_bus_of_the_t3d_carries_the_peak_that_the_paper_implies():
+    """A line of 32 bytes takes its setup and a clock a word."""
+    nic = t3d()
+    clocks = nic.read_setup + 8 * nic.max_burst // nic.host_bus_bits
+    (claim,) = (claim for claim in load("t3d") if claim.id == "t3d.s4.peak_derived")
+    assert nic.max_burst * nic.host_bus_khz / clocks / 1000 == pytest.approx(claim.value, rel=0.01)
+
+
+def test_the_t3e_is_the_same_nic():
+    assert t3e() == t3d()
+
+
+def test_the_barrier_tree_is_all_that_its_preset_adds():
+    assert t3d_barrier().but(blocks=()) == t3d()
+
+
+def test_nothing_is_pinned_on_the_t3d():
+    host = alpha21064()
+    assert [host.price(what) for what in (HostCost.PIN, HostCost.PIN_PAGE, HostCost.UNPIN_PAGE)] == [0, 0, 0]
+
+
+# Memory that the processes of one host share: stores take effect at their time, and wake who waits
+# for them.
+
+
+def test_a_store_wakes_only_what_waits_for_the_word():
+    shared, woken = [], []
+
+    def owner(bus):
+        memory, own = bus.allocate(PAGE_SIZE, shared=True), bus.allocate(PAGE_SIZE)
+        shared.extend((memory.bus_address, own.bus_address))
+        bus.wait_any([Watched(memory, 8, bytes(4))])
+        woken.append((bus.now, bytes(memory.view[:12])))
+
+    def other(bus):
+        for offset in (4, 8):
+            bus.elapse(5_000_000)
+            bus.store(shared[0] + offset, b"abcd")
+            assert bus.now == (offset // 4) * 5_000_000
+        for wrong in (shared[0] - 1, shared[0] + PAGE_SIZE - 3, shared[1]):  # the last is not shared
+            with pytest.raises(BusError, match=f"4 bytes at bus address {wrong:#x} are in no memory"):
+                bus.store(wrong, b"abcd")
+
+    def elsewhere(bus):
+        bus.elapse(1_000_000)
+        with pytest.raises(BusError, match="no memory that a process of this host shares"):
+            bus.store(shared[0], b"abcd")
+
+    cluster = Cluster(pair(), lanai41())
+    try:
+        for node, program in ((0, owner), (0, other), (1, elsewhere)):
+            cluster.spawn(node, program)
+        cluster.run()
+    finally:
+        cluster.close()
+    assert woken == [(10_000_000, bytes(4) + b"abcdabcd")]

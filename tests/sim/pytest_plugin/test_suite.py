@@ -1,9 +1,14 @@
 """The outcome of each test of one suite that is run on ranks."""
 
 import re
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+
+from lanai_host.errors import UserError
+from lanai_sim.pytest_plugin.bench import ranges
+from lanai_sim.pytest_plugin.counts import Wish, parse_counts, wish_of
 
 from .conftest import session
 from .suite import CONFTEST, SUITE
@@ -126,3 +131,65 @@ def test_workers_of_xdist_report_the_same(folder, cases):
         if case.find("failure") is not None:
             name = case.get("name")
             assert case.find("failure").get("message") == cases[name].find("failure").get("message")
+
+
+# At how many ranks a test runs.
+
+
+def mark(name, *arguments, **words):
+    return pytest.Mark(name, arguments, words, _ispytest=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "counts"), [("4", (4,)), ("1-3", (1, 2, 3)), ("2,4-5,4", (2, 4, 5)), (" 8 , 1", (8, 1))]
+)
+def test_counts(text, counts):
+    assert parse_counts("--lanai-ranks", text) == counts
+
+
+@pytest.mark.parametrize("text", ["", "3-1", "a", "1-2-3", "5000", "-1"])
+def test_what_is_not_a_count(text):
+    with pytest.raises(UserError, match="--lanai-ranks"):
+        parse_counts("--lanai-ranks", text)
+
+
+@pytest.mark.parametrize(
+    ("marker", "wish"),
+    [
+        (mark("parallel"), Wish((3,))),
+        (mark("parallel", 4), Wish((4,))),
+        (mark("parallel", [1, 2]), Wish((1, 2))),
+        (mark("parallel", nprocs=range(2, 4)), Wish((2, 3))),
+        (mark("mpi"), Wish()),
+        (mark("mpi", ranks=2), Wish((2,))),
+        (mark("mpi", min_size=4), Wish((), 4)),
+        (mark("mpi", ranks=[1, 3], timeout=2, unit="m"), Wish((1, 3), 1, 120.0)),
+    ],
+)
+def test_markers(marker, wish):
+    assert wish_of(marker) == wish
+
+
+def test_ranges():
+    assert ranges({1, 2, 3, 5, 8, 7}) == "1-3, 5, 7-8"
+
+
+# docs/testing.md: the failure that it shows is what pytest prints.
+
+PAGE = Path(__file__).parents[3] / "docs" / "testing.md"
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
+
+
+@pytest.mark.ci
+def test_the_failure_is_as_shown(tmp_path, request):
+    text = PAGE.read_text()
+    blocks = list(FENCE.finditer(text))
+    number = next(number for number, block in enumerate(blocks) if "test_one_rank_raises" in block[2])
+    program, shown = blocks[number], blocks[number + 2]
+    (tmp_path / "test_data.py").write_text(program[2])
+    lines = session(tmp_path, "--lanai").stdout.splitlines()
+    printed = "\n".join(lines[lines.index(shown[2].splitlines()[0]) : -1]) + "\n"
+    if request.config.getoption("--refresh-docs"):
+        PAGE.write_text(text[: shown.start(2)] + printed + text[shown.end(2) :])
+    else:
+        assert printed == shown[2]

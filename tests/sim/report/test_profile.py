@@ -3,15 +3,35 @@
 from collections import Counter
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lanai_hdl.errors import UserError
 from lanai_sim.report import profile as flame
-from lanai_sim.report.messages import matrix, size_class
-from lanai_sim.report.profile import annotated, profile, source_named
+from lanai_sim.report.activity import (
+    DMA,
+    HOST,
+    OUTSIDE,
+    PEER,
+    PIO,
+    PROCESSOR,
+    STALL,
+    WIRE,
+    Activity,
+    Layer,
+    Part,
+    partition,
+)
+from lanai_sim.report.messages import NO_RECEIVE, MessageBook, matrix, size_class
+from lanai_sim.report.profile import Frames, annotated, fold, folded_text, profile, source_named
+from lanai_sim.report.ranks import by_group, rank_sums
+from lanai_sim.report.rows import figures
 from lanai_sim.report.tracks import timeline
+from lanai_sim.trace import Trace
 
-from .sample import sample
+from .sample import NS, sample
 
 
 def test_slots_sum_to_what_the_processors_did() -> None:
@@ -85,3 +105,184 @@ def test_a_wait_outside_calls_is_the_programs_time_as_in_the_bars() -> None:
     trace.__dict__["host"]["call"][4] = -1  # of rank 1
     (lane,) = [lane for lane in timeline(trace).lanes if lane.path == ("ranks", "rank 1", "host work")]
     assert [one.kind for one in lane.slices] == ["host", "program", "host"]
+
+
+# Call stacks are rebuilt from a flat list of places.
+
+SIZE = 0x100
+ENTRIES = {i * SIZE: f"f{i}" for i in range(6)}
+
+
+def test_calls_and_returns() -> None:
+    frames = Frames({0: "main", 0x100: "poll", 0x200: "search"})
+    places = [
+        (0, "main"),
+        (4, "main"),
+        (0x100, "poll"),
+        (0x200, "search"),
+        (0x200, "search"),
+        (0x104, "poll"),
+        (8, "main"),
+    ]
+    depths = [frames.step(pc, function) for pc, function in places]
+    assert depths == [
+        ("main",), ("main",), ("main", "poll"), ("main", "poll", "search"), ("main", "poll", "search"), ("main",
+         "poll"), ("main",),
+    ]  # fmt: skip
+
+
+def test_inlined_functions_are_leaves() -> None:
+    totals = fold([(0, "main", "main", 3), (4, "main", "next_slot", 2), (8, "main", "main", 1)], {0: "main"})
+    assert totals == {("main",): 4, ("main", "next_slot"): 2}
+    assert folded_text(totals) == "main 4\nmain;next_slot 2\n"
+
+
+@st.composite
+def walks(draw: st.DrawFn) -> list[tuple[int, int, bool]]:
+    """(function, offset, is a call): a random program of functions that call higher numbered ones
+    only."""
+    stack, result = [0], [(0, 0, True)]
+    for _ in range(draw(st.integers(0, 40))):
+        action = draw(st.sampled_from("icr"))
+        if action == "c" and stack[-1] < 5:
+            stack.append(draw(st.integers(stack[-1] + 1, 5)))
+            result.append((stack[-1], 0, True))
+        elif action == "r" and len(stack) > 1:
+            stack.pop()
+            result.append((stack[-1], 8, False))
+        else:
+            result.append((stack[-1], 4, False))
+    return result
+
+
+@given(walks())
+def test_random_programs_have_the_stacks_they_had(walk: list[tuple[int, int, bool]]) -> None:
+    frames, stack = Frames(ENTRIES), list[int]()
+    for function, offset, call in walk:
+        if call:
+            stack.append(function)
+        else:
+            while stack[-1] != function:
+                stack.pop()
+        assert frames.step(function * SIZE + offset, f"f{function}") == tuple(f"f{i}" for i in stack)
+
+
+# Time is split exactly, and each moment goes to the first layer that claims it.
+
+stretch = st.tuples(st.integers(0, 60), st.integers(0, 20), st.integers(0, 3))
+
+
+def layer(stretches: list[tuple[int, int, int]]) -> Layer:
+    begins = [begin for begin, _, _ in stretches]
+    return Layer.of(begins, [begin + size for begin, size, _ in stretches], [label for _, _, label in stretches])
+
+
+def test_first_layer_wins_and_the_rest_belongs_to_no_layer() -> None:
+    parts = partition(10, 50, [layer([(0, 15, 1), (20, 5, 2)]), layer([(12, 20, 3)])])
+    assert parts.sums() == {(0, 1): 5, (1, 3): 12 - 0, (0, 2): 5, (-1, 0): 18}
+    assert parts.total == 40
+
+
+def test_overlapping_stretches_keep_the_earlier() -> None:
+    flat = layer([(0, 10, 1), (5, 10, 2), (6, 2, 3)])
+    assert (flat.begin.tolist(), flat.end.tolist(), flat.label.tolist()) == ([0, 10], [10, 15], [1, 2])
+
+
+def test_nothing_at_all() -> None:
+    assert partition(5, 5, [layer([])]).sums() == {}
+    assert partition(5, 9, []).sums() == {(-1, 0): 4}
+
+
+@given(st.lists(st.lists(stretch, max_size=8), max_size=4), st.integers(0, 70), st.integers(0, 70))
+def test_each_moment_as_a_slow_count_gives_it(many: list[list[tuple[int, int, int]]], one: int, other: int) -> None:
+    begin, end = min(one, other), max(one, other)
+    layers = [layer(stretches) for stretches in many]
+    expected: dict[tuple[int, int], int] = {}
+    for moment in range(begin, end):
+        owner = (-1, 0)
+        for index, entry in enumerate(layers):
+            active = np.flatnonzero((entry.begin <= moment) & (moment < entry.end))
+            if len(active):
+                owner = (index, int(entry.label[active[0]]))
+                break
+        expected[owner] = expected.get(owner, 0) + 1
+    parts = partition(begin, end, layers)
+    assert parts.sums() == expected
+    assert sum(parts.sums().values()) == end - begin
+
+
+# The sums of time on a trace whose every stretch is known; they are exact.
+
+
+@pytest.fixture
+def trace() -> Trace:
+    return sample()
+
+
+def ns(split: dict[str, int]) -> dict[str, float]:
+    return {group: time / NS for group, time in split.items()}
+
+
+def test_each_rank_sums_to_its_run(trace: Trace) -> None:
+    first, second = rank_sums(Activity(trace))
+    assert ns(by_group(first.split)) == {OUTSIDE: 700, HOST: 100, PIO: 100, PROCESSOR: 100}
+    assert ns(by_group(second.split)) == {
+        OUTSIDE: 150, HOST: 90, PROCESSOR: 280, STALL: 20, DMA: 120, WIRE: 40, PEER: 300,
+    }  # fmt: skip
+    assert sum(first.split.values()) == first.total == 1000 * NS
+    assert sum(second.split.values()) == second.total == 1000 * NS
+
+
+def test_calls_sum_to_their_time(trace: Trace) -> None:
+    first, second = rank_sums(Activity(trace))
+    assert [(call.name, call.count, call.total / NS) for call in first.calls] == [("MPI_Send", 1, 300)]
+    assert [(call.name, call.count, call.total / NS) for call in second.calls] == [("MPI_Recv", 1, 850)]
+
+
+def test_a_call_that_never_ended_lasts_to_the_end(trace: Trace) -> None:
+    trace.calls["end"][1] = -1
+    assert rank_sums(Activity(trace))[1].calls[0].total == 950 * NS
+
+
+def test_message_is_told_moment_by_moment(trace: Trace) -> None:
+    message = MessageBook(Activity(trace)).one(0)
+    assert [(part.group, part.detail, (end - begin) / NS) for part, begin, end in message.pieces] == [
+        (HOST, "call", 100),
+        (PIO, "pio write", 100),
+        (PROCESSOR, "fw.poll", 100),
+        (STALL, "fw.poll", 20),
+        (PROCESSOR, "fw.send", 80),
+        (DMA, "SRAM to link", 60),
+        (WIRE, "", 40),
+        (PROCESSOR, "fw.poll", 100),
+        (DMA, "SRAM to host", 60),
+        (PEER, "for its turn", 90),
+        (HOST, "complete", 30),
+    ]
+    assert message.total == sum(message.split.values()) == 780 * NS
+
+
+def test_a_late_receive_is_what_is_waited_for(trace: Trace) -> None:
+    trace.messages["received"] = 820 * NS
+    message = MessageBook(Activity(trace)).one(0)
+    assert message.split[NO_RECEIVE] == 60 * NS
+    assert message.split[Part(PEER, "for its turn")] == 30 * NS
+
+
+def test_unfinished_messages_are_left_out(trace: Trace) -> None:
+    trace.messages["completed"] = -1
+    book = MessageBook(Activity(trace))
+    assert list(book.all()) == []
+    with pytest.raises(IndexError):
+        book.one(0)
+
+
+def test_figures_name_every_group(trace: Trace) -> None:
+    activity = Activity(trace)
+    made = figures(trace, rank_sums(activity), list(MessageBook(activity).all()))
+    assert made["report.rank.1.waiting_for_peer_us"] == 0.3
+    assert made["report.message.mean_us"] == 0.78
+    parts = [
+        value for name, value in made.items() if name.startswith("report.message.") and name != "report.message.mean_us"
+    ]
+    assert sum(parts) == pytest.approx(0.78)

@@ -6,11 +6,24 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from lanai_firmware.vocabulary import Part
 from lanai_hdl.remote.packets import MARK, Op, ReplyWord, RequestWord, SizeWord, Status, TargetWord, word
 from lanai_hdl.remote.tables import EXPOSURES
+from lanai_host.abi.observe import MODES
+from lanai_host.device import SendMode
 from lanai_host.stacks.mbcf.layout import HEAD, VOCABULARY, Head, Kind, MbcfOptions, Queue, QueueLayout, Request
+from lanai_host.stacks.sci.layout import PACKET, Layout, Packet, SciOptions, plan
+from lanai_host.stacks.sci.layout import VOCABULARY as VOCABULARY_controls
+from lanai_host.stacks.sci.layout import Kind as Kind_controls
+from lanai_host.stacks.t3d.heap import HEADER, LONG, REPLY, SHORT, HeapLayout, T3dOptions
+from lanai_host.stacks.t3d.trace import SHELL_VOCABULARY, heap_plan
+from lanai_host.stacks.t3d.windows import name_of
 from lanai_sim.engines.declared import HEADER_WORDS
 from lanai_sim.trace import commands
+from lanai_sim.trace.commands import FollowControls, FollowPlaces
+from lanai_sim.trace.requests import Book, FollowPuts
+from lanai_sim.trace.requests import Request as Request_controls
+from lanai_sim.trace.requests import Request as Request_places
 from lanai_sim.trace.schema import MESSAGES, PACKETS, Fault, Protocol
 
 FIFOS, MEMORY = 2, 9
@@ -214,3 +227,179 @@ def test_the_exposure_tells_which_rank_of_a_node_it_is():
     wire.record(Kind.MESSAGE, 8, 8, exposure=EXPOSURES + FIFOS)
     wire.record(Kind.MESSAGE, 4, 4)
     assert wire.linked() == [1, 0]
+
+
+# The message that each write to another rank's segment is part of, with writes made by hand.
+
+LAYOUT_CONTROLS = Layout(2, SciOptions(), 128)
+CONTEXT_CONTROLS, TAG_CONTROLS = 3, 7
+
+
+class Writes:
+    """The writes of two ranks; messages of these sizes go from rank 0 to rank 1."""
+
+    def __init__(self, *sizes):
+        self.messages = np.zeros(len(sizes), MESSAGES)
+        self.messages["id"], self.messages["bytes"], self.messages["target"] = range(len(sizes)), sizes, 1
+        self.messages["context"], self.messages["tag"], self.messages["left"] = CONTEXT_CONTROLS, TAG_CONTROLS, -1
+        self.packets = np.zeros(100, PACKETS)
+        self.packets["message"], self.packets["head"] = -1, range(100)
+        self.follow = FollowControls(
+            VOCABULARY_controls.messages, Book(self.messages, self.packets), [plan(LAYOUT_CONTROLS)] * 2
+        )
+        self.count = [0, 0]
+        self.rows = 0
+
+    def write(self, offset, length, data=(), source=0, exposure=0, op=Op.WRITE):
+        pair = source, 1 - source
+        self.follow.run([Request_controls(self.rows, op, pair, pair[1], exposure, 0, offset, length, tuple(data))])
+        self.rows += 1
+
+    def control(self, kind, source=0, **members):
+        words = np.frombuffer(Packet(kind, **members).pack(1)[:24], ">u4").tolist()
+        self.write(LAYOUT_CONTROLS.packet(source, self.count[source]), PACKET, words, source)
+        self.count[source] += 1
+
+    def message(self, kind, length, **members):
+        self.control(kind, context=CONTEXT_CONTROLS, tag=TAG_CONTROLS, length=length, **members)
+
+    @property
+    def linked(self):
+        return self.packets["message"][: self.rows].tolist()
+
+    @property
+    def protocols(self):
+        return [Protocol(int(one)) for one in self.messages["protocol"]]
+
+
+def test_a_short_message_is_its_control_packet():
+    writes = Writes(4, 0)
+    writes.message(Kind_controls.SHORT, 4)
+    writes.message(Kind_controls.SHORT, 0)
+    assert writes.linked == [0, 1]
+    assert writes.protocols == [Protocol.INLINE] * 2
+
+
+def test_an_eager_message_is_the_bytes_before_its_control_packet_too():
+    writes = Writes(1500, 100)
+    writes.write(LAYOUT_CONTROLS.slot(0, 0), 1024)
+    writes.write(LAYOUT_CONTROLS.slot(0, 0) + 1024, 476)
+    writes.write(LAYOUT_CONTROLS.slot(0, 1), 100)
+    writes.message(Kind_controls.EAGER, 1500, b=0)
+    writes.message(Kind_controls.EAGER, 100, b=1)
+    assert writes.linked == [0, 0, 1, 0, 1]
+    assert writes.protocols == [Protocol.SLOT] * 2
+
+
+def test_the_chunks_of_two_messages_are_told_apart_by_what_the_receiver_answered():
+    """The second is asked for first."""
+    writes = Writes(2000, 1000)
+    writes.message(Kind_controls.REQUEST, 2000, a=5)
+    writes.message(Kind_controls.REQUEST, 1000, a=6)
+    writes.control(Kind_controls.READY, source=1, length=1000, a=6, b=1)
+    writes.control(Kind_controls.READY, source=1, length=2000, a=5, b=2)
+    writes.write(LAYOUT_CONTROLS.chunk(0, 0), 1000)
+    writes.control(Kind_controls.CHUNK, length=1000, a=1, b=0)
+    for buffer in (1, 0):
+        writes.write(LAYOUT_CONTROLS.chunk(0, buffer), 1000)
+        writes.control(Kind_controls.CHUNK, length=1000, a=2, b=buffer)
+    assert writes.linked == [0, 1, 1, 0, 1, 1, 0, 0, 0, 0]
+    assert writes.protocols == [Protocol.CHUNKS] * 2
+
+
+@pytest.mark.parametrize("kind", [Kind_controls.EMPTY_SLOT, Kind_controls.EMPTY_CHUNK, Kind_controls.MATCHED])
+def test_answers_belong_to_no_message(kind):
+    writes = Writes(4)
+    writes.control(kind, a=1)
+    writes.message(Kind_controls.SHORT, 4)
+    assert writes.linked == [-1, 0]
+
+
+def test_words_of_the_state_and_windows_belong_to_no_message():
+    writes = Writes(64)
+    writes.write(LAYOUT_CONTROLS.state(0), 4)
+    writes.write(LAYOUT_CONTROLS.slot(0, 0), 64, exposure=5)
+    writes.write(LAYOUT_CONTROLS.slot(1, 0), 64)
+    writes.write(LAYOUT_CONTROLS.slot(0, 0), 64, op=Op.APPEND)
+    writes.write(LAYOUT_CONTROLS.slot(0, 0), 64)
+    writes.message(Kind_controls.EAGER, 64)
+    assert writes.linked == [-1, -1, -1, -1, 0, 0]
+
+
+# The message that each put by an adapter is part of, with writes made by hand.
+
+LAYOUT_PLACES = HeapLayout(2, T3dOptions())
+HEAP, WINDOW = 0, 3  # exposures
+
+
+class WritesPlaces:
+    """The writes of two ranks; messages of these sizes go from rank 0 to rank 1."""
+
+    def __init__(self, *sizes):
+        self.messages = np.zeros(len(sizes), MESSAGES)
+        self.messages["id"] = self.messages["sequence"] = range(len(sizes))
+        self.messages["bytes"], self.messages["target"], self.messages["left"] = sizes, 1, -1
+        self.packets = np.zeros(100, PACKETS)
+        self.packets["message"], self.packets["head"] = -1, range(100)
+        self.packets["arrival_tail"] = range(1, 101)
+        requests = np.array([(MODES[SendMode.STANDARD],)], [("mode", "u1")])
+        puts = FollowPuts(SimpleNamespace(stored=lambda kind: requests), self.messages)
+        plans = [heap_plan(LAYOUT_PLACES)] * 2
+        self.follow = FollowPlaces(
+            SHELL_VOCABULARY.messages, Book(self.messages, self.packets), puts, self.packets, plans
+        )
+        self.rows = 0
+
+    def write(self, offset, length, *data, source=0, exposure=HEAP, op=Op.WRITE):
+        target = 1 - source
+        self.packets["source"][self.rows], self.packets["to_rank"][self.rows] = source, target
+        self.follow.run([Request_places(self.rows, op, (source, target), target, exposure, 0, offset, length, data)])
+        self.rows += 1
+
+    def freed(self):
+        self.write(LAYOUT_PLACES.flag(1), 4, 0, source=1)
+
+    @property
+    def linked(self):
+        return self.packets["message"][: self.rows].tolist()
+
+
+def test_the_lines_of_a_short_message():
+    writes = WritesPlaces(8, 0)
+    header = LAYOUT_PLACES.header(0)
+    writes.write(header - 8, 20, LONG, LONG, SHORT)  # data that look like a mode
+    writes.write(header + 12, 20, 8, 0, 0)
+    writes.freed()
+    assert writes.linked == [0, 0, 0]
+    assert Protocol(writes.messages["protocol"][0]) is Protocol.SHORT
+    assert (writes.messages["left"][0], writes.messages["arrived"][0]) == (0, 2)  # the flag counts to neither
+
+
+def test_a_long_message_whose_header_takes_two_lines():
+    writes = WritesPlaces(100, 4)
+    header, reply = LAYOUT_PLACES.header(0), LAYOUT_PLACES.reply(0) + LAYOUT_PLACES.reply_size - REPLY.size - 4
+    writes.write(header, 12, LONG, 0, 0)
+    writes.write(header + 12, 20, 100, 0, 0)
+    writes.write(reply, 12, name_of(WINDOW, 16), 1, 100, source=1)
+    writes.write(reply + 12, 12, 0, 0, 1, source=1)
+    writes.freed()
+    for at in range(16, 116, 50):
+        writes.write(at, 50, exposure=WINDOW)
+    writes.write(LAYOUT_PLACES.arrival(0), 4, 1)
+    writes.write(header - 4, HEADER.size + 4, 7, SHORT, 0)
+    assert writes.linked == [0] * 8 + [1]
+    assert [Protocol(one) for one in writes.messages["protocol"]] == [Protocol.LONG, Protocol.SHORT]
+
+
+def test_other_requests_and_the_rest_of_the_heap_belong_to_no_message():
+    writes = WritesPlaces(4)
+    writes.write(LAYOUT_PLACES.header(0), HEADER.size, SHORT, op=Op.READ)
+    writes.write(LAYOUT_PLACES.nothing, 4, 1)
+    writes.write(0, 4, 1, exposure=WINDOW)  # tells a synchronous sender of the match
+    assert writes.linked == [-1] * 3
+
+
+def test_a_header_s_first_line_tells_that_the_message_is_long():
+    plan = heap_plan(LAYOUT_PLACES)
+    seen = SHELL_VOCABULARY.messages.see((LONG, 0, 0), HEAP, LAYOUT_PLACES.header(1), 12, 1, plan)
+    assert (seen.part, seen.announces) == (Part.REST, True)

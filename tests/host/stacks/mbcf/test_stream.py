@@ -2,13 +2,18 @@
 (MB-07)."""
 
 from collections import deque
+from unittest.mock import Mock
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lanai_hdl.remote.packets import Op, Status
 from lanai_host.adapter import Token
-from lanai_host.stacks.mbcf.outbox import Stream
+from lanai_host.config import HostConfig
+from lanai_host.host_model.meter import Ledger, Meter
+from lanai_host.stacks.mbcf.outbox import MASK, ReceiverSerials, SenderSerials, Stream
+from lanai_host.stacks.mbcf.receiving import Inbox, Receiving
 
 TOKEN = Token(1, 0, 7, 0, 4096)
 REVOKED = Token(1, 1, 8, 0, 4096)
@@ -154,3 +159,91 @@ def test_behind_a_record_that_was_refused_for_its_writes_all_goes_on_at_once():
         peer.end_one()
     assert peer.taken == [b"0", b"2", b"3"]
     assert stream.idle
+
+
+# The moments when a sender may answer a request by a remote write: the four combinations, and any history of
+# the two sides.
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+@pytest.mark.parametrize("successive", [True, False])
+def test_a_request_is_answered_only_if_it_is_fresh_and_successive(fresh, successive):
+    sender = SenderSerials(sent=5, next_request=9)
+    assert sender.accepts(9 if successive else 10, 5 if fresh else 4) == (fresh and successive)
+
+
+@given(st.lists(st.sampled_from(["message", "take", "request", "look"]), max_size=60), st.booleans())
+def test_a_request_is_answered_only_if_the_receiver_knew_of_every_message(actions, near_the_end):
+    """`unseen` messages are under way while a request is made; one that is answered was made with
+    none unseen, and in turn."""
+    start = MASK - 3 if near_the_end else 0
+    sender, receiver = SenderSerials(start, start), ReceiverSerials(start, start)
+    messages, requests, answered = [], [], []
+    sent = taken = 0
+    for action in actions:
+        if action == "message":
+            messages.append((sender.message(), sender.next_request))
+            sent += 1
+        elif action == "take" and messages:
+            receiver.message(*messages.pop(0))
+            taken += 1
+        elif action == "request":
+            requests.append((receiver.request(), receiver.accepted, taken))
+        elif action == "look" and requests:
+            serial, accepted, known = requests.pop(0)
+            if sender.accepts(serial, accepted):
+                assert known == sent
+                answered.append(serial)
+                sender.answered()
+    assert answered == [(start + n) & MASK for n in range(len(answered))]
+
+
+# The reports of a receiver to a peer whose records its FIFO refused.
+
+PEER = 1
+
+
+class Fifo:
+    """So many records of a byte; where it began to refuse, if it does."""
+
+    def __init__(self):
+        self.records, self.refused = 0, None
+
+    def look(self):
+        return self.records > 0
+
+    def record(self):
+        return memoryview(b".")
+
+    def drop(self):
+        self.records -= 1
+
+
+@pytest.fixture
+def receiving():
+    jobs, matching = Mock(), Mock(any_source=[])
+    made = Receiving(Meter(HostConfig(), Mock()), jobs, matching, Mock(), Mock(), 1024, Ledger(0))
+    long = Mock(receive=None, data=bytearray(8), here=0, whole=False)  # of which all records are
+    made.boxes[PEER] = Inbox(PEER, Fifo(), Mock(), 64, message=long)
+    return made
+
+
+def told(receiving, records, refused):
+    """Return how often the peer has been told that there is room, once these records were taken."""
+    fifo = receiving.boxes[PEER].fifo
+    fifo.records, fifo.refused = records, refused
+    receiving.look()
+    assert fifo.records == 0
+    return receiving._jobs.add.call_count
+
+
+def test_a_refusal_is_told_once(receiving):
+    assert told(receiving, 1, None) == 0
+    assert told(receiving, 1, 4096) == 1
+    assert told(receiving, 0, 4096) == 1
+
+
+def test_the_next_refusal_is_told_also_at_the_same_count(receiving):
+    """Counts of bytes wrap at 1 MiB. A record that came in between tells the two apart."""
+    assert told(receiving, 1, 4096) == 1
+    assert told(receiving, 1, 4096) == 2

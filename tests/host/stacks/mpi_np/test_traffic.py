@@ -3,11 +3,20 @@
 import pytest
 from pairs import in_turn
 
+from lanai_firmware.programs.mpi_np import state
 from lanai_firmware.programs.mpi_np.plan import McpConfig, paper
+from lanai_hdl.errors import UserError
+from lanai_host.config import HostConfig
+from lanai_host.mpi import point_to_point, probing
+from lanai_host.mpi.datatypes import PREDEFINED
+from lanai_host.mpi.world import World as Mpi
 from lanai_host.operation import ANY_SOURCE, ANY_TAG, DeviceError, ErrorKind
+from lanai_host.process_manager import Local, Registry
+from lanai_host.stacks.mpi_np import spill_memory
 from lanai_host.wait import Wait
 
 from .np_calls import STANDARD, SYNCHRONOUS, Buffer, irecv, isend, pattern, recv, send, wait
+from .np_native import take_native_turns
 from .np_world import World
 
 SMALL = McpConfig(messages=8, receives=8, any_receives=2, ack_slots=2)
@@ -210,3 +219,119 @@ def test_many_receives():
                 assert (operation.tag, operation.length, buffer.data) == (i, 100 * i, pattern(100 * i, i))
 
     World(2, config=SMALL).run(program)
+
+
+# NICs with different numbers of ranks: none sends what the other has no room for.
+
+COUNT = 28
+
+
+@pytest.mark.ci
+def test_credit_is_what_the_most_crowded_nic_has(monkeypatch):
+    """NP-06: rank 4, alone on its NIC, sends rank 0, one of four, more than rank 0's channel has
+    room for before it is received."""
+    take_native_turns(monkeypatch)
+
+    def program(device):
+        if device.rank == 4:
+            wait(device, *[isend(device, 0, pattern(4096, i), tag=i) for i in range(COUNT)])
+        if device.rank == 0:
+            for _ in range(200):
+                device.bus.step()
+            for i in range(COUNT):
+                assert recv(device, 4, 4096, tag=i)[1] == pattern(4096, i)
+
+    world = World(5, 4, McpConfig())
+    world.run(program)
+    for nic in world.fabric.nics:
+        with nic.machine:
+            assert state.nic.dropped == 0
+
+
+# Messages of a process to itself, which go through its NIC.
+
+BYTE = PREDEFINED["MPI_BYTE"]
+
+
+@pytest.mark.parametrize("size", [0, 8, 3000, 100_000])
+def test_a_matched_one_is_there_when_its_receive_has_begun(size):
+    """The NIC does not go on to write to the buffer, which programs drop after one MPI_Test."""
+
+    def program(device):
+        mpi = Mpi(device, HostConfig(), manager=Local(0, Registry()))
+        mpi.init()
+        comm = mpi.comm_self
+        sent, got = Buffer(pattern(size)), Buffer(size)
+        sends = point_to_point.issend(comm, sent.address, size, BYTE, 0, 6)
+        message, status = probing.mprobe(comm, 0, 6)
+        assert status.count == size
+        receives = message.irecv(got.address, size, BYTE)
+        assert receives.done
+        assert got.data == sent.data
+        sends.wait()
+
+    World(1).run(program)
+
+
+# Many peers, few pools: all-to-all traffic whose messages lie in host memory between their
+# channels' turns.
+
+RANKS = 7
+SIZES = (8, 700, 3000, 6000)
+
+
+def all_to_all(device):
+    """Everyone sends everything to everyone before anyone receives; then from the last to the
+    first, some from anyone."""
+    me, peers = device.rank, range(device.size)
+    sent = [isend(device, peer, pattern(size, me + i), tag=i) for i, size in enumerate(SIZES) for peer in peers]
+    for _ in range(300):
+        device.progress()
+    for i in (3, 1, 2):
+        for peer in reversed(peers):
+            operation, data = recv(device, peer, SIZES[i], tag=i)
+            assert (operation.length, data) == (SIZES[i], pattern(SIZES[i], peer + i))
+    sources = set()
+    for _ in peers:
+        operation, data = recv(device, ANY_SOURCE, SIZES[0], tag=0)
+        assert data == pattern(SIZES[0], operation.source)
+        sources.add(operation.source)
+    assert sources == set(peers)
+    wait(device, *sent)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize(("resident", "per_nic"), [(2, 1), pytest.param(3, 4, marks=pytest.mark.slow)])
+def test_all_to_all(resident, per_nic, monkeypatch):
+    """Seven ranks, two pools a NIC; and four ranks a NIC, whose 28 channels share three."""
+    take_native_turns(monkeypatch)
+    world = World(RANKS, per_nic, McpConfig(messages=8, ack_slots=2, resident=resident))
+    world.run(all_to_all)
+    for nic in world.fabric.nics:
+        with nic.machine:
+            assert state.nic.fetched > 0, "nothing was moved: the test tests nothing"
+            assert state.nic.dropped == 0
+
+
+def test_more_channels_than_the_ceiling():
+    """A NIC serves five ranks in a world of 65: 325 channels, where 64 have pool of their own;
+    three ranks of it speak."""
+
+    def program(device):
+        peers = (0, 7, 64)
+        if device.rank in peers:
+            sent = [isend(device, peer, pattern(50, device.rank), tag=3) for peer in peers]
+            for _ in range(100):
+                device.progress()
+            for peer in reversed(peers):
+                assert recv(device, peer, 50, tag=3)[1] == pattern(50, peer)
+            wait(device, *sent)
+
+    World(65, 5, McpConfig(resident=2, any_receives=0, receives=8)).run(program)
+
+
+def test_boot_asks_for_the_memory():
+    config = McpConfig(resident=2)
+    assert spill_memory.address_of(None, config, 2) == 0, "as many pools as channels"
+    with pytest.raises(UserError, match=r"3 channels that share 2 pools need \d+ bytes of host memory .* and have 0"):
+        spill_memory.address_of(None, config, 3)

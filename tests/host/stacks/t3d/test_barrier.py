@@ -10,8 +10,7 @@ from lanai_firmware.programs.put_barrier.layout import LOST
 from lanai_host.operation import ErrorKind
 from lanai_host.stacks.t3d.by_firmware import Barriers
 
-from .test_shmem import EXAMPLES, SAID
-from .test_t3d import lanai
+from .test_t3d import EXAMPLES_SHMEM, SAID, lanai
 
 PROGRAM = Path(__file__).with_name("barriers.py")
 ONLY = """
@@ -117,7 +116,7 @@ def test_a_tree_that_is_lost_is_an_error_at_both_ranks():
 
 
 def test_shmem_uses_it():
-    run = lanai(*TREE, "-n", 2, sys.executable, EXAMPLES / "counter.py")
+    run = lanai(*TREE, "-n", 2, sys.executable, EXAMPLES_SHMEM / "counter.py")
     assert (run.returncode, run.stdout, run.stderr) == (0, SAID["counter"], "")
 
 

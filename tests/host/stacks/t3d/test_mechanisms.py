@@ -2,12 +2,27 @@
 
 import re
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from lanai_firmware.programs.put.layout import COUNTERS, RING
+from lanai_host.config import HostConfig
 from lanai_host.errors import UserError
-from lanai_host.stacks.t3d.heap import T3dOptions, t3e
+from lanai_host.host_model.meter import Meter
+from lanai_host.stacks.t3d.heap import LINE, SIZE, WORD, Cache, HeapLayout, T3dOptions, t3e
+from lanai_host.stacks.t3d.operations import (
+    BASE,
+    STACK,
+    STACK_BYTES,
+    AddressSpace,
+    Limit,
+    OperandRangeError,
+    Validation,
+)
 
 from .test_t3d import lanai
 
@@ -122,3 +137,152 @@ def test_the_t3e_is_what_the_paper_says_of_it():
     chosen = t3e()
     assert (chosen.cache, chosen.validation, chosen.adaptive, chosen.fenced) == ("coherent", "none", 1, True)
     assert not T3dOptions().fenced
+
+
+# Address validation (T3-18 to T3-20): what is valid, which limit moves, what it costs, when it fails.
+
+PRIVATE = 8192
+END = BASE + PRIVATE
+
+
+class Clock:
+    """Adds up the host time that passes."""
+
+    spent = 0
+
+    def elapse(self, picoseconds):
+        self.spent += picoseconds
+
+
+def checked(how, *puts):
+    clock, costs = Clock(), HostConfig()
+    validation = Validation(Meter(costs, clock.elapse), T3dOptions(validation=how, private=PRIVATE), rank=3)
+    for address, size in puts:
+        validation.check(5, address, size)
+    return clock.spent, costs, validation.space
+
+
+def test_a_valid_address_costs_a_comparison():
+    spent, costs, _ = checked("extend", (BASE, 4), (END - 4, 4), (STACK - 4, 4))
+    assert spent == 3 * costs.address_check
+
+
+def test_extending_the_heap_costs_two_entries_to_the_kernel_and_only_once():
+    spent, costs, space = checked("extend", (END, 100), (END + 50, 50))
+    assert spent == 2 * costs.address_check + 2 * costs.system_call
+    assert space.break_ == END + 100
+
+
+def test_extending_the_stack_costs_no_more_than_the_comparison():
+    spent, costs, space = checked("extend", (STACK - STACK_BYTES - 64, 4))
+    assert spent == costs.address_check
+    assert space.stack == STACK - STACK_BYTES - 64
+
+
+def test_the_nearer_limit_moves():
+    middle = (END + STACK - STACK_BYTES) // 2
+    assert AddressSpace(PRIVATE).extend(middle - 16, 8) is Limit.HEAP
+    assert AddressSpace(PRIVATE).extend(middle + 16, 8) is Limit.STACK
+
+
+def test_the_stack_pointer_is_as_it_was_after_the_stack_was_extended():
+    space = AddressSpace(PRIVATE)
+    before = space.stack_pointer
+    space.extend(STACK - STACK_BYTES - 64, 4)
+    assert (space.stack_pointer, space.restored) == (before, 1)
+    space.extend(END, 4)
+    assert (space.stack_pointer, space.restored) == (before, 1)
+
+
+def test_a_put_beyond_both_limits_is_an_operand_range_error():
+    with pytest.raises(
+        OperandRangeError, match=r"operand range error: rank 3 puts 4 bytes to 0x1002000 of rank 5"
+    ) as at:
+        checked("refuse", (END, 4))
+    assert "its own memory ends at 0x1002000; the option validation=extend" in str(at.value)
+
+
+def test_the_t3e_checks_nothing():
+    assert checked("none", (END, 4))[0] == 0
+
+
+def test_what_is_lent_lies_above_the_private_memory_and_is_ones_own():
+    space = AddressSpace(PRIVATE)
+    first, second = space.lend(100), space.lend(200)
+    assert (first, second) == (END, END + 100)
+    assert space.valid(second, 200)
+    space.give_back(second)
+    assert space.lend(50) == END + 100
+    space.give_back(first)
+    assert AddressSpace(PRIVATE).valid(END, 1) is False
+
+
+# The cache that no put invalidates (T3-17), against memory.
+
+
+def test_a_line_that_was_read_hides_what_is_put_later():
+    memory = bytearray(2 * SIZE)
+    cache = Cache(memoryview(memory))
+    assert cache.read(40, 4) == bytes(4)
+    memory[36:44] = b"abcdefgh"
+    assert cache.read(40, 4) == bytes(4)
+    assert cache.read(36, 4) == bytes(4), "it is of the same line"
+    assert cache.invalidate(40, 4) == 1
+    assert cache.read(36, 8) == b"abcdefgh"
+
+
+def test_another_line_of_the_same_place_pushes_it_out():
+    memory = bytearray(2 * SIZE)
+    cache = Cache(memoryview(memory))
+    cache.read(0, 1)
+    memory[0] = 1
+    cache.read(SIZE, 1)
+    assert cache.read(0, 1) == b"\1"
+
+
+def test_a_range_over_lines_is_read_whole():
+    memory = bytearray(n % 251 for n in range(SIZE))
+    cache = Cache(memoryview(memory))
+    assert cache.read(30, 2 * LINE) == memory[30 : 30 + 2 * LINE]
+    assert cache.invalidate(30, 2 * LINE) == 3
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 2 * SIZE - 70), st.integers(1, 70)), max_size=30))
+def test_who_alone_writes_sees_what_it_wrote(steps):
+    memory, right = bytearray(2 * SIZE), bytearray(2 * SIZE)
+    cache = Cache(memoryview(memory))
+    for number, (store, offset, size) in enumerate(steps):
+        if store:
+            data = bytes([number + 1]) * size
+            cache.write(offset, data)
+            right[offset : offset + size] = data
+        assert cache.read(offset, size) == right[offset : offset + size]
+    assert memory == right
+
+
+# The symmetric heap: no two objects of it overlap, and all lie inside.
+
+
+@given(
+    st.integers(1, 64),
+    st.integers(16, 1024).map(lambda words: 4 * words),
+    st.integers(1, 64),
+    st.integers(1, 1024),
+)
+def test_objects_lie_side_by_side(ranks, short, long_sends, reply_pages):
+    layout = HeapLayout(ranks, T3dOptions(short, long_sends, reply_pages))
+    ranges = [(0, WORD.size * int(COUNTERS))]
+    ranges += [(layout.slot(peer), layout.slot_size) for peer in range(ranks)]
+    ranges += [(layout.flag(peer), WORD.size) for peer in range(ranks)]
+    ranges += [(layout.reply(number), layout.reply_size) for number in range(long_sends)]
+    ranges += [(layout.arrival(number), WORD.size) for number in range((long_sends + 1) * ranks)]
+    ranges += [(layout.staging(number), layout.staging_size) for number in range(int(RING))]
+    ranges.sort()
+    assert all(start + size <= following for (start, size), (following, _) in pairwise(ranges))
+    assert ranges[-1][0] + ranges[-1][1] <= layout.size
+    assert all(start % WORD.size == 0 for start, _ in ranges)
+
+
+def test_a_request_number_has_the_staging_memory_of_its_slot():
+    layout = HeapLayout(2, T3dOptions())
+    assert layout.staging(int(RING) + 3) == layout.staging(3)

@@ -5,8 +5,9 @@ import pytest
 
 from lanai_firmware.lang import offset_of
 from lanai_firmware.programs.put import state
-from lanai_firmware.programs.put.layout import RING, Counter, Kind
+from lanai_firmware.programs.put.layout import BUS, FLAG, KIND_AT, RING, Counter, Kind
 from lanai_firmware.programs.put.program import FIRMWARE
+from lanai_firmware.vocabulary import Part
 from lanai_hdl.config import lanai41
 from lanai_hdl.machine import SRAM_HOST, host_offset
 from lanai_host.bus.base import PAGE_SIZE, Pinned
@@ -14,9 +15,10 @@ from lanai_host.config import HostConfig
 from lanai_host.host_model.meter import Meter
 from lanai_host.stacks.loader import load, reset, start
 from lanai_host.stacks.t3d.by_firmware import FirmwarePuts
-from lanai_host.stacks.t3d.heap import WORD, Heap, HeapLayout, T3dOptions
+from lanai_host.stacks.t3d.heap import HEADER, LONG, REPLY, SHORT, WORD, Heap, HeapLayout, T3dOptions
 from lanai_host.stacks.t3d.puts import Put, Question, Remote
 from lanai_host.stacks.t3d.stack import config_words
+from lanai_host.stacks.t3d.trace import VOCABULARY, Type, plan
 from lanai_sim.kernel.cluster import Cluster
 from lanai_sim.machine.fabrics.switches import star
 
@@ -184,3 +186,59 @@ def test_runs_are_put_one_behind_the_other_and_cut_where_pages_end():
         (0x8000_0000, 0x40_0000 + 156, 44),
         (0x8000_002C, 0x10_0000 + 8, 16),
     ]
+
+
+# The meaning of a put, which follows from its place.
+
+LAYOUT_TRACE = HeapLayout(4, T3dOptions())
+PLAN = plan(0x1000, LAYOUT_TRACE)
+END_OF_REPLY = LAYOUT_TRACE.reply(4) - REPLY.size  # of the fourth: where its addresses end
+
+
+def see(address, length, *content, source=2):
+    return VOCABULARY.see([address, length, source << 16 | 5, *content, *[0] * (4 - len(content))], PLAN)
+
+
+@pytest.mark.parametrize(
+    ("address", "length", "content", "part"),
+    [
+        (LAYOUT_TRACE.header(2), HEADER.size, (SHORT,), Part.SHORT),
+        (LAYOUT_TRACE.header(2), HEADER.size, (LONG,), Part.LONG),
+        (
+            LAYOUT_TRACE.header(2) - 4,
+            HEADER.size + 4,
+            (LONG, SHORT),
+            Part.SHORT,
+        ),  # a word of data that looks like a mode
+        (LAYOUT_TRACE.header(2) - 1024, HEADER.size + 1024, (LONG,), Part.SHORT),
+        (LAYOUT_TRACE.slot(2), 100, (LONG,), Part.REST),  # data before a fence
+        (END_OF_REPLY - 8, 8 + REPLY.size, (0x5000, 0x6000), Part.REPLY),
+        (END_OF_REPLY, REPLY.size, (2,), Part.REST),
+        (LAYOUT_TRACE.flag(2), 4, (0,), Part.FREED),
+        (LAYOUT_TRACE.arrival(7), 4 | int(FLAG), (1,), Part.ARRIVED),
+        (0x5000, 2048 | int(BUS), (LONG,), Part.BYTES),
+        (LAYOUT_TRACE.nothing, 4, (0,), None),
+    ],
+)
+def test_the_place_tells_what_a_put_is(address, length, content, part):
+    seen = see(address, length, *content)
+    assert (seen.source, seen.part) == (2, part)
+    assert seen.type == (Type.HEAP if part is None else part)
+
+
+def test_a_reply_tells_its_number_and_where_the_first_bytes_go():
+    seen = see(END_OF_REPLY - 8, 8 + REPLY.size, 0x5000, 0x6000)
+    assert (seen.reply, seen.first) == (3, 0x5000)
+    assert see(END_OF_REPLY, REPLY.size, 2).reply == 3
+
+
+@pytest.mark.parametrize("kind", [kind for kind in Kind if kind is not Kind.PUT])
+def test_questions_and_answers_belong_to_no_message(kind):
+    seen = see(LAYOUT_TRACE.header(2), HEADER.size | kind << int(KIND_AT), SHORT)
+    assert VOCABULARY.type_name(seen.type) == kind.name
+    assert seen.part is None
+
+
+def test_a_waveform_shows_the_header():
+    assert VOCABULARY.text([0x20]) == "PUT_address20"
+    assert VOCABULARY.text([0x20, 0x8000_0004, 0x2_0005]) == "PUT_address20_length80000004_number20005"

@@ -4,8 +4,12 @@ import argparse
 import ast
 import json
 import re
+import runpy
 from functools import cache
 from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
 
 import lanai_sim
 from lanai_sim.cli import build_parser
@@ -16,6 +20,31 @@ from lanai_sim.studies.comparing.measured import FIGURES
 from lanai_sim.trace.schema import Protocol
 
 from . import pages
+
+# README is short, and its first screen says what this is and for whom.
+
+
+def test_readme_is_short_and_begins_with_its_doors_and_the_picture():
+    lines = (pages.ROOT / "README.md").read_text().splitlines()
+    assert len(lines) <= 150
+    first = "\n".join(lines[:20])
+    doors = ("test your MPI program", "study a network", "write gateware or firmware", "teach")
+    assert all(f"**{door}**" in first for door in doors)
+    assert "(docs/images/compare.svg)" in first
+
+
+def test_readmes_links_lead_somewhere():
+    targets = re.findall(r"\]\((?!http)([^)#]+)", (pages.ROOT / "README.md").read_text())
+    assert len(targets) > 20
+    assert [target for target in targets if not (pages.ROOT / target).exists()] == []
+
+
+def test_source_files_that_pages_name_are_there():
+    named = re.compile(r"`((?:hdl|firmware|host|sim)/lanai_\w+/[\w/.]*\w|(?:tests|examples)/[\w/.]*\w)`")
+    found = {(page, path) for page in pages.ROOT.glob("docs/**/*.md") for path in named.findall(page.read_text())}
+    assert len(found) > 100
+    assert sorted(f"{page.name}: {path}" for page, path in found if not (pages.ROOT / path).exists()) == []
+
 
 PAGE = pages.ROOT / "docs" / "glossary.md"
 ORDINARY = frozenset(Path(__file__).with_name("ordinary_words.txt").read_text().split())
@@ -85,3 +114,39 @@ def test_a_word_that_is_not_there_is_seen():
     assert "options: fabric" in lacking((terms() - {"fabric"}) | ORDINARY)
     assert "legend of the page: lbus" in lacking((terms() - {"lbus"}) | ORDINARY)
     assert "tables: pieces" in lacking((terms() - {"pieces"}) | ORDINARY)
+
+
+# The pictures of docs are those that docs/pictures.py draws.
+
+SCRIPT = runpy.run_path(str(pages.ROOT / "docs" / "pictures.py"))
+DIAGRAMS = ["nic.svg", "message.svg"]
+CARDS = [f"card-{name}.svg" for name in ("test", "study", "write", "teach")]
+NAMES = [*DIAGRAMS, *CARDS]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_picture_is_as_the_script_draws_it(name, request):
+    path = pages.ROOT / "docs" / "images" / name
+    drawn = str(SCRIPT["PICTURES"][name]())
+    if request.config.getoption("--refresh-docs"):
+        path.write_text(drawn)
+    assert path.read_text() == drawn, "run pytest --refresh-docs"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_texts_fit_into_the_picture_and_colours_follow_the_reader(name):
+    text = (pages.ROOT / "docs" / "images" / name).read_text()
+    root = ElementTree.fromstring(text)
+    width, height = (int(root.get(side)) for side in ("width", "height"))
+    for part in root.iter("{http://www.w3.org/2000/svg}text"):
+        assert 0 < float(part.get("x")) < width
+        assert 0 < float(part.get("y")) < height
+    assert "prefers-color-scheme: dark" in text
+
+
+def test_each_picture_is_on_a_page():
+    assert set(SCRIPT["PICTURES"]) == set(NAMES)
+    page = (pages.ROOT / "docs" / "systems" / "index.md").read_text()
+    assert all(f"(../images/{name})" in page for name in DIAGRAMS)
+    front = (pages.ROOT / "docs" / "index.md").read_text()
+    assert [front.count(f":img-bottom: images/{name}\n") for name in CARDS] == [1] * len(CARDS)

@@ -1,20 +1,122 @@
 """The timeline file has what its viewers ask for."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from lanai_firmware.programs.mpi_np.plan import McpConfig
 from lanai_hdl.errors import UserError
 from lanai_sim.report import perfetto
 from lanai_sim.report.activity import HOST, PROCESSOR
 from lanai_sim.report.perfetto import Event, Interned, TracePacket, Track, Type, write
-from lanai_sim.report.timeline import CALL, Timeline
+from lanai_sim.report.timeline import CALL, Slice, Thinned, Timeline, Values, thin, thin_values
+from lanai_sim.report.tracks import timeline
+from lanai_sim.trace import Trace
+from openlanai import Job
 
 from .protobuf import fields, members
+from .sample import NS, sample
+
+# Numbers over time: queues, messages under way, shares in use.
 
 
-def sample() -> Timeline:
+def test_queues_and_shares_of_the_sample() -> None:
+    found = {lane.path[1:]: lane.values for lane in timeline(sample()).lanes if lane.values is not None}
+    assert found["rank 1", "receives posted"] == Values("receives", [80 * NS, 880 * NS], [1, 0])
+    assert found["rank 0", "bytes under way"] == Values("bytes", [150 * NS, 880 * NS], [4, 0])
+    assert found["NIC 0", "LBUS in use"] == Values("% of slots", [256 * NS, 768 * NS], [50, 0])
+    link = found["NIC 0", "link out in use"]
+    assert link is not None
+    assert (link.unit, max(link.levels), link.levels[-1]) == ("% of time", 100, 0)
+    assert abs(link.times[1] - 500 * NS) < 3 * NS
+
+
+def test_what_never_happened_has_no_lane() -> None:
+    names = {lane.path[1:] for lane in timeline(sample()).lanes if lane.values is not None}
+    assert ("rank 0", "receives posted") not in names
+    assert ("NIC 1", "link out in use") not in names
+    assert ("rank 1", "messages without a receive") not in names
+
+
+FLOOD = """
+from mpi4py import MPI
+import mmap
+world = MPI.COMM_WORLD
+data = memoryview(mmap.mmap(-1, 4096))[:4]
+if world.rank == 0:
+    sends = [world.Isend(data, 1, 0) for _ in range(20)]
+    world.Send(data, 1, 1)
+    MPI.Request.Waitall(sends)
+else:
+    world.Recv(data, 0, 1)
+    for _ in range(20):
+        world.Recv(data, 0, 0)
+"""
+
+
+@pytest.mark.parametrize(("unpaid", "most"), [(0, 4), (64, 5)])
+def test_credit_in_use_comes_to_all_message_slots_and_goes_back(tmp_path: Path, unpaid: int, most: int) -> None:
+    """More messages than slots. One may go without credit; the slot of one that is dropped comes back."""
+    options = McpConfig(messages=4, ack_slots=1, unpaid_limit=unpaid)
+    assert Job((sys.executable, "-c", FLOOD), 2, "mpi-np", options=options, trace=str(tmp_path / "t")).run().code == 0
+    assert _credit(tmp_path / "t") == ("slots", most, 0, 0)
+
+
+def test_credit_in_use_on_the_t3d_is_the_slot_of_each_pair(tmp_path: Path) -> None:
+    assert Job((sys.executable, "-c", FLOOD), 2, "t3d", trace=str(tmp_path / "t")).run().code == 0
+    assert _credit(tmp_path / "t") == ("slots", 1, 0, 0)
+
+
+def _credit(path: Path) -> tuple[str, int, int, int]:
+    """Return unit, largest, smallest and last level of what rank 0 has in use."""
+    (found,) = [
+        lane.values for lane in timeline(Trace.open(path)).lanes if lane.path[1:] == ("rank 0", "credit in use")
+    ]
+    assert found is not None
+    return found.unit, max(found.levels), min(found.levels), found.levels[-1]
+
+
+def test_systems_without_credit_have_no_lane_for_it(tmp_path: Path) -> None:
+    assert Job((sys.executable, "-c", FLOOD), 2, "ideal", trace=str(tmp_path / "t")).run().code == 0
+    assert not [lane for lane in timeline(Trace.open(tmp_path / "t")).lanes if lane.name == "credit in use"]
+
+
+# Fewer slices and values, of every lane and of the whole time.
+
+
+def test_a_long_timeline_keeps_every_lane_and_the_whole_time() -> None:
+    """Ranks come first: cut by number, the links would have vanished."""
+    long = [Slice(10 * n, 10 * n + 5 + n % 3, "x", HOST) for n in range(9000)]
+    short, one = [Slice(50, 60, "y", HOST, 3)], [Slice(0, 90_000, "z", HOST)]
+    made = thin([long, short, one], 1000)
+    assert made[1:] == [Thinned(short), Thinned(one)]
+    kept = made[0].slices
+    assert 700 < len(kept) <= 998
+    assert made[0].lost == 9000 - len(kept)
+    assert 80 < made[0].window < 100
+    times = [one.begin for one in kept]
+    assert times == sorted(times)
+    assert times[0] < 100
+    assert times[-1] > 89_000
+    assert all(one.end - one.begin == 7 for one in kept)  # the longest ones
+
+
+def test_a_short_timeline_is_whole() -> None:
+    lanes = [[Slice(0, 1, "x", HOST)], [Slice(0, 1, "y", HOST)]]
+    assert thin(lanes, 2) == [Thinned(lane) for lane in lanes]
+
+
+def test_values_keep_the_largest_of_each_window() -> None:
+    values = Values("bytes", list(range(1000)), [n % 100 for n in range(1000)])
+    made = thin_values(values, 10)
+    assert len(made.times) <= 10
+    assert set(made.levels) == {99}
+    assert thin_values(values, 1000) == values
+
+
+def sample_perfetto() -> Timeline:
     timeline = Timeline()
     sender, receiver = timeline.lane("ranks", "rank 0", "MPI"), timeline.lane("ranks", "rank 1", "MPI")
     timeline.slice(sender, CALL, "MPI_Send", 1_000_001, 3_000_000, 7, {"peer": 1})
@@ -54,7 +156,7 @@ class File:
 
 @pytest.fixture
 def written(tmp_path: Path) -> File:
-    assert write(tmp_path / "t.pftrace", sample(), {"command": "ring.py", "ranks": 2}) == 7
+    assert write(tmp_path / "t.pftrace", sample_perfetto(), {"command": "ring.py", "ranks": 2}) == 7
     return File(tmp_path / "t.pftrace")
 
 
@@ -139,4 +241,4 @@ def test_numbers_are_read_as_they_were_written(number: int) -> None:
 
 def test_unwritable_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"no_such/t\.pftrace"):
-        write(tmp_path / "no_such" / "t.pftrace", sample(), {})
+        write(tmp_path / "no_such" / "t.pftrace", sample_perfetto(), {})

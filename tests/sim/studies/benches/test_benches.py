@@ -1,0 +1,220 @@
+"""`lanai bench scale`: many NICs give right answers on every system, which the program of the bench
+checks."""
+
+import argparse
+import json
+
+import pytest
+
+from lanai_host.errors import UserError
+from lanai_sim.cli import main
+from lanai_sim.studies.benches import engine, loggp, mcp, scale, start
+
+# `lanai bench alltoall`: a bound on the bytes under way is faster where NICs would drop packets.
+
+
+@pytest.mark.slow
+def test_a_bound_on_bytes_under_way_is_faster(tmp_path):
+    file = tmp_path / "alltoall.json"
+    assert main(["bench", "alltoall", "--ranks", "16", "--size", "4096", "--json", str(file)]) == 0
+    figures = json.loads(file.read_text())["figures"]
+    assert figures["alltoall.bounded.us.16.4096"] < 0.6 * figures["alltoall.at_once.us.16.4096"]
+
+
+@pytest.mark.parametrize(("ranks", "size"), [("3", "1024"), ("16", "65536"), ("-1", "0")])
+def test_what_is_not_measured_is_refused(ranks, size, capsys):
+    assert main(["bench", "alltoall", "--ranks", ranks, "--size", size]) == 2
+    assert f"--ranks {ranks} --size {size} is not measured; there are 8 ranks 1024 bytes" in capsys.readouterr().err
+
+
+# `lanai bench engine`: the programs of its ranks run, and its speeds are of the models that they name.
+
+
+@pytest.mark.parametrize(("program", "ranks"), [(engine.PING_PONG, 2), (engine.REQUESTS, 1)])
+def test_a_round_of_its_ranks_takes_time(tmp_path, monkeypatch, program, ranks):
+    monkeypatch.setattr(engine, "STARTS", 1)
+    monkeypatch.setattr(engine, "SWITCHES", 20)
+    assert 0 < engine.rank_seconds(program, ranks, str(tmp_path)) < 1
+
+
+@pytest.mark.ci
+def test_the_models_are_faster_than_the_gateware_as_it_is_synthesized(monkeypatch):
+    monkeypatch.setattr(engine, "ROUNDS", 15)
+    figures = engine.speeds(100_000)
+    rates = {nics: figures[f"engine.nic_cycles_per_second.{nics}"] for nics in engine.BUSY}
+    bare = figures["engine.bare_cycles_per_second"]
+    for nics, reached in rates.items():
+        assert figures[f"engine.ratio.{nics}"] == pytest.approx(reached / bare)
+    assert figures["engine.speedup"] > 1.5  # 2.8 on record; noise takes some of it
+
+
+# `lanai bench loggp`: the fit, and systems that are not known.
+
+TRUE = {"L": 10.0, "os": 0.5, "or": 1.5, "g": 4.0, "G": 8.0}
+
+
+def test_what_follows_the_model_is_fitted_exactly():
+    start = TRUE["os"] + TRUE["L"] + TRUE["or"]
+    times = {str(size): start + (size - loggp.SHORT) * TRUE["G"] / 1000 for size in loggp.SIZES}
+    found = loggp.fit({**times, "send": TRUE["os"], "receive": TRUE["or"], "gap": TRUE["g"]})
+    assert {name: found[name] for name in TRUE} == pytest.approx(TRUE)
+    assert found["worst"] == pytest.approx(0, abs=1e-9)
+
+
+def test_the_fit_says_how_far_off_the_model_is():
+    times = {str(size): 12.0 + (5.0 if size == 64 else 0.0) for size in loggp.SIZES}
+    found = loggp.fit({**times, "send": 1.0, "receive": 1.0, "gap": 1.0})
+    assert found["worst"] == pytest.approx(100 * 5 / 17, rel=0.01)
+    assert found["mean"] == pytest.approx(found["worst"] / len(loggp.SIZES))
+
+
+def test_the_ideal_device_follows_the_model(tmp_path, capsys):
+    """Its byte time is that of the link of 1999, 6.25 ns; the line is busy for it alone."""
+    file = tmp_path / "f.json"
+    assert main(["bench", "loggp", "--systems", "ideal", "--json", str(file)]) == 0
+    figures = json.loads(file.read_text())["figures"]
+    assert figures["loggp.ideal.gap_ns_a_byte"] == pytest.approx(6.25)
+    assert figures["loggp.ideal.error_percent.worst"] < 1e-6
+    said = capsys.readouterr().out
+    assert "Berkeley NOW" in said
+    assert "Martin and others, ISCA 1997" in said
+
+
+def test_systems_that_are_not_known_are_refused(capsys):
+    assert main(["bench", "loggp", "--systems", "idael"]) == 2
+    assert "did you mean 'ideal'" in capsys.readouterr().err
+    assert main(["bench", "loggp", "--systems", ","]) == 2
+
+
+# The switches of the firmware on the gateware: cut-through shortens what is long, recovery costs
+# what is short.
+
+
+def test_switches():
+    figures = mcp.measure((4, 4096, 16384), 1)
+    whole, cut = (figures[f"mcp.{way}.one_way_us.4096"] for way in ("store_and_forward", "default"))
+    assert cut < 0.65 * whole  # NP-51: three stages at once
+    assert figures["mcp.default.one_way_us.16384"] < 0.85 * figures["mcp.store_and_forward.one_way_us.16384"]
+    assert figures["mcp.default.cycles.4"] < figures["mcp.recovery.cycles.4"] < 4 * figures["mcp.default.cycles.4"]
+
+
+def test_restoring_a_channel_costs_what_it_moves():
+    """docs/design/np-channel-swap.md, on the gateware: a message goes to host memory and another
+    comes back."""
+    figures = mcp.pools((4, 4096))
+    assert 0 < figures["mcp.rooms.swap_us.4"] < figures["mcp.rooms.swap_us.4096"] < 500
+
+
+# `lanai bench start`: what a run of ranks that say hello costs, in Python and in C.
+
+
+def asked(**changes):
+    return argparse.Namespace(**({"ranks": [2], "device": "mpi-np", "language": ["python", "c"]} | changes))
+
+
+@pytest.mark.ci
+def test_a_rank_in_c_costs_less_than_one_in_python(monkeypatch):
+    monkeypatch.setattr(start, "ROUNDS", 1)
+    figures = start.run(asked(ranks=[4, 16]))
+    names = {f"start.{name}.{which}" for name in ("cpu_s", "c_cpu_s") for which in (4, 16, "rank")}
+    assert set(figures) == names
+    assert 0 < figures["start.c_cpu_s.rank"] < figures["start.cpu_s.rank"]
+
+
+def test_a_rank_costs_what_the_largest_run_takes_more_than_one_of_four():
+    assert start.of_a_rank({2: 9.0, 4: 1.0, 16: 9.0, 32: 2.4}) == pytest.approx(0.05)
+    assert start.of_a_rank({2: 1.0, 3: 1.5}) == pytest.approx(0.5)
+    assert start.of_a_rank({8: 1.0}) == 0
+
+
+def test_a_run_without_ranks_is_refused():
+    with pytest.raises(UserError, match="--ranks 0 is too small; a run has 1 rank or more"):
+        start.run(asked(ranks=[4, 0]))
+
+
+# `lanai bench stream`: figures that are exact, and the bandwidth that mbcf must reach.
+
+
+@pytest.mark.ci
+def test_mbcf_reaches_120_mb_per_s_also_from_memory_never_sent_from(tmp_path, expected):
+    assert main(["bench", "stream", "--json", str(tmp_path / "stream.json")]) == 0
+    figures = json.loads((tmp_path / "stream.json").read_text())["figures"]
+    assert len(figures) == 12
+    for name, value in figures.items():
+        expected(name, round(value, 6))
+        assert value >= (110 if ".late." in name else 120)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--device", "ideal"], "--device 'ideal' has no NICs to measure"),
+        (["--size", "0"], "--size 0 measures nothing"),
+        (["--count", "-1"], "--count -1 measures nothing"),
+    ],
+)
+def test_bad_options(options, message, capsys):
+    assert main(["bench", "stream", *options]) == 2
+    assert message in capsys.readouterr().err
+
+
+def asked_scale(**changes):
+    return argparse.Namespace(**({"nics": [4], "device": "mpi-np", "ranks_per_node": 1} | changes))
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize(
+    ("device", "nics", "ranks_per_node"),
+    [
+        ("mpi-np", 32, 1),
+        ("mpi-np", 66, 1),
+        ("mbcf", 32, 1),
+        ("sci", 32, 1),
+        ("t3d", 32, 1),
+        ("ccu", 16, 2),
+        ("ccu", 40, 1),
+        ("bip", 66, 1),
+        pytest.param("mpi-np", 64, 1, marks=pytest.mark.by_hand),
+        pytest.param("mbcf", 64, 1, marks=pytest.mark.by_hand),
+        pytest.param("sci", 64, 1, marks=pytest.mark.by_hand),
+        pytest.param("t3d", 64, 1, marks=pytest.mark.by_hand),
+        pytest.param("ccu", 16, 4, marks=pytest.mark.by_hand),
+        pytest.param("ccu", 128, 1, marks=pytest.mark.by_hand),
+        pytest.param("bip", 128, 1, marks=pytest.mark.by_hand),
+    ],
+)
+def test_many_nics_give_right_answers(device, nics, ranks_per_node):
+    figures = scale.once(device, nics, ranks_per_node)
+    assert figures[f"scale.cpu_s_per_nic.{nics}"] == pytest.approx(figures[f"scale.cpu_s.{nics}"] / nics)
+    for name in ("ring", "barrier", "allreduce", "halo"):
+        assert figures[f"scale.simulated_us.{nics}.{name}"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("device", ["mbcf", "sci"])
+def test_a_hop_among_128_nics_takes_what_it_takes_among_16(device):
+    """A rank polls for those that it talks to. A barrier has 7 rounds and not 4."""
+    few, many = scale.once(device, 16), scale.once(device, 128)
+    assert many["scale.simulated_us.128.ring"] / 128 < 1.5 * few["scale.simulated_us.16.ring"] / 16
+    assert many["scale.simulated_us.128.barrier"] < 5 * few["scale.simulated_us.16.barrier"]
+
+
+@pytest.mark.ci
+def test_the_bench_takes_the_least_of_its_runs(monkeypatch):
+    monkeypatch.setattr(scale, "ROUNDS", 1)
+    figures = scale.run(asked_scale(nics=[1, 2]))
+    assert figures["scale.cpu_s.1"] > 0
+    assert figures["scale.simulator_mb.2"] > figures["scale.simulator_mb_per_nic.2"] > 1
+    assert figures["scale.reference_us"] > 0
+
+
+def test_bad_numbers_are_refused():
+    for wrong in ({"nics": [4, 0]}, {"ranks_per_node": 0}):
+        with pytest.raises(UserError, match="0 is not a count; --nics and --ranks-per-node take whole numbers from 1"):
+            scale.run(asked_scale(**wrong))
+
+
+@pytest.mark.ci
+def test_a_run_that_is_refused_says_why():
+    with pytest.raises(UserError, match=r"the run of 241 ranks ended with code 2:\n.*put more ranks on a NIC"):
+        scale.once("ccu", 241)
