@@ -270,7 +270,11 @@ class Nic(wiring.Component):
         m.submodules.packet_end = end = PacketEnd()
         wiring.connect(m, mux.o, end.i)
         wiring.connect(m, end.o, self.transmitter.i)
-        m.d.comb += [end.reset.eq(self.control.reset), end.kind.eq(self.transmitter.link.kind)]
+        m.d.comb += [
+            end.reset.eq(self.control.reset),
+            end.up.eq(self.receiver.up),
+            end.kind.eq(self.transmitter.link.kind),
+        ]
         wiring.connect(m, self.receiver.o, self.deframer.i)
         wiring.connect(m, self.deframer.o, demux.i)
         m.d.comb += demux.drop.eq(

@@ -20,12 +20,14 @@ class PacketEnd(wiring.Component):
     -------
     i, o : streams of flits
     reset : ``In(1)``, the NIC is being reset
+    up : ``In(1)``, the carrier: where it falls a packet ends, as its receiver sees it
     kind : ``In(Kind)``, the flit on the wire
     """
 
     i: In(stream.Signature(Flit))
     o: Out(stream.Signature(Flit))
     reset: In(1)
+    up: In(1)
     kind: In(Kind)
 
     def elaborate(self, platform):
@@ -33,7 +35,7 @@ class PacketEnd(wiring.Component):
         before, inside = Signal(), Signal()  # a HEAD was on the wire and its TAIL was not: before this slot, with it
         cut = Signal()
         m.d.comb += [
-            inside.eq((self.kind == Kind.HEAD) | (before & (self.kind != Kind.TAIL))),
+            inside.eq(self.up & ((self.kind == Kind.HEAD) | (before & (self.kind != Kind.TAIL)))),
             self.o.valid.eq(self.i.valid | cut),
             self.o.payload.eq(self.i.payload),
             self.i.ready.eq(self.o.ready & ~cut),

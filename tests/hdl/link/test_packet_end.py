@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from amaranth import Module, ResetInserter, Signal
+from amaranth import Cat, Module, ResetInserter, Signal
 from amaranth.asserts import AnySeq
 from amaranth.hdl import Assert, Assume
 from amaranth.lib import stream, wiring
@@ -26,6 +26,7 @@ class EndedPackets(wiring.Component):
     i: In(stream.Signature(Flit))
     link: Out(LinkPort())
     resets: In(1)
+    up: In(1, init=1)
 
     def elaborate(self, platform):
         m = Module()
@@ -35,7 +36,8 @@ class EndedPackets(wiring.Component):
         wiring.connect(m, wiring.flipped(self.i), end.i)
         wiring.connect(m, end.o, transmitter.i)
         wiring.connect(m, transmitter.link, wiring.flipped(self.link))
-        m.d.comb += [transmitter.up.eq(1), end.reset.eq(self.resets), end.kind.eq(transmitter.link.kind)]
+        m.d.comb += [transmitter.up.eq(self.up), end.up.eq(self.up)]
+        m.d.comb += [end.reset.eq(self.resets), end.kind.eq(transmitter.link.kind)]
         return m
 
 
@@ -113,6 +115,24 @@ def test_a_packet_cut_behind_each_of_its_flits_ends_before_the_next(after, lengt
     assert out.packets[-1].words == [7, 8]
 
 
+@pytest.mark.parametrize("after", range(1, 7))
+def test_a_packet_whose_carrier_fell_is_not_ended_once_more(after):
+    """Its receiver has ended it. The transmitter has discarded the rest, or the reset does."""
+
+    async def script(context, dut, hold):
+        def until(taken):
+            context.set(dut.up, taken < after)
+            return taken == 6
+
+        await give(context, dut, [1, 2, 3, 4, 5], until=until)
+        await end_reset(context, dut, 2)
+        context.set(dut.up, 1)
+        assert await give(context, dut, [7, 8])
+
+    kinds = [kind for _, kind, _ in run(script).flits]
+    assert kinds == [Kind.HEAD, *[Kind.DATA] * (after - 1), Kind.HEAD, Kind.DATA, Kind.DATA, Kind.TAIL]
+
+
 @pytest.mark.parametrize("stops", [0.0, 0.2])
 @pytest.mark.parametrize("seed", range(3))
 def test_random_packets_and_resets(seed, stops):
@@ -141,8 +161,11 @@ def test_random_packets_and_resets(seed, stops):
 
 
 class EndSpec(wiring.Component):
-    """Whatever is offered, and whenever there are resets and STOP: no HEAD is on the wire before the TAIL of the
-    packet before, and no other flit outside a packet. A sender that is reset begins with a HEAD again."""
+    """Whatever is offered, and whenever there are resets, STOP and no carrier: no HEAD is on the wire before the TAIL
+    of the packet before, and no other flit outside a packet. A sender that is reset begins with a HEAD again.
+
+    A packet ends where the carrier falls. If that lasts for less than its next flit, its rest may follow, as a
+    receiver drops it; no reset adds to it."""
 
     def __init__(self):
         super().__init__({})
@@ -152,7 +175,7 @@ class EndSpec(wiring.Component):
         m.submodules.dut = dut = EndedPackets()
         i, kind = dut.i, dut.link.kind
         m.d.comb += [
-            *(one.eq(AnySeq(1)) for one in (i.valid, dut.link.stop, dut.resets)),
+            *(one.eq(AnySeq(1)) for one in (i.valid, dut.link.stop, dut.resets, dut.up)),
             i.payload.data.eq(AnySeq(32)),
             i.payload.kind.as_value().eq(AnySeq(3)),
         ]
@@ -168,9 +191,13 @@ class EndSpec(wiring.Component):
             m.d.sync += offered_inside.eq(0)
         with m.Elif(took):
             m.d.sync += offered_inside.eq(is_head | (offered_inside & ~is_tail))
+        fell = Signal(2)  # in the packet that is offered, and in that on the wire
+        m.d.sync += fell.eq(Cat((fell[0] | (~dut.up & offered_inside)) & ~(took & is_tail), fell[0]))
+        with m.If(dut.resets):
+            m.d.sync += fell.eq(0)
         with m.If(kind != Kind.IDLE):
-            m.d.comb += Assert(Assumed.flit(kind, wire_inside))
-            m.d.sync += wire_inside.eq(kind != Kind.TAIL)
+            m.d.comb += Assert(Assumed.flit(kind, wire_inside) | (fell[1] & (kind != Kind.HEAD)))
+        m.d.sync += wire_inside.eq(dut.up & ((kind == Kind.HEAD) | (wire_inside & (kind != Kind.TAIL))))
         return m
 
 
