@@ -37,7 +37,7 @@ class RemoteAdapter(NicBlock):
     -------
     window, bus, packets_in, packets_out : as `NicBlock` says
     control, timeout, peer, owner, route, window_word : ``In(32)``, values of the registers;
-        `set_route`, `set_window`: written; `open`: `wdata` is written to REMOTE_OPEN
+        `set_peer`, `set_route`, `set_window`: written; `open`: `wdata` is written to REMOTE_OPEN
     lost : ``Out(32)``, REMOTE_LOST
     idle : ``Out(1)``
     """
@@ -65,6 +65,7 @@ class RemoteAdapter(NicBlock):
                 "peer": In(32),
                 "owner": In(32),
                 "wdata": In(32),
+                "set_peer": In(1),
                 "set_route": In(1),
                 "set_window": In(1),
                 "open": In(1),
@@ -85,6 +86,7 @@ class RemoteAdapter(NicBlock):
             self.peer.eq(bank.value(registers.REMOTE_PEER)),
             self.owner.eq(bank.value(registers.REMOTE_PROCESS)),
             self.wdata.eq(bank.wdata),
+            self.set_peer.eq(written(registers.REMOTE_PEER)),
             self.set_route.eq(written(registers.REMOTE_ROUTE)),
             self.set_window.eq(written(registers.REMOTE_WINDOW)),
             self.open.eq(written(registers.REMOTE_OPEN)),
@@ -121,6 +123,7 @@ class RemoteAdapter(NicBlock):
         yield self.packets_in.valid
         yield self.bus.read.valid
         yield self.bus.written
+        yield self.set_peer
         yield self.set_route
         yield self.set_window
         yield self.open
@@ -190,18 +193,21 @@ class RemoteAdapter(NicBlock):
             m.d.comb += getattr(self.lookup, name).eq(getattr(host, name))
 
     def _connect_stores(self, m):
-        """Requests of the cutter and, before them, of the aperture."""
+        """Requests of the cutter and, before them, of the aperture. One that is offered stays until it is taken."""
         aperture, cutter, sequencer, server = self.aperture, self.cutter, self.sequencer, self.server
         if aperture is None:
             wiring.connect(m, cutter.o, sequencer.i)
             return
         m.submodules.aperture = aperture
         wiring.connect(m, self.host.stores, aperture.host)
+        stores, offered = Signal(), Signal()  # the aperture's turn; the cutter's request is offered
+        m.d.sync += offered.eq(~stores & cutter.o.valid & ~sequencer.i.ready)
         m.d.comb += [
-            sequencer.i.valid.eq(Mux(aperture.pending, aperture.o.valid, cutter.o.valid)),
-            sequencer.i.payload.eq(Mux(aperture.pending, aperture.o.payload, cutter.o.payload)),
-            aperture.o.ready.eq(sequencer.i.ready),
-            cutter.o.ready.eq(sequencer.i.ready & ~aperture.pending),
+            stores.eq(aperture.pending & ~offered),
+            sequencer.i.valid.eq(Mux(stores, aperture.o.valid, cutter.o.valid)),
+            sequencer.i.payload.eq(Mux(stores, aperture.o.payload, cutter.o.payload)),
+            aperture.o.ready.eq(sequencer.i.ready & stores),
+            cutter.o.ready.eq(sequencer.i.ready & ~stores),
             aperture.index.eq(self.sender.stored),
             self.sender.stored_word.eq(aperture.read),
             aperture.free.eq(server.answered_store),
@@ -256,7 +262,9 @@ class RemoteAdapter(NicBlock):
 
     def _connect_settings(self, m):
         windows = Signal(data.ArrayLayout(BusWindow, self.config.processes))
-        enable = Signal()
+        enable, asked = Signal(), Signal(8)
+        with m.If(self.set_peer):  # kept: REMOTE_PEER changes while the adapter may rest
+            m.d.sync += asked.eq(self.wdata)
         m.d.comb += [
             enable.eq((self.control & ENABLE) != 0),
             self.sender.enable.eq(enable),
@@ -266,13 +274,15 @@ class RemoteAdapter(NicBlock):
             self.sequencer.retries.eq(self.timeout[24:]),
             self.sender.route_write.eq(self.set_route & (self.peer < self.config.peers)),
             self.sender.route_peer.eq(self.peer),
+            self.sequencer.asked_peer.eq(asked),
             self.sender.route.eq(self.wdata),
             self.lookup.windows.eq(windows),
             self.lost.eq(
                 Cat(
                     self.sequencer.lost_peer,
                     self.links.session,
-                    Const(0, 18),
+                    Const(0, 17),
+                    self.sequencer.asked_lost & (asked < self.config.peers),
                     self.links.opening,
                     self.sequencer.lost,
                 )

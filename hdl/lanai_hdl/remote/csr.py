@@ -7,6 +7,7 @@ ALONE = 1 << 1
 NUMBER_SHIFT = 8  # ... where the NIC's own number begins
 WINDOW_VALID = 1 << 4  # of REMOTE_WINDOW
 OPENING = 1 << 30  # of REMOTE_LOST
+PEER_LOST = 1 << 29
 RARE = 16  # bits of the counters of what goes wrong, and of misses
 
 REMOTE = RegisterBlock(
@@ -28,7 +29,13 @@ REMOTE = RegisterBlock(
             "Bits 0 to 23: slots without an answer until requests are sent again. Bits 24 to 31: how often, "
             "before the peer is lost.",
         ),
-        Register("REMOTE_PEER", 0x308, Access.BOTH, Behavior.STORAGE, "The NIC whose route is written next."),
+        Register(
+            "REMOTE_PEER",
+            0x308,
+            Access.BOTH,
+            Behavior.TRIGGER,
+            "The NIC whose route is written next, or that is asked for in REMOTE_LOST.",
+        ),
         Register(
             "REMOTE_ROUTE", 0x30C, Access.BOTH, Behavior.COMMAND, "Sets the route to REMOTE_PEER, as SEND_ROUTE has it."
         ),
@@ -48,8 +55,9 @@ REMOTE = RegisterBlock(
             0x318,
             Access.RO,
             Behavior.VIEW,
-            "The number of the peer that was lost last; bit 31: one was. Bits 8 to 11: the number of this "
-            "boot's first session. Bit 30: a session that was asked for has not begun.",
+            "The number of the peer that was lost last; bit 31: one was. Bit 29: the peer of REMOTE_PEER is lost, "
+            "until a session with it opens. Bits 8 to 11: the number of this boot's first session. Bit 30: a "
+            "session that was asked for has not begun.",
         ),
         Register(
             "REMOTE_OPEN",

@@ -130,6 +130,8 @@ class PacketCheck:
                 m.d.comb += self.replies.payload.offset.eq(self._order.value[32:])
         with m.Elif((packet.first.op == Op.NOP) | (packet.first.op == Op.READ)):
             m.d.comb += self.served.eq(1)
+            with m.If(packet.first.op == Op.NOP):
+                m.d.comb += [self.replies.payload.status.eq(Status.VOID), self._order.outcome.eq(Status.VOID)]
             self._finish(m)
         with m.Elif(packet.misaligned()):
             m.d.sync += self._status.eq(Status.ALIGNMENT)

@@ -23,7 +23,7 @@ ATOMIC_BYTES, WIDE_BYTES = 4, 8  # what an ATOMIC may change
 class Op(IntEnum):
     """The operation of a request, or the kind of a reply."""
 
-    NOP = 0  # takes a sequence number and nothing else: stands in for a request that failed at its source
+    NOP = 0  # takes a sequence number and nothing else: stands in for a request that failed at its source, see `VOID`
     WRITE = 1  # data follow
     READ = 2
     ATOMIC = 3  # operand and comparand follow; if its length is 8, then their upper halves
@@ -80,6 +80,7 @@ class Status(IntEnum):
     FULL = 10  # the FIFO has no room, or refuses since it had none
     BEFORE = 11  # a BOUND write before a CONDITIONAL record was refused
     SESSION = 12  # of a packet only: the receiver is not in the boot that the request names
+    VOID = 13  # of a packet only: the request came first as a NOP, so it was not carried out
 
 
 class RequestWord(Word):

@@ -61,11 +61,12 @@ class Sequencer(wiring.Component):
         is right behind
     oldest_answered : ``In``, with `config.quiet`: the sequence number whose answer is next of the peer of `oldest`
     void : ``In(1)``, entry `sent.index` failed here with `void_status`: it goes out as a NOP, and
-        ends so once that is answered
+        ends so once that is answered, unless the answer is that it was carried out before
     voided : ``Out(1)``, of entry `sent.index`
     ended, oldest, oldest_status : the oldest request has ended; `retire` removes it
     timeout, retries : ``In``; `expired`, a slot's event
     lost_now, lost_peer, lost : a peer is lost in this slot; the last one lost, and that one was
+    asked_peer : ``In``; `asked_lost`, within the slot: that peer is lost
     again : ``In(1)``, all that are not answered are sent again now
     left, left_peer : ``In``, that peer has left the session
     opening : ``In(1)``, no request is admitted; `quiet`: none is outstanding
@@ -97,6 +98,8 @@ class Sequencer(wiring.Component):
                 "lost_now": Out(1),
                 "lost_peer": Out(8),
                 "lost": Out(1),
+                "asked_peer": In(8),
+                "asked_lost": Out(1),
                 "again": In(1),
                 "left": In(1),
                 "left_peer": In(8),
@@ -154,7 +157,8 @@ class Sequencer(wiring.Component):
             m.d.sync += status[self.sent.index].eq(self.void_status)
         with m.If(self.resolve):
             m.d.sync += done.bit_select(self.answered.index, 1).eq(1)
-            with m.If(~void.bit_select(self.answered.index, 1)):
+            # OK of a voided one: it was carried out before, and only the answer was lost.
+            with m.If(~void.bit_select(self.answered.index, 1) | (self.resolution == Status.OK)):
                 m.d.sync += status[self.answered.index].eq(self.resolution)
         if self.config.quiet:
             self._count_quiet(m, head)
@@ -280,6 +284,7 @@ class Sequencer(wiring.Component):
             self._lose(m, gone, self.left_peer)
         with m.If(self.opens):
             m.d.sync += self._of_peer(gone, self.opened_peer).eq(0)
+        m.d.comb += self.asked_lost.eq(self._of_peer(gone, self.asked_peer))
 
     def _lose(self, m, gone, peer):
         m.d.comb += self.lost_now.eq(1)

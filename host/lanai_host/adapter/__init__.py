@@ -1,6 +1,6 @@
 """The driver of the NIC's remote-memory adapter: what a process exposes, and its commands."""
 
-from .boot import boot, reopen
+from .boot import boot, lost_peers, reopen
 from .exposures import Exposure
 from .fifo import Signal, SignalQueue
 from .memory import RemoteMemory
@@ -15,5 +15,6 @@ __all__ = [
     "SignalQueue",
     "Token",
     "boot",
+    "lost_peers",
     "reopen",
 ]

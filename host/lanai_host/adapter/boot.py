@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from lanai_hdl.errors import UserError
 from lanai_hdl.machine import REGISTERS_HOST
 from lanai_hdl.remote.config import Remote
-from lanai_hdl.remote.csr import ALONE, ENABLE, NUMBER_SHIFT, OPENING, REMOTE, WINDOW_VALID
+from lanai_hdl.remote.csr import ALONE, ENABLE, NUMBER_SHIFT, OPENING, PEER_LOST, REMOTE, WINDOW_VALID
 
 from ..bus.base import Bus
 
@@ -82,3 +82,13 @@ def reopen(bus: Bus, config: Remote, peer: int) -> None:
     bus.write(register("REMOTE_OPEN"), peer)
     while bus.read(register("REMOTE_LOST")) & OPENING:
         pass
+
+
+def lost_peers(bus: Bus, config: Remote) -> list[int]:
+    """Return the NICs that are lost: each has not answered, or was reset, and was not opened since."""
+    lost = []
+    for peer in range(config.peers):
+        bus.write(register("REMOTE_PEER"), peer)
+        if bus.read(register("REMOTE_LOST")) & PEER_LOST:
+            lost.append(peer)
+    return lost

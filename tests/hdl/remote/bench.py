@@ -318,9 +318,9 @@ class Simulated:
         self.bench = Bench(top, slots)
 
 
-def play(sides, script, *, slots=30_000, wire=None):
+def play(sides, script, *, slots=30_000, wire=None, watch=None):
     """Runs `async def script(context)` with the sides' models; `wire(context)` carries packets
-    between them."""
+    between them, `watch(context)` looks on."""
     simulated = SIMULATIONS.take(tuple(side.config for side in sides), slots, lambda: Simulated(sides, slots))
     bench = simulated.bench
     for side, dut, reset, seen in zip(sides, simulated.duts, simulated.resets, simulated.seen, strict=True):
@@ -328,8 +328,9 @@ def play(sides, script, *, slots=30_000, wire=None):
     for side in sides:
         for model in (side.memory, side.transmits, side.receives, side.counting, side.watching):
             bench.add_background(model)
-    if wire is not None:
-        bench.add_background(wire)
+    for background in (wire, watch):
+        if background is not None:
+            bench.add_background(background)
     bench.add(script)
     bench.run()
 

@@ -242,6 +242,27 @@ PROTECTION = [
 
 ORDER = [
     Mutant(
+        "a NOP says that the request in whose place it came was carried out",
+        "packet_check.py",
+        "with m.If(packet.first.op == Op.NOP):",
+        "with m.If(0):",
+        "test_session.py::test_a_put_whose_memory_is_concealed_fails_unless_it_was_carried_out[request]",
+    ),
+    Mutant(
+        "a put that was carried out fails for what became of its memory later",
+        "sequencer.py",
+        " | (self.resolution == Status.OK)",
+        "",
+        "test_session.py::test_a_put_whose_memory_is_concealed_fails_unless_it_was_carried_out[answer]",
+    ),
+    Mutant(
+        "stores go before a request that is offered",
+        "block.py",
+        "stores.eq(aperture.pending & ~offered)",
+        "stores.eq(aperture.pending)",
+        "test_aperture.py::test_a_request_that_is_offered_stays_until_it_is_taken",
+    ),
+    Mutant(
         "the last request of the window is not a duplicate",
         "receive_order.py",
         "carried_out = ((behind <= WINDOW)",
@@ -314,6 +335,13 @@ ORDER = [
 ]
 
 SESSIONS = [
+    Mutant(
+        "a peer with which a session was opened is still named as lost",
+        "sequencer.py",
+        "m.d.sync += self._of_peer(gone, self.opened_peer).eq(0)",
+        "pass",
+        "test_session.py::test_each_peer_that_is_lost_is_named_until_it_is_opened",
+    ),
     Mutant(
         "numbers below a session's first were carried out",
         "receive_order.py",

@@ -26,11 +26,11 @@ class Link:
                         there.arrive(words)
 
 
-def between(script, fate=lambda words: [words], *, append=0, config=SMALL, **options):
+def between(script, fate=lambda words: [words], *, append=0, config=SMALL, watch=None, **options):
     """Runs `script(context, source, target)`; the target exposes 3 pages as exposure 2, the source
     its own as 5.
 
-    `append`: others may append to FIFOs in the target's exposure.
+    `append`: others may append to FIFOs in the target's exposure. `watch(context, source)` looks on.
     """
     sides = Side(0, config=config, **options), Side(1, config=config)
 
@@ -43,7 +43,10 @@ def between(script, fate=lambda words: [words], *, append=0, config=SMALL, **opt
         for side in sides:
             await side.rest(context)
 
-    play(sides, whole, wire=Link(sides, fate).carry)
+    async def looks_on(context):
+        await watch(context, sides[0])
+
+    play(sides, whole, wire=Link(sides, fate).carry, watch=watch and looks_on)
     return sides
 
 

@@ -77,6 +77,33 @@ def test_stores_go_before_a_command_that_begins_after_them():
     between(script, config=CONFIG)
 
 
+def test_a_request_that_is_offered_stays_until_it_is_taken():
+    """One of a command waits for a READ when stores come, and again."""
+    changes, waited = [], []
+
+    async def watch(context, source):
+        before, offered = None, source.dut.sequencer.i
+        while True:
+            _, _, valid, ready, payload = await context.tick().sample(offered.valid, offered.ready, offered.payload)
+            if before is not None and (not valid or payload != before):
+                changes.append((before, payload))
+            before = payload if valid and not ready else None
+            waited.append(before is not None)
+
+    async def script(context, source, target):
+        await map_page(context, source, 0, 0)
+        for number in range(3):
+            await source.start(context, Op.READ, 1, 2, 512, 64, 5, 0)
+            tag = await source.start(context, Op.WRITE, 1, 2, 256, 4, 5, 64, buffer=1)
+            await store(context, source, 0, number * BLOCK, b"late" * (BLOCK // 4))
+            assert await source.end(context, tag, 1) is Status.OK
+        assert await barrier(context, source) is Status.OK
+
+    between(script, config=CONFIG, watch=watch)
+    assert any(waited)
+    assert not changes
+
+
 def test_a_whole_block_is_one_packet():
     async def script(context, source, target):
         await map_page(context, source, 0, 0)

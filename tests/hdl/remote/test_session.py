@@ -5,9 +5,11 @@ import random
 
 import pytest
 
+from lanai_hdl.remote.csr import PEER_LOST
 from lanai_hdl.remote.packets import REPLY_WORDS
+from lanai_hdl.remote.tables import exposure_at
 
-from .bench import ALL, Atomic, Op, Side, Status, play
+from .bench import ALL, SMALL, Atomic, Op, Side, Status, play
 
 COUNTER = 0x200  # of side n, at this offset and 8 * n more
 OPTIONS = {"timeout": 400, "retries": 3}
@@ -96,6 +98,18 @@ def check_adds(found, first, last):
     assert well == sorted(set(well))
     assert all(first <= number < last for number in well)
     assert last - first >= len(well)
+
+
+async def lost_peers(context, side):
+    found = []
+    for peer in range(SMALL.peers + 1):  # one more than there may be
+        context.set(side.dut.wdata, peer)
+        context.set(side.dut.set_peer, 1)
+        await context.tick()
+        context.set(side.dut.set_peer, 0)
+        if context.get(side.dut.lost) & PEER_LOST:
+            found.append(peer)
+    return found
 
 
 async def put(context, side, peer, data, offset=0):
@@ -232,6 +246,45 @@ def test_what_may_have_been_carried_out_is_not_sent_to_the_next_boot():
         assert counter(target, source) == 1
 
     run(script)
+
+
+@pytest.mark.parametrize("lost", ["request", "answer"])
+def test_a_put_whose_memory_is_concealed_fails_unless_it_was_carried_out(lost):
+    """Its first packet, or the answer to that, is lost; what is sent again is a NOP."""
+
+    async def script(context, fabric, source, target):
+        fabric.out, fabric.holds = lost == "request", True
+        source.load(0, b"AAAABBBB")
+        tag = await source.start(context, Op.WRITE, 1, 2, 0, 4, 5, 0)
+        behind = await source.start(context, Op.WRITE, 1, 2, 4, 4, 6, 4, buffer=1)
+        for _ in range(150):
+            await context.tick()
+        fabric.held.clear()
+        fabric.out = fabric.holds = False
+        await source.write(context, exposure_at(0, 5) + 12, 0)  # not valid
+        assert await source.end(context, tag) is (Status.EXPOSURE if lost == "request" else Status.OK)
+        assert await source.end(context, behind, 1) is Status.EXPOSURE, "of no memory from the first"
+        assert target.dump(0, 8) == (bytes(8) if lost == "request" else b"AAAA" + bytes(4))
+        assert source.counts["REMOTE_FAILED"] >= 2
+        await source.expose(context, 5, 0, 4096)
+        assert await put(context, source, 1, b"CCCC") is Status.OK
+
+    run(script)
+
+
+def test_each_peer_that_is_lost_is_named_until_it_is_opened():
+    async def script(context, fabric, source, *others):
+        fabric.out = True
+        tags = [await add(context, source, peer, buffer=peer) for peer in (1, 2)]
+        for peer, tag in zip((1, 2), tags, strict=True):
+            assert await source.end(context, tag, peer) is Status.LOST
+        fabric.out = False
+        assert await lost_peers(context, source) == [1, 2]
+        await source.open_session(context, 2)
+        assert await lost_peers(context, source) == [1]
+        assert [status for status, _ in await adds(context, source, 2, 1)] == [Status.OK]
+
+    run(script, 3)
 
 
 def test_both_nics_are_reset():

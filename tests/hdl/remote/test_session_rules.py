@@ -20,7 +20,8 @@ NUMBERS, WINDOW = 16, 4  # sequence numbers, and the last ones that are answered
 @dataclass(frozen=True)
 class Limits:
     """The limits of how often things may happen. `sessions`: numbers that the sender takes at a reset.
-    `first`: requests that the sender had sent before its receiver was powered up alone."""
+    `first`: requests that the sender had sent before its receiver was powered up alone. `voids`: a request may
+    fail at its source, before it is sent or behind that; then a NOP goes in its place."""
 
     requests: int
     sender_resets: int = 0
@@ -28,6 +29,7 @@ class Limits:
     opens: int = 0
     sessions: int = 1
     first: int = 0
+    voids: bool = False
 
     def __str__(self):
         return f"{self.requests}-{self.sender_resets}-{self.receiver_resets}-{self.opens}-{self.first}"
@@ -44,6 +46,7 @@ class Rules:
     other_boots_end_the_session: bool = True
     clashes_are_mended: bool = True
     numbers_begin_with_the_session: bool = True
+    stand_ins_are_told: bool = True
 
 
 RULES = Rules()
@@ -62,6 +65,7 @@ class State:
     sequence: int = 0
     gone: bool = False
     outstanding: tuple = ()
+    void: frozenset = frozenset()
     # the receiver
     own_boot: int = 1
     kept: int | None = None
@@ -70,6 +74,7 @@ class State:
     sent: frozenset = frozenset()
     answers: frozenset = frozenset()
     begun: int = 0
+    passed: frozenset = frozenset()  # requests in whose place a NOP was taken
     done: tuple = ()
     well: frozenset = frozenset()
     past: tuple = (0, 0, 0)  # resets of the sender, of the receiver, sessions opened
@@ -89,9 +94,11 @@ def sender_steps(state, limits, rules):
         outstanding = (*state.outstanding, (state.sequence, state.begun))
         yield replace(state, begun=state.begun + 1, sequence=state.sequence + 1, outstanding=outstanding)
     for sequence, request in state.outstanding:
-        packet = state.session, state.boot, sequence % NUMBERS, request
+        packet = state.session, state.boot, sequence % NUMBERS, request, request in state.void
         if packet not in state.sent:
             yield replace(state, sent=state.sent | {packet})
+        if limits.voids and request not in state.void:
+            yield replace(state, void=state.void | {request})
     if state.outstanding and not state.gone:  # no answer for too long
         yield replace(state, gone=True)
     for answer in state.answers:
@@ -115,13 +122,14 @@ def sender_steps(state, limits, rules):
 
 def answered(state, answer, rules):
     """The sender takes an answer."""
-    session, boot, sequence, told = answer
+    session, boot, sequence, told, well = answer
     if rules.answers_name_the_session and (session, boot) != (state.session, state.boot):
         return
     if told is None:
         if state.outstanding and state.outstanding[0][0] % NUMBERS == sequence:
             request = state.outstanding[0][1]
-            yield replace(state, outstanding=state.outstanding[1:], well=state.well | {request})
+            ended = state.well | {request} if well else state.well
+            yield replace(state, outstanding=state.outstanding[1:], well=ended)
         return
     own_boot, kept = told
     if state.boot == UNKNOWN or not rules.other_boots_end_the_session:
@@ -144,10 +152,10 @@ def receiver_steps(state, limits, rules):
 
 
 def received(state, packet, rules):
-    session, boot, sequence, request = packet
+    session, boot, sequence, request, void = packet
     if rules.receiver_names_its_boot and boot != state.own_boot:
         told = state.own_boot, state.kept
-        yield replace(state, answers=state.answers | {(session, boot, sequence, told)})
+        yield replace(state, answers=state.answers | {(session, boot, sequence, told, False)})
         return
     known, expected = state.kept, state.expected
     if rules.sessions_are_compared and session != known:
@@ -157,10 +165,13 @@ def received(state, packet, rules):
     behind = (expected - sequence) % NUMBERS
     if behind > WINDOW or (behind > expected and rules.numbers_begin_with_the_session):
         return
-    answer = session, boot, sequence, None
-    done = (*state.done, request) if behind == 0 else state.done
+    passed = state.passed | {request} if behind == 0 and void else state.passed
+    done = (*state.done, request) if behind == 0 and not void else state.done
+    answer = session, boot, sequence, None, request not in passed or not rules.stand_ins_are_told
     expected += behind == 0
-    yield replace(state, kept=known, expected=expected, done=done, answers=state.answers | {answer})
+    yield replace(
+        state, kept=known, expected=expected, done=done, passed=passed, answers=state.answers | {answer}
+    )  # fmt: skip
 
 
 def check(state):
@@ -194,6 +205,7 @@ SMALL = [
     Limits(requests=2, sender_resets=1, receiver_resets=1),
     Limits(requests=2, sender_resets=2, opens=1),
     Limits(requests=3, opens=1, first=NUMBERS - 1),
+    Limits(requests=2, opens=1, voids=True),
 ]
 LARGE = [
     Limits(requests=3, receiver_resets=1, opens=1),
@@ -226,6 +238,7 @@ NEEDED = {
     "other_boots_end_the_session": Limits(requests=1, receiver_resets=1),
     "clashes_are_mended": Limits(requests=2, sender_resets=1, sessions=16),
     "numbers_begin_with_the_session": Limits(requests=1, first=NUMBERS - 1),
+    "stand_ins_are_told": Limits(requests=1, voids=True),
 }
 
 

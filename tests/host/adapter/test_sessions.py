@@ -7,7 +7,7 @@ from lanai_hdl.config import lanai41
 from lanai_hdl.errors import UserError
 from lanai_hdl.remote.config import Remote
 from lanai_hdl.remote.packets import Atomic, Status
-from lanai_host.adapter import RemoteError, RemoteMemory, boot, reopen
+from lanai_host.adapter import RemoteError, RemoteMemory, boot, lost_peers, reopen
 from lanai_host.stacks.loader import reset
 from lanai_sim.machine.fabrics.switches import star
 from lanai_sim.studies.remote_hosts import idle, play
@@ -58,8 +58,11 @@ def test_a_nic_that_is_reset_reaches_its_peer_and_is_reached_again():
     def stays(host):
         until(host, seen, 4)
         there = bytes(host.memory[:4])
+        assert lost_peers(host.bus, REMOTE) == []
         lost = put(host, b"CCCC")
+        assert lost_peers(host.bus, REMOTE) == [0]
         reopen(host.bus, REMOTE, 0)
+        assert lost_peers(host.bus, REMOTE) == []
         back = put(host, b"DDDD")
         seen.append((back, 4))
         return there, lost, back

@@ -187,6 +187,7 @@ ADAPTERS_CHANCES = {
     "packets_in__valid": 0.02,
     "bus__read__valid": 0.02,
     "bus__written": 0.02,
+    "set_peer": 0.01,
     "set_route": 0.01,
     "set_window": 0.01,
     "bus__burst__ready": 0.5,
