@@ -152,7 +152,13 @@ class Sequencer(wiring.Component):
         ]
         with m.If((send != head) & (skip | self.send.ready)):
             m.d.sync += send.eq(send + 1)
-        with m.If(self.void):
+        # The sender may fail for a request that was answered meanwhile, and whose entry may be another's by now.
+        other = Signal()
+        with m.If(self.send.valid & self.send.ready):
+            m.d.sync += other.eq(0)
+        with m.Elif(self.i.valid & self.i.ready & (head[:INDEX_BITS] == self.sent.index)):
+            m.d.sync += other.eq(1)
+        with m.If(self.void & ~other & ~done.bit_select(self.sent.index, 1)):
             m.d.sync += void.bit_select(self.sent.index, 1).eq(1)
             m.d.sync += status[self.sent.index].eq(self.void_status)
         with m.If(self.resolve):

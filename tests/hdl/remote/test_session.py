@@ -272,6 +272,36 @@ def test_a_put_whose_memory_is_concealed_fails_unless_it_was_carried_out(lost):
     run(script)
 
 
+def test_a_put_that_is_answered_while_it_fails_to_be_sent_again_ends_well():
+    """The answer to the first packet comes in any slot about the one in which the second fails."""
+
+    async def script(context, fabric, source, target):
+        async def answered(slots):
+            """Give the answer so many slots after it was sent, or when the time is over; return those slots."""
+            await source.expose(context, 5, 0, 4096)
+            fabric.holds = True
+            tag = await source.start(context, Op.WRITE, 1, 2, 0, 4, 5, 0)
+            while not fabric.held:
+                await context.tick()
+            await source.write(context, exposure_at(0, 5) + 12, 0)  # not valid
+            timeouts, waited = source.counts["REMOTE_TIMEOUTS"], 0
+            while waited != slots and source.counts["REMOTE_TIMEOUTS"] == timeouts:
+                await context.tick()
+                waited += 1
+            fabric.let_go()
+            assert await source.end(context, tag) is Status.OK
+            await context.tick().repeat(200)  # until no packet is on its way
+            return waited
+
+        longest = await answered(None)
+        failed = source.counts["REMOTE_FAILED"]
+        for before in range(1, 24):
+            await answered(longest - before)
+        assert failed < source.counts["REMOTE_FAILED"] < failed + 23
+
+    run(script)
+
+
 def test_each_peer_that_is_lost_is_named_until_it_is_opened():
     async def script(context, fabric, source, *others):
         fabric.out = True
