@@ -117,8 +117,6 @@ class MemoryMover:
                 with m.Case(Work.FLAG):
                     m.d.comb += [self.retire.eq(1), self.free.eq(1), self.refused.eq(self._status != Status.OK)]
                     m.d.comb += [self._worst.write_en.eq(1), self._worst.write_data.eq(Status.OK)]
-                    # It was this process's alone: a command that is refused writes it too.
-                    m.d.sync += self._result.eq(0)
 
     def _note_written(self, m):
         """A request has been carried out, or was refused: what of that concerns the control words that

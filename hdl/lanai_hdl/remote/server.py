@@ -115,7 +115,8 @@ class PacketServer(PacketCheck, MemoryMover, Completion, wiring.Component):
         self._packet.register_appends(m, self.config)
         entry = self.answered.entry
         self._packet.register_answer(m, self.answered.open, entry)
-        ask(m, self.lookup, self._work, self._step, self._packet, self._append, entry, self.oldest)
+        m.d.sync += self._well.eq(self.oldest_status == Status.OK)
+        ask(m, self.lookup, self._work, self._step, self._packet, self._append, entry, self.oldest, self._well)
         self._reply(m)
         m.d.comb += [self.busy.eq(1), self.lookup.wanted.eq(1)]
         with m.FSM():
@@ -143,7 +144,8 @@ class PacketServer(PacketCheck, MemoryMover, Completion, wiring.Component):
         self._relaxed = Signal()  # the packet, a request, may take effect out of turn
         self._catching_up = Signal()  # of the order, in the slot before: the packet's place does not stand yet
         self._apart = Signal()  # an APPEND's record and its FIFO's control words lie in different pages
-        self._result = Signal(64)  # of the ATOMIC that was answered, until its flag is written: no two are outstanding
+        self._result = Signal(64)  # of the ATOMIC that was answered last: no two are outstanding
+        self._well = Signal()  # the oldest request ended well, as of the slot before
         self._at = Signal.like(self.index)
         self._from_packet = Signal()  # the words to write are the packet's
         self._turn = Signal()  # the end of a command is next, if one has ended

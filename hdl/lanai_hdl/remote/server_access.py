@@ -26,10 +26,11 @@ class Step(enum.Enum, shape=2):
     TAIL = 2  # the tail word is written, and is what the process waits for
 
 
-def ask(m, lookup, work, step, packet, append, entry, oldest):
+def ask(m, lookup, work, step, packet, append, entry, oldest, well):
     """Drive `lookup` with the memory that the access needs.
 
-    `entry` is the request that a reply answers, `oldest` the command whose end is reported.
+    `entry` is the request that a reply answers, `oldest` the command whose end is reported. If that is an
+    ATOMIC its result is written too, but only if it ended `well`: else there is none, only that of another.
     """
     with m.Switch(work):
         with m.Case(Work.REQUEST):
@@ -57,7 +58,7 @@ def ask(m, lookup, work, step, packet, append, entry, oldest):
             ]
         with m.Case(Work.FLAG):
             result_at = Mux(oldest.length == WIDE_BYTES, WIDE_RESULT_AT, RESULT_AT)
-            at = Mux(oldest.op == Op.ATOMIC, result_at, FLAG_AT)
+            at = Mux((oldest.op == Op.ATOMIC) & well, result_at, FLAG_AT)
             m.d.comb += [
                 lookup.owner.eq(oldest.buffer >> COMMAND_BITS),
                 lookup.need.eq(Need.FLAGS),

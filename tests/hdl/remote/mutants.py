@@ -225,10 +225,10 @@ PROTECTION = [
         "test_turns.py::test_a_huge_command_does_not_hold_the_other_process",
     ),
     Mutant(
-        "the result of an ATOMIC stays for the next one",
-        "memory_mover.py",
-        "m.d.sync += self._result.eq(0)",
-        "pass",
+        "an ATOMIC that is refused brings the result of another",
+        "server_access.py",
+        "(oldest.op == Op.ATOMIC) & well",
+        "oldest.op == Op.ATOMIC",
         "test_turns.py::test_a_refused_atomic_brings_no_result_of_another_process",
     ),
     Mutant(
@@ -254,6 +254,13 @@ ORDER = [
         " | (self.resolution == Status.OK)",
         "",
         "test_session.py::test_a_put_whose_memory_is_concealed_fails_unless_it_was_carried_out[answer]",
+    ),
+    Mutant(
+        "a put that was answered fails when it cannot be sent again",
+        "sequencer.py",
+        "self.void & ~other & ~done.bit_select(self.sent.index, 1)",
+        "self.void & ~other",
+        "test_session.py::test_a_put_that_is_answered_while_it_fails_to_be_sent_again_ends_well",
     ),
     Mutant(
         "stores go before a request that is offered",

@@ -115,8 +115,14 @@ def test_a_refused_atomic_brings_no_result_of_another_process(wide):
     async def script(context, source, target, sent):
         target.load(0, b"secret__")
         options = {"atomic": Atomic.ADD, "wide": wide}
-        assert await source.command(context, Op.ATOMIC, 1, 2, 0, 0, **options) is Status.OK
-        assert source.result(wide=wide).to_bytes(4 << wide, "big") == b"secret__"[: 4 << wide]
+        for buffer in range(4):  # their flags are written when the atomic has been answered
+            await source.start(context, Op.WRITE, 1, 2, PAGE, 4, 5, 0, buffer=buffer)
+        # It fails unsent, behind them, so the other one does not wait for its end.
+        unsent = await source.start(context, Op.ATOMIC, 1, 2, 2, 0, process=1, **options)
+        assert await source.command(context, Op.ATOMIC, 1, 2, 0, 0, buffer=4, **options) is Status.OK
+        assert source.result(4, wide).to_bytes(4 << wide, "big") == b"secret__"[: 4 << wide]
+        assert await source.end(context, unsent, process=1) is Status.ALIGNMENT
+        assert source.pages[0x20000][:FLAG_AT] == bytes(FLAG_AT)
         refused = await source.command(context, Op.ATOMIC, 1, 2, 0, 0, key=KEY + 1, process=1, **options)
         assert refused is Status.KEY
         assert source.pages[0x20000][:FLAG_AT] == bytes(FLAG_AT)
