@@ -3,20 +3,71 @@ buffer for each rank.
 """
 
 import os
+import re
 import select
 import selectors
 import sys
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, TextIO
 
 from lanai_host.errors import UserError
 
 from .result import RankOutput
+from .waiting import ranks_text
 
 CHUNK = 1 << 16
+HOLD_SECONDS = 0.2  # that a traceback's lines are held back for those that follow
 LONGEST_LINE = 1 << 16  # a longer one is passed on in pieces, so that no program can make us hold it all
+
+
+class Tracebacks:
+    """Tracebacks that ranks print, each held back until it is whole, so that those of several ranks do not mix; equal
+    ones are passed on once."""
+
+    _BEGIN = re.compile(rb"^(Exception in thread .*|Traceback \(most recent call last\):)$", re.MULTILINE)
+
+    def __init__(self) -> None:
+        self._held: dict[int, bytes] = {}  # by rank
+        self._since: dict[int, float] = {}
+        self._ranks: dict[bytes, set[int]] = {}  # of each that was passed on
+
+    def take(self, rank: int, text: bytes) -> bytes:
+        """Return the part of whole lines of a rank that is not held back."""
+        before = b""
+        if rank not in self._held:
+            found = self._BEGIN.search(text)
+            if found is None:
+                return text
+            before, text = text[: found.start()], text[found.start() :]
+            self._since[rank] = time.monotonic()
+        self._held[rank] = self._held.get(rank, b"") + text
+        return before + (self.release(rank) if len(self._held[rank]) > LONGEST_LINE else b"")
+
+    def release(self, rank: int) -> bytes:
+        """Return what is held back of a rank, unless another has printed the same."""
+        text = self._held.pop(rank, b"")
+        ranks = self._ranks.setdefault(text, set())
+        ranks.add(rank)
+        return text if len(ranks) == 1 else b""
+
+    def due(self) -> list[int]:
+        """Return the ranks whose lines were held back for long enough."""
+        now = time.monotonic()
+        return [rank for rank in self._held if now - self._since[rank] >= HOLD_SECONDS]
+
+    @property
+    def waits(self) -> bool:
+        return bool(self._held)
+
+    def summary(self) -> Iterator[str]:
+        """Give a line for each traceback that several ranks have printed."""
+        for text, ranks in self._ranks.items():
+            if text and len(ranks) > 1:
+                last = text.rstrip().splitlines()[-1].decode(errors="replace").strip()
+                yield f"lanai: {ranks_text(sorted(ranks))} printed the same traceback: {last}"
 
 
 class Output:
@@ -44,6 +95,8 @@ class Output:
         self._ranks: dict[int, int] = {}  # whose a pipe is
         self._places: dict[int, int] = {}  # bytes that the rank's program has printed, as it counts them
         self._passed: dict[int, int] = {}  # bytes of them that were passed on; what a restarted rank repeats is not
+        self._tracebacks = Tracebacks()
+        self._errors: dict[int, int] = {}  # by rank: the pipe of its standard error
         self._lock = threading.RLock()
         self._thread: threading.Thread | None = None
         self._stop_read, self._stop_write = os.pipe()
@@ -62,6 +115,8 @@ class Output:
             self._files[number] = _opened(self._folder(rank) / stream)
         self._streams[number] = (pipe, f"[{rank}] ".encode() if self.prefix else b"", target)
         self._ranks[number] = rank
+        if stream == "stderr":
+            self._errors[rank] = number
         self._places[number] = self._passed[number] = 0
         self._selector.register(number, selectors.EVENT_READ)
 
@@ -109,15 +164,19 @@ class Output:
                 return  # it hangs in a write, and ends with this process
         for number in list(self._streams):
             self._drop(number)
+        for line in self._tracebacks.summary():
+            print(line, file=sys.stderr)
         self._selector.close()
         os.close(self._stop_read)
         os.close(self._stop_write)
 
     def _run(self) -> None:
         while True:  # processes may be started later, so not only while there are pipes
-            events = self._selector.select(0.0 if self._stopping else None)
+            events = self._selector.select(0.0 if self._stopping else HOLD_SECONDS if self._tracebacks.waits else None)
             if self._stopping and not events:
                 return
+            for rank in self._tracebacks.due():
+                self._release(rank)
             for key, _ in events:
                 if key.fd == self._stop_read:
                     self._stopping = True
@@ -159,14 +218,22 @@ class Output:
         rest = self._partial.pop(number, b"")
         if rest:
             self._write(number, rest + b"\n" if self.prefix else rest)
+        if self._errors.get(self._ranks[number]) == number:
+            self._release(self._ranks[number])
         pipe, _, _ = self._streams.pop(number)
         self._selector.unregister(number)
         pipe.close()
         if number in self._files:
             self._files.pop(number).close()
 
+    def _release(self, rank: int) -> None:
+        """Pass on a traceback of a rank that was held back."""
+        with self._lock:
+            if text := self._tracebacks.release(rank):
+                self._show(self._errors[rank], text)
+
     def _write(self, number: int, text: bytes) -> None:
-        _, prefix, target = self._streams[number]
+        rank = self._ranks[number]
         if self.capture:
             self._texts[number] += text
         if number in self._files:
@@ -175,7 +242,13 @@ class Output:
                 self._files[number].flush()
             except OSError as error:
                 self.lost = error.strerror or str(error)
-        if not self._shows or target is None:
+        if self._shows and not self.prefix and self._errors.get(rank) == number:
+            text = self._tracebacks.take(rank, text)
+        self._show(number, text)
+
+    def _show(self, number: int, text: bytes) -> None:
+        _, prefix, target = self._streams[number]
+        if not self._shows or target is None or not text:
             return
         if prefix:
             text = b"".join(prefix + line for line in text.splitlines(keepends=True))
