@@ -7,7 +7,7 @@ import sys
 import pytest
 from pairs import first_of
 
-from lanai_sim.job.result import Exit
+from lanai_sim.job.result import Exit, digest
 from lanai_sim.units import counted
 from openlanai import Job
 
@@ -103,3 +103,30 @@ def test_a_c_program_in_a_folder_whose_name_is_not_utf_8(folder):
     result = Job((str(folder / "stuck"),), 1, max_wall=100).run()
     assert result.code == Exit.DEADLOCK
     assert "stuck.c:4" in result.report
+
+
+RING = """\
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+rank, size = world.rank, world.size
+assert world.sendrecv(rank, (rank + 1) % size, source=(rank - 1) % size) == (rank - 1) % size
+requests = [world.irecv(source=(rank + 1) % size, tag=tag) for tag in range(3)]
+for tag in range(3): world.send(tag, (rank - 1) % size, tag=tag)
+assert MPI.Request.waitall(requests) == [0, 1, 2]
+"""
+NAMES = ("plain", "a space", "a\nline", "\N{LATIN SMALL LETTER A WITH DIAERESIS}", os.fsdecode(NAME))
+RUNS = 4  # in each folder
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("device", ["ideal", "mpi-np"])
+def test_runs_have_one_digest_in_folders_of_all_names_beside_other_work(device, busy_machine, tmp_path):
+    found = set()
+    for number in range(RUNS * len(NAMES)):
+        folder = tmp_path / NAMES[number % len(NAMES)]
+        folder.mkdir(exist_ok=True)
+        (folder / "ring.py").write_text(RING)
+        result = Job((sys.executable, str(folder / "ring.py")), 2, device).run()
+        assert (result.code, result.report, result.notes) == (0, "", ())
+        found.add(digest(result))
+    assert len(found) == 1
