@@ -242,7 +242,7 @@ class SimulatorClient:
                 if not self._aborting:
                     self._aborting = True
                     if self.transport is not None:
-                        self.transport.await_end()
+                        self.transport.stand_aside()
                     self.post(Op.ABORT, ABORT.pack(Abort(code)))
                     self._flush()
             while self._sock.recv(READ):  # the launcher ends this process

@@ -119,8 +119,8 @@ WAIT = struct.Struct(
     "<iii"
 )  # peer, tag, context; then call, site, "all" or "any", note, ranks awaited, with \0 between them
 FOREVER = 2**63 - 1
-# Seconds of real time in which the other ranks may come to a wait when one aborts: what they print
-# until then is the same in each run.
+# Seconds of its own in which another rank may come to a wait when one aborts: what it prints until then is the same
+# in each run.
 ABORT_TIMEOUT = 1.0
 NONE = -(2**31)  # stands for None in a wait record
 TEXT = "utf-8", "surrogateescape"  # the encoding of texts, as names of files may be any bytes

@@ -5,12 +5,12 @@ import struct
 from collections.abc import Callable
 from typing import Protocol
 
-from .. import process_memory, real_time
+from .. import process_memory
 from ..body import NOTHING, Body, Run
 from ..call_site import located
 from ..errors import UserError
 from ..wait import Wait
-from .protocol import ABORT_TIMEOUT, FOREVER, Op, pack_wait
+from .protocol import FOREVER, Op, pack_wait
 from .requests import STOPPED, Stopped
 from .transport import (
     LARGE,
@@ -205,13 +205,9 @@ class RankTransport:
         """All datagrams that have arrived."""
         return taken_of(self._ffi, self._lib, self._hub, self._rank)
 
-    def await_end(self) -> None:
-        """Wait until no other rank can run: those that wait have then been stopped. Give up after
-        `ABORT_TIMEOUT` if a rank goes on computing."""
-        give_up = real_time.monotonic() + ABORT_TIMEOUT
-        answer = self._lib.hub_wait(self._hub, self._rank, self._client.clock, Awaited.END)
-        while answer == Answer.AGAIN and real_time.monotonic() < give_up:
-            answer = self._lib.hub_wait_on(self._hub, self._rank)
+    def stand_aside(self) -> None:
+        """This rank aborts: time passes for the others until each of them waits, and is stopped."""
+        self._lib.hub_begin_wait(self._hub, self._rank, self._client.clock, Awaited.END, FOREVER)
 
     def close(self) -> None:
         self._lib.hub_leave(self._hub, self._rank)

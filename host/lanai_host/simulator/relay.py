@@ -65,7 +65,7 @@ class RelayedTransport:
         """Wait for this rank's turn, as `RankTransport.take_turn` does."""
         self._collect(Awaited.TURN, pack_wait(located(why)))
 
-    def await_end(self) -> None:
+    def stand_aside(self) -> None:
         """Nothing to do: an abort is served when all other ranks wait."""
 
     def close(self) -> None:

@@ -1,19 +1,17 @@
 """Ranks whose programs have ended while the others still need them: what they ended by, and with
 which exit code."""
 
-import contextlib
-import subprocess
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 
 from .processes import Process, signal_name
 from .rank import Rank
+from .sessions import await_exit
 from .system_calls import OwnTime
 from .wait_graph import stuck_behind
 from .waiting import MOST_RANKS, RankState, ranks_text
 
 SECONDS = 2.0  # of their own in which the processes may end
-LOOK_SECONDS = 0.1  # between two looks at that
 
 
 @dataclass(frozen=True)
@@ -72,9 +70,7 @@ def release(pairs: Sequence[tuple[Process, Rank]], finalizing: Container[int] = 
     patience = {rank.number: OwnTime(process.popen.pid) for process, rank in leaving}
     found = {}
     for process, rank in leaving:
-        while process.popen.poll() is None and patience[rank.number].seconds < SECONDS:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.popen.wait(LOOK_SECONDS)
+        await_exit(process.popen, patience[rank.number], SECONDS)
         found[rank.number] = Departure(rank.number, rank.leaves or "", process.popen.poll(), rank.leaves is None)
     return found
 

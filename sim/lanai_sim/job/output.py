@@ -16,6 +16,7 @@ from typing import IO, TextIO
 from lanai_host.errors import UserError
 
 from .result import RankOutput
+from .system_calls import LOOK_SECONDS, OwnTime
 from .waiting import ranks_text
 
 CHUNK = 1 << 16
@@ -156,10 +157,10 @@ class Output:
     def finish(self, timeout: float | None = None) -> None:
         """Pass on all that is left and close. The processes have ended; a child that outlived them
         may keep a pipe open, and is not waited for. Nor is our own reader for more than `timeout`
-        seconds, if given: what it has not read is lost."""
+        seconds of its own, if given: what it has not read is lost."""
         os.write(self._stop_write, b"x")
         if self._thread is not None:
-            self._thread.join(timeout)
+            self._await_end(self._thread, timeout)
             if self._thread.is_alive():
                 return  # it hangs in a write, and ends with this process
         for number in list(self._streams):
@@ -169,6 +170,12 @@ class Output:
         self._selector.close()
         os.close(self._stop_read)
         os.close(self._stop_write)
+
+    @staticmethod
+    def _await_end(thread: threading.Thread, timeout: float | None) -> None:
+        own = OwnTime(thread.native_id or 0)
+        while thread.is_alive() and (timeout is None or own.seconds < timeout):
+            thread.join(None if timeout is None else LOOK_SECONDS)
 
     def _run(self) -> None:
         while True:  # processes may be started later, so not only while there are pipes

@@ -11,7 +11,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -32,7 +31,8 @@ from . import buffers, bytecode
 from .data import Program
 from .forked import ForkedProcess, ForkServer, executed, pipe
 from .output import Output
-from .sessions import end_left_sessions
+from .sessions import await_exit, end_left_sessions
+from .system_calls import OwnTime
 from .warm import WarmServers
 
 # What would make a rank's heap depend on more than its program: Python's random hashes, and the
@@ -41,7 +41,7 @@ from .warm import WarmServers
 SETTLED = {"PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 STDIN = 0  # ours, whatever sys.stdin has become
 SPARE_FILES = 64  # beside those of ranks: libraries' and our own
-GRACE = 2.0  # seconds between SIGTERM and SIGKILL
+GRACE = 2.0  # seconds of its own that a process has between SIGTERM and SIGKILL
 STARTER_FLAGS = ("-O2", "-Wall", "-Wextra", "-Werror")
 
 
@@ -330,10 +330,9 @@ def end(processes: Sequence[Process]) -> None:
     alive = [process for process in processes if process.popen.poll() is None]
     for process in alive:
         _signal(process, signal.SIGTERM)
-    deadline = time.monotonic() + GRACE
-    for process in alive:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.popen.wait(max(0.0, deadline - time.monotonic()))
+    own = [OwnTime(process.popen.pid) for process in alive]
+    for process, since in zip(alive, own, strict=True):
+        await_exit(process.popen, since, GRACE)
     for process in processes:
         if process.popen.poll() is None:
             _signal(process, signal.SIGKILL)

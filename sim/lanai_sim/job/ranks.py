@@ -23,7 +23,6 @@ from .turns import Turns
 ASIDE_SECONDS = 0.005  # of real time between two looks at processes that wait outside the simulation
 SETTLE_SECONDS = 0.1  # likewise, to come to a wait if they still run code
 REPLY_SECONDS = 2.0  # of their own that ranks may take to say where they stand
-FOREVER = float("inf")
 
 
 class Came(NamedTuple):
@@ -81,7 +80,7 @@ class Ranks:
             self.add(sock, number)
         self.native: Native | None = None  # serves what is usual
         self._ready: list[tuple[int, Suspension[list[Request]], list[Request]]] = []
-        self._give_up = FOREVER  # seconds of the clock: once a rank has aborted, the others are not waited for beyond
+        self._since_abort: dict[int, OwnTime] | None = None  # of each other rank: it is not waited for for ever
         kernel.outside = self
 
     def add(self, sock: socket.socket, number: int) -> Rank:
@@ -172,9 +171,7 @@ class Ranks:
 
     def wait(self) -> None:
         released, began, native = self.running, time.monotonic(), self.native
-        while (self.running or (self.aside and self.take_back())) and (
-            self._give_up is FOREVER or time.monotonic() < self._give_up
-        ):
+        while (self.running or (self.aside and self.take_back())) and not self._gives_up():
             self.kernel.check()
             if native is not None and self._usual(native):
                 if not self._serve(native):
@@ -191,6 +188,13 @@ class Ranks:
             ready.sort(key=lambda entry: entry[0])
         for _, suspension, requests in ready:
             suspension.resume(requests)
+
+    def _gives_up(self) -> bool:
+        """Return whether a rank has aborted, and those that still run code have had the time to come to a wait."""
+        since = self._since_abort
+        return since is not None and all(
+            rank.number not in since or since[rank.number].seconds >= ABORT_TIMEOUT for rank in self._active
+        )
 
     def _usual(self, native: Native) -> bool:
         """Return whether the native loop may serve the ranks that run code."""
@@ -269,7 +273,7 @@ class Ranks:
         if requests and rank.log is not None:
             rank.log.asked(requests)
         if requests and requests[-1].op == Op.ABORT:
-            self._give_up = time.monotonic() + ABORT_TIMEOUT
+            self._since_abort = {one.number: OwnTime(one.pid) for one in self.ranks}
         pending = self.begin_wait(rank)
         rank.request = requests[-1] if requests else None
         if requests and self._at_once(rank, requests[-1].op):

@@ -4,9 +4,28 @@ another one. A shell with job control, and `timeout`, put what they start into p
 import contextlib
 import os
 import signal
+import subprocess
 from collections.abc import Collection, Iterator
+from typing import Protocol
+
+from .system_calls import LOOK_SECONDS, OwnTime
 
 MOST_LOOKS = 100  # a process that starts another one while it is killed takes a further look
+
+
+class Exits(Protocol):
+    """What a process is to the launcher, as `subprocess.Popen`."""
+
+    def poll(self) -> int | None: ...
+
+    def wait(self, timeout: float | None = None) -> int: ...
+
+
+def await_exit(process: Exits, own: OwnTime, seconds: float) -> None:
+    """Wait until a process has ended, or has had so many seconds of its own: a busy machine gives it more."""
+    while process.poll() is None and own.seconds < seconds:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(LOOK_SECONDS)
 
 
 def end_sessions(leaders: Collection[int]) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 STDIN = 0
+LOOK_SECONDS = 0.1  # of real time, between two looks at how much a process has had
 WAIT_SECONDS = 0.5  # of real time in one call, before it counts
 # Linux's numbers, by machine, of calls that wait for a peer, and of those in which other threads of
 # such a process may be.

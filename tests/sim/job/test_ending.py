@@ -168,3 +168,15 @@ def test_a_limit_may_leave_out_the_time_for_which_the_machine_had_other_work(mon
     assert launcher.Run(job, own_time=True).execute().ending is Ending.FINISHED
     monkeypatch.setattr(launcher, "times", lambda thread: Times(2.0, 1e6 if thread != "thread-self" else 0.0))
     assert launcher.Run(job, own_time=True).execute().ending is Ending.WALL_LIMIT, "it has run for 2 s"
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("device", ["ideal", "mpi-np"])
+def test_what_others_print_before_an_abort_is_the_same_beside_other_work(device, busy_machine):
+    body = (
+        "from mpi4py import MPI\nworld = MPI.COMM_WORLD\nif not world.rank: world.Abort(5)\n"
+        "for _ in range(5): sum(range(1_000_000))\nprint('computed', flush=True)\nworld.Recv(bytearray(1), 0)"
+    )
+    result = Job((sys.executable, "-c", body), 2, device, capture=True).run()
+    assert (result.code, result.ending) == (5, Ending.ABORTED)
+    assert result.outputs[1].stdout == "computed\n"
