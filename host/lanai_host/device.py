@@ -189,6 +189,10 @@ class Device(ABC):
     def progress(self) -> None:
         """Look once for news; costs host time, does not block."""
 
+    def pass_polls(self, took: int, most: int) -> None:  # noqa: B027  # most devices do not know
+        """Let polls pass that find nothing for certain, at most `most`, each of which takes as long as `took`: what a
+        call with one `progress` has taken."""
+
     @abstractmethod
     def wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
         """Block until one of `operations` is done; with None, until anything arrived or ended since

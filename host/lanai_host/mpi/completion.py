@@ -52,6 +52,11 @@ class _Missing:
     def __init__(self, active: list[tuple[int, Request]]) -> None:
         self._active = active
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Missing) and self._active == other._active
+
+    __hash__ = None  # type: ignore[assignment]
+
     def why(self) -> Wait:
         return next((request for _, request in self._active if not request.done), self._active[0][1]).why()
 
@@ -75,7 +80,7 @@ def _poll_until_done(active: list[tuple[int, Request]], everything: bool) -> boo
     if not decide(request.done for _, request in active):
         progress.poll()
         if not decide(request.done for _, request in active):
-            progress.polls.missed(_Missing(active))
+            progress.missed(_Missing(active))
             return False
     orders = active[0][1].orders
     if orders is not None and orders.not_yet("MPI_Testall" if everything else "MPI_Testsome"):
@@ -148,7 +153,7 @@ def test_any(requests: Requests) -> tuple[bool, int, Status]:
         active.progress.poll()
         index = _first_done(requests)
         if index is None:
-            active.progress.polls.missed(active)
+            active.progress.missed(_Missing(_active(requests)))
             return False, UNDEFINED, Status()
         active.progress.polls.found()
     found = _chosen("MPI_Testany", requests, index)

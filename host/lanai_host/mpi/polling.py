@@ -9,6 +9,8 @@ from ..wait import Wait
 
 SECONDS = 15.0  # of real time without success, after which it is told, and told again
 LOOKS = 256  # polls between two looks at the clock of real time
+FEW = 64  # polls in a row that the program makes itself
+MOST = 20  # doublings of the polls that pass at once
 
 
 class Asks(Protocol):
@@ -28,6 +30,27 @@ class Polls:
         self._row = 0
         self._since = 0.0
         self._told = False
+        self._target: Asks | None = None
+        self._at = 0  # picoseconds
+        self._took = -1
+        self._alike = 0
+
+    @property
+    def many(self) -> bool:
+        """Is the row so long that polls may pass at once?"""
+        return self._row >= FEW
+
+    def alike(self, target: Asks, now: int) -> tuple[int, int] | None:
+        """Say how long the last polls took, and how many more like them may pass at once. They asked for the same, one
+        after the other, with nothing between that took time. None: they were not alike."""
+        took = now - self._at
+        self._alike = self._alike + 1 if took == self._took and target == self._target else 0
+        self._target, self._took, self._at = target, took, now
+        return (took, 1 << min(self._alike - 1, MOST)) if self._alike else None
+
+    def passed(self, now: int) -> None:
+        """Polls have passed at once, up to this time."""
+        self._at = now
 
     def missed(self, target: Asks) -> None:
         """A poll did not find what it asked for."""
@@ -45,6 +68,7 @@ class Polls:
     def found(self) -> None:
         """The process has got on."""
         self._row = 0
+        self._target = None
         if self._told and self.tell is not None:
             self._told = False
             self.tell(None)

@@ -65,6 +65,15 @@ class _Arrival:
         self._asked = (source, tag)
         self.found: Arrived | None = None
 
+    def __eq__(self, other: object) -> bool:
+        """Do both ask for the same message?"""
+        return isinstance(other, _Arrival) and self._key() == other._key()
+
+    def _key(self) -> tuple[object, ...]:
+        return id(self._communicator), self._call, self._asked
+
+    __hash__ = None  # type: ignore[assignment]
+
     @property
     def done(self) -> bool:
         if self.found is None:
@@ -105,7 +114,7 @@ def _seek(comm: Communicator, call: str, source: int, tag: int, take: bool, bloc
     elif not arrival.done:
         comm.progress.poll()
         if not arrival.done:
-            comm.progress.polls.missed(arrival)
+            comm.progress.missed(arrival)
             return None
     orders = comm.device.orders
     if not block and not take and orders is not None and orders.not_yet(call):

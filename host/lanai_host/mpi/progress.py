@@ -19,7 +19,7 @@ from ..operation import Operation
 from ..wait import Wait
 from . import threads
 from .constants import ThreadLevel
-from .polling import Polls
+from .polling import Asks, Polls
 from .thread_order import ThreadOrder
 from .timed import Timed, step_after, timed_among
 
@@ -194,6 +194,18 @@ class Progress:
         with self.lock:
             self.device.progress()
             self._advance()
+
+    def missed(self, target: Asks) -> None:
+        """A poll did not find what it asked for. After a while those that will not either take no more work than one:
+        they take the same simulated time."""
+        self.polls.missed(target)
+        if not self.polls.many or self.several_threads():
+            return
+        with self.lock:
+            alike = self.polls.alike(target, self.device.now())
+            if alike is not None:
+                self.device.pass_polls(*alike)
+                self.polls.passed(self.device.now())
 
     def notify(self) -> None:
         """Something that a thread may wait for has changed outside the device (a generalized

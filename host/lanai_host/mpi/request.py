@@ -106,7 +106,7 @@ class Request(ABC):
         if not self.done:
             self.progress.poll()
             if not self.done:
-                self.progress.polls.missed(self)
+                self.progress.missed(self)
                 return False
         return True
 

@@ -163,6 +163,14 @@ class RankTransport:
             self.wait_sink(why, before)
         return datagrams
 
+    def pass_looks(self, price: int, most: int) -> int:
+        """Let looks pass that find nothing for certain, at most `most`, as `collect` does one after the other. Return
+        how many. Before each the rank pays `price`, which is still to be paid."""
+        client = self._client
+        count = self._lib.hub_vain_looks(self._hub, self._rank, client.clock, price + LOOK_TIME, most)
+        client.clock += count * LOOK_TIME
+        return int(count)
+
     def receive(
         self, source: int, match: bytes, head: int, address: int, room: int, why: Callable[[], Wait]
     ) -> list[tuple[int, Datagram]]:

@@ -50,6 +50,7 @@ void hub_stop(hub *, rank_state *copies);
 int hub_pass(hub *, const uint32_t *outside, uint32_t count);
 void hub_set_aside(hub *, uint32_t rank);
 void hub_take_back(hub *, uint32_t rank);
+int64_t hub_vain_looks(hub *, uint32_t rank, int64_t clock, int64_t step, int64_t most);
 uint32_t hub_missed(hub *);
 void hub_state(hub *, uint32_t rank, rank_state *copy);
 void hub_set_reason(hub *, uint32_t rank, const char *why, uint32_t size);

@@ -18,6 +18,7 @@ class Asked(Request):
         self._done = done
         self.progress = self
         self.polls = Polls()
+        self.missed = self.polls.missed
 
     def poll(self):
         pass

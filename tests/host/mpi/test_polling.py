@@ -3,7 +3,7 @@
 import pytest
 
 from lanai_host.mpi import polling
-from lanai_host.mpi.polling import LOOKS, SECONDS, Polls
+from lanai_host.mpi.polling import FEW, LOOKS, SECONDS, Polls
 from lanai_host.wait import Wait
 
 
@@ -60,3 +60,21 @@ def test_nobody_needs_to_hear_of_it(clock):
     clock[0] += SECONDS
     rows(polls, 2)
     polls.found()
+
+
+def test_polls_are_alike_that_ask_for_one_thing_at_equal_distances():
+    polls, target = Polls(), Target()
+    assert not polls.many
+    for _ in range(FEW):
+        polls.missed(target)
+    assert polls.many
+    assert polls.alike(target, 100) is None
+    assert polls.alike(target, 110) is None
+    assert [polls.alike(target, now) for now in (120, 130, 140)] == [(10, 1), (10, 2), (10, 4)]
+    polls.passed(500)
+    assert polls.alike(target, 510) == (10, 8)
+    assert polls.alike(target, 521) is None  # something else took time
+    assert polls.alike(target, 532) == (11, 1)
+    assert polls.alike(Target(), 543) is None
+    polls.found()
+    assert not polls.many

@@ -431,3 +431,35 @@ def test_a_post_within_the_quiet_period_counts_as_posted_at_its_end():
     assert there.collect(WHY) == [(0, b"first")]
     assert there.collect(WHY) == [(0, b"second")]
     assert ranks.clock(1) == 10 + LATENCY
+
+
+def test_looks_pass_as_far_as_it_is_known_that_nothing_comes():
+    ranks = Ranks(3)
+    one, two, _ = ranks.transports
+    step = LOOK_TIME + 5
+    one.elapse(7)
+    assert one.pass_looks(5, 9) == 0  # the others may post at 0
+    two.elapse(1000 * step)
+    two.post(0, b"x" * 4)
+    ranks.hub.leave(2)
+    looks = one.pass_looks(5, 1 << 20)
+    assert looks == (1000 * step + LATENCY - 1 - 7) // step
+    assert ranks.clock(0) == 7 + looks * LOOK_TIME  # the price is still to be paid
+    one.elapse(looks * 5)
+    assert one.pass_looks(5, 1 << 20) == 0
+    one.elapse(5)
+    ranks.hub.leave(1)
+    assert one.collect(None) == [(1, b"xxxx")]
+
+
+def test_no_look_passes_while_a_write_is_on_its_way_or_nothing_will_come():
+    ranks = Ranks(2)
+    one, two = ranks.transports
+    place, _ = one.allocate(8)
+    two.write(0, place, body(b"12345678"))
+    two.elapse(1000 * LOOK_TIME)
+    two.post(0, b"x")
+    assert one.pass_looks(0, 5) == 0
+    ranks = Ranks(2)
+    ranks.hub.leave(1)
+    assert ranks.transports[0].pass_looks(0, 5) == 0

@@ -130,3 +130,60 @@ def test_a_poll_for_what_never_comes_meets_the_limit():
     assert code == Exit.TIME_LIMIT
     assert LIMIT < clocks[0] < LIMIT + 1_000_000  # to the poll that would have gone beyond
     assert end(skip=False) == (code, clocks)
+
+
+# Rank 0 polls in each way for messages that take long, while the others talk. With an argument each poll is made.
+IDEAL = """
+import sys
+from mpi4py import MPI
+if sys.argv[1:]:
+    import lanai_host.mpi.polling as polling
+    polling.FEW = 1 << 60
+world = MPI.COMM_WORLD
+window = MPI.Win.Create(bytearray(8), comm=world)
+window.Fence()
+if world.rank == 0:
+    polls = 0
+    for tag, size in enumerate((100_001, 70_003, 200_007, 90_011)):
+        buffer = bytearray(size)
+        requests = [world.Irecv(buffer, MPI.ANY_SOURCE, tag), world.Irecv(bytearray(4), 2, 9)]
+        first = requests[:1]
+        ways = first[0].Test, lambda: MPI.Request.Testall(first), lambda: MPI.Request.Testany(first)[1]
+        while not ways[tag % 3]():
+            polls += 1
+        world.Send(b"next", 1, tag)
+        world.Send(b"talk", 2, 9)
+        while not requests[1].Test():
+            polls += 1
+    while not world.Iprobe(1, 20):
+        polls += 1
+    world.Recv(bytearray(300_000), 1, 20)
+    print(polls)
+else:
+    for tag, size in enumerate((100_001, 70_003, 200_007, 90_011)):
+        if world.rank == 1:
+            world.Send(bytes(size), 0, tag)
+            world.Recv(bytearray(4), 0, tag)
+        else:
+            world.Recv(bytearray(4), 0, 9)
+            world.Send(bytes(4), 0, 9)
+    if world.rank == 1:
+        window.Lock(0)
+        window.Put(bytes(8), 0)
+        window.Unlock(0)
+        world.Send(bytes(300_000), 0, 20)
+window.Fence()
+window.Free()
+"""
+
+
+def test_polls_without_a_nic_pass_at_once_and_find_things_at_the_same_time():
+    def end(*words):
+        result = Job((sys.executable, "-c", IDEAL, *words), 3, capture=True).run().check()
+        return int(result.outputs[0].stdout), result.clocks, result.summary.spent
+
+    polls, *same = end()
+    every, *expected = end("each")
+    assert same == expected
+    assert every > 3000
+    assert polls < every / 3

@@ -22,6 +22,7 @@ from ...host_model.matcher import Matcher
 from ...host_model.meter import Meter
 from ...operation import DeviceError, ErrorKind, Operation
 from ...remote import Writes
+from ...simulator.transport import LOOK_TIME
 from ...wait import Wait
 
 # Datagrams of the `ideal` device: their header, and how they travel.
@@ -144,6 +145,7 @@ class IdealDevice(Device):
         self.size = size
         self._transport = transport
         self._collect: Collect = transport.collect
+        self._pass_looks: Callable[[int, int], int] = lambda price, most: 0
         self.meter = Meter(host or HostCosts(), self._elapse)
         self.matcher: Matcher[meter.Receive, _Message] = Matcher(self.meter)
         self.outstanding = 0  # receives posted and not yet matched, but for those of services
@@ -153,10 +155,12 @@ class IdealDevice(Device):
         self._sent.done = True
         self._serial = 0
 
-    def offer(self, writes: Writes, collect: Collect) -> None:
-        """Let others write to memory here. `collect` does from now on what that of the transport does."""
+    def offer(self, writes: Writes, collect: Collect, pass_looks: Callable[[int, int], int]) -> None:
+        """Let others write to memory here. `collect` does from now on what that of the transport does. `pass_looks`:
+        see `rank_transport.RankTransport`."""
         self.writes = writes
         self._collect = collect
+        self._pass_looks = pass_looks
 
     # Device
 
@@ -222,6 +226,14 @@ class IdealDevice(Device):
     def progress(self) -> None:
         self.charge(HostCost.POLL)
         self._handle(None)
+
+    def pass_polls(self, took: int, most: int) -> None:
+        self.pay()
+        call = self.price(HostCost.CALL) if took > (alone := self.price(HostCost.POLL) + LOOK_TIME) else 0
+        if took == alone + call:
+            count = self._pass_looks(took - LOOK_TIME, most)
+            self.charge(HostCost.POLL, count)
+            self.charge(HostCost.CALL, count if call else 0)
 
     def wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
         if operations is None:

@@ -74,7 +74,7 @@ class IdealStack(Stack):
         if isinstance(client.transport, RankTransport):
             device.fast_path = IdealFastPath(device, client.transport, costs)
             writes = IdealWrites(client.transport, device.pay, client.size)
-            device.offer(writes, writes.collect)
+            device.offer(writes, writes.collect, writes.pass_looks)
         return device
 
     def _choosing(self, client: SimulatorClient, transport: RankTransport, costs: HostConfig, orders: Orders) -> Device:
@@ -106,6 +106,8 @@ class SharedMemory(Protocol):
     def write(self, dest: int, place: int, body: Body) -> int: ...
 
     def collect(self, why: Wait | None, until: int = FOREVER) -> list[tuple[int, Datagram]]: ...
+
+    def pass_looks(self, price: int, most: int) -> int: ...
 
 
 class _Settling(Operation):
@@ -171,3 +173,7 @@ class IdealWrites(Writes):
         while settling and settling[0].at <= transport.now:
             settling.pop(0).done = True
         return collected
+
+    def pass_looks(self, price: int, most: int) -> int:
+        """Let looks of the transport pass that find nothing. While a write settles it is not known which do."""
+        return 0 if self._settling else self._transport.pass_looks(price, most)
