@@ -3,8 +3,11 @@ the program is right only if it is right then too."""
 
 import dataclasses
 import re
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Sequence
+from itertools import islice
+from operator import itemgetter
 from typing import NamedTuple
 
 from lanai_host.mpi.constants import ANY_SOURCE, TAG_UB
@@ -39,23 +42,38 @@ class Freedoms(NamedTuple):
         yield from self.tags
 
 
-def wildcards(messages: Messages, order: Order) -> Iterator[Finding]:
-    """Receives from any source that could have taken the message of another rank, each line once."""
+def wildcards(messages: Messages, order: Order, ranks: Sequence[Rank]) -> Iterator[Finding]:
+    """Receives and probes from any source that could have had the message of another rank, each line once."""
     told = set()
+    probes: dict[Hashable, list[tuple[Record, Call]]] = defaultdict(list)
+    for rank in ranks:
+        for record in rank.of("probe"):
+            probes[record["comm"], rank.rank].append((record, rank.call(record)))
     by_receiver: dict[Hashable, list[Pair]] = defaultdict(list)
     for pair in messages.pairs:
         by_receiver[pair.send["comm"], pair.receiver.rank].append(pair)
-    for pairs in by_receiver.values():
+    for key, pairs in by_receiver.items():
         pairs.sort(key=lambda pair: (pair.receiver.number, pair.receive["id"]))
         by_source: dict[int, list[tuple[int, Pair]]] = defaultdict(list)
         for place, pair in enumerate(pairs):
             by_source[pair.sender.rank].append((place, pair))
-        for place, pair in enumerate(pairs):
+        for place, pair in [*enumerate(pairs), *_probed(probes[key], pairs)]:
             if pair.receive["want"] == ANY_SOURCE and pair.receiver.line not in told:
                 other = _candidate(pair, place, by_source, order)
                 if other is not None:
                     told.add(pair.receiver.line)
                     yield _wildcard(pair, other)
+
+
+def _probed(probes: Sequence[tuple[Record, Call]], pairs: Sequence[Pair]) -> Iterator[tuple[int, Pair]]:
+    """Give the places of messages that probes have chosen, and the messages as if the probes had taken them."""
+    numbers = [pair.receiver.number for pair in pairs]
+    for record, call in probes:
+        for place in range(bisect_right(numbers, call.number), len(pairs)):
+            pair = pairs[place]
+            if (pair.sender.rank, pair.send["tag"]) == (record["from"], record["got"]):
+                yield place, pair._replace(receive=record, receiver=call, done=call.number)
+                break
 
 
 def _candidate(pair: Pair, place: int, by_source: dict[int, list[tuple[int, Pair]]], order: Order) -> Pair | None:
@@ -65,7 +83,8 @@ def _candidate(pair: Pair, place: int, by_source: dict[int, list[tuple[int, Pair
     for source, made in by_source.items():
         if source == pair.sender.rank:
             continue
-        other = next((one for at_, one in made if at_ > place and takes(pair.receive, one.send, source)), None)
+        later = islice(made, bisect_right(made, place, key=itemgetter(0)), None)
+        other = next((one for _, one in later if takes(pair.receive, one.send, source)), None)
         if other is None:
             continue
         known = order.begin.get((source, other.sender.number))
@@ -154,7 +173,7 @@ def of(messages: Messages, order: Order, ranks: Sequence[Rank]) -> Freedoms:
     found = [*polls(ranks), *reductions(ranks), *threads(ranks)]
     if not order.complete:
         return Freedoms([], [], [*large_tags(ranks)], found)
-    return Freedoms([*sends(messages, order)], [*wildcards(messages, order)], [*large_tags(ranks)], found)
+    return Freedoms([*sends(messages, order)], [*wildcards(messages, order, ranks)], [*large_tags(ranks)], found)
 
 
 def _by_line(ranks: Sequence[Rank], kind: str) -> Iterator[tuple[Hashable, tuple[Record, Call]]]:

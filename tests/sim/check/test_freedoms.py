@@ -47,6 +47,21 @@ def test_a_wildcard_that_could_take_another_message_is_a_note(run):
     assert told[-1] == "verdict: nothing found"
 
 
+PROBES = """if rank == 0:
+    for _ in range(2):
+        s = MPI.Status()
+        w.Probe(source=MPI.ANY_SOURCE, status=s)
+        w.recv(source=s.source)
+else:
+    w.send(rank, dest=0)
+"""
+
+
+def test_a_probe_chooses_too(run):
+    (note,) = run(PROBES, 3)[1]["notes"]
+    assert note["lines"] == ["x.py:8", "x.py:11"]
+
+
 def test_messages_that_are_ordered_are_no_freedom(run):
     _, document = run(ORDERED, 3)
     assert document["notes"] == []

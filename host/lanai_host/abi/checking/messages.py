@@ -68,11 +68,7 @@ def _receives(how: str) -> Handler:
 
 def _taken(rec: Recorder, call: Call, wanted: int, number: int) -> After:
     """Record which message a blocking receive has got."""
-    comm = call.comm()
-    at = call.index["status"]
-    if call.arguments[at] == abi.status_ignore:
-        call.arguments[at] = abi.ffi.new("lanai_status *")
-    pointer = call.arguments[at]
+    comm, pointer = call.comm(), _status(call)
 
     def after(code: int) -> None:
         if code:
@@ -108,27 +104,45 @@ def _unsure(rec: Recorder, call: Call) -> After | None:
     return None
 
 
-def _matched_probe(rec: Recorder, call: Call) -> After | None:
-    """MPI_Mprobe and MPI_Improbe take a message."""
-    comm = call.comm()
+def _asked(rec: Recorder, call: Call) -> dict[str, Any]:
+    """Return which message a probe asks for."""
+    comm, source = call.comm(), call.number_of("source")
+    wanted = source if source in (PROC_NULL, ANY_SOURCE) else comm.route[source]
+    return {"comm": rec.names.of(comm), "want": wanted, "tag": _tag(call.number_of("tag"))}
+
+
+def _status(call: Call) -> Any:
+    """Return where the call will store a status, also if the program ignores it."""
     at = call.index["status"]
     if call.arguments[at] == abi.status_ignore:
         call.arguments[at] = abi.ffi.new("lanai_status *")
-    pointer, message = call.arguments[at], call.raw("message")
+    return call.arguments[at]
+
+
+def _probe(rec: Recorder, call: Call) -> After:
+    """MPI_Probe: which message it has chosen."""
+    comm, pointer, asked = call.comm(), _status(call), _asked(rec, call)
+
+    def after(code: int) -> None:
+        if not code and asked["want"] != PROC_NULL:
+            status = abi.get_status(pointer)
+            rec.note("probe", call, **asked, **{"from": comm.route[status.source], "got": status.tag})
+
+    return after
+
+
+def _matched_probe(rec: Recorder, call: Call) -> After | None:
+    """MPI_Mprobe and MPI_Improbe take a message."""
+    comm, pointer, asked = call.comm(), _status(call), _asked(rec, call)
+    message = call.raw("message")
     flag = call.raw("flag") if call.has("flag") else None
-    asked = call.number_of("source")
-    wanted: dict[str, Any] = {
-        "comm": rec.names.of(comm),
-        "want": asked if asked in (PROC_NULL, ANY_SOURCE) else comm.route[asked],
-    }
-    wanted["tag"] = _tag(call.number_of("tag"))
 
     def after(code: int) -> None:
         if code or (flag is not None and not flag[0]) or message[0] in (abi.messages.null, _no_proc()):
             return
         status = abi.get_status(pointer)
+        number = rec.operation("recv", call, asked)
         source = comm.route[status.source]
-        number = rec.operation("recv", call, wanted)
         rec.note("match", call, id=number, **{"from": source, "tag": status.tag, "bytes": status.count})
         rec.messages[message[0]] = number
 
@@ -180,6 +194,7 @@ HANDLERS |= {
     "MPI_Sendrecv_replace": _replace,
     "MPI_Isendrecv": _unsure,
     "MPI_Isendrecv_replace": _unsure,
+    "MPI_Probe": _probe,
     "MPI_Mprobe": _matched_probe,
     "MPI_Improbe": _matched_probe,
     "MPI_Mrecv": _matched_receive,
