@@ -43,7 +43,7 @@ class Messages:
     def __init__(self, ranks: Sequence[Rank]) -> None:
         self.pairs: list[Pair] = []
         self.left: list[tuple[Record, Call]] = []
-        self.sends: list[tuple[Record, Call]] = []
+        self.next: list[tuple[Record, Call]] = []  # the first of each channel that no receive has got
         sends: dict[Channel, list[tuple[Record, Call]]] = defaultdict(list)
         receives: dict[Channel, list[tuple[Record, Call]]] = defaultdict(list)
         open_: dict[int, list[tuple[Record, Call]]] = defaultdict(list)  # by rank: receives without a match
@@ -80,7 +80,7 @@ class Messages:
                     self.left.append((send, sender))
                 else:  # it has come there, and the program has not asked
                     open_[dest].remove(taker)
-        self.sends = [one for made in sends.values() for one in made]
+        self.next = [made[len(receives[channel])] for channel, made in sends.items() if made[len(receives[channel]) :]]
 
 
 def takes(receive: Record, send: Record, source: int) -> bool:
@@ -105,7 +105,7 @@ def mixed(messages: Messages, ranks: Sequence[Rank]) -> Iterator[Finding]:
         for record in rank.of("recv"):
             call = rank.call(record)
             if record["n"] in failed:
-                for send, sender in messages.sends:
+                for send, sender in messages.next:
                     if send["to"] == rank.rank and takes(record, send, sender.rank) and _differ(sender, call):
                         yield _mixed(sender, call)
                         break

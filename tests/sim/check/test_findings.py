@@ -181,6 +181,20 @@ def test_objects_and_buffers_are_told_apart(tmp_path, monkeypatch, send, recv, a
     assert f"sends {sent} by w.{send} at x.py:6, and rank 1 receives {received} by w.{recv} at x.py:9" in one["text"]
 
 
+TRUNCATED = """if rank == 0:
+    w.send(1, dest=1)
+    w.Send(np.zeros(4), dest=1)
+else:
+    w.recv(source=0)
+    w.Recv(np.zeros(2), source=0)
+"""
+
+
+def test_an_object_that_was_received_is_not_meant(tmp_path, monkeypatch):
+    (one,) = found_in(tmp_path, monkeypatch, PY + TRUNCATED)["findings"]
+    assert (one["class"], one["lines"]) == ("truncation", ["x.py:10"])
+
+
 DROPPED = """if rank == 0:
     for i in range(3):
         w.isend({"i": i}, dest=1)
