@@ -80,7 +80,7 @@ def judge(ranks: Sequence[Rank], result: Result) -> Verdict:
         found += collectives.missing(lines)
     errors = [one for one in outcome.errors(ranks) if not any(set(one.lines) & set(cause.lines) for cause in mixed)]
     found += _consequences(found, [*outcome.deadlock(result), *errors])
-    found += [*outcome.crashes(result), *outcome.not_finalized(result)]
+    found += [*outcome.crashes(result, ranks), *outcome.not_finalized(result)]
     if ended and result.code == 0:
         found += [*messages.not_received(paired), *outcome.leaks(ranks)]
     names = python_names(ranks)

@@ -99,13 +99,19 @@ def errors(ranks: Sequence[Rank]) -> Iterator[Finding]:
             )
 
 
-def crashes(result: Result) -> Iterator[Finding]:
-    """Ranks that a signal has ended which their own instructions cause."""
+def crashes(result: Result, ranks: Sequence[Rank]) -> Iterator[Finding]:
+    """Ranks that a signal has ended which their own instructions cause. Where no place is known it is the MPI call that
+    had not ended."""
+    calls = {rank.rank: list(rank.calls.values())[-1] for rank in ranks if rank.calls}
     for line in result.report.splitlines():
         found = _CRASH.match(line)
         if found is not None:
             rank, signal, place = int(found["rank"]), found["signal"], found["place"] or ""
             text = f"rank {rank} was killed by {signal}" + (f" at {place}" if place else "")
+            call = calls.get(rank)
+            if not place and call is not None and call.end is None:
+                place = call.line
+                text += f" in {at(call.name, call.line)}"
             which = "this line uses" if place else "MPI calls and the program use"
             hint = f"look at the memory that {which}; a count or a type that is larger than a buffer destroys it"
             yield finding(Kind.CRASH, [(rank, signal, place)], text, hint)

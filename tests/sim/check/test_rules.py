@@ -5,9 +5,10 @@ import json
 import pytest
 
 from lanai_sim.check.edges import Log
-from lanai_sim.check.finding import Kind, finding
+from lanai_sim.check.finding import Kind, PythonNames, finding
 from lanai_sim.check.judge import judge
-from lanai_sim.check.records import read
+from lanai_sim.check.outcome import crashes, failure
+from lanai_sim.check.records import Call, Rank, read
 from lanai_sim.check.report import sarif
 from lanai_sim.job.result import Result
 
@@ -73,6 +74,48 @@ def test_puts_of_two_ranks_race_unless_a_fence_is_between(tmp_path):
     idle = ("MPI_Wtime", "a.c:6")
     apart = write(tmp_path, [create, fence, one, fence, idle, fence], [create, fence, idle, fence, other, fence])
     assert apart.findings == []
+
+
+@pytest.mark.parametrize(
+    ("report", "told"),
+    [
+        ("rank 1 (pid 7) exited with code 3", " (exit 3)"),
+        ("rank 1 (pid 7) exited with code 3, by a.Error at my dir/x.py:9", " by a.Error at my dir/x.py:9 (exit 3)"),
+        ("rank 0 left by KeyError at x.py:9 and finalized; rank 1 waits for it", " by KeyError at x.py:9 (exit 3)"),
+        ("rank 1 (pid 7) exited with code 3, by KeyError", " by KeyError (exit 3)"),
+        ("rank 0 aborted with code 3\nmore", ": rank 0 aborted with code 3 (exit 3)"),
+        ("", " (exit 3)"),
+    ],
+)
+def test_how_a_program_has_failed(report, told):
+    assert failure(Result(3, 0, report)) == told
+    assert judge([], Result(3, 0, report)).document()["verdict"] == "failed"
+
+
+@pytest.mark.parametrize(("place", "memory"), [(" at x.c:3", "this line uses"), ("", "MPI calls and the program use")])
+def test_a_crash_speaks_of_a_line_that_it_names(place, memory):
+    (one,) = crashes(Result(139, 0, f"rank 0 (pid 7) was killed by SIGSEGV{place}"), [])
+    assert one.hint.startswith(f"look at the memory that {memory}")
+
+
+def test_a_crash_without_a_place_is_in_the_call_that_had_not_ended():
+    ended, began = Call(0, 1, "MPI_Send", "x.py:3", 10, 20), Call(0, 2, "MPI_Exscan", "x.py:4", 30)
+    (one,) = crashes(Result(139, 0, "rank 0 (pid 7) was killed by SIGSEGV"), [Rank(0, {1: ended, 2: began})])
+    assert (one.lines, one.text) == (("x.py:4",), "rank 0 was killed by SIGSEGV in MPI_Exscan at x.py:4")
+    (other,) = crashes(Result(139, 0, "rank 0 (pid 7) was killed by SIGSEGV"), [Rank(0, {1: ended})])
+    assert other.lines == ("",)
+
+
+def test_names_of_python_are_told_where_they_are_sure():
+    names = PythonNames([
+        ("MPI_Send", "x.py:1", "w.send"), ("MPI_Mprobe", "x.py:12", "w.recv"), ("MPI_Send", "x.py:2", "w.send"),
+        ("MPI_Send", "x.py:2", "w.Send"), ("MPI_Recv", "x.c:3", ""),
+    ])  # fmt: skip
+    text = "MPI_Send at x.py:1, MPI_Send at x.py:12, MPI_Mprobe at x.py:12, MPI_Send at x.py:2, MPI_Recv at x.c:3"
+    told = (
+        "w.send at x.py:1, MPI_Send at x.py:12, w.recv at x.py:12 (MPI_Mprobe), MPI_Send at x.py:2, MPI_Recv at x.c:3"
+    )
+    assert names.told(finding(Kind.ERROR, [], text, "hint")).text == told
 
 
 def test_a_line_that_is_not_known_has_no_place_in_sarif(tmp_path):
