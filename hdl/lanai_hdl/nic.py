@@ -70,6 +70,7 @@ class Nic(wiring.Component):
     link_tx, link_rx : both directions of the link. Its latency lies outside and is at most
         ``config.link_latency`` slots each way.
     irq : ``Out(1)``, ISR & HOST_IRQ_MASK.
+    in_reset : ``Out(1)``, the slot before was one of CONTROL.RESET, which withdraws accesses on `mem`.
     idle : ``Out(1)``: in the last slot nothing happened and no input asked for anything; nothing
         will until an input does, or until CYCLES reaches `wake_cycle` if `wake_armed`. Then resume
         no later than 4 slots before the slot 2 * `wake_cycle`.
@@ -94,6 +95,7 @@ class Nic(wiring.Component):
                 "link_tx": Out(LinkPort()),
                 "link_rx": In(LinkPort()),
                 "irq": Out(1),
+                "in_reset": Out(1),
                 "idle": Out(1),
                 "wake_armed": Out(1),
                 "wake_cycle": Out(32),
@@ -161,7 +163,7 @@ class Nic(wiring.Component):
         self._connect_processor(m)
         # No block has anything under way, and no input begins something in this slot.
         idle = [self.link_rx.kind == Kind.IDLE, *(block.idle_condition() for block in self.blocks.values())]
-        m.d.sync += self.idle.eq(Cat(idle).all())
+        m.d.sync += [self.idle.eq(Cat(idle).all()), self.in_reset.eq(self.control.reset)]
         return m
 
     def _connect_events(self, m):

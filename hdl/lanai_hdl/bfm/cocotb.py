@@ -105,6 +105,7 @@ async def begin(dut: Any, slot_khz: int = 66_000, inputs: Iterable[str] | None =
         if INPUTS not in os.environ:
             raise UserError(f"begin() does not know the top's inputs: name them as inputs=, or set {INPUTS}")
         inputs = os.environ[INPUTS].split()
+    await Timer(1, "step")  # what the bench has set itself is there then
     for name in inputs:
         handle = getattr(dut, name)
         if not handle.value.is_resolvable:

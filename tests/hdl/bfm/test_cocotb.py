@@ -1,5 +1,6 @@
 """cocotb's side of the models, and the runner."""
 
+import asyncio
 import os
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from amaranth import Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from lanai_hdl.bfm import cocotb as cocotb_bench
 from lanai_hdl.bfm import verilated
 from lanai_hdl.bfm.cocotb import INPUTS, CocotbPins, begin, value_of
 from lanai_hdl.bfm.verilated import SIMULATORS, missing, run_cocotb
@@ -99,10 +101,11 @@ def test_a_bit_without_a_value_reads_as_0():
 
 def test_begin_drives_inputs_alone(monkeypatch):
     monkeypatch.delenv(INPUTS, raising=False)
+    monkeypatch.setattr(cocotb_bench, "Timer", lambda *_: asyncio.sleep(0))
     top = Top()
     for inputs in (None, ["i__valid"]):
         with pytest.raises((UserError, AttributeError)) as raised:  # then it wants the clock, which is not here
-            begin(top, inputs=inputs).send(None)
+            asyncio.run(begin(top, inputs=inputs))
         if inputs is None:
             assert "does not know the top's inputs" in str(raised.value)
             assert top.i__valid.value == "X"
