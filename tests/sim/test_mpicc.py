@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from lanai_host import compilers
+from lanai_host.abi import wrappers
 from lanai_host.abi.installed import include_directory
 from lanai_host.abi.library import library_directory
 from lanai_host.errors import UserError
@@ -222,3 +223,25 @@ def test_mpifort_without_a_compiler_says_what_to_install(monkeypatch):
     monkeypatch.setattr(compilers.shutil, "which", lambda name: None)
     with pytest.raises(UserError, match="no Fortran compiler"):
         wrapper.wrap("mpifort", ["a.f90"])
+
+
+def test_mpifort_with_the_libraries_alone_says_what_to_install(monkeypatch, tmp_path, capsys):
+    """As where gfortran and libmpich12 are installed, and libmpich-dev is not."""
+    compiler = tmp_path / "gfortran"
+    compiler.write_text("#!/bin/sh\nexit 0\n")
+    compiler.chmod(0o755)
+    (tmp_path / "libmpichfort.so.12").touch()
+    monkeypatch.setenv("FC", str(compiler))
+    monkeypatch.setattr(wrappers, "_LIBRARIES", (str(tmp_path),))
+    monkeypatch.setattr(wrappers, "_MODULES", (str(tmp_path / "mpich"),))
+    for source in ("a.f", "a.F90"):
+        with pytest.raises(UserError, match=r"mpif\.h and mpi\.mod were not found; .*: apt install libmpich-dev"):
+            wrapper.wrap("mpifort", [source, "-o", "a"])
+    assert wrapper.wrap("mpifort", ["-show", "a.o", "-o", "a"]) == 0  # links alone
+    (tmp_path / "mpif.h").touch()
+    assert wrapper.wrap("mpifort", ["-show", f"-I{tmp_path}", "a.f"]) == 0  # one of the program's own
+    (tmp_path / "mpich").mkdir()
+    (tmp_path / "mpich" / "mpif.h").touch()
+    capsys.readouterr()
+    assert wrapper.wrap("mpifort", ["-show", "a.f"]) == 0
+    assert f"-I{tmp_path}/mpich" in capsys.readouterr().out

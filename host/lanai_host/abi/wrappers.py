@@ -18,6 +18,7 @@ from .library import library_directory
 COUNT = "-fsanitize-coverage=trace-pc"  # the compiler calls the counter at each basic block
 # Where distributions keep MPICH's Fortran bindings, which work over any library with MPICH's ABI.
 _LIBRARIES = ("/usr/lib/*-linux-gnu", "/usr/lib64/mpich/lib", "/usr/lib64", "/usr/lib")
+_FORTRAN_SOURCES = (".f", ".for", ".ftn", ".f77", ".f90", ".f95", ".f03", ".f08")
 _MODULES = (
     "/usr/include/*-linux-gnu/mpich",
     "/usr/lib/*-linux-gnu/fortran/gfortran-mod-*/mpich",
@@ -92,7 +93,10 @@ def line(
         if standard:
             raise UserError("-mpi-abi: MPICH's Fortran bindings are of its own ABI alone; leave -mpi-abi out")
         libraries = [str(bindings()), *_link()] if links else []
-        return Line(compiler, fortran_includes(), list(arguments), libraries)
+        compiles = any(word.lower().endswith(_FORTRAN_SOURCES) for word in arguments)
+        own = any(Path(word.removeprefix("-I"), "mpif.h").is_file() for word in arguments if word.startswith("-I"))
+        includes = fortran_includes() if compiles and not own else _fortran_flags(_fortran_folders())
+        return Line(compiler, includes, list(arguments), libraries)
     flavor = STANDARD if standard else MPICH
     defines = ["-DMPI_ABI"] if standard else []
     if links and not shared_libpython():
@@ -151,7 +155,23 @@ def bindings() -> Path:
 
 
 def fortran_includes() -> list[str]:
-    return [f"-I{path}" for pattern in _MODULES for path in _glob(pattern)]
+    """The flags with which a Fortran compiler finds mpif.h and MPI's modules. Raises UserError if they are not there:
+    the libraries may be, without the files for development."""
+    folders = _fortran_folders()
+    if not any((folder / name).is_file() for folder in folders for name in ("mpif.h", "mpi.mod")):
+        raise UserError(
+            "mpif.h and mpi.mod were not found; MPI from Fortran needs the distribution's files of MPICH for "
+            "development, for example: apt install libmpich-dev"
+        )
+    return _fortran_flags(folders)
+
+
+def _fortran_folders() -> list[Path]:
+    return [path for pattern in _MODULES for path in _glob(pattern)]
+
+
+def _fortran_flags(folders: Sequence[Path]) -> list[str]:
+    return [f"-I{folder}" for folder in folders]
 
 
 def _glob(pattern: str) -> list[Path]:

@@ -19,6 +19,7 @@ def _compiler():
     try:
         find(Language.FORTRAN)
         wrappers.bindings()
+        wrappers.fortran_includes()
     except UserError as error:
         pytest.skip(str(error))
 

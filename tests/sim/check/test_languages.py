@@ -5,7 +5,7 @@ import json
 import pytest
 from warm import lanai
 
-from lanai_host.abi.wrappers import bindings
+from lanai_host.abi import wrappers
 from lanai_host.compilers import Language, find
 from lanai_host.errors import UserError
 
@@ -62,7 +62,8 @@ def needs(language):
     try:
         find(language)
         if language is Language.FORTRAN:
-            bindings()
+            wrappers.bindings()
+            wrappers.fortran_includes()
     except UserError as error:
         pytest.skip(str(error))
 
