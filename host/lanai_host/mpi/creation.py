@@ -9,7 +9,7 @@ from .collectives.calls import launch, run
 from .collectives.link import Link
 from .collectives.schedule import Steps
 from .collectives.tags import CREATION, next_tag
-from .communicator import CALL, Communicator, hints
+from .communicator import CALL, Communicator, hints, set_errhandler
 from .constants import SPLIT_BY_NEIGHBORHOOD, UNDEFINED, SplitType
 from .errhandler import Errhandler
 from .errors import ErrorClass, MpiError
@@ -152,7 +152,7 @@ def create_from_group(
         raise MpiError(ErrorClass.GROUP, f"{call}: this process is not in the group")
     made = create_group(everybody, group, tag_of(everybody, stringtag), call)
     assert made is not None
-    made.errhandler = errhandler
+    set_errhandler(made, errhandler)
     made.session = group.session
     made.info = hints(info)
     return made

@@ -234,11 +234,19 @@ class World:
             return handler.function(place, code)
         if handler.ends:
             site = self.call_site()
-            where = ", ".join([f"on {name}"] * bool(name) + [f"at {site}"] * bool(site))
+            where = ", ".join([f"on {name}"] * bool(name) + [f"at {site}"] * bool(site) + self._inherited(place))
             text = f"{self.label}: {error.text}" + (f" ({where})" if where else "")
             say(text)
             self.abort(code & 0xFF or 1, text)
         return code
+
+    def _inherited(self, place: Any) -> list[str]:
+        """Say where an object has its error handler from, if the program may think that it has set another one."""
+        if not isinstance(place, Communicator) or place.predefined or place.chose_errhandler:
+            return []
+        others = any(comm.chose_errhandler for comm in (self.comm_world, self.comm_self))
+        name = place.name or f"communicator {place.number}"
+        return [f"the handler of {name} was taken over at {place.origin}"] if others and place.origin else []
 
     # Environment
 

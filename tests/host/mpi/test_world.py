@@ -12,6 +12,7 @@ from lanai_host.mpi import collectives as coll
 from lanai_host.mpi import point_to_point as p2p
 from lanai_host.mpi.communicator import set_errhandler
 from lanai_host.mpi.constants import ThreadLevel
+from lanai_host.mpi.creation import duplicate
 from lanai_host.mpi.datatypes import PREDEFINED
 from lanai_host.mpi.world import World
 from lanai_host.stacks.ideal.device import IdealDevice, Solo
@@ -77,6 +78,24 @@ def test_error_handlers(capsys):
     set_errhandler(world.comm_self, ERRORS_RETURN)
     assert world.errors.error_class(world.report(error)) == ErrorClass.RANK
     assert len(ended) == 1
+
+
+def test_an_abort_tells_where_a_handler_is_from_if_another_was_set_elsewhere(capsys):
+    ended = []
+    world = alone(end_process=lambda code, text: ended.append(text))
+    world.init()
+    copy = duplicate(world.comm_world)
+    error = MpiError(ErrorClass.RANK, "MPI_Send: dest is 9")
+    world.report(error, copy)
+    set_errhandler(world.comm_world, ERRORS_RETURN)
+    world.report(error, copy)
+    where = f"(on communicator {copy.number} of MPI_Comm_dup"
+    told = f"rank 0: MPI_Send: dest is 9 {where}"
+    assert ended == [f"{told})", f"{told}, the handler of communicator {copy.number} was taken over at MPI_Comm_dup)"]
+    assert world.report(error, duplicate(world.comm_world)) & 0xFF == ErrorClass.RANK
+    set_errhandler(copy, copy.errhandler)
+    world.report(error, copy)
+    assert ended[2:] == ended[:1]
 
 
 def test_twice_is_once_too_often():
