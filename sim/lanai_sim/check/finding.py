@@ -120,7 +120,8 @@ class PythonNames:
                 text = re.sub(rf"\b{name}\b(?! at |\))", python, text)
         if text != one.text:
             text = _BUFFER.sub(lambda found: _BUFFERS[found[0]], text)
-        return dataclasses.replace(one, text=text)
+        hint = one.hint if text == one.text else _METHOD.sub(r"\1", one.hint)
+        return dataclasses.replace(one, text=text, hint=hint)
 
     def _placed(self, found: re.Match[str]) -> str:
         name, line = found[1], found[2]
@@ -131,6 +132,7 @@ class PythonNames:
         return f"{python} at {line}" + ("" if same else f" ({name})")
 
 
+_METHOD = re.compile(r"\bMPI_([A-Z][a-z]+)\b")  # that mpi4py has too
 _PLACED = re.compile(r"\b(MPI_\w+) at (.+?:\d+)")
 _BUFFERS = {
     "buf": "the buffer", "sendbuf": "the send buffer", "recvbuf": "the receive buffer",
