@@ -7,10 +7,11 @@ those of other threads, non-blocking duplicates, and communicators of groups tha
 wait for another, because other processes may enter the two in the other order.
 
 So an agreement has two ways. The short way is one round over the first `SHARED` numbers. A process
-offers a few of them to one agreement at a time, so that most are left for the others. If no number
-is common to all offers, the long way follows: a round that proposes all free numbers and reserves
-nothing, and a round in which all say whether they could reserve the number chosen. A number that
-another agreement took in between means another try.
+offers a few of them to each agreement, the lowest that it has not offered to another one. All
+members that begin several in the same order make the same offers. If no number is common to all
+offers, the long way follows: a round that proposes all free numbers and reserves nothing, and a
+round in which all say whether they could reserve the number chosen. A number that another agreement
+took in between means another try.
 """
 
 import gc
@@ -111,7 +112,7 @@ def _agree(members: _Members) -> Agreement:
 
 
 def _short(numbers: ContextNumbers, members: _Members) -> Generator[Iterable[Operation], None, int | None]:
-    offer = 0 if numbers.offered else _lowest_few(numbers.free & _SHARED_MASK)
+    offer = _lowest_few(numbers.available() & _SHARED_MASK)
     numbers.offered |= offer
     try:
         common = yield from members.intersect(offer, SHARED // 8)

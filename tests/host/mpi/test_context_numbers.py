@@ -6,7 +6,7 @@ import random
 import pytest
 
 from lanai_host.device import MAX_CONTEXT
-from lanai_host.mpi import MpiError, creation
+from lanai_host.mpi import MpiError, agreement, creation
 from lanai_host.mpi import point_to_point as p2p
 from lanai_host.mpi.context_numbers import LIMIT
 
@@ -45,6 +45,31 @@ def test_when_numbers_run_out():
         return kept
 
     ranks.run(2, program)
+
+
+def test_duplicates_at_once_need_one_round_each(run, monkeypatch):
+    rounds = []
+    intersect = agreement._Members.intersect
+
+    def counted(members, value, size):
+        rounds.append(size)
+        return intersect(members, value, size)
+
+    monkeypatch.setattr(agreement._Members, "intersect", counted)
+
+    def program(world):
+        numbers = set()
+        for _ in range(2):
+            made = [creation.iduplicate(world.comm_world) for _ in range(8)]
+            for comm, request in made:
+                request.wait()
+                numbers.add(comm.number)
+            for comm, _ in made:
+                creation.free(comm)
+        return len(numbers)
+
+    assert min(run(4, program)) >= 8
+    assert len(rounds) == 4 * 16
 
 
 def test_many_communicators_at_once():
