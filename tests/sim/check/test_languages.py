@@ -50,10 +50,10 @@ end program
 """
 
 
-def findings(tmp_path, name, text):
+def findings(tmp_path, name, text, *options):
     (tmp_path / name).write_text(text)
     out = tmp_path / "found.json"
-    done = lanai("check", "-n", 2, "--once", "--json", out, "--", tmp_path / name, timeout=120)
+    done = lanai("check", "-n", 2, "--once", *options, "--json", out, "--", tmp_path / name, timeout=120)
     assert done.returncode in (0, 10), done.stderr
     return [(one["class"], one["lines"]) for one in json.loads(out.read_text())["findings"]]
 
@@ -81,6 +81,27 @@ def test_cxx(tmp_path, does, expected):
     needs(Language.CXX)
     found = findings(tmp_path, "a.cpp", CXX.replace("{does}", does))
     assert found == ([(expected, ["a.cpp:12", "a.cpp:13"])] if expected else [])
+
+
+ALLOCATES = """#include <mpi.h>
+#include <stdlib.h>
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    for (int n = 1; n < 20000; n *= 3) {
+        double *a = calloc(n, sizeof *a);
+        MPI_Bcast(a, n, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+        MPI_Bcast(a, n + (n == 27), MPI_DOUBLE, 0, MPI_COMM_WORLD);
+        free(a);
+    }
+    MPI_Finalize();
+}
+"""
+
+
+@pytest.mark.parametrize("device", ["ideal", "mbcf"])  # the C library's heap, and that of ranks on NICs
+def test_allocated_memory_has_bounds(tmp_path, device):
+    needs(Language.C)
+    assert findings(tmp_path, "a.c", ALLOCATES, "--device", device) == [("buffer-size", ["a.c:8"])]
 
 
 def test_vectors_have_bounds(tmp_path):

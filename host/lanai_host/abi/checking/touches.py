@@ -12,6 +12,8 @@ from .places import program_place
 MOST_RANGES, MOST_TOUCHES, TOLD_CALLS = 512, 4096, 6
 FREES = 2
 HEADER, MAPPED, FLAGS = 8, 2, 7  # of glibc's blocks: bytes before one that hold its size, and bits there
+PAGE_HEAP, PAGE_HEAP_END = 0x200000000000, 0x200400000000  # of `--buffers page`, whose blocks are powers of two
+LEAST_BLOCK = 16
 SLACK, MAPPED_SLACK = 64, 1 << 13  # bytes that a block may have beyond those that were asked for
 
 
@@ -100,11 +102,17 @@ class Touches:
             ctypes.c_size_t(address), ctypes.byref(begin), ctypes.byref(end)
         ):
             return None
-        try:
-            header = int.from_bytes(process_memory.read(begin.value - HEADER, HEADER), "little")
-        except BusError:
-            return None
-        usable = (header & ~FLAGS) - (2 * HEADER if header & MAPPED else HEADER)
-        if not 0 <= usable - (end.value - begin.value) <= (MAPPED_SLACK if header & MAPPED else SLACK):
-            return None
-        return begin.value, end.value
+        return (begin.value, end.value) if _is_there(begin.value, end.value - begin.value) else None
+
+
+def _is_there(begin: int, size: int) -> bool:
+    """Return if the heap still has a block for so many bytes at an address."""
+    if PAGE_HEAP <= begin < PAGE_HEAP_END:
+        usable = ctypes.CDLL(None).malloc_usable_size(ctypes.c_void_p(begin))
+        return bool(usable == max(LEAST_BLOCK, 1 << (size - 1).bit_length()))
+    try:
+        header = int.from_bytes(process_memory.read(begin - HEADER, HEADER), "little")
+    except BusError:
+        return False
+    usable = (header & ~FLAGS) - (2 * HEADER if header & MAPPED else HEADER)
+    return 0 <= usable - size <= (MAPPED_SLACK if header & MAPPED else SLACK)
