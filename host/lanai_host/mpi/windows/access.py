@@ -15,7 +15,7 @@ from ..request import Request
 from ..status import Status
 from . import combining
 from .way import Buffer, Place, Transfer
-from .window import Window
+from .window import Window, in_one_turn
 
 
 class OneSidedRequest(Request):
@@ -88,6 +88,7 @@ def _fits(call: str, source: int, room: int) -> None:
         raise MpiError(ErrorClass.TRUNCATE, f"{call}: {source} bytes do not fit into {room} at the other end")
 
 
+@in_one_turn
 def put(
     window: Window,
     address: int,
@@ -108,6 +109,7 @@ def put(
     return window.way.put(call, origin, target) if origin.size else None
 
 
+@in_one_turn
 def get(
     window: Window,
     address: int,
@@ -128,6 +130,7 @@ def get(
     return window.way.get(call, origin, target) if target.size else None
 
 
+@in_one_turn
 def accumulate(
     window: Window,
     address: int,
@@ -150,6 +153,7 @@ def accumulate(
     return window.way.accumulate(call, origin, target, op) if origin.size else None
 
 
+@in_one_turn
 def get_accumulate(
     window: Window,
     address: int,
@@ -177,6 +181,7 @@ def get_accumulate(
     return window.way.get_accumulate(call, origin, result, target, op) if target.size else None
 
 
+@in_one_turn
 def fetch_and_op(
     window: Window, address: int, result: int, datatype: Datatype, target_rank: int, target_disp: int, op: Op
 ) -> Transfer | None:
@@ -188,6 +193,7 @@ def fetch_and_op(
     return get_accumulate(window, address, *element, result, *element, target_rank, target_disp, *element, op, call)
 
 
+@in_one_turn
 def compare_and_swap(
     window: Window,
     origin: int,

@@ -10,7 +10,7 @@ from ..constants import Assertion, LockType, WindowFlavor
 from ..errors import ErrorClass, MpiError
 from ..group import Group
 from .epochs import check_assertion
-from .window import Window
+from .window import Window, in_one_turn
 
 
 def _charge(window: Window) -> None:
@@ -167,12 +167,14 @@ def unlock_all(window: Window) -> None:
         window.way.flush(call, range(window.size))
 
 
+@in_one_turn
 def flush(window: Window, rank: int) -> None:
     """MPI_Win_flush."""
     if _flushed(window, "MPI_Win_flush", rank):
         window.way.flush("MPI_Win_flush", [rank])
 
 
+@in_one_turn
 def flush_all(window: Window) -> None:
     """MPI_Win_flush_all."""
     window.epochs.flush("MPI_Win_flush_all", None)
@@ -180,12 +182,14 @@ def flush_all(window: Window) -> None:
     window.way.flush("MPI_Win_flush_all", range(window.size))
 
 
+@in_one_turn
 def flush_local(window: Window, rank: int) -> None:
     """MPI_Win_flush_local."""
     if _flushed(window, "MPI_Win_flush_local", rank):
         window.way.flush_local("MPI_Win_flush_local", [rank])
 
 
+@in_one_turn
 def flush_local_all(window: Window) -> None:
     """MPI_Win_flush_local_all."""
     window.epochs.flush("MPI_Win_flush_local_all", None)

@@ -1,10 +1,12 @@
 """The window object: what all its calls need, and its inquiries."""
 
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from ..attributes import Attributes
 from ..communicator import Communicator
-from ..constants import MAX_OBJECT_NAME, PROC_NULL, WindowFlavor, WindowModel
+from ..constants import MAX_OBJECT_NAME, PROC_NULL, ThreadLevel, WindowFlavor, WindowModel
 from ..datatypes import Datatype
 from ..errhandler import ERRORS_ARE_FATAL, Errhandler
 from ..errors import ErrorClass, MpiError
@@ -160,3 +162,24 @@ class Window:
         if rank == self.rank:
             return self.memory.size, self.unit, self.memory.base
         return 0, self.units[rank], 0
+
+
+Arguments = ParamSpec("Arguments")
+Value = TypeVar("Value")
+
+
+def in_one_turn(
+    call: Callable[Concatenate[Window, Arguments], Value],
+) -> Callable[Concatenate[Window, Arguments], Value]:
+    """Let a call on a window keep its thread's turn, where threads take turns, until it waits: each turn costs two
+    switches of threads."""
+
+    @wraps(call)
+    def keeping(window: Window, /, *arguments: Arguments.args, **named: Arguments.kwargs) -> Value:
+        order = window.progress.order
+        if order is None or window.progress.level < ThreadLevel.MULTIPLE:
+            return call(window, *arguments, **named)
+        with order:
+            return call(window, *arguments, **named)
+
+    return keeping

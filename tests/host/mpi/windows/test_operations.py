@@ -7,7 +7,7 @@ import pytest
 from lanai_host.mpi import datatypes, windows
 from lanai_host.mpi.collectives import barrier
 from lanai_host.mpi.collectives import run as collective
-from lanai_host.mpi.constants import LockType
+from lanai_host.mpi.constants import LockType, ThreadLevel
 from lanai_host.mpi.datatypes import PREDEFINED
 from lanai_host.mpi.op import PREDEFINED as OPS
 from lanai_host.mpi.windows import sync, wire
@@ -298,3 +298,32 @@ def test_data_and_answers_between_two_ranks_are_told_apart(device):
         return memory.sum()
 
     assert run(2, program, device) == [0, 3000]
+
+
+def test_a_call_keeps_its_threads_turn_until_it_waits(monkeypatch):
+    """Threads that take turns switch as seldom as they can."""
+
+    def program(world):
+        memory = np.zeros(4, np.int32)
+        win = window_on(world.comm_world, memory)
+        sync.fence(win, 0)
+        progress, entered = win.progress, []
+        lock = progress.lock
+
+        class Order:
+            def __enter__(self):
+                entered.append(True)
+                lock.__enter__()
+
+            def __exit__(self, *error):
+                lock.__exit__(*error)
+
+        monkeypatch.setattr(progress, "order", Order())
+        monkeypatch.setattr(progress, "level", ThreadLevel.MULTIPLE)
+        windows.put(win, *buffer(ints(7)), 0, 0, 1, INT)
+        monkeypatch.undo()
+        sync.fence(win, 0)
+        windows.free(win)
+        return len(entered), int(memory[0])
+
+    assert run(1, program) == [(1, 7)]
