@@ -28,6 +28,12 @@ CONTROL = 2 * 4096 + 16  # the FIFO's control words in the target's exposure; it
 COUNTS = 1 << COUNT_BITS
 
 
+def fifo_words(start=0, free=4096):
+    """The control words of a FIFO of a page whose next record begins at `start`, with space for `free` bytes."""
+    head = (start - 4096 + free) % COUNTS
+    return b"".join(one.to_bytes(4, "big") for one in (start, head, word(RingWord, page=0, mask=0)))
+
+
 class Reader:
     """The process that owns the FIFO."""
 
@@ -35,8 +41,7 @@ class Reader:
         """A FIFO whose next record begins at `start`, with space for `free` bytes until
         `release`."""
         self.side, self.head = side, start
-        head = (start - 4096 + free) % COUNTS
-        side.load(CONTROL, b"".join(one.to_bytes(4, "big") for one in (start, head, word(RingWord, page=0, mask=0))))
+        side.load(CONTROL, fifo_words(start, free))
 
     def release(self):
         """Release the data that was there at first."""
