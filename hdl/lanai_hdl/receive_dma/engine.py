@@ -58,12 +58,15 @@ class ReceiveDma(NicBlock):
     What does not fit its buffer is dropped, and the verdict says so. A packet that has waited
     `blocked_slots` is dropped (`timeout`) or, as configured, `reset` asks for a reset of the NIC
     (NP-19). Events of a slot: `finished` with `verdict`. `idle` while no packet is under way.
+
+    Attribute, for proofs: `fills`, a packet is written to its buffer.
     """
 
     lbus_master = RECV
 
     def __init__(self, config: NicConfig):
         self.config = config
+        self.fills = Signal()
         super().__init__(
             {
                 "i": In(stream.Signature(Part)),
@@ -133,6 +136,7 @@ class ReceiveDma(NicBlock):
                     m.next = "DROP"
                 m.d.comb += blocked.eq(self.i.valid & ~buffers.o.valid)
             with m.State("FILL"):
+                m.d.comb += self.fills.eq(1)
                 self._fill(m, completions, overrun)
             with m.State("DROP"):
                 m.d.comb += self.i.ready.eq(1)

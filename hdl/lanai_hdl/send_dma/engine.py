@@ -105,12 +105,19 @@ class SendDma(NicBlock):
     holds) and `take`, a slot's event: `size` bytes are taken from it; `spoil`, with `take`, that
     these bytes are not sound: the CRC of their packet is then wrong on purpose. `done`, a slot's
     event: the last word of a descriptor has been read. `idle` while nothing is queued or under way.
+
+    Attributes, for proofs: `piece`, what is left of the piece: some bytes if `more`, fewer than 4 or none if
+    `short`. It `begins` in this slot, or is read (`reads`).
     """
 
     lbus_master = SEND
 
     def __init__(self, config: NicConfig):
         self.config = config
+        self.piece = Signal(SendDescriptor)
+        self.more, self.short = Signal(), Signal()
+        self.begins = Signal()
+        self.reads = Signal()
         super().__init__(
             {
                 "post": In(stream.Signature(SendDescriptor)),
@@ -137,11 +144,10 @@ class SendDma(NicBlock):
         wiring.connect(m, flits.o, wiring.flipped(self.o))
         m.d.comb += self.free.eq(descriptors.free)
 
-        piece = Signal(SendDescriptor)
+        piece = self.piece
         spoiled = Signal()  # this packet
         unsound = Signal()  # what the chasing packet took
         arriving = Signal()  # a word read in the last slot
-        self._more, self._short = Signal(), Signal()  # some bytes of the piece are left; fewer than 4, none included
         out = flits.i
         m.d.sync += arriving.eq(self.lbus.grant)
         m.d.comb += [
@@ -160,6 +166,7 @@ class SendDma(NicBlock):
                 with m.If(descriptors.o.valid):
                     m.next = "HEAD"
             with m.State("HEAD"):
+                m.d.comb += self.begins.eq(1)
                 self._begin(m, piece, spoiled, out)
                 with m.If(~piece.first):
                     m.next = "WORDS"
@@ -168,7 +175,7 @@ class SendDma(NicBlock):
                     with m.If(out.ready):
                         m.next = "WORDS"
             with m.State("WORDS"):
-                m.d.comb += self.size.eq(self._size(piece))
+                m.d.comb += [self.reads.eq(1), self.size.eq(self._size(piece))]
                 self._end_words(m, arriving, unsound)
             with m.State("CHECK"):
                 self._check(m, piece, out, spoiled, unsound)
@@ -181,8 +188,8 @@ class SendDma(NicBlock):
         some = (piece.length != 0) & ~piece.refused
         m.d.sync += [
             # 0 but in state WORDS, so that `request` need not know the state.
-            self._more.eq(some & (~piece.first | out.ready)),
-            self._short.eq(~piece.length[2:].any() | piece.refused),
+            self.more.eq(some & (~piece.first | out.ready)),
+            self.short.eq(~piece.length[2:].any() | piece.refused),
         ]
         with m.If(piece.refused):
             m.d.sync += spoiled.eq(1)
@@ -202,7 +209,7 @@ class SendDma(NicBlock):
         """State WORDS: the piece is read when its last word has come."""
         with m.If(self.take & self.spoil):
             m.d.sync += unsound.eq(1)
-        with m.If(~self._more & ~arriving):
+        with m.If(~self.more & ~arriving):
             m.d.comb += self.done.eq(1)
             m.next = "CHECK"
 
@@ -221,26 +228,26 @@ class SendDma(NicBlock):
 
     def _size(self, piece):
         """The wire carries a whole word, credit is for the bytes."""
-        return Mux(self._short, piece.length[:2], 4)
+        return Mux(self.short, piece.length[:2], 4)
 
     def _read_words(self, m, piece, flits):
         """Asks for the next word while there is room for it, and bytes for it if it must chase."""
-        size, short = self._size(piece), self._short
+        size, short = self._size(piece), self.short
         funded = Signal()
         m.d.comb += [
             # credit >= size, without a carry chain on the path to the arbiter
             funded.eq(
                 ~piece.chase | (~self.credit[-1] & (self.credit[2:-1].any() | (short & (self.credit[:2] >= size[:2]))))
             ),
-            self.lbus.request.eq(self._more & funded & flits.room),
+            self.lbus.request.eq(self.more & funded & flits.room),
         ]
         with m.If(self.lbus.grant):
-            # `_more` and `_short` are precomputed: `request` feeds the arbiter.
+            # `more` and `short` are precomputed: `request` feeds the arbiter.
             m.d.sync += [
                 piece.pointer.eq(piece.pointer + 4),
                 piece.length.eq(piece.length - size),
-                self._more.eq(piece.length[3:].any() | (piece.length[2] & piece.length[:2].any())),
-                self._short.eq(~piece.length[3:].any()),
+                self.more.eq(piece.length[3:].any() | (piece.length[2] & piece.length[:2].any())),
+                self.short.eq(~piece.length[3:].any()),
             ]
             with m.If(piece.chase):
                 m.d.comb += self.take.eq(1)

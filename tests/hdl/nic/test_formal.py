@@ -1,12 +1,13 @@
-"""Proofs for every input: the arbiter, the LBUS, the host DMA's bounds, STOP/GO."""
+"""Proofs for every input: the arbiter, the LBUS, the bounds of the DMA engines, STOP/GO."""
 
 from itertools import pairwise
 
 import pytest
-from amaranth import Module, Signal
+from amaranth import Module, Mux, Signal
 from amaranth.asserts import AnyConst, AnySeq
 from amaranth.hdl import Assert, Assume
-from amaranth.lib import wiring
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
 
 from lanai_hdl.config import NicConfig
 from lanai_hdl.host_dma.engine import HostDma
@@ -15,6 +16,10 @@ from lanai_hdl.lbus.masters import MASTERS
 from lanai_hdl.link.flit import Kind
 from lanai_hdl.link.receiver import LinkReceiver
 from lanai_hdl.link.transmitter import LinkTransmitter
+from lanai_hdl.receive_dma import engine as receive_dma
+from lanai_hdl.receive_dma.engine import ReceiveDma
+from lanai_hdl.send_dma import engine as send_dma
+from lanai_hdl.send_dma.engine import SendDma
 
 
 def implies(condition, consequence):
@@ -211,6 +216,122 @@ class HostDmaSpec(wiring.Component):
         return m
 
 
+class AnyQueue(wiring.Component):
+    """In place of a queue of descriptors: it gives any, at any time."""
+
+    def __init__(self, shape, depth):
+        super().__init__(
+            {"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape)), "free": Out(range(depth + 1))}
+        )
+        ENGINES_QUEUES.append(self)
+
+    def elaborate(self, platform):
+        m = Module()
+        drive(m, self.o, "valid", "payload")
+        return m
+
+
+ENGINES_QUEUES = []  # of the engine that was elaborated last
+
+
+class ReceiveDmaSpec(wiring.Component):
+    """Any buffers, as their register checks them, and any parts: each word of a packet goes to the next word of
+    the buffer that was taken last, as it came. None goes elsewhere."""
+
+    def __init__(self):
+        super().__init__({})
+
+    def elaborate(self, platform):
+        m = Module()
+        dut = ReceiveDma(NicConfig(recv_queue=2, completions=2))
+        m.submodules.dut = dut.elaborate(platform)
+        drive(m, dut.i, "valid", "payload")
+        drive(m, dut.completed, "pop")
+        m.d.comb += dut.lbus.grant.eq(dut.lbus.request & AnySeq(1))
+        taken = ENGINES_QUEUES.pop().o
+        buffer, now = Signal.like(taken.payload), taken.payload
+        progress, count, word = dut.progress, Signal(20), Signal(32)
+        begins, takes = taken.valid & taken.ready, dut.fills & dut.i.valid & dut.i.ready
+        m.d.comb += [
+            Assume((now.pointer[:2] == 0) & (now.limit[:2] == 0) & (now.pointer <= now.limit)),
+            Assume(now.limit <= 1 << len(dut.lbus.addr)),
+            Assert(dut.fills == progress.busy),
+            Assert(dut.fills | ~dut.lbus.request),
+            Assert(~(begins & dut.fills)),
+        ]
+        with m.If(begins):
+            m.d.sync += [buffer.eq(now), count.eq(0)]
+        with m.If(takes):
+            m.d.sync += word.eq(dut.i.payload.data)
+        with m.If(dut.lbus.grant):
+            m.d.sync += count.eq(count + 1)
+        with m.If(dut.fills):
+            m.d.comb += [
+                Assert((buffer.pointer[:2] == 0) & (buffer.limit[:2] == 0)),
+                Assert(buffer.limit <= 1 << len(dut.lbus.addr)),
+                Assert((progress.start == buffer.pointer) & (progress.limit == buffer.limit)),
+                Assert(progress.pointer == buffer.pointer + (count << 2)),
+                Assert(progress.pointer <= progress.limit),
+            ]
+        with m.If(dut.lbus.request):
+            m.d.comb += [
+                Assert(dut.lbus.write & (dut.lbus.be == 0b1111)),
+                Assert((progress.pointer < buffer.limit) & (dut.lbus.addr == progress.pointer), "outside its buffer"),
+                Assert(dut.lbus.wdata == word, "another word"),
+            ]
+        return m
+
+
+class SendDmaSpec(wiring.Component):
+    """Any descriptors, as their registers check them: each word that is read is the next one of the piece that was
+    taken last, no word is read of a refused one, and a piece that is done has been read whole."""
+
+    def __init__(self):
+        super().__init__({})
+
+    def elaborate(self, platform):
+        m = Module()
+        dut = SendDma(NicConfig(send_queue=2))
+        m.submodules.dut = dut.elaborate(platform)
+        drive(m, dut, "credit", "spoil")
+        drive(m, dut.o, "ready")
+        m.d.comb += [dut.lbus.grant.eq(dut.lbus.request & AnySeq(1)), dut.lbus.rdata.eq(AnySeq(32))]
+        taken = ENGINES_QUEUES.pop().o
+        piece, left, now, count = Signal.like(taken.payload), dut.piece, taken.payload, Signal(20)
+        m.d.comb += [
+            Assume(now.pointer[:2] == 0),
+            Assume(now.pointer + now.length <= 1 << len(now.pointer)),
+            Assert(dut.reads | ~dut.more),
+            Assert(~taken.ready | ~dut.reads),
+        ]
+        with m.If(taken.valid & taken.ready):
+            m.d.sync += [piece.eq(now), count.eq(0)]
+        with m.If(dut.lbus.grant):
+            m.d.sync += count.eq(count + 1)
+        read, last = Signal(22), Signal(22)
+        m.d.comb += [read.eq(count << 2), last.eq(piece.pointer + piece.length)]
+        with m.If(dut.begins | dut.reads):
+            m.d.comb += [
+                Assert((piece.pointer[:2] == 0) & (last <= 1 << len(now.pointer))),
+                Assert(piece.refused == left.refused),
+                Assert(left.length == Mux(read < piece.length, piece.length - read, 0)),
+                Assert(dut.more == (dut.reads & (left.length != 0) & ~piece.refused)),
+                Assert(dut.begins | (dut.short == ((left.length < 4) | piece.refused))),
+                Assert(left.pointer == (piece.pointer + read)[: len(now.pointer)]),
+            ]
+        with m.If(dut.begins):
+            m.d.comb += Assert(count == 0)
+        with m.If(dut.lbus.request):
+            m.d.comb += [
+                Assert(~dut.lbus.write & ~piece.refused),
+                Assert((dut.lbus.addr >= piece.pointer) & (dut.lbus.addr < last), "outside its piece"),
+                Assert(dut.lbus.addr == piece.pointer + read, "another word"),
+            ]
+        with m.If(dut.done):
+            m.d.comb += Assert(piece.refused | (read >= piece.length), "not whole")
+        return m
+
+
 class TakesSpec(wiring.Component):
     """The transmitter takes a flit if and only if it sends it or drops it."""
 
@@ -240,6 +361,16 @@ def test_the_lbus_gives_each_requester_its_own(prove):
 
 def test_the_transmitter_tells_what_it_takes(prove):
     prove(TakesSpec(), depth=1)
+
+
+def test_the_receive_dma_writes_its_buffer_and_nothing_else(prove, monkeypatch):
+    monkeypatch.setattr(receive_dma, "BypassQueue", AnyQueue)
+    prove(ReceiveDmaSpec(), depth=2)
+
+
+def test_the_send_dma_reads_its_packet_and_nothing_else(prove, monkeypatch):
+    monkeypatch.setattr(send_dma, "BypassQueue", AnyQueue)
+    prove(SendDmaSpec(), depth=2)
 
 
 @pytest.mark.parametrize(("latency", "rx_fifo"), [(1, 16), (8, 64)])
