@@ -5,7 +5,7 @@ may give any of them at any time, or none. Either node may be reset at any time,
 open sessions. This is a model of its own, for what takes the gateware too many slots to prove.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import pytest
 
@@ -21,7 +21,8 @@ NUMBERS, WINDOW = 16, 4  # sequence numbers, and the last ones that are answered
 class Limits:
     """The limits of how often things may happen. `sessions`: numbers that the sender takes at a reset.
     `first`: requests that the sender had sent before its receiver was powered up alone. `voids`: a request may
-    fail at its source, before it is sent or behind that; then a NOP goes in its place."""
+    fail at its source, before it is sent or behind that; then a NOP goes in its place. `quiet`: these requests are
+    answered only if they are refused; the receiver may refuse any."""
 
     requests: int
     sender_resets: int = 0
@@ -30,9 +31,10 @@ class Limits:
     sessions: int = 1
     first: int = 0
     voids: bool = False
+    quiet: tuple = ()
 
     def __str__(self):
-        return f"{self.requests}-{self.sender_resets}-{self.receiver_resets}-{self.opens}-{self.first}"
+        return "-".join(str(getattr(self, one.name)) for one in fields(self))
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,8 @@ class Rules:
     clashes_are_mended: bool = True
     numbers_begin_with_the_session: bool = True
     stand_ins_are_told: bool = True
+    refusals_are_remembered: bool = True
+    answers_vouch_for_quiet_requests_alone: bool = True
 
 
 RULES = Rules()
@@ -70,13 +74,15 @@ class State:
     own_boot: int = 1
     kept: int | None = None
     expected: int = 0
+    doubt: int = 0  # requests in whose answers a quiet one that was refused is not vouched for
     # the wires, and what has happened
     sent: frozenset = frozenset()
     answers: frozenset = frozenset()
     begun: int = 0
-    passed: frozenset = frozenset()  # requests in whose place a NOP was taken
+    passed: frozenset = frozenset()  # requests in whose place a NOP was taken, or that were refused
     done: tuple = ()
     well: frozenset = frozenset()
+    ill: frozenset = frozenset()
     past: tuple = (0, 0, 0)  # resets of the sender, of the receiver, sessions opened
 
 
@@ -102,7 +108,7 @@ def sender_steps(state, limits, rules):
     if state.outstanding and not state.gone:  # no answer for too long
         yield replace(state, gone=True)
     for answer in state.answers:
-        yield from answered(state, answer, rules)
+        yield from answered(state, answer, limits, rules)
     sender, receiver, opened = state.past
     if sender < limits.sender_resets:
         newest = state.newest + limits.sessions
@@ -120,16 +126,23 @@ def sender_steps(state, limits, rules):
         )  # fmt: skip
 
 
-def answered(state, answer, rules):
+def answered(state, answer, limits, rules):
     """The sender takes an answer."""
-    session, boot, sequence, told, well = answer
+    session, boot, sequence, told, well, vouches = answer
     if rules.answers_name_the_session and (session, boot) != (state.session, state.boot):
         return
     if told is None:
-        if state.outstanding and state.outstanding[0][0] % NUMBERS == sequence:
-            request = state.outstanding[0][1]
-            ended = state.well | {request} if well else state.well
-            yield replace(state, outstanding=state.outstanding[1:], well=ended)
+        numbers = [number % NUMBERS for number, _ in state.outstanding]
+        if sequence in numbers:
+            at = numbers.index(sequence)
+            *before, request = (request for _, request in state.outstanding[: at + 1])
+            are_quiet = set(before) <= set(limits.quiet) or not rules.answers_vouch_for_quiet_requests_alone
+            if not before or (vouches and are_quiet):
+                yield replace(
+                    state, outstanding=state.outstanding[at + 1 :],
+                    well=state.well | {*before, *([request] if well else [])},
+                    ill=state.ill | {*([] if well else [request])},
+                )  # fmt: skip
         return
     own_boot, kept = told
     if state.boot == UNKNOWN or not rules.other_boots_end_the_session:
@@ -143,41 +156,56 @@ def answered(state, answer, rules):
 
 def receiver_steps(state, limits, rules):
     for packet in state.sent:
-        yield from received(state, packet, rules)
+        for refuses in (False, True) if limits.quiet else (False,):
+            yield from received(state, packet, limits, rules, refuses)
     sender, receiver, opened = state.past
     if receiver < limits.receiver_resets:
         yield replace(
-            state, own_boot=(state.own_boot + 1) % BOOTS, kept=None, expected=0, past=(sender, receiver + 1, opened)
+            state,
+            own_boot=(state.own_boot + 1) % BOOTS,
+            kept=None,
+            expected=0,
+            doubt=0,
+            past=(sender, receiver + 1, opened),
         )
 
 
-def received(state, packet, rules):
+def received(state, packet, limits, rules, refuses):
+    """The receiver gets a request, and refuses it if it is the next one and `refuses`."""
     session, boot, sequence, request, void = packet
     if rules.receiver_names_its_boot and boot != state.own_boot:
         told = state.own_boot, state.kept
-        yield replace(state, answers=state.answers | {(session, boot, sequence, told, False)})
+        yield replace(state, answers=state.answers | {(session, boot, sequence, told, False, False)})
         return
-    known, expected = state.kept, state.expected
+    known, expected, doubt = state.kept, state.expected, state.doubt
     if rules.sessions_are_compared and session != known:
         if known is not None and not newer(session, known) and rules.old_sessions_are_dropped:
             return
-        known, expected = session, 0
+        known, expected, doubt = session, 0, 0
     behind = (expected - sequence) % NUMBERS
     if behind > WINDOW or (behind > expected and rules.numbers_begin_with_the_session):
         return
-    passed = state.passed | {request} if behind == 0 and void else state.passed
-    done = (*state.done, request) if behind == 0 and not void else state.done
-    answer = session, boot, sequence, None, request not in passed or not rules.stand_ins_are_told
-    expected += behind == 0
-    yield replace(
-        state, kept=known, expected=expected, done=done, passed=passed, answers=state.answers | {answer}
-    )  # fmt: skip
+    passed, done, vouches = state.passed, state.done, doubt == 0
+    if behind == 0:
+        expected, doubt = expected + 1, max(doubt - 1, 0)
+        if void or refuses:
+            passed = passed | {request}
+        else:
+            done = (*done, request)
+        if refuses and not void and request in limits.quiet and rules.refusals_are_remembered:
+            doubt = WINDOW
+    well = request not in passed or not (rules.stand_ins_are_told or refuses)
+    answers = state.answers | {(session, boot, sequence, None, well, vouches)}
+    if behind == 0 and request in limits.quiet and well and vouches:
+        answers = state.answers
+    yield replace(state, kept=known, expected=expected, doubt=doubt, done=done, passed=passed, answers=answers)
 
 
 def check(state):
     assert len(set(state.done)) == len(state.done), "carried out twice"
     assert list(state.done) == sorted(state.done), "out of order"
     assert state.well <= set(state.done), "ended well, and was not carried out"
+    assert not state.ill & set(state.done), "ended as refused, and was carried out"
 
 
 def explore(limits, rules=RULES):
@@ -206,6 +234,9 @@ SMALL = [
     Limits(requests=2, sender_resets=2, opens=1),
     Limits(requests=3, opens=1, first=NUMBERS - 1),
     Limits(requests=2, opens=1, voids=True),
+    Limits(requests=3, quiet=(1,)),
+    Limits(requests=3, quiet=(0, 1)),
+    Limits(requests=2, sender_resets=1, quiet=(0,)),
 ]
 LARGE = [
     Limits(requests=3, receiver_resets=1, opens=1),
@@ -239,6 +270,8 @@ NEEDED = {
     "clashes_are_mended": Limits(requests=2, sender_resets=1, sessions=16),
     "numbers_begin_with_the_session": Limits(requests=1, first=NUMBERS - 1),
     "stand_ins_are_told": Limits(requests=1, voids=True),
+    "refusals_are_remembered": Limits(requests=2, quiet=(0,)),
+    "answers_vouch_for_quiet_requests_alone": Limits(requests=3, quiet=(1,)),
 }
 
 
