@@ -11,6 +11,7 @@ from amaranth.lib import wiring
 
 from lanai_hdl.bfm import Bench
 from lanai_hdl.fields import layout
+from lanai_hdl.remote.access_check import AccessCheck
 from lanai_hdl.remote.config import Remote
 from lanai_hdl.remote.lookup import Lookup
 from lanai_hdl.remote.lookup_port import BusWindow, Need
@@ -227,6 +228,67 @@ class WindowSpec(wiring.Component):
 
 def test_no_address_outside_the_window_is_given_out(prove):
     prove(WindowSpec(), depth=6)
+
+
+class RightsSpec(wiring.Component):
+    """Any tables, any question of any need: what is allowed keeps all the rules that are not about its page, and what
+    keeps them is allowed, unless the walker refuses it. `range` and `rights` are those of the slot after `start`.
+
+    By induction as `WindowSpec`.
+    """
+
+    def __init__(self):
+        super().__init__({})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.dut = dut = AccessCheck(SMALL)
+        port, waiting, second = dut.port, Signal(), Signal()
+        for signal in (dut.windows, dut.range, dut.rights, dut.page, dut.walk.done, dut.walk.status, dut.walk.page):
+            m.d.comb += signal.eq(AnySeq(len(Value.cast(signal))))
+        for name in ("owner", "exposure", "need", "key", "offset", "length"):
+            asks = Signal(len(Value.cast(getattr(port, name))), name=f"asks_{name}", init=name == "length")
+            m.d.comb += getattr(port, name).eq(asks)
+            with m.If(~waiting & ~port.start):
+                m.d.sync += asks.eq(AnySeq(len(asks)))
+        m.d.comb += [port.start.eq(AnySeq(1) & ~waiting), port.wanted.eq(AnySeq(1)), Assume(port.length != 0)]
+        m.d.sync += [waiting.eq((waiting | port.start) & ~port.done), second.eq(port.start)]
+        words, rights = Signal(96), Signal(layout(Rights))
+        with m.If(second):
+            m.d.sync += [words.eq(dut.range), rights.eq(dut.rights)]
+        place = layout(PlaceWord)(words[64:])
+        keeps, one_page, of_need = Signal(), Signal(), Signal()
+        within = (port.offset >= words[:32]) & (port.offset + port.length <= words[32:64])
+        with m.Switch(port.need):
+            for need, right in NEEDED_RIGHTS.items():
+                with m.Case(need):
+                    m.d.comb += of_need.eq(rights[right] & (port.key == place.key))
+            with m.Case(Need.OWN):
+                m.d.comb += of_need.eq(1)
+        m.d.comb += [
+            one_page.eq(port.offset[:12] + port.length <= PAGE),
+            keeps.eq(rights.valid & (port.owner < SMALL.processes) & within & one_page & of_need),
+            Assert(waiting | port.start | dut.idle),
+            Assert(~dut.walk.asks | ((dut.allowed == Status.OK) & place.walked)),
+            Assume(port.need.as_value() <= max(one.value for one in Need)),
+        ]
+        with m.If(port.need == Need.FLAGS):
+            m.d.comb += keeps.eq(one_page & (port.offset < PAGE))
+        with m.If(dut.judged):
+            m.d.comb += [
+                Assert((dut.allowed != Status.OK) | keeps, "allowed"),
+                Assert((dut.allowed == Status.OK) | ~keeps | place.walked, "refused"),
+            ]
+        with m.If((port.done | dut.holds) & (port.status == Status.OK)):
+            m.d.comb += Assert(keeps, "answered")
+        return m
+
+
+NEEDED_RIGHTS = {Need.READ: "read", Need.WRITE: "write", Need.ATOMIC: "atomic", Need.APPEND: "append"}
+
+
+def test_what_keeps_the_rules_is_allowed_and_nothing_else(prove):
+    prove(RightsSpec(), depth=6)
 
 
 class ExposureSpec(wiring.Component):
