@@ -7,7 +7,9 @@ import sys
 import pytest
 from pairs import first_of
 
+from lanai_sim.job.launcher import run
 from lanai_sim.job.result import Exit, digest
+from lanai_sim.job.warm import WarmServers
 from lanai_sim.units import counted
 from openlanai import Job
 
@@ -121,12 +123,13 @@ RUNS = 4  # in each folder
 @pytest.mark.ci
 @pytest.mark.parametrize("device", ["ideal", "mpi-np"])
 def test_runs_have_one_digest_in_folders_of_all_names_beside_other_work(device, busy_machine, tmp_path):
-    found = set()
+    found, servers = set(), WarmServers()
     for number in range(RUNS * len(NAMES)):
         folder = tmp_path / NAMES[number % len(NAMES)]
         folder.mkdir(exist_ok=True)
         (folder / "ring.py").write_text(RING)
-        result = Job((sys.executable, str(folder / "ring.py")), 2, device).run()
+        result = run(Job((sys.executable, str(folder / "ring.py")), 2, device), servers=servers)
         assert (result.code, result.report, result.notes) == (0, "", ())
         found.add(digest(result))
+    servers.close()
     assert len(found) == 1
