@@ -58,7 +58,7 @@ GROUPS = {
         "adapter; ranks that die while messages are under way",
         (
             "firmware/programs/ccu",
-            "firmware/programs/mpi_np/test_switches.py",
+            "firmware/programs/mpi_np/test_recovery.py",
             "host/adapter",
             "host/stacks",
             "sim/job",

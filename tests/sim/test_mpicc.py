@@ -226,7 +226,7 @@ def test_mpifort_without_a_compiler_says_what_to_install(monkeypatch):
 
 
 def test_mpifort_with_the_libraries_alone_says_what_to_install(monkeypatch, tmp_path, capsys):
-    """As where gfortran and libmpich12 are installed, and libmpich-dev is not."""
+    """The case of gfortran and libmpich12 installed without libmpich-dev."""
     compiler = tmp_path / "gfortran"
     compiler.write_text("#!/bin/sh\nexit 0\n")
     compiler.chmod(0o755)

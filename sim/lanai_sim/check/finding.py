@@ -99,7 +99,7 @@ def told_once(found: Iterable[Finding]) -> list[Finding]:
 
 
 class PythonNames:
-    """What Python calls at a line, instead of MPI's functions that it leads to.
+    """The names that Python calls at a line, instead of MPI's functions that it leads to.
 
     Attributes:
         calls: (function, line) and what Python calls there, of calls that Python made.

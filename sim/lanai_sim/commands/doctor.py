@@ -136,7 +136,7 @@ PARTS = (
         "ranks' system calls",
         system_calls,
         "a rank that waits for another one outside of MPI stops simulated time",
-        "sysctl kernel.yama.ptrace_scope=1; in a container: --cap-add SYS_PTRACE",
+        "sysctl kernel.yama.ptrace_scope=1",
     ),
     Part("mpi.h (mpich)", distribution("mpich"), "no libmpi", "pip install openlanai", required=True),
     Part("mpi4py", distribution("mpi4py"), "C and Fortran programs still run", "pip install 'openlanai[mpi4py]'"),

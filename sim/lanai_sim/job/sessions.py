@@ -14,7 +14,7 @@ MOST_LOOKS = 100  # a process that starts another one while it is killed takes a
 
 
 class Exits(Protocol):
-    """What a process is to the launcher, as `subprocess.Popen`."""
+    """A process as the launcher sees it, as `subprocess.Popen`."""
 
     def poll(self) -> int | None: ...
 

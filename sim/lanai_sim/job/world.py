@@ -190,8 +190,8 @@ class World:
         return not self.look(rank)[1]
 
     def something_comes(self, rank: Rank) -> bool | None:
-        """When the run was stopped: was anything on its way that would let a waiting rank go on, or did the rank run
-        code, whatever it waits for since? None if that is not known."""
+        """Return whether, when the run was stopped, anything was on its way that would let a waiting rank go on, or
+        the rank ran code, whatever it waits for since; None if that is not known."""
         if self.transport is None or (then := self.transport.at_stop(rank.number)) is None:
             return None
         return then.wake != FOREVER or then.state == State.RUNS

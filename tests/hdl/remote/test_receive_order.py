@@ -97,7 +97,7 @@ def test_each_request_is_next_once_and_a_duplicate_for_as_long_as_it_may_come_ag
 
 
 def test_numbers_below_the_first_were_not_carried_out():
-    """Those of a sender that has numbers about to come round, when its receiver was powered up alone."""
+    """Numbers of a sender that has some about to come round, when its receiver was powered up alone."""
 
     async def script(context, asker):
         for count in range(2 * WINDOW):

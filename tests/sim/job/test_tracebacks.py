@@ -13,7 +13,7 @@ OTHER = HEAD + b'  File "a.py", line 2, in <module>\nKeyError: 3\n'
 
 
 def printed(capfd, texts, *, prefix=False, capture=False):
-    """What is passed on of ranks that print these texts, a line of each rank in turn; and the output."""
+    """Return what is passed on of ranks that print these texts, a line of each rank in turn; and the output."""
     out, ends = Output(prefix, capture, show=True), []
     for rank in range(len(texts)):
         reads, writes = os.pipe()
