@@ -121,7 +121,7 @@ RUNS = 4  # in each folder
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("device", ["ideal", "mpi-np"])
+@pytest.mark.parametrize("device", ["ideal", pytest.param("mpi-np", marks=pytest.mark.by_hand)])
 def test_runs_have_one_digest_in_folders_of_all_names_beside_other_work(device, busy_machine, tmp_path):
     found, servers = set(), WarmServers()
     for number in range(RUNS * len(NAMES)):

@@ -14,7 +14,7 @@ from .result import Result
 class Running:
     """A run that `Job.start` has begun. It goes on in a thread of this process, and its ranks end with it.
 
-    As a context manager it ends the run on the way out, if that still goes on:
+    As a context manager it ends the run on the way out, if that still goes on::
 
         with job.start() as run:
             while not run.done():

@@ -171,7 +171,7 @@ def test_a_limit_may_leave_out_the_time_for_which_the_machine_had_other_work(mon
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("device", ["ideal", "mpi-np"])
+@pytest.mark.parametrize("device", ["ideal", pytest.param("mpi-np", marks=pytest.mark.by_hand)])
 def test_what_others_print_before_an_abort_is_the_same_beside_other_work(device, busy_machine):
     body = (
         "from mpi4py import MPI\nworld = MPI.COMM_WORLD\nif not world.rank: world.Abort(5)\n"
