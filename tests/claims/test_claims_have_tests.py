@@ -9,7 +9,8 @@ import pytest
 from tests.host.stacks.mpi_np.np_calls import irecv, isend, pattern, wait
 from tests.host.stacks.mpi_np.np_world import World
 
-from lanai_firmware.programs.mpi_np.layout import PAGE
+from lanai_firmware.programs.mpi_np.codec import unpack
+from lanai_firmware.programs.mpi_np.layout import ANY, PAGE, PageEntry
 from lanai_hdl.config import lanai41
 from lanai_host.config import HostConfig, free
 from lanai_host.stacks.mpi_np.driver import PAGE_ENTRIES
@@ -56,6 +57,9 @@ def test_page_table():
     table = PageTable(memoryview(bytearray(PAGE_ENTRIES * 48)), PAGE_ENTRIES)
     entries = table.write(pieces_of_run(0x1000_0000, 60_000_000), 60_000_000, 1, 0)
     assert len(entries) == -(-60_000_000 // (4 * 4096))
+    peers = [unpack(PageEntry, table.view[48 * one : 48 * one + 48])["peer"] for one in entries]
+    assert peers[0] == 0
+    assert set(peers[1:]) == {int(ANY)}  # no rank may ask for a part of it
 
 
 def test_threshold():

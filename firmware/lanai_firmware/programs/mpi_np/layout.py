@@ -10,7 +10,7 @@ from enum import IntEnum
 
 from lanai_firmware.lang import Array, Const, Struct, sizeof, u8, u16, u32
 
-LAYOUT_VERSION: Const[u32] = u32(11)
+LAYOUT_VERSION: Const[u32] = u32(12)
 LAYOUT_MAGIC: Const[u32] = u32(0x4E500000)  # "NP": upper half of Plan.magic, and of READY in SCRATCH0
 
 PAGE: Const[u32] = u32(4096)
@@ -92,8 +92,9 @@ class PageEntry(Struct):
     """Up to four pages of a message (NP-45), in the endpoint's table in host memory (NP-44).
 
     Pieces are used in order up to the first of length 0; then follows the entry with index `next`,
-    if that is not 0. `total` and `operation` count in the first entry of a send only: a send that
-    waits for its receiver needs nothing else.
+    if that is not 0. `total`, `operation` and `peer` count in the first entry of a send only: a send
+    that waits for its receiver needs nothing else. The body goes to no rank but `peer`, so other
+    entries have ANY there. A free entry is all 0: no bytes, and no operation.
     """
 
     pieces: Array[Piece, 4]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from lanai_firmware.lang import sizeof
 from lanai_firmware.programs.mpi_np.codec import pack
-from lanai_firmware.programs.mpi_np.layout import PageEntry
+from lanai_firmware.programs.mpi_np.layout import ANY, PageEntry
 
 from ..pinning import Piece
 
@@ -31,9 +31,9 @@ class PageTable:
     def needed(self, pieces: int) -> int:
         return -(-pieces // self.pages_per_entry)
 
-    def write(self, pieces: Sequence[Piece], total: int, operation: int, peer: int) -> list[int]:
+    def write(self, pieces: Sequence[Piece], total: int, operation: int, peer: int = int(ANY)) -> list[int]:
         """String entries that describe `pieces`; their indices. A message without bytes has one
-        entry too."""
+        entry too. Rank `peer` may ask for the bytes from the first entry on: without it, no rank may."""
         count = max(1, self.needed(len(pieces)))
         indices = [self.free.pop() for _ in range(count)]
         for i, index in enumerate(indices):
@@ -42,7 +42,7 @@ class PageTable:
                 "next": indices[i + 1] if i + 1 < count else 0,
                 "total": total,
                 "operation": operation,
-                "peer": peer,
+                "peer": peer if i == 0 else int(ANY),
             }
             for j, (address, length) in enumerate(part):
                 values[f"pieces.{j}.address"] = address

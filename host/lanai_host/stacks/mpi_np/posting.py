@@ -93,7 +93,7 @@ class Posting:
             return False
         share.place(receive)
         if rest:
-            hold.entries = share.table.write(rest, hold.total, receive.number, 0)
+            hold.entries = share.table.write(rest, hold.total, receive.number)
             fields["table"] = hold.entries[0]
         fields |= {"token": receive.index, "limit": hold.total, "context": receive.context, **inline(hold)}
         share.endpoint.post(op, receive.number, fields)

@@ -115,7 +115,7 @@ class Records:
     def _end(self, notice: Notice) -> None:
         """The end of an operation."""
         operation = self.share.active.get(notice.operation)
-        if operation is None:
+        if operation is None or not self._is_about(notice, operation):
             return
         if operation.done:  # failed while it was on the NIC, which only now gives back what it held
             self._release(notice.operation, operation, 0)
@@ -126,6 +126,14 @@ class Records:
             operation.source, operation.tag, operation.length = notice.source, notice.tag, notice.length
         self._release(notice.operation, operation, operation.length)
         finish(operation)
+
+    @staticmethod
+    def _is_about(notice: Notice, operation: Operation) -> bool:
+        """Is the record about this operation? That a message has left is said of a send to the rank that took
+        it: a rank that asks twice for one message may end no send that has got the number since."""
+        if notice.kind is Kind.SENT:
+            return isinstance(operation, Send) and operation.dest == notice.source
+        return notice.kind is not Kind.RECEIVED or isinstance(operation, Receive)
 
     def _release(self, number: int, operation: Operation, received: int) -> None:
         if isinstance(operation, Receive):

@@ -52,13 +52,15 @@ LIMIT_NAMES = {"PAGE", "first", "left", "size"}  # the same where they are not m
 EXEMPT = {
     ("answering.step", "cursor.left < left"): "the smaller of the two",
 }
+WHOSE = {"outside", "entry.peer", "job.operation"}  # memory, an announced message, a send that may end
 WELL = {ast.Lt: True, ast.LtE: True, ast.Eq: True, ast.Gt: False, ast.GtE: False, ast.NotEq: False}
 
 
 def answer_of(comparison):
     """Return the value of the comparison if all is well. A limit is an upper one, but `first` and the
-    limit of PACKET_BYTES are lower ones."""
-    lower = PACKET_BYTES in ast.unparse(comparison.left) or ast.unparse(comparison.comparators[0]) == "first"
+    limit of PACKET_BYTES are lower ones. A job with an operation is one that may end it."""
+    left = ast.unparse(comparison.left)
+    lower = PACKET_BYTES in left or left == "job.operation" or ast.unparse(comparison.comparators[0]) == "first"
     return WELL[type(comparison.ops[0])] is not lower
 
 
@@ -67,10 +69,10 @@ def is_call(node):
 
 
 def is_comparison(node):
-    """With a limit on the right, in whatever sum it stands; or of `outside` with 0."""
+    """With a limit on the right, in whatever sum it stands; or of one of WHOSE."""
     if not isinstance(node, ast.Compare):
         return False
-    if isinstance(node.left, ast.Name) and node.left.id == "outside":
+    if ast.unparse(node.left) in WHOSE:
         return True
     if isinstance(node.ops[0], ast.Eq | ast.NotEq):
         return False

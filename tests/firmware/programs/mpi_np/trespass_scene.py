@@ -86,12 +86,13 @@ class Scene:
     def refused(self, error, operation=1):
         assert self.outcome(operation) == (Kind.REFUSED, error)
 
-    def entry(self, host, index, *pieces, total):
-        """Fill a page entry; pieces are (address, length)."""
+    def entry(self, host, index, *pieces, total, peer=2):
+        """Fill a page entry; pieces are (address, length). `peer` is who may ask for them."""
         where = {}
         for number, (address, length) in enumerate(pieces):
             where |= {f"pieces.{number}.address": address, f"pieces.{number}.length": length}
-        host.table[index * ENTRY : (index + 1) * ENTRY] = pack(PageEntry, {**where, "total": total, "operation": 1})
+        fields = {**where, "total": total, "operation": 1, "peer": peer}
+        host.table[index * ENTRY : (index + 1) * ENTRY] = pack(PageEntry, fields)
 
     def pieces(self, *pieces):
         fields = {}

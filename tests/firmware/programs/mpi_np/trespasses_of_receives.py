@@ -94,7 +94,7 @@ def long_message_past_the_end_of_its_piece():
         scene.entry(scene.attacker, 3, (scene.here + 4096, 4096), total=0)
         scene.friend.body[:8000] = b"x" * 8000
         pieces = (scene.friend.own(BODY), 4096), (scene.friend.own(BODY) + 4096, 4096)
-        scene.entry(scene.friend, 3, *pieces, total=8000)
+        scene.entry(scene.friend, 3, *pieces, total=8000, peer=0)
         scene.friend.post(Op.SEND, 2, table=3, tag=5, length=8000, peer=0)
         scene.run(prompt)
         assert scene.outcome(1) == (Kind.RECEIVED, Error.OK)
@@ -107,7 +107,7 @@ def announced(scene, *pieces):
     scene.entry(scene.attacker, 3, (scene.here + 4096, 4096), (scene.here + 8192, 4096), total=0)
     scene.friend.body[:8000] = b"x" * 8000
     sent = (scene.friend.own(BODY), 4096), (scene.friend.own(BODY) + 4096, 4096)
-    scene.entry(scene.friend, 3, *sent, total=8000)
+    scene.entry(scene.friend, 3, *sent, total=8000, peer=0)
     scene.friend.post(Op.SEND, 2, table=3, tag=5, length=8000, peer=0)
     scene.run(prompt=True)
     return scene.outcome(1)

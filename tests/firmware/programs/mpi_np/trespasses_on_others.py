@@ -1,6 +1,6 @@
 """Attempts at what the NIC holds for another rank: request slots, receives, channels."""
 
-from lanai_firmware.programs.mpi_np.layout import IN_SLOT, Error, Kind, Op
+from lanai_firmware.programs.mpi_np.layout import ANY, IN_SLOT, Error, Kind, Op
 
 from .rig import BODY
 from .trespass_scene import CONFIG, FAR, SECRET, Scene, attempt
@@ -9,19 +9,17 @@ PARKING = CONFIG.but(eager_limit=64)  # inline bodies above this wait in their s
 
 
 def parked(scene):
-    """Rank 0 sends a message to rank 2 that waits in its first request slot, whose number comes
+    """Rank 0 sends a message to rank 2 that waits in its first request slot, whose handle comes
     back."""
     scene.rig.hosts[0].post(Op.SEND_INLINE, 3, SECRET[:100], tag=9, length=100, peer=2)
     scene.rig.run(scene._choose)
-    return 0
+    return int(IN_SLOT)
 
 
-def pull(scene, number, size, peer):
-    """Rank 2 asks rank `peer` for what lies in a request slot."""
+def pull(scene, handle, size, peer):
+    """Rank 2 asks rank `peer` for what lies behind a handle."""
     where = scene.pieces((scene.friend.own(BODY), 4096))
-    scene.friend.post(
-        Op.RECEIVE_PULL, 7, token=7, limit=size, tag=9, length=size, peer=peer, spare=int(IN_SLOT) | number, **where
-    )
+    scene.friend.post(Op.RECEIVE_PULL, 7, token=7, limit=size, tag=9, length=size, peer=peer, spare=handle, **where)
 
 
 @attempt("answering.on_send_req")
@@ -38,9 +36,9 @@ def pull_what_another_rank_has_parked():
 @attempt("answering.on_send_req")
 def pull_more_than_was_announced():
     scene = Scene(attacker=1, config=PARKING)
-    number = parked(scene)
+    handle = parked(scene)
     before = scene.dropped()
-    pull(scene, number, 101, peer=0)
+    pull(scene, handle, 101, peer=0)
     scene.run()
     assert scene.dropped() == before + 1
 
@@ -48,9 +46,40 @@ def pull_more_than_was_announced():
 @attempt("answering.on_send_req")
 def pull_from_a_slot_that_does_not_exist():
     scene = Scene()
-    pull(scene, FAR, 100, peer=0)
+    pull(scene, int(IN_SLOT) | FAR, 100, peer=0)
     scene.run()
     assert scene.dropped() == 1
+
+
+def pull_an_entry(peer, size):
+    """Rank 2 asks rank 0 for `size` bytes of a page entry that is for `peer`. It gets none, and no
+    send of rank 0 has ended."""
+    scene = Scene(attacker=1)
+    scene.victim.guard(False)
+    scene.entry(scene.victim, 3, (scene.there, 4096), total=4096, peer=peer)
+    if peer != ANY:
+        scene.victim.post(Op.SEND, 1, table=3, tag=5, length=4096, peer=peer)
+        scene.rig.run(scene._choose)
+    pull(scene, 3, size, peer=0)
+    scene.run()
+    assert scene.outcome(7, scene.friend) == (Kind.RECEIVED, Error.DAMAGED)
+    assert not scene.victim.records()
+
+
+@attempt("answering.begin", "answering.finish_job")
+def pull_what_was_announced_to_another_rank():
+    pull_an_entry(1, 4096)
+
+
+@attempt("answering.begin", "answering.finish_job")
+def end_a_send_to_another_rank():
+    """By a pull of so few bytes that none of the secret shows."""
+    pull_an_entry(1, 1)
+
+
+@attempt("answering.begin")
+def pull_what_a_receive_describes():
+    pull_an_entry(int(ANY), 4096)
 
 
 @attempt("requests.copy_send", "quick_sends.send_short")

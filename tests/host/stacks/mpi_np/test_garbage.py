@@ -11,6 +11,7 @@ from lanai_firmware.programs.mpi_np.codec import pack
 from lanai_firmware.programs.mpi_np.layout import Kind, Record
 from lanai_host.errors import DeviceLost
 from lanai_host.operation import ErrorKind
+from lanai_host.stacks.mpi_np.endpoint import Notice
 
 from .np_calls import irecv, isend, wait
 from .np_world import World
@@ -48,6 +49,21 @@ def test_damaged_record_is_named(fields, message):
         assert re.search(f"the NIC of rank 0 wrote a damaged record, which.*{message}", operation.error.text)
 
     World(1).run(program)
+
+
+@pytest.mark.parametrize("fields", [{"kind": Kind.SENT, "source": 1}, {"kind": Kind.RECEIVED}])
+def test_a_record_about_something_else_does_not_end_a_send(fields):
+    """It tells of another rank, or of a receive: the number may have been another operation's before."""
+
+    def program(device):
+        if device.rank == 0:
+            send, _ = isend(device, 0, bytes(70_000))
+            (number,) = device.records.share.active
+            device.records.handle(Notice(**dict.fromkeys(Notice._fields, 0) | fields | {"operation": number}))
+            assert not send.done
+            assert number in device.records.share.active
+
+    World(2).run(program)
 
 
 def test_what_begins_after_an_unknown_record_ends_at_once():

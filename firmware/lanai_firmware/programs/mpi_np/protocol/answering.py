@@ -86,13 +86,20 @@ def serve_jobs(channel: Ptr[Channel]) -> u32:
 
 @firmware
 def begin(channel: Ptr[Channel], job: Ptr[Job]) -> None:
-    """The first page entry is here. It was the host's to fill: the entry must fit what was asked,
-    else the answer fails."""
+    """The first page entry is here. It was the host's to fill: the entry must be of a send to this
+    channel's rank, and fit what was asked, else the answer fails.
+
+    What another rank was promised is not this peer's to end: then no send is reported.
+    """
     cursor = address_of(job.cursor)
     cursor.side = 0
     entry = address_of(cursor.entries[0])
     job.operation = u32(entry.operation)
     job.total = entry.total
+    if entry.peer != channel.rank:
+        job.operation = 0
+        job.left = 0
+        job.failed = Error.BAD_ADDRESS
     if job.left > entry.total:
         job.left = 0
         job.failed = Error.BAD_ADDRESS
@@ -145,7 +152,7 @@ def finish_job(channel: Ptr[Channel], job: Ptr[Job]) -> None:
     if channel.rank == channel.endpoint.rank:
         job.state = JOB_OWN
         job.failed = error
-    else:
+    elif job.operation != 0:
         report(channel.endpoint, Kind.SENT, error=error, operation=job.operation, source=channel.rank, length=job.total)
         job.record = nic.hdma
 
