@@ -6,5 +6,6 @@ send_dma      packets out
 receive_dma   packets in
 events        events, doorbell, waiting
 timer         EVENT_TIMER
+window        the host memory that a rank may name
 model         a NIC in plain Python, for firmware that runs as plain Python
 """

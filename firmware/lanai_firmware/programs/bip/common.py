@@ -2,7 +2,20 @@
 
 from lanai_firmware.lang import Const, Ptr, at, firmware, inline, u32
 
-from .layout import CLOSED, IS_PART, MARKED, NODE_AT, NUMBER, NUMBER_AT, PAGE, WINDOW, Word
+from ...nic import window
+from .layout import (
+    CHANNEL_SHIFT,
+    CLOSED,
+    IS_PART,
+    MARKED,
+    NODE_AT,
+    NUMBER,
+    NUMBER_AT,
+    PAGE,
+    RINGS_AT,
+    WINDOW,
+    Word,
+)
 from .state import nic
 
 FAULTS: Const[u32] = u32(int(Word.FAULTS))
@@ -43,8 +56,15 @@ def is_part(mark: u32) -> bool:
 
 @firmware
 def is_own(page: u32) -> bool:
-    """Is this memory of this NIC's rank?"""
-    return page & WINDOW == nic.config.window
+    """Is this page memory of this NIC's rank?"""
+    return window.holds(nic.config.window, WINDOW, page & ~(PAGE - 1), PAGE, PAGE)
+
+
+@firmware
+def is_base(base: u32) -> bool:
+    """Is there memory of this NIC's rank from here on for all that the NIC writes?"""
+    size = RINGS_AT + (nic.config.nodes << CHANNEL_SHIFT)
+    return window.holds(nic.config.window, WINDOW, base, size, ~WINDOW + 1)
 
 
 @inline

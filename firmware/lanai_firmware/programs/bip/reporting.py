@@ -4,7 +4,7 @@ from lanai_firmware.lang import Const, address_of, firmware, u32
 
 from ...nic import host_dma, send_dma
 from ...nic.registers import TO_HOST
-from .common import fault, gone, is_own
+from .common import fault, gone, is_base
 from .layout import CLOSED, RING, WORDS, Word
 from .state import OUT, nic
 
@@ -21,7 +21,7 @@ def begin() -> None:
     if base == CLOSED:
         nic.base = CLOSED
     elif nic.base == 0 and base != 0:
-        if is_own(base):
+        if is_base(base):
             nic.base = base
         else:
             fault()

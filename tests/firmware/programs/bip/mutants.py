@@ -2,7 +2,8 @@
 
 from functools import partial
 
-from lanai_firmware.programs.bip import receiving, reporting, sending
+from lanai_firmware.nic import window
+from lanai_firmware.programs.bip import common, receiving, reporting, sending
 
 from ..mutants import Mutant
 from . import test_bip, test_order, test_refusals
@@ -40,8 +41,15 @@ CHECKS = {
         test_refusals.test_a_page_that_is_not_the_ranks_own_is_not_written, test_refusals.FOREIGN
     ),
     Mutant(
-        reporting.begin, "is_own(base)", "True"
+        reporting.begin, "is_base(base)", "True"
     ): test_refusals.test_memory_that_is_not_the_ranks_own_is_not_its_base,
+    Mutant(
+        common.is_base, "RINGS_AT + (nic.config.nodes << CHANNEL_SHIFT)", "4"
+    ): test_refusals.test_no_ring_reaches_behind_the_window,
+    Mutant(
+        window.holds, "length - 1 <= ~address & block - 1", "True"
+    ): test_refusals.test_no_ring_reaches_behind_the_window,
+    Mutant(window.holds, "outside == 0", "True"): test_refusals.test_memory_that_is_not_the_ranks_own_is_not_its_base,
     Mutant(receiving.open_landing, "length > SPACE - first", "False"): landings["more bytes than it has pages"],
     Mutant(receiving.open_landing, "length > SPACE - first", "length > SPACE"): landings[
         "more bytes than its pages hold from there on"

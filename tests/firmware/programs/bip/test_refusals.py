@@ -8,10 +8,10 @@ import pytest
 
 from lanai_firmware.programs.bip import common, receiving, reporting, sending, state
 from lanai_firmware.programs.bip import main as bip_main
-from lanai_firmware.programs.bip.layout import HEAD, NODES, PAGES, PART, SHORT, Word
+from lanai_firmware.programs.bip.layout import HEAD, NODES, PAGES, PART, SHORT, Word, host_bytes
 
 from ..mutants import functions_of, tree_of
-from .rig import BASE, CRC, PAGE, USER, arrive, innocent, mark, pattern, play, still_works
+from .rig import BASE, CRC, PAGE, USER, WINDOW, arrive, innocent, mark, pattern, play, still_works
 
 FOREIGN = 0x2200_0000  # a page in another rank's window
 NOWHERE = 0x1F00_0000  # one of this rank's that is not there
@@ -109,6 +109,26 @@ def test_memory_that_is_not_the_ranks_own_is_not_its_base():
     two.write("base", BASE)
     fabric.run()
     assert two.all_arrived(0) == [b"data"]
+
+
+def test_no_ring_reaches_behind_the_window():
+    """The base may be so near the window's end that all just fits, and no nearer."""
+    fabric, (one, two) = play(2)
+    end, size = 2 * WINDOW, host_bytes(2)
+    with two.nic.machine:
+        state.nic.base = 0
+    rings = bytearray(size)
+    two.nic.memory.add(end - size, memoryview(rings))
+    behind = bytearray(0x8000)
+    two.nic.memory.add(end, memoryview(behind))
+    one.send(1, b"data")
+    two.write("base", end - size + 4)
+    fabric.run()
+    assert two.counted(Word.FAULTS) == 1
+    two.write("base", end - size)
+    fabric.run()
+    assert b"data" in rings
+    assert not any(behind)
 
 
 LANDINGS = {

@@ -9,6 +9,7 @@ import ast
 import importlib
 import pkgutil
 
+from lanai_firmware import nic
 from lanai_firmware.programs import mpi_np
 
 from ..mutants import expressions, functions_of, mutant_of, tree_of
@@ -24,6 +25,7 @@ MODULES = (
     "pulling",
     "claiming",
     "cursor",
+    "window",
     "receives",
     "following",
     "incoming",
@@ -48,7 +50,7 @@ LIMITS = {
     "length",  # of a send: what was announced
 }
 PACKET_BYTES = "receive_dma.length()"
-LIMIT_NAMES = {"PAGE", "first", "left", "size"}  # the same where they are not members
+LIMIT_NAMES = {"PAGE", "block", "first", "left", "size"}  # the same where they are not members
 EXEMPT = {
     ("answering.step", "cursor.left < left"): "the smaller of the two",
 }
@@ -84,7 +86,8 @@ def is_comparison(node):
 
 def module_of(name):
     """A module of the firmware, in whatever folder it lies."""
-    found = [info.name for info in pkgutil.walk_packages(mpi_np.__path__, f"{mpi_np.__name__}.")]
+    packages = (mpi_np, nic)
+    found = [info.name for one in packages for info in pkgutil.walk_packages(one.__path__, f"{one.__name__}.")]
     (full,) = [one for one in found if one.endswith(f".{name}")]
     return importlib.import_module(full)
 

@@ -25,7 +25,7 @@ def receive_into_an_entry_of_the_victims_table():
     assert scene.outcome(1) == (Kind.RECEIVED, Error.BAD_ADDRESS)
 
 
-@attempt("cursor.allowed")
+@attempt("window.holds")
 def receive_of_more_than_a_page():
     """Both ends of the run lie in the window, as it goes once around all addresses."""
     scene = Scene()

@@ -6,7 +6,7 @@ from .rig import ENTRY, TABLE
 from .trespass_scene import EDGE, Scene, attempt
 
 
-@attempt("pieces.pieces_allowed", "cursor.allowed")
+@attempt("pieces.pieces_allowed", "window.holds")
 def send_from_the_victims_page():
     scene = Scene()
     scene.attacker.post(Op.SEND, 1, tag=5, length=64, peer=2, **scene.pieces((scene.there, 64)))
@@ -22,7 +22,7 @@ def send_whose_second_page_is_the_victims():
     scene.refused(Error.BAD_ADDRESS)
 
 
-@attempt("cursor.allowed")
+@attempt("window.holds")
 def send_across_the_end_of_the_window():
     scene = Scene()
     scene.attacker.post(Op.SEND, 1, tag=5, length=2 * EDGE, peer=2, **scene.pieces((scene.edge, 2 * EDGE)))
@@ -30,7 +30,7 @@ def send_across_the_end_of_the_window():
     scene.refused(Error.BAD_ADDRESS)
 
 
-@attempt("cursor.allowed")
+@attempt("window.holds")
 def send_from_before_the_window():
     """From the second endpoint: the run begins in the first's window and ends in its own."""
     scene = Scene(attacker=1)

@@ -8,7 +8,7 @@ first piece ends the message early.
 
 from lanai_firmware.lang import Ptr, address_of, firmware, inline, null, offset_of, sizeof, u32
 
-from ....nic import host_dma
+from ....nic import host_dma, window
 from ..layout import PAGE, PageEntry, Piece
 from ..rows import Cursor, Endpoint
 from ..state import Nic, nic
@@ -18,9 +18,8 @@ from .hostdma import download, finish, upload
 @inline
 def allowed(endpoint: Ptr[Endpoint], address: u32, length: u32) -> bool:
     """Is this run of host memory one that the endpoint may use? It has a byte or more, and lies in one page
-    of the endpoint's window. A window is whole pages, so the first byte is enough."""
-    outside = (address ^ endpoint.window) & endpoint.window_mask
-    return outside == 0 and length - 1 <= (~address & (PAGE - 1))
+    of the endpoint's window."""
+    return window.holds(endpoint.window, endpoint.window_mask, address, length, PAGE)
 
 
 @inline
