@@ -6,6 +6,7 @@ import importlib.util
 import sys
 import sysconfig
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from enum import IntEnum
 from importlib import resources
 from pathlib import Path
@@ -26,6 +27,9 @@ FLAGS = ("-O2", "-w", "-fPIC", "-shared", "-pthread")
 # A function that they lack fails the build (`defs`), not each process.
 PRELOAD_FLAGS = ("-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-fno-builtin", "-pthread", "-Wl,-z,defs")
 
+# Entered while a module is loaded: `lanai_host.abi.own_imports`, in a program.
+own_imports: AbstractContextManager[Any] = nullcontext()
+
 
 def enums(*kinds: type[IntEnum]) -> str:
     """Return these enums as text in C."""
@@ -40,8 +44,11 @@ def load(package: str, name: str, declared: str, *parts: tuple[str, str], header
     `parts` names other C files that it uses, each by package and name. `header` is C text before
     them all: what Python declares.
     """
-    text = text_of((*parts, (package, name)), header)
-    module = f"_lanai_{name}"
+    with own_imports:
+        return _load(f"_lanai_{name}", declared, text_of((*parts, (package, name)), header))
+
+
+def _load(module: str, declared: str, text: str) -> Any:
     key = cache.key_of([module, declared, text, sys.version, _cffi_backend.__version__, *FLAGS])
     with real_time.shown():  # the cache keeps dates
         path = cache.file("native", key, f"{module}.so", lambda made: _build(module, declared, text, made))

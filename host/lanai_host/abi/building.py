@@ -28,22 +28,26 @@ _FLAGS = ("-O1", "-w", "-fPIC", "-shared")
 # are not touched. It asks that lanai_host can be imported; if not, it looks where that was when the
 # library was built.
 _BOOT = """
-import importlib.machinery, importlib.util, os, sys
-if importlib.machinery.EXTENSION_SUFFIXES[0] != {suffix!r}:
+import sys
+machinery = sys.modules["_frozen_importlib_external"]
+if machinery.EXTENSION_SUFFIXES[0] != {suffix!r}:
     print("lanai: error: the Python of this program is " + sys.version.split()[0] + ", and that of openlanai {python}; "
         "install openlanai in the program's environment, and start it with the lanai from there",
         file=sys.stderr, flush=True)
-    os._exit(2)
+    __import__("os")._exit(2)
+def load(name, path):
+    module = type(sys)(name)
+    module.__file__ = path
+    machinery.SourceFileLoader(name, path).exec_module(module)
+    return module
 hide = None
-try:
-    import lanai_host
-except ImportError:
-    spec = importlib.util.spec_from_file_location("lanai_guest", {guest!r})
-    guest = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(guest)
-    hide = guest.finder({paths!r}).hide
-from lanai_host.abi.runtime import attach
-attach({flavor!r}, {directory!r}, TABLE, STATE, STARTED, UNWEIGHTED, EMPTY, hide)
+with load("lanai_own_imports", {own_imports!r}).OwnImports() as own:
+    try:
+        import lanai_host
+    except ImportError:
+        hide = load("lanai_guest", {guest!r}).finder({paths!r}).hide
+    from lanai_host.abi.runtime import attach
+    attach({flavor!r}, {directory!r}, TABLE, STATE, STARTED, UNWEIGHTED, EMPTY, own, hide)
 """
 # What the front puts in when it runs the text.
 _FORMS = {
@@ -81,6 +85,7 @@ def _boot(flavor: Flavor, directory: Path, paths: list[str]) -> str:
     boot = _BOOT.format(
         suffix=EXTENSION_SUFFIXES[0],
         python=platform.python_version(),
+        own_imports=str(Path(guest.__file__).with_name("own_imports.py")),
         guest=guest.__file__,
         paths=paths,
         flavor=flavor.name,

@@ -50,6 +50,7 @@ def _sources() -> list[bytes]:
         "library.py",
         "mpich_data.c",
         "mpich_fortran.h",
+        "own_imports.py",
     )
     package = resources.files(__package__)
     return [text_of([IN_LIBRARY]).encode(), *(package.joinpath(name).read_bytes() for name in names)]

@@ -13,11 +13,12 @@ import pkgutil
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
-from .. import call_site
+from .. import c_module, call_site
 from ..clocks import library as clocks
 from ..clocks.library import loaded as has_clocks
 from ..connect import device_over, solo_device
@@ -56,10 +57,12 @@ def attach(
     started: int,
     unweighted: int,
     weights_empty: int,
+    own: AbstractContextManager[Any],
     hide: Callable[[], None] | None = None,
 ) -> None:
     """Called by the front at the first MPI call. `started`: C began this process, and Python serves
-    it. `hide`: what was imported is to be hidden from the program (`guest`)."""
+    it. `own`: to be entered while this library imports (`own_imports`). `hide`: what was imported is to be
+    hidden from the program (`guest`)."""
     try:
         check_process(FLAVORS[flavor].soname, Path(directory))
     except UserError as error:
@@ -83,7 +86,8 @@ def attach(
         define(partial(_first_call, name, prototype, define))
     bridge.lib.lanai_fill(bridge.ffi.cast("void *", table))
     failures.end_process = process.end
-    process.hide = hide
+    process.own, process.hide = own, hide
+    c_module.own_imports = own
     if not started:
         atexit.register(_python_ends, ctypes.c_int.from_address(state))
 
@@ -102,7 +106,8 @@ def _first_call(name: str, prototype: list[Any], define: Callable[[Any], Any], *
 
 
 def _made(name: str, prototype: list[Any]) -> Callable[..., Any]:
-    made = binding.make(name, prototype)
+    with process.own:
+        made = binding.make(name, prototype)
     if process.recorder is not None:
         made = process.recorder.call(name, prototype, made)
     return made if process.observer is None else process.observer.call(name, prototype, made)
@@ -138,6 +143,7 @@ class Process:
 
     foreign = False
     library: ctypes.CDLL  # this libmpi
+    own: AbstractContextManager[Any] = contextlib.nullcontext()
     hide: Callable[[], None] | None = None
     client: SimulatorClient | None = None
     observer: Observer | None = None  # in a traced run
@@ -329,7 +335,8 @@ def begin(required: int) -> ThreadLevel:
     first. Errors that a user can mend are said plainly."""
     try:
         if abi.phase is Phase.BEFORE:
-            level = process.open(required)
+            with process.own:  # of the device, for example
+                level = process.open(required)
             if not process.foreign:
                 callbacks.begin()
             return level
@@ -356,7 +363,7 @@ def close_at_exit() -> None:
     """MPI_Finalize for a process that ends without it."""
     if abi.phase in (Phase.RUNNING, Phase.BETWEEN_SESSIONS):
         try:
-            with process.leaving():
+            with process.own, process.leaving():
                 process.close()
         except Exception as error:
             say(f"lanai: error: MPI_Finalize: {error}")
