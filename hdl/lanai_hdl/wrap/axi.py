@@ -194,8 +194,9 @@ class AxiMemory(wiring.Component):
         m = Module()
         bus, mem = self.bus, self.mem
         self.first, self.count = Signal(32), Signal(range(self._longest + 1))  # where a burst begins; its beats
-        m.submodules.writes = self.writes = Queue(AxiWrite, self._longest)
-        m.submodules.reads = self.reads = Queue(data.StructLayout({"data": 32, "error": 1}), self._longest)
+        depth = max(2, self._longest)  # one of depth 1 has an address of no bits, which Verilog cannot write
+        m.submodules.writes = self.writes = Queue(AxiWrite, depth)
+        m.submodules.reads = self.reads = Queue(data.StructLayout({"data": 32, "error": 1}), depth)
         m.d.comb += [
             bus.awaddr.eq(self.first),
             bus.araddr.eq(self.first),

@@ -80,6 +80,7 @@ class NicTop(wiring.Component):
     def __init__(self, config, bus=None, streams=False):
         self.nic = Nic(config)
         self.bus = None if bus is None else HOST_BUSES[bus]
+        self.host_parts = () if self.bus is None else (self.bus.pio(), self.bus.memory())
         self.streams = streams
         super().__init__({**self._host_members(), **self._link_members(), "irq": Out(1)})
 
@@ -116,8 +117,7 @@ class NicTop(wiring.Component):
 
     def _wrap_host(self, m):
         nic, (to_window, to_memory) = self.nic, self.bus.prefixes
-        m.submodules.pio = pio = self.bus.pio()
-        m.submodules.memory = memory = self.bus.memory()
+        m.submodules.pio, m.submodules.memory = pio, memory = self.host_parts
         wiring.connect(m, pio.pio, nic.pio)
         wiring.connect(m, nic.mem, memory.mem)
         join(m, self, to_window, pio.bus)
