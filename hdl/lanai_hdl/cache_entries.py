@@ -14,6 +14,7 @@ from .errors import UserError
 DIGEST = "sha256"
 DIGESTS = "DIGESTS"  # the file of an entry that lists the others
 END = "end"  # its last line
+BYTECODE = "__pycache__"
 CHUNK = 1 << 16  # bytes read at a time: a rank's heap must not depend on how large a library is
 MARK_SECONDS = 3600.0  # how exactly the last use of an entry is known
 
@@ -52,7 +53,8 @@ def place(kind: str, key: str) -> Path:
 def damage(path: Path) -> str | None:
     """Return what is wrong with an entry: None if nothing is. Raises UserError if it may not be read.
 
-    Files that were added later, such as Python's `__pycache__`, do no harm.
+    A file that the list lacks is damage too: a loader might take it for one of ours. Python's `__pycache__` may
+    have come later.
     """
     if not path.exists():
         return "it is absent"
@@ -60,10 +62,16 @@ def damage(path: Path) -> str | None:
         recorded = (path / DIGESTS).read_text(encoding="utf-8").splitlines()
         if not recorded or recorded[-1] != END:
             return f"{DIGESTS} is incomplete"
+        listed = {DIGESTS}
         for line in recorded[:-1]:
             digest, _, name = line.partition(" ")
             if _digest(path / name) != digest:
                 return f"{name} has another content than was written"
+            listed.add(name)
+        for found in _files(path):
+            name = found.relative_to(path)
+            if name.as_posix() not in listed and BYTECODE not in name.parts:
+                return f"{name} was not written with it"
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
         return f"{Path(error.filename).name} is missing"
     except ValueError:  # no text, or no path
@@ -89,8 +97,13 @@ def _digest(path: Path) -> str:
 
 def digests(path: Path) -> str:
     """The text of DIGESTS: one line for each file of an entry."""
-    files = sorted(found for found in path.rglob("*") if found.is_symlink() or found.is_file())
+    files = [found for found in _files(path) if found.is_symlink() or found.is_file()]
     return "".join(f"{_digest(found)} {found.relative_to(path).as_posix()}\n" for found in files) + f"{END}\n"
+
+
+def _files(path: Path) -> list[Path]:
+    """What an entry holds beside folders."""
+    return sorted(found for found in path.rglob("*") if found.is_symlink() or not found.is_dir())
 
 
 def mark_used(path: Path) -> None:

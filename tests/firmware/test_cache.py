@@ -97,6 +97,9 @@ def file_instead(entry):
         lambda entry: (entry / "library.so").unlink(),
         lambda entry: (entry / "below" / "facts.json").unlink(),
         lambda entry: (entry / cache.DIGESTS).unlink(),
+        lambda entry: (entry / "below" / "another.so").write_text(""),
+        lambda entry: (entry / "link.so").symlink_to("library.so"),
+        lambda entry: os.mkfifo(entry / "pipe"),
     ],
 )
 def test_a_damaged_entry_is_built_again_and_told_in_one_line(harm, capsys):
@@ -111,7 +114,7 @@ def test_a_damaged_entry_is_built_again_and_told_in_one_line(harm, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_files_that_were_added_later_do_no_harm(capsys):
+def test_bytecode_that_was_added_later_does_no_harm(capsys):
     entry = cache.entry("thing", KEY, fill)
     (entry / "__pycache__").mkdir()
     (entry / "__pycache__" / "x.pyc").write_text("")
