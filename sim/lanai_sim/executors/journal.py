@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from lanai_host.errors import UserError
 
@@ -60,7 +60,7 @@ class Journal:
             try:
                 record = json.loads(line)
                 rows[str(record["key"])] = Row(record["point"], record["figures"])
-            except (json.JSONDecodeError, KeyError, TypeError) as error:
+            except (json.JSONDecodeError, RecursionError, KeyError, TypeError) as error:
                 if number == len(lines):
                     break
                 raise UserError(
@@ -89,22 +89,28 @@ class Journal:
             os.close(handle)
 
     def add(self, point: Point, figures: Mapping[str, Any]) -> None:
-        """Append a row; it is in the file when this returns. A line that a crash cut short goes."""
+        """Append a row; it is on the disk when this returns. A line that a crash cut short goes."""
         key = self._key(point)
         self._rows[key] = Row(point, figures)
         record = {"sweep": self.name, "key": key, "point": point, "figures": figures}
         try:
-            if self.path.exists():
-                whole = self.path.read_bytes()
-                if not whole.endswith(b"\n"):
-                    os.truncate(self.path, whole.rfind(b"\n") + 1)
-            with open(self.path, "a") as file:
-                file.write(json.dumps(record, sort_keys=True) + "\n")
+            with open(self.path, "a+b") as file:
+                _drop_cut_line(file)
+                file.write(json.dumps(record, sort_keys=True).encode() + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
         except OSError as error:
             raise self._unwritable(error) from error
 
     def _unwritable(self, error: OSError) -> UserError:
         return UserError(f"cannot write the journal {str(self.path)!r}: {error.strerror}; name one with --journal")
+
+
+def _drop_cut_line(file: BinaryIO) -> None:
+    size = file.seek(0, os.SEEK_END)
+    if size and os.pread(file.fileno(), 1, size - 1) != b"\n":
+        file.seek(0)
+        file.truncate(file.read().rfind(b"\n") + 1)
 
 
 def _lock(handle: int, path: Path) -> None:

@@ -17,7 +17,12 @@ from .place import LOCAL, MPI, SLURM, Place
 def executor(place: Place, count: int) -> Executor:
     """Return workers for so many runs. Raises UserError if there are none to be had."""
     if place.on == LOCAL:
-        return LocalPool(min(place.count, max(count, 1)))
+        try:
+            return LocalPool(min(place.count, max(count, 1)))
+        except (ImportError, OSError) as error:
+            raise UserError(
+                f"no processes can share work here ({error}): they need a writable /dev/shm; mount it or write --jobs 1"
+            ) from error
     if place.on == MPI:
         return _mpi()
     if place.on == SLURM:

@@ -43,11 +43,11 @@ class SlurmExecutor(Executor):
     def _watch(self) -> None:
         while not (self._closed.wait(self._look) and not self._open):
             with self._lock:
-                ended = [(future, job) for future, job in self._open.items() if job.done()]
-                for future, _ in ended:
-                    del self._open[future]
-            for future, job in ended:
-                _finish(future, job)
+                open_ = list(self._open.items())
+            for future, job in open_:
+                if _has_ended(future, job):
+                    with self._lock:
+                        self._open.pop(future, None)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End the watching. `cancel_futures`: jobs that have not ended are cancelled on the cluster."""
@@ -61,12 +61,15 @@ class SlurmExecutor(Executor):
             self._thread.join()
 
 
-def _finish(future: Future[Any], job: Any) -> None:
+def _has_ended(future: Future[Any], job: Any) -> bool:
     """Give a job's result to its future, or why there is none."""
     try:
+        if not job.done():
+            return False
         future.set_result(job.result())
-    except Exception as error:  # it was killed, its node was lost, or it could not load what it shall run
+    except Exception as error:  # killed, its node lost, what it shall run not there, or Slurm does not answer
         future.set_exception(BrokenExecutor(f"job {job.job_id}: {_head(error)}"))
+    return True
 
 
 def _head(error: Exception) -> str:

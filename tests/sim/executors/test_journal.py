@@ -40,3 +40,28 @@ def test_a_journal_that_cannot_be_written_is_told_before_points_are_measured(tmp
     with pytest.raises(UserError, match="cannot write the journal"):
         each_kept(Journal(tmp_path / "none" / "j", "study"), POINTS, measure, Place(), measured.append)
     assert not measured
+
+
+def test_a_row_is_on_the_disk_before_the_next_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal, kept = Journal(tmp_path / "j", "study"), []
+    monkeypatch.setattr(os, "fsync", lambda file: kept.append(os.fstat(file).st_size))
+    for point in POINTS:
+        journal.add(point, point)
+        assert kept[-1] == (tmp_path / "j").stat().st_size
+    assert len(set(kept)) == len(POINTS)
+
+
+def test_a_row_is_added_without_reading_the_others(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j", "study")
+    journal.add(POINTS[0], {"text": "x" * 1_000_000})
+    before = bytes_read()
+    journal.add(POINTS[1], {})
+    assert bytes_read() - before < 100_000
+    with open(tmp_path / "j", "a") as file:
+        file.write('{"cut short')
+    journal.add(POINTS[2], {})
+    assert [journal.find(point) for point in POINTS] == [Journal(tmp_path / "j", "study").find(p) for p in POINTS]
+
+
+def bytes_read() -> int:
+    return int(Path("/proc/self/io").read_text().split()[1])

@@ -1,5 +1,6 @@
 """`--on`: the executors that can be chosen, and what is said where there is none."""
 
+import errno
 import subprocess
 import sys
 from pathlib import Path
@@ -119,3 +120,12 @@ def test_workers_are_the_ranks_of_mpich(here):
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "[0, 1, 4, 9, 16, 25] False"
+
+
+def test_without_shared_memory_a_line_says_so(monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.EROFS, "Read-only file system")  # as where /dev/shm is not writable
+
+    monkeypatch.setattr("_multiprocessing.SemLock", refuse)
+    with pytest.raises(UserError, match=r"no processes can share work here \(.*Read-only.*/dev/shm; .* --jobs 1$"):
+        list(each(abs, [1, 2], Place(jobs=2)))

@@ -51,6 +51,18 @@ def test_a_job_that_was_lost_is_a_broken_executor():
         pool.submit(lost, 3).result(10)
 
 
+def test_a_job_that_slurm_does_not_tell_of_is_a_broken_executor():
+    def done():
+        raise OSError("sacct: slurm_persist_conn_open: Connection refused")
+
+    asked = types.SimpleNamespace(job_id="8", done=done)
+    jobs = iter([asked, types.SimpleNamespace(job_id="9", done=lambda: True, result=lambda: 3)])
+    with SlurmExecutor(types.SimpleNamespace(submit=lambda *_: next(jobs)), look=0.001) as pool:
+        with pytest.raises(BrokenExecutor, match=r"job 8: sacct: .*Connection refused"):
+            pool.submit(abs, 1).result(10)
+        assert pool.submit(abs, 2).result(10) == 3  # of the next one, it tells
+
+
 def test_a_job_that_is_refused_is_told():
     pool = SlurmExecutor(Cluster(refuses=True), look=0.001)
     with pytest.raises(UserError, match="Slurm does not take a job: Invalid account"):
