@@ -3,6 +3,8 @@
 import errno
 import subprocess
 import sys
+import types
+from multiprocessing import synchronize
 from pathlib import Path
 
 import pytest
@@ -126,6 +128,6 @@ def test_without_shared_memory_a_line_says_so(monkeypatch):
     def refuse(*_):
         raise OSError(errno.EROFS, "Read-only file system")  # as where /dev/shm is not writable
 
-    monkeypatch.setattr("_multiprocessing.SemLock", refuse)
+    monkeypatch.setattr(synchronize, "_multiprocessing", types.SimpleNamespace(SemLock=refuse))
     with pytest.raises(UserError, match=r"no processes can share work here \(.*Read-only.*/dev/shm; .* --jobs 1$"):
         list(each(abs, [1, 2], Place(jobs=2)))
