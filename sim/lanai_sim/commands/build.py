@@ -9,10 +9,11 @@ from lanai_hdl import boards
 
 from ..console import wide
 from ..figures import write_json
-from ..fpga.bitstream import SEEDS, Built, build, synthesize
+from ..fpga.bitstream import SEEDS, Built, build, reaches, synthesize
 
 NAME = "build"
 HELP = "build the NIC into an FPGA bitstream"
+SLOW = 13  # the exit code of a bitstream that does not reach its board's clock
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,6 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="try up to N seeds until one reaches the board's slot clock, else keep the fastest (default: %(default)s)",
     )
+    parser.add_argument(
+        "--allow-slow", action="store_true", help=f"end with code 0, not {SLOW}, where the slot clock is not reached"
+    )
     parser.add_argument("--json", metavar="FILE", help="write the figures to FILE")
 
 
@@ -56,7 +60,10 @@ def run(args: argparse.Namespace) -> int:
         config = {"board": board.name, "seed": args.seed, "seeds": args.seeds, "synthesis_only": args.synthesis_only}
         config["blocks"] = args.blocks
         write_json(args.json, built.figures(), config)
-    return 0
+    if built.lbus_fmax_mhz is None:
+        return 0
+    print(f"the slot clock reaches {built.lbus_fmax_mhz:.2f} of {board.config.slot_khz / 1000:.2f} MHz")
+    return 0 if reaches(board, built.lbus_fmax_mhz) or args.allow_slow else SLOW
 
 
 def _show(built: Built) -> None:

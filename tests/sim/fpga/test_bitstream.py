@@ -216,6 +216,23 @@ def test_of_seeds_that_do_not_reach_it_the_fastest_is_kept(flow, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("reached", "options", "code", "told"),
+    [
+        (66.67, [], 0, "reaches 66.67 of 66.67 MHz"),
+        (66.3, [], build_command.SLOW, "reaches 66.30 of 66.67 MHz"),
+        (66.3, ["--allow-slow"], 0, "reaches 66.30 of 66.67 MHz"),
+    ],
+)
+def test_a_clock_that_is_not_reached_has_an_exit_code(reached, options, code, told, flow, tmp_path, capsys):
+    flow({1: reached})
+    command = ["build", "--board", BOARD.name, "--output", str(tmp_path), "--seeds", "1"]
+    assert main([*command, "--json", str(tmp_path / "figures.json"), *options]) == code
+    assert capsys.readouterr().out.splitlines()[-1] == f"the slot clock {told}"
+    assert json.loads((tmp_path / "figures.json").read_text())["figures"]["build.lbus_fmax_mhz"] == reached
+    assert (tmp_path / "top.bit").exists()
+
+
+@pytest.mark.parametrize(
     ("options", "message"),
     [
         (["--seed", "0"], "seed 0 cannot be taken; give one from 1 to 2147483647"),
