@@ -253,7 +253,13 @@ class TransportHub:
 
 def memory_available() -> int:
     """Bytes that the machine can give without swapping."""
-    for line in Path("/proc/meminfo").read_text().splitlines():
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError as error:
+        raise UserError(
+            f"cannot read /proc/meminfo: {error.strerror}; mount /proc, which shows what ranks do"
+        ) from error
+    for line in lines:
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) << 10
     return LARGEST
