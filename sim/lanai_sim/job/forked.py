@@ -51,6 +51,7 @@ class ForkServer:
         self._control = control
         self._end = end
         self.ready = ready
+        self.lost = False  # it has ended before its ranks, which ended with it
         self.ranks: dict[int, ForkedProcess] = {}
 
     def begin(self, ranks: int) -> None:
@@ -73,6 +74,7 @@ class ForkServer:
         while select.select([self._control], [], [], timeout)[0]:
             said = self._receive()
             if not said:
+                self.lost = any(process.returncode is None for process in self.ranks.values())
                 for process in self.ranks.values():
                     process.returncode = KILLED if process.returncode is None else process.returncode
                 return

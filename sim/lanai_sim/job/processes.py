@@ -113,6 +113,8 @@ class Process:
     def describe_exit(self) -> str:
         code = self.popen.returncode
         who = f"rank {self.rank} ({self.origin}{', ' if self.origin else ''}pid {self.popen.pid})"
+        if self.server is not None and self.server.lost:
+            return f"the process that forks the ranks has ended (killed, or out of memory?), and {who} with it"
         if code < 0:
             return f"{who} was killed by {signal_name(-code)}"
         return f"{who} exited with code {code}"

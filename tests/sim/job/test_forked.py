@@ -195,3 +195,10 @@ def test_ranks_of_pytest_share_its_import_unless_they_mean_another(tmp_path):
     assert lanai(*words, cwd=tmp_path).stdout.count("1 passed") == 2
     (tmp_path / "pytest.py").write_text("print('another')\n")
     assert lanai(*words, cwd=tmp_path).stdout == "another\n" * 2
+
+
+def test_the_end_of_the_process_that_forks_is_told_as_its_own():
+    program = "import os, signal; from mpi4py import MPI; os.kill(os.getppid(), signal.SIGKILL); signal.pause()"
+    ended = lanai("-n", "2", "python", "-c", program)
+    assert ended.returncode == 128 + 9
+    assert "lanai: the process that forks the ranks has ended (killed, or out of memory?), and rank " in ended.stderr
