@@ -135,7 +135,7 @@ def read_json(what: str, text: str) -> Document:
     """Return the table of plain values in a JSON text."""
     try:
         found = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{what} cannot be read from JSON: {error}") from error
     return dict(table(what, found))
 

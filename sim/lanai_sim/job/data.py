@@ -1,7 +1,8 @@
 """The data of a job: a program of ranks on a messaging system, on a machine."""
 
+import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Self
@@ -33,6 +34,24 @@ class WaveConfig:
     end: int = FOREVER
 
 
+def _check_passed(what: str, texts: Iterable[str]) -> None:
+    """Refuse texts that Linux gives no process: it ends each with a NUL."""
+    for text in texts:
+        try:
+            passes = b"\0" not in os.fsencode(text)
+        except UnicodeEncodeError:  # a lone surrogate
+            passes = False
+        if not passes:
+            raise UserError(f"{what} {text!r}, cannot be passed to a process; write it without NUL and surrogates")
+
+
+def _check_variables(environment: Mapping[str, str]) -> None:
+    _check_passed("a variable or its value,", (one for pair in environment.items() for one in pair))
+    for name in environment:
+        if not name or "=" in name:
+            raise UserError(f"{name!r} is not the name of a variable; leave out '='")
+
+
 @dataclass(frozen=True)
 class Program:
     """A program that some of a job's ranks execute. `environment` is laid over that of the job."""
@@ -41,6 +60,12 @@ class Program:
     ranks: int
     environment: Mapping[str, str] = field(default_factory=dict)
     directory: str = ""  # where they run; empty: where the job was started
+
+    def __post_init__(self) -> None:
+        if self.ranks < 1:
+            raise UserError(f"ranks = {self.ranks} of {shlex.join(self.command)!r} is not a count; write 1 or more")
+        _check_passed("an argument of the program,", self.command)
+        _check_variables(self.environment)
 
     def __hash__(self) -> int:
         return hash((self.command, self.ranks, frozenset(self.environment.items()), self.directory))
@@ -92,6 +117,8 @@ class JobData:
         for name in ("ranks", "ranks_per_node", "threads"):
             if getattr(self, name) < 1:
                 raise UserError(f"{name} = {getattr(self, name)} is not a count; write a whole number from 1")
+        _check_passed("an argument of the program,", self.program)
+        _check_variables(self.environment)
         self._check_universe()
         if self.device not in names():
             raise unknown("device", self.device, names())

@@ -52,7 +52,7 @@ def read(path: Path) -> Document:
     try:
         text = path.read_text()
         document = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, json.JSONDecodeError) as error:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, json.JSONDecodeError, RecursionError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise UserError(f"cannot read the configuration {str(path)!r}: {why}") from error
     fabric = document.get("fabric")

@@ -108,7 +108,7 @@ def load(name: str, attachment: type[Attachment]) -> Booted | None:
         cache_entries.mark_used(path)
         try:
             return _decode((path / KIND).read_bytes(), name, attachment)
-        except (OSError, ValueError, TypeError, LookupError, zlib.error) as error:
+        except (OSError, ValueError, TypeError, LookupError, ArithmeticError, RecursionError, zlib.error) as error:
             wrong = str(error)
     print(
         f"lanai: note: the snapshot of booted NICs {str(path)!r} is refused ({wrong}); the NICs are booted",
@@ -160,7 +160,7 @@ def _decode(content: bytes, name: str, attachment: type[Attachment]) -> Booted:
     if head["key"] != name:
         raise ValueError(f"it is of another machine or version, {head['key'][:16]!r}")
     memory = io.BytesIO(zlib.decompress(packed))
-    cluster = memory.read(head["size"])
+    cluster = memory.read(int(head["size"]))
     nodes = [
         BootedNode(
             {int(rank): restored(attachment, one) for rank, one in node["attachments"].items()},

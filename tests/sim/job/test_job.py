@@ -15,6 +15,7 @@ from lanai_sim.job.buffers import Buffers
 from lanai_sim.job.data import Program, WaveConfig
 from lanai_sim.job.job import Job
 from lanai_sim.job.restart.plan import Checkpoint, Kill
+from lanai_sim.job.result import Result
 from lanai_sim.machine.machine import Machine
 
 DEFAULT = Job(("true",))
@@ -109,6 +110,12 @@ def test_what_cannot_be_is_refused(members, complaint):
         ("rank", 4, r"no key 'rank'; did you mean 'ranks'\?"),
         ("program", "true", "program = 'true' is not understood; write a list"),
         ("environment", {"A": 5}, "environment: A = 5 must be a text"),
+        ("environment", {"A": "b\0"}, r"a variable or its value, 'b\\x00', cannot be passed to a process"),
+        ("environment", {"A=B": "c"}, "'A=B' is not the name of a variable"),
+        ("program", ["echo", "a\0b"], r"an argument of the program, 'a\\x00b', cannot be passed to a process"),
+        ("program", ["echo", "\ud800"], r"an argument of the program, '\\ud800', cannot be passed to a process"),
+        ("programs", [{"command": ["true"], "ranks": 0}], "ranks = 0 of 'true' is not a count"),
+        ("programs", [{"command": ["a\0"], "ranks": 1}], r"an argument of the program, 'a\\x00', cannot be passed"),
         ("programs", [{"comand": ["true"]}], r"no key 'comand'; did you mean 'command'\?"),
         ("inputs", {"node": 0}, r"\[inputs\]: file = None must be a text"),
         ("wave", {"file": "x", "form": "1us"}, r"no key 'form'; did you mean 'from'\?"),
@@ -117,6 +124,12 @@ def test_what_cannot_be_is_refused(members, complaint):
 def test_json_that_is_no_job_is_refused(key, value, complaint):
     with pytest.raises(UserError, match=complaint):
         Job.from_json(json.dumps({**json.loads(DEFAULT.to_json()), key: value}))
+
+
+@pytest.mark.parametrize("kind", [Job, Result])
+def test_json_that_is_too_deep_is_refused(kind):
+    with pytest.raises(UserError, match="cannot be read from JSON: maximum recursion depth exceeded"):
+        kind.from_json("[" * 100_000)
 
 
 def test_but_changes_members_of_the_job_and_of_its_machine():

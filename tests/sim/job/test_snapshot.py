@@ -1,6 +1,7 @@
 """NICs that begin as an earlier boot left them are those that were booted."""
 
 import os
+import re
 import shutil
 import sys
 from dataclasses import replace
@@ -143,6 +144,17 @@ def another_machine(path):
     seal(path)
 
 
+def huge(path):
+    content = (path / snapshot.KIND).read_bytes()
+    (path / snapshot.KIND).write_bytes(re.sub(rb'"size": \d+', b'"size": 1e30', content, count=1))
+    seal(path)
+
+
+def deep(path):
+    (path / snapshot.KIND).write_bytes(b"[" * 100_000)
+    seal(path)
+
+
 def seal(path):
     """A list of digests that says all is well."""
     (path / cache.DIGESTS).unlink()
@@ -155,6 +167,8 @@ def seal(path):
         (spoil_end, "has another content than was written"),
         (spoil_list, "DIGESTS is missing"),
         (another_version, f"its format is 1, not {snapshot.FORMAT}"),
+        (huge, "cannot fit"),
+        (deep, "recursion"),
         (another_machine, "of another machine or version, '0000000000000000'"),
     ),
 )
