@@ -75,10 +75,11 @@ def key(designs: Sequence[Design]) -> tuple[object, ...]:
     return (sources_digest(), tools(), *(repr(design.general) for design in designs), *_foreign_digests(designs))
 
 
-def sources_digest() -> str:
-    """Return a digest of the content of every file that decides the Verilog."""
+def sources_digest(packages: Sequence[str] = ()) -> str:
+    """Return a digest of the content of every file of these packages, and of this module: by default of those that
+    decide the Verilog."""
     digest = hashlib.sha256()
-    for name, path in [("designs", __file__), *(entry for package in SOURCES for entry in _files(package))]:
+    for name, path in [("designs", __file__), *(entry for package in packages or SOURCES for entry in _files(package))]:
         source_files.add(digest, name, path)
     return digest.hexdigest()
 

@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from lanai_firmware import cache
 from lanai_hdl.errors import UserError
@@ -29,7 +30,7 @@ def _cached(design: Design) -> dict[str, str]:
     made_of = key([design])
 
     def make() -> bytes:
-        [texts] = _elaborate([design])
+        [texts] = in_fresh_process(MAKER, [design])
         if key([design]) != made_of:
             raise UserError(CHANGED)
         return json.dumps(texts).encode()
@@ -38,10 +39,10 @@ def _cached(design: Design) -> dict[str, str]:
     return texts
 
 
-def _elaborate(designs: Sequence[Design]) -> list[dict[str, str]]:
-    """In a fresh process, which imports the files as they are on disk: modules that this process
-    imported before an edit cannot get into the cache under the key of the edited files."""
-    command = [sys.executable, "-P", "-m", MAKER]
+def in_fresh_process(maker: str, designs: Sequence[Design]) -> list[Any]:
+    """Return what the module `maker` makes of the designs. A fresh process imports the files as they are on disk:
+    modules that this process imported before an edit cannot get into the cache under the key of the edited files."""
+    command = [sys.executable, "-P", "-m", maker]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     answer = subprocess.run(
         command, input=pickle.dumps(list(designs)), capture_output=True, env=environment, check=False
@@ -49,5 +50,5 @@ def _elaborate(designs: Sequence[Design]) -> list[dict[str, str]]:
     if answer.returncode:
         said = answer.stderr.decode(errors="replace").strip().splitlines()[-20:]
         raise UserError(f"elaborating the gateware failed with exit code {answer.returncode}:\n" + "\n".join(said))
-    texts: list[dict[str, str]] = pickle.loads(answer.stdout)
-    return texts
+    made: list[Any] = pickle.loads(answer.stdout)
+    return made

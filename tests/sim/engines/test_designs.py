@@ -81,11 +81,11 @@ def test_configuration_probes_and_tools_are_in_the_key(monkeypatch):
 
 
 def test_sources_edited_while_they_are_elaborated_are_not_stored(edited, monkeypatch):
-    def elaborate(wanted):
+    def elaborate(maker, wanted):
         (edited / "ram.v").write_text("saved meanwhile\n")
         return [{"nic.v": ""}]
 
-    monkeypatch.setattr(elaboration, "_elaborate", elaborate)
+    monkeypatch.setattr(elaboration, "in_fresh_process", elaborate)
     with pytest.raises(UserError, match="sources changed"):
         elaboration.elaborate([Design(SMALL)], designs.key([Design(SMALL)]))
 
@@ -95,11 +95,11 @@ def test_a_design_is_elaborated_once(edited, tmp_path, monkeypatch):
     monkeypatch.setenv("LANAI_CACHE", str(tmp_path / "cache"))
     made = []
 
-    def elaborate(wanted):
+    def elaborate(maker, wanted):
         made.extend(wanted)
         return [{"top.v": f"module {design.top}; endmodule"} for design in wanted]
 
-    monkeypatch.setattr(elaboration, "_elaborate", elaborate)
+    monkeypatch.setattr(elaboration, "in_fresh_process", elaborate)
     nic, switch = Design(SMALL), Design(SwitchConfig(4, SMALL))
     texts = elaboration.elaborate([nic], designs.key([nic]))
     assert elaboration.elaborate([nic, switch], designs.key([nic, switch]))[:1] == texts

@@ -28,19 +28,22 @@ class SteppedNic(wiring.Component):
 
     Inputs are those of the slot that the next edge of `clk` begins. The first edge begins slot 0.
 
-    Blocks whose configuration says `rests` become `RestingBlock`s. This has a member for each of
-    `RESTING` and each of them.
+    Blocks whose configuration says `rests` become `RestingBlock`s, unless `resting` is false. This has a member for
+    each of `RESTING` and each of them.
 
     With `as_synthesized` the domain has its reset, inputs act in the present slot, no block rests,
     and there is no member `clk`: for comparison.
     """
 
-    def __init__(self, nic: Nic, more: Mapping[str, Member] | None = None, *, as_synthesized: bool = False) -> None:
+    def __init__(
+        self, nic: Nic, more: Mapping[str, Member] | None = None, *, as_synthesized: bool = False, resting: bool = True
+    ) -> None:
         self.nic = nic
         self.as_synthesized = as_synthesized
         members = {name: member for name, member in nic.signature.members.items() if name != "now"}
         clocks: dict[str, Member] = {} if as_synthesized else {"clk": In(1)}
-        self._resting = [] if as_synthesized else [block.name for block in nic.config.blocks if block.rests]
+        may_rest = resting and not as_synthesized
+        self._resting = [block.name for block in nic.config.blocks if block.rests and may_rest]
         for block in self._resting:
             nic.blocks[block] = RestingBlock(nic.blocks[block], nic.control.reset)
             clocks.update((f"{name}_{block}", member) for name, member in RESTING.items())

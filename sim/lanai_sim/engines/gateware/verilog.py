@@ -46,16 +46,17 @@ def files_of(design: Design) -> dict[str, str]:
 
 def _verilog(design: Design) -> str:
     platform = None if design.as_synthesized else RunTimeNumbers(design.config)
-    return _stable(verilog.convert(_top(design), name=design.top, platform=platform))
+    return _stable(verilog.convert(top(design), name=design.top, platform=platform))
 
 
-def _top(design: Design) -> wiring.Component:
+def top(design: Design, *, resting: bool = True) -> wiring.Component:
+    """The component that a model of the design is made of. `resting`: blocks that rest have clocks of their own."""
     config, as_synthesized = design.config, design.as_synthesized
     if not isinstance(config, NicConfig):
         return unit(config) if as_synthesized else SteppedSwitch(unit(config))
     if design.probes:
-        return ProbedSteppedNic(ProbedNic(config), as_synthesized=as_synthesized)
-    return SteppedNic(Nic(config), as_synthesized=as_synthesized)
+        return ProbedSteppedNic(ProbedNic(config), as_synthesized=as_synthesized, resting=resting)
+    return SteppedNic(Nic(config), as_synthesized=as_synthesized, resting=resting)
 
 
 def _numbers_verilog(greatest: Mapping[str, int]) -> str:
