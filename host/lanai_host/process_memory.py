@@ -4,12 +4,15 @@ operation, not the process's end."""
 import ctypes
 import errno
 import mmap
+import os
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
 from .bus.base import PAGE_SIZE, BusError
 from .c_module import load
+from .errors import UserError
 
 GUARD_SOURCE = (__package__, "guard")  # its file, for other C parts that use it
 GUARD = """
@@ -26,6 +29,18 @@ _POPULATE_READ, _POPULATE_WRITE = 22, 23  # of madvise, Linux 5.14
 @cache
 def _guard() -> Any:
     return load(*GUARD_SOURCE, GUARD)
+
+
+def memory_file(name: str) -> int:
+    """Return an open file that lies in memory and in no folder. Raises UserError if there can be none."""
+    try:
+        return os.memfd_create(name, os.MFD_CLOEXEC)
+    except OSError as error:  # refused in some containers
+        refused = error
+    for folder in ("/dev/shm", "/tmp"):
+        with suppress(OSError):
+            return os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    raise UserError(f"memfd_create: {refused.strerror}; let processes call it, or mount a writable /dev/shm")
 
 
 def read(address: int, size: int) -> bytes:

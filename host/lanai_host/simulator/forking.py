@@ -26,13 +26,14 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any, NoReturn
 
+from ..process_memory import memory_file
 from .protocol import ENV_DEVICE, ENV_SOCKET
 
 # what the interpreter is started with
 BOOT = "import sys; del sys.path[0]; from lanai_host.simulator.forking import serve; serve()()"
 ENV_CONTROL = "LANAI_CONTROL_FD"  # of the process that forks: its end of the socket to the launcher
 FILES = 4  # that come with each rank: its socket to the simulator, standard input, output and error
-MESSAGE = 1 << 20  # bytes
+MESSAGE = 1 << 16  # bytes, of a message without a file
 PR_SET_PDEATHSIG = 1
 PACKAGES = ("lanai_host.abi.functions",)
 LIBRARIES = ("_cffi_backend", "lanai_host.abi.runtime")
@@ -136,9 +137,30 @@ def warm_up(device: str) -> None:
 
 
 def _receive(control: socket.socket) -> Forked:
-    message, files, _, _ = socket.recv_fds(control, MESSAGE, FILES)
-    said = json.loads(message)
+    said, files = receive(control, FILES)
     return Forked(said["arguments"], {**said["environment"], ENV_SOCKET: str(files[0])}, files)
+
+
+def send(control: socket.socket, message: object, files: Sequence[int]) -> None:
+    """Send what JSON can hold, with open files. It comes as a file too: no datagram is as large as a process's
+    arguments and environment may be."""
+    text = memory_file("lanai-message")
+    try:
+        with open(text, "wb", closefd=False) as file:
+            file.write(json.dumps(message).encode())
+        socket.send_fds(control, [b"x"], [text, *files])
+    finally:
+        os.close(text)
+
+
+def receive(control: socket.socket, files: int) -> tuple[Any, list[int]]:
+    """Return what was sent with so many files, and these; None without files if the other side has ended."""
+    _, found, _, _ = socket.recv_fds(control, 1, 1 + files)
+    if not found:
+        return None, []
+    with open(found[0], "rb") as file:
+        file.seek(0)
+        return json.load(file), found[1:]
 
 
 def _close(files: Sequence[int]) -> None:

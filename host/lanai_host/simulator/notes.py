@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from enum import IntEnum
 
 from ..errors import UserError
+from ..process_memory import memory_file
 
 ENV_NOTES = "LANAI_NOTES"  # path of the shared memory in a traced run, else nothing; padded to PATH_ROOM characters
 PATH_ROOM = 40
@@ -92,7 +93,7 @@ class Notebooks:
     """The simulator's end: of all ranks. `path` names the memory to them."""
 
     def __init__(self, ranks: int) -> None:
-        self._file = os.memfd_create("lanai-notes", os.MFD_CLOEXEC)
+        self._file = memory_file("lanai-notes")
         os.ftruncate(self._file, ranks * AREA)
         self.path = f"/proc/{os.getpid()}/fd/{self._file}"
 

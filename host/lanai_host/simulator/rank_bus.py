@@ -86,7 +86,7 @@ class RankBus(Bus):
 
     def allocate(self, size: int, shared: bool = False) -> HostBuffer:
         size = max(1, -(-size // PAGE_SIZE)) * PAGE_SIZE
-        handle = os.memfd_create("lanai", os.MFD_CLOEXEC)
+        handle = process_memory.memory_file("lanai")
         try:
             _resize(handle, size)
             memory = mmap.mmap(handle, size)

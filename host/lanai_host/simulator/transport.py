@@ -156,7 +156,7 @@ class TransportHub:
     ) -> None:
         made = native()
         self._ffi, self._lib = made.ffi, made.lib
-        self._file = os.memfd_create("lanai-transport", os.MFD_CLOEXEC)
+        self._file = process_memory.memory_file("lanai-transport")
         self.path = f"/proc/{os.getpid()}/fd/{self._file}"
         self._at_stop: list[RankState] = []  # of all ranks, when the run was stopped
         self._ranks = ranks

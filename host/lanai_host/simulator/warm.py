@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from importlib.abc import MetaPathFinder
 from types import ModuleType
 
-from .forking import MESSAGE, PR_SET_PDEATHSIG, fork_ranks, python_program, warm_up
+from .forking import PR_SET_PDEATHSIG, fork_ranks, python_program, receive, warm_up
 from .protocol import ENV_DEVICE
 
 BOOT = "import sys; del sys.path[0]; from lanai_host.simulator.warm import serve; serve()()"
@@ -36,15 +36,15 @@ def serve() -> Callable[[], None]:
     failed = import_ahead(json.loads(os.environ.pop(ENV_IMPORTS)))
     runs.send(json.dumps(failed).encode())
     while True:
-        message, files, _, _ = socket.recv_fds(runs, MESSAGE, 1)
-        if not message:
+        variables, files = receive(runs, 1)
+        if variables is None:
             os._exit(0)
         _reap()
         pid = os.fork()
         if pid == 0:
             runs.close()
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-            _settle(json.loads(message))
+            _settle(variables)
             return python_program(fork_ranks(socket.socket(fileno=files[0])))
         os.close(files[0])
         runs.send(str(pid).encode())

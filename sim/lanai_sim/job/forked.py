@@ -2,7 +2,6 @@
 (`lanai_host.simulator.forking`): the launcher's side."""
 
 import contextlib
-import json
 import os
 import select
 import socket
@@ -13,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import IO
 
 from lanai_host.simulator.compiled import ENV_PROGRAM
-from lanai_host.simulator.forking import BOOT, ENV_CONTROL, MESSAGE
+from lanai_host.simulator.forking import BOOT, ENV_CONTROL, MESSAGE, send
 
 Start = Callable[[Sequence[str], Mapping[str, str], int], subprocess.Popen[bytes]]
 KILLED = -9
@@ -61,8 +60,7 @@ class ForkServer:
     def ask(self, arguments: Sequence[str], environment: Mapping[str, str], files: Sequence[int]) -> None:
         """A rank with these arguments of the interpreter, variables of its own, and files, which
         may be closed here then."""
-        said = json.dumps({"arguments": list(arguments), "environment": dict(environment)})
-        socket.send_fds(self._control, [said.encode()], list(files))
+        send(self._control, {"arguments": list(arguments), "environment": dict(environment)}, files)
 
     def pid(self) -> int:
         """Return the process id of the next rank, in the order in which they were asked for. All must have been."""

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 
 from lanai_host.errors import UserError
-from lanai_host.simulator.forking import MESSAGE
+from lanai_host.simulator.forking import MESSAGE, send
 from lanai_host.simulator.protocol import ENV_DEVICE
 from lanai_host.simulator.warm import BOOT, ENV_IMPORTS, ENV_PATH, ENV_RUNS
 
@@ -46,7 +46,7 @@ class WarmServers:
         runs, _ = self._begun[acting]
         control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            socket.send_fds(runs, [json.dumps(dict(environment)).encode()], [theirs.fileno()])
+            send(runs, dict(environment), [theirs.fileno()])
         pid = int(runs.recv(MESSAGE) or 0)
         if not pid:
             return ForkServer(control, lambda: None, ready=False)

@@ -202,3 +202,9 @@ def test_the_end_of_the_process_that_forks_is_told_as_its_own():
     ended = lanai("-n", "2", "python", "-c", program)
     assert ended.returncode == 128 + 9
     assert "lanai: the process that forks the ranks has ended (killed, or out of memory?), and rank " in ended.stderr
+
+
+def test_arguments_of_any_length_arrive():
+    numbers = list(map(str, range(60_000)))
+    ended = lanai("-n", "2", "python", "-c", "import sys; print(len(sys.argv), sys.argv[-1])", *numbers)
+    assert (ended.stdout, ended.stderr) == ("60001 59999\n60001 59999\n", "")

@@ -55,3 +55,9 @@ def test_a_process_that_does_not_start(servers, capfd, monkeypatch):
     monkeypatch.setattr("lanai_sim.job.warm.BOOT", "raise OSError('no luck')")
     with pytest.raises(UserError, match=r"the process that forks the ranks did not start: (?s:.*)no luck"):
         told(servers, capfd)
+
+
+def test_an_environment_of_any_size_arrives(servers, capfd):
+    large = {f"LARGE_{number}": "x" * 120_000 for number in range(4)}
+    text = "import os; print('warm', *[len(os.environ[f'LARGE_{number}']) for number in range(4)])"
+    assert told(servers, capfd, text, **large) == ({"warm 120000 120000 120000 120000"}, 0)

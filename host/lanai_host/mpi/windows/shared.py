@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...errors import UserError
+from ...process_memory import memory_file
 from ..collectives import barrier, bcast
 from ..collectives.calls import run_for
 from ..communicator import Communicator
@@ -38,9 +40,9 @@ def map_shared(communicator: Communicator, call: str, sizes: list[int], apart: b
     file = -1
     if leader:
         try:
-            file = os.memfd_create("openlanai window")
+            file = memory_file("openlanai window")
             os.ftruncate(file, max(end, 1))
-        except (OSError, OverflowError):
+        except (OSError, OverflowError, UserError):
             file = -1
         where[:] = os.getpid(), file
     run_for(communicator, call, bcast, said.address, 16, BYTE, 0)
