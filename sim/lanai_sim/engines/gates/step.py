@@ -9,7 +9,7 @@ run-time numbers, the memories.
 """
 
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,7 @@ from lanai_hdl.errors import UserError
 
 from .code import BYTES, Code, container
 from .netlist import SRAM, Netlist
-from .sources import WORD, Cell, Field, Outside, Port, Source, Wire, cut, width_of
+from .sources import WORD, Bits, Cell, Field, Outside, Port, Source, Wire, cut, width_of
 from .values import Values
 
 LINE = 64  # bytes: a block's size is a multiple of it
@@ -119,13 +119,11 @@ class _Step:
         self.then = Values(self.code, netlist, places, self._after, "then")
 
     def text(self) -> str:
-        code, state = self.code, self.layout.state
+        code = self.code
         for one in self.netlist.fields:
-            self.next[one.name] = self.now.of(one.next)
+            self._set(one.name, self.now.of(one.next))
         written = [self._sram_access(cell) for cell in self.netlist.outside if cell.kind == SRAM]
         rows = [(cell, *self.now.row(cell), *self._data(cell)) for one in self.netlist.memories for cell in one.writes]
-        for name, value in self.next.items():
-            code.store("%next", state.places[name][0], state.places[name][1], value)
         for number, row in enumerate(rows):
             self._write_row(*row, f"write {number}")
         for name, wire in self.netlist.outputs.items():
@@ -143,6 +141,11 @@ class _Step:
             [*(f"ptr noalias readonly {one}" for one in read), *(f"ptr noalias {one}" for one in written_to)]
         )
         return "\n".join([*code.tables, f"define void @step({blocks}) {{", *code.lines, "}", ""])
+
+    def _set(self, name: str, value: str) -> None:
+        """Store at once what a field becomes: later, and it would hold a register of the processor until then."""
+        self.next[name] = value
+        self.code.store("%next", *self.layout.state.places[name], value)
 
     def _before(self, source: Source) -> str:
         """Return a value that is known before the edge."""
@@ -177,7 +180,7 @@ class _Step:
         old = code.op(f"load i32, ptr {at}")
         reads = code.op(f"and i1 {enable}, {code.op(f'xor i1 {write}, -1')}")
         before = code.load("%state", *self.layout.state.places[_rdata(cell)])
-        self.next[_rdata(cell)] = code.select(reads, 32, old, before)
+        self._set(_rdata(cell), code.select(reads, 32, old, before))
         enabled = ""
         for lane in range(4):
             one = code.zext(code.sext(code.slice(lanes, 4, lane, 1), 1, 8), 8, 32)
@@ -185,24 +188,40 @@ class _Step:
             enabled = code.op(f"or i32 {one}, {enabled}") if enabled else one
         return code.op(f"and i1 {enable}, {write}"), at, code.merged(32, old, data, enabled)
 
-    def _data(self, cell: Cell) -> tuple[list[str], list[str]]:
-        """A write port's data and enabled bits, in words."""
+    def _data(self, cell: Cell) -> tuple[list[str], list[tuple[str, int]]]:
+        """Return a write port's data in words, and their enabled bits: a value and its width, 1 if all are alike."""
         assert cell.memory is not None
-        width = cell.memory.width
-        parts = [(first, min(WORD, width - first)) for first in range(0, width, WORD)]
-        data = [self.now.of(cut(cell.ports["DATA"], first, size)) for first, size in parts]
-        return data, [self.now.of(cut(cell.ports["EN"], first, size)) for first, size in parts]
+        data, enabled = [], []
+        for first in range(0, cell.memory.width, WORD):
+            size = min(WORD, cell.memory.width - first)
+            data.append(self.now.of(cut(cell.ports["DATA"], first, size)))
+            bits = cut(cell.ports["EN"], first, size)
+            if len({(source, low) for source, low, _ in self._single(bits)}) == 1:
+                bits = cut(bits, 0, 1)
+            enabled.append((self.now.of(bits), width_of(bits)))
+        return data, enabled
 
-    def _write_row(self, cell: Cell, at: str, there: str, data: list[str], enabled: list[str], moment: str) -> None:
-        """After all rows are read: of two ports that write one row, both count."""
+    def _single(self, bits: Bits) -> Iterator[tuple[Source | None, int, int]]:
+        for source, low, width in self.netlist.resolved(bits):
+            for bit in range(width):
+                yield source, low + bit if source else low >> bit & 1, 1
+
+    def _write_row(
+        self, cell: Cell, at: str, there: str, data: list[str], enabled: list[tuple[str, int]], moment: str
+    ) -> None:
+        """Write one row, after all are read: of two ports that write the same row, both count."""
         assert cell.memory is not None
         code, size = self.code, min(container(cell.memory.width), WORD)
-        for index, (value, enable) in enumerate(zip(data, enabled, strict=True)):
+        for index, (value, (enable, bits)) in enumerate(zip(data, enabled, strict=True)):
             width = min(WORD, cell.memory.width - index * WORD)
-            enable = code.select(there, width, enable, "0")
+            enable = code.select(there, bits, enable, "0")
             here = code.address(at, index * size // BYTES) if index else at
             old = code.op(f"load i{size}, ptr {here}, align {size // BYTES}", moment)
-            new = code.merged(size, old, code.zext(value, width, size), code.zext(enable, width, size))
+            new = code.zext(value, width, size)
+            if bits == 1:
+                new = code.select(enable, size, new, old)
+            else:
+                new = code.merged(size, old, new, code.zext(enable, width, size))
             code.do(f"store i{size} {new}, ptr {here}, align {size // BYTES}")
 
 
