@@ -102,7 +102,7 @@ def digests(path: Path) -> str:
 
 
 def _files(path: Path) -> list[Path]:
-    """What an entry holds beside folders."""
+    """The files that an entry holds beside folders."""
     return sorted(found for found in path.rglob("*") if found.is_symlink() or not found.is_dir())
 
 
