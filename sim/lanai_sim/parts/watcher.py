@@ -3,6 +3,7 @@ the parts of one machine: mpiexec kills the others at once, so that none of them
 
 import atexit
 import contextlib
+import os
 import selectors
 import socket
 import struct
@@ -14,6 +15,7 @@ ENDS, SAYS = b"e", b"s"  # of a part: it ends as it should; it would say why the
 YES = b"y"  # to the first part that would
 PATIENCE = 60.0  # seconds for that answer, on a busy machine; without one a part says why, as another one may
 _NUMBER = struct.Struct("<I")
+_CREDENTIALS = struct.Struct("iII")  # of SO_PEERCRED: process, user, group
 
 
 class Watched:
@@ -70,7 +72,8 @@ def start(parts: int) -> bytes:
 
 def watch(listening: socket.socket, parts: int) -> str:
     """Wait until all parts have ended. Return what there is to say: nothing, if all ended as they should."""
-    numbers: dict[socket.socket, int] = {}
+    numbers: dict[socket.socket, int | None] = {}  # None until the part says it
+    came = False
     with contextlib.ExitStack() as opened:
         selector = opened.enter_context(selectors.DefaultSelector())
         selector.register(opened.enter_context(listening), selectors.EVENT_READ)
@@ -80,25 +83,41 @@ def watch(listening: socket.socket, parts: int) -> str:
                 assert isinstance(part, socket.socket)
                 if part is listening:
                     part = opened.enter_context(listening.accept()[0])
-                    if number := part.recv(_NUMBER.size, socket.MSG_WAITALL):  # else it was ended in this moment
-                        numbers[part] = _NUMBER.unpack(number)[0]
+                    if _user_of(part) == os.geteuid():  # the address has no permissions: anybody may connect
                         selector.register(part, selectors.EVENT_READ)
+                        numbers[part], came = None, True
+                    else:
+                        part.close()
+                    continue
+                if numbers[part] is None:
+                    text = _said(part, _NUMBER.size)
+                    if len(text) == _NUMBER.size:
+                        numbers[part] = _NUMBER.unpack(text)[0]
+                    else:  # it was ended in this moment, or is none
+                        selector.unregister(part)
+                        del numbers[part]
                     continue
                 selector.unregister(part)
-                lost, word = numbers.pop(part), _word(part)
+                lost, word = numbers.pop(part), _said(part, 1)
                 if word == SAYS:
                     with contextlib.suppress(OSError):
                         part.sendall(YES)
                     return ""
                 if word != ENDS:
                     return f"lanai: error: part {lost} of {parts} was killed or has crashed; the run has ended\n"
-            if not numbers:
+            if came and not numbers:
                 return ""
 
 
-def _word(part: socket.socket) -> bytes:
+def _user_of(part: socket.socket) -> int:
+    text = part.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    user: int = _CREDENTIALS.unpack(text)[1]
+    return user
+
+
+def _said(part: socket.socket, size: int) -> bytes:
     try:
-        return part.recv(1)
+        return part.recv(size)
     except ConnectionResetError:
         return b""
 

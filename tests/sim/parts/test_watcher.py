@@ -79,6 +79,25 @@ def test_one_part_alone_says_why_the_run_is_over():
     assert not parts[0].may_say_why()
 
 
+@pytest.mark.parametrize("user", ["another", "the same"])
+def test_a_process_that_connects_and_says_nothing_stops_nobody(user, monkeypatch):
+    with socket.socket(socket.AF_UNIX) as listening, socket.socket(socket.AF_UNIX) as stranger:
+        listening.bind("")
+        listening.listen(2)
+        stranger.connect(listening.getsockname())
+        if user == "another":
+            users = iter([os.geteuid() + 1])
+            monkeypatch.setattr(watcher, "_user_of", lambda part: next(users, os.geteuid()))
+        said = []
+        watching = threading.Thread(target=lambda: said.append(watch(listening, 1)))
+        watching.start()
+        if user == "another":
+            assert stranger.recv(1) == b""  # it was sent away
+        assert Watched(0, listening.getsockname()).may_say_why()
+        watching.join(20)
+        assert said == [""]
+
+
 def exists(pid):
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
