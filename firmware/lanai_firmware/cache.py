@@ -16,10 +16,11 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
-from lanai_hdl.cache_entries import DIGESTS, END, damage, digests, directory, key_of, mark_used, place
+from lanai_hdl.cache_entries import DIGESTS, END, FOLDER_MODE, damage, digests, directory, key_of, mark_used, place
 from lanai_hdl.errors import UserError
 
 from .building import Work
@@ -47,7 +48,8 @@ def entry(kind: str, key: str, make: Callable[[Path], None]) -> Path:
         mark_used(path)
         return path
     limit()  # one that cannot be read is refused before something is built
-    _refusing(path.parent, lambda: path.parent.mkdir(parents=True, exist_ok=True))
+    for folder in (path.parent.parent, path.parent):
+        _refusing(path.parent, partial(folder.mkdir, FOLDER_MODE, exist_ok=True))
     with _locked(path) as alone:
         found = damage(path)
         if found is None:  # another process built it while this one waited
@@ -92,7 +94,7 @@ def _build(path: Path, make: Callable[[Path], None], alone: bool) -> None:
         for left in path.parent.glob(f"{prefix}*"):  # of a process that was killed
             shutil.rmtree(left, ignore_errors=True)
     work = path.parent / f"{prefix}{secrets.token_hex(8)}"
-    _refusing(path.parent, work.mkdir)
+    _refusing(path.parent, partial(work.mkdir, FOLDER_MODE))
     try:
         try:
             make(work)

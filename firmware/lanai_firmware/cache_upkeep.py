@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from lanai_hdl.cache_entries import damage, directory, place
+from lanai_hdl.cache_entries import FOLDER_MODE, damage, directory, place
 from lanai_hdl.errors import UserError
 
 from .output_file import replaced
@@ -169,7 +169,8 @@ def _take(file: str, work: Path) -> tuple[int, int]:
             known += 1
             continue
         remove(target)
-        target.parent.mkdir(parents=True, exist_ok=True)
+        for folder in (target.parent.parent, target.parent):
+            folder.mkdir(FOLDER_MODE, exist_ok=True)
         path.rename(target)
         os.utime(target)
         new += 1

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import stat
 import time
 from collections.abc import Iterable
 from contextlib import suppress
@@ -16,21 +17,51 @@ DIGESTS = "DIGESTS"  # the file of an entry that lists the others
 END = "end"  # its last line
 BYTECODE = "__pycache__"
 CHUNK = 1 << 16  # bytes read at a time: a rank's heap must not depend on how large a library is
+FOLDER_MODE = 0o755  # less what the umask takes
 MARK_SECONDS = 3600.0  # how exactly the last use of an entry is known
 
 
 def directory() -> Path:
     """Return the folder of artefacts: $LANAI_CACHE, else `openlanai` in this system's directory for caches
-    ($XDG_CACHE_HOME, else ~/.cache on Linux). Made on first use."""
+    ($XDG_CACHE_HOME, else ~/.cache on Linux). Made on first use. Raises UserError if another user may write there:
+    what it holds is loaded and run."""
     chosen = os.environ.get("LANAI_CACHE")
     path = Path(chosen) if chosen else platformdirs.user_cache_path("openlanai", appauthor=False)
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        path.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
+        danger = danger_of(path.stat(), os.geteuid())
     except OSError as error:
         raise UserError(
             f"cannot make the cache directory {str(path)!r}: {error.strerror}; set LANAI_CACHE to a writable one"
         ) from error
+    if danger:
+        raise UserError(
+            f"the cache {str(path)!r} {danger}, who could have programs of this user run what they put there; "
+            "set LANAI_CACHE to a directory that is yours alone, or write: chmod -R go-w DIRECTORY"
+        )
     return path
+
+
+def danger_of(folder: os.stat_result, user: int) -> str:
+    """Return who else than this user and root may write a folder; empty if nobody."""
+    if folder.st_uid not in (user, 0):
+        return f"belongs to user {folder.st_uid}"
+    if folder.st_mode & stat.S_IWOTH:
+        return "can be written by all users"
+    if folder.st_mode & stat.S_IWGRP and not _is_own_group(folder.st_gid, user):
+        return f"can be written by group {folder.st_gid}"
+    return ""
+
+
+def _is_own_group(group: int, user: int) -> bool:
+    """Many systems give each user a group, by the user's name, and let it write by default."""
+    import grp
+    import pwd
+
+    try:
+        return grp.getgrgid(group).gr_name == pwd.getpwuid(user).pw_name
+    except KeyError:
+        return group == user
 
 
 def key_of(parts: Iterable[bytes | str]) -> str:

@@ -17,6 +17,7 @@ from lanai_hdl import cache_entries
 from lanai_hdl.errors import UserError
 
 KEY = "ab" * 32
+USER = 1_999_999_999
 
 
 @pytest.fixture(autouse=True)
@@ -217,3 +218,36 @@ def test_an_entry_that_cannot_be_read(monkeypatch):
     monkeypatch.setattr(cache_entries, "_digest", refuse)
     with pytest.raises(UserError, match=r"cannot read the cache .*: Permission denied"):
         cache.entry("thing", KEY, fill)
+
+
+@pytest.mark.parametrize(
+    ("owner", "group", "mode", "danger"),
+    [
+        (USER, 7, 0o755, ""),
+        (0, 0, 0o755, ""),  # of the whole system
+        (USER, USER, 0o775, ""),  # the user's own group, without a name here
+        (USER, 7, 0o775, "can be written by group 7"),
+        (USER, USER, 0o777, "can be written by all users"),
+        (USER - 1, USER, 0o755, f"belongs to user {USER - 1}"),
+    ],
+)
+def test_whom_a_folder_lets_write(owner, group, mode, danger):
+    assert cache_entries.danger_of(os.stat_result((mode, 0, 0, 1, owner, group, 0, 0, 0, 0)), USER) == danger
+
+
+def test_a_folder_that_others_may_write_is_refused(own_cache):
+    own_cache.chmod(0o777)
+    with pytest.raises(UserError, match=r"the cache '.*' can be written by all users, .*chmod -R go-w DIRECTORY"):
+        cache.entry("thing", KEY, fill)
+    assert not list(own_cache.iterdir())
+
+
+def test_nobody_else_may_write_what_is_made(own_cache, monkeypatch):
+    monkeypatch.setenv("LANAI_CACHE", str(own_cache / "new"))
+    before = os.umask(0)
+    try:
+        entry = cache.entry("thing", KEY, fill)
+    finally:
+        os.umask(before)
+    for folder in (entry, *entry.parents[:3]):
+        assert folder.stat().st_mode & 0o777 == 0o755
