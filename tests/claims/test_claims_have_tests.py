@@ -60,6 +60,8 @@ def test_page_table():
     peers = [unpack(PageEntry, table.view[48 * one : 48 * one + 48])["peer"] for one in entries]
     assert peers[0] == 0
     assert set(peers[1:]) == {int(ANY)}  # no rank may ask for a part of it
+    table.release(entries)
+    assert unpack(PageEntry, table.view[48 * entries[0] : 48 * entries[0] + 48])["peer"] == int(ANY)
 
 
 def test_threshold():

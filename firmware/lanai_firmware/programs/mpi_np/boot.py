@@ -11,6 +11,7 @@ from .layout import (
     HEADER_ROOM,
     LAYOUT_MAGIC,
     LAYOUT_VERSION,
+    MOST_ENTRIES,
     PACKET_BODY,
     QUICK,
     REQUEST_TAIL,
@@ -121,6 +122,7 @@ def boot_endpoint(endpoint: Ptr[Endpoint], number: u32) -> None:
     endpoint.sequence = 1
     endpoint.page_table = given.page_table
     endpoint.page_entries = given.page_entries
+    endpoint.announced = at(Ptr[u32], plan.announced_table) + number * (MOST_ENTRIES >> 5)
     endpoint.sends = nic.sends_table + number * SLOTS
     endpoint.poll = endpoint.sends
     endpoint.channels = nic.channels + number * plan.ranks

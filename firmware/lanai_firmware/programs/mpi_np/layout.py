@@ -10,7 +10,7 @@ from enum import IntEnum
 
 from lanai_firmware.lang import Array, Const, Struct, sizeof, u8, u16, u32
 
-LAYOUT_VERSION: Const[u32] = u32(12)
+LAYOUT_VERSION: Const[u32] = u32(13)
 LAYOUT_MAGIC: Const[u32] = u32(0x4E500000)  # "NP": upper half of Plan.magic, and of READY in SCRATCH0
 
 PAGE: Const[u32] = u32(4096)
@@ -20,6 +20,7 @@ FOLLOW_FROM: Const[u32] = u32(512)  # bytes of a body that have come before it i
 ROOM_UNIT: Const[u32] = u32(64)  # a send buffer has a multiple of this
 BLOCK: Const[u32] = u32(128)  # a fragment of the receive heap (NP-40); byte credit is counted in these
 SLOTS: Const[u32] = u32(32)  # requests an endpoint may have in the NIC: one bit each in Region.freed
+MOST_ENTRIES: Const[u32] = u32(16384)  # of an endpoint's page table: one bit each in SRAM
 ANY: Const[u32] = u32(0xFFFF)  # Request.peer of an ANY_SOURCE receive or probe
 NO_TAG: Const[u32] = u32(0xFFFFFFFF)  # Request.tag of an ANY_TAG receive or probe
 IN_SLOT: Const[u32] = u32(0x80000000)  # bit of a handle: the body waits in a request slot, not behind a page entry
@@ -93,8 +94,9 @@ class PageEntry(Struct):
 
     Pieces are used in order up to the first of length 0; then follows the entry with index `next`,
     if that is not 0. `total`, `operation` and `peer` count in the first entry of a send only: a send
-    that waits for its receiver needs nothing else. The body goes to no rank but `peer`, so other
-    entries have ANY there. A free entry is all 0: no bytes, and no operation.
+    that waits for its receiver needs nothing else. The body goes to no rank but `peer`, so all other
+    entries have ANY there, free ones too. It goes once: an entry that was asked for must be announced
+    again.
     """
 
     pieces: Array[Piece, 4]
@@ -224,6 +226,7 @@ class Plan(Struct):
     ranks: u32  # of the world; endpoint e's channel to rank r has the number e * ranks + r
     endpoint_table: u32
     send_table: u32
+    announced_table: u32  # a bit for each page entry of each endpoint
     channel_table: u32
     channel_plan_table: u32  # a ChannelPlan for each channel
     message_table: u32

@@ -125,7 +125,7 @@ class Job(Struct):
     failed: u32  # an Error, if the rest cannot be brought
     cursor: Cursor
     record: u32  # of a job that has ended: host DMA count at which the host knows
-    spare: u32
+    handle: u32  # what was asked for
 
 
 class Channel(Struct):
@@ -232,13 +232,14 @@ class Endpoint(Struct):
     sequence: u32
     page_table: u32
     page_entries: u32
+    announced: Ptr[u32]  # bit i % 32 of word i / 32: page entry i is announced, and was not asked for yet
     freed: u32  # what Region.freed should say
     notify: u32  # announce the next unexpected arrival
     rotation: u32  # where the next ANY_SOURCE search begins
     number: u32
     copy_free: Ptr[Posted]
     lost: u32  # peers that are lost
-    spare: Array[u32, 10]
+    spare: Array[u32, 9]
 
 
 assert sizeof(Posted) == 32

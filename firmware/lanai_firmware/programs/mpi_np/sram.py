@@ -22,6 +22,7 @@ from .layout import (
     HEADER_ROOM,
     LAYOUT_MAGIC,
     LAYOUT_VERSION,
+    MOST_ENTRIES,
     PACKET_BODY,
     QUICK,
     ROOM_UNIT,
@@ -177,6 +178,7 @@ def _place_state(tables: Tables, config: McpConfig, endpoints: int, channels: in
     shares = pools or channels
     tables.add("endpoint_table", endpoints * sizeof(rows.Endpoint))
     tables.add("send_table", endpoints * int(SLOTS) * sizeof(rows.Send))
+    tables.add("announced_table", endpoints * int(MOST_ENTRIES) // 8)
     tables.add("channel_table", channels * sizeof(rows.Channel))
     tables.add("channel_plan_table", channels * sizeof(ChannelPlan))
     tables.add("message_table", shares * config.messages * sizeof(rows.Message))

@@ -17,7 +17,15 @@ from dataclasses import dataclass
 from lanai_firmware.image import Image
 from lanai_firmware.lang import sizeof
 from lanai_firmware.programs.mpi_np.codec import unpack
-from lanai_firmware.programs.mpi_np.layout import REQUEST_TAIL, SLOTS, PageEntry, Record, Region, Request
+from lanai_firmware.programs.mpi_np.layout import (
+    MOST_ENTRIES,
+    REQUEST_TAIL,
+    SLOTS,
+    PageEntry,
+    Record,
+    Region,
+    Request,
+)
 from lanai_firmware.programs.mpi_np.plan import McpConfig, QueueDepths
 from lanai_firmware.programs.mpi_np.program import FIRMWARE
 from lanai_firmware.programs.mpi_np.sram import ChannelRoute, EndpointSpec, Layout, boot_words, channel_words, lay_out
@@ -30,7 +38,7 @@ from ..loader import EPOCH, check_machine, load, new_epoch, reset, start
 from .spill_memory import address_of
 
 RECORDS = 8192
-PAGE_ENTRIES = 16384  # of four pages: 256 MB of messages on the way, above the thesis's 60 MB (NP-G6)
+PAGE_ENTRIES = int(MOST_ENTRIES)  # of four pages: 256 MB of messages on the way, above the thesis's 60 MB (NP-G6)
 
 
 @dataclass(frozen=True)

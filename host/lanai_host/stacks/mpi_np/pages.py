@@ -12,6 +12,7 @@ from ..pinning import Piece
 
 ENTRY = int(sizeof(PageEntry))
 PER_ENTRY = 4
+FREE = pack(PageEntry, {"peer": int(ANY)})  # no rank may ask for it
 
 
 @dataclass
@@ -55,5 +56,5 @@ class PageTable:
         """Give entries back and clear them, so that a later request for such a message is
         refused."""
         for index in indices:
-            self.view[index * ENTRY : (index + 1) * ENTRY] = bytes(ENTRY)
+            self.view[index * ENTRY : (index + 1) * ENTRY] = FREE
         self.free += indices

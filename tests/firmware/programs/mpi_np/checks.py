@@ -1,7 +1,7 @@
 """MPI-NP's firmware with one of its checks removed at a time: every limit that a request, a page entry
 or a packet is held to. test_trespasses has an attempt for each.
 
-A check is found in the source: a call of `allowed`, or a comparison with one of LIMITS. Removed, it
+A check is found in the source: a call of one of JUDGES, or a comparison with one of LIMITS. Removed, it
 answers as if all were well.
 """
 
@@ -54,27 +54,29 @@ LIMIT_NAMES = {"PAGE", "block", "first", "left", "size"}  # the same where they 
 EXEMPT = {
     ("answering.step", "cursor.left < left"): "the smaller of the two",
 }
-WHOSE = {"outside", "entry.peer", "job.operation"}  # memory, an announced message, a send that may end
+WHOSE = {"outside", "entry.peer"}  # memory, an announced message
+BARS = {"job.operation", "other.handle"}  # a send that may end, a message that is asked for already
+JUDGES = {"allowed", "is_announced"}
 WELL = {ast.Lt: True, ast.LtE: True, ast.Eq: True, ast.Gt: False, ast.GtE: False, ast.NotEq: False}
 
 
 def answer_of(comparison):
     """Return the value of the comparison if all is well. A limit is an upper one, but `first` and the
-    limit of PACKET_BYTES are lower ones. A job with an operation is one that may end it."""
+    limit of PACKET_BYTES are lower ones. What one of BARS says keeps something out."""
     left = ast.unparse(comparison.left)
-    lower = PACKET_BYTES in left or left == "job.operation" or ast.unparse(comparison.comparators[0]) == "first"
+    lower = PACKET_BYTES in left or left in BARS or ast.unparse(comparison.comparators[0]) == "first"
     return WELL[type(comparison.ops[0])] is not lower
 
 
 def is_call(node):
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "allowed"
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in JUDGES
 
 
 def is_comparison(node):
-    """With a limit on the right, in whatever sum it stands; or of one of WHOSE."""
+    """With a limit on the right, in whatever sum it stands; or of one of WHOSE or BARS."""
     if not isinstance(node, ast.Compare):
         return False
-    if ast.unparse(node.left) in WHOSE:
+    if ast.unparse(node.left) in WHOSE | BARS:
         return True
     if isinstance(node.ops[0], ast.Eq | ast.NotEq):
         return False

@@ -18,6 +18,7 @@ from . import (
     test_recovery,
     test_requests,
     test_searching,
+    trespasses_on_others,
 )
 
 changed = test_requests.test_what_a_request_becomes_afterwards_does_not_matter
@@ -27,6 +28,9 @@ MUTANTS = {
     Mutant(
         answering.serve_jobs, "host_dma.reached(job.cursor.fetched)", "True"
     ): test_searching.test_a_message_that_is_too_long_is_cut_at_its_sender,
+    Mutant(
+        answering.begin, "withdraw_entry(channel.endpoint, job.handle)", "None"
+    ): trespasses_on_others.pull_what_was_sent,
     Mutant(
         quick_sends.send_short, "u32(channel.first) | tail ^ nic.stage_launch | send.state != 0", "False"
     ): test_buffers.test_receive_heap_with_fragments,

@@ -47,7 +47,7 @@ def long_send_from_the_victims_page():
     fails_after_its_announcement(scene, (scene.there, 4096), total=4096)
 
 
-@attempt("sending.attempt")
+@attempt("pieces.announce")
 def send_with_an_entry_of_the_victims_table():
     """The index would lead from the attacker's table to the victim's."""
     scene = Scene()

@@ -16,10 +16,11 @@ def parked(scene):
     return int(IN_SLOT)
 
 
-def pull(scene, handle, size, peer):
-    """Rank 2 asks rank `peer` for what lies behind a handle."""
-    where = scene.pieces((scene.friend.own(BODY), 4096))
-    scene.friend.post(Op.RECEIVE_PULL, 7, token=7, limit=size, tag=9, length=size, peer=peer, spare=handle, **where)
+def pull(scene, handle, size, peer, asker=2, number=7):
+    """Rank `asker` asks rank `peer` for what lies behind a handle."""
+    host = scene.rig.hosts[asker]
+    fields = {"limit": size, "tag": 9, "length": size, "peer": peer, "spare": handle}
+    host.post(Op.RECEIVE_PULL, number, token=number, **fields, **scene.pieces((host.own(BODY), 4096)))
 
 
 @attempt("answering.on_send_req")
@@ -51,15 +52,20 @@ def pull_from_a_slot_that_does_not_exist():
     assert scene.dropped() == 1
 
 
-def pull_an_entry(peer, size):
-    """Rank 2 asks rank 0 for `size` bytes of a page entry that is for `peer`. It gets none, and no
-    send of rank 0 has ended."""
+def entry_of_the_victims(peer=2):
+    """Rank 0 has a page entry of its secret, which is free for DMA."""
     scene = Scene(attacker=1)
     scene.victim.guard(False)
     scene.entry(scene.victim, 3, (scene.there, 4096), total=4096, peer=peer)
-    if peer != ANY:
-        scene.victim.post(Op.SEND, 1, table=3, tag=5, length=4096, peer=peer)
-        scene.rig.run(scene._choose)
+    return scene
+
+
+def pull_an_entry(peer, size):
+    """Rank 2 asks rank 0 for `size` bytes of a page entry that is for `peer`. It gets none, and no
+    send of rank 0 has ended."""
+    scene = entry_of_the_victims(peer)
+    scene.victim.post(Op.SEND, 1, table=3, tag=5, length=4096, peer=peer)
+    scene.rig.run(scene._choose)
     pull(scene, 3, size, peer=0)
     scene.run()
     assert scene.outcome(7, scene.friend) == (Kind.RECEIVED, Error.DAMAGED)
@@ -77,9 +83,53 @@ def end_a_send_to_another_rank():
     pull_an_entry(1, 1)
 
 
-@attempt("answering.begin")
+def pull_what_was_not_announced(scene, size=4096, handle=3, asker=2):
+    before = scene.dropped()
+    pull(scene, handle, size, peer=0, asker=asker)
+    scene.rig.run(scene._choose, 20_000)
+    assert scene.dropped() == before + 1
+
+
+@attempt("answering.on_send_req")
 def pull_what_a_receive_describes():
-    pull_an_entry(int(ANY), 4096)
+    pull_what_was_not_announced(entry_of_the_victims(int(ANY)))
+
+
+@attempt("answering.on_send_req")
+def pull_a_free_entry():
+    """Its zeros would be a message without bytes to rank 0."""
+    scene = Scene(attacker=1)
+    scene.victim.guard(False)
+    pull_what_was_not_announced(scene, size=0, asker=0)
+
+
+@attempt("pieces.is_announced")
+def pull_an_entry_that_does_not_exist():
+    pull_what_was_not_announced(Scene(attacker=1), handle=0x7FFF_FFFF)
+
+
+@attempt("answering.on_send_req")
+def pull_what_was_sent():
+    """The host does not know yet that its buffer was read, or the program uses it again."""
+    scene = entry_of_the_victims()
+    scene.victim.post(Op.SEND, 1, table=3, tag=5, length=4096, peer=2)
+    pull(scene, 3, 4096, peer=0, number=6)
+    scene.rig.run(scene._choose, 20_000)
+    scene.friend.body[:4096] = bytes(4096)
+    pull_what_was_not_announced(scene)
+    assert not any(scene.friend.body)
+    assert scene.outcome(1, scene.victim) == (Kind.SENT, Error.OK)
+
+
+@attempt("answering.on_send_req")
+def pull_one_message_twice():
+    """The second SEND_REQ comes while the first one's page entry does."""
+    scene = entry_of_the_victims()
+    scene.victim.post(Op.SEND, 1, table=3, tag=5, length=4096, peer=2)
+    scene.rig.run(scene._choose, 20_000)
+    pull(scene, 3, 4096, peer=0, number=6)
+    pull_what_was_not_announced(scene)
+    assert scene.outcome(1, scene.victim) == (Kind.SENT, Error.OK)
 
 
 @attempt("requests.copy_send", "quick_sends.send_short")

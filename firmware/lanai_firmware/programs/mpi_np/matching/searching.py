@@ -21,6 +21,7 @@ from ..border.slots import give_slot_back
 from ..codes import OWE_NACK, OWE_SEARCH, PULLS, RECEIVE_FREE, RECEIVE_POSTED, SEND_PARKED, SEND_WAITING
 from ..layout import IN_SLOT, NO_TAG, Header, Kind, Op, Type
 from ..protocol.answering import on_send_req
+from ..protocol.pieces import announce, withdraw_entry
 from ..protocol.pulling import meet
 from ..protocol.ready import make_ready
 from ..protocol.sending import envelope, slot_number
@@ -94,10 +95,14 @@ def send_accept(channel: Ptr[Channel], send: Ptr[Send], header: Ptr[Header]) -> 
     if header.length > length:
         header.length = length
     in_slot = send.op == Op.SEND_INLINE
+    if not in_slot and not announce(send.endpoint, send.table):
+        return False
     header.handle = IN_SLOT | slot_number(send) if in_slot else send.table
     send.state = SEND_PARKED
     if not on_send_req(channel, header):
         send.state = SEND_WAITING
+        if not in_slot:
+            withdraw_entry(send.endpoint, send.table)
         return False
     channel.first = following
     stage = new_stage(channel, Type.ACCEPT)

@@ -21,21 +21,25 @@ from ..memory.send_buffers import ahead_is_here, buffered, is_lost, part_fits, s
 from ..rows import Channel, Job, Receive
 from ..state import nic
 from ..wire.outgoing import commit, new_stage, stage_free
+from .pieces import is_announced, withdraw_entry
 from .ready import make_ready
 from .sending import body_of
 
 
 @firmware
 def on_send_req(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
-    """A SEND_REQ has come: make it a job. False if it asks for nothing that was announced, or for
-    too much at once."""
+    """A SEND_REQ has come: make it a job. False if it asks for nothing that was announced, for what it
+    has asked for before, or for too much at once."""
     resume()  # the last transfer of an ended job may have failed, which its entry must still be there to hear
     job = address_of(channel.jobs[0])
+    other = address_of(channel.jobs[1])
     if job.state != JOB_FREE:
+        other = job
         job = address_of(channel.jobs[1])
         if job.state != JOB_FREE:
             return False
     handle = header.handle
+    job.handle = handle
     job.receive = header.tag
     job.left = header.length
     job.offset = 0
@@ -50,11 +54,11 @@ def on_send_req(channel: Ptr[Channel], header: Ptr[Header]) -> bool:
         job.operation = number
         job.state = JOB_SLOT
     else:
+        if not is_announced(channel.endpoint, handle) or (other.state != JOB_FREE and other.handle == handle):
+            return False
         cursor = address_of(job.cursor)
         cursor.side = 1
         fetch(channel.endpoint, cursor, handle)
-        if cursor.more == 0:
-            return False
         job.state = JOB_FETCHING
     channel.jobs_active += 1
     make_ready(channel)
@@ -89,14 +93,17 @@ def begin(channel: Ptr[Channel], job: Ptr[Job]) -> None:
     """The first page entry is here. It was the host's to fill: the entry must be of a send to this
     channel's rank, and fit what was asked, else the answer fails.
 
-    What another rank was promised is not this peer's to end: then no send is reported.
+    What another rank was promised is not this peer's to end: then no send is reported. What was promised
+    to this one has been asked for now. Until here the job kept others from asking too.
     """
     cursor = address_of(job.cursor)
     cursor.side = 0
     entry = address_of(cursor.entries[0])
     job.operation = u32(entry.operation)
     job.total = entry.total
-    if entry.peer != channel.rank:
+    if entry.peer == channel.rank:
+        withdraw_entry(channel.endpoint, job.handle)
+    else:
         job.operation = 0
         job.left = 0
         job.failed = Error.BAD_ADDRESS

@@ -1,9 +1,9 @@
-"""Short bodies that are described by the pieces in their requests (NP-47)."""
+"""What a send's request names: pieces of a short body (NP-47), or the page entry of a long one."""
 
-from lanai_firmware.lang import Ptr, inline, minimum, u32
+from lanai_firmware.lang import Ptr, firmware, inline, minimum, u32
 
 from ..memory.cursor import allowed
-from ..rows import Send
+from ..rows import Endpoint, Send
 
 
 @inline
@@ -15,3 +15,23 @@ def pieces_allowed(send: Ptr[Send], length: u32) -> bool:
     if not allowed(endpoint, send.pieces[0].address, part) or (rest != 0 and send.pieces[1].length < rest):
         return False
     return rest == 0 or allowed(endpoint, send.pieces[1].address, rest)
+
+
+@firmware
+def announce(endpoint: Ptr[Endpoint], index: u32) -> bool:
+    """Let the peer of a page entry ask for it, once. False if there is no such entry."""
+    if index == 0 or index >= endpoint.page_entries:
+        return False
+    endpoint.announced[index >> 5] |= u32(1) << (index & 31)
+    return True
+
+
+@firmware
+def is_announced(endpoint: Ptr[Endpoint], index: u32) -> bool:
+    return index < endpoint.page_entries and (endpoint.announced[index >> 5] >> (index & 31)) & 1 != 0
+
+
+@firmware
+def withdraw_entry(endpoint: Ptr[Endpoint], index: u32) -> None:
+    """The entry was asked for, or is not to be."""
+    endpoint.announced[index >> 5] &= ~(u32(1) << (index & 31))

@@ -31,7 +31,7 @@ from ..state import Stage, nic
 from ..wire.credit import blocks_for
 from ..wire.outgoing import commit, drop_stage, new_stage, stage_free
 from .ahead import bring_ahead
-from .pieces import pieces_allowed
+from .pieces import announce, pieces_allowed
 from .ready import make_ready
 
 BLOCKED = 0  # until credit comes
@@ -160,11 +160,10 @@ def attempt(channel: Ptr[Channel], send: Ptr[Send]) -> u32:
         send.state = SEND_PARKED
         send_recv_req(channel, send, length, IN_SLOT | slot_number(send))
         return LEFT
-    table = send.table
-    if table == 0 or table >= send.endpoint.page_entries:
+    if not announce(send.endpoint, send.table):
         refuse_send(send, Error.BAD_INDEX)
         return LEFT
-    send_recv_req(channel, send, length, table)
+    send_recv_req(channel, send, length, send.table)
     give_slot_back(send)
     return LEFT
 
