@@ -1,7 +1,8 @@
 """Radiona ULX3S with an ECP5-85: USB serial on board, 25 MHz crystal."""
 
-from amaranth import ClockDomain, ClockSignal, Elaboratable, Instance, Module, ResetSignal, Signal
+from amaranth import ClockDomain, ClockSignal, Elaboratable, Instance, Module, Signal
 from amaranth.lib import io
+from amaranth.lib.cdc import ResetSynchronizer
 
 from ..config import small_fpga
 from .board import Board
@@ -14,7 +15,7 @@ SLOT_KHZ = 25_000 * FEEDBACK_DIVISOR // INPUT_DIVISOR
 
 class SlotClock(Elaboratable):
     """Makes the slot clock from the crystal and drives the domain `sync`, its parent's, with it. In
-    reset until the PLL has locked."""
+    reset until the PLL has locked; all flip-flops leave it with the same edge."""
 
     def elaborate(self, platform):
         m = Module()
@@ -50,7 +51,8 @@ class SlotClock(Elaboratable):
             o_LOCK=locked,
         )
         # No constraint here: nextpnr derives this clock's from the crystal's.
-        m.d.comb += [ClockSignal("sync").eq(clock), ResetSignal("sync").eq(~locked)]
+        m.d.comb += ClockSignal("sync").eq(clock)
+        m.submodules.reset = ResetSynchronizer(~locked)
         return m
 
 

@@ -1,11 +1,16 @@
-"""A board's NIC is reset while its host DMA is on the serial line: the next transfer is right, and
-host memory has whole words only."""
+"""Resets of a board: that of its clock's domain leaves with an edge of that clock. One of the NIC while its host DMA
+is on the serial line leaves the next transfer right, and host memory with whole words only."""
 
 import dataclasses
+import re
 
 import pytest
+from amaranth import ClockDomain, Elaboratable, Instance, Module, ResetSignal, Signal
+from amaranth.hdl import Fragment
+from amaranth.lib.cdc import AsyncFFSynchronizer, ResetSynchronizer
 
-from lanai_hdl.boards import find
+from lanai_hdl.boards import BOARDS, find
+from lanai_hdl.boards.top import BoardTop
 from lanai_hdl.machine import Control, Event, HostDmaStart, host_offset
 from lanai_hdl.program import Program
 from lanai_hdl.uart.frame import FRAME_BYTES
@@ -19,6 +24,51 @@ DIVISOR = 8
 BEGIN = 4  # the address of the branch into the stores
 STORE_SLOTS, STORE_BYTES = 4, 8
 STORES = 10 * FRAME_BYTES * DIVISOR // STORE_SLOTS  # they take as long as a frame on the line
+
+
+def unsynchronized(fragment):
+    """Return what drives the reset of a clock domain without being a synchronizer: statements, ports of instances."""
+    if any(isinstance(origin, AsyncFFSynchronizer) for origin in fragment.origins or ()):
+        return []
+    driven = [repr(statement) for statements in fragment.statements.values() for statement in statements]
+    found = [text for text in driven if re.search(r"\(eq \((rst \w+|sig (\w+_)?rst)\)", text)]
+    ports = fragment.ports if isinstance(fragment, Instance) else {}
+    found += [name for name, (value, _) in ports.items() if re.match(r"\((rst \w+|sig (\w+_)?rst)\)", repr(value))]
+    return found + [one for part, *_ in fragment.subfragments for one in unsynchronized(part)]
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_a_boards_flip_flops_leave_reset_together(name):
+    board = find(name)
+    design = Fragment.get(board.pins(BoardTop(board.config, board.divisor)), board.platform())
+    assert unsynchronized(design) == []
+
+
+class Locked(Elaboratable):
+    """A clock domain whose reset is driven in one of the ways that there are."""
+
+    def __init__(self, way):
+        self.way = way
+
+    def elaborate(self, platform):
+        m = Module()
+        m.domains.slot = domain = ClockDomain()
+        locked = Signal()
+        if self.way == "synchronized":
+            m.submodules.reset = ResetSynchronizer(~locked, domain="slot")
+        elif self.way == "by a cell":
+            m.submodules.pll = Instance("PLL", o_UNLOCKED=ResetSignal("slot"))
+        elif self.way == "on a condition":
+            with m.If(locked):
+                m.d.comb += domain.rst.eq(0)
+        else:
+            m.d.comb += ResetSignal("slot").eq(~locked)
+        return m
+
+
+@pytest.mark.parametrize("way", ["synchronized", "by a cell", "on a condition", "directly"])
+def test_a_reset_without_a_synchronizer_is_seen(way):
+    assert bool(unsynchronized(Fragment.get(Locked(way), None))) == (way != "synchronized")
 
 
 def program():
