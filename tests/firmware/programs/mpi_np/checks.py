@@ -54,9 +54,11 @@ LIMIT_NAMES = {"PAGE", "block", "first", "left", "size"}  # the same where they 
 EXEMPT = {
     ("answering.step", "cursor.left < left"): "the smaller of the two",
 }
-WHOSE = {"outside", "entry.peer"}  # memory, an announced message
+WHOSE = {"outside", "entry.peer", "receive.number"}  # memory, an announced message, who has asked
 BARS = {"job.operation", "other.handle"}  # a send that may end, a message that is asked for already
 JUDGES = {"allowed", "is_announced"}
+MASK = "SLOTS - 1"  # keeps the number of the next slot among those of the endpoint
+STATES = {"MESSAGE_TAKEN", "RECEIVE_FREE"}  # of what a request may name
 WELL = {ast.Lt: True, ast.LtE: True, ast.Eq: True, ast.Gt: False, ast.GtE: False, ast.NotEq: False}
 
 
@@ -78,12 +80,25 @@ def is_comparison(node):
         return False
     if ast.unparse(node.left) in WHOSE | BARS:
         return True
+    if isinstance(node.ops[0], ast.NotEq) and ast.unparse(node.comparators[0]) in STATES:
+        return True
     if isinstance(node.ops[0], ast.Eq | ast.NotEq):
         return False
     parts = list(ast.walk(node.comparators[0]))
     members = {part.attr for part in parts if isinstance(part, ast.Attribute)}
     names = {part.id for part in parts if isinstance(part, ast.Name)}
     return bool(members & LIMITS or names & LIMIT_NAMES) or PACKET_BYTES in ast.unparse(node.left)
+
+
+def is_mask(node):
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd) and ast.unparse(node.right) == MASK
+
+
+def instead(node):
+    """Return what stands in the place of a check."""
+    if is_mask(node):
+        return f"{ast.unparse(node.left)} & 255"
+    return str(is_call(node) or answer_of(node))
 
 
 def module_of(name):
@@ -97,10 +112,10 @@ def module_of(name):
 def checks():
     """Every check of MODULES."""
     found = [
-        mutant_of(function, node, str(is_call(node) or answer_of(node)))
+        mutant_of(function, node, instead(node))
         for name in MODULES
         for function in functions_of(module_of(name))
         for node in expressions(tree_of(function))
-        if is_call(node) or is_comparison(node)
+        if is_call(node) or is_comparison(node) or is_mask(node)
     ]
     return [mutant for mutant in found if (mutant.place, mutant.expression) not in EXEMPT]

@@ -77,16 +77,18 @@ class Host:
             found.append(record | {"kind": Kind(record["kind"])})
         return found
 
-    def post(self, op, operation, body=b"", **fields):
+    def post(self, op, operation, body=b"", next_slot=None, **fields):
+        """Place a request. `next_slot` is what it says of the next one, which comes there modulo 32."""
         fields = {name.replace("__", "."): value for name, value in fields.items()}
-        command = op << 24 | (self.slot + 1) % 32 << 16 | operation
+        following = (self.slot + 1) % 32 if next_slot is None else next_slot
+        command = op << 24 | following << 16 | operation
         data = pack(Request, {**fields, "command": command})
         if op == Op.SEND_INLINE:
             data = body + bytes(-len(body) % 4) + data[REQUEST - int(REQUEST_TAIL) :]
         end = self.slot_end(self.slot)
         self.placed[self.slot] = op
         self.nic.pio_write(end - len(data), data)
-        self.slot = (self.slot + 1) % 32
+        self.slot = following % 32
         self.nic.ring(1 << self.local_rank)
 
     def slot_end(self, slot):

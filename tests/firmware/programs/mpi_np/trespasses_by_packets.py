@@ -1,7 +1,7 @@
 """Packets that no sound NIC sends: for what does not exist, or with another length than they say."""
 
 from lanai_firmware.programs.mpi_np import state
-from lanai_firmware.programs.mpi_np.layout import Type
+from lanai_firmware.programs.mpi_np.layout import Op, Type
 from lanai_hdl.machine import Verdict
 
 from .trespass_scene import CONFIG, FAR, Scene, attempt
@@ -84,3 +84,14 @@ def answers_with_more_than_was_asked_for():
         scene.run(prompt=True)
         assert scene.dropped() == 1
         assert not any(memory)
+
+
+@attempt("searching.on_accept")
+def acceptance_for_a_receive_that_did_not_ask():
+    scene = Scene()
+    scene.rig.fabric.filter = lambda source, target, packet: []
+    scene.attacker.post(Op.RECEIVE_ASK, 1, limit=4096, tag=5, peer=2, **scene.pieces((scene.here, 4096)))
+    scene.run()
+    scene.packet(Type.ACCEPT, channel=2, tag=5, length=64, handle=3)
+    scene.run()
+    assert scene.dropped() == 1

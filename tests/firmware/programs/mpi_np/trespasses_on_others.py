@@ -154,6 +154,16 @@ def receive_in_an_entry_of_the_victims():
     scene.refused(Error.BAD_INDEX)
 
 
+@attempt("requests.free_receive")
+def receive_in_an_entry_that_is_in_use():
+    """Two receives in one entry, which a list would have twice."""
+    scene = Scene()
+    scene.receive((scene.here, 4096), token=1)
+    scene.attacker.post(Op.RECEIVE, 2, token=1, limit=4096, tag=6, peer=2, **scene.pieces((scene.here, 4096)))
+    scene.run()
+    scene.refused(Error.BAD_INDEX, 2)
+
+
 @attempt("probing.cancel")
 def cancel_a_receive_of_the_victims():
     scene = Scene()
@@ -192,6 +202,49 @@ def receive_what_the_next_rank_has_taken():
 @attempt("probing.receive_taken")
 def receive_what_the_rank_before_has_taken():
     receive_taken(1)
+
+
+@attempt("probing.receive_taken")
+def receive_twice_what_was_taken():
+    """Its blocks are free by then, and may have another message."""
+    scene = Scene()
+    scene.friend.send(2, 5, b"x" * 64, peer=scene.attacker.number)
+    scene.rig.run(scene._choose)
+    scene.attacker.post(Op.PROBE_TAKE, 3, tag=5, peer=2)
+    scene.rig.run(scene._choose)
+    found = next(r for r in scene.attacker.records() if r["kind"] is Kind.FOUND)
+    where = scene.pieces((scene.here, 4096))
+    for operation in (4, 1):
+        scene.attacker.post(Op.RECEIVE_TAKEN, operation, limit=4096, peer=2, spare=found["token"], **where)
+        scene.run()
+    assert scene.outcome(4) == (Kind.RECEIVED, Error.OK)
+    scene.refused(Error.BAD_INDEX)
+
+
+def take_the_slot_of_the_victims(op, body=b""):
+    """The attacker says that its next request is where the victim's second one will be, and rings when it is."""
+    scene = Scene()
+    scene.victim.guard(False)
+    scene.attacker.post(op, 1, body, next_slot=32 + 1, tag=7, length=len(body), peer=2)
+    scene.rig.run(scene._choose)
+    scene.victim.post(Op.PROBE, 2, tag=5, peer=2)
+    scene.rig.run(scene._choose)
+    scene.friend.receive(3, 9, peer=1)
+    scene.friend.script.pop()()
+    scene.victim.post(Op.SEND_INLINE, 4, SECRET[:64], tag=9, length=64, peer=2)
+    scene.attacker.nic.ring(1 << scene.attacker.local_rank)
+    scene.rig.run(scene._choose)
+    assert scene.outcome(3, scene.friend) == (Kind.RECEIVED, Error.OK)
+
+
+@attempt("requests.take_request")
+def take_the_victims_slot_behind_a_probe():
+    take_the_slot_of_the_victims(Op.PROBE)
+
+
+@attempt("quick_sends.send_short")
+def take_the_victims_slot_behind_a_short_send():
+    take_the_slot_of_the_victims(Op.SEND_INLINE, b"x" * 8)
 
 
 # Channels of others: what lies behind the last rank's is the next endpoint's first.
