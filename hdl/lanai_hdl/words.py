@@ -3,7 +3,8 @@ third of a second to import: ranks and the simulator need the declarations as we
 `lanai_hdl.fields` makes layouts of them."""
 
 from collections.abc import Mapping
-from enum import IntEnum
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
 from typing import Any, ClassVar, NamedTuple, Self
 
 WORD_BITS = 32
@@ -69,3 +70,42 @@ class Word:
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"{type(self).__name__} has no field {name!r}; it has {', '.join(self.fields)}")
+
+
+class Names(StrEnum):
+    """What a field names that may not be its writer's."""
+
+    ADDRESS = "address"
+    HANDLE = "handle"
+    INDEX = "index"
+    PEER = "peer"
+    LENGTH = "length"
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Who judges a field that a process, or another NIC, fills in as it likes.
+
+    Attributes:
+        names: what the field names.
+        by: `module.function` of a firmware, `module.Component` of gateware; several if the field takes one of
+            several ways, each with its judge. Without one `unjudged` says why.
+        of: in which requests or packets, if not in all.
+        times: how often it may name the same, if that matters.
+    """
+
+    names: Names
+    by: tuple[str, ...]
+    of: str = ""
+    times: str = ""
+    unjudged: str = ""
+
+
+# All fields of each structure, or of words that have none. A string in their place: who else fills them in.
+Judged = Mapping[type | str, str | Mapping[str, tuple[Judge, ...]]]
+NOTHING: tuple[Judge, ...] = ()  # of a field that names nothing of others
+
+
+def judged(names: Names, *by: str, of: str = "", times: str = "", unjudged: str = "") -> tuple[Judge, ...]:
+    """A field with one judge."""
+    return (Judge(names, by, of, times, unjudged),)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanai_hdl.config import NicConfig
 from lanai_hdl.errors import UserError
+from lanai_hdl.words import Judged
 
 from ..package_images import package_image
 from ..vocabulary import Vocabulary
@@ -43,6 +44,7 @@ class Firmware:
             that its image leaves out what the configuration does not use.
         effort: how far the compiler goes for fast code, for a configuration: an `Effort` of the compiler. None: as
             far as it can.
+        judges: who judges each field of what a rank or another NIC fills in.
         vocabulary: how traces and waveforms read its packets and its memory. None: they cannot.
     """
 
@@ -55,6 +57,7 @@ class Firmware:
     refused: int = 0
     constants: Callable[[Any], Mapping[str, int]] | None = None
     effort: Callable[[Any], int] | None = None
+    judges: Judged = field(default_factory=dict)
     vocabulary: Vocabulary | None = None
 
     @property

@@ -5,8 +5,8 @@ Each process of the host has one page of the window: command buffers, its exposu
 """
 
 from ..machine import PAGE_SIZE
-from ..words import Word
-from .packets import Atomic, Op
+from ..words import NOTHING, Judged, Names, Word, judged
+from .packets import Atomic, Op, ReplyWord, RequestWord, SizeWord, TargetWord
 
 WINDOW_HOST = 0x180000  # offset of process 0's page in the host's window
 PROCESS_BYTES = 0x1000  # a page for each process
@@ -171,3 +171,85 @@ def map_at(process: int, page: int) -> int:
 def aperture_at(process: int, page: int) -> int:
     """Offset of a page of a process's part of the aperture."""
     return WINDOW_HOST + APERTURE_AT + ((process * APERTURE_PAGES + page) << (APERTURE_WORD_BITS + 2))
+
+
+CHECK = "access_check.AccessCheck"
+THERE = "at the peer"
+FILLED_IN = "the sending adapter fills it in; no process can"
+JUDGES: Judged = {
+    CommandWord: {
+        "exposure": judged(Names.INDEX, CHECK, of=THERE),
+        "local": judged(Names.INDEX, CHECK),
+        "_reserved": NOTHING,
+        "op": NOTHING,
+        "atomic": NOTHING,
+        "wide": NOTHING,
+        "peer": judged(Names.PEER, "command_cutter.CommandCutter"),
+    },
+    "a command's words": {
+        "operand": NOTHING,
+        "comparand": NOTHING,
+        "head": NOTHING,
+        "key": judged(Names.HANDLE, CHECK, of=THERE),
+        "offset": judged(Names.ADDRESS, CHECK, of=THERE),
+        "length": judged(Names.LENGTH, CHECK, of=f"{THERE}, and here"),
+        "local_offset": judged(Names.ADDRESS, CHECK),
+        "tag": NOTHING,
+    },
+    "an exposure's words": "the process, of its own memory: each page of it is judged",
+    Rights: "the process, of its own memory",
+    PlaceWord: {"key": NOTHING, "page": judged(Names.INDEX, CHECK), "walked": NOTHING},
+    "a page table's words": {"page": judged(Names.ADDRESS, CHECK)},
+    DirectoryWord: {
+        "page": judged(Names.ADDRESS, "walker.Walker", of="directories") + judged(Names.ADDRESS, CHECK, of="pages"),
+        "_reserved": NOTHING,
+        "valid": NOTHING,
+    },
+    MapWord: {
+        "exposure": judged(Names.INDEX, CHECK, of=THERE),
+        "peer": judged(Names.PEER, "aperture.Aperture"),
+        "valid": NOTHING,
+        "relaxed": NOTHING,
+        "_reserved": NOTHING,
+    },
+    MapPlaceWord: {
+        "key": judged(Names.HANDLE, CHECK, of=THERE),
+        "page": judged(Names.ADDRESS, CHECK, of=THERE),
+    },
+    RequestWord: {
+        "sequence": judged(Names.INDEX, "receive_order.ReceiveOrder", of="requests", times="carried out once")
+        + judged(Names.INDEX, "packet_check.PacketCheck", of="replies", times="once"),
+        "source": judged(Names.PEER, "packet_header.PacketHeader"),
+        "op": NOTHING,
+        "mark": NOTHING,
+    },
+    TargetWord: {
+        "key": judged(Names.HANDLE, CHECK),
+        "exposure": judged(Names.INDEX, CHECK),
+        "entry": NOTHING,  # the sender's: the reply repeats it
+        "session": judged(Names.INDEX, "receive_order.ReceiveOrder"),
+    },
+    SizeWord: {
+        "length": judged(Names.LENGTH, "packet_header.PacketHeader", of="the packet")
+        + judged(Names.LENGTH, CHECK, of="memory"),
+        "boot": judged(Names.INDEX, "receive_order.ReceiveOrder"),
+        "align": NOTHING,
+        "atomic": NOTHING,
+        "node": judged(Names.PEER, unjudged=FILLED_IN),
+        "process": judged(Names.PEER, unjudged=FILLED_IN),
+    },
+    "a request's fourth word": {"offset": judged(Names.ADDRESS, CHECK)},
+    ReplyWord: {
+        "status": NOTHING,
+        "own_boot": NOTHING,
+        "kept": NOTHING,
+        "keeps": NOTHING,
+        "vouches": judged(Names.INDEX, "packet_check.PacketCheck"),
+        "_reserved": NOTHING,
+        "boot": judged(Names.INDEX, "packet_check.PacketCheck"),
+        "entry": judged(Names.INDEX, "packet_check.PacketCheck", times="once"),
+        "session": judged(Names.INDEX, "packet_check.PacketCheck"),
+    },
+    FlagWord: "the adapter",
+    InUseWord: "the adapter",
+}

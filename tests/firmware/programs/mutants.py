@@ -2,7 +2,9 @@
 one further. Some test must notice each."""
 
 import ast
+import importlib
 import inspect
+import pkgutil
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -79,3 +81,10 @@ def functions_of(module):
     """The firmware functions that a module defines."""
     found = [value for value in vars(module).values() if isinstance(value, Function)]
     return [function for function in found if function.python.__module__ == module.__name__]
+
+
+def module_of(name, *packages):
+    """A module of one of the packages, in whatever folder it lies."""
+    found = [info.name for one in packages for info in pkgutil.walk_packages(one.__path__, f"{one.__name__}.")]
+    (full,) = [one for one in found if one.endswith(f".{name}")]
+    return importlib.import_module(full)

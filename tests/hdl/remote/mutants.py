@@ -176,6 +176,20 @@ PROTECTION = [
         "test_aperture_requests.py::test_reset_makes_all_maps_invalid",
     ),
     Mutant(
+        "a command for a NIC that cannot be is cut",
+        "command_cutter.py",
+        " & (head.peer < self.config.peers)",
+        "",
+        "test_bad_packets.py::test_what_the_host_does_wrong_is_counted",
+    ),
+    Mutant(
+        "stores go to a NIC that cannot be",
+        "aperture.py",
+        "~target.valid | (target.peer >= self.config.peers)",
+        "~target.valid",
+        "test_aperture_requests.py::test_a_closed_buffer_becomes_a_write_to_where_its_page_lies",
+    ),
+    Mutant(
         "a packet of a NIC that cannot be is served",
         "packet_header.py",
         " & (self.first.source < config.peers)",

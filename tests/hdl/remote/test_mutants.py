@@ -1,12 +1,17 @@
-"""Each check of the adapter's is held by a test: without the check, that test fails."""
+"""Each check of the adapter's is held by a test: without the check, that test fails. Each field that names
+what may be another's has such a check."""
 
 import os
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+from lanai_hdl.remote import packets, tables
+from lanai_hdl.words import Word
 
 from .mutants import MUTANTS, SOURCE
 
@@ -40,3 +45,29 @@ def test_no_check_is_idle(tmp_path, mutant):
     changed.write_text(mutant.applied())
     done = run(mutant, package)
     assert done.returncode == SOME_FAILED, done.stdout[-2000:]
+
+
+JUDGES = [
+    pytest.param(judge, id=f"{getattr(word, '__name__', word)}.{field}")
+    for word, fields in tables.JUDGES.items()
+    if isinstance(fields, dict)
+    for field, judges in fields.items()
+    for judge in judges
+]
+
+
+def test_each_field_of_a_word_is_in_the_table():
+    words = {kind for module in (packets, tables) for kind in vars(module).values() if isinstance(kind, type)}
+    assert {kind for kind in words if issubclass(kind, Word)} - {Word} <= set(tables.JUDGES)
+    for word, fields in tables.JUDGES.items():
+        if isinstance(word, type) and isinstance(fields, dict):
+            assert list(fields) == list(word.fields), word.__name__
+
+
+@pytest.mark.parametrize("judge", JUDGES)
+def test_each_judge_is_there_and_some_test_needs_it(judge):
+    assert bool(judge.by) != bool(judge.unjudged), "a judge, or the reason why there is none"
+    for place in judge.by:
+        module, _, component = place.partition(".")
+        assert isinstance(getattr(import_module(f"lanai_hdl.remote.{module}"), component), type)
+        assert f"{module}.py" in {mutant.file for mutant in MUTANTS}, f"no mutant removes a check of {place}"

@@ -2,6 +2,7 @@
 
 from ..base import Firmware
 from ..put import state
+from ..put.program import JUDGES
 from .layout import READY
 
-FIRMWARE = Firmware(name="put-barrier", module=f"{__package__}.main", memory=state.__name__, ready=READY)
+FIRMWARE = Firmware(name="put-barrier", module=f"{__package__}.main", memory=state.__name__, ready=READY, judges=JUDGES)

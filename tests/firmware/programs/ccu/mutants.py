@@ -56,6 +56,10 @@ CHECKS = {
         receiving.admit, "is_empty(address_of(daemon.free_receive))", "False"
     ): test_order.test_an_entry_is_kept_for_acknowledgements,
     Mutant(
+        dispatch.deliver, "daemon.config.clients", "8"
+    ): test_protection.test_a_packet_for_ranks_that_there_are_not_is_for_the_others,
+    Mutant(acks.acknowledged, "index == NO_ENTRY", "False"): test_protection.test_a_packet_is_acknowledged_once,
+    Mutant(
         acks.take_ack, "words[1] - peer.acked & 65535 > peer.next - peer.acked", "False"
     ): test_protection.test_an_acknowledgement_of_what_was_not_sent_is_not_taken,
 }

@@ -221,6 +221,37 @@ def test_a_number_that_is_held_is_not_taken_again():
     assert world.settled
 
 
+def test_a_packet_for_ranks_that_there_are_not_is_for_the_others():
+    """The node that it comes to has one."""
+    world, _ = guarded(1, 1)
+    one, other = world.hosts
+    world.run([(one, b"x", {1: 0xFF, 0: 0xFE})])
+    assert other.got == [b"x"]
+    assert world.settled
+
+
+def test_a_packet_is_acknowledged_once():
+    """The second of two, whose first copies are lost: it is said to have come, twice."""
+    world, _ = guarded(1, 1)
+    one, other = world.hosts
+    lost = []
+
+    def spoil(source, target, packet):
+        if source != 0 or len(lost) == 2:
+            return [packet]
+        lost.append(packet)
+        if len(lost) == 2:
+            for _ in range(2):
+                world.arrive(0, [head(0, kind=ACK, node=1), 0, 0b10, 0, 0, 0])
+        return []
+
+    world.wire.spoil = spoil
+    world.run([(one, b"first", {1: 1}), (one, b"second", {1: 1})])
+    assert other.got == [b"first"]
+    with world.wire.nics[0].machine:
+        assert state.daemon.transmitting == 0
+
+
 def test_an_acknowledgement_of_what_was_not_sent_is_not_taken():
     world, _ = guarded(1, 1, timeout=1 << 20)
     one, other = world.hosts

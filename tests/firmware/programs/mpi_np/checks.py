@@ -6,13 +6,11 @@ answers as if all were well.
 """
 
 import ast
-import importlib
-import pkgutil
 
 from lanai_firmware import nic
 from lanai_firmware.programs import mpi_np
 
-from ..mutants import expressions, functions_of, mutant_of, tree_of
+from ..mutants import expressions, functions_of, module_of, mutant_of, tree_of
 
 MODULES = (
     "requests",
@@ -101,20 +99,12 @@ def instead(node):
     return str(is_call(node) or answer_of(node))
 
 
-def module_of(name):
-    """A module of the firmware, in whatever folder it lies."""
-    packages = (mpi_np, nic)
-    found = [info.name for one in packages for info in pkgutil.walk_packages(one.__path__, f"{one.__name__}.")]
-    (full,) = [one for one in found if one.endswith(f".{name}")]
-    return importlib.import_module(full)
-
-
 def checks():
     """Every check of MODULES."""
     found = [
         mutant_of(function, node, instead(node))
         for name in MODULES
-        for function in functions_of(module_of(name))
+        for function in functions_of(module_of(name, mpi_np, nic))
         for node in expressions(tree_of(function))
         if is_call(node) or is_comparison(node) or is_mask(node)
     ]
