@@ -13,7 +13,7 @@ from .checks import checks
 from .trespasses import ATTEMPTS
 
 BORDER = {"boot", "quick_sends", "requests"}  # boot clears the slots before the host may write to them
-DRIVER = {"layout", "sram", "trace"}
+DRIVER = {"layout", "program", "sram", "trace"}  # `program` says who judges its fields
 
 
 @pytest.mark.parametrize("attempt", ATTEMPTS, ids=lambda attempt: attempt.__name__)
