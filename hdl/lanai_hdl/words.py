@@ -73,7 +73,7 @@ class Word:
 
 
 class Names(StrEnum):
-    """What a field names that may not be its writer's."""
+    """Things that a field may name, which may not be its writer's."""
 
     ADDRESS = "address"
     HANDLE = "handle"
@@ -84,7 +84,7 @@ class Names(StrEnum):
 
 @dataclass(frozen=True)
 class Judge:
-    """Who judges a field that a process, or another NIC, fills in as it likes.
+    """The judge of a field that a process, or another NIC, fills in as it likes.
 
     Attributes:
         names: what the field names.

@@ -1,4 +1,4 @@
-"""What a send's request names: pieces of a short body (NP-47), or the page entry of a long one."""
+"""Pieces of a short body (NP-47), or the page entry of a long one: all that the request of a send names."""
 
 from lanai_firmware.lang import Ptr, firmware, inline, minimum, u32
 
