@@ -20,6 +20,7 @@ from .command_line import SHELLS, Parser, completion, plugins
 from .signals import CODE, interrupted, none_lost, signals_to, speaks
 from .version import version
 
+REFUSED = (errno.EPERM, errno.ENOSYS)  # system calls that are filtered
 WRITTEN = ("html", "json", "plot", "rows", "sarif")  # options that name a file to write
 
 
@@ -123,6 +124,9 @@ def guarded(name: str, run: Callable[[], int]) -> int:
             if is_removed():
                 print(f"{name}: error: the working directory was removed; change to one that is there", file=sys.stderr)
                 return 2
+            if error.errno in REFUSED and error.filename is None:
+                print(f"{name}: error: {refused_call(error)}", file=sys.stderr)
+                return 2
             raise
         where = f" {error.filename!r}" if error.filename else ""
         room = "make room where the output goes, or set LANAI_CACHE to a directory with room"
@@ -136,6 +140,16 @@ def guarded(name: str, run: Callable[[], int]) -> int:
         if speaks():
             print(interrupted(name).decode(), end="", file=sys.stderr)
         return CODE  # Python 3.11 makes a RuntimeError of what comes while a class is made
+
+
+def refused_call(error: OSError) -> str:
+    """Return what to tell of a system call that a container or a security module refuses to all processes."""
+    import traceback  # an error alone needs it
+
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if not frame.filename.startswith(sys.base_prefix)] or frames
+    call = own[-1].line or own[-1].name
+    return f"the system refuses `{call}`: {error.strerror}; let processes make this system call"
 
 
 def is_removed() -> bool:

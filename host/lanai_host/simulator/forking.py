@@ -16,7 +16,6 @@ import json
 import os
 import pkgutil
 import runpy
-import select
 import signal
 import socket
 import sys
@@ -104,7 +103,7 @@ def fork_ranks(control: socket.socket, prepare: Callable[[Sequence[str]], None] 
     prepare(ranks[0].arguments)
     gc.collect()
     gc.freeze()  # what all share stays shared
-    handles: dict[int, int] = {}
+    forked: set[int] = set()
     for number, rank in enumerate(ranks):
         began, begun = os.pipe()
         pid = os.fork()
@@ -113,17 +112,15 @@ def fork_ranks(control: socket.socket, prepare: Callable[[Sequence[str]], None] 
             os.close(began)
             for other in ranks[number + 1 :]:
                 _close(other.files)
-            for handle in handles:
-                os.close(handle)
             _become(rank, begun)
             return rank
         os.close(begun)
         os.read(began, 1)  # it leads a session of its own
         os.close(began)
         _close(rank.files)
-        handles[os.pidfd_open(pid)] = pid
+        forked.add(pid)
         control.send(str(pid).encode())
-    _await(control, handles)
+    _await(control, forked)
 
 
 def warm_up(device: str) -> None:
@@ -168,24 +165,22 @@ def _close(files: Sequence[int]) -> None:
         os.close(file)
 
 
-def _await(control: socket.socket, handles: dict[int, int]) -> NoReturn:
-    """Tell how each rank ends; end with the last one, or with the launcher."""
-    poll = select.poll()
-    for handle in handles:
-        poll.register(handle, select.POLLIN)
-    while handles:
-        for handle, _ in poll.poll():
-            poll.unregister(handle)
-            pid = handles.pop(handle)
-            os.close(handle)
-            _, status = os.waitpid(pid, 0)
+def _await(control: socket.socket, forked: set[int]) -> NoReturn:
+    """Tell how each rank ends; end with the last one, or with the launcher, which kills this process."""
+    while forked:
+        pid, status = os.wait()
+        if pid in forked:  # else a library of the program has started it
+            forked.remove(pid)
             control.send(f"{pid} {os.waitstatus_to_exitcode(status)}".encode())
     os._exit(0)
 
 
 def _become(rank: Forked, begun: int) -> None:
     """This process is the rank from now on."""
-    os.setsid()
+    try:
+        os.setsid()
+    except OSError:  # refused in some containers; the launcher finds the process by its group too
+        os.setpgid(0, 0)
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     os.write(begun, b"x")
     os.close(begun)

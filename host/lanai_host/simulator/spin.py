@@ -44,7 +44,17 @@ long spin_receive(Spin *spin, int sock, char *into, size_t size);
 """
 PARTS = tuple((__package__, name) for name in ("real_clock", "steering"))
 NOWHERE = -1  # no processor is shared
-PROCESSORS = len(os.sched_getaffinity(0))
+
+
+def processors() -> int:
+    """Return how many processors this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except OSError:  # refused in some containers
+        return os.cpu_count() or 1
+
+
+PROCESSORS = processors()
 ALONE = PROCESSORS < 2  # then the peer runs only while this process does not
 
 

@@ -15,6 +15,7 @@ from ..c_module import enums, load
 from ..errors import UserError
 from ..wait import Wait
 from .protocol import FOREVER
+from .spin import processors
 
 DECLARED = """
 typedef struct { uint64_t size; uint32_t source; int64_t arrival; char bytes[]; ...; } datagram;
@@ -160,13 +161,12 @@ class TransportHub:
         self.path = f"/proc/{os.getpid()}/fd/{self._file}"
         self._at_stop: list[RankState] = []  # of all ranks, when the run was stopped
         self._ranks = ranks
-        processors = len(os.sched_getaffinity(0))
         needed = self._check_queues(ranks)
         size = LARGEST
         while True:
             begin = ranks if started is None else started
             if self._has(size):
-                self._hub = self._lib.hub_open(self._file, size, ranks, begin, processors, latency, byte_time, limit)
+                self._hub = self._lib.hub_open(self._file, size, ranks, begin, processors(), latency, byte_time, limit)
                 if self._hub:
                     return
             size //= 4

@@ -2,11 +2,11 @@
 
 import argparse
 import math
-import os
 from dataclasses import dataclass
 from typing import Self
 
 from lanai_host.errors import UserError
+from lanai_host.simulator.spin import processors
 
 LOCAL, MPI, SLURM = "local", "mpi", "slurm"
 FORMS = f"{LOCAL}, {MPI}, {SLURM}, or MODULE:CALLABLE"
@@ -49,12 +49,7 @@ class Place:
     @property
     def count(self) -> int:
         """Runs at a time on this machine."""
-        return self.jobs or cores()
-
-
-def cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return self.jobs or processors()
 
 
 def add_arguments(parser: argparse.ArgumentParser, what: str, limit: bool = True) -> None:

@@ -1,7 +1,6 @@
 """Runs Python functions as the ranks of jobs: one call, or several at a time by an executor."""
 
 import concurrent.futures
-import os
 import pickle
 import sys
 import tempfile
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from lanai_host.called import CALL, Answer, answer_file
+from lanai_host.simulator.spin import processors
 
 from .job import Job
 from .result import RankError, Result
@@ -96,7 +96,7 @@ class Executor(concurrent.futures.Executor):
             how: members of `Job`, and of its `Machine`.
         """
         self._job = Job(ranks=ranks, device=device).but(**how)
-        self._pool = concurrent.futures.ThreadPoolExecutor(max_workers or len(os.sched_getaffinity(0)))
+        self._pool = concurrent.futures.ThreadPoolExecutor(max_workers or processors())
         self._runs: set[Running] = set()
 
     def submit(  # type: ignore[override]

@@ -311,7 +311,6 @@ def _spawn(
         popen = subprocess.Popen(
             [str(starter()), str(report), str(os.getpid()), *command], env=env, cwd=directory,
             stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, pass_fds=[sock, report],
-            start_new_session=True,
         )  # fmt: skip
     except BaseException:
         os.close(errors)

@@ -50,8 +50,13 @@ def _members(leaders: Collection[int]) -> Iterator[int]:
     for name in os.listdir("/proc"):
         if name.isdecimal():
             with contextlib.suppress(OSError):
-                if os.getsid(int(name)) in leaders and not _has_ended(name):
+                if not _groups(int(name)).isdisjoint(leaders) and not _has_ended(name):
                     yield int(name)
+
+
+def _groups(pid: int) -> set[int]:
+    """Return a process's session and its group, which it leads where it may lead no session."""
+    return {os.getsid(pid), os.getpgid(pid)}
 
 
 def _has_ended(pid: str) -> bool:

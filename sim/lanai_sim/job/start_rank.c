@@ -4,7 +4,7 @@
    process of its own: it is killed when the simulator goes, however it goes, and its memory lies at the same addresses
    each time, because where a buffer lies in its pages decides how many of them are pinned. The stack begins below the
    program's name, arguments and environment, so a variable is added that makes them whole pages. If PROGRAM cannot be
-   executed, the error number goes to the descriptor REPORT. */
+   executed, the error number goes to the descriptor REPORT. It leads a session. */
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -52,6 +52,7 @@ int main(int count, char **words) {
     if (count < 4) return 2;
     int report = atoi(words[1]);
     fcntl(report, F_SETFD, FD_CLOEXEC);
+    if (setsid() < 0) setpgid(0, 0); /* some containers refuse the first one */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != atoi(words[2])) return 1; /* it has gone already */
     personality(ADDR_NO_RANDOMIZE);

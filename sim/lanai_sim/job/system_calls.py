@@ -157,6 +157,11 @@ def processor_time(pid: int) -> float:
     return 0.0
 
 
+def parent_of(pid: int) -> int:
+    """Return the process that started this one, or that has it now. Raises OSError if there is none."""
+    return int(Path(f"/proc/{pid}/stat").read_text(errors="replace").rsplit(")", 1)[1].split()[1])
+
+
 class OwnTime:
     """The real time that a process has had since this was made: not that for which the machine had other work than to
     run its first thread, and none from its end on."""

@@ -16,7 +16,7 @@ from lanai_host.simulator.protocol import ENV_DEVICE
 from lanai_host.simulator.warm import BOOT, ENV_IMPORTS, ENV_PATH, ENV_RUNS
 
 from .forked import ForkServer, Start, reap
-from .system_calls import processor_time
+from .system_calls import parent_of, processor_time
 
 # Variables that act when a process starts or imports what ranks share.
 AT_START = ("LD_", "PYTHON", "MALLOC_", "GLIBC_", "MPI4PY_", "OPENBLAS_", "MKL_", "OMP_", ENV_DEVICE)
@@ -43,15 +43,14 @@ class WarmServers:
         acting = frozenset(one for one in environment.items() if one[0].startswith(AT_START))
         if acting not in self._begun:
             self._begun[acting] = self._begin(environment, start)
-        runs, _ = self._begun[acting]
+        runs, warm = self._begun[acting]
         control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             send(runs, dict(environment), [theirs.fileno()])
         pid = int(runs.recv(MESSAGE) or 0)
         if not pid:
             return ForkServer(control, lambda: None, ready=False)
-        handle = os.pidfd_open(pid)  # it is reaped with the next one at the earliest
-        return ForkServer(control, lambda: _kill(handle))
+        return ForkServer(control, lambda: _kill(pid, warm.pid))
 
     def _begin(self, environment: Mapping[str, str], start: Start) -> tuple[socket.socket, subprocess.Popen[bytes]]:
         """Start a process that imports, and wait until it has. Raises UserError."""
@@ -88,8 +87,8 @@ def shared_by(commands: Iterable[Sequence[str]]) -> WarmServers:
     return WarmServers(["pytest", "_pytest.config"] if tests else [])
 
 
-def _kill(handle: int) -> None:
-    """End a server. The process that forked it reaps it."""
-    with contextlib.suppress(ProcessLookupError):
-        signal.pidfd_send_signal(handle, signal.SIGKILL)
-    os.close(handle)
+def _kill(pid: int, parent: int) -> None:
+    """End a server. The process that forked it has reaped it, if it is not its parent any more."""
+    with contextlib.suppress(OSError):
+        if parent_of(pid) == parent:
+            os.kill(pid, signal.SIGKILL)

@@ -10,6 +10,7 @@ import signal
 import socket
 import struct
 import subprocess
+import time
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ from lanai_host.simulator.requests import SNAPSHOT_HELLO
 PR_SET_CHILD_SUBREAPER, PR_GET_CHILD_SUBREAPER = 36, 37
 CREDENTIALS = struct.Struct("iII")  # of SO_PEERCRED: process, user, group
 POLL_SECONDS = 0.05
+WAIT_SECONDS = 0.002  # between two looks at a process that is about to end
 KILLED = -signal.SIGKILL
 
 
@@ -35,26 +37,23 @@ class Adopted:
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self.returncode: int | None = None
-        self._handle = os.pidfd_open(pid)
 
-    def poll(self) -> int | None:
+    def poll(self, options: int = os.WNOHANG) -> int | None:
         if self.returncode is None:
             try:
-                pid, status = os.waitpid(self.pid, os.WNOHANG)
+                pid, status = os.waitpid(self.pid, options)
             except ChildProcessError:
                 pid, status = self.pid, signal.SIGKILL
             if pid:
                 self.returncode = os.waitstatus_to_exitcode(status)
-                os.close(self._handle)
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
-        if self.poll() is None:
-            poll = select.poll()
-            poll.register(self._handle, select.POLLIN)
-            poll.poll(None if timeout is None else 1000 * timeout)
-        if self.poll() is None:
-            raise subprocess.TimeoutExpired(f"process {self.pid}", timeout or 0)
+        end = None if timeout is None else time.monotonic() + timeout
+        while self.poll(0 if end is None else os.WNOHANG) is None:
+            if end is not None and time.monotonic() > end:
+                raise subprocess.TimeoutExpired(f"process {self.pid}", timeout or 0)
+            time.sleep(WAIT_SECONDS)
         assert self.returncode is not None
         return self.returncode
 
