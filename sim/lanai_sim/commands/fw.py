@@ -1,6 +1,10 @@
 """Firmware: build an image, run it in one of four ways, disassemble it, show its sizes."""
 
 import argparse
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +20,7 @@ from lanai_host.errors import UserError
 from ..command_line import count
 from ..console import plain
 from ..corebench.firmware_ways import WAYS, run_on
+from ..corebench.packets import FedNic, read_packets
 from ..figures import write_json
 from ..units import counted
 
@@ -39,6 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         if name == "run":
             action.add_argument("--on", choices=list(WAYS), default="iss", help="how (default: %(default)s)")
             action.add_argument("--cycles", type=count, default=50_000_000, help="give up after as many (iss, rtl)")
+            action.add_argument(
+                "--packets",
+                metavar="FILE",
+                help="packets that come to a whole NIC, in hexadecimal, one a line, ! for a wrong CRC (not with rtl)",
+            )
+            action.add_argument("--timeout", metavar="SECONDS", type=count, help="give up after as many, in any way")
         if name in ("run", "size"):
             action.add_argument("--json", metavar="FILE", help="write the figures to FILE")
 
@@ -65,15 +76,41 @@ def build_image(args: argparse.Namespace) -> int:
 
 
 def run_firmware(args: argparse.Namespace) -> int:
-    outcome = run_on(args.on, args.file, PRESETS[args.nic](), args.cycles)
-    print("main() ended" if outcome.result is None else f"main() = {outcome.result}")
+    if args.timeout is not None:
+        return _run_within(args)
+    config: NicConfig = PRESETS[args.nic]()
+    nic = None if args.packets is None else FedNic(read_packets(args.packets), config)
+    outcome = run_on(args.on, args.file, config, args.cycles, nic)
     figures: dict[str, float] = {} if outcome.result is None else {"fw.run.result": outcome.result}
+    if nic is not None:
+        for packet in nic.wire:
+            print(f"sent {packet.route:08x}: {packet.data.hex(' ', 4)}")
+        print(f"{counted(nic.came, 'packet')} came, {len(nic.coming)} did not, {len(nic.wire)} left")
+        figures |= {"fw.run.came": nic.came, "fw.run.left": len(nic.wire)}
+    ended = "main() ended" if outcome.result is None else f"main() = {outcome.result}"
+    print("main() waits, and nothing can happen any more" if outcome.idle else ended)
     if outcome.cycles is not None and outcome.instructions is not None:
         print(f"{counted(outcome.cycles, 'cycle')}, {counted(outcome.instructions, 'instruction')}")
         figures |= {"fw.run.cycles": outcome.cycles, "fw.run.instructions": outcome.instructions}
     if args.json:
         write_json(args.json, figures, {"file": args.file, "on": args.on, "nic": args.nic})
     return 0
+
+
+def _run_within(args: argparse.Namespace) -> int:
+    """Run the same in a process of its own, which no loop of the firmware keeps from being ended."""
+    command = [sys.executable, "-m", "lanai_sim", "fw", "run", f"--on={args.on}", f"--nic={args.nic}"]
+    files = {name: getattr(args, name) for name in ("packets", "json")}
+    command += [f"--cycles={args.cycles}", *(f"--{name}={path}" for name, path in files.items() if path)]
+    with subprocess.Popen([*command, "--", args.file], start_new_session=True) as process:
+        try:
+            return process.wait(args.timeout)
+        except BaseException as error:
+            os.killpg(process.pid, signal.SIGKILL)
+            if isinstance(error, subprocess.TimeoutExpired):
+                late = f"main has not ended after {args.timeout} s on {args.on}; give more with --timeout"
+                raise UserError(late) from None
+            raise
 
 
 def disassemble_image(args: argparse.Namespace) -> int:

@@ -1,8 +1,8 @@
 """One firmware program, run in each of its ways: plain Python, natively, on the golden model, on
 the gateware's core.
 
-In all of them the on-chip registers are plain words: a program that needs a whole NIC runs under
-`lanai run`.
+In all of them the on-chip registers are plain words, unless packets come: then they are those of a NIC in plain
+Python (`packets`), but not on the gateware. A program that needs a host too runs under `lanai run`.
 """
 
 import traceback
@@ -23,26 +23,31 @@ from lanai_hdl.isa import TrapCause
 from lanai_hdl.isa.traps import CAUSES
 from lanai_host.errors import UserError
 
+from .packets import FedNic, Idle, OfProcessor
 from .rtl import CoreBench
 
+SRAM_OF_NATIVE = 1 << 20
 CHUNK = 100_000  # instructions or slots between looks at the limit
 
 
 @dataclass(frozen=True)
 class Outcome:
     """The value that main returned. `cycles` and `instructions` are exact, from the first instruction to
-    main's end, or None."""
+    main's end, or None. `idle`: main has not ended, but waits for what cannot happen."""
 
     result: int | None
     cycles: int | None = None
     instructions: int | None = None
+    idle: bool = False
 
 
-def run_python(entry: Function, config: NicConfig, limit: int) -> Outcome:
-    machine = Machine(config.sram_size)
+def run_python(entry: Function, config: NicConfig, limit: int, nic: FedNic | None = None) -> Outcome:
+    machine = Machine(config.sram_size) if nic is None else nic.machine
     try:
         with machine:
             value = entry()
+    except Idle:
+        return Outcome(None, idle=True)
     except (FirmwareError, AssertionError, ZeroDivisionError) as error:
         frames = [f for f in traceback.extract_tb(error.__traceback__) if "/lang/" not in f.filename]
         place = f"{frames[-1].filename}:{frames[-1].lineno}: " if frames else ""
@@ -50,9 +55,15 @@ def run_python(entry: Function, config: NicConfig, limit: int) -> Outcome:
     return Outcome(None if value is None else int(value))
 
 
-def run_native(entry: Function, config: NicConfig, limit: int) -> Outcome:
+def run_native(entry: Function, config: NicConfig, limit: int, nic: FedNic | None = None) -> Outcome:
+    if nic is not None and config.sram_size != SRAM_OF_NATIVE:
+        raise UserError(
+            f"on native, packets come to 1 MiB of SRAM, not to {config.sram_size} bytes; take another --nic"
+        )
     try:
-        value = NativeProgram(entry).run(Machine())
+        value = NativeProgram(entry).run(Machine() if nic is None else nic.machine)
+    except Idle:
+        return Outcome(None, idle=True)
     except Stopped as stopped:
         raise UserError(f"firmware stopped: {stopped}") from stopped
     except FirmwareError as error:
@@ -60,17 +71,22 @@ def run_native(entry: Function, config: NicConfig, limit: int) -> Outcome:
     return Outcome(None if value is None else int(value))
 
 
-def run_iss(entry: Function, config: NicConfig, limit: int) -> Outcome:
+def run_iss(entry: Function, config: NicConfig, limit: int, nic: FedNic | None = None) -> Outcome:
     """With the LBUS free every instruction takes one processor cycle, so the count of one is that
     of the other."""
     image = build(entry, config)
     memory = Memory(image.sram_size)
     memory.write(0, image.sram())
-    processor = Processor(memory, PlainRegisters())
+    registers = PlainRegisters() if nic is None else OfProcessor(nic)
+    processor = Processor(memory, registers)
+    if isinstance(registers, OfProcessor):
+        registers.connect(processor)
     processor.add_breakpoint(image.halt)
     stop = Stop.LIMIT
     while stop in (Stop.LIMIT, Stop.WAIT):
         check_limit(image, processor.retired, limit, processor.pc)
+        if nic is not None and stop is Stop.WAIT:
+            return Outcome(None, processor.retired, processor.retired, idle=True)
         processor.wake()  # nothing happens outside, so a wait would last for ever; plain registers end it at once
         stop = processor.run(min(CHUNK, limit - processor.retired))
     if processor.trap is not None:
@@ -80,7 +96,9 @@ def run_iss(entry: Function, config: NicConfig, limit: int) -> Outcome:
     return Outcome(typed_result(image, word), processor.retired, processor.retired)
 
 
-def run_rtl(entry: Function, config: NicConfig, limit: int) -> Outcome:
+def run_rtl(entry: Function, config: NicConfig, limit: int, nic: FedNic | None = None) -> Outcome:
+    if nic is not None:
+        raise UserError("packets come to firmware on python, native and iss; for a NIC of gateware write a bench")
     image = build(entry, config)
     with CoreBench(image.sram_size, room=CHUNK) as bench:
         bench.load(image.sram())
@@ -121,7 +139,7 @@ def typed_result(image: Image, word: int) -> int | None:
     return word - (1 << 32) if image.result == "i32" and word >> 31 else word
 
 
-WAYS: dict[str, Callable[[Function, NicConfig, int], Outcome]] = {
+WAYS: dict[str, Callable[[Function, NicConfig, int, FedNic | None], Outcome]] = {
     "python": run_python,
     "native": run_native,
     "iss": run_iss,
@@ -129,7 +147,9 @@ WAYS: dict[str, Callable[[Function, NicConfig, int], Outcome]] = {
 }
 
 
-def run_on(way: str, firmware: Any, config: NicConfig | None = None, limit: int = 50_000_000) -> Outcome:
-    """Run a firmware file's main(), or a firmware function, in one of `WAYS`. A stop of any kind is
-    a `UserError`."""
-    return WAYS[way](entry_of(firmware), config or lanai41(), limit)
+def run_on(
+    way: str, firmware: Any, config: NicConfig | None = None, limit: int = 50_000_000, nic: FedNic | None = None
+) -> Outcome:
+    """Run a firmware file's main(), or a firmware function, in one of `WAYS`; with a `nic`, on that. A stop of any
+    kind is a `UserError`."""
+    return WAYS[way](entry_of(firmware), config or lanai41(), limit, nic)
