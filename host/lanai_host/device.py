@@ -14,10 +14,9 @@ from typing import NamedTuple, Protocol
 from .body import Body
 from .choices import Choices
 from .config import HostCost
-from .operation import Operation
+from .operation import Operation, Wait
 from .orders import Orders
 from .remote import Remote, Writes
-from .wait import Wait
 
 MAX_TAG = 2**31 - 1
 MAX_CONTEXT = 2**16 - 1

@@ -11,8 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .call_site import here
-from .source_lines import mapped
+from .source_lines import here, mapped
 
 ENV_ORDERS = "LANAI_ORDERS"  # the folder, if not empty
 PLAN = "plan.json"

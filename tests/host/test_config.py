@@ -10,8 +10,7 @@ import pytest
 
 from lanai_hdl.errors import UserError
 from lanai_host import plain
-from lanai_host.config import PRESETS, HostConfig, HostCost, HostCosts, Queue
-from lanai_host.kernel_costs import KernelCosts
+from lanai_host.config import PRESETS, HostConfig, HostCost, HostCosts, KernelCosts, Queue
 
 
 def test_every_kind_of_work_has_a_price_and_the_options_of_drivers_have_none():

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..mpi.errhandler import Errhandler
+from ..mpi.attributes import Errhandler
 from ..mpi.errors import MpiError
 from ..real_time import preloaded
 from .context import NullFile, abi

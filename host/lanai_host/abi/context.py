@@ -4,13 +4,13 @@ import enum
 from typing import Any
 
 from ..mpi import ERRORS_ABORT, ERRORS_ARE_FATAL, ERRORS_RETURN, Group, Status
+from ..mpi.added_codes import c_text, decode
 from ..mpi.datatypes import NO_DATATYPE, PREDEFINED, Datatype
 from ..mpi.datatypes.layout import EMPTY
 from ..mpi.datatypes.signature import Signature
 from ..mpi.op import PREDEFINED as OPERATIONS
 from ..mpi.op import Op
 from ..mpi.probing import Message, NoProcMessage
-from ..mpi.text import c_text, decode
 from ..mpi.world import World
 from . import tables
 from .flavor import Flavor

@@ -4,11 +4,11 @@ import os
 import traceback
 from typing import Any
 
-from .. import call_site
+from .. import source_lines
 from ..errors import DeadlockError, UserError
 from ..mpi.constants import ThreadLevel
 from ..mpi.errors import ErrorClass, ErrorTable, MpiError, ThreadLevelError
-from ..mpi.thread_order import TwoThreads
+from ..mpi.threads import TwoThreads
 from ..saying import say
 from ..simulator.protocol import ENV_CHECK, ENV_RANK
 from ..source_lines import place_of
@@ -24,7 +24,7 @@ ERRORS = ErrorTable()  # of this process: error classes may be added before MPI_
 def outside(name: str) -> int:
     """A call before MPI_Init or after MPI_Finalize. No communicator has an error handler then: the
     process ends."""
-    site = place_of(os.getpid(), call_site.here())
+    site = place_of(os.getpid(), source_lines.here())
     text = f"{name}: called {Phase.AFTER.value if abi.finalized else abi.phase.value}" + (f" at {site}" if site else "")
     say(f"lanai: error: {text}")
     if directory := os.environ.get(ENV_CHECK):

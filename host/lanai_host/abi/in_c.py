@@ -6,7 +6,7 @@ are filled in when a program first makes what they serve. None is filled in whil
 
 import ctypes
 
-from ..mpi import ready_partitions
+from ..mpi import partitioned
 from ..mpi.added_codes import FUNCTIONS, AddedCodes
 from ..mpi.constants import ThreadLevel
 from ..mpi.partitioned import PartitionedRequest
@@ -58,8 +58,8 @@ def put_partitioned(request: PartitionedRequest) -> int:
         if not functions.ready:
             progress = abi.world.process.progress
             in_any_order = progress.order is None and abi.world.thread_level > ThreadLevel.FUNNELED
-            ready_partitions.open_handles(abi.requests.first, in_any_order)
-            functions.ready, functions.arrived = map(ready_partitions.address, ("ready", "arrived"))
+            partitioned.open_handles(abi.requests.first, in_any_order)
+            functions.ready, functions.arrived = map(partitioned.address, ("ready", "arrived"))
         request.partitions.enter(handle)
     return handle
 
@@ -67,4 +67,4 @@ def put_partitioned(request: PartitionedRequest) -> int:
 def forget_partitions(handle: int) -> None:
     """The program has freed a partitioned request."""
     if _State.functions is not None:
-        ready_partitions.forget(handle)
+        partitioned.forget(handle)

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from .. import call_site, process_memory
+from .. import process_memory, source_lines
 from ..bus.base import BusError
 from ..mpi.attributes import Keyval
 from ..mpi.communicator import Communicator
@@ -36,7 +36,7 @@ def watch() -> None:
         abi.keyvals,
         abi.errhandlers,
     ):
-        table.here = call_site.here
+        table.here = source_lines.here
     abi.world.made_at = lambda made: made_at(abi.comms.site_of(made))
 
 

@@ -9,15 +9,13 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from .. import call_site
+from .. import source_lines
 from ..body import NOTHING, Body
 from ..config import HostCost
 from ..device import Arrived, ChargeSink, Device, Envelope, Pending, RoomSink, SendMode
-from ..operation import Operation
+from ..operation import Operation, Wait
 from ..simulator.client import SimulatorClient
-from ..simulator.notes import CANCELLED, NOT_SAID, OUTSIDE, Note, Notebook
-from ..simulator.protocol import Op
-from ..wait import Wait
+from ..simulator.protocol import CANCELLED, NOT_SAID, OUTSIDE, Note, Notebook, Op
 from .context import abi
 
 KINDS = {cost: number for number, cost in enumerate(HostCost)}  # traces add how many kinds go before
@@ -98,7 +96,7 @@ class Observer:
                 NOT_SAID if tag is None else arguments[tag],
                 NOT_SAID if comm is None else _context(arguments[comm]),
                 NOT_SAID if count is None or datatype is None else arguments[count] * _size(arguments[datatype]),
-                site=call_site.caller(sys._getframe()),
+                site=source_lines.caller(sys._getframe()),
             )
             try:
                 return function(*arguments)

@@ -7,7 +7,7 @@ import threading
 import traceback
 from functools import cache
 
-from ..call_site import is_program
+from ..source_lines import is_program
 
 
 def error() -> str | None:

@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
-from .. import c_module, call_site
+from .. import c_module, source_lines
 from ..clocks import library as clocks
 from ..clocks.library import loaded as has_clocks
 from ..connect import device_over, solo_device
@@ -27,15 +27,25 @@ from ..errors import UserError
 from ..mpi.constants import ThreadLevel
 from ..mpi.errors import ErrorClass, MpiError
 from ..mpi.unreceived import queued, unreceived
-from ..mpi.windows.races import Watch
+from ..mpi.windows.memory import Watch
 from ..mpi.world import World
+from ..operation import Wait
 from ..saying import say
 from ..simulator.client import Released, SimulatorClient
 from ..simulator.manager_client import RunManager
-from ..simulator.notes import ENV_NOTES, Notebook
-from ..simulator.protocol import ENV_CHECK, ENV_LEAKS, ENV_RACES, ENV_SYNCHRONOUS, TEXT, FinalState, Op, pack_wait
+from ..simulator.protocol import (
+    ENV_CHECK,
+    ENV_LEAKS,
+    ENV_NOTES,
+    ENV_RACES,
+    ENV_SYNCHRONOUS,
+    TEXT,
+    FinalState,
+    Notebook,
+    Op,
+    pack_wait,
+)
 from ..source_lines import place_of
-from ..wait import Wait
 from . import binding, callbacks, failures, functions, in_c, leaks, program_end
 from .context import Phase, abi
 from .counting import Counting
@@ -76,7 +86,7 @@ def attach(
     abi.attach(bridge.ffi, bridge.lib, FLAVORS[flavor], interface["constants"], unweighted, weights_empty)
     process.foreign = bool(started)
     process.library = ctypes.CDLL(str(Path(directory) / FLAVORS[flavor].soname))
-    call_site.use_native(process.library)
+    source_lines.use_native(process.library)
     in_c.begin(process.library)
     callbacks.use(process.library)
     for module in pkgutil.iter_modules(functions.__path__):
@@ -129,7 +139,7 @@ def _work(world: World, client: SimulatorClient, picoseconds: int) -> None:
 
 def _polls(client: SimulatorClient, why: Wait | None) -> None:
     """The program polls in vain, or does not do so any more."""
-    client.notify(Op.POLLS, b"" if why is None else pack_wait(call_site.located(why)))
+    client.notify(Op.POLLS, b"" if why is None else pack_wait(source_lines.located(why)))
 
 
 def _pass_time(world: World, client: SimulatorClient, picoseconds: int) -> None:
@@ -159,7 +169,7 @@ class Process:
         if self.client is None or not notes:
             return self._open(required, device, tick)
         self.observer = Observer(self.client, device, Notebook(notes, self.client.rank))
-        call = self.observer.enter("MPI_Init", site=call_site.caller(sys._getframe()))
+        call = self.observer.enter("MPI_Init", site=source_lines.caller(sys._getframe()))
         try:
             return self._open(required, ObservedDevice(device, self.observer), tick)
         finally:
@@ -212,7 +222,7 @@ class Process:
 
     def _final_state(self, on_nic: list[Envelope]) -> FinalState:
         """For the report of a run that has ended while this process waits."""
-        here = call_site.located(Wait(""))
+        here = source_lines.located(Wait(""))
         return FinalState(here.call, here.site, unreceived(abi.world, on_nic), queued(abi.world))
 
     def _device(self) -> tuple[Device, float]:
@@ -318,13 +328,13 @@ def _flush() -> None:
 
 def _place(call: str) -> str:
     """The call of MPI that the program is in, and where it made it."""
-    here = call_site.located(Wait(call))
+    here = source_lines.located(Wait(call))
     site = place_of(os.getpid(), here.site)
     return f"{here.call} at {site}" if site else here.call
 
 
 def _site() -> str:
-    return place_of(os.getpid(), call_site.here())
+    return place_of(os.getpid(), source_lines.here())
 
 
 process = Process()

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from ..clocks.library import NOT_YOURS, Answer
 from ..mpi.constants import ThreadLevel
-from ..mpi.timed import Timed
+from ..mpi.progress import Timed
 from ..mpi.world import World
 from ..simulator.client import SimulatorClient
 from .observe import Observer

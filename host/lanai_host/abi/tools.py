@@ -4,9 +4,9 @@ import ctypes
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..mpi import variables
-from ..mpi.text import byte_length
-from ..mpi.variables import Variable
+from ..mpi import session
+from ..mpi.added_codes import byte_length
+from ..mpi.session import Variable
 from .binding import bind
 from .context import Phase, abi
 from .failures import ToolError
@@ -76,11 +76,11 @@ def put_text(pointer: Any, length: Any, text: str) -> None:
 
 
 def control() -> list[Variable]:
-    return variables.control(abi.world) if abi.phase is Phase.RUNNING else []
+    return session.control(abi.world) if abi.phase is Phase.RUNNING else []
 
 
 def performance() -> list[Variable]:
-    return variables.performance(abi.world) if abi.phase is Phase.RUNNING else []
+    return session.performance(abi.world) if abi.phase is Phase.RUNNING else []
 
 
 def at(found: Sequence[Any], index: int) -> Any:

@@ -11,7 +11,7 @@ from lanai_hdl.remote.packets import SizeWord, word
 from .. import process_memory
 from ..bus.base import PAGE_SIZE, Bus, HostBuffer, Watched
 from ..config import HostCost, HostCosts
-from ..wait import Wait
+from ..operation import Wait
 from .exposures import Exposure
 
 COUNT = (1 << COUNT_BITS) - 1

@@ -8,8 +8,8 @@ from .. import process_memory
 from ..bus.base import PAGE_SIZE, Bus, BusError, HostBuffer, Pinned
 from ..config import HostConfig, free
 from ..host_model.meter import Meter
+from ..operation import Wait
 from ..remote import Access
-from ..wait import Wait
 from .aperture import ApertureAccess
 from .commands import Command, Commands
 from .exposures import Exposure, Exposures

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..wait import Wait
+from ..operation import Wait
 
 PAGE_SIZE = 4096
 # Each process of a host has a window of bus addresses, so that a NIC can tell their memory apart.

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from lanai_hdl.bfm import HostMemory, PioHost
 from lanai_hdl.bfm.pins import Pins
 
-from ..wait import Wait
+from ..operation import Wait
 from .base import PAGE_SIZE, Bus, HostBuffer, Pinned, Watched, changed, words_of
 from .greenlets import wait_for
 

@@ -17,7 +17,7 @@ from lanai_hdl.machine import host_offset
 from lanai_hdl.uart.frame import FRAME_BYTES, Frame, FrameKind
 
 from ..errors import UserError
-from ..wait import Wait
+from ..operation import Wait
 from .base import PAGE_SIZE, Bus, BusError, HostBuffer, Pinned, Watched, changed, words_of
 
 FIRST_PAGE = 0x0010_0000  # bus address of the first page handed out; below it nothing answers

@@ -68,12 +68,10 @@ Layers, which import-linter holds (pyproject.toml): values and errors, progress,
 communicators, requests, point to point, collectives, making communicators, the world.
 """
 
-from .attributes import Attributes, Keyval
-from .errhandler import ERRORS_ABORT, ERRORS_ARE_FATAL, ERRORS_RETURN, Errhandler
+from .attributes import ERRORS_ABORT, ERRORS_ARE_FATAL, ERRORS_RETURN, Attributes, Errhandler, Info, Keyval
+from .constants import Status
 from .errors import ErrorClass, ErrorTable, MpiError, unsupported
 from .group import Group
-from .info import Info
-from .status import Status
 
 __all__ = [
     "ERRORS_ABORT",

@@ -9,13 +9,12 @@ from ..operation import Operation
 from .arguments import check_send
 from .buffers import gather_bytes
 from .communicator import CALL, Communicator
-from .constants import PROC_NULL
+from .constants import PROC_NULL, Status
 from .datatypes import Datatype
 from .errors import ErrorClass, MpiError
 from .progress import Progress
 from .request import PersistentRequest, Request, SendRequest, hold
 from .send_buffer import SendBuffer
-from .status import Status
 
 # Bytes of a message that holds its part of the buffer until a receive has taken it, on every
 # device: MPI libraries send long messages only once they are asked for, and a program whose buffer

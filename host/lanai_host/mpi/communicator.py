@@ -4,33 +4,113 @@ What MPI does with a communicator are functions, a module for each chapter of th
 `lanai_host.mpi`.
 """
 
+from collections.abc import Iterator
 from typing import Any
 from weakref import WeakSet
 
 from ..config import HostCost
-from ..device import Device
-from .attributes import Attributes
+from ..device import SERVICE_CONTEXT, Device
+from .added_codes import byte_length
+from .attributes import ERRORS_ARE_FATAL, Attributes, Errhandler, Info
 from .constants import MAX_OBJECT_NAME, TAG_UB, Comparison
-from .context_numbers import (
-    COLLECTIVE,
-    CONTEXTS,
-    CREATION,
-    FINAL,
-    LOCAL,
-    PARTITIONED,
-    PARTITIONS,
-    POINT_TO_POINT,
-    ContextNumbers,
-)
-from .errhandler import ERRORS_ARE_FATAL, Errhandler
+from .datatypes.signature import Signature
 from .errors import ErrorClass, MpiError
 from .group import Group
-from .info import Info
 from .progress import Progress
-from .seen_types import SeenTypes
 from .send_buffer import SendBuffer
-from .text import byte_length
 from .topology import Topology
+
+# The types that this process has sent and received with each rank, tag and communicator: so that a run can say at its
+# end that sender and receiver named different ones.
+
+SLOTS = 1 << 14  # a table of so many pointers has pages of its own: it moves none of the program's buffers
+MOST = SLOTS // 4
+Key = tuple[bool, int, int, int, Signature]
+
+
+class SeenTypes:
+    """A set of keys that never grows: a rank must not allocate more for what another does. What finds no room is
+    left out."""
+
+    def __init__(self) -> None:
+        self._slots: list[Key | None] = [None] * SLOTS
+        self._count = 0
+
+    @property
+    def complete(self) -> bool:
+        return self._count < MOST
+
+    def add(self, sent: bool, context: int, peer: int, tag: int, signature: Signature) -> None:
+        key = (sent, context, peer, tag, signature)
+        slots = self._slots
+        at = hash(key) % SLOTS
+        while (found := slots[at]) is not None:
+            if found == key:
+                return
+            at = (at + 1) % SLOTS
+        if self._count < MOST:
+            slots[at] = key
+            self._count += 1
+
+    def all(self) -> Iterator[tuple[bool, int, int, int, str | None]]:
+        """Give what was added, with the name that equal basic types share in place of the signature; None if it has
+        several."""
+        for key in self._slots:
+            if key is not None:
+                sent, context, peer, tag, signature = key
+                single = signature.single
+                yield sent, context, peer, tag, None if single is None else single.shared_name
+
+
+# The context numbers of one process: which are free, and which it has offered to an agreement
+# under way (`agreement`).
+
+# Device contexts of one communicator, counted from `number * CONTEXTS`.
+CONTEXTS = 6
+POINT_TO_POINT, COLLECTIVE, CREATION, LOCAL, PARTITIONED, PARTITIONS = range(CONTEXTS)
+FINAL = LOCAL  # MPI_Finalize on an intra-communicator, which has no local group beside its own
+
+WORD = (1 << 64) - 1
+LIMIT = SERVICE_CONTEXT // CONTEXTS  # numbers
+
+# Contexts that belong to no communicator: groups that become connected; the ends of a socket that
+# join.
+PORTS, JOINING = LIMIT * CONTEXTS, LIMIT * CONTEXTS + 1
+assert JOINING < SERVICE_CONTEXT
+# And of services: what one-sided calls ask of their target, and the data that follow or answer.
+ONE_SIDED, ONE_SIDED_DATA = SERVICE_CONTEXT, SERVICE_CONTEXT + 1
+
+
+class ContextNumbers:
+    """`free` and `offered` are masks; `under_way` counts the agreements that this process takes
+    part in. The numbers below `taken` belong to the predefined communicators."""
+
+    def __init__(self, taken: int) -> None:
+        self.free = (1 << LIMIT) - (1 << taken)
+        self.offered = 0
+        self.under_way = 0
+
+    def take(self, number: int) -> None:
+        """A communicator has this number from now on."""
+        self.free ^= self.free & 1 << number
+
+    def release(self, number: int) -> None:
+        """The communicator has gone and nothing is under way on it."""
+        self.free |= 1 << number
+
+    def is_free(self, number: int) -> bool:
+        return bool(self.free >> number & 1)
+
+    def lowest(self) -> int | None:
+        """Return the lowest free number that is not offered, or None."""
+        free = self.free & ~self.offered if self.offered else self.free
+        first = free & WORD or free  # a short mask, if that is enough
+        return (first & -first).bit_length() - 1 if first else None
+
+    def available(self) -> int:
+        """The free numbers that are not offered."""
+        return self.free & ~self.offered
+
 
 # The hints of every communicator: what the program promises.
 HINTS = {

@@ -7,13 +7,11 @@ them.
 
 from collections.abc import Iterable, Sequence
 
-from ..operation import Operation
+from ..operation import Operation, Wait
 from ..orders import ALL, Orders
-from ..wait import Wait
-from .constants import UNDEFINED
+from .constants import UNDEFINED, Status
 from .errors import ErrorClass, MpiError
 from .request import Request
-from .status import Status
 
 Requests = Sequence[Request | None]
 

@@ -2,22 +2,18 @@
 
 import zlib
 
-from .agreement import agree, take_alone
+from .added_codes import encode
 from .arguments import check_tag
-from .collectives.barrier import barrier
-from .collectives.calls import launch, run
-from .collectives.link import Link
-from .collectives.schedule import Steps
-from .collectives.tags import CREATION, next_tag
+from .attributes import Errhandler, Info
+from .collectives.broadcast import barrier
+from .collectives.link import CREATION, Link, next_tag
+from .collectives.schedule import Steps, launch, run
 from .communicator import CALL, Communicator, hints, set_errhandler
 from .constants import SPLIT_BY_NEIGHBORHOOD, UNDEFINED, SplitType
-from .errhandler import Errhandler
 from .errors import ErrorClass, MpiError
 from .group import Group
-from .info import Info
-from .making import create_from, creation_link, everyone, make, split_as
+from .making import agree, create_from, creation_link, everyone, make, split_as, take_alone
 from .request import Request
-from .text import encode
 
 # Duplicates
 

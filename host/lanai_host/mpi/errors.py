@@ -4,10 +4,8 @@ C binding."""
 import enum
 from collections.abc import Sequence
 
-from .added_codes import LAST_PREDEFINED, AddedCodes, Number
-from .constants import MAX_ERROR_STRING
-from .status import Status
-from .text import byte_length, encode
+from .added_codes import LAST_PREDEFINED, AddedCodes, Number, byte_length, encode
+from .constants import MAX_ERROR_STRING, Status
 
 
 class ErrorClass(enum.IntEnum):

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
+from .constants import Status
 from .errors import MpiError
 from .progress import Progress
 from .request import Request
-from .status import Status
 
 
 class GeneralizedRequest(Request):

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from .. import real_time
-from ..wait import Wait
+from ..operation import Wait
 
 SECONDS = 15.0  # of real time without success, after which it is told, and told again
 LOOKS = 256  # polls between two looks at the clock of real time

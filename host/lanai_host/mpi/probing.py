@@ -2,16 +2,14 @@
 
 from ..device import Arrived
 from ..errors import DeviceEnded, DeviceLost, PeerLost
-from ..operation import DeviceError, ErrorKind, Operation
-from ..wait import Wait
+from ..operation import DeviceError, ErrorKind, Operation, Wait
 from .arguments import check_buffer
 from .communicator import CALL, Communicator
-from .constants import ANY_TAG, PROC_NULL
+from .constants import ANY_TAG, PROC_NULL, Status
 from .datatypes import Datatype
 from .errors import ErrorClass, MpiError
 from .point_to_point import envelope
 from .request import ReceiveRequest, device_error
-from .status import Status
 
 
 class Message:

@@ -3,15 +3,13 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
-from ..operation import DeviceError, ErrorKind, Operation
+from ..operation import DeviceError, ErrorKind, Operation, Wait
 from ..orders import Orders
-from ..wait import Wait
 from .communicator import Communicator
-from .constants import ANY_TAG, PROC_NULL
+from .constants import ANY_TAG, PROC_NULL, Status
 from .datatypes import Datatype
 from .errors import ErrorClass, MpiError
 from .progress import Progress
-from .status import Status
 
 
 class Request(ABC):

@@ -1,7 +1,6 @@
 """The memory that a program attaches for buffered sends, and which messages occupy it (NP-G8)."""
 
-from ..operation import Operation
-from ..wait import Wait
+from ..operation import Operation, Wait
 from .constants import BSEND_OVERHEAD
 from .errors import ErrorClass, MpiError
 from .memory import Scratch

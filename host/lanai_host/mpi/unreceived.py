@@ -6,9 +6,8 @@ from collections.abc import Iterable
 
 from ..device import Envelope, Queued, Unreceived
 from ..operation import ANY_SOURCE, ANY_TAG
-from .collectives.tags import name_of
-from .communicator import Communicator
-from .context_numbers import (
+from .collectives.link import name_of
+from .communicator import (
     COLLECTIVE,
     CONTEXTS,
     CREATION,
@@ -19,6 +18,7 @@ from .context_numbers import (
     PARTITIONED,
     PARTITIONS,
     PORTS,
+    Communicator,
 )
 from .world import World
 

@@ -13,19 +13,48 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NoReturn, Protocol, Self
 
+from ..c_module import load
 from ..device import Envelope
 from ..errors import UserError
+from ..operation import Wait
 from ..process_manager import Start
 from ..saying import say
-from ..wait import Wait
-from . import snapshot
 from .protocol import CATCH_UP_TIME, ENV_RANK, ENV_SIZE, ENV_SOCKET, HEADER, TEXT, VERSION, FinalState, Op, Status
 from .rank_transport import RankTransport
 from .relay import RelayedTransport
 from .requests import ABORT, FINALIZE, HELLO, QUIET, SNAPSHOT, Abort, Finalize, Hello
 from .spin import Chunk, SpinWait
+
+# A rank's snapshot of itself: a copy of the process, made by fork, that sleeps until the simulator
+# makes the rank from it anew (`lanai run --checkpoint`).
+#
+# All is native code (snapshot.c): a restarted rank must allocate what the rank itself went on
+# to allocate, so that its buffers lie at the same addresses.
+
+DECLARED = "int snapshot_take(int sock, const char *line, uint32_t size, uint32_t rank, uint32_t serial);"
+
+
+@cache
+def _native() -> Any:
+    return load(__package__, "snapshot", DECLARED)
+
+
+def take(sock: int, line: bytes, rank: int, serial: int) -> int:
+    """Copy this process. Returns in it, and again in each process that the simulator makes from the
+    copy: its connection to the simulator then has the descriptor `sock`.
+
+    Args:
+        line: name of the abstract Unix socket to which the copy connects.
+        serial: of the copy, which it says there with the rank.
+
+    Returns:
+        0, or the number of an error, and there is no copy.
+    """
+    return int(_native().lib.snapshot_take(sock, line, len(line), rank, serial))
+
 
 FLUSH_BYTES = 1 << 18  # posts beyond this leave at once, so that a rank that only sends needs no boundless memory
 READ = 4096  # bytes of an answer read at first: more than most have
@@ -321,7 +350,7 @@ class SimulatorClient:
     def _take_snapshot(self, payload: bytes) -> None:
         """Returns in this process, and again in each process that is made from the snapshot."""
         head, line = SNAPSHOT.split(payload)
-        wrong = snapshot.take(self._sock.fileno(), line, self.rank, head.serial)
+        wrong = take(self._sock.fileno(), line, self.rank, head.serial)
         self._pid = os.getpid()
         if wrong:
             text = os.strerror(wrong).encode()

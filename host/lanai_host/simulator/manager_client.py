@@ -5,8 +5,8 @@ import json
 from typing import Any
 
 from ..device import Device
+from ..operation import Wait
 from ..process_manager import LATER, Question, Refused
-from ..wait import Wait
 from .client import SimulatorClient
 from .protocol import Op
 

@@ -19,11 +19,11 @@ from ..bus.base import (
     changed,
     words_of,
 )
-from ..call_site import located
 from ..config import HostCosts
 from ..device import Envelope
 from ..errors import UserError
-from ..wait import Wait
+from ..operation import Wait
+from ..source_lines import located
 from .client import SimulatorClient, SimulatorError
 from .protocol import TEXT, Op, pack_wait
 from .requests import (

@@ -7,9 +7,9 @@ from typing import Protocol
 
 from .. import process_memory
 from ..body import NOTHING, Body, Run
-from ..call_site import located
 from ..errors import UserError
-from ..wait import Wait
+from ..operation import Wait
+from ..source_lines import located
 from .protocol import FOREVER, Op, pack_wait
 from .requests import STOPPED, Stopped
 from .transport import (

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from ..body import NOTHING, Body
-from ..call_site import located
-from ..wait import Wait
+from ..operation import Wait
+from ..source_lines import located
 from .protocol import Op, pack_wait
 from .requests import COLLECT, DATAGRAM, RELAYED, Collect, Datagram, Relayed
 from .transport import LOOK_TIME, Awaited, PostSink, WaitSink

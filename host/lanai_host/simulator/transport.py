@@ -13,7 +13,7 @@ from typing import Any
 from .. import process_memory
 from ..c_module import enums, load
 from ..errors import UserError
-from ..wait import Wait
+from ..operation import Wait
 from .protocol import FOREVER
 from .spin import processors
 

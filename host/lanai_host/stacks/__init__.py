@@ -9,7 +9,7 @@ from functools import cache
 
 from .. import plugins
 from ..errors import unknown
-from ..plugin_contract import Contract, usable
+from ..plugins import Contract, usable
 from .base import Stack
 
 CONTRACT = Contract("device", __name__, "STACK", Stack, lambda found: str(found.name), "stack")

@@ -5,8 +5,7 @@ import re
 import struct
 from pathlib import Path
 
-from lanai_host.call_site import is_program
-from lanai_host.source_lines import mapped, place_of
+from lanai_host.source_lines import is_program, mapped, place_of
 
 HEAD = struct.Struct("<II")  # the signal, the number of addresses
 PYTHON = re.compile(r'File "(.+)", line (\d+) in ')

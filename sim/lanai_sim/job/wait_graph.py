@@ -4,7 +4,7 @@ circle."""
 import re
 from collections.abc import Mapping, Sequence
 
-from lanai_host.wait import Wait
+from lanai_host.operation import Wait
 
 from ..units import format_time
 from .waiting import RankState, ranks_text

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from lanai_host.device import Queued, Unreceived
+from lanai_host.operation import Wait
 from lanai_host.simulator.protocol import FinalState, unpack_wait
 from lanai_host.source_lines import place_of
-from lanai_host.wait import Wait
 
 from ..units import format_time
 from .rank import Rank

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from lanai_hdl.errors import UserError
 from lanai_host.device import Envelope
-from lanai_host.simulator.notes import ENV_NOTES, PATH_ROOM
-from lanai_host.simulator.protocol import Op
+from lanai_host.simulator.protocol import ENV_NOTES, PATH_ROOM, Op
 from lanai_host.simulator.transport import State, TransportHub
 
 from ..kernel.kernel import FOREVER, Kernel

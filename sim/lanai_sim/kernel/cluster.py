@@ -21,7 +21,7 @@ from lanai_hdl.machine import PAGE_SIZE
 from lanai_host.bus.base import Bus, BusError, HostBuffer, Pinned, Watched, changed, words_of
 from lanai_host.bus.greenlets import run_in_greenlet, wait_for
 from lanai_host.config import HostConfig, free
-from lanai_host.wait import Wait
+from lanai_host.operation import Wait
 
 from ..engines.base import NEVER, Engine, Event, EventKind, Layout
 from ..engines.words import Continuation, Stage, Words

@@ -5,7 +5,7 @@ import pytest
 from lanai_host.mpi import ERRORS_RETURN, ErrorClass, Group, Keyval, MpiError, communicator, creation, intercomm
 from lanai_host.mpi import collectives as coll
 from lanai_host.mpi import point_to_point as p2p
-from lanai_host.mpi.collectives.parts import Part
+from lanai_host.mpi.collectives.checks import Part
 from lanai_host.mpi.constants import UNDEFINED, Comparison
 from lanai_host.mpi.creation import create_from_group
 from lanai_host.mpi.datatypes import PREDEFINED

@@ -6,9 +6,9 @@ import random
 import pytest
 
 from lanai_host.device import MAX_CONTEXT
-from lanai_host.mpi import MpiError, agreement, creation
+from lanai_host.mpi import MpiError, creation, making
 from lanai_host.mpi import point_to_point as p2p
-from lanai_host.mpi.context_numbers import LIMIT
+from lanai_host.mpi.communicator import LIMIT
 
 from . import ranks
 from .ranks import buffer, ints
@@ -49,13 +49,13 @@ def test_when_numbers_run_out():
 
 def test_duplicates_at_once_need_one_round_each(run, monkeypatch):
     rounds = []
-    intersect = agreement._Members.intersect
+    intersect = making._Members.intersect
 
     def counted(members, value, size):
         rounds.append(size)
         return intersect(members, value, size)
 
-    monkeypatch.setattr(agreement._Members, "intersect", counted)
+    monkeypatch.setattr(making._Members, "intersect", counted)
 
     def program(world):
         numbers = set()

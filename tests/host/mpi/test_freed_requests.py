@@ -5,16 +5,10 @@ import gc
 import numpy as np
 import pytest
 
-from lanai_host.mpi import (
-    MpiError,
-    buffered,
-    creation,
-    exchange,
-    partitioned,
-)
+from lanai_host.mpi import MpiError, buffered, creation, partitioned, point_to_point
 from lanai_host.mpi import collectives as plans
 from lanai_host.mpi import point_to_point as p2p
-from lanai_host.mpi.collectives import calls
+from lanai_host.mpi.collectives import schedule
 from lanai_host.mpi.collectives.link import Link
 from lanai_host.mpi.constants import PROC_NULL
 from lanai_host.mpi.datatypes import PREDEFINED
@@ -40,12 +34,12 @@ class Reused:
 @pytest.mark.parametrize("way", ["isendrecv_replace", "ibsend", "persistent", "partitioned"])
 def test_a_freed_request_leaves_its_memory_to_the_operation(monkeypatch, way):
     """The device reads when the library next looks, long after the request has gone."""
-    for module in ("exchange", "send_buffer", "partitioned"):
+    for module in ("point_to_point", "send_buffer", "partitioned"):
         monkeypatch.setattr(f"lanai_host.mpi.{module}.Scratch", Reused)
 
     def start(comm, value):
         if way == "isendrecv_replace":
-            return exchange.isendrecv_replace(comm, *buffer(value), 1, 3, PROC_NULL, 3)
+            return point_to_point.isendrecv_replace(comm, *buffer(value), 1, 3, PROC_NULL, 3)
         if way == "ibsend":
             buffered.attach(comm, None, 0)
             return buffered.ibsend(comm, *buffer(value), 1, 3)
@@ -93,7 +87,7 @@ def _fail(world, steps):
     """Run the steps of a collective, whose first message is shorter than rank 0 expects."""
     link = Link(world.comm_world, "MPI_Test", 0, world.comm_world.context)
     with pytest.raises(MpiError, match="sent 4 bytes where rank 0 expects 8"):
-        calls.launch(link, steps(link)).wait()
+        schedule.launch(link, steps(link)).wait()
 
 
 def test_a_failed_collective_leaves_its_memory_to_what_is_under_way():

@@ -10,7 +10,7 @@ from lanai_host.choices import Choices
 from lanai_host.device import SendMode
 from lanai_host.mpi import MpiError, creation
 from lanai_host.mpi import collectives as coll
-from lanai_host.mpi.collectives.parts import Part
+from lanai_host.mpi.collectives.checks import Part
 from lanai_host.mpi.constants import IN_PLACE
 from lanai_host.mpi.errors import ErrorClass
 from lanai_host.operation import DeviceError, ErrorKind, Operation

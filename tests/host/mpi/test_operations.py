@@ -10,7 +10,7 @@ import pytest
 from lanai_host.mpi import ErrorClass, MpiError
 from lanai_host.mpi import op as operations
 from lanai_host.mpi.datatypes import PREDEFINED
-from lanai_host.mpi.wide import real16, real16_bytes
+from lanai_host.mpi.op import real16, real16_bytes
 
 # Seen by calling MPI_Reduce_local, MPI_Allreduce and MPI_Scan of MPICH 5.0.2 with each pair. (With
 # MPIX_BFLOAT16 that library ends in an assertion of its own.)

@@ -3,13 +3,7 @@
 import numpy as np
 import pytest
 
-from lanai_host.mpi import (
-    MpiError,
-    completion,
-    partitioned,
-    persistent,
-    polling,
-)
+from lanai_host.mpi import MpiError, completion, partitioned, point_to_point, polling
 from lanai_host.mpi import point_to_point as p2p
 from lanai_host.mpi.constants import UNDEFINED
 from lanai_host.mpi.datatypes import PREDEFINED
@@ -25,8 +19,8 @@ def test_persistent(run):
         other = 1 - comm.rank
         value, got = ints(0), ints(-1)
         requests = [
-            persistent.recv_init(comm, *buffer(got), other, 4),
-            persistent.send_init(comm, *buffer(value), other, 4),
+            point_to_point.recv_init(comm, *buffer(got), other, 4),
+            point_to_point.send_init(comm, *buffer(value), other, 4),
         ]
         assert completion.wait_any(requests)[0] == UNDEFINED
         for turn in range(3):

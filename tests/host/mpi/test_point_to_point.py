@@ -3,14 +3,7 @@
 import numpy as np
 import pytest
 
-from lanai_host.mpi import (
-    ErrorClass,
-    MpiError,
-    buffered,
-    completion,
-    exchange,
-    probing,
-)
+from lanai_host.mpi import ErrorClass, MpiError, buffered, completion, point_to_point, probing
 from lanai_host.mpi import point_to_point as p2p
 from lanai_host.mpi.constants import ANY_SOURCE, ANY_TAG, PROC_NULL
 from lanai_host.mpi.datatypes import PREDEFINED, contiguous, vector
@@ -36,7 +29,9 @@ def test_modes(run):
                 got[0] = 0
         for mode in (p2p.isend, p2p.issend, buffered.ibsend, p2p.irsend):
             receive = p2p.irecv(comm, *buffer(got), 1 - comm.rank, 9)
-            exchange.sendrecv(comm, 0, 0, INT, 1 - comm.rank, 1, 0, 0, INT, 1 - comm.rank, 1)  # the receive is posted
+            point_to_point.sendrecv(
+                comm, 0, 0, INT, 1 - comm.rank, 1, 0, 0, INT, 1 - comm.rank, 1
+            )  # the receive is posted
             send = mode(comm, *buffer(value), 1 - comm.rank, 9)
             send_status, status = completion.wait_all([send, receive])
             assert got[0] == 6 - comm.rank
@@ -117,7 +112,7 @@ def test_cancel(run):
             request = p2p.issend(comm, *buffer(word), 1, 98)
             request.cancel()
             assert request.wait().cancelled
-        exchange.sendrecv(comm, 0, 0, INT, other, 1, 0, 0, INT, other, 1)
+        point_to_point.sendrecv(comm, 0, 0, INT, other, 1, 0, 0, INT, other, 1)
         assert probing.iprobe(comm, ANY_SOURCE, ANY_TAG) is None
 
     run(2, program)
@@ -212,7 +207,9 @@ BAD = {
     "MPI_Ssend: count is -4": lambda comm, kind: p2p.ssend(comm, 0, -4, kind, 0, 0),
     "the datatype .* is not committed": lambda comm, kind: p2p.send(comm, 0, 1, contiguous(2, kind), 0, 0),
     "no buffer is attached": lambda comm, kind: buffered.bsend(comm, 0, 0, kind, 0, 0),
-    "cannot be cancelled": lambda comm, kind: exchange.isendrecv(comm, 0, 0, kind, 0, 0, 0, 0, kind, 0, 0).cancel(),
+    "cannot be cancelled": lambda comm, kind: point_to_point.isendrecv(
+        comm, 0, 0, kind, 0, 0, 0, 0, kind, 0, 0
+    ).cancel(),
     "is not persistent": lambda comm, kind: p2p.irecv(comm, 0, 0, kind, PROC_NULL, 0).start(),
 }
 

@@ -4,7 +4,7 @@ import pytest
 
 from lanai_host.mpi import polling
 from lanai_host.mpi.polling import FEW, LOOKS, SECONDS, Polls
-from lanai_host.wait import Wait
+from lanai_host.operation import Wait
 
 
 class Target:

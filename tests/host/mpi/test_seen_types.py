@@ -1,8 +1,8 @@
 """The types of its messages that a process remembers."""
 
+from lanai_host.mpi.communicator import MOST, SeenTypes
 from lanai_host.mpi.datatypes import BYTE, PREDEFINED
 from lanai_host.mpi.datatypes.signature import Signature
-from lanai_host.mpi.seen_types import MOST, SeenTypes
 
 INT, LONG, INT64 = (PREDEFINED[name].signature for name in ("MPI_INT", "MPI_LONG", "MPI_INT64_T"))
 

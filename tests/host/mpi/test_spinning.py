@@ -7,7 +7,7 @@ import time
 import pytest
 
 from lanai_host.compilers import Language, find
-from lanai_host.mpi import spinning
+from lanai_host.mpi import threads
 
 LOOPS = """
 #include <sched.h>
@@ -49,7 +49,7 @@ def seen(run):
     thread.start()
     try:
         time.sleep(0.01)
-        return [spinning.spins(thread.native_id) for _ in range(3)]
+        return [threads.spins(thread.native_id) for _ in range(3)]
     finally:
         end.value = 1
         thread.join(20)
@@ -91,9 +91,9 @@ def test_a_thread_that_leaves_its_loop_does_not_spin(library):
     thread.start()
     time.sleep(0.01)
     try:
-        assert spinning.spins(thread.native_id)
+        assert threads.spins(thread.native_id)
         end.value = 1
-        assert not spinning.spins(thread.native_id)
+        assert not threads.spins(thread.native_id)
     finally:
         end.value = over.value = 1
         thread.join(20)
@@ -103,4 +103,4 @@ def test_a_thread_that_has_ended_does_not_spin():
     thread = threading.Thread(target=lambda: None)
     thread.start()
     thread.join()
-    assert not spinning.spins(thread.native_id)
+    assert not threads.spins(thread.native_id)

@@ -10,8 +10,7 @@ import pytest
 
 from lanai_host.mpi import threads
 from lanai_host.mpi.errors import MpiError
-from lanai_host.mpi.thread_order import ThreadOrder, TwoThreads, judged
-from lanai_host.mpi.threads import Spent
+from lanai_host.mpi.threads import Spent, ThreadOrder, TwoThreads, judged
 
 
 def test_a_thread_that_was_promised_not_to_be_there_is_refused():
@@ -71,7 +70,7 @@ def test_a_thread_that_finds_no_processor_is_queued():
         begun = time.monotonic()
         while time.monotonic() - begun < 1:
             pass
-        seen.append(threads.spent(threading.get_native_id()))
+        seen.append(threads.spent_by_thread(threading.get_native_id()))
 
     processor = min(os.sched_getaffinity(0))
     busy = f"import os\nos.sched_setaffinity(0, {{{processor}}})\nprint(flush=True)\nwhile True: pass"
@@ -81,7 +80,7 @@ def test_a_thread_that_finds_no_processor_is_queued():
             thread = threading.Thread(target=compute)
             thread.start()
             ready.wait()
-            before = threads.spent(thread.native_id)
+            before = threads.spent_by_thread(thread.native_id)
             go.set()
             thread.join()
         finally:

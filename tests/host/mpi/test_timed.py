@@ -1,6 +1,6 @@
 """Waits for a time."""
 
-from lanai_host.mpi.timed import SHARE, SHORTEST, Timed, timed_among
+from lanai_host.mpi.progress import SHARE, SHORTEST, Timed, timed_among
 
 
 class Clock:

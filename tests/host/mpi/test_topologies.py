@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lanai_host.mpi import MpiError, creation, graphs, grids
+from lanai_host.mpi import MpiError, creation, grids
+from lanai_host.mpi import grids as graphs
 from lanai_host.mpi.constants import PROC_NULL, UNDEFINED, TopologyKind
-from lanai_host.mpi.dims import dims_create
-from lanai_host.mpi.topology import topology_test
+from lanai_host.mpi.topology import dims_create, topology_test
 
 from .ranks import run
 

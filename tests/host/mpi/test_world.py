@@ -7,7 +7,7 @@ import pytest
 
 from lanai_host.config import HostConfig, free
 from lanai_host.errors import UserError
-from lanai_host.mpi import ERRORS_RETURN, Errhandler, ErrorClass, ErrorTable, MpiError, exchange, unsupported
+from lanai_host.mpi import ERRORS_RETURN, Errhandler, ErrorClass, ErrorTable, MpiError, point_to_point, unsupported
 from lanai_host.mpi import collectives as coll
 from lanai_host.mpi import point_to_point as p2p
 from lanai_host.mpi.communicator import set_errhandler
@@ -118,7 +118,7 @@ def test_a_singleton_that_waits_for_no_rank_is_a_named_deadlock():
 def test_time_is_simulated():
     def program(world):
         before = world.wtime()
-        exchange.sendrecv(world.comm_world, 0, 0, INT, 1 - world.rank, 0, 0, 0, INT, 1 - world.rank, 0)
+        point_to_point.sendrecv(world.comm_world, 0, 0, INT, 1 - world.rank, 0, 0, 0, INT, 1 - world.rank, 0)
         return world.wtime() - before
 
     first, second = run(2, program)
@@ -162,7 +162,7 @@ def test_threads_of_two_ranks():
         def worker(tag):
             value, got = np.full(100, tag, np.int32), np.zeros(100, np.int32)
             for _ in range(20):
-                exchange.sendrecv(comm, *buffer(value), other, tag, *buffer(got), other, tag)
+                point_to_point.sendrecv(comm, *buffer(value), other, tag, *buffer(got), other, tag)
                 assert (got == tag).all()
             done.append(tag)
 

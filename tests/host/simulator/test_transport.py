@@ -16,10 +16,10 @@ from lanai_host import process_memory
 from lanai_host.body import Run, Runs
 from lanai_host.bus.base import PAGE_SIZE, BusError
 from lanai_host.errors import UserError
+from lanai_host.operation import Wait
 from lanai_host.simulator.protocol import FOREVER
 from lanai_host.simulator.rank_transport import RankTransport
 from lanai_host.simulator.transport import LARGE, LOOK_TIME, State, TransportHub, memory_available
-from lanai_host.wait import Wait
 
 LATENCY = 1000
 WHY = Wait("MPI_Recv", 1, 7)

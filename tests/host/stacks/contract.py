@@ -11,8 +11,7 @@ from collections.abc import Callable
 
 from lanai_host.body import NOTHING, Run
 from lanai_host.device import SendMode
-from lanai_host.operation import ANY_SOURCE, ANY_TAG, DeviceError, ErrorKind
-from lanai_host.wait import Wait
+from lanai_host.operation import ANY_SOURCE, ANY_TAG, DeviceError, ErrorKind, Wait
 
 CONTEXT = 5
 SIZES = (0, 1, 16, 1025, 5000)

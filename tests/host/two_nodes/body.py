@@ -9,10 +9,10 @@ from lanai_host.body import Run
 from lanai_host.bus.base import PAGE_SIZE
 from lanai_host.config import free
 from lanai_host.device import SendMode
+from lanai_host.operation import Wait
 from lanai_host.stacks.base import Placement
 from lanai_host.stacks.mpi_np.device import MpiNp
 from lanai_host.stacks.mpi_np.stack import STACK
-from lanai_host.wait import Wait
 
 CONFIG = lanai41()
 QUICK = CONFIG.but(host_bus_khz=CONFIG.slot_khz)  # the firmware is loaded in fewer slots

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from lanai_host import plugin_contract, stacks
-from lanai_host.plugin_contract import Unusable
+from lanai_host import plugins, stacks
+from lanai_host.plugins import Unusable
 from lanai_sim.engines import kinds as engines
 from lanai_sim.machine import blocks, fabrics
 from lanai_sim.studies.papers import studies
@@ -178,7 +178,7 @@ def test_those_that_are_usable_are_loaded_and_each_other_is_told_once(capsys):
         return name.upper()
 
     for _ in range(2):
-        assert [*plugin_contract.usable(["a", "bad-1", "b"], load)] == [("a", "A"), ("b", "B")]
+        assert [*plugins.usable(["a", "bad-1", "b"], load)] == [("a", "A"), ("b", "B")]
     assert capsys.readouterr().err == "lanai: warning: left out: the engine 'bad-1' is bad\n"
 
 

@@ -17,7 +17,7 @@ from openlanai import Job
 
 PRELUDE = """
 import os, sys
-from lanai_host.wait import Wait
+from lanai_host.operation import Wait
 from lanai_host.simulator.client import SimulatorClient
 client = SimulatorClient.from_environment()
 rank, size, transport = client.rank, client.size, client.transport

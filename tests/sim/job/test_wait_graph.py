@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from lanai_host.operation import Wait
 from lanai_host.simulator.protocol import pack_wait, unpack_wait
-from lanai_host.wait import Wait
 from lanai_sim.job.wait_graph import explain, find_circle, find_stuck
 from lanai_sim.job.waiting import RankState, describe_wait
 

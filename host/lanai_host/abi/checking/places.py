@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import cache
 from types import CodeType
 
-from ... import call_site
+from ... import source_lines
 from ...source_lines import in_system_header, place_of
 
 _known: dict[str, str] = {}
@@ -18,7 +18,7 @@ _known: dict[str, str] = {}
 
 def place() -> str:
     """Return file and line; empty if they are not known."""
-    site = call_site.caller(sys._getframe(1))
+    site = source_lines.caller(sys._getframe(1))
     found = _known.get(site)
     if found is None:
         found = _known[site] = place_of(os.getpid(), site) if site else ""
@@ -29,7 +29,7 @@ def python_call() -> str:
     """Return the method of mpi4py that the program calls now, as its source names it, such as `comm.recv`; empty if
     the program is not Python or calls another function there."""
     frame = sys._getframe(1)
-    while not call_site.is_program(frame.f_code.co_filename):
+    while not source_lines.is_program(frame.f_code.co_filename):
         if frame.f_back is None:
             return ""
         frame = frame.f_back

@@ -12,11 +12,10 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from ... import call_site, process_memory
+from ... import process_memory, source_lines
 from ...bus.base import BusError
 from ...mpi.datatypes import Datatype
-from ...mpi.datatypes.combiner import Combiner
-from ...mpi.datatypes.signature import Basic
+from ...mpi.datatypes.signature import Basic, Combiner
 from ...source_lines import linked, mapped, source_file
 from .call import Call
 from .debug_types import Scalar, Shape
@@ -52,9 +51,9 @@ def compare(call: Call, buffers: Sequence[Buffer], tell: Tell) -> None:
     """Tell which buffers are larger than their variables, or have elements of other types."""
     if not any(buffer.regions for buffer in buffers):
         return
-    if not call_site.caller(sys._getframe(1)).startswith("@"):
+    if not source_lines.caller(sys._getframe(1)).startswith("@"):
         return
-    frame = call_site.call_frame()
+    frame = source_lines.call_frame()
     if frame is None:
         return
     for buffer in buffers:
@@ -93,7 +92,7 @@ def _datatype(call: Call, name: str) -> Datatype | None:
     return call.datatype(argument) if call.has(argument) and argument else None
 
 
-def _held(call: str, frame: call_site.CallFrame, address: int) -> Iterator[_Held]:
+def _held(call: str, frame: source_lines.CallFrame, address: int) -> Iterator[_Held]:
     """Give what is declared to lie at an address, at the program's call. A pointer counts if the call names it: others
     may be left from memory that was given back."""
     from .debug_scope import STACK_POINTER, scope_at

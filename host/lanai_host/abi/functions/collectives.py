@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...mpi import collectives as plans
-from ...mpi.collectives.parts import Mixed, Part, Spread
+from ...mpi.collectives.checks import Mixed, Part, Spread
 from ...mpi.constants import IN_PLACE, ROOT
 from ..binding import bind
 from ..context import abi

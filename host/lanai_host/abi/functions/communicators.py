@@ -3,9 +3,8 @@
 from typing import Any
 
 from ...mpi import communicator, creation, intercomm
-from ...mpi.errhandler import Errhandler
+from ...mpi.attributes import Errhandler, Info
 from ...mpi.errors import ErrorClass, MpiError
-from ...mpi.info import Info
 from .. import callbacks
 from ..binding import always, bind, binding
 from ..context import abi

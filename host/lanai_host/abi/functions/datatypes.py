@@ -6,7 +6,7 @@ from typing import Any
 from ...config import HostCost
 from ...mpi import datatypes as types
 from ...mpi.buffers import check_address
-from ...mpi.datatypes import Datatype, external32
+from ...mpi.datatypes import Datatype, matching
 from ...mpi.errors import ErrorClass, MpiError
 from ..binding import bind, binding
 from ..context import abi
@@ -216,29 +216,29 @@ def MPI_Pack_size(incount: int, datatype: Datatype, comm: Any) -> int:
 def MPI_Pack_external(
     datarep: str, inbuf: int, incount: int, datatype: Datatype, outbuf: int, outsize: int, position: Any
 ) -> None:
-    external32.check_representation("MPI_Pack_external", datarep)
+    matching.check_representation("MPI_Pack_external", datarep)
     _buffers("MPI_Pack_external", "inbuf", inbuf, incount, datatype, "outbuf", outbuf)
     at = position[0]
-    _room("MPI_Pack_external", at, external32.size(incount, datatype), outsize)
-    position[0] = at + external32.pack(inbuf, incount, datatype, outbuf + at)
+    _room("MPI_Pack_external", at, matching.size(incount, datatype), outsize)
+    position[0] = at + matching.pack(inbuf, incount, datatype, outbuf + at)
 
 
 @binding
 def MPI_Unpack_external(
     datarep: str, inbuf: int, insize: int, position: Any, outbuf: int, outcount: int, datatype: Datatype
 ) -> None:
-    external32.check_representation("MPI_Unpack_external", datarep)
+    matching.check_representation("MPI_Unpack_external", datarep)
     _buffers("MPI_Unpack_external", "outbuf", outbuf, outcount, datatype, "inbuf", inbuf)
     at = position[0]
-    _room("MPI_Unpack_external", at, external32.size(outcount, datatype), insize)
-    position[0] = at + external32.unpack(inbuf + at, outbuf, outcount, datatype)
+    _room("MPI_Unpack_external", at, matching.size(outcount, datatype), insize)
+    position[0] = at + matching.unpack(inbuf + at, outbuf, outcount, datatype)
 
 
 @binding
 def MPI_Pack_external_size(datarep: str, incount: int, datatype: Datatype) -> int:
-    external32.check_representation("MPI_Pack_external_size", datarep)
+    matching.check_representation("MPI_Pack_external_size", datarep)
     _packable("MPI_Pack_external_size", datatype)
-    return external32.size(incount, datatype)
+    return matching.size(incount, datatype)
 
 
 # The functions that tell how a datatype was made: its envelope and its contents.

@@ -7,8 +7,8 @@ from typing import Any
 
 from ...bus.base import PAGE_SIZE
 from ...mpi import buffered
+from ...mpi.attributes import Info
 from ...mpi.errors import ErrorClass, MpiError
-from ...mpi.info import Info
 from .. import in_c, runtime
 from ..binding import always, anywhere, bind, binding
 from ..context import Phase, abi

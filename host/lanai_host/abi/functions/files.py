@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
+from ...mpi.attributes import Errhandler, Info
 from ...mpi.datatypes import Datatype
-from ...mpi.errhandler import Errhandler
-from ...mpi.files import ACCESSES, Where, access, opening, state
+from ...mpi.files import ACCESSES, Where, access, state
+from ...mpi.files import state as opening
 from ...mpi.files.representation import Conversion, Registered, registry
 from ...mpi.group import Group
-from ...mpi.info import Info
 from .. import callbacks
 from ..binding import bind, binding
 from ..callbacks import of_program

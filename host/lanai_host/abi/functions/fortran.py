@@ -7,7 +7,7 @@ back. C reads an integer of Fortran's through a pointer, as MPI says; Fortran re
 
 from typing import Any
 
-from ...mpi.errhandler import Errhandler
+from ...mpi.attributes import Errhandler
 from ...mpi.op import Op
 from .. import callbacks
 from ..binding import bind, binding

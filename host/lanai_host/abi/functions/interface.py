@@ -8,13 +8,12 @@ import ctypes
 import sys
 from typing import Any
 
+from ...mpi.added_codes import byte_length, c_text, decode
+from ...mpi.attributes import Errhandler, Info
 from ...mpi.constants import MAX_INFO_VALUE, ThreadLevel
 from ...mpi.datatypes import PREDEFINED
-from ...mpi.errhandler import Errhandler
 from ...mpi.errors import ErrorClass, MpiError
-from ...mpi.info import Info
 from ...mpi.session import Session
-from ...mpi.text import byte_length, c_text, decode
 from .. import callbacks, runtime
 from ..binding import always, bind, binding
 from ..context import Phase, abi

@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from ...mpi import buffered, exchange, partitioned, persistent, probing
+from ...mpi import buffered, partitioned, point_to_point, probing
 from ...mpi import point_to_point as p2p
-from ...mpi.constants import UNDEFINED
+from ...mpi.constants import UNDEFINED, Status
 from ...mpi.errors import ErrorClass, MpiError
-from ...mpi.status import Status
 from ..binding import always, bind, binding
 from ..context import abi
 from ..tables import IgnoredStatus
@@ -17,20 +16,24 @@ for _mode, _module in (("", p2p), ("s", p2p), ("r", p2p), ("b", buffered)):
     _stem, _inputs = f"{_mode}send", "comm buf count datatype dest tag"
     bind(f"MPI_{_stem.capitalize()}", getattr(_module, _stem), _inputs)
     bind(f"MPI_I{_stem}", getattr(_module, f"i{_stem}"), _inputs)
-    bind(f"MPI_{_stem.capitalize()}_init", getattr(buffered if _mode == "b" else persistent, f"{_stem}_init"), _inputs)
+    bind(
+        f"MPI_{_stem.capitalize()}_init",
+        getattr(buffered if _mode == "b" else point_to_point, f"{_stem}_init"),
+        _inputs,
+    )
 
 bind("MPI_Recv", p2p.recv, "comm buf count datatype source tag")
 bind("MPI_Irecv", p2p.irecv, "comm buf count datatype source tag")
-bind("MPI_Recv_init", persistent.recv_init, "comm buf count datatype source tag")
+bind("MPI_Recv_init", point_to_point.recv_init, "comm buf count datatype source tag")
 bind("MPI_Psend_init", partitioned.psend_init, "comm buf partitions count datatype dest tag")
 bind("MPI_Precv_init", partitioned.precv_init, "comm buf partitions count datatype dest tag")
 
 _EXCHANGE = "comm sendbuf sendcount sendtype dest sendtag recvbuf recvcount recvtype source recvtag"
 _REPLACE = "comm buf count datatype dest sendtag source recvtag"
-bind("MPI_Sendrecv", exchange.sendrecv, _EXCHANGE)
-bind("MPI_Isendrecv", exchange.isendrecv, _EXCHANGE)
-bind("MPI_Sendrecv_replace", exchange.sendrecv_replace, _REPLACE)
-bind("MPI_Isendrecv_replace", exchange.isendrecv_replace, _REPLACE)
+bind("MPI_Sendrecv", point_to_point.sendrecv, _EXCHANGE)
+bind("MPI_Isendrecv", point_to_point.isendrecv, _EXCHANGE)
+bind("MPI_Sendrecv_replace", point_to_point.sendrecv_replace, _REPLACE)
+bind("MPI_Isendrecv_replace", point_to_point.isendrecv_replace, _REPLACE)
 
 # Probes
 

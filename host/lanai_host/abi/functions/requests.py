@@ -4,11 +4,10 @@ import functools
 from typing import Any
 
 from ...mpi import completion
-from ...mpi.constants import UNDEFINED
+from ...mpi.constants import UNDEFINED, Status
 from ...mpi.errors import ErrorClass, MpiError
 from ...mpi.partitioned import PartitionedRequest
 from ...mpi.request import Request
-from ...mpi.status import Status
 from .. import callbacks, in_c
 from ..binding import bind, binding
 from ..callbacks import of_program

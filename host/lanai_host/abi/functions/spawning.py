@@ -4,8 +4,8 @@ at the root only, so they are read there."""
 from collections.abc import Callable
 from typing import Any
 
-from ...mpi.connecting import NotConnected
 from ...mpi.errors import ErrorClass, MpiError
+from ...mpi.intercomm import NotConnected
 from ...mpi.spawning import Program
 from ..binding import bind, binding
 from ..context import abi

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...mpi.constants import ThreadLevel
-from ...mpi.variables import Variable
+from ...mpi.session import Variable
 from .. import tools
 from ..binding import bind
 from ..context import Phase, abi

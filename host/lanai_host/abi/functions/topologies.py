@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ...mpi import graphs, grids
+from ...mpi import grids
+from ...mpi import grids as graphs
 from ...mpi.constants import UNDEFINED, TopologyKind
-from ...mpi.dims import dims_create
 from ...mpi.errors import ErrorClass, MpiError
-from ...mpi.topology import topology_test
+from ...mpi.topology import dims_create, topology_test
 from ..binding import bind, binding
 from ..context import abi
 

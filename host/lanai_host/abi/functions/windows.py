@@ -5,9 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ...mpi import windows
-from ...mpi.errhandler import Errhandler
+from ...mpi.attributes import Errhandler, Info
 from ...mpi.errors import ErrorClass, MpiError
-from ...mpi.info import Info
 from ...mpi.windows import access, sync
 from .. import callbacks
 from ..binding import bind, binding

@@ -1,22 +1,22 @@
 """The collectives, as plans for `run`, `start` and `prepare`: `run(comm, bcast, address, count,
 datatype, root)`."""
 
-from .allgather import allgather, allgatherv
-from .alltoall import alltoall, alltoallv, alltoallw
-from .barrier import barrier
-from .broadcast import bcast
-from .calls import prepare, run, start
-from .neighbourhood import (
+from .allgather import allgather, allgatherv, alltoall, alltoallv, alltoallw
+from .broadcast import barrier, bcast
+from .reduce import allreduce, exscan, reduce, scan
+from .reduce_scatter import reduce_scatter, reduce_scatter_block
+from .rooted import (
+    gather,
+    gatherv,
     neighbor_allgather,
     neighbor_allgatherv,
     neighbor_alltoall,
     neighbor_alltoallv,
     neighbor_alltoallw,
+    scatter,
+    scatterv,
 )
-from .reduce import allreduce, reduce
-from .reduce_scatter import reduce_scatter, reduce_scatter_block
-from .rooted import gather, gatherv, scatter, scatterv
-from .scan import exscan, scan
+from .schedule import prepare, run, start
 
 __all__ = [
     "allgather",

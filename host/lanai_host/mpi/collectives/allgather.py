@@ -1,22 +1,27 @@
 """Allgather: a multicast of each block where the device has it; else Bruck for short totals, a ring
 for long ones."""
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
+from ...operation import Operation
 from ..buffers import copy_elements, gather_bytes, scatter_bytes
-from ..memory import Scratch
-from . import checks, inter
+from ..constants import IN_PLACE
+from ..memory import Scratch, move
+from . import checks
+from . import checks as inter
+from .checks import Mixed, Part, Spread, copy_own
 from .link import Link
-from .parts import Part, Spread
 from .schedule import Steps, collective
 
 
 @collective("MPI_Allgather")
 def allgather(link: Link, send: Part, receive: Part) -> Steps:
     """MPI_Allgather."""
-    checks.buffer(link, *send, "sendbuf")
+    checks.check_buffers(link, *send, "sendbuf")
     checks.no_in_place(link, receive.address, "recvbuf")
-    checks.buffer(link, *receive, "recvbuf")
+    checks.check_buffers(link, *receive, "recvbuf")
     if link.is_inter:
         return inter.allgather(link, send, receive.repeated(link.peers))
     if send.elements == receive.elements and send.datatype is receive.datatype:
@@ -31,7 +36,7 @@ def allgather(link: Link, send: Part, receive: Part) -> Steps:
 @collective("MPI_Allgatherv")
 def allgatherv(link: Link, send: Part, receive: Spread) -> Steps:
     """MPI_Allgatherv."""
-    checks.buffer(link, *send, "sendbuf")
+    checks.check_buffers(link, *send, "sendbuf")
     checks.no_in_place(link, receive.address, "recvbuf")
     coming = receive.parts(link, "recvcounts")
     if link.is_inter:
@@ -92,3 +97,128 @@ def _ring(link: Link, send: Part, blocks: Sequence[Part]) -> Steps:
     for step in range(size - 1):
         coming, going = blocks[(rank - step - 1) % size], blocks[(rank - step) % size]
         yield [link.receive(before, *coming), link.send(after, *going)]
+
+
+# All-to-all: Bruck for short blocks among many, everything posted at once among few, pairwise
+# else.
+
+
+@collective("MPI_Alltoall")
+def alltoall(link: Link, send: Part, receive: Part) -> Steps:
+    """MPI_Alltoall."""
+    checks.check_buffers(link, *send, "sendbuf")
+    checks.no_in_place(link, receive.address, "recvbuf")
+    checks.check_buffers(link, *receive, "recvbuf")
+    coming = receive.repeated(link.peers)
+    if send.in_place:
+        return exchange_in_place(link, coming)
+    if not link.is_inter and send.elements == receive.elements and send.datatype is receive.datatype:
+        checks.distinct(link, send.address, receive.address, send.size)
+    going = send.repeated(link.peers)
+    short = receive.size <= link.choices.alltoall_short and link.size >= link.choices.alltoall_short_size
+    if short and not link.is_inter:
+        return _alltoall_bruck(link, going, coming)
+    return exchange(link, going, coming)
+
+
+@collective("MPI_Alltoallv")
+def alltoallv(link: Link, send: Spread, receive: Spread) -> Steps:
+    """MPI_Alltoallv."""
+    checks.no_in_place(link, receive.address, "recvbuf")
+    coming = receive.parts(link, "recvcounts")
+    if send.in_place:
+        return exchange_in_place(link, coming)
+    _apart(link, going := send.parts(link, "sendcounts"), coming)
+    return exchange(link, going, coming)
+
+
+@collective("MPI_Alltoallw")
+def alltoallw(link: Link, send: Mixed, receive: Mixed) -> Steps:
+    """MPI_Alltoallw."""
+    checks.no_in_place(link, receive.address, "recvbuf")
+    coming = receive.parts(link, "recvbuf")
+    if send.in_place:
+        return exchange_in_place(link, coming)
+    _apart(link, going := send.parts(link, "sendbuf"), coming)
+    return exchange(link, going, coming)
+
+
+def _apart(link: Link, going: Sequence[Part], coming: Sequence[Part]) -> None:
+    """No part lies where the one that replaces it goes."""
+    if not link.is_inter:
+        for out, back in zip(going, coming, strict=True):
+            if out.elements == back.elements and out.datatype is back.datatype:
+                checks.distinct(link, out.address, back.address, out.size)
+
+
+def exchange(link: Link, going: Sequence[Part], coming: Sequence[Part]) -> Steps:
+    """Each process of the remote group (or of the own) gets its part. In an intra-communicator the
+    own part is copied."""
+    order: Iterable[tuple[int, int]]
+    if link.is_inter:
+        order = [(rank, rank) for rank in range(link.peers)]
+    else:
+        own = link.rank
+        copy_own(link, going[own], coming[own])
+        order = [((own + step) % link.size, (own - step) % link.size) for step in range(1, link.size)]
+    yield from _in_windows(link, order, going, coming)
+
+
+def _in_windows(link: Link, order: Iterable[tuple[int, int]], going: Sequence[Part], coming: Sequence[Part]) -> Steps:
+    """At most `alltoall_at_once` partners at a time, receives before sends, starting with the
+    neighbours so that the processes do not all begin with the same one. All receives of a window are
+    posted before its sends, of which `alltoall_under_way` bytes are under way at a time."""
+    most = link.choices.alltoall_under_way
+    pairs: Iterator[tuple[int, int]] = iter(order)
+    while window := list(islice(pairs, link.choices.alltoall_at_once)):
+        receives: list[Operation] = [link.receive(source, *coming[source]) for _, source in window]
+        sends: deque[tuple[Operation, int]] = deque()
+        for dest, _ in window:
+            size = going[dest].size
+            while sends and most and sum(others for _, others in sends) + size > most:
+                yield [sends.popleft()[0]]
+            sends.append((link.send_own(dest, *going[dest]), size))
+        yield [*receives, *(send for send, _ in sends)]
+
+
+def exchange_in_place(link: Link, parts: Sequence[Part]) -> Steps:
+    """With MPI_IN_PLACE what goes is what was there before: a packed copy of it all is sent."""
+    if link.is_inter:
+        checks.no_in_place(link, IN_PLACE, "sendbuf")
+    return _exchange_in_place(link, parts)
+
+
+def _exchange_in_place(link: Link, parts: Sequence[Part]) -> Steps:
+    copies = [Scratch(part.size) for part in parts]
+    for copy, part in zip(copies, parts, strict=True):
+        gather_bytes(*part, copy.address, part.size)
+    others = [rank for rank in range(link.size) if rank != link.rank]
+    operations = [link.receive(rank, *parts[rank]) for rank in others]
+    operations.extend(link.send_bytes(rank, copies[rank].address, parts[rank].size) for rank in others)
+    yield operations
+
+
+def _alltoall_bruck(link: Link, going: Sequence[Part], coming: Sequence[Part]) -> Steps:
+    """log2(size) steps; in step k the blocks whose distance to their reader has bit k travel 2**k
+    ranks up together."""
+    rank, size = link.rank, link.size
+    block = coming[0].size
+    link.check_passed_on(going[rank].size, block)
+    held, outbox, inbox = (Scratch(block * size) for _ in range(3))
+    for distance in range(size):
+        gather_bytes(*going[(rank + distance) % size], held.address + distance * block, block)
+    bit = 1
+    while bit < size:
+        moving = [distance for distance in range(size) if distance & bit]
+        for index, distance in enumerate(moving):
+            move(outbox.address + index * block, held.address + distance * block, block)
+        yield [
+            link.receive_bytes((rank - bit) % size, inbox.address, block * len(moving)),
+            link.send_bytes((rank + bit) % size, outbox.address, block * len(moving)),
+        ]
+        for index, distance in enumerate(moving):
+            move(held.address + distance * block, inbox.address + index * block, block)
+        bit *= 2
+    for distance in range(size):
+        source = (rank - distance) % size
+        scatter_bytes(held.address + distance * block, block, *coming[source])

@@ -56,8 +56,8 @@ def check_both(
         checks.no_in_place(link, send, "sendbuf")
     else:
         checks.distinct(link, send, receive, count * datatype.size)
-    checks.buffer(link, send, count, datatype, "sendbuf")
-    checks.buffer(link, receive, count if received is None else received, datatype, "recvbuf")
+    checks.check_buffers(link, send, count, datatype, "sendbuf")
+    checks.check_buffers(link, receive, count if received is None else received, datatype, "recvbuf")
 
 
 @collective("MPI_Reduce")
@@ -69,16 +69,16 @@ def reduce(link: Link, send: int, receive: int, count: int, datatype: Datatype, 
             check_reduction(link, datatype, op)
             name, own = ("recvbuf", receive) if root == ROOT else ("sendbuf", send)
             checks.no_in_place(link, own, name)
-            checks.buffer(link, own, count, datatype, name)
+            checks.check_buffers(link, own, count, datatype, name)
         return _reduce_between(link, send, receive, count, datatype, op, root)
     check_reduction(link, datatype, op)
     if link.rank == root:
         checks.no_in_place(link, receive, "recvbuf")
         checks.distinct(link, send, receive, count * datatype.size)
-        checks.buffer(link, receive, count, datatype, "recvbuf")
+        checks.check_buffers(link, receive, count, datatype, "recvbuf")
     else:
         checks.no_in_place(link, send, "sendbuf")
-    checks.buffer(link, send, count, datatype, "sendbuf")
+    checks.check_buffers(link, send, count, datatype, "sendbuf")
     return reduce_to(link, receive if send == IN_PLACE else send, receive, count, datatype, op, root)
 
 
@@ -274,3 +274,58 @@ def swap_totals(link: Link, send: int, receive: int, count: int, datatype: Datat
     yield from reduce_to(link.local(), send, total.address, count, datatype, op, 0)
     if link.rank == 0:
         yield [link.receive(0, receive, count, datatype), link.send(0, total.address, count, datatype)]
+
+
+# Inclusive and exclusive prefix reductions, by doubling.
+
+
+@collective("MPI_Scan")
+def scan(link: Link, send: int, receive: int, count: int, datatype: Datatype, op: Op) -> Steps:
+    """MPI_Scan."""
+    return _checked(link, send, receive, count, datatype, op, inclusive=True)
+
+
+@collective("MPI_Exscan")
+def exscan(link: Link, send: int, receive: int, count: int, datatype: Datatype, op: Op) -> Steps:
+    """MPI_Exscan. Rank 0's receive buffer is left alone."""
+    return _checked(link, send, receive, count, datatype, op, inclusive=False)
+
+
+def _checked(link: Link, send: int, receive: int, count: int, datatype: Datatype, op: Op, inclusive: bool) -> Steps:
+    checks.intra(link)
+    check_both(link, send, receive, count, datatype, op)
+    return _scan_by_doubling(link, receive if send == IN_PLACE else send, receive, count, datatype, op, inclusive)
+
+
+def _scan_by_doubling(
+    link: Link, send: int, receive: int, count: int, datatype: Datatype, op: Op, inclusive: bool
+) -> Steps:
+    """Partners exchange the reduction of their whole subcube; what came from below also goes into
+    the prefix."""
+    rank, size = link.rank, link.size
+    cube = Vector(link, count, datatype, op).load(send)
+    prefix: TypedScratch | None = None
+    if inclusive:
+        prefix = TypedScratch(count, datatype)
+        copy_elements(send, count, datatype, prefix.address, count, datatype)
+    bit = 1
+    while bit < size:
+        partner = rank ^ bit
+        bit *= 2
+        if partner >= size:
+            continue
+        yield [
+            link.receive(partner, cube.other.address, count, datatype),
+            link.send(partner, cube.value.address, count, datatype),
+        ]
+        if partner > rank:
+            cube.before_other()
+            continue
+        if prefix is None:
+            prefix = TypedScratch(count, datatype)
+            copy_elements(cube.other.address, count, datatype, prefix.address, count, datatype)
+        else:
+            link.reduce(op, cube.other.address, prefix.address, count, datatype)
+        cube.after_other()
+    if prefix is not None:
+        copy_elements(prefix.address, count, datatype, receive, count, datatype)

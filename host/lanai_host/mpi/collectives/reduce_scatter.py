@@ -15,7 +15,7 @@ from .schedule import Steps, collective
 @collective("MPI_Reduce_scatter")
 def reduce_scatter(link: Link, send: int, receive: int, counts: Sequence[int], datatype: Datatype, op: Op) -> Steps:
     """MPI_Reduce_scatter."""
-    checks.counts(link, "recvcounts", counts, datatype)
+    checks.check_counts(link, "recvcounts", counts, datatype)
     return _checked(link, send, receive, counts, datatype, op)
 
 

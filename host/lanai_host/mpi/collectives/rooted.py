@@ -5,12 +5,15 @@ from collections.abc import Sequence
 
 from ...body import Run
 from ..buffers import gather_bytes, scatter_bytes
+from ..constants import PROC_NULL
+from ..errors import ErrorClass, MpiError
 from ..memory import Scratch
-from . import checks, inter
-from .link import Link
-from .parts import Part, Spread, copy_own
+from ..topology import Cartesian
+from . import checks
+from . import checks as inter
+from .checks import Buffer, Mixed, Part, Spread, copy_own
+from .link import Link, children, parent, subtree
 from .schedule import Steps, collective
-from .tree import children, parent, subtree
 
 
 @collective("MPI_Gather")
@@ -40,11 +43,11 @@ def _check_blocks(link: Link, root: int, blocks: Part, name: str, own: Part, own
     """Check a rank's own block, and at the root the blocks of all, of which `blocks` is one."""
     at_root = link.rank == root
     if at_root:
-        checks.buffer(link, *blocks, name)
+        checks.check_buffers(link, *blocks, name)
         checks.no_in_place(link, blocks.address, name)
     else:
         checks.no_in_place(link, own.address, own_name)
-    checks.buffer(link, *own, own_name)
+    checks.check_buffers(link, *own, own_name)
     if at_root and own.elements == blocks.elements and own.datatype is blocks.datatype:
         checks.distinct(link, own.address, blocks.at(root).address, own.size)
 
@@ -56,7 +59,7 @@ def _checked_parts(link: Link, root: int, parts: Spread, counts: str, own: Part,
         found = parts.parts(link, counts)
     else:
         checks.no_in_place(link, own.address, own_name)
-    checks.buffer(link, *own, own_name)
+    checks.check_buffers(link, *own, own_name)
     if found and own.datatype is parts.datatype:
         checks.distinct(link, own.address, found[root].address, min(own.size, found[root].size))
     return found
@@ -65,7 +68,7 @@ def _checked_parts(link: Link, root: int, parts: Spread, counts: str, own: Part,
 def _checked(link: Link, block: Part, name: str) -> list[Part]:
     """One block for each process of the remote group."""
     checks.no_in_place(link, block.address, name)
-    checks.buffer(link, *block, name)
+    checks.check_buffers(link, *block, name)
     return block.repeated(link.peers)
 
 
@@ -199,3 +202,81 @@ def _scatter_tree(link: Link, send: Part, receive: Part, root: int) -> Steps:
     if not receive.in_place:
         scatter_bytes(branch.held.address, branch.block, *receive)
     yield sends
+
+
+# Neighbourhood collectives: every edge of the topology is one message, all posted at once.
+#
+# Several edges may join the same two processes (a periodic dimension of extent 1 or 2): messages
+# between two processes keep their order, so the n-th edge out meets the n-th edge in. In a Cartesian
+# topology that would pair "up" with "up" where MPI pairs the sender's "up" with the receiver's "from
+# below", so the receives of each dimension are posted in swapped order.
+
+
+def _neighbours(link: Link) -> tuple[list[int], list[int]]:
+    topology = link.communicator.topology
+    if topology is None:
+        raise MpiError(ErrorClass.TOPOLOGY, f"{link.call}: the communicator has no topology")
+    return topology.neighbours(link.rank)
+
+
+def _exchange(link: Link, going: Sequence[Part], coming: Sequence[Part]) -> Steps:
+    sources, destinations = _neighbours(link)
+    cartesian = isinstance(link.communicator.topology, Cartesian)
+    received = list(zip(sources, coming, strict=True))
+    sent = list(zip(destinations, going, strict=True))
+    if cartesian:
+        # What a process sends up arrives from below: swap within each dimension, so that order
+        # pairs them rightly.
+        received = [received[index ^ 1] for index in range(len(received))]
+    operations = [link.receive(source, *part) for source, part in received if source != PROC_NULL]
+    operations += [link.send(dest, *part) for dest, part in sent if dest != PROC_NULL]
+    yield operations
+
+
+@collective("MPI_Neighbor_allgather")
+def neighbor_allgather(link: Link, send: Part, receive: Part) -> Steps:
+    """MPI_Neighbor_allgather."""
+    sources, destinations = _check(link, send, receive)
+    checks.check_buffers(link, *send, "sendbuf")
+    checks.check_buffers(link, *receive, "recvbuf")
+    return _exchange(link, [send] * len(destinations), receive.repeated(len(sources)))
+
+
+@collective("MPI_Neighbor_allgatherv")
+def neighbor_allgatherv(link: Link, send: Part, receive: Spread) -> Steps:
+    """MPI_Neighbor_allgatherv."""
+    _, destinations = _check(link, send, receive)
+    checks.check_buffers(link, *send, "sendbuf")
+    return _exchange(link, [send] * len(destinations), receive.parts(link, "recvcounts"))
+
+
+@collective("MPI_Neighbor_alltoall")
+def neighbor_alltoall(link: Link, send: Part, receive: Part) -> Steps:
+    """MPI_Neighbor_alltoall."""
+    sources, destinations = _check(link, send, receive)
+    checks.check_buffers(link, *send, "sendbuf")
+    checks.check_buffers(link, *receive, "recvbuf")
+    return _exchange(link, send.repeated(len(destinations)), receive.repeated(len(sources)))
+
+
+@collective("MPI_Neighbor_alltoallv")
+def neighbor_alltoallv(link: Link, send: Spread, receive: Spread) -> Steps:
+    """MPI_Neighbor_alltoallv."""
+    _check(link, send, receive)
+    return _exchange(link, send.parts(link, "sendcounts"), receive.parts(link, "recvcounts"))
+
+
+@collective("MPI_Neighbor_alltoallw")
+def neighbor_alltoallw(link: Link, send: Mixed, receive: Mixed) -> Steps:
+    """MPI_Neighbor_alltoallw."""
+    _check(link, send, receive)
+    return _exchange(link, send.parts(link, "sendbuf"), receive.parts(link, "recvbuf"))
+
+
+def _check(link: Link, send: Buffer, receive: Buffer) -> tuple[list[int], list[int]]:
+    """There is a topology, nothing is in place: the ranks that send here, and those that get
+    something from here."""
+    neighbours = _neighbours(link)
+    checks.no_in_place(link, send.address, "sendbuf")
+    checks.no_in_place(link, receive.address, "recvbuf")
+    return neighbours

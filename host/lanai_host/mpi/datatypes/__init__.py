@@ -9,7 +9,6 @@ attributes envelope`; `body(address, count)`, `pack(address, count, stream, begi
 
 from .arrays import darray, subarray
 from .basic import BYTE, NO_DATATYPE, PACKED, PREDEFINED
-from .combiner import DEFAULT_ARGUMENT, Combiner, Distribution, Order
 from .construct import (
     contiguous,
     duplicate,
@@ -24,6 +23,7 @@ from .construct import (
 )
 from .datatype import Datatype, Envelope
 from .matching import TypeClass, f90_complex, f90_integer, f90_real, match_size, value_index
+from .signature import DEFAULT_ARGUMENT, Combiner, Distribution, Order
 
 __all__ = [
     "BYTE",

@@ -10,11 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..errors import ErrorClass, MpiError
-from .combiner import Combiner
 from .datatype import Datatype, Envelope
 from .layout import Layout, joined, listed
 from .runs import Ints
-from .signature import Signature
+from .signature import Combiner, Signature
 
 MANY = 64  # blocks of which arrays are made
 FARTHEST = 1 << 60  # bytes that arrays can hold without care

@@ -11,14 +11,13 @@ from collections.abc import Generator, Iterable
 from typing import NamedTuple
 
 from ...operation import Operation
-from ..collectives.link import Link
+from ..collectives.link import FILES, Link, next_tag
 from ..collectives.schedule import Schedule, Steps
-from ..collectives.tags import FILES, next_tag
 from ..communicator import CALL
+from ..constants import Status
 from ..datatypes import Datatype
 from ..errors import ErrorClass, MpiError
 from ..request import Request
-from ..status import Status
 from .file import File, Split
 from .transfer import Buffer, read_runs, runs_of, write_runs
 from .two_phase import Moved, read_all, write_all

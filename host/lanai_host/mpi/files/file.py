@@ -1,14 +1,13 @@
 """The state of an open file."""
 
+from ..attributes import Errhandler
 from ..communicator import Communicator
-from ..errhandler import Errhandler
 from ..errors import ErrorClass, MpiError
 from ..request import Request
 from .disk import Disk
-from .hints import Hints
 from .modes import Mode
 from .shared import SharedPointer
-from .view import View
+from .view import Hints, View
 
 
 class Split:

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ..datatypes import Datatype, external32
-from ..datatypes.rebuild import external, with_extents
+from ..datatypes import Datatype, matching
+from ..datatypes.arrays import external, with_extents
 from ..errors import ErrorClass, MpiError
 from ..memory import Scratch
 
@@ -51,13 +51,13 @@ class External32(Representation):
         return external(datatype)
 
     def size(self, count: int, datatype: Datatype) -> int:
-        return external32.size(count, datatype)
+        return matching.size(count, datatype)
 
     def encode(self, address: int, count: int, datatype: Datatype, target: int) -> None:
-        external32.pack(address, count, datatype, target)
+        matching.pack(address, count, datatype, target)
 
     def decode(self, source: int, size: int, address: int, count: int, datatype: Datatype) -> int:
-        return external32.unpack_part(source, size, address, count, datatype)
+        return matching.unpack_part(source, size, address, count, datatype)
 
 
 class Registered(Representation):

@@ -13,13 +13,12 @@ import numpy as np
 
 from ...body import Run
 from ...device import SendMode
-from ...operation import ANY_SOURCE, Operation
-from ...wait import Wait
+from ...operation import ANY_SOURCE, Operation, Wait
 from ..collectives.link import Link
 from ..communicator import Communicator
 from ..memory import Scratch
 from ..request import device_error, hold
-from .members import everyones
+from .disk import everyones
 
 KEEPER = 0  # the rank that answers
 _ASK = 0  # the tag of questions; answers have the question's number

@@ -16,16 +16,15 @@ from ... import body
 from ...config import HostCost
 from ...operation import Operation
 from ..collectives import alltoall
+from ..collectives.checks import Part
 from ..collectives.link import Link
-from ..collectives.parts import Part
 from ..collectives.schedule import Steps
 from ..datatypes import BYTE
 from ..memory import Scratch, address_of, array, zeros
+from .disk import Trouble, everyones
 from .file import File
-from .members import Trouble, everyones
 from .transfer import Buffer, read_runs, write_runs
-from .view import Runs
-from .windows import Hull, Pieces, Window, cut, plan, united
+from .view import Hull, Pieces, Runs, Window, cut, plan, united
 
 Moved = Generator[Iterable[Operation], None, int]
 WHOLE = 2**62  # stands for the end of a file that no rank reached

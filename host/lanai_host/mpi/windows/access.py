@@ -3,17 +3,15 @@
 from collections.abc import Callable
 from typing import Any
 
-from ...operation import Operation
-from ...wait import Wait
+from ...operation import Operation, Wait
 from ..buffers import check_address
 from ..communicator import CALL
-from ..constants import LockType
+from ..constants import LockType, Status
 from ..datatypes import Datatype
 from ..errors import ErrorClass, MpiError
 from ..op import Op
 from ..request import Request
-from ..status import Status
-from . import combining
+from . import target as combining
 from .way import Buffer, Place, Transfer
 from .window import Window, in_one_turn
 

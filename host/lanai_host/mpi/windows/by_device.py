@@ -13,22 +13,77 @@ from typing import Any
 
 import numpy as np
 
-from ...operation import DeviceError
+from ...operation import DeviceError, Wait
 from ...remote import Atomic, Exposure, Reach, Remote
-from ...wait import Wait
 from ..communicator import Communicator
 from ..constants import LockType
 from ..memory import Scratch
 from ..op import PREDEFINED, Op
 from ..request import device_error, hold
-from . import wire
-from .direct import Accessed, Counted, pieces_of, reached, runs_of
+from . import way
 from .messages import Messages
-from .queue_locks import QueueLocks
-from .service import Service
+from .sender import Service
 from .target import Target
-from .way import Buffer, Pending, Place, Transfer
-from .words import COMPLETED, POSTED, Words
+from .way import COMPLETED, GRANTED, NEXT, POSTED, STATE, TAIL, TURN, Buffer, Pending, Place, Transfer, Words
+from .written import Accessed, Counted, pieces_of, reached, runs_of
+
+# Locks of targets by atomics on words in their memory: nothing of a target's processor is needed
+# (SC-23).
+#
+# Who locks queues at the target (Mellor-Crummey and Scott): a process waits for a word of its own,
+# which the one before it writes. An exclusive lock is the head of the queue for as long as it is
+# held. A shared one leaves the queue at once, and is counted. So locks are granted in the order in
+# which they were asked for.
+
+READERS = (1 << 16) - 1  # of STATE: shared locks held; above them, the rank that waits for their end
+WAITER = 1 << 16
+
+
+class QueueLocks:
+    """The locks of one window's memory, as rank `me` uses them. All methods block."""
+
+    def __init__(self, words: Words, me: int) -> None:
+        self._words = words
+        self._me = me
+
+    def lock(self, rank: int, kind: LockType, why: Wait) -> None:
+        self._enter(rank, why)
+        if kind is LockType.SHARED:
+            self._words.change(rank, STATE, Atomic.ADD, 1, why)
+            self._leave(rank, why)
+            return
+        self._words.set(rank, GRANTED, 0)
+        state = self._words.change(rank, STATE, Atomic.ADD, WAITER * (self._me + 1), why)
+        if state & READERS:
+            self._words.until_set(rank, GRANTED, why)
+
+    def unlock(self, rank: int, kind: LockType, why: Wait) -> None:
+        if kind is LockType.EXCLUSIVE:
+            self._words.change(rank, STATE, Atomic.ADD, -WAITER * (self._me + 1), why)
+            self._leave(rank, why)
+            return
+        state = self._words.change(rank, STATE, Atomic.ADD, -1, why)
+        if state & READERS == 1 and state // WAITER:
+            self._words.tell(state // WAITER - 1, rank, GRANTED, 1, why)
+
+    def _enter(self, rank: int, why: Wait) -> None:
+        """Until this process is the head of the queue."""
+        self._words.set(rank, NEXT, 0)
+        self._words.set(rank, TURN, 0)
+        before = self._words.change(rank, TAIL, Atomic.SWAP, self._me + 1, why)
+        if before:
+            self._words.tell(before - 1, rank, NEXT, self._me + 1, why)
+            self._words.until_set(rank, TURN, why)
+
+    def _leave(self, rank: int, why: Wait) -> None:
+        """The next in the queue is its head."""
+        if not self._words.get(rank, NEXT):
+            last = self._words.change(rank, TAIL, Atomic.COMPARE_AND_SWAP, 0, why, self._me + 1)
+            if last == self._me + 1:
+                return
+            self._words.until_set(rank, NEXT, why)  # it has queued, and tells so next
+        self._words.tell(self._words.get(rank, NEXT) - 1, rank, TURN, 1, why)
+
 
 MOST_RUNS = 64  # pieces of a target that are put one by one
 KINDS = frozenset({"integer", "fortran integer"})  # of elements that atomics change
@@ -109,7 +164,7 @@ class ByDevice(Messages):
         if not self._by_atomics(call, target, None):
             return super().compare_and_swap(call, origin, compare, result, target)
         why = self._why(call, target.rank, "compare and swap")
-        size = wire.TYPES[target.basic].size
+        size = way.TYPES[target.basic].size
         new, old = (int(self._values(buffer, size)[0]) for buffer in (origin, compare))
         return self._change(why, target, result, [(Atomic.COMPARE_AND_SWAP, new, old)])
 
@@ -117,8 +172,8 @@ class ByDevice(Messages):
         """Return whether the hardware changes such elements. Operations that this process began by the other method on
         the same target have taken effect then.
         """
-        size, rank = wire.TYPES[target.basic].size, target.rank
-        kind = wire.TYPES[target.basic].kind
+        size, rank = way.TYPES[target.basic].size, target.rank
+        kind = way.TYPES[target.basic].kind
         atomic = Atomic.COMPARE_AND_SWAP if op is None else OPERATIONS.get(id(op))
         reach = self._reaches[rank]
         if (
@@ -135,7 +190,7 @@ class ByDevice(Messages):
         return False
 
     def _combine(self, why: Wait, origin: Buffer, result: Buffer | None, target: Place, op: Op) -> Transfer:
-        size = wire.TYPES[target.basic].size
+        size = way.TYPES[target.basic].size
         operands = [] if op is PREDEFINED["MPI_NO_OP"] else self._values(origin, size).tolist()
         changes = [(OPERATIONS[id(op)], operand, 0) for operand in operands]
         if result is not None:  # elements that the origin has none for are only fetched
@@ -146,7 +201,7 @@ class ByDevice(Messages):
         self, why: Wait, target: Place, result: Buffer | None, changes: Sequence[tuple[Atomic, int, int]]
     ) -> Transfer:
         """Change the elements of a target, each by (what, operand, comparand)."""
-        size = wire.TYPES[target.basic].size
+        size = way.TYPES[target.basic].size
         reach = self._reaches[target.rank]
         assert reach is not None
         before = Scratch(size * len(changes))

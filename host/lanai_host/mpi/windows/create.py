@@ -2,31 +2,161 @@
 
 import ctypes
 import mmap
+import os
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
 from ...bus.base import BusError
-from ...remote import Segment
+from ...errors import UserError
+from ...process_memory import memory_file
+from ...remote import TOKEN_BYTES, Access, Exposure, Reach, Remote, Segment
 from ..arguments import check_intra
-from ..collectives import allgather, barrier
-from ..collectives.calls import run_for
-from ..collectives.parts import Part
+from ..attributes import Info
+from ..collectives import allgather, barrier, bcast
+from ..collectives.checks import Part
+from ..collectives.schedule import run_for
 from ..communicator import Communicator
 from ..constants import WindowFlavor
 from ..creation import private_copy
 from ..datatypes import BYTE
 from ..errors import ErrorClass, MpiError
-from ..info import Info
 from ..memory import Scratch, address_of, zeros
-from .connecting import connect
-from .memory import Memory
+from .by_device import ByDevice
+from .memory import Memory, Watch
 from .messages import Messages
-from .races import Watch
-from .service import service_of
-from .shared import map_shared
+from .sender import Service, service_of
 from .target import Target
 from .window import BY_MESSAGES, Window
 from .written import connect_writes
+
+# Windows whose processes reach each other's memory by their device: how they learn where it is.
+
+ALL = Access.READ | Access.WRITE | Access.ATOMIC
+FIELD = 1 + TOKEN_BYTES  # a token behind its length
+ROW = 2 * FIELD  # the token of the window's memory, that of the words of its lock; empty where there is none
+
+
+def connect(
+    communicator: Communicator,
+    call: str,
+    target: Target,
+    memory: Memory,
+    service: Service,
+    name: str,
+    remote: Remote,
+    *,
+    allocated: bool,
+) -> ByDevice | None:
+    """The way of a new window by the device. All processes of the window call it.
+
+    None if one of them has no room for the words that the others write. `allocated`: the memory is
+    the library's own.
+    """
+    way = ByDevice(communicator, target, service, name, remote)
+    with communicator.progress.lock:
+        locks = _exposed(way.words.expose)
+        wanted = memory.size and locks and (allocated or remote.private)
+        data = _exposed(lambda: remote.expose(memory.base, memory.size, ALL)) if wanted else None
+    exposures = [exposure for exposure in (data, locks) if exposure is not None]
+    rows = _exchange(communicator, call, [b"" if one is None else one.token for one in (data, locks)])
+    way.connect(exposures, [], [])
+    if not all(token for _, token in rows):
+        way.withdraw()
+        return None
+    way.connect(exposures, *_reaches(communicator, remote, rows))
+    return way
+
+
+def _exposed(expose: Callable[[], Exposure]) -> Exposure | None:
+    try:
+        return expose()
+    except BusError:  # no room, or memory that cannot be pinned: others reach it by messages
+        return None
+
+
+def _reaches(
+    communicator: Communicator, remote: Remote, rows: list[tuple[bytes, bytes]]
+) -> tuple[list[Reach | None], list[Reach]]:
+    memory = [
+        remote.reach(world, token) if token else None
+        for world, (token, _) in zip(communicator.route, rows, strict=True)
+    ]
+    locks = [remote.reach(world, token) for world, (_, token) in zip(communicator.route, rows, strict=True)]
+    return memory, locks
+
+
+def _exchange(communicator: Communicator, call: str, tokens: list[bytes]) -> list[tuple[bytes, bytes]]:
+    """The tokens of all processes."""
+    row = Scratch(ROW)
+    data = b"".join(bytes([len(token)]) + token.ljust(TOKEN_BYTES, b"\0") for token in tokens)
+    row.data[:] = np.frombuffer(data, np.uint8)
+    table = Scratch(ROW * communicator.size)
+    run_for(communicator, call, allgather, Part(row.address, ROW, BYTE), Part(table.address, ROW, BYTE))
+    fields = table.data.reshape(communicator.size, 2, FIELD)
+    return [(_token(first), _token(second)) for first, second in fields]
+
+
+def _token(field: "np.ndarray[tuple[int], np.dtype[np.uint8]]") -> bytes:
+    return field[1 : 1 + int(field[0])].tobytes()
+
+
+# Memory that the ranks of one node share: one file in memory, mapped by all of them.
+
+PAGE = mmap.PAGESIZE
+
+
+class Mapped(NamedTuple):
+    """`offsets`: where each rank's part begins, from `address`."""
+
+    memory: mmap.mmap | None
+    address: int
+    offsets: list[int]
+
+
+def map_shared(communicator: Communicator, call: str, sizes: list[int], apart: bool) -> Mapped:
+    """Collective. `apart`: parts need not follow each other directly, so each begins with a
+    page."""
+    offsets, end = [], 0
+    for size in sizes:
+        offsets.append(end)
+        end += -(-size // PAGE) * PAGE if apart else size
+    leader = communicator.rank == 0
+    said = Scratch(16)
+    where = said.data.view(np.int64)
+    file = -1
+    if leader:
+        try:
+            file = memory_file("openlanai window")
+            os.ftruncate(file, max(end, 1))
+        except (OSError, OverflowError, UserError):
+            file = -1
+        where[:] = os.getpid(), file
+    run_for(communicator, call, bcast, said.address, 16, BYTE, 0)
+    memory = _map(call, int(where[0]), int(where[1]), max(end, 1))
+    run_for(communicator, call, barrier)
+    if leader:
+        os.close(file)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    return Mapped(memory, address, offsets)
+
+
+def _map(call: str, process: int, file: int, size: int) -> mmap.mmap:
+    if file < 0:
+        raise MpiError(ErrorClass.NO_MEM, f"{call}: no memory for {size} bytes that ranks share")
+    try:
+        own = os.open(f"/proc/{process}/fd/{file}", os.O_RDWR)
+    except OSError as error:
+        text = f"{call}: the memory of process {process} cannot be shared: {error.strerror}"
+        raise MpiError(ErrorClass.RMA_SHARED, text) from None
+    try:
+        return mmap.mmap(own, size)
+    except (OSError, OverflowError, ValueError):
+        raise MpiError(ErrorClass.NO_MEM, f"{call}: no memory for {size} bytes that ranks share") from None
+    finally:
+        os.close(own)
+
 
 _COLUMNS = 4  # of the table that the members exchange: size, displacement unit, flavor, node
 

@@ -1,27 +1,55 @@
 """One-sided communication by messages: the origin's side. A target that is this process itself is
 reached directly. Windows on private memory of devices that do not reach it use this (SC-21)."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from ...body import Runs
-from ...operation import Operation
-from ...wait import Wait
-from ..communicator import Communicator
+from ...operation import Operation, Wait
+from ..communicator import ONE_SIDED, Communicator
 from ..constants import LockType
-from ..context_numbers import ONE_SIDED
+from ..errors import MpiError
 from ..memory import Scratch
 from ..op import Op
 from ..request import device_error
-from . import wire
-from .races import Races, Watch
-from .sender import Peer, Reply, Sender
-from .service import Service
-from .stores import LocalStores
+from . import way
+from .memory import LocalStores, Races, Watch
+from .sender import Peer, Reply, Sender, Service
 from .target import Target
-from .transfers import Moved, Until
-from .way import Buffer, Pending, Place, Transfer, Way
-from .wire import Header, Kind
+from .way import Buffer, Header, Kind, Pending, Place, Transfer, Way
+
+# The waits of calls on a window whose operations go by messages.
+
+
+class Moved(Transfer):
+    """A transfer by messages, or done already."""
+
+    def __init__(self, why: Wait, operations: Iterable[Operation] = (), replies: Iterable[Reply] = ()) -> None:
+        self._replies = list(replies)
+        self._all = [*operations, *(reply.operation for reply in self._replies)]
+        super().__init__(why, self._all)
+
+    def error(self, call: str) -> MpiError | None:
+        found = next(filter(None, (reply.error(call) for reply in self._replies)), None)
+        failed = next((one for one in self._all if one.error is not None), None)
+        if found is None and failed is not None and failed.error is not None:
+            found = device_error(call, failed.error, failed.length, -1)
+        return found
+
+
+class Until(Pending):
+    """Done when a condition holds, which messages that the service takes may bring about."""
+
+    def __init__(self, why: Wait, condition: Callable[[], bool], service: Service) -> None:
+        super().__init__(why)
+        self._condition, self._service = condition, service
+
+    @property
+    def done(self) -> bool:
+        return self._condition()
+
+    def operations(self) -> list[Operation]:
+        return self._service.operations()
 
 
 class Messages(Way):
@@ -76,14 +104,14 @@ class Messages(Way):
         why = self._why(call, target.rank, "accumulate")
         if target.rank == self._me:
             with self._progress.lock:
-                self._note_here(call, Kind.ACCUMULATE, target, wire.OP_NUMBERS[id(op)])
+                self._note_here(call, Kind.ACCUMULATE, target, way.OP_NUMBERS[id(op)])
                 self._accumulate_here(origin, target, op)
             return Moved(why)
         return self._give(why, self._peers[target.rank], Kind.ACCUMULATE, origin, target, op)
 
     def _give(self, why: Wait, peer: Peer, kind: Kind, origin: Buffer, target: Place, op: Op | None = None) -> Transfer:
         with self._progress.lock:
-            number = 0 if op is None else wire.OP_NUMBERS[id(op)]
+            number = 0 if op is None else way.OP_NUMBERS[id(op)]
             serial = self._sender.next_serial()
             header = self._sender.header(why.call, self.epoch, kind, target, serial, origin.size, number)
             peer.applied = False
@@ -106,14 +134,14 @@ class Messages(Way):
         why = self._why(call, target.rank, "get and accumulate")
         with self._progress.lock:
             if target.rank == self._me:
-                self._note_here(call, Kind.GET_ACCUMULATE, target, wire.OP_NUMBERS[id(op)])
+                self._note_here(call, Kind.GET_ACCUMULATE, target, way.OP_NUMBERS[id(op)])
                 packed = self._packed(origin)
                 found = self.target.fetch(target.datatype, target.elements, target.offset)
                 self._accumulate_here(origin, target, op, packed)
                 result.datatype.unpack(found.address, result.address, result.elements, 0, target.size)
                 return Moved(why)
             peer = self._peers[target.rank]
-            number = wire.OP_NUMBERS[id(op)]
+            number = way.OP_NUMBERS[id(op)]
             reply = self._sender.expect(peer, result.body(), target.size)
             kind, size = Kind.GET_ACCUMULATE, origin.size
             header = self._sender.header(call, self.epoch, kind, target, reply.serial, size, number)
@@ -121,7 +149,7 @@ class Messages(Way):
 
     def compare_and_swap(self, call: str, origin: Buffer, compare: Buffer, result: Buffer, target: Place) -> Transfer:
         why = self._why(call, target.rank, "compare and swap")
-        basic = wire.TYPES[target.basic]
+        basic = way.TYPES[target.basic]
         with self._progress.lock:
             if target.rank == self._me:
                 self._note_here(call, Kind.COMPARE_AND_SWAP, target)
@@ -148,7 +176,7 @@ class Messages(Way):
 
     def _accumulate_here(self, origin: Buffer, target: Place, op: Op, packed: Scratch | None = None) -> None:
         source = packed or self._packed(origin)
-        basic, where = wire.TYPES[target.basic], (target.datatype, target.elements, target.offset)
+        basic, where = way.TYPES[target.basic], (target.datatype, target.elements, target.offset)
         self.target.accumulate(op, basic, *where, source.address, origin.size)
 
     # Completion
@@ -173,7 +201,7 @@ class Messages(Way):
         with self._progress.lock:
             for peer in peers:
                 if not peer.applied:
-                    self._sender.ask(peer, Kind.FLUSH, wire.FENCE if fence else 0)
+                    self._sender.ask(peer, Kind.FLUSH, way.FENCE if fence else 0)
                 if peer.rank == self._me and not fence:
                     self.target.done(self._me)
         self._finish(call, peers)
@@ -209,7 +237,7 @@ class Messages(Way):
         with self._progress.lock:
             for peer in self._peers:
                 if not peer.confirmed:
-                    self._sender.ask(peer, Kind.FLUSH, wire.FENCE)
+                    self._sender.ask(peer, Kind.FLUSH, way.FENCE)
         self._finish(call, self._peers)
 
     # Locks

@@ -4,13 +4,12 @@ inside them (SC-23)."""
 from collections.abc import Iterable
 
 from ..collectives import barrier
-from ..collectives.calls import run_for
+from ..collectives.schedule import run_for
 from ..communicator import CALL
 from ..constants import Assertion, LockType, WindowFlavor
 from ..errors import ErrorClass, MpiError
 from ..group import Group
-from .epochs import check_assertion
-from .window import Window, in_one_turn
+from .window import Window, check_assertion, in_one_turn
 
 
 def _charge(window: Window) -> None:

@@ -6,24 +6,128 @@ from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
+import numpy as np
+
 from ...body import NOTHING, Body, Run
 from ...config import HostCost
 from ...device import SendMode
 from ...operation import Operation
-from ..communicator import CALL, Communicator
+from ..buffers import TypedScratch
+from ..communicator import CALL, ONE_SIDED_DATA, Communicator
 from ..constants import LockType
-from ..context_numbers import ONE_SIDED_DATA
 from ..datatypes import Datatype
-from ..errors import MpiError
+from ..errors import ErrorClass, MpiError
 from ..memory import Scratch, array_at
-from ..op import Op
+from ..op import PREDEFINED, Op
 from ..request import hold
-from . import combining, wire
-from .locks import Locks
-from .memory import Memory
-from .races import Access, Races
-from .stores import MOST_COPIED
-from .wire import Header, Kind
+from . import way
+from .memory import MOST_COPIED, Access, Memory, Races
+from .way import OP_NUMBERS, TYPES, Header, Kind, basic_number
+
+# Combining what came with what lies at the target, element by element.
+
+REPLACE, NO_OP = PREDEFINED["MPI_REPLACE"], PREDEFINED["MPI_NO_OP"]
+_SWAPPED = frozenset({"integer", "fortran integer", "logical", "byte"})  # kinds that can be compared and swapped
+
+
+def check(call: str, op: Op, count: int, datatype: Datatype, fetching: bool = False) -> int:
+    """The operation may be used with the elements at the target, if there are any; their predefined
+    type's number."""
+    number = basic_number(datatype)
+    if number is None:
+        raise MpiError(
+            ErrorClass.TYPE, f"{call}: target_datatype {datatype.name!r} is not made of one predefined datatype"
+        )
+    if id(op) not in OP_NUMBERS:
+        raise MpiError(ErrorClass.OP, f"{call}: op is {op!r}; it must be a predefined operation")
+    if op is NO_OP and not fetching:
+        raise MpiError(ErrorClass.OP, f"{call}: op is MPI_NO_OP, which only calls that fetch may use")
+    if count > 0 and op is not REPLACE and op is not NO_OP:
+        op.check(call, TYPES[number])
+    return number
+
+
+def check_swap(call: str, datatype: Datatype) -> int:
+    """The number of a datatype that MPI_Compare_and_swap takes."""
+    number = basic_number(datatype) if datatype.predefined else None
+    if number is None or TYPES[number].kind not in _SWAPPED:
+        raise MpiError(
+            ErrorClass.TYPE, f"{call}: the datatype is {datatype.name!r}; it must be an integer, a logical or MPI_BYTE"
+        )
+    return number
+
+
+def combine(op: Op, basic: Datatype, source: int, size: int, address: int, count: int, datatype: Datatype) -> None:
+    """target = target op source. `source` is `size` packed bytes of `basic`; the target `count` of
+    `datatype`, made of `basic`."""
+    if op is NO_OP or not size:
+        return
+    if op is REPLACE:
+        datatype.unpack(source, address, count, 0, size)
+        return
+    elements = size // basic.size
+    packed = Scratch(size)  # combined beside the window, so that memory that is not there is an error and no signal
+    datatype.pack(address, count, packed.address, 0, size)
+    if basic.dense:
+        op.function(source, packed.address, elements, basic)
+    else:
+        held = _spread(packed.address, elements, basic)
+        op.function(_spread(source, elements, basic).address, held.address, elements, basic)
+        basic.pack(held.address, elements, packed.address)
+    datatype.unpack(packed.address, address, count, 0, size)
+
+
+def _spread(source: int, elements: int, basic: Datatype) -> TypedScratch:
+    """Packed elements, each in its own layout."""
+    held = TypedScratch(elements, basic)
+    basic.unpack(source, held.address, elements)
+    return held
+
+
+def compare_and_swap(origin: int, compare: int, address: int, datatype: Datatype) -> Scratch:
+    """The element that lay at `address`, where that of `origin` now lies if the one that lay there
+    was `compare`'s."""
+    size = datatype.size
+    old = Scratch(size)
+    datatype.pack(address, 1, old.address)
+    if bytes(old.data[:size]) == bytes(array_at(compare, size, np.uint8)):
+        datatype.unpack(origin, address, 1)
+    return old
+
+
+# The locks of one window at its target: who holds them, and who waits.
+
+
+class Locks:
+    """Granted in the order in which they were asked for, so that no one waits for ever: a shared
+    lock does not overtake an exclusive one that waits."""
+
+    def __init__(self) -> None:
+        self._holders: dict[int, LockType] = {}
+        self._waiting: deque[tuple[int, LockType, Callable[[], None]]] = deque()
+
+    def request(self, rank: int, kind: LockType, grant: Callable[[], None]) -> None:
+        """`grant()` is called once `rank` has the lock, perhaps at once."""
+        self._waiting.append((rank, kind, grant))
+        self._grant()
+
+    def release(self, rank: int) -> None:
+        del self._holders[rank]
+        self._grant()
+
+    def held_by(self, rank: int) -> bool:
+        return rank in self._holders
+
+    def _grant(self) -> None:
+        while self._waiting:
+            rank, kind, grant = self._waiting[0]
+            shared = kind is LockType.SHARED and LockType.EXCLUSIVE not in self._holders.values()
+            if self._holders and not shared:
+                return
+            self._waiting.popleft()
+            self._holders[rank] = kind
+            grant()
+
 
 _DATA = frozenset(
     {Kind.ACCUMULATE, Kind.GET_ACCUMULATE, Kind.COMPARE_AND_SWAP, Kind.TYPE, Kind.SITE}
@@ -130,11 +234,11 @@ class Target:
             inside = self.memory.holds(header.offset, header.elements, datatype)
             body = datatype.body(self.memory.base + header.offset, header.elements) if inside else NOTHING
         world = self.communicator.route[origin]
-        entry.operation = self._device.receive(world, wire.data_tag(header.serial), ONE_SIDED_DATA, body)
+        entry.operation = self._device.receive(world, way.data_tag(header.serial), ONE_SIDED_DATA, body)
         hold(entry.operation, (entry.held, self))
 
     def _datatype(self, origin: int, header: Header) -> Datatype:
-        return wire.TYPES[header.basic] if header.slot < 0 else self._types[origin][header.slot]
+        return way.TYPES[header.basic] if header.slot < 0 else self._types[origin][header.slot]
 
     # What is asked for
 
@@ -146,7 +250,7 @@ class Target:
         elif entry.operation is not None and entry.operation.error is not None and kind is not Kind.PUT:
             self._refuse(origin, header, f"its data did not come: {entry.operation.error.text}")
         elif kind is Kind.TYPE:
-            self._types[origin][header.slot] = wire.decode(bytes(array_at(entry.data, header.size, "u1")))
+            self._types[origin][header.slot] = way.decode(bytes(array_at(entry.data, header.size, "u1")))
         elif kind <= Kind.COMPARE_AND_SWAP:
             try:
                 self._access(origin, entry)
@@ -157,7 +261,7 @@ class Target:
                 errors="surrogateescape"
             )
         elif kind is Kind.FLUSH:
-            if header.op != wire.FENCE:
+            if header.op != way.FENCE:
                 self.done(origin)
             self.tell(origin, serial)
         elif kind is Kind.LOCK:
@@ -192,7 +296,7 @@ class Target:
 
     def _combine(self, origin: int, entry: Entry, datatype: Datatype) -> None:
         header = entry.header
-        basic = wire.TYPES[header.basic]
+        basic = way.TYPES[header.basic]
         if header.kind is Kind.COMPARE_AND_SWAP:
             old = self.compare_and_swap(basic, header.offset, entry.data, entry.data + basic.size)
             self._answer(origin, header.serial, Run(old.address, basic.size), old)
@@ -200,11 +304,11 @@ class Target:
         if header.kind is Kind.GET_ACCUMULATE:
             old = self.fetch(datatype, header.elements, header.offset)
             self._answer(origin, header.serial, Run(old.address, header.elements * datatype.size), old)
-        self.accumulate(wire.OPS[header.op], basic, datatype, header.elements, header.offset, entry.data, header.size)
+        self.accumulate(way.OPS[header.op], basic, datatype, header.elements, header.offset, entry.data, header.size)
 
     def _answer(self, origin: int, serial: int, body: Body, held: object) -> None:
         world = self.communicator.route[origin]
-        answer = partial(self._device.send, world, wire.answer_tag(serial), ONE_SIDED_DATA)
+        answer = partial(self._device.send, world, way.answer_tag(serial), ONE_SIDED_DATA)
         operation = answer(body, SendMode.STANDARD)
         hold(operation, held)
         self._fallback.if_it_fails(operation, partial(answer, NOTHING, SendMode.STANDARD))
@@ -270,12 +374,12 @@ class Target:
         self, op: Op, basic: Datatype, datatype: Datatype, count: int, offset: int, source: int, size: int
     ) -> None:
         self._device.charge(HostCost.REDUCE, size // basic.size)
-        combining.combine(op, basic, source, size, self.memory.base + offset, count, datatype)
+        combine(op, basic, source, size, self.memory.base + offset, count, datatype)
         self._changed(datatype, count, offset)
 
     def compare_and_swap(self, basic: Datatype, offset: int, origin: int, compare: int) -> Scratch:
         self._device.charge(CALL)
-        old = combining.compare_and_swap(origin, compare, self.memory.base + offset, basic)
+        old = compare_and_swap(origin, compare, self.memory.base + offset, basic)
         self._changed(basic, 1, offset)
         return old
 

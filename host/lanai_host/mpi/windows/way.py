@@ -5,18 +5,163 @@ Nothing here blocks but through the `Waitable` that is returned, and nothing che
 epochs.
 """
 
+import enum
+import struct
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from ...body import Body
-from ...operation import Operation
-from ...wait import Wait
+import numpy as np
+
+from ...body import Body, Run
+from ...operation import DeviceError, Operation, Wait
+from ...remote import Access, Atomic, Exposure, Reach, Remote
+from ..communicator import Communicator
 from ..constants import LockType
-from ..datatypes import Datatype
+from ..datatypes import PREDEFINED, Datatype
+from ..datatypes.layout import Layout, Leaf, Turn
+from ..datatypes.signature import Signature
 from ..errors import MpiError
+from ..memory import Scratch, array_at
+from ..op import PREDEFINED as OPERATIONS
 from ..op import Op
-from .wire import BYTES, EPOCHS
+
+# The messages of one-sided calls to their targets: requests, each a header with as much of its data as fits, and
+# descriptions of datatypes.
+#
+# Requests of one process to another are taken in their order. Data that do not fit, and all
+# answers, travel in a context of their own under the request's serial number.
+
+EAGER = 4096  # bytes of data that go with a request
+SLOTS = 64  # datatypes that a target remembers of each origin
+NO_SLOT = -1
+SERIALS = 1 << 30
+EPOCHS = 1 << 16
+SITES = 1 << 15
+FENCE = 1  # `Header.op` of a flush that all processes do: what it completes still belongs to the epoch
+
+OPS = tuple(OPERATIONS.values())  # by number
+TYPES = tuple(PREDEFINED.values())
+OP_NUMBERS = {id(op): number for number, op in enumerate(OPS)}
+TYPE_NUMBERS = {id(datatype): number for number, datatype in enumerate(TYPES)}
+BYTES = TYPE_NUMBERS[id(PREDEFINED["MPI_BYTE"])]
+_BY_NAME = {name: number for number, name in enumerate(PREDEFINED)}
+
+
+class Kind(enum.IntEnum):
+    """The kind of a request."""
+
+    TYPE = 0  # remember a datatype
+    PUT = 1
+    GET = 2
+    ACCUMULATE = 3
+    GET_ACCUMULATE = 4
+    COMPARE_AND_SWAP = 5
+    FLUSH = 6  # answer when all before this has been done
+    LOCK = 7  # answered when granted
+    UNLOCK = 8  # answered if it has a serial number
+    POST = 9  # MPI_Win_post, to an origin
+    COMPLETE = 10  # MPI_Win_complete
+    SITE = 11  # remember where the program made a call, for the report of a race
+
+
+class Header(NamedTuple):
+    """The beginning of a request.
+
+    Members:
+        op: the operation of an accumulate, the type of a lock, or FENCE.
+        basic: the predefined datatype of the elements at the target, which is the target's datatype
+            unless `slot` names another.
+        window: the context number of the window's communicator.
+        serial: of the data that follow, or of the answer; 0: neither.
+        elements: how many of the target's datatype.
+        offset: bytes from the beginning of the target's memory.
+        size: bytes of data that come with the request or follow it.
+        epoch: how many fences the origin has passed, of EPOCHS.
+        site: what the target remembers under this number is the call; 0: nothing.
+    """
+
+    kind: Kind
+    op: int = 0
+    basic: int = 0
+    window: int = 0
+    slot: int = NO_SLOT
+    serial: int = 0
+    elements: int = 0
+    offset: int = 0
+    size: int = 0
+    epoch: int = 0
+    site: int = 0
+
+
+_KINDS = tuple(Kind)
+_FORM = struct.Struct("<BBHHhIqqqHH")
+HEADER = _FORM.size
+
+
+def data_tag(serial: int) -> int:
+    """The tag of the data that follow a request of this serial number."""
+    return 2 * serial
+
+
+def answer_tag(serial: int) -> int:
+    """The tag of the answer to a request of this serial number: two processes may use one number
+    for requests to each other."""
+    return 2 * serial + 1
+
+
+def pack(header: Header) -> bytes:
+    return _FORM.pack(*header)
+
+
+def unpack(data: bytes) -> Header:
+    kind, *rest = _FORM.unpack(data)
+    return Header(_KINDS[kind], *rest)
+
+
+# Datatypes
+
+
+def basic_number(datatype: Datatype) -> int | None:
+    """The number of the predefined datatype that a datatype consists of; None if there are several,
+    or none."""
+    number = TYPE_NUMBERS.get(id(datatype))
+    if number is not None:
+        return number
+    if datatype.signature.single is not None:
+        return _BY_NAME[datatype.signature.single.name]
+    found = {basic_number(part) for part in datatype.envelope.datatypes}
+    return found.pop() if len(found) == 1 else None
+
+
+def _numbers(datatype: Datatype) -> Iterator[int]:
+    layout = datatype.layout
+    yield from (datatype.size, datatype.lb, datatype.extent, layout.size, len(layout.leaves))
+    for leaf in layout.leaves:
+        yield from (leaf.length, leaf.offset, leaf.packed, len(leaf.stack))
+        for turn in leaf.stack:
+            yield from turn
+
+
+def encode(datatype: Datatype) -> bytes:
+    """A datatype's layout, as another process needs it."""
+    return np.fromiter(_numbers(datatype), np.int64).tobytes()
+
+
+def decode(data: bytes) -> Datatype:
+    """The datatype of a layout that `encode` wrote."""
+    numbers = iter(np.frombuffer(data, np.int64).tolist())
+    size, lb, extent, total, leaves = (next(numbers) for _ in range(5))
+
+    def leaf() -> Leaf:
+        length, offset, packed, depth = (next(numbers) for _ in range(4))
+        turns = tuple(Turn(next(numbers), next(numbers), next(numbers)) for _ in range(depth))
+        return Leaf(length, offset, packed, turns)
+
+    layout = Layout(tuple(leaf() for _ in range(leaves)), total)
+    datatype = Datatype(lambda: (layout, Signature(())), size, lb, extent, name="of another process")
+    datatype.commit()
+    return datatype
 
 
 class Buffer(NamedTuple):
@@ -158,3 +303,93 @@ class Way(ABC):
     @abstractmethod
     def close(self) -> None:
         """The window goes."""
+
+
+# Words that the processes of a window keep for each other where their device reaches them.
+
+WORD = 4
+MASK = 0xFFFFFFFF
+TAIL, STATE = 0, 1  # of the lock of this process's memory: the last in the queue, and who holds it
+FIRST, PART = 2, 5  # the first of each rank's words, and how many there are
+NEXT, TURN, GRANTED = 0, 1, 2  # what this process learns while it locks that rank's memory
+POSTED, COMPLETED = 3, 4  # how often that rank has called MPI_Win_post and MPI_Win_complete for this process
+
+Fail = Callable[[str, DeviceError, int], None]
+
+
+class Words:
+    """This process's words, which others write, and those of the others.
+
+    Args:
+        fail: raises the error of an operation on a rank.
+
+    Attributes:
+        segment: this process's own.
+    """
+
+    def __init__(self, communicator: Communicator, remote: Remote, fail: Fail) -> None:
+        self._progress = communicator.progress
+        self._remote = remote
+        self._fail = fail
+        self._reaches: Sequence[Reach] = ()
+        self._watches: dict[int, Operation] = {}
+        self.segment = remote.allocate(WORD * (FIRST + PART * communicator.size))
+        self._own = array_at(self.segment.address, self.segment.size // WORD, np.uint32)
+        self._own[:] = 0
+
+    def expose(self) -> Exposure:
+        """Let the others reach the words. Raises BusError if there is no room for that."""
+        return self._remote.expose(self.segment.address, self.segment.size, Access.WRITE | Access.ATOMIC)
+
+    def connect(self, reaches: Sequence[Reach]) -> None:
+        """Learn where the words of each rank are."""
+        self._reaches = reaches
+
+    def get(self, rank: int, which: int) -> int:
+        """One of this process's own words about a rank."""
+        return int(self._own[_place(rank, which)])
+
+    def set(self, rank: int, which: int, value: int) -> None:
+        self._own[_place(rank, which)] = value
+
+    def change(self, rank: int, word: int, what: Atomic, operand: int, why: Wait, compare: int = 0) -> int:
+        """Change TAIL or STATE of a rank; what it was."""
+        old = Scratch(WORD)
+        with self._progress.lock:
+            changed = self._remote.atomic(
+                self._reaches[rank], WORD * word, what, WORD, operand & MASK, compare, old.address
+            )
+        self._wait(changed, rank, why)
+        return int.from_bytes(old.data[:WORD].tobytes(), "little")
+
+    def tell(self, to: int, rank: int, which: int, value: int, why: Wait) -> None:
+        """Write the word about a rank that process `to` keeps."""
+        data = Scratch(WORD)
+        data.data[:] = np.frombuffer((value & MASK).to_bytes(WORD, "little"), np.uint8)
+        with self._progress.lock:
+            put = self._remote.put(self._reaches[to], WORD * _place(rank, which), Run(data.address, WORD))
+        self._wait(put, to, why)
+
+    def until_set(self, rank: int, which: int, why: Wait) -> None:
+        """Until one of this process's own words is not 0."""
+        while not self.get(rank, which):
+            self._wait(self.changed(rank, which), rank, why)
+
+    def changed(self, rank: int, which: int) -> Operation:
+        """Done when one of this process's own words is not what it is now."""
+        place = _place(rank, which)
+        watch = self._watches.get(place)
+        if watch is None or watch.done:
+            with self._progress.lock:
+                watch = self._remote.watch(self.segment, WORD * place, self._own[place : place + 1].tobytes())
+            self._watches[place] = watch
+        return watch
+
+    def _wait(self, operation: Operation, rank: int, why: Wait) -> None:
+        self._progress.wait(Pending(why, [operation]))
+        if operation.error is not None:
+            self._fail(why.call, operation.error, rank)
+
+
+def _place(rank: int, which: int) -> int:
+    return FIRST + PART * rank + which

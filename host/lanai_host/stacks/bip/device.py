@@ -9,8 +9,7 @@ from ...bus.base import Bus, KnownLook
 from ...config import HostConfig, HostCost
 from ...device import Pending, SendMode
 from ...host_model.meter import Meter, read_all
-from ...operation import DeviceError, ErrorKind, Operation
-from ...wait import Wait
+from ...operation import DeviceError, ErrorKind, Operation, Wait
 from ..health import Examine, examine
 from ..host_matching import NoRecovery, is_over
 from ..pinning import Pins

@@ -10,8 +10,7 @@ from ...choices import Choices
 from ...config import HostConfig, HostCost
 from ...device import Arrived, Pending, SendMode
 from ...host_model.meter import Meter, Receive, fail
-from ...operation import DeviceError, ErrorKind, Operation
-from ...wait import Wait
+from ...operation import DeviceError, ErrorKind, Operation, Wait
 from ..host_matching import HostMatchingDevice, is_over
 from ..lost_ranks import fail_probe
 from .daemon import Attachment, Daemon

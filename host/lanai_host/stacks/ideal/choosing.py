@@ -13,10 +13,9 @@ from ...body import Body
 from ...config import HostCosts
 from ...device import SERVICE_CONTEXT, Arrived, SendMode
 from ...host_model.meter import Receive
-from ...operation import ANY_SOURCE, ANY_TAG, Operation
+from ...operation import ANY_SOURCE, ANY_TAG, Operation, Wait
 from ...orders import MATCH, Orders, site
 from ...simulator.protocol import FOREVER
-from ...wait import Wait
 from .device import HEADER, SYNCHRONOUS, Datagram, IdealDevice, Transport, _Message
 
 QUIET = 1_000_000_000  # picoseconds; a message takes a thousandth of that

@@ -20,10 +20,9 @@ from ...errors import DeadlockError
 from ...host_model import meter
 from ...host_model.matcher import Matcher
 from ...host_model.meter import Meter
-from ...operation import DeviceError, ErrorKind, Operation
+from ...operation import DeviceError, ErrorKind, Operation, Wait
 from ...remote import Writes
 from ...simulator.transport import LOOK_TIME
-from ...wait import Wait
 
 # Datagrams of the `ideal` device: their header, and how they travel.
 

@@ -11,8 +11,7 @@ from ...body import Body, Run
 from ...bus.base import BusError
 from ...config import HostCost, HostCosts
 from ...host_model.meter import Receive
-from ...operation import ANY_TAG, Operation
-from ...wait import Wait
+from ...operation import ANY_TAG, Operation, Wait
 from .device import HEAD, HEADER, MESSAGE, Datagram, IdealDevice, Transport
 
 _KIND_AND_CONTEXT = 3  # bytes of a head

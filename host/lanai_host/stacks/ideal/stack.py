@@ -11,18 +11,16 @@ from lanai_hdl.config import lanai41
 
 from ...body import Body
 from ...bus.base import BusError
-from ...config import HostConfig
+from ...config import SECOND, HostConfig
 from ...device import Device
 from ...errors import UserError
-from ...kernel_costs import SECOND
-from ...operation import DeviceError, ErrorKind, Operation
+from ...operation import DeviceError, ErrorKind, Operation, Wait
 from ...orders import Orders, orders_of
 from ...remote import Segment, Writes
 from ...simulator.client import SimulatorClient
 from ...simulator.protocol import ENV_DEVICE, FOREVER
 from ...simulator.rank_transport import RankTransport
 from ...simulator.transport import TransportHub
-from ...wait import Wait
 from ..base import Stack
 from .device import Datagram
 

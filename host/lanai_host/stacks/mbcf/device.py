@@ -15,8 +15,7 @@ from ...choices import Choices
 from ...config import HostConfig
 from ...device import MAX_TAG, Arrived, Pending, RoomSink, SendMode, nothing
 from ...host_model.meter import Ledger, Meter, fail, read_all
-from ...operation import DeviceError, ErrorKind, Operation
-from ...wait import Wait
+from ...operation import DeviceError, ErrorKind, Operation, Wait
 from ..host_matching import HostMatchingDevice, is_over
 from .barriers import Barriers
 from .cancelling import Cancelling

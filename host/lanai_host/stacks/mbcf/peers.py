@@ -10,8 +10,8 @@ from ...adapter.fifo import Fifo
 from ...adapter.opened import OpenedAdapter
 from ...adapter.operation import Attachment, Token
 from ...bus.base import Bus, Watched
+from ...operation import Wait
 from ...remote import Access
-from ...wait import Wait
 from .layout import ROOM, SIGNAL, MbcfOptions, Queue, QueueLayout
 from .operations import Job, Jobs
 from .outbox import Outbox, Stream

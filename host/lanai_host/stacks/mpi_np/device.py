@@ -11,8 +11,7 @@ from ...bus.base import Bus, HostBuffer
 from ...config import HostConfig, HostCost
 from ...device import Arrived, ChargeSink, Device, Envelope, Pending, SendMode
 from ...errors import DeviceLost
-from ...operation import ANY_SOURCE, ANY_TAG, Operation
-from ...wait import Wait
+from ...operation import ANY_SOURCE, ANY_TAG, Operation, Wait
 from ..health import Examine, examine
 from ..lost_ranks import check_probe
 from .cancelling import Cancelling

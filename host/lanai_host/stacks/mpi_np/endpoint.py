@@ -19,7 +19,7 @@ from ...bus.base import Bus, HostBuffer
 from ...config import HostConfig, HostCost
 from ...errors import DeviceLost, UserError
 from ...host_model.meter import Meter
-from ...wait import Wait
+from ...operation import Wait
 from ..health import Examine, examine
 from .driver import Attachment
 

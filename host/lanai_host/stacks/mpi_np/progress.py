@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from operator import attrgetter
 
 from ...config import HostCost
-from ...operation import Operation
-from ...wait import Wait
+from ...operation import Operation, Wait
 from .receiving import Receiving
 from .records import Records
 from .sending import Sending

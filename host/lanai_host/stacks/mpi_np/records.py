@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 from lanai_firmware.programs.mpi_np.layout import Kind, Op
 
-from ...operation import Operation
-from ...wait import Wait
+from ...operation import Operation, Wait
 from .endpoint import Notice
 from .losing import Losing
 from .operations import NO_ERROR, Receive, Send, failure, finish

@@ -8,9 +8,8 @@ from lanai_firmware.programs.mpi_np.layout import ANY, NO_TAG, PACKET_BODY, Kind
 
 from ...body import NOTHING, Run
 from ...device import Arrived
-from ...operation import ANY_SOURCE, ANY_TAG
+from ...operation import ANY_SOURCE, ANY_TAG, Wait
 from ...scratch_pool import POOL, Bytes
-from ...wait import Wait
 from .endpoint import Notice
 from .host_queues import HeldMessage, HostQueues
 from .operations import Receive

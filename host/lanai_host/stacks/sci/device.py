@@ -11,8 +11,7 @@ from ...bus.base import Bus, KnownLook, Watched
 from ...config import HostConfig, HostCost
 from ...device import Arrived, Pending, RoomSink, SendMode, nothing
 from ...host_model.meter import Ledger, Meter, Send, fail, read_all
-from ...operation import DeviceError, ErrorKind, Operation
-from ...wait import Wait
+from ...operation import DeviceError, ErrorKind, Operation, Wait
 from ..host_matching import HostMatchingDevice, is_over
 from .layout import Kind, Layout, Packet, SciOptions
 from .links import Link, PeerSegment, RemoteSegment

@@ -15,9 +15,8 @@ from ...adapter.opened import OWN_PAGES, OpenedAdapter
 from ...adapter.operation import REASONS, Attachment, RemoteOperation
 from ...bus.base import PAGE_SIZE, Bus, HostBuffer, KnownLook, Pinned, Watched
 from ...host_model.meter import Meter
-from ...operation import DeviceError, ErrorKind
+from ...operation import DeviceError, ErrorKind, Wait
 from ...remote import Access
-from ...wait import Wait
 from .heap import WORD
 from .puts import Presence, Put, Puts, Question, Remote, Window, Words, never
 from .windows import PAGES, Windows, landings, name_of, named, near_runs, place_of

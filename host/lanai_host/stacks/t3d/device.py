@@ -12,8 +12,7 @@ from ...bus.base import Bus, Watched
 from ...config import HostConfig, HostCost
 from ...device import MAX_TAG, Pending, SendMode
 from ...host_model.meter import Meter, read_all
-from ...operation import DeviceError, ErrorKind, Operation
-from ...wait import Wait
+from ...operation import DeviceError, ErrorKind, Operation, Wait
 from ..host_matching import NoRecovery, is_over
 from ..pinning import Pins
 from .attachments import AnyAttachment

@@ -16,8 +16,7 @@ from ...bus.base import PAGE_SIZE, Bus, HostBuffer, Watched
 from ...config import HostCost, HostCosts
 from ...errors import UserError
 from ...host_model.meter import Meter
-from ...operation import DeviceError
-from ...wait import Wait
+from ...operation import DeviceError, Wait
 from .attachments import AnyAttachment
 from .by_firmware import Barriers, FirmwarePuts
 from .heap import WORD

@@ -9,7 +9,7 @@ from functools import cache
 
 from lanai_host import plugins
 from lanai_host.errors import unknown
-from lanai_host.plugin_contract import Contract, usable
+from lanai_host.plugins import Contract, usable
 
 from ..base import Engine, Layout
 from .base import Capability, EngineKind, EngineOptions

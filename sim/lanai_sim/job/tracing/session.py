@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanai_firmware.image import Image
 from lanai_firmware.vocabulary import Vocabulary
-from lanai_host.simulator.notes import Notebooks
+from lanai_host.simulator.protocol import Notebooks
 
 from ...engines.base import Layout
 from ...engines.gateware.block_signals import block_signals, meaning

@@ -13,7 +13,7 @@ from lanai_hdl.block_config import BlockConfig
 from lanai_hdl.errors import unknown
 from lanai_hdl.remote.config import Remote
 from lanai_host import plugins
-from lanai_host.plugin_contract import Contract, usable
+from lanai_host.plugins import Contract, usable
 
 OWN: dict[str, type[BlockConfig]] = {one.name: one for one in (BarrierTree, Remote)}
 CONTRACT = Contract(

@@ -9,7 +9,7 @@ from functools import cache
 
 from lanai_host import plugins
 from lanai_host.errors import UserError, did_you_mean
-from lanai_host.plugin_contract import Contract, usable
+from lanai_host.plugins import Contract, usable
 
 from ..fabric import Fabric
 from . import grids, ring, switches, wires

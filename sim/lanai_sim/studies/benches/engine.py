@@ -32,7 +32,7 @@ STARTS = 3  # runs of ranks, of which the best counts
 SWITCHES = 4000
 PING_PONG = """
 import sys, time
-from lanai_host.wait import Wait
+from lanai_host.operation import Wait
 from lanai_host.simulator.client import SimulatorClient
 client, rounds = SimulatorClient.from_environment(), int(sys.argv[1])
 transport, why = client.transport, Wait("bench")

@@ -8,7 +8,7 @@ from types import ModuleType
 
 from lanai_firmware import output_file
 from lanai_host.errors import UserError
-from lanai_host.plugin_contract import Contract
+from lanai_host.plugins import Contract
 
 from ...executors.place import Place
 from ...version import versions

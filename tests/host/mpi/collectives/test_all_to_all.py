@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lanai_host.mpi import collectives as coll
-from lanai_host.mpi.collectives.parts import Mixed, Part, Spread
+from lanai_host.mpi.collectives.checks import Mixed, Part, Spread
 from lanai_host.mpi.constants import IN_PLACE
 
 from ..ranks import buffer

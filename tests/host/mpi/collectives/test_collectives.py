@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from lanai_host.mpi import MpiError, graphs, grids
+from lanai_host.mpi import MpiError, grids
 from lanai_host.mpi import collectives as coll
-from lanai_host.mpi.collectives.parts import Part, Spread
-from lanai_host.mpi.collectives.tags import CREATION, name_of, next_tag
+from lanai_host.mpi import grids as graphs
+from lanai_host.mpi.collectives.checks import Part, Spread
+from lanai_host.mpi.collectives.link import CREATION, name_of, next_tag
 from lanai_host.mpi.constants import IN_PLACE
 from lanai_host.mpi.datatypes import vector
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from lanai_host.mpi import ERRORS_RETURN, MpiError, creation, intercomm
 from lanai_host.mpi import collectives as coll
-from lanai_host.mpi.collectives.parts import Part
+from lanai_host.mpi.collectives.checks import Part
 from lanai_host.mpi.constants import PROC_NULL, ROOT
 from lanai_host.mpi.datatypes import contiguous
 from lanai_host.mpi.op import PREDEFINED as OPS

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from lanai_host.mpi import collectives as coll
-from lanai_host.mpi.collectives import calls
+from lanai_host.mpi.collectives import schedule
+from lanai_host.mpi.collectives.checks import Part, Spread
 from lanai_host.mpi.collectives.link import Link
-from lanai_host.mpi.collectives.parts import Part, Spread
 
 from ..ranks import buffer
 from .ways import COUNTS, SIZES, SUM, data
@@ -43,9 +43,9 @@ def steps(monkeypatch):
 
     recorded("receive_body", RECEIVE)
     recorded("send_body", SEND)
-    launch = calls.launch
+    launch = schedule.launch
     monkeypatch.setattr(
-        calls, "launch", lambda link, generator, result=None: launch(link, cut(link.call, generator), result)
+        schedule, "launch", lambda link, generator, result=None: launch(link, cut(link.call, generator), result)
     )
     return found
 

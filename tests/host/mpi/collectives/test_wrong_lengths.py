@@ -8,7 +8,7 @@ import pytest
 from lanai_host.choices import Choices
 from lanai_host.mpi import ERRORS_RETURN, MpiError, memory
 from lanai_host.mpi import collectives as coll
-from lanai_host.mpi.collectives.parts import Mixed, Part, Spread
+from lanai_host.mpi.collectives.checks import Mixed, Part, Spread
 from lanai_host.mpi.datatypes import PREDEFINED
 from lanai_host.mpi.errors import ErrorClass
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from lanai_host.body import Run
 from lanai_host.mpi.datatypes import PREDEFINED, contiguous, hindexed, resized, vector
 from lanai_host.mpi.datatypes import layout as layouts
-from lanai_host.mpi.datatypes.body import TypedBody
+from lanai_host.mpi.datatypes.datatype import TypedBody
 
 from ...body_contract import MEMORY, NOWHERE, BodyContract, Given
 from .test_layout import models

@@ -3,7 +3,8 @@
 import numpy as np
 
 from lanai_host.mpi import ERRORS_RETURN
-from lanai_host.mpi.files import ACCESSES, access, opening, state
+from lanai_host.mpi.files import ACCESSES, access, state
+from lanai_host.mpi.files import state as opening
 from lanai_host.mpi.files.modes import Mode
 from lanai_host.mpi.files.representation import registry
 

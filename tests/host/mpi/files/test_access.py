@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from lanai_host.mpi import ErrorClass, Info, MpiError, datatypes
-from lanai_host.mpi.files import ACCESSES, Where, access, opening, state
+from lanai_host.mpi.files import ACCESSES, Where, access, state
+from lanai_host.mpi.files import state as opening
 from lanai_host.mpi.files.modes import Whence
 
 from ..ranks import LateDevice, buffer

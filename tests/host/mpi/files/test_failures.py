@@ -10,7 +10,8 @@ import pytest
 
 from lanai_host.config import HostConfig, HostCost
 from lanai_host.mpi import ErrorClass, Info, MpiError, datatypes
-from lanai_host.mpi.files import disk, opening, state
+from lanai_host.mpi.files import disk, state
+from lanai_host.mpi.files import state as opening
 from lanai_host.mpi.files.modes import DISPLACEMENT_CURRENT, Mode, Whence
 
 from ..ranks import run as run_ranks

@@ -8,10 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lanai_host.mpi import Info, datatypes
-from lanai_host.mpi.files import opening
-from lanai_host.mpi.files.hints import default_hints
-from lanai_host.mpi.files.view import Runs
-from lanai_host.mpi.files.windows import ALIGNMENT, Hull, cut, plan, united
+from lanai_host.mpi.files import state
+from lanai_host.mpi.files.view import ALIGNMENT, Hull, Runs, cut, default_hints, plan, united
 
 from ..ranks import run as run_ranks
 from .opened import contents, opened, run, view
@@ -45,7 +43,7 @@ def test_any_distribution_of_a_file_is_written_and_read(tmp_path, dealt, nodes, 
         filetype = datatypes.resized(datatypes.indexed_block(1, mine.tolist(), INT), 0, 4 * len(owner))
         view(file, INT, filetype)
         run("write_all", file, fresh[mine])
-        opening.close(file)
+        state.close(file)
         if world.rank == 0:
             with path.open("r+b") as whole:
                 whole.truncate(4 * end)
@@ -53,7 +51,7 @@ def test_any_distribution_of_a_file_is_written_and_read(tmp_path, dealt, nodes, 
         view(file, INT, filetype)
         back = np.full(len(mine), -7, np.int32)
         moved = run("read_at_all", file, back)
-        opening.close(file)
+        state.close(file)
         return mine, moved, back
 
     for mine, moved, back in run_ranks(size, program):

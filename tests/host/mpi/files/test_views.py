@@ -8,8 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lanai_host.mpi import ErrorClass, MpiError, datatypes
-from lanai_host.mpi.datatypes import external32
-from lanai_host.mpi.files import ACCESSES, access, opening, state
+from lanai_host.mpi.datatypes import matching
+from lanai_host.mpi.files import ACCESSES, access, state
+from lanai_host.mpi.files import state as opening
 from lanai_host.mpi.files.modes import Whence
 from lanai_host.mpi.files.view import View
 from lanai_host.mpi.memory import Scratch
@@ -118,8 +119,8 @@ def test_external32_is_big_endian_with_the_sizes_of_the_standard(tmp_path, name,
     path = tmp_path / "file"
     datatype = datatypes.PREDEFINED[f"MPI_{name}"]
     values = np.arange(1, 7).astype(datatype.dtype)
-    packed = Scratch(external32.size(len(values), datatype))
-    external32.pack(values.ctypes.data, len(values), datatype, packed.address)
+    packed = Scratch(matching.size(len(values), datatype))
+    matching.pack(values.ctypes.data, len(values), datatype, packed.address)
     pair = datatypes.resized(datatypes.contiguous(2, datatype), 0, 4 * datatype.signature.external)
 
     def program(world):

@@ -13,7 +13,7 @@ from lanai_host.mpi.constants import Assertion, LockType
 from lanai_host.mpi.datatypes import PREDEFINED
 from lanai_host.mpi.errors import ErrorClass, MpiError
 from lanai_host.mpi.windows import sync
-from lanai_host.mpi.windows.locks import Locks
+from lanai_host.mpi.windows.target import Locks
 
 from ..ranks import LateDevice, buffer, ints, run
 from .test_operations import DEVICES, window_on

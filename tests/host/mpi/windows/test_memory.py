@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 from lanai_host.mpi import windows
+from lanai_host.mpi.attributes import Info
 from lanai_host.mpi.collectives import allgather, barrier
 from lanai_host.mpi.collectives import run as collective
-from lanai_host.mpi.collectives.parts import Part
+from lanai_host.mpi.collectives.checks import Part
 from lanai_host.mpi.constants import LockType, WindowFlavor
 from lanai_host.mpi.datatypes import PREDEFINED, vector
 from lanai_host.mpi.errors import ErrorClass
-from lanai_host.mpi.info import Info
 from lanai_host.mpi.memory import array_at
 from lanai_host.mpi.op import PREDEFINED as OPS
 from lanai_host.mpi.windows import sync
-from lanai_host.mpi.windows.shared import PAGE
+from lanai_host.mpi.windows.create import PAGE
 from lanai_host.stacks.ideal.device import IdealDevice
 
 from ..ranks import buffer, ints, run

@@ -10,7 +10,7 @@ from lanai_host.mpi.collectives import run as collective
 from lanai_host.mpi.constants import LockType, ThreadLevel
 from lanai_host.mpi.datatypes import PREDEFINED
 from lanai_host.mpi.op import PREDEFINED as OPS
-from lanai_host.mpi.windows import sync, wire
+from lanai_host.mpi.windows import sync, way
 from lanai_host.stacks.ideal.device import IdealDevice
 
 from ..ranks import LateDevice, buffer, ints, run
@@ -18,7 +18,7 @@ from ..ranks import LateDevice, buffer, ints, run
 INT = PREDEFINED["MPI_INT"]
 DEVICES = pytest.mark.parametrize("device", [IdealDevice, LateDevice])
 RANKS = pytest.mark.parametrize("ranks", [1, 2, 3])
-LENGTHS = pytest.mark.parametrize("count", [1, wire.EAGER // 4, wire.EAGER // 4 + 1, 5000])
+LENGTHS = pytest.mark.parametrize("count", [1, way.EAGER // 4, way.EAGER // 4 + 1, 5000])
 
 
 def window_on(comm, array, unit=None):
@@ -113,7 +113,7 @@ def test_a_long_description_of_a_datatype(device):
         places = np.cumsum(np.random.default_rng(5).integers(2, 6, 1500)).tolist()
         scattered = datatypes.indexed_block(1, places, INT)
         scattered.commit()
-        assert len(wire.encode(scattered)) > wire.EAGER
+        assert len(way.encode(scattered)) > way.EAGER
         values = np.arange(1500, dtype=np.int32) + 1
         other = (comm.rank + 1) % comm.size
         sync.fence(win, 0)

@@ -11,10 +11,10 @@ import time
 import pytest
 
 from lanai_host.mpi.constants import LockType
-from lanai_host.mpi.windows.queue_locks import QueueLocks
-from lanai_host.mpi.windows.words import MASK, STATE, TAIL
+from lanai_host.mpi.windows.by_device import QueueLocks
+from lanai_host.mpi.windows.way import MASK, STATE, TAIL
+from lanai_host.operation import Wait
 from lanai_host.remote import Atomic
-from lanai_host.wait import Wait
 
 EXCLUSIVE, SHARED = LockType.EXCLUSIVE, LockType.SHARED
 WHY = Wait("MPI_Win_lock")

@@ -10,7 +10,7 @@ from lanai_host.mpi.constants import LockType
 from lanai_host.mpi.datatypes import PREDEFINED
 from lanai_host.mpi.op import PREDEFINED as OPS
 from lanai_host.mpi.windows import sync
-from lanai_host.mpi.windows.races import Watch
+from lanai_host.mpi.windows.memory import Watch
 
 from ..ranks import buffer, ints, run
 from .test_operations import DEVICES, window_on

@@ -7,9 +7,8 @@ import pytest
 
 from lanai_firmware.programs.ccu.layout import RING, SLOTS, Count
 from lanai_host.device import Pending, SendMode
-from lanai_host.operation import ANY_SOURCE, ANY_TAG, ErrorKind
+from lanai_host.operation import ANY_SOURCE, ANY_TAG, ErrorKind, Wait
 from lanai_host.stacks.ccu.stack import PRESETS
-from lanai_host.wait import Wait
 
 from .world import World, unreliable
 

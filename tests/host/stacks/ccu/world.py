@@ -9,9 +9,9 @@ from lanai_host.body import Run
 from lanai_host.bus.base import Bus, HostBuffer, changed
 from lanai_host.config import HostConfig
 from lanai_host.device import SendMode
+from lanai_host.operation import Wait
 from lanai_host.stacks.ccu.daemon import Attachment, Place
 from lanai_host.stacks.ccu.device import Ccu
-from lanai_host.wait import Wait
 
 WHY = Wait("a test")
 

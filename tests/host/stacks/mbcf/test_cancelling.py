@@ -6,7 +6,7 @@ import pytest
 from lanai_hdl.remote.tables import COMMANDS
 from lanai_host.body import Run
 from lanai_host.device import SendMode
-from lanai_host.wait import Wait
+from lanai_host.operation import Wait
 
 from .adapters import World, memory
 

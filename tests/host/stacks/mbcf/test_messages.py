@@ -15,10 +15,9 @@ from lanai_host.bus.base import PAGE_SIZE
 from lanai_host.config import free
 from lanai_host.device import SendMode
 from lanai_host.host_model.meter import Meter
-from lanai_host.operation import ANY_SOURCE, ANY_TAG
+from lanai_host.operation import ANY_SOURCE, ANY_TAG, Wait
 from lanai_host.stacks.mbcf.layout import BLOCK_BYTES, ROOM_AT, MbcfOptions, Queue, QueueLayout
 from lanai_host.stacks.mbcf.operations import Job, Jobs, ignored
-from lanai_host.wait import Wait
 
 from .adapters import World, memory
 

@@ -6,8 +6,7 @@ from lanai_hdl.remote.packets import Op
 from lanai_host.body import Run
 from lanai_host.config import HostCost
 from lanai_host.device import Pending, SendMode
-from lanai_host.operation import ANY_SOURCE, ErrorKind
-from lanai_host.wait import Wait
+from lanai_host.operation import ANY_SOURCE, ErrorKind, Wait
 
 from .adapters import Left, World, memory
 

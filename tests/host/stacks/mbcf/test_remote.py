@@ -9,8 +9,8 @@ import pytest
 from lanai_host.adapter.operation import Token
 from lanai_host.body import Run
 from lanai_host.device import SendMode
+from lanai_host.operation import Wait
 from lanai_host.remote import TOKEN_BYTES, Access, Atomic
-from lanai_host.wait import Wait
 
 from .adapters import World, memory
 

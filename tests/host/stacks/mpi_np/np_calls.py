@@ -4,7 +4,7 @@ import ctypes
 
 from lanai_host.body import Run
 from lanai_host.device import SendMode
-from lanai_host.wait import Wait
+from lanai_host.operation import Wait
 
 STANDARD, SYNCHRONOUS, READY = SendMode.STANDARD, SendMode.SYNCHRONOUS, SendMode.READY
 

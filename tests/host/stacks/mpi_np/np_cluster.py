@@ -8,11 +8,11 @@ from lanai_firmware.programs.mpi_np.plan import McpConfig
 from lanai_firmware.programs.mpi_np.program import FIRMWARE
 from lanai_hdl.config import lanai41
 from lanai_host.config import free
+from lanai_host.operation import Wait
 from lanai_host.stacks.base import Placement
 from lanai_host.stacks.health import examine
 from lanai_host.stacks.mpi_np.device import MpiNp
 from lanai_host.stacks.mpi_np.stack import STACK
-from lanai_host.wait import Wait
 from lanai_sim.kernel.cluster import Cluster
 from lanai_sim.machine.fabrics.switches import star
 

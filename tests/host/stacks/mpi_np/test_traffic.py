@@ -10,10 +10,9 @@ from lanai_host.config import HostConfig
 from lanai_host.mpi import point_to_point, probing
 from lanai_host.mpi.datatypes import PREDEFINED
 from lanai_host.mpi.world import World as Mpi
-from lanai_host.operation import ANY_SOURCE, ANY_TAG, DeviceError, ErrorKind
+from lanai_host.operation import ANY_SOURCE, ANY_TAG, DeviceError, ErrorKind, Wait
 from lanai_host.process_manager import Local, Registry
 from lanai_host.stacks.mpi_np import spill_memory
-from lanai_host.wait import Wait
 
 from .np_calls import STANDARD, SYNCHRONOUS, Buffer, irecv, isend, pattern, recv, send, wait
 from .np_native import take_native_turns

@@ -21,7 +21,7 @@ MS = 10**9
 FREE = HostConfig().but(snapshot=0, log_byte=0, restart=0)
 PRELUDE = """
 import os, random, signal, sys, time
-from lanai_host.wait import Wait
+from lanai_host.operation import Wait
 from lanai_host.simulator.client import SimulatorClient
 print("begins")
 client = SimulatorClient.from_environment()

@@ -9,9 +9,8 @@ from functools import partial
 import pytest
 
 from lanai_host.config import HostConfig, HostCost
-from lanai_host.simulator import notes
-from lanai_host.simulator.notes import Note
-from lanai_host.simulator.protocol import Op
+from lanai_host.simulator import protocol
+from lanai_host.simulator.protocol import Note, Op
 from lanai_host.simulator.requests import PIO_WRITE, PioWrite, pack_wait_any
 from lanai_host.stacks.mpi_np.driver import Attachment
 from lanai_sim.job.request import Request
@@ -163,13 +162,13 @@ def test_messages_meet_receives_whatever_their_wildcards(recorder):
 def test_a_trace_that_lost_notes_says_so(tmp_path, monkeypatch):
     """A rank that calls more often between two answers than its memory holds. What was lost breaks
     nothing that follows."""
-    monkeypatch.setattr(notes, "AREA", mmap.PAGESIZE)
-    books = notes.Notebooks(2)
+    monkeypatch.setattr(protocol, "AREA", mmap.PAGESIZE)
+    books = protocol.Notebooks(2)
     made = Recorder(Writer(tmp_path / "t"), books, HostConfig(), 2, 1)
     made.writer.meta({**META, "ranks": 2})
     made.writer.boot({"started": 0})
     made.begin(0, {})
-    rank = notes.Notebook(books.path, 1)
+    rank = protocol.Notebook(books.path, 1)
     note = partial(struct_of_note, rank)
 
     def calls(first, last):
@@ -192,7 +191,7 @@ def test_a_trace_that_lost_notes_says_so(tmp_path, monkeypatch):
     calls(500, 501)
     trace_lines = made.lost
     made.finish([20, 20])
-    kept = (mmap.PAGESIZE - notes.USED.size - notes.NOTE.size - 8) // notes.NOTE.size
+    kept = (mmap.PAGESIZE - protocol.USED.size - protocol.NOTE.size - 8) // protocol.NOTE.size
     lines = [f"{4 * 500 + 1 - kept:,} notes of rank 1, for which its memory had no room"]
     assert trace_lines() == lines
     made.writer.end({"code": 0, "clocks": [20, 20], "lost": lines})

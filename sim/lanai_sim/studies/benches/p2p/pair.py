@@ -13,14 +13,13 @@ from lanai_host.body import Body, Run
 from lanai_host.config import HostConfig, HostCost, pentium2_266
 from lanai_host.device import Device, SendMode
 from lanai_host.host_model.meter import Meter
-from lanai_host.operation import Operation
+from lanai_host.operation import Operation, Wait
 from lanai_host.stacks.base import Attachment, NicStack, Placement
 from lanai_host.stacks.bip.device import Bip
 from lanai_host.stacks.bip.options import BipOptions
 from lanai_host.stacks.bip.stack import STACK as BIP
 from lanai_host.stacks.mpi_np.device import MpiNp
 from lanai_host.stacks.mpi_np.stack import STACK as MPI_NP
-from lanai_host.wait import Wait
 
 from ....engines.base import Engine, Layout
 from ....kernel.cluster import Cluster, ClusterBus

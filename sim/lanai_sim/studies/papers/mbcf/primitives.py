@@ -12,9 +12,9 @@ from lanai_host.adapter.fifo import Fifo
 from lanai_host.adapter.operation import Token
 from lanai_host.bus.base import PAGE_SIZE, HostBuffer, Watched
 from lanai_host.config import HostConfig, HostCost
+from lanai_host.operation import Wait
 from lanai_host.remote import Access
 from lanai_host.stacks.on_adapter import timeout_on
-from lanai_host.wait import Wait
 
 from ....machine import fabrics
 from ...remote_hosts import MEETING, RemoteHost, adapter_of, play

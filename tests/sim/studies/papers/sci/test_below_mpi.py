@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from lanai_host import process_memory
-from lanai_host.mpi.datatypes.body import TypedBody
+from lanai_host.mpi.datatypes.datatype import TypedBody
 from lanai_sim.machine.presets import sci_d330
 from lanai_sim.studies.papers import claims
 from lanai_sim.studies.papers.sci import answers, below_mpi, caches, ringlet, stores
