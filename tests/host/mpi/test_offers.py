@@ -16,7 +16,7 @@ from lanai_host.mpi.errors import ErrorClass
 from lanai_host.operation import DeviceError, ErrorKind, Operation
 from lanai_host.stacks.ideal.device import IdealDevice
 
-from .collectives.test_reductions import ORDERED
+from .collectives.test_algorithms import ORDERED
 from .ranks import TIMEOUT, buffer, run
 
 

@@ -2,8 +2,10 @@
 
 import pytest
 
-from lanai_host.mpi.progress import NEVER, Progress
-from lanai_host.operation import Operation
+from lanai_host.mpi import polling
+from lanai_host.mpi.polling import FEW, LOOKS, SECONDS, Polls
+from lanai_host.mpi.progress import NEVER, SHARE, SHORTEST, Progress, Timed, timed_among
+from lanai_host.operation import Operation, Wait
 from lanai_host.stacks.ideal.device import IdealDevice, Solo
 
 
@@ -82,3 +84,127 @@ def test_stopped_services_are_not_asked_any_more(progress):
     service.request.done = True
     assert service.stopped
     assert progress.alone()
+
+
+# Rows of polls that find nothing are told after a while, and their end.
+
+
+class Target:
+    def why(self):
+        return Wait("MPI_Test", 1)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """The time that the library sees, in a list of one."""
+    now = [100.0]
+    monkeypatch.setattr(polling.real_time, "monotonic", lambda: now[0])
+    return now
+
+
+def rows(polls, count):
+    for _ in range(count * LOOKS):
+        polls.missed(Target())
+
+
+def test_a_row_that_lasts_is_told_again_and_again_and_so_is_its_end(clock):
+    polls, told = Polls(), []
+    polls.tell = told.append
+    rows(polls, 1)
+    clock[0] += SECONDS - 1
+    rows(polls, 1)
+    assert told == []
+    clock[0] += 1
+    rows(polls, 2)
+    assert told == [Target().why()]
+    clock[0] += SECONDS
+    rows(polls, 1)
+    assert told == [Target().why()] * 2
+    polls.found()
+    polls.found()
+    assert told == [Target().why(), Target().why(), None]
+
+
+def test_a_poll_that_finds_something_begins_a_new_row(clock):
+    polls, told = Polls(), []
+    polls.tell = told.append
+    for _ in range(3):
+        rows(polls, 1)
+        clock[0] += SECONDS - 1
+        polls.found()
+    rows(polls, 2)
+    assert told == []
+
+
+def test_nobody_needs_to_hear_of_it(clock):
+    polls = Polls()
+    rows(polls, 1)
+    clock[0] += SECONDS
+    rows(polls, 2)
+    polls.found()
+
+
+def test_polls_are_alike_that_ask_for_one_thing_at_equal_distances():
+    polls, target = Polls(), Target()
+    assert not polls.many
+    for _ in range(FEW):
+        polls.missed(target)
+    assert polls.many
+    assert polls.alike(target, 100) is None
+    assert polls.alike(target, 110) is None
+    assert [polls.alike(target, now) for now in (120, 130, 140)] == [(10, 1), (10, 2), (10, 4)]
+    polls.passed(500)
+    assert polls.alike(target, 510) == (10, 8)
+    assert polls.alike(target, 521) is None  # something else took time
+    assert polls.alike(target, 532) == (11, 1)
+    assert polls.alike(Target(), 543) is None
+    polls.found()
+    assert not polls.many
+
+
+# Waits for a time.
+
+
+class Clock:
+    now = 0
+
+    def __call__(self):
+        return self.now
+
+
+def test_a_sleep_is_done_when_its_time_has_come():
+    clock = Clock()
+    sleep = Timed(clock, 1000)
+    assert not sleep.done
+    assert sleep.step(0, alone=True) == 1000
+    clock.now = 1000
+    assert sleep.done
+    assert not sleep.was_ready
+
+
+def test_a_wait_with_a_time_limit_ends_when_what_it_is_for_is_ready():
+    ready = []
+    wait = Timed(Clock(), 1000, lambda: bool(ready))
+    assert not wait.done
+    ready.append(True)
+    assert wait.done
+    ready.clear()
+    assert wait.done, "what was ready once may not be so again"
+    assert wait.was_ready
+
+
+def test_looks_become_rarer_while_something_is_waited_for():
+    clock = Clock()
+    wait = Timed(clock, 10**12, lambda: False)
+    assert wait.step(0, alone=True) == SHORTEST
+    clock.now = 10**11
+    assert wait.step(0, alone=True) == 10**11 // SHARE
+    assert wait.step(10**11, alone=True) == SHORTEST
+    clock.now = 10**12 - 5
+    assert wait.step(0, alone=False) == 5
+
+
+def test_waits_that_have_ended_are_not_among_the_timed_ones():
+    clock = Clock()
+    sleeps = [Timed(clock, until) for until in (1, 0)]
+    assert timed_among([*sleeps, object()]) == sleeps[:1]

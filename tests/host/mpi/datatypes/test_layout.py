@@ -1,6 +1,7 @@
 """Layouts against the type map written out byte by byte."""
 
 import ctypes
+import tracemalloc
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -8,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lanai_host.body import Runs
+from lanai_host.body import Run, Runs
 from lanai_host.mpi.datatypes import (
     PREDEFINED,
     Datatype,
     contiguous,
+    duplicate,
     hindexed,
     hindexed_block,
     hvector,
@@ -22,7 +24,11 @@ from lanai_host.mpi.datatypes import (
     struct,
     vector,
 )
+from lanai_host.mpi.datatypes import layout as layouts
+from lanai_host.mpi.datatypes.datatype import TypedBody
 from lanai_host.mpi.errors import ErrorClass, MpiError
+
+from ...body_contract import MEMORY, NOWHERE, BodyContract, Given
 
 INT, CHAR, DOUBLE = (PREDEFINED[f"MPI_{name}"] for name in ("INT", "CHAR", "DOUBLE"))
 
@@ -242,3 +248,144 @@ def test_copying_many_blocks_needs_no_leaf_for_each():
     expected = [value for index, shift in enumerate(shifts) for value in range(shift, shift + 1 + index % 2)]
     assert packed.tolist() == expected
     assert "leaves" not in vars(kind.layout)
+
+
+# Types nested deeper than Python calls may be, and what they cost.
+
+INT_NESTING, DOUBLE_NESTING = PREDEFINED["MPI_INT"], PREDEFINED["MPI_DOUBLE"]
+BASE = 1 << 40  # an address
+DEPTH = 5000
+
+
+def _behind(old: Datatype, displacement: int, basic: Datatype = INT_NESTING) -> Datatype:
+    return struct((1, 1), (0, displacement), (old, basic))
+
+
+def _nested(wrap, depth=DEPTH):
+    datatype = INT_NESTING
+    for level in range(depth):
+        datatype = wrap(datatype, level)
+    datatype.commit()
+    return datatype
+
+
+def offsets(datatype):
+    return [address - BASE for address, _ in datatype.body(BASE, 1).segments()]
+
+
+def lengths(datatype):
+    return [size for _, size in datatype.body(BASE, 1).segments()]
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda old, level: contiguous(1, old),
+        lambda old, level: duplicate(old),
+        lambda old, level: resized(old, 0, 4 + level % 2),
+        lambda old, level: hindexed((1,), (0,), old),
+    ],
+)
+def test_types_that_only_wrap(wrap):
+    datatype = _nested(wrap)
+    assert lengths(datatype) == [4]
+    assert datatype.whole_elements(4) == 1
+
+
+@pytest.mark.parametrize("distance", [8, 12, -8])
+def test_one_block_more_a_level_stays_one_leaf(distance):
+    datatype = _nested(lambda old, level: _behind(old, distance * (level + 1)))
+    assert len(datatype.layout.leaves) == 1
+    assert offsets(datatype) == [distance * step for step in range(DEPTH + 1)]
+    assert datatype.whole_elements(4 * 77) == 77
+
+
+def test_a_block_before_the_rest_stays_one_leaf():
+    datatype = _nested(lambda old, level: struct((1, 1), (-8 * (level + 1), 0), (INT_NESTING, old)))
+    assert len(datatype.layout.leaves) == 1
+    assert offsets(datatype) == [-8 * step for step in range(DEPTH, -1, -1)]
+
+
+def test_the_signature_of_a_deep_mixture():
+    datatype = _nested(
+        lambda old, level: _behind(old, 8 * level + 8, DOUBLE_NESTING if level % 2 else INT_NESTING), 2000
+    )
+    assert sum(count for _, count in datatype.signature.runs()) == 2001
+    first = [(basic.name, count) for basic, count in datatype.signature.runs()][:3]
+    assert first == [("MPI_INT", 2), ("MPI_DOUBLE", 1), ("MPI_INT", 1)]
+    assert datatype.whole_elements(4 + 4 + 8 + 4) == 4
+    assert datatype.whole_elements(4 + 4 + 4) is None
+    assert datatype.whole_elements(datatype.size) == 2001
+
+
+# Bodies of typed buffers: with a table of runs, and leaf by leaf.
+
+DOUBLE_BODY, CHAR_BODY = PREDEFINED["MPI_DOUBLE"], PREDEFINED["MPI_CHAR"]
+
+
+@st.composite
+def typed(draw):
+    """Types whose bytes do not overlap."""
+    model = draw(models())
+    count = draw(st.integers(1, 3))
+    offsets = model.at(0, count)
+    low = min(offsets, default=0)
+    memory = np.random.default_rng(3).integers(0, 256, max(offsets, default=0) - low + MEMORY, np.uint8)
+    body = model.datatype.body(memory.ctypes.data - low, count)
+    return Given(body, memory, [offset - low for offset in offsets])
+
+
+def no_byte_twice(case):
+    return len(set(case.offsets)) == len(case.offsets)
+
+
+class TestTypedBody(BodyContract):
+    cases = typed().filter(no_byte_twice)
+
+    def unreachable(self):
+        """Its second byte is far above the first."""
+        self.memory = np.zeros(8, np.uint8)
+        start = self.memory.ctypes.data
+        return hindexed([8, 8], [start, NOWHERE], CHAR_BODY).body(0, 1)
+
+
+class TestLeafByLeaf(TestTypedBody):
+    """The same without tables, in windows of a few blocks."""
+
+    @pytest.fixture(autouse=True)
+    def no_tables(self, monkeypatch):
+        monkeypatch.setattr(layouts, "TABLE_BLOCKS", 0)
+        monkeypatch.setattr(layouts, "BLOCKS_PER_LEAF", 0)
+        monkeypatch.setattr(layouts, "WINDOW", 3)
+
+
+def test_dense_elements_are_one_run():
+    body = contiguous(3, DOUBLE_BODY).body(1000, 5)
+    assert isinstance(body, Run)
+    assert (body.start, body.size) == (1000, 120)
+
+
+def test_a_body_of_a_million_blocks_makes_no_list_of_them():
+    blocks = 1 << 20
+    memory = np.arange(2 * blocks, dtype=np.float64)
+    packed = np.empty(blocks)
+    kind = vector(blocks, 1, 2, DOUBLE_BODY)
+    tracemalloc.start()
+    body = kind.body(memory.ctypes.data, 1)
+    assert isinstance(body, TypedBody)
+    body.pack(0, body.size, packed.ctypes.data)
+    first = next(iter(body.segments()))
+    used = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (packed == memory[::2]).all()
+    assert first == (memory.ctypes.data, 8)
+    assert used < 1 << 20
+    assert body.runs == blocks
+
+
+def test_elements_that_continue_each_other_are_counted_as_one_run():
+    """Each element is a block at its end and one at its start: the last byte of one touches the
+    first of the next."""
+    kind = resized(hindexed([2, 2], [0, 6], CHAR_BODY), 0, 8)
+    body = kind.body(1 << 20, 100)
+    assert (body.runs, len(list(body.segments()))) == (101, 101)
