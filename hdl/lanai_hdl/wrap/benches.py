@@ -123,6 +123,34 @@ async def a_packet_gets_its_crc(dut):
         await sink.pins.step()
     assert sink.packets[0].sound
 """
+PHY = """
+from cocotb.triggers import FallingEdge, RisingEdge
+
+from lanai_hdl.bfm import LinkSink, LinkSource
+from lanai_hdl.bfm.cocotb import CocotbPins, begin, value_of
+
+
+async def cable(dut):
+    while True:  # back to where it comes from
+        await FallingEdge(dut.clk)
+        dut.i.value, dut.rx_clk.value = value_of(dut.o), 0
+        await RisingEdge(dut.clk)
+        dut.rx_clk.value = 1
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def a_packet_passes_the_pins(dut):
+    cocotb.start_soon(cable(dut))
+    await begin(dut)
+    while not value_of(dut.up):
+        await RisingEdge(dut.clk)
+    sink = LinkSink(CocotbPins(dut, "link_rx"))
+    cocotb.start_soon(sink.serve())
+    await LinkSource(CocotbPins(dut, "link_tx")).send([1, 2, 3], route=0x81000000)
+    while not sink.packets:
+        await RisingEdge(dut.clk)
+    assert [(packet.words, packet.sound) for packet in sink.packets] == [([1, 2, 3], True)]
+"""
 STREAM = """from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiStreamBus, AxiStreamFrame, AxiStreamSource
 
@@ -167,6 +195,6 @@ def bench(block: str, top: str, wraps: set[str], slots: int) -> str:
         return head + WISHBONE
     if "axi-stream" in wraps:
         return head + STREAM.replace("{prefix}", prefix).replace("{carriers}", repr(carriers).replace("'", '"'))
-    return head + {"nic": NATIVE, "core": CORE, "switch": LINKS, "link": LINK, "remote": REST}[block].replace(
-        "{slots}", str(slots)
-    )
+    return head + {"nic": NATIVE, "core": CORE, "switch": LINKS, "link": LINK, "phy": PHY, "remote": REST}[
+        block
+    ].replace("{slots}", str(slots))

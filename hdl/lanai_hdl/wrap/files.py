@@ -23,7 +23,7 @@ from ..switch.switch import Switch
 from ..switch_config import SwitchConfig
 from ..verilog import convert, input_names
 from .benches import bench
-from .tops import HOST_BUSES, STREAM, LinkEnd, NicTop, SwitchTop, chosen
+from .tops import HOST_BUSES, STREAM, LinkEnd, NicTop, PhyTop, SwitchTop, chosen
 
 BLOCKS = {  # what it is, and the wrappers that it has a port for
     "nic": ("a whole NIC, which numbers its slots itself", (*HOST_BUSES, STREAM)),
@@ -31,6 +31,7 @@ BLOCKS = {  # what it is, and the wrappers that it has a port for
     "switch": ("a switch", (STREAM,)),
     "remote": ("the remote-memory adapter, to be put into a NIC of your own", ()),
     "link": ("one end of a link", (STREAM,)),
+    "phy": ("a link over pins to another board, with its own clock", ()),
 }
 KEYWORDS = {"wait": "\\wait "}  # ports whose name Verilog has too, as it writes them
 LISTED = (  # warnings of `verilator -Wall` about how the text is written, not about what it does
@@ -74,6 +75,8 @@ def make(kind: str, values: Mapping[str, Any], wraps: Sequence[str] = (), blocks
         component = Core(nic.sram_size)
     elif kind == "link":
         component = LinkEnd(nic, streams)
+    elif kind == "phy":
+        component = PhyTop()
     elif kind == "remote":
         component = RemoteAdapter(nic, owners["remote"])
     else:
@@ -208,14 +211,19 @@ RULES = """\
   one, where the device or the simulator has initial values; an ASIC has none and needs it.
 - The SRAM and the memories of queues have no reset. In simulators the SRAM begins with 0, as block RAM of an FPGA does.
 - Outputs come from registers, but for `ready` of a stream, which may follow its `valid`, and what a wrapper passes on.
-- All of the module is one clock domain. What comes from another one is brought over outside.
+"""
+ONE_CLOCK = "- All of the module is one clock domain. What comes from another one is brought over outside.\n"
+TWO_CLOCKS = """\
+- There are two clock domains. `i` belongs to `rx_clk`, all else to `clk`; the module brings over what crosses. Its
+  reset of what `rx_clk` clocks follows from that clock.
 """
 
 
 def ports_page(block: Block) -> str:
     """A page of the top's ports: direction, width, and the contract of each interface."""
     component = block.component
-    lines = [f"# Ports of `{block.name}`", "", f"It is {BLOCKS[block.kind][0]}.", "", RULES]
+    lines = [f"# Ports of `{block.name}`", "", f"It is {BLOCKS[block.kind][0]}.", ""]
+    lines.append(RULES + (TWO_CLOCKS if block.kind == "phy" else ONE_CLOCK))
     rows: list[tuple[str, str, object]] = [("`clk`", "in", 1), ("`rst`", "in", 1)]
     for path, member, value in component.signature.flatten(component):
         name = "__".join(map(str, path))
@@ -261,7 +269,7 @@ def _contracts(block: Block) -> dict[str, str]:
     found = {"The module": type(block.component).__doc__ or ""}
     if block.wraps:
         found["Byte order"] = (wrap.__doc__ or "").split("\n\n")[1]
-    found |= {type(part).__name__: type(part).__doc__ or "" for part in getattr(block.component, "host_parts", ())}
+    found |= {type(part).__name__: type(part).__doc__ or "" for part in getattr(block.component, "parts", ())}
     pending = [block.component.signature]
     while pending:
         for member in pending.pop().members.values():

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from amaranth import Module
+from amaranth import ClockDomain, ClockSignal, Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -15,6 +15,7 @@ from ..link.flit import Flit, LinkPort
 from ..link.receiver import LinkReceiver
 from ..link.transmitter import LinkTransmitter
 from ..nic import Nic
+from ..phy.phy import Phy
 from ..switch.switch import Switch
 from .axi import LONGEST, AxiMemory, AxiPio, AxiPort
 from .axi_stream import FlitsToStream, FlitStream, LinkToStream, StreamToFlits, StreamToLink
@@ -80,7 +81,7 @@ class NicTop(wiring.Component):
     def __init__(self, config, bus=None, streams=False):
         self.nic = Nic(config)
         self.bus = None if bus is None else HOST_BUSES[bus]
-        self.host_parts = () if self.bus is None else (self.bus.pio(), self.bus.memory())
+        self.parts = () if self.bus is None else (self.bus.pio(), self.bus.memory())
         self.streams = streams
         super().__init__({**self._host_members(), **self._link_members(), "irq": Out(1)})
 
@@ -117,7 +118,7 @@ class NicTop(wiring.Component):
 
     def _wrap_host(self, m):
         nic, (to_window, to_memory) = self.nic, self.bus.prefixes
-        m.submodules.pio, m.submodules.memory = pio, memory = self.host_parts
+        m.submodules.pio, m.submodules.memory = pio, memory = self.parts
         wiring.connect(m, pio.pio, nic.pio)
         wiring.connect(m, nic.mem, memory.mem)
         join(m, self, to_window, pio.bus)
@@ -203,6 +204,28 @@ class LinkEnd(wiring.Component):
         else:
             wiring.connect(m, wiring.flipped(self.i), transmitter.i)
             wiring.connect(m, receiver.o, wiring.flipped(self.o))
+        return m
+
+
+class PhyTop(wiring.Component):
+    """A phy whose second clock is a port: `rx_clk` is the clock that comes with `i` from the other side."""
+
+    def __init__(self):
+        self.phy = Phy()
+        self.parts = (self.phy,)
+        super().__init__({**self.phy.signature.members, "rx_clk": In(1)})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.domains.rx = ClockDomain()
+        m.submodules.phy = phy = self.phy
+        m.d.comb += ClockSignal("rx").eq(self.rx_clk)
+        for name, member in phy.signature.members.items():
+            outside, inside = getattr(self, name), getattr(phy, name)
+            if member.is_signature:
+                wiring.connect(m, wiring.flipped(outside), inside)
+            else:
+                m.d.comb += inside.eq(outside) if member.flow is In else outside.eq(inside)
         return m
 
 

@@ -20,7 +20,7 @@ from lanai_hdl.wrap.files import BLOCKS, LISTED, files, make
 SMALL = {"sram_size": 16384}
 WRAPPED = [(kind, [wrap] if wrap else []) for kind, (_, wraps) in BLOCKS.items() for wrap in (None, *wraps)]
 EVERY = [*WRAPPED, ("nic", ["axi4", "axi-stream"]), ("nic", ["wishbone", "axi-stream"])]
-QUICK = [(kind, wraps) for kind, wraps in EVERY if kind in ("core", "link")]
+QUICK = [(kind, wraps) for kind, wraps in EVERY if kind in ("core", "link", "phy")]
 OF_HOST = [register for register in MACHINE.registers if register.access & (Access.HR | Access.HW)]
 
 
