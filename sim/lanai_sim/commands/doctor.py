@@ -2,6 +2,8 @@
 that brings it."""
 
 import argparse
+import ctypes
+import os
 import platform
 import shlex
 import subprocess
@@ -27,6 +29,7 @@ from ..console import wide
 
 NAME = "doctor"
 HELP = "what is present, what works without each part; what a program needs of MPI that is not there"
+PR_GET_PDEATHSIG, ASKS = 2, 0xFFFFFFFF  # of prctl; of personality, which then changes nothing
 MPI_IN_FORTRAN = "program trial\nuse mpi\ninteger :: error\ncall MPI_Init(error)\nend program\n"
 
 
@@ -103,6 +106,35 @@ def system_calls() -> str:
     return "/proc/PID/syscall"
 
 
+def refused_calls() -> str:
+    """Try the system calls that runs use and that old or strict containers refuse."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    room = (ctypes.c_ulong * 2)()
+    room[:] = [ctypes.addressof(room), ctypes.sizeof(room)]  # an iovec that leads to itself
+
+    def called(name: str, *arguments: object) -> None:
+        if getattr(libc, name)(*arguments) == -1:
+            raise OSError(ctypes.get_errno(), name)
+
+    trials: dict[str, Callable[[], object]] = {
+        "memfd_create": lambda: os.close(os.memfd_create("lanai-trial")),
+        "sched_getaffinity": lambda: os.sched_getaffinity(0),
+        "setsid": lambda: subprocess.run(["true"], start_new_session=True, check=True),
+        "prctl": lambda: called("prctl", PR_GET_PDEATHSIG, ctypes.byref(ctypes.c_int()), 0, 0, 0),
+        "personality": lambda: called("personality", ctypes.c_ulong(ASKS)),
+        "process_vm_readv": lambda: called("process_vm_readv", os.getpid(), room, 1, room, 1, 0),
+    }
+    refused = []
+    for name, trial in trials.items():
+        try:
+            trial()
+        except OSError:
+            refused.append(name)
+    if refused:
+        raise UserError(f"refused: {', '.join(refused)}")
+    return ", ".join(trials)
+
+
 def python() -> str | None:
     return platform.python_version() if sys.version_info >= (3, 11) else None
 
@@ -137,6 +169,12 @@ PARTS = (
         system_calls,
         "a rank that waits for another one outside of MPI stops simulated time",
         "sysctl kernel.yama.ptrace_scope=1",
+    ),
+    Part(
+        "system calls",
+        refused_calls,
+        "other ways, which are slower, or leave processes if lanai is killed",
+        "let the container's filter pass them",
     ),
     Part("mpi.h (mpich)", distribution("mpich"), "no libmpi", "pip install openlanai", required=True),
     Part("mpi4py", distribution("mpi4py"), "C and Fortran programs still run", "pip install 'openlanai[mpi4py]'"),

@@ -1,5 +1,4 @@
-"""The launcher where one system call is refused, as in some containers: each that our sources name, one by one. A run
-ends well, or one line names the call."""
+"""The launcher where one system call is refused, as in some containers: each that our sources name."""
 
 import re
 import subprocess
@@ -25,15 +24,6 @@ assert prctl(38, 1, 0, 0, 0) == 0  # PR_SET_NO_NEW_PRIVS
 assert prctl(22, 2, program, 0, 0) == 0  # PR_SET_SECCOMP
 os.execvp(command[0], command)
 """
-# What every launcher in Python needs.
-PLAIN = """
-import fcntl, json, os, select, signal, socket, subprocess, threading
-thread = threading.Thread(target=int); thread.start(); thread.join()
-ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-socket.send_fds(ours, [b"x"], [0]), socket.recv_fds(theirs, 1, 1), ours.send(b"x"), theirs.recv(1)
-select.select([0], [], [], 0), select.poll().poll(0)
-assert subprocess.run(["true"], stdout=subprocess.PIPE, pass_fds=[ours.fileno()]).returncode == 0
-"""
 RING = """
 from mpi4py import MPI
 world = MPI.COMM_WORLD
@@ -43,8 +33,18 @@ ROOMS = [Path(room.__file__).parent for room in (lanai_host, lanai_sim)]
 APART = ("studies", "labs", "fpga", "corebench")  # start no ranks, or through the launcher
 IN_C = (re.compile(r"\bSYS_(\w+)"), re.compile(r"(?<![\w.>])(\w+)\s*\("))
 IN_PYTHON = (re.compile(r"\b(?:os|fcntl|signal|mmap|resource|socket|select|libc|CDLL\(None\))\.(\w+)\("),)
-SPELLED = {"recvfrom": "recv", "wait4": "wait"}
 EPERM, ENOSYS = 1, 38
+DONE_WITHOUT = """
+accept4 clock_nanosleep epoll_pwait flock fsync getcpu getpgid getrandom getrlimit getrusage getsid madvise
+memfd_create nanosleep pause personality ppoll prctl preadv process_vm_readv process_vm_writev sched_getaffinity
+sched_setaffinity sched_yield setitimer setpgid setsid sigaltstack tgkill timerfd_settime times
+"""
+# No container refuses these: Python, the loader or every program with files and sockets needs them.
+BASIC = """
+accept access chdir clock_gettime close connect dup dup2 epoll_wait execve fcntl fork fstat ftruncate futex getcwd
+geteuid getpid getppid getsockname getsockopt gettimeofday getuid kill lseek mmap munmap open pipe poll read
+readlink recvfrom recvmsg select socket socketpair stat time unlink write
+"""
 
 
 @cache
@@ -93,3 +93,29 @@ def lanai(name, error, device):
 def test_a_run_does_without_what_containers_refuse(name, error):
     done = lanai(name, error, "ideal")
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("name", DONE_WITHOUT.split())
+def test_a_run_on_nics_does_without(name):
+    done = lanai(name, EPERM, "mpi-np")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_each_call_that_is_named_is_tried_or_belongs_to_every_system():
+    assert set(DONE_WITHOUT.split()) <= set(named()) <= {*DONE_WITHOUT.split(), *BASIC.split()}
+
+
+def test_a_call_that_cannot_be_done_without_is_told():
+    done = lanai("ftruncate", EPERM, "ideal")
+    assert done.returncode == 2
+    assert done.stderr.startswith("lanai: error: the system refuses `os.ftruncate(self._file, size)`: Operation not")
+
+
+@pytest.mark.parametrize(
+    "name", ["memfd_create", "sched_getaffinity", "setsid", "prctl", "personality", "process_vm_readv"]
+)
+def test_doctor_names_them(name):
+    asks = "from lanai_sim.commands import doctor; print(doctor.look(doctor.Part('', doctor.refused_calls, '', '')))"
+    done = refused(name, EPERM, sys.executable, "-c", asks)
+    assert done.stdout == f"(None, 'missing: refused: {name}')\n", done.stderr
