@@ -39,6 +39,7 @@ from .warm import WarmServers
 # threads that numpy's libraries start for each processor of the machine. What the user has set goes
 # before.
 SETTLED = {"PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+PROC = "/proc"
 STDIN = 0  # ours, whatever sys.stdin has become
 SPARE_FILES = 64  # beside those of ranks: libraries' and our own
 GRACE = 2.0  # seconds of its own that a process has between SIGTERM and SIGKILL
@@ -130,6 +131,8 @@ def signal_name(number: int) -> str:
 
 def prepare(programs: Sequence[Program]) -> None:
     """Refuse programs that cannot be started, and build the library that they need, before a run begins."""
+    if not os.path.isdir(f"{PROC}/self"):
+        raise UserError(f"{PROC} is not mounted, and it shows what ranks do; write: mount -t proc proc {PROC}")
     for one in programs:
         if not one.command:
             raise UserError("no program was named; write, for example: python examples/mpi/ring.py")

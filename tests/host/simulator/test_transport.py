@@ -19,7 +19,7 @@ from lanai_host.errors import UserError
 from lanai_host.operation import Wait
 from lanai_host.simulator.protocol import FOREVER
 from lanai_host.simulator.rank_transport import RankTransport
-from lanai_host.simulator.transport import LARGE, LOOK_TIME, State, TransportHub, memory_available
+from lanai_host.simulator.transport import LARGE, LOOK_TIME, State, TransportHub
 
 LATENCY = 1000
 WHY = Wait("MPI_Recv", 1, 7)
@@ -463,9 +463,3 @@ def test_no_look_passes_while_a_write_is_on_its_way_or_nothing_will_come():
     ranks = Ranks(2)
     ranks.hub.leave(1)
     assert ranks.transports[0].pass_looks(0, 5) == 0
-
-
-def test_without_proc_a_line_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr("lanai_host.simulator.transport.Path", lambda name: tmp_path / name[1:])
-    with pytest.raises(UserError, match="cannot read /proc/meminfo: No such file or directory; mount /proc"):
-        memory_available()

@@ -7,7 +7,8 @@ import sys
 import pytest
 
 from lanai_host.errors import UserError
-from lanai_sim.job.processes import resolve_program
+from lanai_sim.job.data import Program
+from lanai_sim.job.processes import prepare, resolve_program
 
 
 @pytest.fixture
@@ -76,3 +77,9 @@ def test_too_few_open_files_are_told_with_a_limit_that_does(tmp_path):
         "lanai: error: 40 ranks need more open files than the 64 that this process may have; write: ulimit -n 224\n"
     )
     assert "open files" not in run(224).stderr
+
+
+def test_without_proc_a_line_says_so_before_anything_is_built(folder, monkeypatch):
+    monkeypatch.setattr("lanai_sim.job.processes.PROC", str(folder))
+    with pytest.raises(UserError, match="is not mounted, and it shows what ranks do; write: mount -t proc proc"):
+        prepare([Program(("sub/prog",), 1)])
