@@ -1,5 +1,6 @@
 """Two ends of a link over pins, each with a clock of its own: packets are right, whatever the wires do."""
 
+import itertools
 import random
 
 import pytest
@@ -19,6 +20,7 @@ from lanai_hdl.phy.phy import Phy
 CONFIG = NicConfig(slot_khz=40_000, link_kbytes=160_000, link_latency=8, rx_fifo=64)
 SLOT = 15e-9
 TURN_UP = 600  # slots in which both sides are up after all is well
+LAST = (0xFEDCBA98, [1, 2, 3])
 SIDES = "ab"
 COUNTERS = ("up", "downs", "bad_symbols", "cut_flits", "misrouted")
 
@@ -97,6 +99,7 @@ class Bench:
             self.simulator.add_clock(self.slots[name], phase=self.slots[name], domain=name)
             self.simulator.add_testbench(self._cable(name, other), background=True)
         self.got = {name: [] for name in SIDES}
+        self.slots_of = {name: [] for name in SIDES}  # in which each flit came
 
     def _cable(self, name, other):
         """The clock into `name`, in the middle of the other side's slots, and the bits that the wires invert."""
@@ -143,10 +146,11 @@ class Bench:
         async def run(context):
             here, chance = Here(context, side), random.Random(7)
             stream = self.top.sides[side].o
-            while True:
+            for slot in itertools.count():
                 here.set(stream.ready, chance.random() >= pause)
                 _, _, valid, ready, flit = await here.tick().sample(stream.valid, stream.ready, stream.payload)
                 if valid and ready:
+                    self.slots_of[side].append(slot)
                     self.got[side].append((int(flit.kind.value), int(flit.data)))
 
         self.simulator.add_testbench(run, background=True)
@@ -274,3 +278,54 @@ def test_one_side_is_reset(slots):
     assert bench.packets("b")[-1] == sent["a"][-1], "the last ones pass again"
     assert counted["a", "downs"] == 1
     assert counted["a", "up"] == counted["b", "up"] == 1
+
+
+def test_a_long_packet_has_32_of_33_slots():
+    bench, words = Bench(ppm=100), 160
+    bench.sends("a", [(0, list(range(words)))])
+    bench.takes("b")
+    bench.run(1400)
+    assert bench.packets("b") == [(0, list(range(words)))]
+    first, *_, last = bench.slots_of["b"][1:-1]
+    assert (last - first) / (words - 1) == pytest.approx(4 * 33 / 32, rel=0.01)
+
+
+@pytest.mark.parametrize("seed", [1, *more(*range(2, 8))])
+def test_whatever_happens_the_link_comes_back(seed):
+    """The cable is pulled, either side is reset, bits are wrong, at random and soon after one another."""
+    chance = random.Random(seed)
+    bench = Bench(ppm=chance.choice([-20_000, -100, 100, 20_000]), seed=seed)
+    over = []
+
+    async def troubles(context):
+        await context.delay(TURN_UP * SLOT)
+        for _ in range(6):
+            what = chance.choice([bench.top.cut, *(bench.top.domains[side].rst for side in SIDES), None])
+            if what is None:
+                bench.errors = chance.choice([0.01, 0.1, 0.5])
+            else:
+                context.set(what, 1)
+            await context.delay(chance.choice([1, 10, 100, 400]) * SLOT * (1 + chance.random()))
+            if what is not None:
+                context.set(what, 0)
+            bench.errors = 0.0
+            await context.delay(chance.choice([1, 50, 700]) * SLOT * (1 + chance.random()))
+        await context.delay(TURN_UP * SLOT)
+        over.append(True)
+
+    def sent(side):
+        yield from some_packets(6, seed)
+        while not over:
+            yield (seed, [seed])
+        yield LAST
+
+    bench.simulator.add_testbench(troubles)
+    for side in SIDES:
+        bench.sends(side, sent(side), idle=0.2)
+        bench.takes(side, pause=0.3)
+    counted = bench.run(9000)
+    for side in SIDES:
+        came = bench.packets(side)
+        assert came[-1] == LAST
+        assert all(packet in [*some_packets(6, seed), (seed, [seed]), LAST] for packet in came)
+        assert counted[side, "up"] == 1
