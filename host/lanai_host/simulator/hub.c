@@ -100,7 +100,7 @@ static void take_lock(hub *o) {
     int answer = EBUSY;
     for (int i = 0; i < 200 && answer == EBUSY; i++) answer = pthread_mutex_trylock(&o->head->lock);
     if (answer == EBUSY) answer = pthread_mutex_lock(&o->head->lock);
-    if (answer == EOWNERDEAD) /* its holder was killed, perhaps between two writes: the run ends, as no rank outlives another here */
+    if (answer == EOWNERDEAD) /* its holder was killed: the run ends, as no rank outlives another here */
         pthread_mutex_consistent(&o->head->lock);
 }
 static void drop_lock(hub *o) { pthread_mutex_unlock(&o->head->lock); }
