@@ -17,7 +17,9 @@ and STOP, which ask for no more flits. It stands at least once in `REPEAT` flits
 that is lost does not last. REST within a packet, or another HEAD, says that its TAIL was lost: the packet is ended
 there with a wrong CRC.
 
-Without a link both sides send TRAIN. A side that has received `LOCK` training symbols in a row is *locked*, and
-sends HEARD. One that is locked and heard is *up*, and sends flow control and flits. It goes down when the clock from
-the other side stops, when unknown symbols come often, and when the other side trains again.
+Without a link both sides send TRAIN, and THIRD as each third symbol. Where two wires are swapped or one is inverted,
+either is another symbol, and the link stays down. A side that has received `LOCK` training symbols in a row is
+*locked*, and sends HEARD in the place of TRAIN. One that is locked and heard is *up*, and sends flow control and
+flits. It goes down when the clock from the other side stops, when unknown symbols come often, and when the other side
+trains again.
 """

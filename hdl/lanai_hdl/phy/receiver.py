@@ -46,6 +46,7 @@ class PhyReceiver(wiring.Component):
 
     def __init__(self):
         self.pins = Signal(Symbol)  # the symbol looked at
+        self.phase = Signal(2)  # symbols since a THIRD, 3 at most
         self.control, self.known, self.trains = Signal(), Signal(), Signal()  # what it is
         self.run, self.bucket = Signal(range(LOCK + 1)), Signal(range(BURST + BAD))  # training in a row; unknown ones
         super().__init__()
@@ -60,7 +61,14 @@ class PhyReceiver(wiring.Component):
                     m.d.comb += self.control.eq(1)
         m.d.comb += [
             self.known.eq(self.control | self.locked & (pins.control == BYTE)),
-            self.trains.eq(self.control & ((pins.data == Control.TRAIN.value) | (pins.data == Control.HEARD.value))),
+            self.trains.eq(
+                self.control
+                & Mux(
+                    self.phase == 2,
+                    pins.data == Control.THIRD.value,
+                    (self.phase != 3) & ((pins.data == Control.TRAIN.value) | (pins.data == Control.HEARD.value)),
+                )
+            ),
             self.events.bad.eq(~self.known),
         ]
         self._lock(m, pins)
@@ -71,6 +79,10 @@ class PhyReceiver(wiring.Component):
         """Training in a row locks; unknown symbols that come often undo it."""
         run, bucket = self.run, self.bucket
         lost = ~self.known & (bucket >= BURST)
+        with m.If(self.control & (pins.data == Control.THIRD.value)):
+            m.d.sync += self.phase.eq(0)
+        with m.Elif(self.phase != 3):
+            m.d.sync += self.phase.eq(self.phase + 1)
         with m.If(~self.trains | lost):
             m.d.sync += run.eq(0)
         with m.Elif(run != LOCK):
@@ -84,10 +96,15 @@ class PhyReceiver(wiring.Component):
                 m.d.sync += bucket.eq(bucket - 1)
             with m.If(self.trains & (run >= LOCK - 1)):
                 m.d.sync += self.locked.eq(1)
-            with m.If(self.control & (pins.data != Control.TRAIN.value)):
-                m.d.sync += self.heard.eq(self.locked)
-            with m.Elif(self.trains & (run >= TRAINS_AGAIN - 1)):
-                m.d.sync += self.heard.eq(0)
+            with m.If(self.control):
+                with m.Switch(pins.data):
+                    with m.Case(Control.THIRD.value):
+                        pass
+                    with m.Case(Control.TRAIN.value):
+                        with m.If(self.trains & (run >= TRAINS_AGAIN - 1)):
+                            m.d.sync += self.heard.eq(0)
+                    with m.Default():
+                        m.d.sync += self.heard.eq(self.locked)
 
     def _flits(self, m, pins):
         kind, word, left = Signal(Kind), Signal(32), Signal(range(6))  # of the flit that comes; its bytes to come

@@ -17,11 +17,12 @@ class Control(enum.Enum, shape=8):
     STOP = 0x33
     REST = 0xF0
     REST_STOP = 0xCC
-    HEAD = 0x3C
+    HEAD = 0x66
     TAIL = 0x55
-    CHECK = 0x5A
-    TRAIN = 0x66
-    HEARD = 0x69
+    CHECK = 0x69
+    TRAIN = 0x3C
+    HEARD = 0x99
+    THIRD = 0x5A  # each third one of training; it and TRAIN together have different bits on each data pin
 
 
 class Symbol(data.Struct):

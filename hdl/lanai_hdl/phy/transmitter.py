@@ -44,7 +44,7 @@ class PhyTransmitter(wiring.Component):
         routes = Signal()  # the flit is a HEAD, which ends with its check
         rest, check = Signal(32), Signal(8)
         inside, since = Signal(), Signal(range(REPEAT + 1), init=REPEAT)
-        carried = Signal()
+        carried, phase = Signal(), Signal(range(3))
         m.d.comb += [
             carried.eq(self.locked & self.heard),
             taken.eq(self.i.valid & (inside | (flit.kind == Kind.HEAD))),
@@ -60,10 +60,12 @@ class PhyTransmitter(wiring.Component):
                 rest.eq(rest << 8),
                 bytes_left.eq(bytes_left - 1),
             ]
-        with m.Elif(~self.locked):
-            m.d.sync += self._control(Control.TRAIN.value)
-        with m.Elif(~self.heard):
-            m.d.sync += self._control(Control.HEARD.value)
+        with m.Elif(~carried):
+            train = Mux(self.locked, Control.HEARD.value, Control.TRAIN.value)
+            m.d.sync += [
+                self._control(Mux(phase == 2, Control.THIRD.value, train)),
+                phase.eq(Mux(phase == 2, 0, phase + 1)),
+            ]
         with m.Elif((told != self.stop) | (since == REPEAT) | self.stopped | ~taken):
             flow = Mux(
                 inside,

@@ -34,6 +34,24 @@ def test_the_check_of_a_route_word_is_a_known_one_and_sees_three_wrong_bits():
         assert route_check(wrong[:4]) != wrong[4]
 
 
+def through(pins, inverted, one):
+    """A control symbol behind a cable whose wire n leads to pin `pins[n]`, with some of them inverted."""
+    halves = [(one.value >> n & 1, one.value >> (n + 4) & 1) for n in range(4)] + [(1, 1)]
+    moved = [tuple(bit ^ (n in inverted) for bit in halves[pins[n]]) for n in range(5)]
+    return (moved[4], sum((first << n) | (second << (n + 4)) for n, (first, second) in enumerate(moved[:4])))
+
+
+def test_training_is_not_taken_where_wires_are_swapped_or_one_is_inverted():
+    def taken(pins, inverted):
+        train, third = through(pins, inverted, Control.TRAIN), through(pins, inverted, Control.THIRD)
+        trains = [((1, 1), one.value) for one in (Control.TRAIN, Control.HEARD)]
+        return train in trains and third == ((1, 1), Control.THIRD.value)
+
+    every = list(itertools.permutations(range(5)))
+    assert [pins for pins in every if taken(pins, ())] == [(0, 1, 2, 3, 4)]
+    assert not any(taken(pins, (n,)) for pins in every for n in range(5))
+
+
 def octets(word):
     return [(BYTE, byte) for byte in word.to_bytes(4, "big")]
 
@@ -44,6 +62,7 @@ def control(one):
 
 HEAD = [*control(Control.HEAD), *octets(ROUTE), (BYTE, route_check(ROUTE.to_bytes(4, "big")))]
 TAIL = [*control(Control.TAIL), *octets(WORD)]
+TRAINING = [*control(Control.HEARD) * 2, *control(Control.THIRD)]
 REST, GO = control(Control.REST), control(Control.GO)
 AT_HEAD, AT_DATA, AT_TAIL = (Kind.HEAD, ROUTE), (Kind.DATA, WORD), (Kind.TAIL, WORD)
 ENDED = (Kind.TAIL, SPOILT)
@@ -60,7 +79,7 @@ def received(symbols):
     bench = Bench(dut, 1000)
 
     async def script(context):
-        for flag, byte in [*control(Control.HEARD) * (LOCK + 1), *symbols, *REST * 4]:
+        for flag, byte in [*TRAINING * (LOCK // 3 + 2), *symbols, *REST * 4]:
             context.set(dut.i, {"control": flag, "data": byte})
             await context.tick()
             if context.get(dut.write):
@@ -107,27 +126,30 @@ class Spec(wiring.Component):
 
 
 class LockSpec(Spec):
-    """No lock but by LOCK training symbols in a row, and none after more than BURST // BAD + 1 unknown ones."""
+    """No lock but by LOCK training symbols in a row, each third a THIRD, none after BURST // BAD + 2 unknown ones."""
 
     def state(self, m):
         m.submodules.dut = dut = PhyReceiver()
         symbol, seen, locked = AnySeq(10), Signal(Symbol), Signal()
         trains, training, unknown = Signal(), Signal(range(LOCK + 1)), Signal(8)
+        third, phase = Signal(), Signal(2)
         m.d.comb += [
             dut.i.as_value().eq(symbol),
-            trains.eq((seen.control == CONTROL) & ((seen.data == 0x66) | (seen.data == 0x69))),
+            third.eq((seen.control == CONTROL) & (seen.data == Control.THIRD.value)),
+            trains.eq((seen.control == CONTROL) & (phase < 2) & ((seen.data == 0x3C) | (seen.data == 0x99))),
         ]
         m.d.sync += [
             seen.as_value().eq(symbol),
             locked.eq(dut.locked),
-            training.eq(Mux(trains, Mux(training == LOCK, LOCK, training + 1), 0)),
+            phase.eq(Mux(third, 0, Mux(phase == 3, 3, phase + 1))),
+            training.eq(Mux(trains | third & (phase == 2), Mux(training == LOCK, LOCK, training + 1), 0)),
             unknown.eq(Mux(dut.known, 0, Mux(unknown == 255, 255, unknown + 1))),
         ]
         with m.If(dut.locked & ~locked):
             m.d.comb += Assert(training == LOCK)
         with m.If(dut.locked):
             m.d.comb += [Assert(unknown <= BURST // BAD + 1), Assert(dut.bucket >= BAD * unknown)]
-        m.d.comb += [Assert(seen == dut.pins), Assert(dut.bucket < BURST + BAD)]
+        m.d.comb += [Assert(seen == dut.pins), Assert(dut.phase == phase), Assert(dut.bucket < BURST + BAD)]
         m.d.comb += [Assert(training <= LOCK), Assert(dut.run <= training)]
 
 
