@@ -6,7 +6,7 @@ from pathlib import Path
 from ....job.job import Job
 from ...drawing import Plot
 from .. import verdicts
-from ..measuring import Experiment, Figures
+from ..claims import Experiment, Figures
 from ..page import Frame
 from ..studies import Study
 from ..verdicts import ByFigure, ByShape
