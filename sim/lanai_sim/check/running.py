@@ -75,10 +75,11 @@ def imports_of(commands: Sequence[Sequence[str]]) -> list[str]:
 
 
 def check(job: Job, *, buffering: bool = True, servers: WarmServers | None = None) -> tuple[Verdict, Result]:
-    """Run a program, judge it, and say how it ended. `buffering`: run it once more with synchronous sends, if
-    it has ended well. `servers`: what forks the ranks of Python."""
+    """Run a program, judge it, and say how it ended. What it prints is shown, unless the job captures it.
+    `buffering`: run it once more with synchronous sends, if it has ended well. `servers`: what forks the ranks of
+    Python."""
     with tempfile.TemporaryDirectory(prefix="lanai-check-") as directory:
-        result = _run(job, {ENV_CHECK: directory}, servers, show=True)
+        result = _run(job, {ENV_CHECK: directory}, servers, show=not job.capture)
         ranks = records.read(Path(directory))
     verdict = judge(ranks, result)
     sends = any(record.get("mode") in ("s", "x") for rank in ranks for record in rank.of("send"))
