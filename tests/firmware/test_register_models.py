@@ -2,6 +2,7 @@
 (`lang`) or by offset (`iss`)."""
 
 from abc import ABC, abstractmethod
+from contextlib import suppress
 
 import pytest
 from implementations import covered, implementations
@@ -11,7 +12,9 @@ from lanai_firmware.iss.memory import RegisterPort
 from lanai_firmware.lang.machine import PlainRegisters as LangRegisters
 from lanai_firmware.lang.machine import RegisterBus
 from lanai_firmware.nic.model import HostMemory, Nic
+from lanai_hdl.config import lanai41
 from lanai_hdl.machine import Event, local_address, offset
+from lanai_sim.corebench.packets import FedNic, Idle, OfProcessor
 
 SCRATCH = ("SCRATCH0", "SCRATCH1", "SCRATCH2")
 DESCRIPTOR = ("HDMA_HOST", "HDMA_LOCAL", "HDMA_LENGTH", "SEND_ROUTE", "SEND_POINTER", "SEND_LENGTH", "RECV_POINTER")
@@ -66,14 +69,29 @@ class TestModel(RegisterContract):
         return Nic(HostMemory(), lambda: None)
 
 
-class TestIss(RegisterContract):
-    implementation = make = IssRegisters
+class TestFed(TestModel):
+    """No packet comes: firmware that waits ends."""
 
+    implementation = FedNic
+
+    def make(self):
+        return FedNic((), lanai41())
+
+    def write(self, registers, name, value):
+        with suppress(Idle):
+            super().write(registers, name, value)
+
+
+class ByOffset(RegisterContract):
     def read(self, registers, name):
         return registers.read(offset(name))
 
     def write(self, registers, name, value):
         return registers.write(offset(name), int(value))
+
+
+class TestIss(ByOffset):
+    implementation = make = IssRegisters
 
     @pytest.mark.parametrize(
         ("happened", "mask", "stalls"),
@@ -82,6 +100,19 @@ class TestIss(RegisterContract):
     def test_a_store_to_wait_stalls_until_one_of_its_events(self, registers, happened, mask, stalls):
         self.write(registers, "ISR", happened)
         assert self.write(registers, "WAIT", mask) is stalls
+
+
+class TestFedOfProcessor(ByOffset):
+    """The golden model of the processor stalls where its NIC has nothing left to do."""
+
+    implementation = OfProcessor
+
+    def make(self):
+        return OfProcessor(FedNic((), lanai41()))
+
+    def test_a_store_to_wait_stalls_while_nothing_happens(self, registers):
+        assert self.write(registers, "WAIT", 0) is False
+        assert self.write(registers, "WAIT", Event.DOORBELL) is True
 
 
 def test_every_model_of_the_registers_keeps_the_contract():
