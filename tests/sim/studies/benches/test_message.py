@@ -15,7 +15,8 @@ from lanai_sim.studies.benches.message import BLOCK, Cost, Meter, cheapest, spre
 @pytest.mark.ci
 def test_the_parts_make_the_whole(monkeypatch):
     monkeypatch.setattr(message, "ROUNDS", 1)
-    figures = message.run(argparse.Namespace(sizes=[4], messages=20 * BLOCK, device="mpi-np"))
+    blocks = 80  # their ticks of 10 ms are enough to tell the kernel's part from the simulator's
+    figures = message.run(argparse.Namespace(sizes=[4], messages=blocks * BLOCK, device="mpi-np"))
     parts = {name: figures[f"message.cpu_us.4.{name}"] for name in message.PARTS}
     assert figures["message.cpu_us.4"] == pytest.approx(sum(parts.values()))
     assert figures["message.cpu_us.4.outside"] == pytest.approx(figures["message.cpu_us.4"] - parts["engine"])
