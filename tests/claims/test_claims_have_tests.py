@@ -14,7 +14,7 @@ from lanai_firmware.programs.mpi_np.layout import ANY, PAGE, PageEntry
 from lanai_hdl.config import lanai41
 from lanai_host.config import HostConfig, free
 from lanai_host.stacks.mpi_np.driver import PAGE_ENTRIES
-from lanai_host.stacks.mpi_np.pages import PER_ENTRY, PageTable
+from lanai_host.stacks.mpi_np.share import PER_ENTRY, PageTable
 from lanai_host.stacks.pinning import pieces_of_run
 from lanai_sim.studies.papers.claims import Kind, load
 from lanai_sim.studies.papers.studies import find, names

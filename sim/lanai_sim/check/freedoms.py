@@ -16,8 +16,7 @@ from ..signatures import words
 from ..units import counted
 from .finding import Finding, Kind, at, finding
 from .messages import Messages, Pair, takes
-from .order import Order
-from .records import Call, Rank, Record
+from .records import Call, Order, Rank, Record
 
 LEAST_TAG_UB = 32767
 _ROUNDED = ("MPI_SUM", "MPI_PROD")  # operations on floating numbers whose order changes the last digits

@@ -5,10 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ..job.result import Ending, Result
-from . import collectives, edges, freedoms, messages, outcome, windows
+from . import collectives, freedoms, messages, outcome, windows
 from .finding import Finding, Kind, PythonNames, told_once
-from .order import Order
-from .records import Rank
+from .records import Order, Rank
 
 FOUND = 10  # the exit code of a check that has findings
 _COLLECTIVE = (Kind.ORDER, Kind.ROOT, Kind.OPERATION, Kind.SIGNATURE)
@@ -68,8 +67,8 @@ def judge(ranks: Sequence[Rank], result: Result) -> Verdict:
     """Apply every rule to what the ranks have recorded."""
     paired = messages.Messages(ranks)
     lines = collectives.lines(ranks)
-    of_memory = [*edges.of_windows(ranks), *edges.of_atomics(ranks)]
-    order = Order(ranks, [*edges.of_messages(paired.pairs), *edges.of_collectives(lines, ranks), *of_memory])
+    of_memory = [*messages.of_windows(ranks), *messages.of_atomics(ranks)]
+    order = Order(ranks, [*messages.of_messages(paired.pairs), *messages.of_collectives(lines, ranks), *of_memory])
     mixed = [*messages.mixed(paired, ranks)]
     found = [*collectives.mismatches(lines), *messages.mismatches(paired), *mixed, *outcome.of_ranks(ranks)]
     threads = any(rank.threads for rank in ranks)

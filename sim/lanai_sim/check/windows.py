@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .finding import Finding, Kind, at, finding
-from .order import NEVER, Clock, Order
-from .records import Call, Rank, Record
+from .records import NEVER, Call, Clock, Order, Rank, Record
 
 MOST_OPEN = 2_000  # accesses to one rank's memory that a later one is compared with, the last ones
 EACH = 64  # accesses after which those are left out that are done for all that come

@@ -13,7 +13,7 @@ from lanai_host.errors import UserError
 from lanai_host.stacks import names as device_names
 
 from .. import check
-from ..check import report
+from ..check import running
 from ..check.judge import FOUND, Verdict
 from ..check.running import built, ignored, imports_of, programs
 from ..command_line import count
@@ -62,16 +62,16 @@ def run(args: argparse.Namespace) -> int:
                 print(f"lanai: {one[0]}:", file=sys.stderr)
             verdicts[one[0]] = _check(one, args, servers, alone=len(commands) == 1)
     if len(commands) > 1:
-        print(f"lanai: {report.of_many(verdicts)}", file=sys.stderr)
+        print(f"lanai: {running.of_many(verdicts)}", file=sys.stderr)
     if args.json is not None:
         (document, *_) = [one.document() for one in verdicts.values()]
         if len(commands) > 1:
-            document = report.document(verdicts)
+            document = running.document(verdicts)
         output_file.write(args.json, json.dumps(document, indent=2) + "\n", "the findings")
     if args.sarif is not None:
         found = [one for verdict in verdicts.values() for one in verdict.findings]
         notes = [one for verdict in verdicts.values() for one in verdict.notes]
-        output_file.write(args.sarif, json.dumps(report.sarif(found, notes), indent=2) + "\n", "the findings")
+        output_file.write(args.sarif, json.dumps(running.sarif(found, notes), indent=2) + "\n", "the findings")
     codes = [verdict.exit_code for verdict in verdicts.values()]
     return FOUND if FOUND in codes else next(filter(None, codes), 0)
 
@@ -93,6 +93,6 @@ def _check(command: Sequence[str], args: argparse.Namespace, servers: WarmServer
     if result is not None and result.code:
         launcher.print_report(dataclasses.replace(result, notes=()))
     sys.stdout.flush()
-    for line in (*report.second_run(verdict), *report.lines(verdict, args.portable)):
+    for line in (*running.second_run(verdict), *running.lines(verdict, args.portable)):
         print(f"lanai: {line}", file=sys.stderr)
     return verdict

@@ -10,12 +10,11 @@ from lanai_host.errors import UserError
 from ..executors import place
 from ..executors.journal import Journal
 from ..executors.place import Place
-from ..explore import report
 from ..explore.ahead import AheadRunner
-from ..explore.files import Written
+from ..explore.records import Written
 from ..explore.running import job_of
 from ..explore.schedule import Schedule
-from ..explore.search import Budget, Search
+from ..explore.search import Budget, Search, closing, lines_of
 
 NAME = "explore"
 HELP = "run an MPI program in other orders that MPI allows, and find one that fails"
@@ -120,9 +119,9 @@ def _write(search: Search, path: str, written: int) -> int:
         outcome = failure.outcome
         Schedule.of(search.job, outcome.made, outcome.result).write(name)
         written += 1
-        for line in report.lines_of(failure, name):
+        for line in lines_of(failure, name):
             print(f"lanai: {line}", file=sys.stderr)
     if search.unsteady:
         print(f"lanai: the program is not deterministic by itself: {search.unsteady}", file=sys.stderr)
-    print(f"lanai: {report.closing(search)}", file=sys.stderr)
+    print(f"lanai: {closing(search)}", file=sys.stderr)
     return written

@@ -20,8 +20,7 @@ from ..executors.workers import Workers
 from ..job.job import Job
 from ..job.result import Result
 from ..sources import program_digest
-from .files import Written
-from .records import Made
+from .records import Made, Written
 from .running import Outcome, Runner
 
 Plan = frozenset[Choice]

@@ -1,15 +1,76 @@
 """The choices of the ranks of a run, as `lanai_host.orders` records it."""
 
+import hashlib
 import json
-from collections.abc import Container, Iterable
+import os
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lanai_host.orders import ACCESS, ALL, DONE, MATCH, SEND, SENT, TEST, WAITS, Choice, record_file
+from lanai_host.orders import ACCESS, ALL, DONE, GOT, MATCH, SEND, SENT, TEST, WAITS, Choice, record_file
 from lanai_host.source_lines import symbolized
 
-from .causality import impossible
+# The order of what happens in a run, by vector clocks over its ranks' records.
+#
+# A message that was sent only after a wildcard had made its choice cannot be an alternative of it: its sender waits,
+# over whatever ranks, for what the receiver does afterwards. Such an alternative need not be tried. An edge leads
+# from a send to the moment at which the program is told that its receive has ended; what only the library knows
+# counts for nothing, so that too few alternatives are left out rather than too many.
+
+
+Record = dict[str, Any]
+Clock = list[int]
+
+
+def impossible(ranks: Sequence[Sequence[Record]]) -> set[tuple[int, int, int]]:
+    """Return (rank, number of its match, sender) of late messages that were sent after the match, and because of it."""
+    sends, matches = _clocks(ranks)
+    found = set()
+    for rank, records in enumerate(ranks):
+        for one in records:
+            if one["k"] == "late" and "i" in one:
+                clock = sends.get((one["of"], rank, one["i"]))
+                if clock is not None and clock[rank] >= matches[rank, one["n"]]:
+                    found.add((rank, one["n"], one["of"]))
+    return found
+
+
+def _clocks(
+    ranks: Sequence[Sequence[Record]],
+) -> tuple[Mapping[tuple[int, int, int], Clock], Mapping[tuple[int, int], int]]:
+    """Return the clock of each send, by sender, receiver and number, and the own time of each match."""
+    sends: dict[tuple[int, int, int], Clock] = {}
+    matches: dict[tuple[int, int], int] = {}
+    clocks = [[0] * len(ranks) for _ in ranks]
+    places = [0] * len(ranks)
+
+    def step(rank: int, blind: bool) -> bool:
+        """Take the next record of a rank, unless it waits for a send that is not known yet."""
+        if places[rank] == len(ranks[rank]):
+            return False
+        one, clock = ranks[rank][places[rank]], clocks[rank]
+        if one["k"] == GOT:
+            known = sends.get((one["of"], rank, one["i"]))
+            if known is None and not blind:
+                return False
+            clock[:] = map(max, clock, known or clock)
+        clock[rank] += 1
+        if one["k"] == SENT:
+            sends[rank, one["to"], one["i"]] = list(clock)
+        elif one["k"] == MATCH:
+            matches[rank, one["n"]] = clock[rank]
+        places[rank] += 1
+        return True
+
+    while True:
+        moved = False
+        for rank in range(len(ranks)):
+            while step(rank, blind=False):
+                moved = True
+        if not moved and not any(step(rank, blind=True) for rank in range(len(ranks))):
+            return sends, matches
+
 
 KINDS = (MATCH, SEND, DONE, ACCESS, TEST)
 SELDOM = (SEND, ACCESS, TEST)  # kinds that are told only if they wait
@@ -124,3 +185,46 @@ def place_of_site(site: str) -> str:
     """Return the source line of a place that a rank recorded."""
     path, plus, offset = site.rpartition("+")
     return symbolized(path, int(offset, 16)) if plus else site
+
+
+# The files that a run has written, in a folder and below it.
+
+
+LONGEST = 1 << 20  # bytes of a file that is compared line by line; of longer ones a digest is
+MOST = 10_000  # files that are looked at
+COARSE = 5_000_000  # nanoseconds by which the time of a file may be behind the clock
+
+
+class Written:
+    """Finds the files in `folder` that a run has written. `but`: files that are not a program's."""
+
+    def __init__(self, folder: Path, but: Iterable[str] = ()) -> None:
+        self._folder = folder
+        self._but = {str(Path(name).resolve()) for name in but}
+
+    def since(self, begin: int) -> dict[str, str]:
+        """Return the files that were written since a time, in nanoseconds, with what is in them."""
+        found = {}
+        for path in self._files():
+            if path.stat().st_mtime_ns >= begin - COARSE:
+                found[str(path.relative_to(self._folder))] = _text(path)
+        return found
+
+    def _files(self) -> Iterator[Path]:
+        count = 0
+        for place, folders, names in os.walk(self._folder):
+            folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "__pycache__")
+            for name in sorted(names):
+                path = Path(place, name)
+                count += 1
+                if count > MOST:
+                    return
+                if path.is_file() and str(path.resolve()) not in self._but:
+                    yield path
+
+
+def _text(path: Path) -> str:
+    data = path.read_bytes()
+    if len(data) > LONGEST:
+        return f"{len(data)} bytes, digest {hashlib.sha256(data).hexdigest()[:16]}"
+    return data.decode(errors="backslashreplace")

@@ -15,8 +15,7 @@ from ..job.job import Job
 from ..job.launcher import Run
 from ..job.result import Ending, Result
 from ..job.warm import WarmServers
-from .files import Written
-from .records import Made, place_of_site, read, sends, threads
+from .records import Made, Written, place_of_site, read, sends, threads
 
 DEVICE, OPTIONS = "ideal", "unlimited"
 Message = tuple[int, int, int]  # sender, receiver, number among those of the two

@@ -1,7 +1,10 @@
-"""A run as a file that can be repeated: the program and the choices of its ranks."""
+"""A run as a file that can be repeated, also with a rank under a debugger: the program and the choices of its ranks."""
 
 import dataclasses
 import json
+import os
+import shutil
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,11 +14,15 @@ from lanai_firmware import output_file
 from lanai_host.errors import UserError
 from lanai_host.orders import MATCH, Choice
 
-from ..job.data import NO_LIMIT
+from ..job import launcher
+from ..job.data import NO_LIMIT, Program
 from ..job.job import Job
+from ..job.processes import resolve_program
 from ..job.result import Result
 from ..sources import program_digest
+from ..units import counted
 from .records import KINDS, SELDOM, Made
+from .running import DEVICE, OPTIONS, Runner
 
 FORMAT = 1
 
@@ -109,3 +116,87 @@ def _brief(choice: Choice) -> str:
         return f"that {choice.kind} {choice.number + 1} of rank {choice.rank} waits"
     what = "the sender" if choice.kind == MATCH else "the request"
     return f"{what} {choice.value} for {choice.kind} {choice.number + 1} of rank {choice.rank}"
+
+
+# A schedule run again.
+
+
+DEPARTED = 11  # exit code of a run that has not followed its schedule
+
+
+def job_of_schedule(schedule: Schedule, program: Sequence[str], job: Job, given: Sequence[str]) -> Job:
+    """Return a job that follows a schedule. `given`: flags that the user has set. Raises UserError."""
+    schedule.check(program)
+    if "ranks" in given and job.ranks != schedule.ranks:
+        raise UserError(f"the schedule is one of {counted(schedule.ranks, 'rank')}, not of {job.ranks}; leave -n out")
+    if "device" in given and job.device != DEVICE:
+        raise UserError(f"a schedule is repeated on the device {DEVICE}, not on {job.device}; leave --device out")
+    if job.max_wall == NO_LIMIT and schedule.max_wall is not None:
+        job = job.but(max_wall=float(schedule.max_wall))
+    return job.but(program=tuple(program), ranks=schedule.ranks, device=DEVICE, options=OPTIONS)
+
+
+def replay(schedule: Schedule, job: Job) -> int:
+    """Run a job by a schedule, and say whether it has followed. Return the exit code."""
+    runner = Runner()
+    try:
+        outcome = runner.run(job, schedule.choices)
+    finally:
+        runner.close()
+    launcher.print_report(outcome.result)
+    sys.stdout.flush()
+    if job.programs:  # a debugger may end a rank as it likes
+        return outcome.result.code
+    departure = schedule.departure(outcome.made)
+    if not departure and (str(outcome.result.ending), outcome.result.code) != (schedule.ending, schedule.code):
+        departure = f"it has ended by {outcome.result.ending}, and by {schedule.ending} when the schedule was written"
+    if departure:
+        print(
+            f"lanai: the program departs from the schedule: {departure}; so it is not deterministic by itself "
+            "(clock, random numbers, threads, files?)",
+            file=sys.stderr,
+        )
+        return DEPARTED
+    print(f"lanai: the run has followed the schedule: {counted(len(schedule.choices), 'choice')}", file=sys.stderr)
+    return outcome.result.code
+
+
+# A rank of a replayed run under a debugger: pdb for Python, gdb for other programs, on the user's terminal.
+
+
+SHELL = "/bin/sh"
+ON_TERMINAL = 'terminal=$1; shift; exec "$@" <"$terminal" >"$terminal" 2>&1'
+PYTHON_OPTIONS = ("-c", "-")  # what pdb cannot run
+
+
+def job_with(job: Job, rank: int) -> Job:
+    """Return the job with one rank under a debugger. Raises UserError if that cannot be."""
+    if not 0 <= rank < job.ranks:
+        raise UserError(f"--debug {rank}: the schedule has {counted(job.ranks, 'rank')}, from 0 to {job.ranks - 1}")
+    words = tuple(job.program)
+    under = (SHELL, "-c", ON_TERMINAL, SHELL, _terminal(), *debugger(words))
+    parts = ((rank, words), (1, under), (job.ranks - rank - 1, words))
+    programs = tuple(Program(command, count) for count, command in parts if count)
+    return job.but(programs=programs, max_wall=NO_LIMIT, progress=False)
+
+
+def debugger(command: Sequence[str]) -> list[str]:
+    """Return the command that runs another one in its debugger."""
+    program = resolve_program(command[0])
+    if program == sys.executable:
+        if command[1:2] == [] or command[1].startswith(PYTHON_OPTIONS):
+            raise UserError("--debug: pdb runs files and modules (-m); put the program into a file")
+        return [program, "-m", "pdb", *command[1:]]
+    if shutil.which("gdb") is None:
+        raise UserError("--debug: gdb, which shows compiled programs, is not in PATH; install it")
+    return ["gdb", "-q", "--args", program, *command[1:]]
+
+
+def _terminal() -> str:
+    """Return the name of the terminal on which the user types."""
+    for stream in (0, 1, 2):
+        try:
+            return os.ttyname(stream)
+        except OSError:
+            continue
+    raise UserError("--debug needs a terminal, and this process has none")

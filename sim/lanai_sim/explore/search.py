@@ -1,19 +1,58 @@
 """The orders of a program that are tried: the default one, then those that differ from it in one choice, in two,
 and so on."""
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
+from lanai_host.c_module import preload
+from lanai_host.clocks.library import ENV_DATE, PRELOAD, SEPARATORS, Clock, can_be_loaded
 from lanai_host.orders import ALL, LAST, MATCH, SEND, TEST, WAITS, Choice
 
 from ..job.job import Job
 from ..units import counted
-from .causes import cause_of
 from .failure import Failure, differs, failure_of, minimized
 from .running import Outcome, Runner
 from .schedule import Schedule
+
+# The causes why a program differs between runs with the same choices: it is run again without one after the other.
+
+
+DATE = 1_000_000_000  # seconds: what clocks show when a rank begins
+OTHERS = "neither its clock nor random numbers of the system: files that it reads and writes, or other processes?"
+
+
+def cause_of(job: Job, differs: Callable[[Job], str], threads: str) -> str:
+    """Return the cause in words.
+
+    Args:
+        differs: runs a job twice, and says how the runs differ; empty if they do not.
+        threads: which rank has several threads; empty if none has.
+    """
+    for name, changed in _trials(job):
+        if not differs(changed):
+            return f"the cause is {name}" + (f"; {threads}" if threads else "")
+    return f"the cause is {f'threads: {threads}' if threads else OTHERS}"
+
+
+def _trials(job: Job) -> Iterator[tuple[str, Job]]:
+    """Give causes, each with the job without it."""
+    fixed = preload("fixed_random", "", (__package__, "fixed_random"))
+    loads = not set(str(fixed)) & set(SEPARATORS)
+    before = job.environment.get(PRELOAD, os.environ.get(PRELOAD, ""))
+    without_random = {**job.environment, PRELOAD: f"{fixed} {before}".strip()}
+    dated = {ENV_DATE: str(DATE)}
+    if can_be_loaded():
+        timed = job.but(clock=Clock.SIMULATED, environment={**job.environment, **dated})
+        yield "its clock: with simulated clocks the runs are equal", timed
+    if loads:
+        yield "random numbers of the system: with fixed ones the runs are equal", job.but(environment=without_random)
+    if loads and can_be_loaded():
+        both = job.but(environment={**without_random, **dated}, clock=Clock.SIMULATED)
+        yield "its clock and random numbers of the system together", both
+
 
 Plan = frozenset[Choice]
 SINGLE = (SEND, TEST)  # kinds of choices of which each is changed alone, or all sends at once
@@ -176,3 +215,45 @@ def _unlike(outcome: Outcome, again: Outcome) -> str:
     if (one.ending, one.code) != (other.ending, other.code):
         return f"it has ended by {one.ending} (code {one.code}), and then by {other.ending} (code {other.code})"
     return differs(outcome, again)
+
+
+# The report of a search, in words.
+
+
+def lines_of(failure: Failure, path: str) -> Iterator[str]:
+    """Give the lines on a failure, whose schedule is in a file."""
+    outcome = failure.outcome
+    plan = outcome.plan
+    how = "in the default order" if not plan else f"with {counted(len(plan), 'choice')} changed"
+    yield f"{counted(len(outcome.result.outputs), 'rank')}: {failure.kind} {how}"
+    if any(one.kind == SEND and one.rank == ALL for one in outcome.plan):
+        yield "  changed: all standard sends wait for their receives"
+    else:
+        for rank in sorted(one.rank for one in outcome.plan if one.kind == SEND and one.number == ALL):
+            yield f"  changed: standard sends of rank {rank} wait for their receives"
+    for made in outcome.deviations:
+        yield f"  changed: {made.words()}"
+    yield from (f"  {line}" for line in failure.races)
+    for line in failure.text.splitlines():
+        yield f"  {line}"
+    yield f"  repeat it: lanai run --replay {path}"
+
+
+def closing(search: Search) -> str:
+    """Return the line on how much was tried."""
+    ranks, runs = counted(search.job.ranks, "rank"), counted(search.runs, "run")
+    notes = [f"{search.repeated} repeated another one's history"] if search.repeated else []
+    if search.pruned:
+        notes.append(f"{counted(search.pruned, 'alternative')} cannot be")
+    more = f" ({', '.join(notes)})" if notes else ""
+    if search.failures:
+        return f"{ranks}: {len(search.failures)} found in {runs}{more}"
+    what = _tried(search) if search.complete else "nothing found before the budget was spent"
+    return f"{ranks}: {what}: {runs}{more}"
+
+
+def _tried(search: Search) -> str:
+    single = [words for kind, words in ((SEND, "sends"), (TEST, "tests")) if kind in search.single]
+    if not single:
+        return "every order was tried"
+    return f"every order of receives was tried, {' and '.join(single)} one by one"

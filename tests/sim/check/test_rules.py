@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from lanai_sim.check.edges import Log
 from lanai_sim.check.finding import Kind, PythonNames, finding
 from lanai_sim.check.judge import judge
+from lanai_sim.check.messages import Log
 from lanai_sim.check.outcome import crashes, failure
 from lanai_sim.check.records import Call, Rank, read
-from lanai_sim.check.report import sarif
+from lanai_sim.check.running import sarif
 from lanai_sim.job.result import Result
 
 

@@ -15,13 +15,11 @@ from lanai_hdl.errors import UserError as UserError_debugging
 from lanai_host.errors import UserError
 from lanai_host.orders import Choice
 from lanai_sim.cli import main
-from lanai_sim.explore import debugging
+from lanai_sim.explore import schedule as schedule_module
 from lanai_sim.explore.failure import differs
-from lanai_sim.explore.files import LONGEST, Written
-from lanai_sim.explore.records import Made
-from lanai_sim.explore.replaying import job_of_schedule
+from lanai_sim.explore.records import LONGEST, Made, Written
 from lanai_sim.explore.running import Outcome, job_of
-from lanai_sim.explore.schedule import Schedule
+from lanai_sim.explore.schedule import Schedule, job_of_schedule
 from lanai_sim.job.data import NO_LIMIT
 from lanai_sim.job.result import Ending, RankOutput, Result
 
@@ -159,35 +157,35 @@ def terminal(monkeypatch):
 
 
 def test_one_rank_runs_in_pdb_and_the_others_as_usual(terminal):
-    job = debugging.job_with(job_of(["python", "a.py", "x"], 3, max_wall=60.0), 1)
+    job = schedule_module.job_with(job_of(["python", "a.py", "x"], 3, max_wall=60.0), 1)
     assert [program.ranks for program in job.programs] == [1, 1, 1]
     assert job.programs[0].command == job.programs[2].command == ("python", "a.py", "x")
     assert job.programs[1].command[-6:] == ("/dev/pts/9", sys.executable, "-m", "pdb", "a.py", "x")
     assert job.max_wall == NO_LIMIT
-    assert [program.ranks for program in debugging.job_with(job_of(["python", "a.py"], 2), 0).programs] == [1, 1]
+    assert [program.ranks for program in schedule_module.job_with(job_of(["python", "a.py"], 2), 0).programs] == [1, 1]
 
 
 def test_compiled_programs_run_in_gdb(monkeypatch):
-    monkeypatch.setattr(debugging, "resolve_program", str)
+    monkeypatch.setattr(schedule_module, "resolve_program", str)
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
-    assert debugging.debugger(["/bin/true", "1"]) == ["gdb", "-q", "--args", "/bin/true", "1"]
+    assert schedule_module.debugger(["/bin/true", "1"]) == ["gdb", "-q", "--args", "/bin/true", "1"]
     monkeypatch.setattr("shutil.which", lambda name: None)
     with pytest.raises(UserError_debugging, match="gdb, which shows compiled programs, is not in PATH"):
-        debugging.debugger(["/bin/true"])
+        schedule_module.debugger(["/bin/true"])
 
 
 def test_what_cannot_be_debugged_is_told(terminal, monkeypatch, capsys):
     with pytest.raises(UserError_debugging, match="--debug 3: the schedule has 3 ranks, from 0 to 2"):
-        debugging.job_with(job_of(["python", "a.py"], 3), 3)
+        schedule_module.job_with(job_of(["python", "a.py"], 3), 3)
     with pytest.raises(UserError_debugging, match="pdb runs files and modules"):
-        debugging.job_with(job_of(["python", "-c", "pass"], 3), 0)
+        schedule_module.job_with(job_of(["python", "-c", "pass"], 3), 0)
 
     def no_terminal(stream):
         raise OSError
 
     monkeypatch.setattr(os, "ttyname", no_terminal)
     with pytest.raises(UserError_debugging, match="--debug needs a terminal"):
-        debugging.job_with(job_of(["python", "a.py"], 3), 0)
+        schedule_module.job_with(job_of(["python", "a.py"], 3), 0)
     assert main(["run", "--debug", "0", "python", "a.py"]) == 2
     assert "--debug 0 needs a schedule: lanai run --replay FILE --debug 0" in capsys.readouterr().err
 

@@ -6,12 +6,9 @@ import pytest
 
 from lanai_host.clocks.library import Clock
 from lanai_host.orders import ALL, LAST, SEND, TEST, WAITS, Choice
-from lanai_sim.explore.causality import impossible
-from lanai_sim.explore.causes import cause_of
-from lanai_sim.explore.records import Made
-from lanai_sim.explore.report import closing
+from lanai_sim.explore.records import Made, impossible
 from lanai_sim.explore.running import Outcome, job_of
-from lanai_sim.explore.search import Budget, Search
+from lanai_sim.explore.search import Budget, Search, cause_of, closing
 from lanai_sim.job.result import Ending, RankOutput, Result
 
 SENDERS = (1, 2, 3)

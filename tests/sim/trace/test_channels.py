@@ -8,7 +8,7 @@ import pytest
 
 from lanai_firmware.programs.mpi_np.plan import McpConfig
 from lanai_firmware.vocabulary import SeenFragment
-from lanai_host.stacks.bip.options import BipOptions
+from lanai_host.stacks.bip.attachment import BipOptions
 from lanai_host.stacks.ccu.stack import CcuOptions
 from lanai_host.stacks.mbcf.layout import MbcfOptions
 from lanai_host.stacks.sci.layout import SciOptions

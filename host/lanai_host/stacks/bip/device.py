@@ -13,13 +13,9 @@ from ...operation import DeviceError, ErrorKind, Operation, Wait
 from ..health import Examine, examine
 from ..host_matching import NoRecovery, is_over
 from ..pinning import Pins
-from .attachment import Attachment
-from .link import Link
-from .operations import Message, Send
-from .outbox import Outbox
-from .packets import HEADER, Head
-from .receiving import Receiving
-from .sending import Sending
+from .attachment import HEADER, Attachment, Head
+from .link import Link, Outbox
+from .messages import Message, Receiving, Send, Sending
 
 
 class Bip(NoRecovery[Message]):

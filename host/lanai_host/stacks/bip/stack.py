@@ -21,8 +21,7 @@ from ...simulator.client import SimulatorClient
 from ..base import NicStack, Placement
 from ..health import examine
 from ..loader import EPOCH, check_machine, load, new_epoch, reset, start
-from .attachment import Attachment
-from .options import PRESETS, BipOptions
+from .attachment import PRESETS, Attachment, BipOptions
 
 if TYPE_CHECKING:
     from lanai_firmware.image import Image

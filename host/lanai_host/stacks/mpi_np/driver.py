@@ -26,16 +26,43 @@ from lanai_firmware.programs.mpi_np.layout import (
     Region,
     Request,
 )
-from lanai_firmware.programs.mpi_np.plan import McpConfig, QueueDepths
+from lanai_firmware.programs.mpi_np.plan import McpConfig, QueueDepths, pools_of, spill_bytes
 from lanai_firmware.programs.mpi_np.program import FIRMWARE
 from lanai_firmware.programs.mpi_np.sram import ChannelRoute, EndpointSpec, Layout, boot_words, channel_words, lay_out
 from lanai_hdl.machine import SRAM_HOST, host_offset
 
 from ...bus.base import PAGE_SIZE, WINDOW_MASK, Bus, HostBuffer, window_of
+from ...errors import UserError
 from ..base import PlacedRequest
 from ..health import Mark
 from ..loader import EPOCH, check_machine, load, new_epoch, reset, start
-from .spill_memory import address_of
+
+# Host memory in which a NIC's channels leave their messages, if they share pools (docs/design/np-channel-swap.md).
+#
+# It belongs to the trusted side: the code that boots the NIC allocates it, on a bus of its own, outside the windows
+# of all ranks. So no rank can touch what the firmware will read back from it.
+
+
+def allocate_spill_memory(bus: Bus, config: McpConfig, channels: int) -> HostBuffer | None:
+    """Memory for all channels of one NIC, to be kept as long as it runs. None if each channel has a
+    pool of its own."""
+    return bus.allocate(channels * spill_bytes(config)) if pools_of(config, channels) else None
+
+
+def spill_address(spill_memory: HostBuffer | None, config: McpConfig, channels: int) -> int:
+    """Return the bus address of the spill memory for the firmware; 0 if the firmware needs none. Raises UserError if
+    there is less memory than it will use.
+    """
+    if not pools_of(config, channels):
+        return 0
+    needed, there = channels * spill_bytes(config), len(spill_memory.view) if spill_memory is not None else 0
+    if spill_memory is None or there < needed:
+        raise UserError(
+            f"{channels} channels that share {pools_of(config, channels)} pools need {needed} bytes of host memory to "
+            f"leave messages in, and have {there}: allocate it by allocate_spill_memory"
+        )
+    return spill_memory.bus_address
+
 
 RECORDS = 8192
 PAGE_ENTRIES = int(MOST_ENTRIES)  # of four pages: 256 MB of messages on the way, above the thesis's 60 MB (NP-G6)
@@ -129,7 +156,7 @@ def boot(
         routes: for (rank here, peer rank): the route, and the number that the peer's NIC gives to
             the channel, which is `channel_number(local_rank of the peer, world, rank here)`. A
             rank's channel to itself goes through the switch too.
-        spill_memory: what `spill_memory.allocate` gave for this NIC.
+        spill_memory: what `allocate_spill_memory` gave for this NIC.
         most_ranks: ranks on the NIC that has the most of them, if this one has fewer.
 
     After a reset all NICs of the world must be booted again, because their channels count what the
@@ -140,7 +167,7 @@ def boot(
     reset(bus)
     sram_size = bus.read(host_offset("SRAM_SIZE"))
     depths = QueueDepths.of(bus.read(host_offset("QUEUE_DEPTHS")))
-    home = address_of(spill_memory, config, len(ranks) * world)
+    home = spill_address(spill_memory, config, len(ranks) * world)
     layout = lay_out(
         config, len(ranks), world, image.free, min(sram_size, image.stack_bottom), home, most_ranks, depths
     )

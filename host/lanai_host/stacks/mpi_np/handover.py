@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 
 from ...plain import restored
 from .endpoint import Endpoint
-from .host_queues import HostQueues
+from .operations import HostQueues
 from .share import NicShare
 
 

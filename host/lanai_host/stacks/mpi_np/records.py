@@ -6,8 +6,8 @@ from lanai_firmware.programs.mpi_np.layout import Kind, Op
 
 from ...operation import Operation, Wait
 from .endpoint import Notice
-from .losing import Losing
-from .operations import NO_ERROR, Receive, Send, failure, finish
+from .operations import NO_ERROR, HostQueues, Receive, Send, failure, finish
+from .sending import Losing, Sending
 from .share import NicShare
 
 
@@ -149,3 +149,38 @@ class Records:
             raise endpoint.lost_by_damaged_record(f"tells of {notice.length} bytes in a buffer of {total}")
         if notice.error == NO_ERROR and notice.source >= size:
             raise endpoint.lost_by_damaged_record(f"tells of source {notice.source} in a world of {size} ranks")
+
+
+# Operations undone. A send can be taken back while it waits on the host, a receive as long as it has met no message.
+
+
+class Cancelling:
+    """`Device.cancel`."""
+
+    def __init__(self, share: NicShare, records: Records, sending: Sending, host_queues: HostQueues) -> None:
+        self.share = share
+        self.records = records
+        self.sending = sending
+        self.host_queues = host_queues
+
+    def cancel(self, operation: Operation) -> bool:
+        if operation.done:
+            return False
+        if isinstance(operation, Send):
+            undone = self.sending.withdraw(operation)
+        else:
+            assert isinstance(operation, Receive)
+            undone = self.records.recall(operation) if operation.placed else self._withdraw(operation)
+        if undone:
+            operation.cancelled = True
+            finish(operation)
+        return undone
+
+    def _withdraw(self, receive: Receive) -> bool:
+        """A receive that waits here."""
+        if not receive.posted:
+            return False
+        self.host_queues.withdraw(receive)
+        if receive.hold is not None:
+            self.share.memory.take_back(receive.hold, 0)
+        return True

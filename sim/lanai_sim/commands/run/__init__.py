@@ -177,15 +177,14 @@ def _replay(args: argparse.Namespace) -> int:
     """Follow a schedule. It knows the program, which may be named nevertheless."""
     if args.store is not None:
         raise UserError("--store cannot be combined with --replay; run without one of them")
-    from ...explore import debugging, replaying  # no other run needs them
-    from ...explore.schedule import Schedule
+    from ...explore.schedule import Schedule, job_of_schedule, job_with, replay  # no other run needs them
 
     schedule = Schedule.read(args.replay)
     args.program = args.program or list(schedule.program)
     job = config_of(args)
     given = [name for name in ("ranks", "device") if getattr(args, name) is not None]
-    job = replaying.job_of_schedule(schedule, job.program, job, given)
-    return replaying.replay(schedule, job if args.debug is None else debugging.job_with(job, args.debug))
+    job = job_of_schedule(schedule, job.program, job, given)
+    return replay(schedule, job if args.debug is None else job_with(job, args.debug))
 
 
 def finish(args: argparse.Namespace, job: Job) -> int:

@@ -10,8 +10,8 @@ from lanai_firmware.programs.bip.program import FIRMWARE
 from lanai_hdl.machine import Control, host_offset
 from lanai_host.operation import ErrorKind
 from lanai_host.stacks.base import Placement
+from lanai_host.stacks.bip.attachment import BipOptions
 from lanai_host.stacks.bip.device import Bip
-from lanai_host.stacks.bip.options import BipOptions
 from lanai_host.stacks.bip.stack import STACK
 from lanai_host.stacks.health import examine
 

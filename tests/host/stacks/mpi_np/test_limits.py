@@ -11,7 +11,7 @@ from lanai_host.bus.base import BusError
 from lanai_host.config import HostCost, free
 from lanai_host.device import SendMode
 from lanai_host.operation import ANY_SOURCE, ErrorKind
-from lanai_host.stacks.mpi_np import memory as lending
+from lanai_host.stacks.mpi_np import operations as lending
 
 from .np_calls import Buffer, irecv, isend, pattern, recv, send, wait
 from .np_world import World

@@ -12,7 +12,7 @@ from lanai_host.mpi.datatypes import PREDEFINED
 from lanai_host.mpi.world import World as Mpi
 from lanai_host.operation import ANY_SOURCE, ANY_TAG, DeviceError, ErrorKind, Wait
 from lanai_host.process_manager import Local, Registry
-from lanai_host.stacks.mpi_np import spill_memory
+from lanai_host.stacks.mpi_np import driver
 
 from .np_calls import STANDARD, SYNCHRONOUS, Buffer, irecv, isend, pattern, recv, send, wait
 from .np_native import take_native_turns
@@ -331,6 +331,6 @@ def test_more_channels_than_the_ceiling():
 
 def test_boot_asks_for_the_memory():
     config = McpConfig(resident=2)
-    assert spill_memory.address_of(None, config, 2) == 0, "as many pools as channels"
+    assert driver.spill_address(None, config, 2) == 0, "as many pools as channels"
     with pytest.raises(UserError, match=r"3 channels that share 2 pools need \d+ bytes of host memory .* and have 0"):
-        spill_memory.address_of(None, config, 3)
+        driver.spill_address(None, config, 3)

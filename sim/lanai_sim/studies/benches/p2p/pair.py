@@ -15,8 +15,8 @@ from lanai_host.device import Device, SendMode
 from lanai_host.host_model.meter import Meter
 from lanai_host.operation import Operation, Wait
 from lanai_host.stacks.base import Attachment, NicStack, Placement
+from lanai_host.stacks.bip.attachment import BipOptions
 from lanai_host.stacks.bip.device import Bip
-from lanai_host.stacks.bip.options import BipOptions
 from lanai_host.stacks.bip.stack import STACK as BIP
 from lanai_host.stacks.mpi_np.device import MpiNp
 from lanai_host.stacks.mpi_np.stack import STACK as MPI_NP

@@ -11,10 +11,10 @@ from lanai_hdl.machine import PAGE_SIZE, host_offset
 from lanai_host.config import pentium2_266
 from lanai_host.config import thesis as hosts
 from lanai_host.device import SendMode
-from lanai_host.stacks.bip.options import BipOptions
+from lanai_host.stacks.bip.attachment import BipOptions
 from lanai_host.stacks.mpi_np.driver import PAGE_ENTRIES
 from lanai_host.stacks.mpi_np.endpoint import LONG_SHARE
-from lanai_host.stacks.mpi_np.pages import PER_ENTRY
+from lanai_host.stacks.mpi_np.share import PER_ENTRY
 
 from ...benches.core import half_memory_loop
 from ...benches.p2p import stages, traffic
