@@ -43,7 +43,7 @@ class PrintCompletion(argparse.Action):
 def build_parser(wanted: str = "") -> Parser:
     """Return the parser of all commands, or of one alone, or of none for options such as `--version`: loading the
     others takes a second that `lanai run` need not spend."""
-    parser = Parser(prog="lanai", description="An open, programmable MPI network interface, from gates to MPI.")
+    parser = Parser(prog="lanai", description="An open, programmable MPI network interface.", groups=commands.GROUPS)
     parser.add_argument("--version", action=PrintVersion, nargs=0, help="show program's version number and exit")
     parser.add_argument(
         "--completion", action=PrintCompletion, choices=SHELLS, metavar="SHELL",
@@ -86,7 +86,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     def run() -> int:
         parser = build_parser(arguments[0] if arguments else "")
         if not arguments:
-            parser.print_help()
+            print(parser.format_groups(), end="")
             return 0
         args = parser.parse(arguments)
         check_platform()

@@ -5,13 +5,14 @@ import argparse
 import importlib
 import pkgutil
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any, Never
 
 from lanai_host.errors import UserError, did_you_mean, unknown
 
 ALL = "all"  # after --help: every option
+ROW = 30  # columns of a row's commands in a help by groups
 NUMBERS = {"int": "a whole number", "float": "a number"}
 NEGATIVE = re.compile(r"-\.?\d")  # begins a value, also one with a unit such as -1%, and no option
 NOT_A_NUMBER = re.compile(r"invalid (int|float) value: (.*)")  # as argparse says it
@@ -43,12 +44,16 @@ class Parser(argparse.ArgumentParser):
 
     Attributes:
         first: options that `--help` shows, if there are too many for a screen; `--help all` shows all.
+        groups: rows of commands by what a person wants, with a text or none; `--help` shows these.
     """
 
-    def __init__(self, *, first: Sequence[str] = (), **kwargs: Any) -> None:
+    def __init__(
+        self, *, first: Sequence[str] = (), groups: Mapping[str, Mapping[str, str]] | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(add_help=False, **kwargs)
         self._negative_number_matcher = NEGATIVE
         self.first = tuple(first)
+        self.groups = groups or {}
         self.commands: argparse._SubParsersAction[Parser] | None = None
         more: dict[str, Any] = {"nargs": "?", "metavar": ALL} if first else {"nargs": 0}
         text = "show these options, or all, and stop" if first else "show this and stop"
@@ -87,6 +92,18 @@ class Parser(argparse.ArgumentParser):
             what = "/".join(action.option_strings) or str(action.metavar or action.dest).lower()
             raise unknown(what, value, map(str, action.choices))
 
+    def format_groups(self) -> str:
+        """Return the help with a row for each command, or for a few, below what a person wants."""
+        assert self.commands is not None
+        texts = {str(action.metavar or action.dest): str(action.help) for action in self.commands._choices_actions}
+        listed = {name for rows in self.groups.values() for row in rows for name in row.split()}
+        others = {"more": {name: "" for name in texts if name not in listed}}
+        lines = [self.format_usage().strip(), f"{self.description} `{self.prog} COMMAND --help` says more.", ""]
+        for wanted, rows in {**self.groups, **others}.items():
+            lines += [f"{wanted}:"] * bool(rows)
+            lines += [f"  {row:{ROW}}{text or texts[row]}" for row, text in rows.items()]
+        return "\n".join([*lines, ""])
+
     def format_first(self) -> str:
         """Return the help with the options of `first` alone."""
         shown = [action for action in self._actions if {*self.first, "--help"} & {*action.option_strings}]
@@ -109,8 +126,12 @@ class _Help(argparse.Action):
         super().__init__(option_strings, argparse.SUPPRESS, default=argparse.SUPPRESS, **kwargs)
 
     def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, *_: Any) -> None:
-        brief = isinstance(parser, Parser) and parser.first and values != ALL
-        print(parser.format_first() if isinstance(parser, Parser) and brief else parser.format_help(), end="")
+        assert isinstance(parser, Parser)
+        brief = parser.first and values != ALL
+        print(
+            parser.format_first() if brief else parser.format_groups() if parser.groups else parser.format_help(),
+            end="",
+        )
         parser.exit()
 
 

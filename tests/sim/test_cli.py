@@ -15,6 +15,7 @@ from rich.table import Table
 from lanai_firmware import cache
 from lanai_host.errors import UserError
 from lanai_sim import cli, commands, console, figures
+from lanai_sim.command_line import Parser
 from lanai_sim.commands import doctor
 
 
@@ -367,3 +368,26 @@ def test_one_of_several_parts_tells_of_ctrl_c(number, said, capsys, monkeypatch)
 
     assert cli.guarded("lanai", wait) == 130
     assert capsys.readouterr().err == said
+
+
+def test_help_shows_each_command_once_by_what_a_person_wants(capsys):
+    assert cli.main([]) == 0
+    shown = capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        cli.main(["--help"])
+    assert capsys.readouterr().out == shown
+    rows = [row for rows in commands.GROUPS.values() for row in rows]
+    known = cli.build_parser().commands.choices
+    assert sorted(name for row in rows for name in row.split()) == sorted(known)
+    lines = shown.splitlines()
+    assert len(lines) <= 25
+    assert max(map(len, lines)) <= 80
+    assert [row for row in rows if f"  {row} " not in shown] == []
+
+
+def test_help_shows_commands_that_are_in_no_group():
+    parser = Parser(prog="lanai", groups={"run": {"run": ""}})
+    found = parser.add_subparsers(dest="command")
+    for name in ("run", "yours"):
+        found.add_parser(name, help=f"the command {name}")
+    assert parser.format_groups().splitlines()[-2:] == ["more:", f"  {'yours':30}the command yours"]

@@ -23,7 +23,7 @@ from ..job.result import Exit
 from ..job.warm import WarmServers
 
 NAME = "check"
-HELP = "say what is wrong with an MPI program, also where it seems to work"
+HELP = "say what is wrong with an MPI program"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -28,7 +28,7 @@ from lanai_host.errors import UserError
 from ..console import wide
 
 NAME = "doctor"
-HELP = "what is present, what works without each part; what a program needs of MPI that is not there"
+HELP = "what is present, what works without the rest"
 PR_GET_PDEATHSIG, ASKS = 2, 0xFFFFFFFF  # of prctl; of personality, which then changes nothing
 MPI_IN_FORTRAN = "program trial\nuse mpi\ninteger :: error\ncall MPI_Init(error)\nend program\n"
 

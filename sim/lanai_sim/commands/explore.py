@@ -17,7 +17,7 @@ from ..explore.schedule import Schedule
 from ..explore.search import Budget, Search, closing, lines_of
 
 NAME = "explore"
-HELP = "run an MPI program in other orders that MPI allows, and find one that fails"
+HELP = "find an order of messages in which it fails"
 FOUND = 10
 UNDECIDED = 12  # nothing was found before the budget was spent
 
