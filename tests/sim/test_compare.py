@@ -50,6 +50,7 @@ def test_a_program_that_no_system_runs_is_no_success(capsys):
         (["--systems", ","], "--systems ',' names none"),
         (["--jobs", "-1"], "--jobs must be at least 1"),
         (["-n", "1", "--", "nosuch"], "program 'nosuch' was not found, neither as a file nor on PATH"),
+        (["-n", "1", "--", "python", "nosuch.py", "3"], "there is no 'nosuch.py' for python to run; give the path"),
         (["--plot", "a.xyz"], "cannot draw to 'a.xyz': its name must end in .svg, .png, .pdf"),
         (["--journal", "."], "cannot read the journal '.': Is a directory; name a file"),
         (["--answers", "E"], "--answers 'E': the built-in kit compares its own"),

@@ -64,6 +64,7 @@ def run(args: argparse.Namespace) -> int:
         )
     if command and where.on == place.LOCAL:
         resolve_program(command[0])
+        check_script(command)
     if not command and args.answers is not None:
         raise UserError(
             f"--answers {args.answers!r}: the built-in kit compares its own; name a program, or leave it out"
@@ -88,6 +89,13 @@ def run(args: argparse.Namespace) -> int:
         more |= {"outputs": same, "date": datetime.date.today().isoformat()}
         write_json(args.json, figures(found, own), {**config, "systems": chosen}, **more)
     return _code([result for part in parts.values() for result in part.values()])
+
+
+def check_script(command: Sequence[str]) -> None:
+    """Refuse a script of Python that is not there before models are built for it."""
+    script = command[1] if len(command) > 1 and re.fullmatch(r"python[\d.]*", Path(command[0]).name) else ""
+    if script and not script.startswith("-") and not Path(script).exists():
+        raise UserError(f"there is no {script!r} for {command[0]} to run; give the path of a script")
 
 
 def _code(results: Sequence[Measured]) -> int:

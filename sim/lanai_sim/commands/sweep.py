@@ -31,13 +31,23 @@ from .run.flags import add_store
 
 NAME = "sweep"
 HELP = "run a program over values of parameters, or a study: clock, cache, queues, fairness, overlap, matching"
+VARY = (
+    "values of a parameter, of `arg.NAME`, which stands as {NAME} in the program's arguments, or of the variable "
+    "`env.NAME`; may be given again"
+)
 PROGRAM_JOURNAL = "sweep.jsonl"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     known = ", ".join(f"{one.letter} {one.name}" for one in catalog.SWEEPS)
     own = parser.add_argument_group("a program over parameters").add_argument
-    own("--vary", action="append", default=[], metavar="NAME=V,V,...", help="values of a parameter; may be given again")
+    own(
+        "--vary",
+        action="append",
+        default=[],
+        metavar="NAME=V,V,...",
+        help=VARY,
+    )
     own("-n", "--ranks", metavar="N", help="processes to start: 4, or several numbers: 2-16, or 2,4,8 (default: 2)")
     own("--config", metavar="FILE", help="settings as TOML, for what is not varied")
     own("--system", choices=list(SYSTEMS), metavar="NAME", help="of `lanai systems`, for what is not varied")

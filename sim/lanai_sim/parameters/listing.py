@@ -67,6 +67,12 @@ def option_tables() -> Mapping[str, tuple[str, tuple[str, ...]]]:
 # `NAME=VALUE,VALUE` as values of a parameter, and a point of such values as a configuration.
 
 MOST = 10_000  # values of a range
+ARGUMENT, VARIABLE = "arg.", "env."  # before the name of a place in the program's arguments, of a variable
+
+
+def is_programs(name: str) -> bool:
+    """Return whether this is varied in the program's arguments or environment, and not in the configuration."""
+    return name.startswith((ARGUMENT, VARIABLE))
 
 
 def parse(text: str) -> tuple[str, list[Any]]:
@@ -77,11 +83,24 @@ def parse(text: str) -> tuple[str, list[Any]]:
         raise UserError(
             f"--vary {text!r} is not understood; write NAME=VALUE,VALUE such as nic.link_kbytes=20000,40000"
         )
+    if is_programs(name):
+        return name, list(dict.fromkeys(map(_number, values)))
     known = parameters()
     if name not in known:
         raise _no_parameter(name, known)
     found = [value for word in values for value in _values(known[name], word)]
     return name, list(dict.fromkeys(found))
+
+
+def _number(word: str) -> Any:
+    """Return the number that a word is, or the word where a number would be written in another way."""
+    for kind in (int, float):
+        try:
+            if str(kind(word)) == word:
+                return kind(word)
+        except ValueError:
+            pass
+    return word
 
 
 def _no_parameter(name: str, known: Mapping[str, Parameter]) -> UserError:

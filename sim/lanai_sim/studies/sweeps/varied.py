@@ -14,7 +14,7 @@ from ...executors.place import NO_LIMIT, Place
 from ...job.fitting import check_given
 from ...job.job import Job
 from ...job.settings import job_from
-from ...parameters.listing import document_of, option_tables, parameters
+from ...parameters.listing import ARGUMENT, VARIABLE, document_of, is_programs, option_tables, parameters
 from ...row_files import filled
 from ...sources import program_digest
 from ..drawing import Plot
@@ -37,12 +37,26 @@ def points(axes: Axes, base: Mapping[str, Any], program: Sequence[str], limit: f
 
 
 def _job(varied: Mapping[str, Any], base: Mapping[str, Any], program: Sequence[str]) -> Job:
+    own = {name: value for name, value in varied.items() if not is_programs(name)}
     try:
-        job = job_from(document_of(base, varied), Job, program=tuple(program))
-        _check(varied, job)
+        job = job_from(document_of(base, own), Job, program=_arguments(varied, program))
+        _check(own, job)
     except UserError as error:
         raise UserError(f"--vary {words(dict(varied))}: {error}") from error
-    return job
+    variables = {name.removeprefix(VARIABLE): str(value) for name, value in varied.items() if name.startswith(VARIABLE)}
+    return job.but(environment={**job.environment, **variables}) if variables else job
+
+
+def _arguments(varied: Mapping[str, Any], program: Sequence[str]) -> tuple[str, ...]:
+    """Return the program and its arguments, in which `{noise}` is the value of `arg.noise`."""
+    words_ = tuple(program)
+    for name, value in varied.items():
+        if name.startswith(ARGUMENT):
+            place = f"{{{name.removeprefix(ARGUMENT)}}}"
+            if not any(place in word for word in words_):
+                raise UserError(f"no argument of the program has {place}; write: -- {' '.join(program)} {place}")
+            words_ = tuple(word.replace(place, str(value)) for word in words_)
+    return words_
 
 
 def _check(varied: Collection[str], job: Job) -> None:
@@ -77,23 +91,34 @@ def run_point(point: Point, store: str | None = None) -> dict[str, Any]:
 
 
 def plot(axes: Axes, rows: Sequence[Row], y: str, title: str) -> Plot:
-    """Return a figure over the first parameter that has several numbers, a line for each combination of the others."""
-    known = parameters()
-    over = [name for name, values in axes.items() if len(values) > 1 and not isinstance(values[0], str)]
-    if not over:
-        raise UserError("a plot needs a parameter with several numbers, such as --vary host.call=0,300000")
+    """Return a figure over the first parameter that has several numbers, a line for each combination of the others. A
+    switch is no number: where words and switches alone vary, each run is a bar."""
+    if not any(len(values) > 1 for values in axes.values()):
+        raise UserError("a plot needs a parameter with several values, such as --vary host.call=0,300000")
     if not any(y in row.figures["figures"] for row in rows):
         there = dict.fromkeys(name for row in rows for name in row.figures["figures"])
         raise UserError(f"--y {y}: no run has this figure; there are: {', '.join(there) or 'none'}")
-    x = over[0]
+    over = next((name for name, values in axes.items() if _is_scale(values)), "")
     lines: dict[str, dict[float, float]] = {}
+    bars: dict[str, dict[str, float]] = {}
     for row in rows:
         varied = row.point["vary"]
-        others = ", ".join(f"{name}={value}" for name, value in varied.items() if name != x and len(axes[name]) > 1)
-        if y in row.figures["figures"] and row.figures["ok"]:
-            lines.setdefault(others or y, {})[float(varied[x])] = float(row.figures["figures"][y])
-    unit = known[x].unit
-    return Plot(title, f"{x}, {unit}" if unit else x, _with_unit(y), lines)
+        others = ", ".join(f"{name}={value}" for name, value in varied.items() if name != over and len(axes[name]) > 1)
+        if y not in row.figures["figures"] or not row.figures["ok"]:
+            continue
+        if over:
+            lines.setdefault(others or y, {})[float(varied[over])] = float(row.figures["figures"][y])
+        else:
+            bars[others] = {_with_unit(y): float(row.figures["figures"][y])}
+    if not over:
+        return Plot(title, _with_unit(y), "", bars=bars)
+    unit = parameters()[over].unit if over in parameters() else ""
+    return Plot(title, f"{over}, {unit}" if unit else over, _with_unit(y), lines)
+
+
+def _is_scale(values: Sequence[Any]) -> bool:
+    """Return whether these are places on an axis: several numbers, and more than off and on."""
+    return len(values) > 1 and not any(isinstance(value, str) for value in values) and {*values} != {0, 1}
 
 
 def _with_unit(figure: str) -> str:

@@ -103,8 +103,39 @@ def test_a_plot_has_units_and_a_line_for_each_combination():
     assert plot.lines == {"host=free": {1000.0: 10.0, 2000.0: 20.0}, "host=thesis": {1000.0: 10.0, 2000.0: 20.0}}
     with pytest.raises(UserError, match=r"--y run\.packets: no run has this figure; there are: run\.simulated_us"):
         varied.plot(AXES, ROWS, "run.packets", "")
-    with pytest.raises(UserError, match="a plot needs a parameter with several numbers"):
-        varied.plot({"host": ["free", "thesis"]}, ROWS, varied.TIME, "")
+    with pytest.raises(UserError, match="a plot needs a parameter with several values"):
+        varied.plot({"host": ["free"]}, ROWS, varied.TIME, "")
+
+
+@pytest.mark.parametrize(("name", "values"), [("host", ["free", "thesis"]), ("host.host_matching", [0, 1])])
+def test_words_and_switches_are_bars(name, values):
+    rows = [
+        Row({"vary": {name: value}}, {"ok": True, "figures": {"run.simulated_us": 3.0 + at}})
+        for at, value in enumerate(values)
+    ]
+    plot = varied.plot({name: values}, rows, varied.TIME, "ring.py")
+    assert plot.bars == {f"{name}={value}": {"run.simulated, us": 3.0 + at} for at, value in enumerate(values)}
+    assert not plot.lines
+
+
+OWN = (
+    "import json, os, sys; from mpi4py import MPI; "
+    "print(json.dumps({'sum': int(sys.argv[1]) + int(os.environ['MORE'])}))"
+)
+
+
+def test_arguments_and_variables_of_the_program_are_varied(tmp_path, capsys):
+    words = ["--vary", "arg.noise=1,20", "--vary", "env.MORE=300,04000", "--", "python", "-c", OWN, "{noise}"]
+    assert swept(tmp_path, "-n", "1", *words) == 0
+    found = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [(row["arg.noise"], row["env.MORE"], row["printed.sum"]) for row in found] == [
+        ("1", "300", "301"), ("1", "04000", "4001"), ("20", "300", "320"), ("20", "04000", "4020"),
+    ]  # fmt: skip
+
+
+def test_an_argument_that_has_no_place_in_the_program_is_refused(tmp_path, capsys):
+    assert swept(tmp_path, "-n", "1", "--vary", "arg.noise=1,2", "--", *RUN) == 2
+    assert "no argument of the program has {noise}; write: -- python -c" in capsys.readouterr().err
 
 
 def test_rows_become_columns_of_parquet(monkeypatch, tmp_path):
