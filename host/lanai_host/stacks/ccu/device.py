@@ -109,6 +109,10 @@ class Ccu(HostMatchingDevice[Receive, Message]):
             return failed
         send = self._sending.queue(ranks, tag, context, body, synchronous=synchronous)
         self._sending.push()
+        why = Wait("MPI_Isend", ranks[0], tag, note="room in the send queue")
+        while self._failure is None and self._sending.writes(send):  # all of it is copied to the send buffer (CC-17)
+            self._sleep(why)
+            self._look()
         return send
 
     def _send_to_self(self, tag: int, context: int, body: Body, synchronous: bool) -> Operation:

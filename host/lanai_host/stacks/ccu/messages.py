@@ -239,6 +239,10 @@ class Sending:
         """Nothing waits for room in the send queue."""
         return not self._waiting
 
+    def writes(self, send: Send) -> bool:
+        """Return whether packets of a message have not been written to the send queue."""
+        return send in self._waiting
+
     def queue(self, ranks: tuple[int, ...], tag: int, context: int, body: Body, *, synchronous: bool = False) -> Send:
         """A message that leaves after those before it. `push` writes its packets."""
         kind = Kind.SYNCHRONOUS if synchronous else Kind.MESSAGE

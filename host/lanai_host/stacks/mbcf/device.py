@@ -165,7 +165,14 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
                 self._meet(send.dest)
             self._sending.queue(send)
             self._move_on()
+            self._let_leave(send)
         return send
+
+    def _let_leave(self, send: Send) -> None:
+        """Stay in the call until the message has left, as the thesis's does (MB-26), or the peer's FIFO is full."""
+        while self._failure is None and self._sending.leaves(send):
+            self._sleep_on(self.remote.watched(), Wait("MPI_Isend", send.dest, send.tag, note="the message leaves"))
+            self._move_on()
 
     def _send_to_self(self, send: Send) -> None:
         """A match on this host."""

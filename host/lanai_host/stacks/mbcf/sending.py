@@ -36,6 +36,7 @@ class Sending:
 
     def __init__(self, meter: Meter, jobs: Jobs, lending: Lending, options: MbcfOptions, payload: int) -> None:
         self._meter = meter
+        self._jobs = jobs
         self._record = min(options.record, payload)
         self._keeps = bool(options.request_list)
         self._quiet = options.quiet
@@ -57,6 +58,13 @@ class Sending:
     def pending(self) -> list[Send]:
         """Sends to other ranks that are not done."""
         return [send for box in self.boxes.values() for send in box.sends if not send.done]
+
+    def leaves(self, send: Send) -> bool:
+        """Return whether bytes of a message wait for the adapter alone, and not for room in its peer's FIFO."""
+        if self._writing.unfinished is not None or not self._jobs.begun:
+            return True
+        box = self.boxes[send.dest]
+        return not (box.lost or box.stream.refused) and (box.current is send or send in box.queue)
 
     def queue(self, send: Send) -> None:
         box = self.boxes[send.dest]

@@ -108,6 +108,8 @@ class Sci(HostMatchingDevice[Receive, Message]):
             return
         self._sending.start(send)
         link.advance()
+        why = Wait("MPI_Isend", send.dest, send.tag, note="the store barrier behind its bytes")
+        self._await(lambda: not link.storing, why, look=False)
         self._lose_lost()
 
     def _meet(self, link: Link) -> None:
@@ -141,8 +143,9 @@ class Sci(HostMatchingDevice[Receive, Message]):
         """A peer has sent an interrupt: it may send messages."""
         self._known.setdefault(rank, self._links[rank])
 
-    def _await(self, over: Callable[[], bool], why: Wait) -> None:
-        self._look()
+    def _await(self, over: Callable[[], bool], why: Wait, *, look: bool = True) -> None:
+        if look:
+            self._look()
         while not over():
             self._sleep(why)
             self._look()

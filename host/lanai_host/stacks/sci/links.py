@@ -137,6 +137,11 @@ class Link:
         """Bytes are under way that the peer has not been told of."""
         return any(one.data is not None for one in self._queue)
 
+    @property
+    def storing(self) -> bool:
+        """The next packet that leaves waits for the bytes before it alone, and not for room at the peer."""
+        return self.filling and self.lost is None and self._room()
+
     def greet(self) -> None:
         """Say hello to the peer."""
         self._hello = self._put_word(self._layout.state(self._me), State.PRESENT, alone=True)

@@ -80,11 +80,24 @@ class T3d(NoRecovery[Message]):
         else:
             self._sending.queue(send)
             self._sending.advance(() if self._unfinished == "late" else None)
+            if self._sending.waits(send):
+                self._bus.catch_up()  # the flag may have been cleared while the program computed
+                self._await_slot(send)
             if self._unfinished == "spin" and not send.synchronous:
                 self._wait(
                     [send], Wait("MPI_Send", send.dest, send.tag, note="the send spins until its bytes have left")
                 )
         return send
+
+    def _await_slot(self, send: Send) -> None:
+        """Stay in the call until the slot at the receiver is free, and serve the slots here meanwhile (T3-06)."""
+        why = Wait("MPI_Isend", send.dest, send.tag, note="the slot at its receiver is taken")
+        moving = () if self._unfinished == "late" else None
+        while True:
+            self._look(moving)
+            if self._failure is not None or not self._sending.waits(send):
+                return
+            self._sleep(moving, why)
 
     def _send_to_self(self, send: Send) -> None:
         """A match on this host (T3-G4)."""

@@ -48,6 +48,11 @@ class Sending:
         """Nothing moves on unless one of `watched` has changed."""
         return not any(long.last for long in self._long)
 
+    def waits(self, send: Send) -> bool:
+        """Return whether a message waits for its slot, and none before it for a reply structure."""
+        queue = self._queues.get(send.dest, ())
+        return send in queue and not any(map(self._lacks_reply, queue))
+
     def queue(self, send: Send) -> None:
         self._queues.setdefault(send.dest, deque()).append(send)
 
