@@ -11,5 +11,7 @@ extensions = ["myst_parser", "sphinx_design", "sphinx.ext.autodoc", "sphinx.ext.
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["page.css"]
 html_title = "openlanai"
 exclude_patterns = ["_build"]
