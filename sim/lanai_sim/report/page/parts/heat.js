@@ -1,4 +1,5 @@
-// Who sent to whom: a cell for each pair, the darker or lighter the more. The colours are those of the scale cividis.
+// Who sent to whom: a cell for each pair, which stands out from the page the more, the more was sent. The colours are
+// those of the scale cividis, backwards on a light page.
 const STOPS = [[0, 34, 78], [59, 75, 109], [112, 113, 115], [167, 155, 109], [223, 202, 78], [254, 232, 56]];
 
 function cividis(share) {
@@ -22,9 +23,11 @@ function showMatrix(narrow) {
     pen.scale(scale, scale);
     pen.fillStyle = inks.band;
     pen.fillRect(left, left, size * cell, size * cell);
+    const light = !matchMedia("(prefers-color-scheme: dark)").matches;
     const most = Math.max(...data.matrix.map((pair) => pair[what]));
     for (const pair of data.matrix) {
-      pen.fillStyle = cividis(Math.log1p(pair[what]) / Math.log1p(most || 1));
+      const share = Math.log1p(pair[what]) / Math.log1p(most || 1);
+      pen.fillStyle = cividis(light ? 1 - share : share);
       pen.fillRect(left + pair[1] * cell, left + pair[0] * cell, Math.max(cell - 1, 1), Math.max(cell - 1, 1));
     }
     pen.fillStyle = inks.soft;
@@ -38,7 +41,7 @@ function showMatrix(narrow) {
     pen.textAlign = "left";
     pen.fillText("from ↓ to →", 0, 10);
     choice.textContent = `show ${names[5 - what]}`;
-    caption.textContent = `${names[what]}, from 1 (dark) to ${count(most)} (bright), on a logarithmic scale. Click a cell for its messages.`;
+    caption.textContent = `${names[what]}, from 1 (${light ? "bright" : "dark"}) to ${count(most)} (${light ? "dark" : "bright"}), on a logarithmic scale. Click a cell for its messages.`;
   };
   const pair = (event) => {
     const [to, from] = [event.offsetX, event.offsetY].map((at) => Math.floor((at - left) / cell));
