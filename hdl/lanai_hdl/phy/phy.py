@@ -1,6 +1,6 @@
 """The phy: receiver and transmitter, and what crosses between the two clocks."""
 
-from amaranth import Cat, DomainRenamer, Module, Signal
+from amaranth import Cat, ClockDomain, ClockSignal, DomainRenamer, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.cdc import FFSynchronizer, ResetSynchronizer
 from amaranth.lib.fifo import AsyncFIFO
@@ -145,3 +145,25 @@ class Phy(wiring.Component):
         for name, event in (("bad_symbols", events.bad), ("cut_flits", events.cut), ("misrouted", events.misrouted)):
             m.submodules[name] = across = CountAcross()
             m.d.comb += [across.event.eq(event), getattr(self, name).eq(across.count)]
+
+
+class RxClockPort(wiring.Component):
+    """A component with a phy in it, whose domain `rx` becomes a port: `rx_clk` is the clock that comes with the other
+    side's symbols. Other members are the component's."""
+
+    def __init__(self, part):
+        self.part = part
+        super().__init__({**part.signature.members, "rx_clk": In(1)})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.domains.rx = ClockDomain()
+        m.submodules.part = part = self.part
+        m.d.comb += ClockSignal("rx").eq(self.rx_clk)
+        for name, member in part.signature.members.items():
+            outside, inside = getattr(self, name), getattr(part, name)
+            if member.is_signature:
+                wiring.connect(m, wiring.flipped(outside), inside)
+            else:
+                m.d.comb += inside.eq(outside) if member.flow is In else outside.eq(inside)
+        return m

@@ -1,6 +1,6 @@
-"""A serial line that carries the host bus: what drives a real board that has no other host."""
+"""Lines that carry the host bus: what drives a real board that has no other host."""
 
-from .bridge import UartBridge
+from .bridge import FrameBridge, UartBridge
 from .serial import SerialReceiver, SerialTransmitter
 
-__all__ = ["SerialReceiver", "SerialTransmitter", "UartBridge"]
+__all__ = ["FrameBridge", "SerialReceiver", "SerialTransmitter", "UartBridge"]

@@ -1,4 +1,4 @@
-"""The host bus over a serial line: frames to PIO accesses, memory accesses to frames."""
+"""The host bus over a line of bytes: frames to PIO accesses, memory accesses to frames."""
 
 from amaranth.hdl import Array, Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
@@ -11,18 +11,19 @@ from .serial import SerialReceiver, SerialTransmitter
 
 UNANSWERED = 4  # reads
 SILENCE = 32  # bit times without a byte after which a frame that has begun is forgotten
+FIFO_SILENCE = 1 << 16  # slots, likewise, where no line has a bit time
 
 
 class FrameReceiver(wiring.Component):
-    """Gathers nine bytes into a frame. A frame broken off by SILENCE is forgotten, so that both
-    sides find step again.
+    """Gathers nine bytes into a frame. A frame broken off by `silence` slots without a byte is forgotten, so that
+    both sides find step again.
 
-    Members: `i`, bytes; `o`, frames.
+    Members: `i`, bytes; `o`, frames; `empty`, ``Out(1)``: no frame has begun.
     """
 
-    def __init__(self, divisor: int):
-        self._silence = SILENCE * divisor
-        super().__init__({"i": In(stream.Signature(8)), "o": Out(stream.Signature(FrameLayout))})
+    def __init__(self, silence: int):
+        self._silence = silence
+        super().__init__({"i": In(stream.Signature(8)), "o": Out(stream.Signature(FrameLayout)), "empty": Out(1)})
 
     def elaborate(self, platform):
         m = Module()
@@ -33,6 +34,7 @@ class FrameReceiver(wiring.Component):
             self.i.ready.eq(count != FRAME_BYTES),
             self.o.valid.eq(count == FRAME_BYTES),
             self.o.payload.as_value().eq(bits),
+            self.empty.eq(count == 0),
         ]
         with m.If(self.i.valid & self.i.ready):
             m.d.sync += [bits.eq(Cat(self.i.payload, bits[:-8])), count.eq(count + 1), quiet.eq(0)]
@@ -68,9 +70,9 @@ class FrameSender(wiring.Component):
         return m
 
 
-class UartBridge(wiring.Component):
+class FrameBridge(wiring.Component):
     """Stands where a host would: `pio` drives the NIC's window, `mem` serves its bus mastering,
-    both as frames on a serial line.
+    both as frames on a line of bytes, such as a byte FIFO.
 
     The host may ask for up to UNANSWERED reads before it has had the answer to the first. An access
     on `mem` is passed on and answered one at a time, so the host's software sees them in order. It
@@ -79,38 +81,38 @@ class UartBridge(wiring.Component):
 
     Parameters
     ----------
-    divisor : clocks a bit on the line
+    silence : slots without a byte after which a frame that has begun is forgotten
 
     Members
     -------
-    rx, tx : the line; `rx` may be asynchronous
+    i : ``In(stream of 8)``, from the host; o : ``Out(stream of 8)``, to it
     pio : ``Out(PioPort())``; mem : ``In(HostMemoryPort())``
     irq : ``In(1)``; each rise becomes an INTERRUPT frame
+    still : ``Out(1)``: no frame is here, none has begun, and the host owes no answer
     """
 
-    def __init__(self, divisor: int):
-        self._divisor = divisor
+    def __init__(self, silence: int = FIFO_SILENCE):
+        self._silence = silence
         super().__init__(
             {
-                "rx": In(1, init=1),
-                "tx": Out(1, init=1),
+                "i": In(stream.Signature(8)),
+                "o": Out(stream.Signature(8)),
                 "pio": Out(PioPort()),
                 "mem": In(HostMemoryPort()),
                 "irq": In(1),
+                "still": Out(1),
             }
         )
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.receiver = receiver = SerialReceiver(self._divisor)
-        m.submodules.transmitter = transmitter = SerialTransmitter(self._divisor)
-        m.submodules.gather = gather = FrameReceiver(self._divisor)
+        m.submodules.gather = gather = FrameReceiver(self._silence)
         m.submodules.send = send = FrameSender()
-        wiring.connect(m, receiver.o, gather.i)
-        wiring.connect(m, send.o, transmitter.i)
-        m.d.comb += [receiver.rx.eq(self.rx), self.tx.eq(transmitter.tx)]
+        wiring.connect(m, wiring.flipped(self.i), gather.i)
+        wiring.connect(m, send.o, wiring.flipped(self.o))
         self._from_host(m, gather.o)
-        self._to_host(m, send.i)
+        asking, rose = self._to_host(m, send.i)
+        m.d.comb += self.still.eq(gather.empty & ~self.i.valid & ~send.o.valid & ~asking & ~rose)
         return m
 
     def _from_host(self, m, frames):
@@ -176,3 +178,36 @@ class UartBridge(wiring.Component):
                     m.next = "choose"
         with m.If(self.mem.rvalid):
             m.d.sync += asking.eq(0)
+        return asking, rose
+
+
+class UartBridge(wiring.Component):
+    """A `FrameBridge` on a serial line, `divisor` clocks a bit.
+
+    Members: `rx`, `tx`, the line, of which `rx` may be asynchronous; `pio`, `mem` and `irq` as `FrameBridge` has
+    them.
+    """
+
+    def __init__(self, divisor: int):
+        self._divisor = divisor
+        super().__init__(
+            {
+                "rx": In(1, init=1),
+                "tx": Out(1, init=1),
+                "pio": Out(PioPort()),
+                "mem": In(HostMemoryPort()),
+                "irq": In(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.receiver = receiver = SerialReceiver(self._divisor)
+        m.submodules.transmitter = transmitter = SerialTransmitter(self._divisor)
+        m.submodules.frames = frames = FrameBridge(SILENCE * self._divisor)
+        wiring.connect(m, receiver.o, frames.i)
+        wiring.connect(m, frames.o, transmitter.i)
+        wiring.connect(m, frames.pio, wiring.flipped(self.pio))
+        wiring.connect(m, wiring.flipped(self.mem), frames.mem)
+        m.d.comb += [receiver.rx.eq(self.rx), self.tx.eq(transmitter.tx), frames.irq.eq(self.irq)]
+        return m

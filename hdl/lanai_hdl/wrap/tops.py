@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from amaranth import ClockDomain, ClockSignal, Module
+from amaranth import Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -15,7 +15,7 @@ from ..link.flit import Flit, LinkPort
 from ..link.receiver import LinkReceiver
 from ..link.transmitter import LinkTransmitter
 from ..nic import Nic
-from ..phy.phy import Phy
+from ..phy.phy import Phy, RxClockPort
 from ..switch.switch import Switch
 from .axi import LONGEST, AxiMemory, AxiPio, AxiPort
 from .axi_stream import FlitsToStream, FlitStream, LinkToStream, StreamToFlits, StreamToLink
@@ -207,26 +207,12 @@ class LinkEnd(wiring.Component):
         return m
 
 
-class PhyTop(wiring.Component):
+class PhyTop(RxClockPort):
     """A phy whose second clock is a port: `rx_clk` is the clock that comes with `i` from the other side."""
 
     def __init__(self):
-        self.phy = Phy()
-        self.parts = (self.phy,)
-        super().__init__({**self.phy.signature.members, "rx_clk": In(1)})
-
-    def elaborate(self, platform):
-        m = Module()
-        m.domains.rx = ClockDomain()
-        m.submodules.phy = phy = self.phy
-        m.d.comb += ClockSignal("rx").eq(self.rx_clk)
-        for name, member in phy.signature.members.items():
-            outside, inside = getattr(self, name), getattr(phy, name)
-            if member.is_signature:
-                wiring.connect(m, wiring.flipped(outside), inside)
-            else:
-                m.d.comb += inside.eq(outside) if member.flow is In else outside.eq(inside)
-        return m
+        super().__init__(Phy())
+        self.parts = (self.part,)
 
 
 def chosen(block: str, offered: Iterable[str], wraps: Iterable[str]) -> set[str]:
