@@ -1,8 +1,9 @@
-"""The top of an FPGA: the NIC, a serial line in the host's place, and its link looped
-back."""
+"""The top of an FPGA: the NIC, a line of bytes in the host's place, and its link looped back or on pins."""
+
+from collections.abc import Sequence
 
 from amaranth import Cat, Module, Signal
-from amaranth.lib import wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..config import NicConfig
@@ -11,8 +12,12 @@ from ..host_bus.ports import PioPort
 from ..link.cable import Cable
 from ..machine import Control, host_offset
 from ..nic import Nic
+from ..phy.phy import Phy
+from ..phy.symbols import Symbol
 from ..sram.block_ram import BlockRamSram
-from ..uart import UartBridge
+from ..switch.switch import Switch
+from ..switch_config import SwitchConfig
+from ..uart import FrameBridge, UartBridge
 
 
 class AutoRun(wiring.Component):
@@ -39,46 +44,101 @@ class AutoRun(wiring.Component):
         return m
 
 
-class BoardTop(wiring.Component):
-    """The NIC as a board carries it; the very thing that the self-test simulates.
+PORT_FIFO = 32  # flits in each port of a board's switch: what may come after STOP, and some more
+
+
+class CarriedNic(wiring.Component):
+    """The NIC as boards carry it, without the line to its host.
 
     Parameters
     ----------
     config : what the NIC is built as; its SRAM becomes block RAM
-    divisor : slots a bit of the serial line
-    image : the SRAM's first words; the processor starts on them by itself
+    image : the SRAM's first words; the processor starts on them by itself. None: the host starts it
+    phy : the NIC's link is on pins, by a `Phy`, whose domain `rx` the parent has; else it is looped back. Between
+        NIC and phy is a switch, which has the NIC at port 0: a NIC reaches itself too
+    line : members of the line to the host
 
     Members
     -------
-    rx, tx : the serial line (see `UartBridge`)
     leds : ``Out(2)``: the NIC's `irq`, which the self-test raises when it is through, and its
         `idle`
+    o, i : with a phy: ``Out(Symbol)``, ``In(Symbol)``, the pins
+    up : with a phy: ``Out(1)``, there is a link
     """
 
-    def __init__(self, config: NicConfig, divisor: int, image=()):
+    def __init__(self, config: NicConfig, image: Sequence[int] | None, phy: bool, line):
         self.config = config
-        self.nic = Nic(config, sram=BlockRamSram(config, init=image))
+        self.nic = Nic(config, sram=BlockRamSram(config, init=image or ()))
+        self._starts = image is not None
+        self.phy = Phy() if phy else None
+        self.switch = Switch(SwitchConfig(2, config.but(rx_fifo=PORT_FIFO, blocks=()))) if phy else None
+        pins = {"o": Out(Symbol), "i": In(Symbol), "up": Out(1)} if phy else {}
+        super().__init__({**line, "leds": Out(2), **pins})
+
+    def _carry(self, m, bridge):
+        """Join the NIC with what brings its host's accesses, and with its link."""
+        nic = self.nic
+        m.submodules.nic = nic
+        m.submodules.bridge = bridge
+        m.submodules.slots = slots = SlotCounter()
+        if self._starts:
+            m.submodules.auto_run = auto_run = AutoRun()
+            wiring.connect(m, bridge.pio, auto_run.i)
+            wiring.connect(m, auto_run.o, nic.pio)
+        else:
+            wiring.connect(m, bridge.pio, nic.pio)
+        wiring.connect(m, nic.mem, bridge.mem)
+        if self.phy is None:
+            m.submodules.cable = cable = Cable(self.config.link_latency)
+            wiring.connect(m, nic.link_tx, cable.i)
+            wiring.connect(m, cable.o, nic.link_rx)
+        else:
+            m.submodules.phy = phy = self.phy
+            m.submodules.switch = switch = self.switch
+            wiring.connect(m, nic.link_tx, switch.rx[0])
+            wiring.connect(m, switch.tx[0], nic.link_rx)
+            wiring.connect(m, switch.tx[1], phy.link_tx)
+            wiring.connect(m, phy.link_rx, switch.rx[1])
+            m.d.comb += [self.o.eq(phy.o), phy.i.eq(self.i), self.up.eq(phy.up)]
+        m.d.comb += [nic.now.eq(slots.now), bridge.irq.eq(nic.irq), self.leds.eq(Cat(nic.irq, nic.idle))]
+
+
+class BoardTop(CarriedNic):
+    """The NIC at the end of a serial line; the very thing that the self-test simulates.
+
+    Parameters: `divisor`, slots a bit of the serial line; others as `CarriedNic` has them. Members: `rx`, `tx`, the
+    serial line (see `UartBridge`), and those of `CarriedNic`.
+    """
+
+    def __init__(self, config: NicConfig, divisor: int, image: Sequence[int] | None = (), phy: bool = False):
         self._divisor = divisor
-        super().__init__({"rx": In(1, init=1), "tx": Out(1, init=1), "leds": Out(2)})
+        super().__init__(config, image, phy, {"rx": In(1, init=1), "tx": Out(1, init=1)})
 
     def elaborate(self, platform):
         m = Module()
-        nic = self.nic
-        m.submodules.nic = nic
-        m.submodules.bridge = bridge = UartBridge(self._divisor)
-        m.submodules.slots = slots = SlotCounter()
-        m.submodules.cable = cable = Cable(self.config.link_latency)
-        m.submodules.auto_run = auto_run = AutoRun()
-        wiring.connect(m, bridge.pio, auto_run.i)
-        wiring.connect(m, auto_run.o, nic.pio)
-        wiring.connect(m, nic.mem, bridge.mem)
-        wiring.connect(m, nic.link_tx, cable.i)
-        wiring.connect(m, cable.o, nic.link_rx)
-        m.d.comb += [
-            nic.now.eq(slots.now),
-            bridge.rx.eq(self.rx),
-            bridge.irq.eq(nic.irq),
-            self.tx.eq(bridge.tx),
-            self.leds.eq(Cat(nic.irq, nic.idle)),
-        ]
+        bridge = UartBridge(self._divisor)
+        self._carry(m, bridge)
+        m.d.comb += [bridge.rx.eq(self.rx), self.tx.eq(bridge.tx)]
+        return m
+
+
+class FifoBoardTop(CarriedNic):
+    """The NIC behind a byte FIFO, which carries a frame in nine slots.
+
+    Members: `host_i`, `host_o`, streams of bytes; `still`, ``Out(1)``: NIC, switch and bridge do nothing until the
+    host or the link asks, as `Nic` has `idle` and `wake_armed`; and those of `CarriedNic`.
+    """
+
+    def __init__(self, config: NicConfig, image: Sequence[int] | None = (), phy: bool = False):
+        line = {"host_i": In(stream.Signature(8)), "host_o": Out(stream.Signature(8)), "still": Out(1)}
+        super().__init__(config, image, phy, line)
+
+    def elaborate(self, platform):
+        m = Module()
+        bridge = FrameBridge()
+        self._carry(m, bridge)
+        wiring.connect(m, wiring.flipped(self.host_i), bridge.i)
+        wiring.connect(m, bridge.o, wiring.flipped(self.host_o))
+        quiet = 1 if self.switch is None else self.switch.idle
+        m.d.comb += self.still.eq(self.nic.idle & ~self.nic.wake_armed & bridge.still & quiet)
         return m
