@@ -2,8 +2,8 @@
 board carries.
 
 The NIC's end is `lanai_hdl.uart.UartBridge`. Memory that the NIC masters is served frame by frame
-while this side waits for anything at all, so a transfer moves only while the program is inside a
-call of the bus."""
+while this side waits for anything at all, and whenever it catches up, so a transfer moves only while
+the program is inside a call of the bus."""
 
 import ctypes
 import os
@@ -18,11 +18,11 @@ from lanai_hdl.uart.frame import FRAME_BYTES, Frame, FrameKind
 
 from ..errors import UserError
 from ..operation import Wait
-from .base import PAGE_SIZE, Bus, BusError, HostBuffer, Pinned, Watched, changed, words_of
+from .base import PAGE_SIZE, Bus, BusError, HostBuffer, Pinned, Watched, changed, window_of, words_of
 
-FIRST_PAGE = 0x0010_0000  # bus address of the first page handed out; below it nothing answers
 PIECE = 4
 QUIET = 0.1  # seconds of silence after which nothing of before is on the line
+SILENCE = 5.0  # seconds in which a board answers; after as many without a frame it is asked
 
 
 class SerialLine(ABC):
@@ -37,13 +37,17 @@ class SerialLine(ABC):
         """Exactly `size` bytes, as soon as they are there. BusError if the line stays silent too
         long."""
 
+    @abstractmethod
+    def poll(self, seconds: float) -> bool:
+        """Wait for a byte, so many seconds at most. Return whether there is one."""
+
 
 class SerialPort(SerialLine):
     """A serial device of this machine, 8N1, blocking, or a URL of pyserial, such as
     rfc2217://host:port. `silence` seconds without an awaited byte are an error. What the board sent to a
     program before this one is thrown away."""
 
-    def __init__(self, path: str | Path, baud: int, silence: float = 5.0) -> None:
+    def __init__(self, path: str | Path, baud: int, silence: float = SILENCE) -> None:
         try:
             import serial
         except ModuleNotFoundError:
@@ -58,12 +62,26 @@ class SerialPort(SerialLine):
         while self._port.read(4096):
             pass
         self._port.timeout = self.silence = silence
+        self._early = b""  # bytes that `poll` has found
 
     def write(self, data: bytes) -> None:
         self._port.write(data)
 
+    def poll(self, seconds: float) -> bool:
+        if not self._early:
+            self._port.timeout = seconds
+            self._early = self._port.read(1)
+            self._port.timeout = self.silence
+        return bool(self._early)
+
+    def arrived(self) -> bytes:
+        """Return the bytes that have come, without waiting."""
+        found, self._early = self._early, b""
+        waiting = self._port.in_waiting
+        return found + self._port.read(waiting) if waiting else found
+
     def read(self, size: int) -> bytes:
-        got = b""
+        got, self._early = self._early, b""
         while len(got) < size:
             more = self._port.read(max(1, min(size - len(got), self._port.in_waiting)))
             if not more:
@@ -89,12 +107,12 @@ class _Page:
 
 class SerialBus(Bus):
     """A `Bus` whose NIC is at the other end of `line`. `now` is this machine's clock: a board's
-    time cannot be stopped."""
+    time cannot be stopped. Its memory is in the window of the `local_rank`-th rank on the NIC."""
 
-    def __init__(self, line: SerialLine) -> None:
+    def __init__(self, line: SerialLine, local_rank: int = 0) -> None:
         self.line = line
         self._pages: dict[int, _Page] = {}
-        self._next = FIRST_PAGE
+        self._next = window_of(local_rank)
         self._kept: list[object] = []
         self._token = 0
         self.interrupts = 0  # how often the NIC's irq has risen
@@ -152,16 +170,22 @@ class SerialBus(Bus):
             self._pages.pop(page // PAGE_SIZE, None)
 
     def wait_any(self, watched: Sequence[Watched], why: Wait | None = None, timeout: int = 0) -> int | None:
-        """The line tells of nothing but frames, so `timeout` ends with the first of them that comes
-        too late."""
+        """A peer may be silent for as long as it likes, and so may the NIC. After SILENCE the board is asked whether it
+        is there."""
         words_of(watched)
         until = self.now + timeout
         while (place := changed(watched)) is None and not (timeout and self.now >= until):
-            self._next_frame()
+            left = (until - self.now) / 1e12 if timeout else SILENCE
+            if self.line.poll(max(0.0, min(left, SILENCE))):
+                self._next_frame()
+            elif left >= SILENCE:
+                self.read(host_offset("ID"))
         return place
 
     def elapse(self, picoseconds: int) -> None:
-        """Host work takes the time it takes here."""
+        """Serve what has come. Host work takes the time it takes here."""
+        while self.line.poll(0.0):
+            self._next_frame()
 
     def _map(self, address: int, size: int, writable: bool, contiguous: bool = False) -> list[int]:
         """Bus pages for a range of this process. A fresh allocation need not be page aligned here:

@@ -61,6 +61,8 @@ class VerilatedBoard(SerialLine):
         self._api = _library(board)
         self._timeout = TIMEOUT_BITS * board.divisor
         self._board = self._api.board_new(board.divisor)
+        self._slots_per_second = 1000 * board.config.slot_khz
+        self._early: list[int] = []  # the byte that `poll` has found
 
     def __enter__(self) -> "VerilatedBoard":
         return self
@@ -73,10 +75,19 @@ class VerilatedBoard(SerialLine):
         for byte in data:
             self._api.board_send(self._board, byte)
 
+    def poll(self, seconds: float) -> bool:
+        if not self._early:
+            slots = min(self._timeout, int(seconds * self._slots_per_second))
+            byte = int(self._api.board_receive(self._board, slots))
+            self._early = [byte] if byte >= 0 else []
+        return bool(self._early)
+
     def read(self, size: int) -> bytes:
         return bytes(self._byte() for _ in range(size))
 
     def _byte(self) -> int:
+        if self._early:
+            return self._early.pop()
         byte: int = self._api.board_receive(self._board, self._timeout)
         if byte < 0:
             raise BusError(f"the simulated board said nothing for {self._timeout} slots")

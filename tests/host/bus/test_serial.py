@@ -11,9 +11,9 @@ import pytest
 
 from lanai_hdl.machine import host_offset
 from lanai_hdl.uart.frame import FRAME_BYTES, Frame, FrameKind
-from lanai_host.bus.base import BusError
+from lanai_host.bus.base import BusError, window_of
 from lanai_host.bus.greenlets import run_in_greenlet, wait_for
-from lanai_host.bus.serial import SerialBus, SerialLine, SerialPort
+from lanai_host.bus.serial import SILENCE, SerialBus, SerialLine, SerialPort
 from lanai_host.errors import UserError
 from lanai_host.stacks.loader import reset
 
@@ -25,6 +25,7 @@ class Nic(SerialLine):
         self.window = bytearray(64)
         self.to_host = bytearray()
         self.answers = []
+        self.polls = 0
 
     def access(self, kind, addr, data=0, be=0xF):
         self.to_host += Frame(kind, addr, data, be).to_bytes()
@@ -40,6 +41,10 @@ class Nic(SerialLine):
                     self.window[frame.addr + lane] = byte
         else:
             self.answers.append((frame.kind, frame.data))
+
+    def poll(self, seconds):
+        self.polls += 1
+        return bool(self.to_host)
 
     def read(self, size):
         assert size == FRAME_BYTES
@@ -86,6 +91,38 @@ def test_wait_change_ends_with_the_write(nic):
     buffer = bus.allocate(4096)
     nic.access(FrameKind.MEMORY_WRITE, buffer.bus_address + 8, 7)
     assert bus.wait_change(buffer, 8, 0) == 7
+
+
+def test_a_poll_serves_what_has_come(nic):
+    """A loop of MPI_Test only catches up."""
+    bus = SerialBus(nic)
+    buffer = bus.allocate(4096)
+    nic.access(FrameKind.MEMORY_WRITE, buffer.bus_address, 7)
+    bus.catch_up()
+    assert buffer.view[3] == 7
+    assert not nic.to_host
+
+
+def test_a_wait_outlasts_silence_and_ends_with_its_timeout(nic):
+    nic.window = bytearray(host_offset("ID") + 4)
+    bus, asked = SerialBus(nic), []
+
+    def poll(seconds):
+        if len(asked) == 3:
+            nic.access(FrameKind.MEMORY_WRITE, buffer.bus_address, 7)
+        asked.append(seconds)
+        return bool(nic.to_host)
+
+    nic.poll = poll
+    buffer = bus.allocate(4096)
+    assert bus.wait_change(buffer, 0, 0) == 7
+    assert asked == [SILENCE] * 4
+    del nic.poll
+    assert bus.wait_change(buffer, 0, 7, timeout=10**9) == 7
+
+
+def test_memory_begins_where_the_rank_s_window_does(nic):
+    assert [SerialBus(nic, rank).allocate(1).bus_address for rank in range(2)] == [window_of(0), window_of(1)]
 
 
 @pytest.mark.parametrize("kind", [FrameKind.MEMORY_READ, FrameKind.MEMORY_WRITE])
