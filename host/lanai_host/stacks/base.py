@@ -176,6 +176,11 @@ class NicStack(Stack):
         """The NICs of `equip`, whose tables have room for so many nodes where the user did not choose their sizes."""
         return self.equip(nic)
 
+    def fitting(self, placement: Placement) -> Any:
+        """Return the options of a user who chose none: the default ones, or others where the NICs have no room for
+        those."""
+        return self.default_options()
+
     def check(self, options: Any, placement: Placement) -> None:
         """Raise UserError if it cannot serve these ranks with these options. Called before anything
         is built."""

@@ -153,6 +153,12 @@ def paper() -> McpConfig:
     return McpConfig(ack_slots=1, unpaid_limit=129, crc_check=0)
 
 
+def small() -> McpConfig:
+    """For two ranks on NICs with 128 KiB of memory, as boards have: fewer messages under way, and shorter ones in a
+    request."""
+    return McpConfig(messages=16, ack_slots=4, receives=16, inline_bytes=128, buffers=4, stages=4)
+
+
 @dataclass(frozen=True)
 class QueueDepths:
     """Entries of the NIC's queues, as its register QUEUE_DEPTHS has them."""

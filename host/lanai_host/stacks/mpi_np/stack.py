@@ -15,6 +15,7 @@ from lanai_hdl.config import NicConfig
 from ...bus.base import Bus
 from ...config import CHOICES, HostConfig
 from ...device import Device, Envelope
+from ...errors import UserError
 from ...plain import restored
 from ...simulator.client import SimulatorClient
 from ..base import Memory, NicStack, Placement
@@ -110,6 +111,19 @@ class MpiNpStack(NicStack):
     options_table = "firmware"
     spares_serve_again = True
     host_choices = CHOICES
+
+    def fitting(self, placement: Placement) -> plan.McpConfig:
+        """The default options, or the preset `small` where the NICs have too little memory for them."""
+        usual = plan.McpConfig()
+        try:
+            self.check(usual, placement)
+        except UserError:
+            return plan.small()
+        return usual
+
+    def check(self, options: plan.McpConfig, placement: Placement) -> None:
+        image = FIRMWARE.image(placement.nic, options)
+        self._layout(image, placement.nic, options, placement, 0)
 
     def boot(
         self, bus: Bus, image: "Image", options: plan.McpConfig, placement: Placement, node: int
