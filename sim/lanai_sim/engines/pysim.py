@@ -1,8 +1,6 @@
 """The `pysim` engine: Amaranth's own simulator, a thousand times slower than `rtl` and its referee
 in small tests."""
 
-import ctypes
-import os
 from collections import deque
 from collections.abc import Sequence
 from typing import Any
@@ -13,44 +11,15 @@ from amaranth.sim import Simulator
 
 from lanai_hdl.link.cable import Cable as CableLine
 from lanai_hdl.link.flit import Kind
-from lanai_hdl.machine import PAGE_SIZE
 from lanai_hdl.nic import Nic
 from lanai_hdl.sram.memory import MemorySram
 
 from .base import NEVER, Access, Engine, Event, EventKind, Layout
 from .gateware.units import unit
+from .pages import HostPages
 
 ENOUGH = 1000  # slots in one call of `run`
 STILL_SLOTS = 4  # slots that all must have been idle, beyond the cables' latency, before the engine says so
-
-
-class _Local:
-    """A page of this process's memory."""
-
-    def __init__(self, address: int, writable: bool) -> None:
-        self.address, self.writable = address, writable
-
-    def read(self, offset: int) -> bytes:
-        return ctypes.string_at(self.address + offset, 4)
-
-    def write(self, offset: int, data: bytes) -> None:
-        ctypes.memmove(self.address + offset, data, len(data))
-
-
-class _Remote:
-    """A page of another process's memory. `file` is its /proc/PID/mem. OSError if it is gone."""
-
-    def __init__(self, file: int, address: int, writable: bool) -> None:
-        self.file, self.address, self.writable = file, address, writable
-
-    def read(self, offset: int) -> bytes:
-        data = os.pread(self.file, 4, self.address + offset)
-        if len(data) < 4:
-            raise OSError(f"{len(data)} of 4 bytes at {self.address + offset:#x}")
-        return data
-
-    def write(self, offset: int, data: bytes) -> None:
-        os.pwrite(self.file, data, self.address + offset)
 
 
 class _Host:
@@ -61,7 +30,7 @@ class _Host:
         self.nic = nic
         self.sram = sram
         self.accesses: deque[Access] = deque()
-        self.pages: dict[int, _Local | _Remote] = {}
+        self.pages = HostPages()
         self.refused = 0
         self.watches: list[tuple[int, int, int]] = []  # tag, address, seen
         self.events: list[Event] = []
@@ -111,16 +80,11 @@ class _Host:
     def _beat(self, context: Any, slot: int) -> tuple[int, int, int]:
         """(valid, data, error) of the next slot."""
         mem = self.nic.mem
-        address = context.get(mem.addr)
-        page = self.pages.get(address // PAGE_SIZE)
-        write = context.get(mem.write)
+        address, write = context.get(mem.addr), context.get(mem.write)
         try:
-            if page is None or (write and not page.writable):
-                raise OSError(f"page {address // PAGE_SIZE} is not there")
             if not write:
-                return 1, int.from_bytes(page.read(address % PAGE_SIZE), "big"), 0
-            self._write(context, page, address % PAGE_SIZE)
-            value = int.from_bytes(page.read(address % PAGE_SIZE), "big")
+                return 1, self.pages.read(address), 0
+            value = self.pages.write(address, context.get(mem.wdata), context.get(mem.be))
         except OSError:
             self.refused += 1
             return 1, self.answer[1] if write else 0xDEADDEAD, 1
@@ -128,12 +92,6 @@ class _Host:
             if watched == address and value != seen:
                 self.events.append(Event(slot + 1, EventKind.WATCH, self.number, tag, 0))
         return 1, self.answer[1], 0
-
-    def _write(self, context: Any, page: _Local | _Remote, offset: int) -> None:
-        data, be = context.get(self.nic.mem.wdata).to_bytes(4, "big"), context.get(self.nic.mem.be)
-        for lane in range(4):
-            if be >> (3 - lane) & 1:
-                page.write(offset + lane, data[lane : lane + 1])
 
 
 class PysimEngine(Engine):
@@ -166,7 +124,6 @@ class PysimEngine(Engine):
                 self._join(top, cable.other_unit, cable.other_port, cable.unit, cable.port)
         self._slot = 0
         self._quiet = 0
-        self._memories: dict[int, int] = {}  # pid -> its /proc/PID/mem
         self._context: Any = None  # of the bench, once it runs
         self._simulator = Simulator(top)
         self._simulator.add_clock(1e-3 / layout.nic.slot_khz)
@@ -234,19 +191,13 @@ class PysimEngine(Engine):
         self._hosts[nic].accesses.extend(accesses)
 
     def map_local(self, nic: int, page: int, address: int, writable: bool) -> None:
-        self._hosts[nic].pages[page] = _Local(address, writable)
+        self._hosts[nic].pages.map_local(page, address, writable)
 
     def map_remote(self, nic: int, page: int, pid: int, address: int, writable: bool) -> None:
-        if pid not in self._memories:
-            try:
-                self._memories[pid] = os.open(f"/proc/{pid}/mem", os.O_RDWR | os.O_CLOEXEC)
-            except OSError:  # every access is refused, as for a page that is not mapped
-                self._hosts[nic].pages.pop(page, None)
-                return
-        self._hosts[nic].pages[page] = _Remote(self._memories[pid], address, writable)
+        self._hosts[nic].pages.map_remote(page, pid, address, writable)
 
     def unmap(self, nic: int, page: int) -> None:
-        self._hosts[nic].pages.pop(page, None)
+        self._hosts[nic].pages.unmap(page)
 
     def watch(self, nic: int, address: int, seen: int, tag: int) -> None:
         self._hosts[nic].watches.append((tag, address, seen))
@@ -265,9 +216,8 @@ class PysimEngine(Engine):
         return self._hosts[nic].refused
 
     def close(self) -> None:
-        for file in self._memories.values():
-            os.close(file)
-        self._memories.clear()
+        for host in self._hosts:
+            host.pages.close()
 
 
 __all__ = ["NEVER", "PysimEngine"]
