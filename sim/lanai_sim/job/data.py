@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from lanai_host.clocks.library import Clock, can_be_loaded
+from lanai_host.config import free
 from lanai_host.errors import UserError, unknown
 from lanai_host.stacks import names, stack
 from lanai_host.stacks.base import NicStack, Stack
@@ -87,6 +88,7 @@ class JobData:
     universe: int = 0  # ranks and spares, which ranks may start processes on; 0: no spares
     ranks_per_node: int = 1
     engine: str = kinds.DEFAULT
+    board: str = ""  # boards of the engine `board`, as --board has them
     threads: int = 1  # that evaluate NICs
     skip: bool = True  # idle NICs are not evaluated
     snapshot: bool = True  # begin with NICs as an earlier run's boot left them
@@ -122,8 +124,10 @@ class JobData:
         self._check_universe()
         if self.device not in names():
             raise unknown("device", self.device, names())
+        if self.board:
+            self._set("engine", "board" if self.engine == kinds.DEFAULT else self.engine)
         if self.engine != kinds.DEFAULT:
-            kinds.kind(self.engine)
+            self._take_parts(kinds.kind(self.engine))
         self._read_texts()
 
     def __hash__(self) -> int:
@@ -155,6 +159,25 @@ class JobData:
             self._set("wave", WaveConfig(self.wave))
         if not self.max_wall > 0:
             raise UserError(f"max_wall = {self.max_wall!r} must be a positive number of seconds")
+
+    def _take_parts(self, kind: EngineKind) -> None:
+        """Have the NIC and the fabric of an engine that has no others. Raises UserError if others were chosen."""
+        nic = kind.nic(self.board)
+        if nic is None:
+            if self.board:
+                raise UserError(f"--board {self.board!r} cannot act on the engine {self.engine!r}; take --engine board")
+            return
+        usual, chosen, blocks = Machine(), self.machine, self.machine.nic.blocks
+        own = chosen.but(nic=nic.but(blocks=blocks), fabric=kind.fabric)
+        if kind.is_real(self.board) and chosen.host == usual.host:
+            own = own.but(host=free())
+        for what, is_usual, is_own in (
+            ("--nic", chosen.nic == usual.nic.but(blocks=blocks), chosen.nic == own.nic),
+            ("--fabric", chosen.fabric == usual.fabric, chosen.fabric == own.fabric),
+        ):
+            if not (is_usual or is_own):
+                raise UserError(f"{what} cannot act on the engine {self.engine!r}, which has its own; leave it out")
+        self._set("machine", own)
 
     def _check_universe(self) -> None:
         if self.universe and self.universe < self.ranks:
@@ -249,6 +272,12 @@ class JobData:
 
     def check_engine(self) -> None:
         """Raise UserError if the run needs what its engine cannot do."""
+        most = self.engine_kind.nics
+        if most and self.nodes != most:
+            raise UserError(
+                f"the engine {self.engine!r} has {most} NICs, not {self.nodes}; start {most} ranks with -n, or more of "
+                "them with --ranks-per-node"
+            )
         needs = {
             "ranks in processes of their own": (Capability.RANKS, True),
             f"threads = {self.threads}": (Capability.THREADS, self.threads != 1),

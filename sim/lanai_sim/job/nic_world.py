@@ -50,6 +50,7 @@ class NicWorld(World):
     def __init__(self, config: JobData, kernel: Kernel) -> None:
         if not isinstance(config.stack, NicStack):
             raise UserError(f"the device {config.device!r} has no NICs")
+        config.check_engine()
         self.stack: NicStack = config.stack
         if config.trace is not None and self.stack.vocabulary is None:  # said before a model is built
             raise UserError(f"--trace cannot show the packets of the device {config.device!r}; run it without")
@@ -64,6 +65,8 @@ class NicWorld(World):
             net.broadcasts,
             partial(net.passage, config.machine.nic),
         )
+        if config.options is None:
+            config = replace(config, options=self.stack.fitting(self.placement))
         self.stack.check(config.chosen_options, self.placement)
         self.planned = faults.plan(config.machine.faults, net, SlotTime(config.machine.nic.slot_khz))
         super().__init__(config, kernel)  # begins the trace: what is refused leaves no file
@@ -92,7 +95,6 @@ class NicWorld(World):
 
     def _make_engine(self, layout: Layout) -> Engine:
         config = self.config
-        config.check_engine()
         engine = self._new_engine(layout)
         for wire, planned in self.planned.items():
             engine.faults(wire, planned)
@@ -111,7 +113,7 @@ class NicWorld(World):
         config = self.config
         if self.session is not None:
             return self.session.make_engine(layout, skip=config.skip, threads=config.threads)
-        options = EngineOptions(config.skip, config.threads, waves=config.wave is not None)
+        options = EngineOptions(config.skip, config.threads, waves=config.wave is not None, board=config.board)
         return config.engine_kind.make(layout, options)
 
     def _begin_waves(self, engine: Engine, wave: WaveConfig) -> None:
@@ -141,7 +143,8 @@ class NicWorld(World):
         return range(len(self.cluster.nodes))
 
     def notes(self) -> list[str]:
-        return self.describe_faults(self.fault_counts())
+        measured = self.config.engine_kind.measured
+        return [*([measured] if measured else []), *self.describe_faults(self.fault_counts())]
 
     def fault_counts(self) -> dict[tuple[int, FaultKind], int]:
         """Return how often each fault of a wire happened here."""

@@ -83,6 +83,7 @@ def document_of(args: argparse.Namespace) -> Document:
         "ranks_per_node": args.ranks_per_node,
         "fabric": args.fabric,
         "engine": args.engine,
+        "board": args.board,
         "threads": args.threads,
         "skip": False if args.no_skip else None,
         "snapshot": False if args.no_snapshot else None,

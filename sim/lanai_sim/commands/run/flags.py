@@ -147,6 +147,12 @@ def _add_time(add: Add) -> None:
 
 def _add_evaluation(add: Add) -> None:
     add("--engine", choices=engine_names(), help="what evaluates the NICs; cycles are the same (default: rtl)")
+    add(
+        "--board",
+        metavar="PORT,PORT",
+        help="boards of the engine board: their serial ports, or a board's name for simulated ones; NAME:PORT,PORT is "
+        "both",
+    )
     add("--threads", type=count, help="threads that evaluate NICs; results are the same (default: 1)")
     add("--no-skip", **ON, help="do not skip idle NICs; results are the same")
     add(

@@ -1,6 +1,6 @@
 """The engines that `lanai run --engine` offers.
 
-`rtl` and `pysim` are here. A module `my_engine` in `engines/` of a directory on LANAI_PATH that holds
+`rtl` and `pysim` are here, `board` beside. A module `my_engine` in `engines/` of a directory on LANAI_PATH that holds
 `KIND`, an `EngineKind` object, is the engine `my-engine`. Nothing else needs to be registered. Modules
 are loaded when they are chosen.
 """
@@ -13,6 +13,7 @@ from lanai_host.plugins import Contract, usable
 
 from ..base import Engine, Layout
 from .base import Capability, EngineKind, EngineOptions
+from .board import BoardKind
 
 DEFAULT = "rtl"
 
@@ -39,7 +40,7 @@ class Pysim(EngineKind):
         return PysimEngine(layout)
 
 
-OWN: dict[str, EngineKind] = {one.name: one for one in (Rtl(), Pysim())}
+OWN: dict[str, EngineKind] = {one.name: one for one in (Rtl(), Pysim(), BoardKind())}
 CONTRACT = Contract("engine", __name__, "KIND", EngineKind, lambda found: str(found.name))
 
 

@@ -1,9 +1,12 @@
 """The kinds of engines: their capabilities, and how a run makes one."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Flag, auto
 from typing import ClassVar
+
+from lanai_hdl.config import NicConfig
 
 from ..base import Engine, Layout
 
@@ -28,11 +31,13 @@ class EngineOptions:
         skip: leave out slots in which a unit is still. Results are the same.
         threads: that evaluate units. Results are the same.
         waves: `wave` will be called.
+        board: what `--board` says.
     """
 
     skip: bool = True
     threads: int = 1
     waves: bool = False
+    board: str = ""
 
 
 class EngineKind(ABC):
@@ -42,11 +47,25 @@ class EngineKind(ABC):
         name: as `--engine` has it; the module's name with dashes.
         help: one line for users.
         capabilities: a run that needs others is refused before it starts.
+        fabric: the cables of the only one that it has; none: a job can choose one.
+        nics: their number, if it has so many and no others; 0: any.
+        measured: what a report says of the times, if they are not those of the NICs alone.
     """
 
     name: ClassVar[str]
     help: ClassVar[str]
     capabilities: ClassVar[Capability]
+    fabric: ClassVar[Sequence[tuple[str, str]]] = ()
+    nics: ClassVar[int] = 0
+    measured: ClassVar[str] = ""
+
+    def nic(self, board: str) -> NicConfig | None:
+        """The only NIC that it has, on the boards that `--board` names; None: those that a job can choose."""
+        return None
+
+    def is_real(self, board: str) -> bool:
+        """Return whether its time is this machine's, so that the host's own work has no price beside."""
+        return False
 
     @abstractmethod
     def make(self, layout: Layout, options: EngineOptions) -> Engine: ...

@@ -1,0 +1,74 @@
+"""Boards as a run chooses them: their NIC and fabric come with them, and what cannot be is said."""
+
+import pytest
+
+from lanai_hdl.boards import BOARDS
+from lanai_host.errors import UserError
+from lanai_host.stacks import stack
+from lanai_host.stacks.base import Placement
+from lanai_sim.engines.kinds.board import USUAL, BoardsChosen
+from lanai_sim.machine.presets import PRESETS
+from openlanai import Job
+
+PORTS = ("/dev/ttyUSB0", "/dev/ttyUSB1")
+NIC = BOARDS[USUAL].config
+
+
+@pytest.mark.parametrize(
+    ("text", "chosen"),
+    [
+        ("", BoardsChosen()),
+        (USUAL, BoardsChosen(USUAL)),
+        (",".join(PORTS), BoardsChosen(USUAL, PORTS)),
+        (f"{USUAL}:{','.join(PORTS)}", BoardsChosen(USUAL, PORTS)),
+        ("rfc2217://a:1,rfc2217://b:1", BoardsChosen(USUAL, ("rfc2217://a:1", "rfc2217://b:1"))),
+    ],
+)
+def test_boards_are_ports_or_a_name(text, chosen):
+    assert BoardsChosen.parse(text) == chosen
+
+
+@pytest.mark.parametrize("text", [PORTS[0], f"{USUAL}:{PORTS[0]}", "a,b,c", "a,", "a,a", f"{USUAL}:"])
+def test_other_texts_are_quoted(text):
+    with pytest.raises(UserError, match=f"--board '{text}' does not name 2 serial ports; write, for example"):
+        BoardsChosen.parse(text)
+
+
+def test_the_nic_and_the_fabric_are_the_boards_own():
+    job = Job("true", 2, "mpi-np", board=USUAL)
+    assert (job.engine, job.machine.nic) == ("board", NIC)
+    assert job.machine == Job("true", 2, "mpi-np", engine="board").machine
+    assert Job.from_json(job.to_json()) == job
+
+
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [
+        ({"board": "ulx3s-85"}, "board 'ulx3s-85' is not known; did you mean"),
+        ({"engine": "pysim", "board": USUAL}, "--board 'ulx3s-85f' cannot act on the engine 'pysim'"),
+        ({"engine": "board", "nic": "small_fpga"}, "--nic cannot act on the engine 'board'"),
+        ({"engine": "board", "fabric": "pair"}, "--fabric cannot act on the engine 'board'"),
+    ],
+)
+def test_what_cannot_be_chosen_is_refused(members, said):
+    with pytest.raises(UserError, match=said):
+        Job("true", 2, "mpi-np").but(**members)
+
+
+@pytest.mark.parametrize(("ranks", "per_node", "nodes"), [(1, 1, 1), (3, 1, 3), (2, 2, 1)])
+def test_there_are_two_boards(ranks, per_node, nodes):
+    job = Job("true", ranks, "mpi-np", engine="board", ranks_per_node=per_node)
+    with pytest.raises(UserError, match=f"the engine 'board' has 2 NICs, not {nodes}; start 2 ranks"):
+        job.run()
+
+
+def placement(nic, ranks=2):
+    return Placement(ranks, 1, lambda a, b: 0, nic)
+
+
+def test_firmware_that_does_not_fit_is_replaced_or_refused_before_anything_is_built():
+    mpi_np = stack("mpi-np")
+    assert mpi_np.fitting(placement(PRESETS["lanai41"]())) == mpi_np.default_options()
+    assert mpi_np.fitting(placement(NIC)) == mpi_np.presets["small"]()
+    with pytest.raises(UserError, match="less than 4608: use more NICs, more SRAM, or less of inline_bytes"):
+        Job("true", 2, "mpi-np", engine="board", options="default").run()

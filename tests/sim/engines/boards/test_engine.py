@@ -1,0 +1,152 @@
+"""The engine of boards, with boards that the test plays: accesses in order, host memory, waits, silence."""
+
+import ctypes
+
+import pytest
+
+from lanai_hdl.config import NicConfig
+from lanai_hdl.machine import PAGE_SIZE, SRAM_HOST
+from lanai_hdl.uart.bridge import UNANSWERED
+from lanai_hdl.uart.frame import FRAME_BYTES, Frame, FrameKind
+from lanai_host.errors import UserError
+from lanai_sim.engines.base import NEVER, Access, EventKind, Layout
+from lanai_sim.engines.boards import engine as boards_engine
+from lanai_sim.engines.boards.engine import BoardEngine
+from lanai_sim.engines.boards.lines import Boards, Came
+
+LAYOUT = Layout(NicConfig(), 2, ())
+PAGE = 0x10000
+
+
+class Played(Boards):
+    """Boards that read as the address that is read, and send what the test has put into `frames`."""
+
+    def __init__(self):
+        self.slots, self.frames, self.sent, self.answers = 0, [], [], True
+        self.taken = self.is_still = True
+
+    slot = property(lambda self: self.slots)
+    still = property(lambda self: self.is_still and not self.frames)
+
+    def run(self, limit):
+        self.slots = min(limit, self.slots + 100)
+        found, self.frames = self.frames, []
+        return found
+
+    def send(self, board, data):
+        assert len(data) % FRAME_BYTES == 0
+        for at in range(0, len(data), FRAME_BYTES):
+            frame = Frame.from_bytes(data[at : at + FRAME_BYTES])
+            self.sent.append((board, frame))
+            if frame.kind is FrameKind.PIO_READ and self.answers:
+                self.say(board, FrameKind.PIO_DATA, data=frame.addr)
+
+    def say(self, board, kind, addr=0, data=0, be=0xF):
+        self.frames.append(Came(board, Frame(kind, addr, data, be).to_bytes()))
+
+    def untaken(self, board, tell):
+        return not self.taken
+
+    def pass_to(self, slot):
+        self.slots = max(self.slots, slot)
+
+    def close(self):
+        self.slots = None
+
+
+@pytest.fixture
+def boards():
+    return Played()
+
+
+@pytest.fixture
+def engine(boards):
+    return BoardEngine(LAYOUT, boards)
+
+
+def done(engine, limit=NEVER):
+    """The events until all is still or `limit` is reached."""
+    found = []
+    while True:
+        still, events = engine.run(limit)
+        found += events
+        if still or (not events and not engine.cut_short):
+            return found
+
+
+def test_accesses_go_in_order_and_those_with_a_tag_are_reported(boards, engine):
+    reads = [Access(0, False, 4 * n, tag=n + 1) for n in range(UNANSWERED + 2)]
+    engine.pio(1, [Access(0, True, 0x100, 7, 0b0110), *reads, Access(0, True, 0x104, 8, tag=99)])
+    events = done(engine)
+    assert [(one.unit, one.tag, one.value) for one in events] == [
+        *((1, n + 1, 4 * n) for n in range(UNANSWERED + 2)),
+        (1, 99, 0),
+    ]
+    assert all(one.kind == EventKind.PIO_DONE for one in events)
+    assert [frame.addr for _, frame in boards.sent] == [0x100, *(4 * n for n in range(UNANSWERED + 2)), 0x104]
+    assert boards.sent[0] == (1, Frame(FrameKind.PIO_WRITE, 0x100, 7, 0b0110))
+
+
+def test_an_access_waits_for_its_slot_and_still_boards_pass_the_time(boards, engine):
+    engine.pio(0, [Access(10**9, False, 8, tag=5)])
+    assert engine.run(10**6) == (True, ())
+    assert [(one.tag, one.slot >= 10**9) for one in done(engine)] == [(5, True)]
+
+
+def test_a_write_is_done_when_the_board_has_taken_it(boards, engine):
+    boards.taken = False
+    engine.pio(0, [Access(0, True, 8, 1, tag=5)])
+    assert engine.run(300) == (False, ())
+    boards.taken = True
+    assert [one.tag for one in done(engine)] == [5]
+
+
+def test_host_memory_is_served_and_watched(boards, engine):
+    memory = ctypes.create_string_buffer(b"WORD", PAGE_SIZE)
+    engine.map_local(0, PAGE, ctypes.addressof(memory), True)
+    engine.map_local(1, PAGE, ctypes.addressof(memory), False)
+    engine.watch(0, PAGE * PAGE_SIZE + 4, 0, 77)
+    boards.say(0, FrameKind.MEMORY_READ, PAGE * PAGE_SIZE)
+    boards.say(0, FrameKind.MEMORY_WRITE, PAGE * PAGE_SIZE + 4, 0x41424344, 0b0110)
+    boards.say(1, FrameKind.MEMORY_WRITE, PAGE * PAGE_SIZE, 0x41424344)
+    boards.say(1, FrameKind.MEMORY_READ, 0)
+    assert [(one.kind, one.unit, one.tag) for one in done(engine)] == [(EventKind.WATCH, 0, 77)]
+    assert [(board, frame.kind) for board, frame in boards.sent] == [
+        (0, FrameKind.MEMORY_ANSWER),
+        (0, FrameKind.MEMORY_ANSWER),
+        (1, FrameKind.MEMORY_REFUSED),
+        (1, FrameKind.MEMORY_REFUSED),
+    ]
+    assert boards.sent[0][1].data == int.from_bytes(b"WORD", "big")
+    assert memory.raw[:8] == b"WORD\0BC\0"
+    assert (engine.refused(0), engine.refused(1)) == (0, 2)
+    engine.unwatch(0, 77)
+    engine.unmap(0, PAGE)
+    boards.say(0, FrameKind.MEMORY_WRITE, PAGE * PAGE_SIZE + 4, 1)
+    assert done(engine) == []
+    assert engine.refused(0) == 1
+
+
+def test_the_memory_of_a_nic_is_asked_for_and_other_events_wait(boards, engine):
+    boards.say(1, FrameKind.INTERRUPT)
+    assert engine.sram(0, [8, 12]) == [SRAM_HOST + 8, SRAM_HOST + 12]
+    assert [(one.kind, one.unit) for one in done(engine)] == [(EventKind.IRQ, 1)]
+
+
+def test_a_board_is_silent_for_as_long_as_nothing_is_asked(boards, engine, monkeypatch):
+    monkeypatch.setattr(boards_engine, "ANSWER_SECONDS", 0.0)
+    boards.answers = boards.is_still = False
+    assert engine.run(1000) == (False, ())
+    engine.pio(1, [Access(0, False, 8, tag=5)])
+    with pytest.raises(UserError, match="board 1 has not answered a read for 0 s"):
+        engine.run(2000)
+
+
+def test_a_call_takes_no_longer_than_it_may(boards, engine, monkeypatch):
+    monkeypatch.setattr(boards_engine, "A_WHILE", -1.0)
+    boards.is_still = False
+    assert engine.run(10**9) == (False, ())
+    assert engine.cut_short
+    assert engine.slot(0) == engine.slot(1) == engine.evaluated(0) == 0
+    engine.close()
+    assert boards.slots is None

@@ -1,0 +1,85 @@
+"""Boards on serial ports: ports of this machine with simulated boards behind them."""
+
+import os
+import select
+import sys
+import threading
+import tty
+
+import pytest
+
+from lanai_hdl.boards import BOARDS
+from lanai_hdl.uart.frame import FRAME_BYTES, Frame, FrameKind
+from lanai_sim.engines.boards.lines import Came
+from lanai_sim.engines.boards.pair import SimulatedPair
+from lanai_sim.engines.boards.ports import SerialBoards
+from lanai_sim.engines.kinds.board import USUAL
+from openlanai import Job
+
+SLOTS = 5_000  # between two looks at the lines
+PROGRAM = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+rank, peer = world.rank, 1 - world.rank
+for size in (0, 100, 1000):
+    text = world.bcast("x" * size if rank == 0 else None)
+    assert text == "x" * size
+    assert world.sendrecv(rank, peer, source=peer) == peer
+print(rank, "ok")
+"""
+
+
+@pytest.fixture
+def lines():
+    """(board's end, name of the port) of two lines."""
+    ends = [os.openpty() for _ in range(2)]
+    for _, port in ends:
+        tty.setraw(port)
+    yield [(board, os.ttyname(port)) for board, port in ends]
+    for end in ends:
+        for file in end:
+            os.close(file)
+
+
+def test_frames_come_whole_and_time_does_not_stop(lines):
+    boards = SerialBoards([name for _, name in lines], 1_000_000, 66_666)
+    assert len(boards.run(0)) == 0
+    frame = Frame(FrameKind.INTERRUPT).to_bytes()
+    os.write(lines[1][0], frame + frame[:5])
+    assert boards.run(boards.slot + 10**9) == [Came(1, frame)]
+    os.write(lines[1][0], frame[5:])
+    assert boards.run(boards.slot + 10**9) == [Came(1, frame)]
+    before = boards.slot
+    assert boards.run(before + 1000) == []
+    assert boards.slot >= before + 1000
+    boards.send(0, frame)
+    assert os.read(lines[0][0], FRAME_BYTES) == frame
+    assert not boards.untaken(0, True)
+    assert not boards.still
+    boards.close()
+
+
+def play(pair, lines, over):
+    """Be the boards at the other ends of the lines."""
+    files = [file for file, _ in lines]
+    while not over.is_set():
+        for file in select.select(files, [], [], 0)[0]:
+            pair.send(files.index(file), os.read(file, 4096))
+        for board, frame in pair.run(pair.slot + SLOTS):
+            os.write(files[board], frame)
+
+
+@pytest.mark.ci
+def test_mpi_runs_over_boards_on_ports(lines):
+    over, pair = threading.Event(), SimulatedPair(BOARDS[USUAL].config, skip=False)
+    player = threading.Thread(target=play, args=(pair, lines, over))
+    player.start()
+    try:
+        job = Job((sys.executable, "-c", PROGRAM), 2, "mpi-np", board=",".join(name for _, name in lines), capture=True)
+        result = job.run()
+    finally:
+        over.set()
+        player.join()
+        pair.close()
+    assert (result.code, result.report) == (0, "")
+    assert [one.stdout.strip() for one in result.outputs] == ["0 ok", "1 ok"]

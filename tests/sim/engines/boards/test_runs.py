@@ -1,0 +1,68 @@
+"""MPI over two boards in simulation: phys, clocks of their own, switches, host lines, and programs that know nothing of
+them."""
+
+import sys
+
+import pytest
+
+from openlanai import Job
+
+PROGRAM = """
+from mpi4py import MPI
+import numpy as np
+world = MPI.COMM_WORLD
+rank, peer = world.rank, 1 - world.rank
+for size in (0, 1, 1024, 65536):
+    sent = (np.arange(size) * 7 + size).astype(np.uint8)
+    came = np.zeros(size, np.uint8)
+    if rank:
+        world.Recv(came, peer, tag=3)
+        world.Send(came, peer, tag=4)
+    else:
+        world.Send(sent, peer, tag=3)
+        world.Recv(came, peer, tag=4)
+    assert (came == sent).all(), size
+token = world.sendrecv([rank], peer, source=peer)
+assert token == [peer]
+request = world.isend("to myself", rank, tag=5)
+assert world.recv(source=rank, tag=5) == "to myself"
+request.wait()
+if rank:
+    while not world.Iprobe(peer, tag=6):
+        pass
+    assert world.recv(source=peer, tag=6) == 6
+else:
+    world.send(6, peer, tag=6)
+total = world.allreduce(np.arange(100) * (rank + 1))
+assert (total == np.arange(100) * 3).all()
+print(rank, "ok")
+"""
+STUCK = """
+from mpi4py import MPI
+if MPI.COMM_WORLD.rank == 0:
+    MPI.COMM_WORLD.recv(source=1)
+"""
+
+
+def job(program, **members):
+    return Job((sys.executable, "-c", program), 2, "mpi-np", engine="board", capture=True).but(**members)
+
+
+@pytest.mark.ci
+def test_mpi_runs_over_two_boards():
+    result = job(PROGRAM).run()
+    assert (result.code, result.report) == (0, "")
+    assert [one.stdout.strip() for one in result.outputs] == ["0 ok", "1 ok"]
+    assert any("times are measured on the boards" in note for note in result.notes)
+
+
+@pytest.mark.ci
+def test_a_thin_firmware_runs_too_the_same_way_each_time():
+    first, second = (job(PROGRAM.replace("65536", "4096"), device="bip").run() for _ in range(2))
+    assert (first.code, first.report) == (0, "")
+    assert first.clocks == second.clocks
+
+
+@pytest.mark.ci
+def test_a_deadlock_is_named():
+    assert "rank 0 waits for rank 1" in job(STUCK).run().report
