@@ -1,10 +1,11 @@
 """Folders outside this project whose packages are found like its own: LANAI_PATH, as PATH is
 written.
 
-A directory on LANAI_PATH may have `stacks/`, `blocks/`, `engines/`, `fabrics/` and `papers/`. What
-lies there is found, named and loaded like what lies in `lanai_host.stacks`,
-`lanai_sim.machine.blocks`, `lanai_sim.engines.kinds`, `lanai_sim.machine.fabrics` and
-`lanai_sim.studies.papers`. `plugin_contract` loads it, and says what is wrong with one that is broken.
+A directory on LANAI_PATH may have `stacks/`, `blocks/`, `boards/`, `engines/`, `fabrics/` and
+`papers/`. What lies there is found, named and loaded like what lies in `lanai_host.stacks`,
+`lanai_sim.machine.blocks`, `lanai_sim.engines.boards.known`, `lanai_sim.engines.kinds`,
+`lanai_sim.machine.fabrics` and `lanai_sim.studies.papers`. `Contract` loads it, and says what is wrong
+with one that is broken.
 """
 
 import importlib
@@ -23,7 +24,7 @@ from .errors import UserError
 from .saying import say
 
 ENV_PATH = "LANAI_PATH"
-KINDS = ("stacks", "blocks", "engines", "fabrics", "papers")
+KINDS = ("stacks", "blocks", "boards", "engines", "fabrics", "papers")
 
 
 def directories() -> list[str]:

@@ -2,9 +2,9 @@
 
 from ..errors import unknown
 from .board import Board
-from .ulx3s import ULX3S_85F
+from .ulx3s import ULX3S
 
-BOARDS: dict[str, Board] = {board.name: board for board in (ULX3S_85F,)}
+BOARDS: dict[str, Board] = {board.name: board for board in ULX3S}
 
 
 def find(name: str) -> Board:

@@ -1,10 +1,10 @@
-"""Radiona ULX3S with an ECP5-85: USB serial on board, 25 MHz crystal."""
+"""Radiona ULX3S with an ECP5 of three sizes: USB serial on board, 25 MHz crystal."""
 
 from amaranth import ClockDomain, ClockSignal, Elaboratable, Instance, Module, Signal
 from amaranth.lib import io
 from amaranth.lib.cdc import ResetSynchronizer
 
-from ..config import small_fpga
+from ..config import KIB, small_fpga
 from .board import Board
 
 # 25 MHz / 3 * 8 = 66.67 MHz; the VCO runs at nine times that, 600 MHz, well inside its 400 .. 800
@@ -77,17 +77,22 @@ class Ulx3sPins(Elaboratable):
         return m
 
 
-def _platform():
-    from amaranth_boards.ulx3s import ULX3S_85F_Platform
+def _board(size: int, kib: int) -> Board:
+    """The board with an ECP5 of this size, whose block RAM is SRAM of so many KiB."""
 
-    return ULX3S_85F_Platform()
+    def platform():
+        from amaranth_boards import ulx3s
+
+        return getattr(ulx3s, f"ULX3S_{size}F_Platform")()
+
+    return Board(
+        name=f"ulx3s-{size}f",
+        description=f"Radiona ULX3S, ECP5 LFE5U-{size}F, NIC at 66.67 MHz slots with {kib} KiB of block RAM",
+        config=small_fpga().but(slot_khz=SLOT_KHZ, sram_size=kib * KIB),
+        baud=1_000_000,
+        platform=platform,
+        pins=Ulx3sPins,
+    )
 
 
-ULX3S_85F = Board(
-    name="ulx3s-85f",
-    description="Radiona ULX3S, ECP5 LFE5U-85F, NIC at 66.67 MHz slots with 128 KiB of block RAM",
-    config=small_fpga().but(slot_khz=SLOT_KHZ),
-    baud=1_000_000,
-    platform=_platform,
-    pins=Ulx3sPins,
-)
+ULX3S = (_board(85, 128), _board(45, 128), _board(25, 64))

@@ -5,9 +5,8 @@ import argparse
 
 from rich.table import Table
 
-from lanai_hdl import boards
-
 from ..console import wide
+from ..engines.boards import known
 from ..figures import write_json
 from ..fpga.bitstream import SEEDS, Built, build, reaches, synthesize
 
@@ -50,10 +49,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     if args.list:
-        for board in boards.BOARDS.values():
+        for board in known.boards():
             print(f"{board.name:12} {board.description}")
         return 0
-    board = boards.find(args.board).with_blocks(args.blocks)
+    board = known.board(args.board).with_blocks(args.blocks)
     built = synthesize(board, args.output) if args.synthesis_only else build(board, args.output, args.seed, args.seeds)
     _show(built)
     if args.json:

@@ -287,7 +287,15 @@ def area_by_block(netlist: dict[str, Any]) -> tuple[Block, ...]:
     return (total, *sorted(blocks, key=lambda block: (-block.luts, block.name)))
 
 
-CAPACITY = {"LFE5U-85F": Block("capacity", 83640, 83640, 208, 156)}
+CAPACITY = {
+    device: Block("capacity", *room)
+    for device, room in {
+        "LFE5U-85F": (83640, 83640, 208, 156),
+        "LFE5U-45F": (43848, 43848, 108, 72),
+        "LFE5U-25F": (24288, 24288, 56, 28),
+        "LFE5U-12F": (24288, 24288, 56, 28),  # the tools let it use all of the die, which is a 25F's
+    }.items()
+}
 
 
 def _check_fit(board: Board, total: Block) -> None:

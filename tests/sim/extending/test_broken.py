@@ -11,6 +11,7 @@ import pytest
 from lanai_host import plugins, stacks
 from lanai_host.plugins import Unusable
 from lanai_sim.engines import kinds as engines
+from lanai_sim.engines.boards import known
 from lanai_sim.machine import blocks, fabrics
 from lanai_sim.studies.papers import studies
 
@@ -41,6 +42,15 @@ WHOLE = {
         "lanai_hdl.block_config.BlockConfig",
         {"name": "NAME.replace('-', '_')", "declares": "None"},
         ("build",),
+    ),
+    "boards": (
+        known.CONTRACT,
+        "lanai_hdl.boards.board.Board",
+        {
+            "name": "NAME", "description": "''", "config": "None", "baud": "1", "platform": "None", "pins": "None",
+            "__init__": "lambda self: None",
+        },
+        (),
     ),
     "papers": (
         studies.CONTRACT,

@@ -54,6 +54,17 @@ def test_a_messaging_system_runs_mpi_programs_and_is_deterministic():
     assert runs[0].stdout == runs[1].stdout
 
 
+def test_a_board_is_listed_and_its_nic_is_known():
+    listed = lanai("build", "--list")
+    assert listed.returncode == 0
+    assert (
+        "ulx3s-12f    Radiona ULX3S, ECP5 LFE5U-12F, NIC at 66.67 MHz slots with 64 KiB of block RAM" in listed.stdout
+    )
+    run = lanai("run", "-n", "2", "--device", "mpi-np", "--board", "ulx3s-12f", "true")
+    assert run.returncode == 2
+    assert "bytes of SRAM, less than 4608: use more NICs, more SRAM" in run.stderr
+
+
 def test_its_deadlock_is_reported():
     body = "from mpi4py import MPI; w = MPI.COMM_WORLD; w.recv(source=1 - w.rank, tag=5)"
     run = lanai("run", "-q", "-n", "2", "--device", "echo", sys.executable, "-c", body)
@@ -191,14 +202,15 @@ def test_an_edit_of_a_block_lets_its_nic_be_built_anew(tmp_path):
     assert key() != before
 
 
-@pytest.mark.parametrize("kind", ["stacks", "blocks", "engines", "fabrics", "papers"])
+@pytest.mark.parametrize("kind", ["stacks", "blocks", "engines", "fabrics", "papers", "boards"])
 def test_a_name_that_is_taken_is_refused(kind, tmp_path):
-    name = {"stacks": "mpi_np", "blocks": "remote", "engines": "rtl", "fabrics": "ring", "papers": "mpi_np"}[kind]
+    taken = {"stacks": "mpi_np", "blocks": "remote", "engines": "rtl", "fabrics": "ring", "papers": "mpi_np"}
+    name = {**taken, "boards": "ulx3s_25f"}[kind]
     folder = tmp_path / kind / name
     folder.mkdir(parents=True)
     (folder / "__init__.py").write_text("")
-    words = ("paper", "mpi-np", "--quick") if kind == "papers" else ("run", "-n", "1", sys.executable, "-c", "")
-    run = lanai(*words, path=tmp_path)
+    others = {"papers": ("paper", "mpi-np", "--quick"), "boards": ("build", "--list")}
+    run = lanai(*others.get(kind, ("run", "-n", "1", sys.executable, "-c", "")), path=tmp_path)
     assert run.returncode == 2
     assert f"{name.replace('_', '-')!r} is found twice; rename the folder on LANAI_PATH" in run.stderr
 
@@ -207,7 +219,7 @@ def test_a_directory_without_any_folder_of_these_is_refused(tmp_path):
     run = lanai("run", "-n", "1", sys.executable, "-c", "", path=tmp_path)
     assert (run.returncode, run.stdout) == (2, "")
     assert (
-        f"LANAI_PATH names {str(tmp_path)!r}, which has none of stacks/, blocks/, engines/, fabrics/, papers/"
+        f"LANAI_PATH names {str(tmp_path)!r}, which has none of stacks/, blocks/, boards/, engines/, fabrics/, papers/"
         in run.stderr
     )
 

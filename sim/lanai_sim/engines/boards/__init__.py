@@ -4,6 +4,7 @@
 |---|---|
 | `lines` | `Boards`: boards at the ends of their lines, and their time |
 | `engine` | `BoardEngine`: accesses, host memory and waits as frames on the lines |
+| `known` | the boards that exist, by name |
 | `pair` | `SimulatedPair`: two boards in simulation, their phys joined by a cable |
 | `ports` | `SerialBoards`: real boards on serial ports |
 

@@ -23,14 +23,14 @@ class BoardsChosen:
     @classmethod
     def parse(cls, text: str) -> Self:
         """Raises UserError."""
-        from lanai_hdl.boards import BOARDS as KNOWN
+        from ..boards import known
 
         if not text:
             return cls()
         name, colon, ports = text.partition(":")
         if not colon and "," not in text and "/" not in text:
             return cls(name)
-        if not colon or name not in KNOWN:
+        if not colon or name not in known.names():
             name, ports = USUAL, text
         found = tuple(port.strip() for port in ports.split(","))
         if len(found) != BOARDS or not all(found) or found[0] == found[1]:
@@ -49,9 +49,9 @@ class BoardKind(EngineKind):
     measured = "times are measured on the boards, host lines included; a NIC's own times are those of the engine rtl"
 
     def nic(self, board: str) -> NicConfig:
-        from lanai_hdl.boards import find
+        from ..boards import known
 
-        return find(BoardsChosen.parse(board).name).config
+        return known.board(BoardsChosen.parse(board).name).config
 
     def is_real(self, board: str) -> bool:
         return bool(BoardsChosen.parse(board).ports)
@@ -64,8 +64,7 @@ class BoardKind(EngineKind):
             from ..boards.pair import SimulatedPair
 
             return BoardEngine(layout, SimulatedPair(layout.nic, options.skip))
-        from lanai_hdl.boards import find
-
+        from ..boards import known
         from ..boards.ports import SerialBoards
 
-        return BoardEngine(layout, SerialBoards(chosen.ports, find(chosen.name).baud, layout.nic.slot_khz))
+        return BoardEngine(layout, SerialBoards(chosen.ports, known.board(chosen.name).baud, layout.nic.slot_khz))
