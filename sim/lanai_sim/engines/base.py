@@ -70,8 +70,8 @@ class PackedBursts(NamedTuple):
 
 
 class Calls(NamedTuple):
-    """Addresses of an engine in C++ and of its functions (`cxx/engine.cc`). `mark`: of a number that is not 0 once the
-    engine wants to hear of the CPU time that it takes; 0: it does not."""
+    """Addresses of an engine in C++ and of its functions (`native/engine.cc`). `mark`: of a number that is not 0 once
+    the engine wants to hear of the CPU time that it takes; 0: it does not."""
 
     engine: int
     run: int
@@ -278,7 +278,7 @@ class Engine(ABC):
         self._lacks("recording")
 
     def recorded(self, nic: int) -> bytes:
-        """Return the inputs that were kept: a NicInputs of cxx/nic.h for each slot that was evaluated.
+        """Return the inputs that were kept: a NicInputs of native/nic.h for each slot that was evaluated.
         Capability RECORD."""
         self._lacks("recording")
 

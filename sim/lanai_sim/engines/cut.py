@@ -45,7 +45,7 @@ class Links(ABC):
     """Messages between a part and all others, in rounds: each part sends one message to all and takes one from each.
 
     Attributes:
-        exchange: the address of a function that native code calls for a round, `Exchange` in cxx/cut.h.
+        exchange: the address of a function that native code calls for a round, `Exchange` in native/cut.h.
         argument: the first argument of that function.
         others: addresses, one for each other part, at which the function leaves what they have sent, unless it says
             otherwise.

@@ -82,6 +82,40 @@ INPUTS = Shared(
         *((name, "u1") for name in ("mem_rerror", "pio_valid", "pio_write", "pio_be")),
     ],
 )
+OUTPUTS = Shared(
+    "NicOutputs",  # after a slot
+    [
+        *_words("tx_data", "pio_rdata", "mem_addr", "mem_wdata", "wake_cycle"),
+        ("mem_burst", "u2"),
+        *((name, "u1") for name in ("tx_kind", "rx_stop", "irq", "idle", "wake_armed", "pio_ready", "pio_rvalid")),
+        *((name, "u1") for name in ("mem_valid", "mem_write", "mem_be", "core_issues")),
+    ],
+)
+PROBES = Shared(
+    "NicProbes",  # what `gateware.probe.PROBES` tells of the slot before, behind the outputs
+    [
+        ("blocks", "u8"),
+        *_words("pc", "address", "value", "host_local", "host_address", "host_length", "send_pointer", "send_length"),
+        *_words("receive_start", "receive_pointer"),
+        *((name, "u1") for name in ("run", "waits", "retired", "access", "store", "used", "waited")),
+        *((name, "u1") for name in ("host_post", "host_to_host", "host_done", "host_error")),
+        *((name, "u1") for name in ("send_post", "send_first", "send_last", "send_done")),
+        *((name, "u1") for name in ("receive_busy", "receive_done", "receive_verdict")),
+    ],
+)
+PROBES_AT = -(-OUTPUTS.size // 64) * 64  # bytes from the outputs
+GATES_TABLE = Shared(
+    "GatesTable",  # a model by LLVM: addresses, sizes and offsets in bytes (`native.table`)
+    [
+        *((name, "u8") for name in ("step", "show", "reads", "state", "store")),
+        *((name, "u8") for name in ("quiet", "others", "pieces", "readable", "cpu_used")),
+        *_words("state_bytes", "store_bytes", "inputs_bytes", "outputs_bytes", "sram_words", "probes", "signals"),
+        *_words("core", "piece_count", "now", "bank_a", "bank_b", "bank_d", "limit"),  # of a NIC
+        *_words("ports", "idle", "cascaded", "members", "parent", "role_bytes"),  # of what joins NICs
+    ],
+)
+CORE_PIECE = Shared("CorePiece", _words("word", "shift", "at", "bytes", "low", "width"))  # a word's part in the state
+WAVE_SIGNAL = Shared("WaveSignal", _words("at", "bytes", "width"))  # a signal among the outputs
 TOUCH_RANGE = Shared("TouchRange", _words("begin", "end", "stride", "first", "last", "kind", "number"))
 
 HEADER_WORDS = 10  # of a packet that are kept: a command of the adapter, and the head of what it carries
@@ -122,7 +156,10 @@ ROWS = {
     b"BLCK": Shared("BlockRow", [("signal", "u1"), ("slot", "<i8")], packed=True),
 }  # fmt: skip
 
-STRUCTS = (EVENT, PIO, BURST, FAULT, TURN, INPUTS, TOUCH_RANGE, *ROWS.values())
+STRUCTS = (
+    EVENT, PIO, BURST, FAULT, TURN, INPUTS, OUTPUTS, PROBES, GATES_TABLE, CORE_PIECE, WAVE_SIGNAL, TOUCH_RANGE,
+    *ROWS.values(),
+)  # fmt: skip
 ENUMS: Mapping[type[IntEnum] | type[IntFlag], str] = {
     EventKind: "",
     FaultKind: "FAULT_",
@@ -141,5 +178,11 @@ def header() -> str:
     """The text of declared.h."""
     enums = [_enum(kind, f"{kind.__name__} : uint32_t", prefix) for kind, prefix in ENUMS.items()]
     enums.append(_enum(FlitKind, "FlitKind : uint8_t"))  # a byte in the units, as on the link
-    head = ("// Generated from lanai_sim.engines.declared.", "#pragma once", "#include <cstddef>", "#include <cstdint>")
-    return "\n".join([*head, "", *enums, *(one.text for one in STRUCTS)])
+    head = (
+        "// Generated from lanai_sim.engines.declared.",
+        "#pragma once",
+        "#include <stddef.h>",
+        "#include <stdint.h>",
+    )
+    constants = [f"constexpr uint32_t PROBES_AT = {PROBES_AT};\n"]
+    return "\n".join([*head, "", *enums, *(one.text for one in STRUCTS), *constants])

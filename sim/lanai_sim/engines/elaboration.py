@@ -39,15 +39,16 @@ def _cached(design: Design) -> dict[str, str]:
     return texts
 
 
-def in_fresh_process(maker: str, designs: Sequence[Design]) -> list[Any]:
-    """Return what the module `maker` makes of the designs. A fresh process imports the files as they are on disk:
-    modules that this process imported before an edit cannot get into the cache under the key of the edited files."""
+def in_fresh_process(maker: str, wanted: Sequence[object]) -> list[Any]:
+    """Return what the module `maker` makes of what is wanted, such as designs. A fresh process imports the files as
+    they are on disk: modules that this process imported before an edit cannot get into the cache under the key of the
+    edited files."""
     command = [sys.executable, "-P", "-m", maker]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     answer = subprocess.run(
-        command, input=pickle.dumps(list(designs)), capture_output=True, env=environment, check=False
+        command, input=pickle.dumps(list(wanted)), capture_output=True, env=environment, check=False
     )
-    if answer.returncode:
+    if answer.returncode or not answer.stdout:  # an exception in a thread ends no process
         said = answer.stderr.decode(errors="replace").strip().splitlines()[-20:]
         raise UserError(f"elaborating the gateware failed with exit code {answer.returncode}:\n" + "\n".join(said))
     made: list[Any] = pickle.loads(answer.stdout)

@@ -3,16 +3,15 @@ change more often than a model."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from lanai_firmware import building
 from lanai_firmware import cache as entries
 from lanai_host.compilers import Compiler
 
-from .cxx_library import unchecked
 from .verilated import VERILATE, Model, verilate, verilator_root, verilator_version
 
+LINK = ("-shared", "-s", "-Wl,-Bsymbolic", "-pthread")
 DEFINES = ("VM_COVERAGE=0", "VM_SC=0", "VM_TRACE_FST=0", "VM_TRACE_SAIF=0")
 COMPILE = ("-std=gnu++17", "-fPIC", "-fvisibility=hidden", "-w", "-g0")  # without -g0 zig writes debug information
 ONCE = "-O0"  # for what no slot runs: compiling it takes longer than it ever runs
@@ -21,31 +20,19 @@ ONCE = "-O0"  # for what no slot runs: compiling it takes longer than it ever ru
 RUN_ONCE = re.compile(r"__Slow\.cpp$|__ConstPool")
 RUNTIME = {"verilated": ONCE, "verilated_threads": ONCE, "verilated_save": ONCE}  # file to level
 RUNTIME_TRACE = {"verilated_vcd_c": "-O2"}
-ENGINE, RUNTIME_STEP = "compiling the engine", "compiling Verilator's own code"
+WRAPPER, RUNTIME_STEP = "compiling what steps the model", "compiling Verilator's own code"
 KEY = (COMPILE, DEFINES, RUN_ONCE.pattern, ONCE, *sorted(RUNTIME.items()), *sorted(RUNTIME_TRACE.items()))
 
 
-@dataclass(frozen=True)
-class Unit:
-    """C++ beside the model `top`: it may include that model's header, no other model's, and
-    `headers` (name to text). All libraries with that model share its object."""
-
-    top: str
-    text: str
-    headers: Mapping[str, str]
-
-    @property
-    def key(self) -> list[object]:
-        return text_key(self.text, self.headers)
-
-
-def steps(tops: Sequence[str]) -> dict[str, float]:
-    """Return the steps that build the objects of these models, and about how many seconds each takes."""
-    found = {ENGINE: 1.5, RUNTIME_STEP: 4.5}
-    for top in tops:
-        found |= {_verilating(top): 2.0, _compiling(top, "often"): 3.5, _compiling(top, "once"): 1.2}
-        found[_driving(top)] = 2.2
-    return found
+def steps(top: str) -> dict[str, float]:
+    """Return the steps that build the objects of a model, and about how many seconds each takes."""
+    return {
+        WRAPPER: 1.5,
+        RUNTIME_STEP: 4.5,
+        _verilating(top): 2.0,
+        _compiling(top, "often"): 3.5,
+        _compiling(top, "once"): 1.2,
+    }
 
 
 def _verilating(top: str) -> str:
@@ -56,12 +43,14 @@ def _compiling(top: str, kind: str) -> str:
     return f"compiling {_short(top)}, {'what each slot runs' if kind == 'often' else 'the rest'}"
 
 
-def _driving(top: str) -> str:
-    return f"compiling what steps {_short(top)}"
-
-
 def _short(top: str) -> str:
     return {"lanai_nic": "the NIC", "lanai_switch": "the switch"}.get(top, f"the {top}")
+
+
+def unchecked(tool: Compiler) -> list[str]:
+    """Without this option zig adds checks for undefined behavior to objects, and its first link compiles the library
+    that these checks call. Compiling and linking both need the option."""
+    return ["-fno-sanitize=undefined"] if tool.is_zig else []
 
 
 def text_key(text: str, headers: Mapping[str, str]) -> list[object]:
@@ -95,29 +84,12 @@ class Objects:
     def of_model(self, model: Model) -> list[Path]:
         return [self._part(model, "often", self._optimize), self._part(model, "once", ONCE)]
 
-    def of_unit(self, unit: Unit, model: Model) -> Path:
-        def make(result: Path) -> None:
-            self._verilate(model)
-            building.step(_driving(unit.top))
-            self._compile_text(unit.top, unit.text, unit.headers, result)
-
-        return self._cached(["unit", self._optimize, *unit.key, *model.key], make)
-
-    def of_wrapper(self, text: str, headers: Mapping[str, str]) -> Path:
-        """Return the object of C++ that includes no model's header: one for all libraries."""
-
-        def make(result: Path) -> None:
-            building.step(ENGINE)
-            self._compile_text("wrapper", text, headers, result)
-
-        return self._cached(["wrapper", self._optimize, *text_key(text, headers)], make)
-
-    def of_own_wrapper(self, text: str, headers: Mapping[str, str], models: Sequence[Model]) -> Path:
+    def of_wrapper(self, text: str, headers: Mapping[str, str], models: Sequence[Model]) -> Path:
         """Compile C++ that includes the headers of `models`: an object for this library alone."""
         for model in models:
             self._verilate(model)
         result = self._folder / "wrapper.o"
-        building.step(ENGINE)
+        building.step(WRAPPER)
         self._compile_text("wrapper", text, headers, result)
         return result
 

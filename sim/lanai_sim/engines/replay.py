@@ -23,7 +23,9 @@ from lanai_hdl.errors import UserError
 from . import declared
 from .base import Engine
 from .designs import Design
-from .rtl import native, number_words
+from .gates.table import tables
+from .rtl import native
+from .witness import as_synthesized
 
 MAGIC = b"lanai inputs 1\n"
 SUFFIX = ".inputs"
@@ -86,14 +88,14 @@ def record(engine: Engine, nic: int) -> Callable[[], Inputs]:
     def finish() -> Inputs:
         slots = np.frombuffer(engine.recorded(nic), INPUTS)
         config = engine.layout.nic
-        return Inputs(config, slots, digest(config, slots, as_synthesized=True))
+        return Inputs(config, slots, as_synthesized(config, slots))
 
     return finish
 
 
-def digest(nic: NicConfig, slots: NDArray[np.void], *, probes: bool = False, as_synthesized: bool = False) -> str:
-    """Return a digest of all outputs of all slots, from a model built in one of its ways."""
-    return replayed(nic, slots, probes=probes, as_synthesized=as_synthesized).digest
+def digest(nic: NicConfig, slots: NDArray[np.void], *, probes: bool = False) -> str:
+    """Return a digest of all outputs of all slots, from the engine's model."""
+    return replayed(nic, slots, probes=probes).digest
 
 
 class Replayed(NamedTuple):
@@ -103,52 +105,9 @@ class Replayed(NamedTuple):
     outside: int
 
 
-def replayed(
-    nic: NicConfig, slots: NDArray[np.void], *, whole: bool = False, probes: bool = False, as_synthesized: bool = False
-) -> Replayed:
-    """Replay these inputs through a model built in one of its ways. `whole`: evaluate all slots."""
-    library = native(nic, None, probes=probes, as_synthesized=as_synthesized)
-    numbers, outside = number_words(nic, as_synthesized), ctypes.c_uint64()
+def replayed(nic: NicConfig, slots: NDArray[np.void], *, whole: bool = False, probes: bool = False) -> Replayed:
+    """Replay these inputs through the engine's model. `whole`: evaluate all slots."""
+    [table], outside = tables([(Design(nic, probes), False)]), ctypes.c_uint64()
     inputs = np.ascontiguousarray(slots).tobytes()
-    found = library.engine_replay(inputs, len(slots), numbers, whole, ctypes.byref(outside))
+    found = native().engine_replay(inputs, len(slots), table.address, whole, ctypes.byref(outside))
     return Replayed(f"{found:016x}", outside.value)
-
-
-PORTS = {  # of the NIC, by the columns of `INPUTS`
-    "left_out": "left_out", "rx_data": "link_rx__data", "rx_kind": "link_rx__kind", "tx_stop": "link_tx__stop",
-    "mem_rdata": "mem__rdata", "mem_ready": "mem__ready", "mem_rvalid": "mem__rvalid", "mem_rerror": "mem__rerror",
-    "pio_addr": "pio__addr", "pio_wdata": "pio__wdata", "pio_valid": "pio__valid", "pio_write": "pio__write",
-    "pio_be": "pio__be",
-}  # fmt: skip
-WORDS = (  # of a slot as in replay.h, in order: outputs, and the bit of the word from which on they stand
-    {
-        "link_tx__kind": 0, "link_rx__stop": 8, "irq": 9, "idle": 10, "wake_armed": 11, "pio__ready": 12,
-        "pio__rvalid": 13, "mem__valid": 14, "mem__write": 15, "mem__be": 16, "mem__burst": 32,
-    },
-    {"link_tx__data": 32, "pio__rdata": 0},
-    {"mem__addr": 32, "mem__wdata": 0},
-    {"wake_cycle": 0},
-)  # fmt: skip
-SOME = 1 << 16  # slots at a time, so that their outputs stay small
-
-
-def digest_by_llvm(nic: NicConfig, slots: NDArray[np.void], *, probes: bool = False) -> str:
-    """Return the digest of all outputs of all slots, from the model that LLVM makes of the gateware."""
-    from .gates.compiled import Simulation, model  # brings llvmlite along
-
-    design = Design(nic, probes)
-    simulation, value = Simulation(model(design), design.numbers), 0xCBF29CE484222325
-    for first in range(0, len(slots), SOME):
-        some = slots[first : first + SOME]
-        inputs = np.zeros(len(some), simulation.inputs)
-        for column, port in PORTS.items():
-            inputs[port] = some[column]
-        outputs = simulation.run(inputs)
-        words = np.zeros((len(outputs), len(WORDS)), np.uint64)
-        for index, parts in enumerate(WORDS):
-            for name, at in parts.items():
-                words[:, index] |= outputs[name].astype(np.uint64) << np.uint64(at)
-        for word in words.ravel().tolist():
-            value = (value ^ word) * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF
-            value ^= value >> 29
-    return f"{value:016x}"

@@ -1,4 +1,4 @@
-"""The `rtl` engine: the Verilated gateware, the truth."""
+"""The `rtl` engine: the gateware compiled by LLVM."""
 
 import ctypes
 from collections.abc import Sequence
@@ -11,21 +11,17 @@ from lanai_hdl.errors import UserError
 from lanai_hdl.ring.config import RingConfig
 from lanai_hdl.segment.config import SegmentConfig
 from lanai_hdl.switch_config import SwitchConfig
-from lanai_host.compilers import Language, find, for_models
 
-from . import designs
+from . import native_library
 from .base import Access, Burst, Calls, Engine, Event, FaultKind, Layout, PackedBursts, Planned
 from .cut import Part, Turn
 from .declared import BURST, EVENT, FAULT, INPUTS, PIO, TURN, Ending
-from .designs import NIC_TOP, SWITCH_TOP, Design
-from .elaboration import elaborate
-from .specialized import held, values
-from .units import nic_header, switch_header, unit
-from .verilated import Model
-from .verilator import Source, library
+from .designs import Design
+from .gates.table import Table, tables
+from .gates.vcd import header
 from .words import Continuation, Words, watching
 
-SAVABLE = ("--savable",)  # to Verilator: state can be read and set; what evaluates a slot is the same text
+Joining = SwitchConfig | SegmentConfig | RingConfig
 STILL, CUT, ENDED = int(Ending.STILL), int(Ending.CUT), int(Ending.ENDED)  # asked with every call
 U32, U64, POINTER = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p
 FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
@@ -56,15 +52,14 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "outside": (U64, (POINTER, U32)),
     "sram": (None, (POINTER, U32, POINTER, POINTER, U32)),
     "refused": (U64, (POINTER, U32)),
-    "wave": (U32, (POINTER, U32, ctypes.c_char_p, U64, U64, U64)),
+    "wave": (U32, (POINTER, U32, ctypes.c_char_p, POINTER, U32, ctypes.c_char_p, U64, U64, U64)),
     "faults": (None, (POINTER, U32, POINTER, U32)),
     "fault_count": (U64, (POINTER, U32, U32)),
     "record": (None, (POINTER, U32)),
     "recorded": (U64, (POINTER, U32, POINTER)),
     "replay": (U64, (ctypes.c_char_p, U64, POINTER, U32, POINTER)),
     "bare": (None, (POINTER, U32, U64)),
-}
-TRACE_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {  # of a library with probes
+    # The rest is for NICs with probes.
     "trace_begin": (None, (POINTER, U32, POINTER, U32, POINTER, U32)),
     "trace_bytes": (U64, (POINTER,)),
     "trace_finish": (None, (POINTER, U32)),
@@ -73,76 +68,33 @@ TRACE_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {  # of a library with
 }
 
 
-def number_words(config: NicConfig | SwitchConfig | SegmentConfig | RingConfig | None, as_synthesized: bool) -> Any:
-    """Return the numbers of a model's configuration that `set_numbers` takes."""
-    found = {} if config is None else Design(config, as_synthesized=as_synthesized).numbers
-    return (U32 * len(found))(*found.values())
-
-
 def build(
-    nic: NicConfig,
-    switch: SwitchConfig | SegmentConfig | RingConfig | None,
-    trace: bool = False,
-    probes: bool = False,
-    as_synthesized: bool = False,
-) -> Path:
-    """The shared library of an engine for such NICs and switches.
+    nic: NicConfig, switch: Joining | None, *, trace: bool = False, probes: bool = False
+) -> tuple[Table, Table | None]:
+    """The models of such NICs, and of what joins them; made unless they are there.
 
-    `trace`: it can write waveforms; `probes`: events. `as_synthesized`: made of the gateware as it
-    is built into hardware, for comparison: same slots, same results, half the speed.
+    `trace`: a NIC's can write waveforms; `probes`: events.
     """
-    wanted = [Design(nic, probes, as_synthesized)]
-    if switch is not None:
-        wanted.append(Design(switch, as_synthesized=as_synthesized))
-    key = designs.key(wanted)
-    cases = [() if trace else values.of(design) for design in wanted]  # writing a waveform takes longer than the slot
-    stops = "" if trace or as_synthesized or switch is None else held.STOPS
-    units = [unit("nic.cc", NIC_TOP, nic_header(nic, probes, as_synthesized, bool(cases[0]), bool(cases[0])))]
-    if switch is not None:
-        units.append(unit("switch.cc", SWITCH_TOP, switch_header(switch, as_synthesized, bool(stops))))
-
-    def models() -> list[Model]:
-        texts = elaborate(wanted, key)
-        return [
-            Model(
-                design.top,
-                files,
-                options=SAVABLE,
-                cases=known,
-                together=design.together if known else (),
-                held=stops if design.top == SWITCH_TOP else "",
-            )
-            for design, files, known in zip(wanted, texts, cases, strict=True)
-        ]
-
-    engine = unit("engine.cc")
-    title = f"the model of the NICs{' for waveforms' * trace}{' for traces' * probes}"
-    tool = find(Language.CXX) if as_synthesized else for_models()
-    source = Source((*key, SAVABLE, *map(values.key, cases), *([stops, held.key()] if stops else [])), models)
-    return library(source, engine.text, units=units, trace=trace, extra=engine.headers, tool=tool, title=title)
+    wanted = [(Design(nic, probes), trace), *([] if switch is None else [(Design(switch), False)])]
+    made = tables(wanted)
+    return made[0], made[1] if switch is not None else None
 
 
 @cache
-def _load(path: Path) -> ctypes.CDLL:
-    loaded = ctypes.CDLL(str(path))
-    for name, (result, arguments) in {**FUNCTIONS, **TRACE_FUNCTIONS}.items():
-        if name in TRACE_FUNCTIONS and not hasattr(loaded, f"engine_{name}"):
-            continue  # a library without probes
+def native() -> ctypes.CDLL:
+    """The native engine's library, loaded."""
+    loaded = ctypes.CDLL(str(native_library.library()))
+    for name, (result, arguments) in FUNCTIONS.items():
         function = getattr(loaded, f"engine_{name}")
         function.restype, function.argtypes = result, arguments
     return loaded
 
 
-def native(nic: NicConfig, switch: SwitchConfig | SegmentConfig | RingConfig | None, **options: bool) -> ctypes.CDLL:
-    """The library that `build` names, loaded."""
-    return _load(build(nic, switch, **options))
-
-
 class RtlEngine(Engine):
-    """Verilated NICs and switches. `skip` leaves out slots in which a unit is still, with the same
+    """NICs and switches compiled by LLVM. `skip` leaves out slots in which a unit is still, with the same
     results; so do `threads`.
 
-    `trace`, `probes` and `as_synthesized` are those of `build`. `part`: the units that are simulated here, if
+    `trace` and `probes` are those of `build`. `part`: the units that are simulated here, if
     other processes have the others.
     """
 
@@ -154,19 +106,19 @@ class RtlEngine(Engine):
         threads: int = 1,
         trace: bool = False,
         probes: bool = False,
-        as_synthesized: bool = False,
         part: Part | None = None,
     ) -> None:
         super().__init__(layout)
         self.part = part
         switch = layout.switch if layout.switches else None
-        self.library = build(layout.nic, switch, trace=trace, probes=probes, as_synthesized=as_synthesized)
-        self.state_key = self.library.parent.name  # the cache's digest of it
-        self._native = _load(self.library)
-        numbers = [number_words(config, as_synthesized) for config in (layout.nic, switch)]
+        self._nic, self._switch = build(layout.nic, switch, trace=trace, probes=probes)
+        self._native = native()
+        models = (self._nic, self._switch)
+        self.state_key = "-".join([native_library.key(), *(one.key for one in models if one)])
+        addresses = [one.address if one else None for one in models]
         here = None if part is None else bytes(unit in part.units for unit in range(layout.nics + layout.switches))
         sizes = (layout.nics, layout.switches, layout.latency, self.time.khz)
-        self._engine = self._native.engine_new(*sizes, *numbers, here)
+        self._engine = self._native.engine_new(*sizes, *addresses, here)
         for cable in layout.cables:
             self._native.engine_wire(self._engine, *cable)
             self._native.engine_wire(self._engine, cable.other_unit, cable.other_port, cable.unit, cable.port)
@@ -310,7 +262,9 @@ class RtlEngine(Engine):
     def wave(self, nic: int, file: Path, first: int, last: int) -> None:
         """The engine must have been made with `trace`."""
         half = 500_000_000 // self.layout.nic.slot_khz
-        if not self._native.engine_wave(self._engine, nic, str(file).encode(), first, last, half):
+        signals, count, names = self._nic.wave()
+        text = header(names).encode()
+        if not self._native.engine_wave(self._engine, nic, str(file).encode(), signals, count, text, first, last, half):
             raise UserError(
                 f"cannot write the waveform {str(file)!r}; name a writable file, in an engine built for tracing"
             )

@@ -16,9 +16,7 @@ from lanai_firmware import cache as entries
 from lanai_host.compilers import Compiler, Language, find
 
 from . import objects
-from .cxx_library import LINK, CxxLibrary, linking
-from .cxx_library import STEP as cxx_library_step
-from .objects import Objects, Unit, key_of, text_key
+from .objects import LINK, Objects, key_of, text_key, unchecked
 from .verilated import VERILATE, Model, verilator_version
 
 ELABORATE = "elaborating the gateware"
@@ -41,18 +39,16 @@ def library(
     models: Sequence[Model] | Source,
     wrapper: str,
     *,
-    units: Sequence[Unit] = (),
     trace: bool = False,
     optimize: str = "-O3",
     extra: Mapping[str, str] | None = None,
     tool: Compiler | None = None,
     title: str = "a model",
 ) -> Path:
-    """The shared library holding `models`, `units` and `wrapper`, built by `tool` or the usual C++
-    compiler unless the cache has it.
+    """The shared library holding `models` and `wrapper`, built by `tool` or the usual C++ compiler unless the cache has
+    it.
 
-    `wrapper` is C++ that may include the `extra` headers (name to text) and each model's. If there
-    are units, it includes no model's, and all libraries share its object.
+    `wrapper` is C++ that may include the `extra` headers (name to text) and each model's.
     `title` says what is built to those who wait for it.
     With `trace` the models can write VCD (`VM_TRACE_VCD` is then 1) and run somewhat slower.
     """
@@ -60,7 +56,6 @@ def library(
     extra = dict(extra or {})
     parts: list[object] = [verilator_version(), *tool.key, VERILATE, LINK, *objects.KEY]
     parts += [trace, optimize, *text_key(wrapper, extra)]
-    parts += [(unit.top, *unit.key) for unit in units]
 
     def made() -> Sequence[Model]:
         return models.make() if isinstance(models, Source) else models
@@ -68,14 +63,11 @@ def library(
     def key() -> bytes:
         return key_of([*parts, *(part for model in made() for part in model.key)]).encode()
 
-    tops = [unit.top for unit in units] or ["model"]
-    with CxxLibrary(tool) as cxx_library, building.Work(title, "this configuration", _steps(tops, cxx_library)):
+    with building.Work(title, "this configuration", {ELABORATE: 3.0, **objects.steps("model"), LINK_STEP: 0.3}):
 
         def build(result: Path) -> None:
-            cxx_library.begin()
             with tempfile.TemporaryDirectory(dir=result.parent, prefix="building-", ignore_cleanup_errors=True) as work:
-                files = _objects(made(), wrapper, extra, units, Objects(Path(work), tool, trace, optimize))
-                cxx_library.wait()
+                files = _objects(made(), wrapper, extra, Objects(Path(work), tool, trace, optimize))
                 building.step(LINK_STEP)
                 _link(files, tool, result)
 
@@ -84,38 +76,24 @@ def library(
 
         def elaborated_key() -> bytes:
             building.step(ELABORATE)
-            cxx_library.begin()
             return key()
 
         known = entries.build(key_of([*parts, *models.key]), "model", elaborated_key).decode()
         return _cached(known, build)
 
 
-def _steps(tops: Sequence[str], cxx_library: CxxLibrary) -> dict[str, float]:
-    """Return the steps that build a library, and about how many seconds each takes."""
-    return {
-        ELABORATE: 3.0,
-        **objects.steps(tops),
-        **({cxx_library_step: 10.0} if cxx_library.needed else {}),
-        LINK_STEP: 0.3,
-    }
-
-
 def _cached(key: str, build: Callable[[Path], None]) -> Path:
     return entries.file("rtl", key, "model.so", build)
 
 
-def _objects(
-    models: Sequence[Model], wrapper: str, extra: Mapping[str, str], units: Sequence[Unit], made: Objects
-) -> list[Path]:
-    files = [made.of_wrapper(wrapper, extra) if units else made.of_own_wrapper(wrapper, extra, models)]
+def _objects(models: Sequence[Model], wrapper: str, extra: Mapping[str, str], made: Objects) -> list[Path]:
+    files = [made.of_wrapper(wrapper, extra, models)]
     files += made.of_runtime()
     for model in models:
         files += made.of_model(model)
-        files += [made.of_unit(unit, model) for unit in units if unit.top == model.top]
     return files
 
 
 def _link(files: Sequence[Path], tool: Compiler, result: Path) -> None:
     atomics = [] if tool.is_zig else ["-latomic"]
-    tool.run([*linking(tool), "-o", str(result), *map(str, files), *atomics], "linking a model")
+    tool.run([*unchecked(tool), *LINK, "-o", str(result), *map(str, files), *atomics], "linking a model")

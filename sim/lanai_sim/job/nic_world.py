@@ -17,7 +17,7 @@ from lanai_host.stacks.on_adapter import adapter_in
 
 from .. import sources
 from ..engines.base import NEVER, Engine, FaultKind, Layout, SlotTime
-from ..engines.designs import NIC_TOP
+from ..engines.designs import NIC_TOP, Design
 from ..engines.kinds.base import EngineOptions
 from ..kernel.cluster import Cluster, ClusterBus
 from ..kernel.kernel import FOREVER, Kernel
@@ -345,8 +345,9 @@ class NicWorld(World):
             finish().save(file)
         self.cluster.close()
         if self.waves:
-            from ..engines.gateware.verilog import nic_verilog  # elaborates
+            from ..engines.gates.compiled import model
             from ..waves import record as waves
 
+            modules = waves.modules_of(model(Design(self.config.machine.nic), signals=True).scopes)
             for raw, name in self.waves:
-                waves.decode(raw, name, nic_verilog(self.config.machine.nic), NIC_TOP, self.stack.vocabulary)
+                waves.decode(raw, name, modules, NIC_TOP, self.stack.vocabulary)

@@ -242,7 +242,8 @@ class Node:
         """Wait from `clock` on until one of some words differs from what was seen, or until
         `timeout`. `begun`: a continuation in which the wait has begun.
 
-        They are watched from now on: the engine need not stop at `clock`. `cxx/continuations.h` waits in the same way.
+        They are watched from now on: the engine need not stop at `clock`. `native/continuations.h` waits in the
+        same way.
         """
         kernel, slots = self.kernel, self.engine.time
         first_look = slots.picoseconds(slots.slot(clock))  # a change up to then is there when the process looks

@@ -13,7 +13,7 @@ from lanai_hdl.remote.config import Remote
 from lanai_host.errors import UserError
 
 from ..engines.replay import SUFFIX, Inputs
-from ..engines.rtl import native, number_words
+from ..engines.rtl import build, native
 from ..job.job import Job
 from ..machine.machine import Machine
 from .recordings import RECORDINGS, STREAM, Recording
@@ -63,12 +63,12 @@ def rate(inputs: Inputs, rounds: int = ROUNDS) -> float:
     """Return NIC cycles a second of CPU time, of the best round. Raises UserError if any output of any slot
     differs from what is on record.
     """
-    library, numbers = native(inputs.nic, None), number_words(inputs.nic, False)
+    library, (table, _) = native(), build(inputs.nic, None)
     slots, count = np.ascontiguousarray(inputs.slots).tobytes(), len(inputs.slots)
     best, outside = 0.0, ctypes.c_uint64()
     for _ in range(rounds):
         started = time.process_time()
-        found = f"{library.engine_replay(slots, count, numbers, 0, ctypes.byref(outside)):016x}"
+        found = f"{library.engine_replay(slots, count, table.address, 0, ctypes.byref(outside)):016x}"
         best = max(best, count / 2 / (time.process_time() - started))
         if found != inputs.digest:
             raise UserError(f"the model's outputs differ from the gateware's: {found}, on record {inputs.digest}")

@@ -1,17 +1,16 @@
 """Makes a waveform readable: enumerations a second time as text, and each packet on the link in
 words.
 
-Verilator writes numbers. Their names stand in the Verilog as attributes of the signals, so a pass
+The engine writes numbers. Their names stand in the gateware as attributes of the signals, so a pass
 over the finished file adds a signal of type `string` (which viewers show as it is) beside each
 enumeration, and two for the packets sent and received.
 """
 
 import gzip
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from lanai_firmware import output_file
 from lanai_firmware.lang.types import layout
@@ -22,37 +21,25 @@ from lanai_host.errors import UserError
 TOP = "TOP"
 Names = Mapping[int, str]
 IDLE, HEAD, DATA, TAIL = (kind.value for kind in (Kind.IDLE, Kind.HEAD, Kind.DATA, Kind.TAIL))
-_VALUE = re.compile(r'\(\* enum_value_([01]+) = "(.*?)" \*\)')
-_SIGNAL = re.compile(r"(?:input|output|inout|wire|reg)(?: reg)?(?: \[\d+:\d+\])? \\?(\S+?)(?:\s+=.*)?\s*;$")
-_MODULE = re.compile(r"module \\?([^\s(]+)")
-_INSTANCE = re.compile(r"\\?(\S+)\s+\\?(\S+)\s+\($")
 
 
 @dataclass
 class Module:
-    """The names in a Verilog module: of its enumerations' values, and of the modules inside."""
+    """The names in a module of the gateware: of its enumerations' values, and of the modules inside."""
 
     enums: dict[str, Names]
     inside: dict[str, str]
 
 
-def modules_of(verilog: str) -> dict[str, Module]:
-    """Every module of a text that Amaranth has written."""
-    found: dict[str, Module] = {}
-    module = Module({}, {})
-    names: dict[int, str] = {}
-    for line in map(str.strip, verilog.splitlines()):
-        if match := _MODULE.match(line):
-            module = found[match[1]] = Module({}, {})
-        elif match := _VALUE.match(line):
-            names[int(match[1], 2)] = match[2]
-        elif match := _SIGNAL.match(line):
-            if names:
-                module.enums[match[1]] = names
-            names = {}
-        elif match := _INSTANCE.match(line):
-            module.inside[match[2]] = match[1]
-    return found
+def modules_of(scopes: Mapping[str, Mapping[str, Any]]) -> dict[str, Module]:
+    """Return every module of a model, of what `engines.gates.netlist.Netlist.scopes` gives."""
+    return {
+        name: Module(
+            {signal: {int(value): text for value, text in names.items()} for signal, names in one["enums"].items()},
+            dict(one["inside"]),
+        )
+        for name, one in scopes.items()
+    }
 
 
 def check_name(file: str) -> None:
@@ -76,12 +63,12 @@ def open_for_writing(file: Path) -> IO[str]:
     return gzip.open(file, "wt", compresslevel=4) if file.suffix == ".gz" else open(file, "w")
 
 
-def decode(raw: Path, file: str, verilog: str, top: str, vocabulary: Vocabulary | None = None) -> None:
-    """Write `file` from what Verilator has left in `raw`, which goes. Without a vocabulary packets
+def decode(raw: Path, file: str, modules: Mapping[str, Module], top: str, vocabulary: Vocabulary | None = None) -> None:
+    """Write `file` from what the engine has left in `raw`, which goes. Without a vocabulary packets
     are named by their route only."""
     try:
         with output_file.replaced(file, "the waveform") as place, open(raw) as lines, open_for_writing(place) as out:
-            out.writelines(decoded(lines, modules_of(verilog), top, vocabulary))
+            out.writelines(decoded(lines, modules, top, vocabulary))
     finally:
         raw.unlink(missing_ok=True)
 

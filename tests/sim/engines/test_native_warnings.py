@@ -6,14 +6,11 @@ import subprocess
 from importlib import resources
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import lanai_host
 from lanai_hdl.boards import find as find_board
 from lanai_hdl.config import lanai41
-from lanai_hdl.remote.config import Remote
-from lanai_hdl.switch_config import SwitchConfig
 from lanai_host.c_module import IN_LIBRARY, enums
 from lanai_host.clocks.library import CALLS, Answer
 from lanai_host.clocks.library import DECLARED as BRIDGE
@@ -25,10 +22,8 @@ from lanai_host.process_memory import GUARD_SOURCE
 from lanai_host.simulator.spin import PARTS as SPIN
 from lanai_host.simulator.transport import HEADER, PARTS
 from lanai_sim.corebench import rtl as core
-from lanai_sim.engines import rtl, verilator, words
+from lanai_sim.engines import native_library, verilator, witness, words
 from lanai_sim.engines.objects import COMPILE, defines
-from lanai_sim.engines.replay import INPUTS, Inputs
-from lanai_sim.engines.specialized import samples
 from lanai_sim.engines.verilated import verilate, verilator_root
 from lanai_sim.fpga import board_rtl
 from lanai_sim.job import native_module, writes
@@ -44,12 +39,12 @@ class Captured(Exception):
 
 
 def complain(build, module, monkeypatch, folder):
-    """Return the compiler's messages on the wrapper and the units that `build` passes to `module.library`."""
+    """Return the compiler's messages on the wrapper that `build` passes to `module.library`."""
     given = {}
 
-    def library(models, wrapper, *, units=(), trace=False, optimize="", extra=None, tool=None, title=""):
+    def library(models, wrapper, *, trace=False, optimize="", extra=None, tool=None, title=""):
         given.update(models=models, trace=trace)
-        given["texts"] = [(wrapper, extra or {}), *((unit.text, unit.headers) for unit in units)]
+        given["texts"] = [(wrapper, extra or {})]
         raise Captured
 
     monkeypatch.setattr(module, "library", library)
@@ -79,22 +74,18 @@ def complain(build, module, monkeypatch, folder):
     return subprocess.run(command, capture_output=True, text=True, check=False).stderr
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("nic", "options"),
-    [(NIC, {}), (NIC, {"trace": True, "probes": True}), (NIC.but(blocks=(Remote(),)), {})],
-    ids=["plain", "traced", "adapter"],
-)
-def test_engines(nic, options, monkeypatch, tmp_path):
-    switch = SwitchConfig(ports=2, nic=nic)
-    assert complain(lambda: rtl.build(nic, switch, **options), rtl, monkeypatch, tmp_path) == ""
+def test_the_engine(tmp_path):
+    for name, text in native_library.texts().items():
+        (tmp_path / name).write_text(text)
+    flags = [flag for flag in native_library.options(native_library.compiler()) if flag != "-w"]
+    command = [*native_library.compiler().command, *flags, *WARNINGS, f"-I{tmp_path}", "-fsyntax-only"]
+    run = subprocess.run([*command, str(tmp_path / "engine.cc")], capture_output=True, text=True, check=False)
+    assert run.stderr == ""
 
 
 @pytest.mark.slow
-def test_the_samples_of_registers(monkeypatch, tmp_path):
-    inputs = Inputs(NIC, np.zeros(7, INPUTS), "")
-    samples._sampler.cache_clear()  # another test may have taken samples of this NIC in this process
-    assert complain(lambda: samples.sampled(inputs), samples, monkeypatch, tmp_path) == ""
+def test_the_witness(monkeypatch, tmp_path):
+    assert complain(lambda: witness.build(NIC), witness, monkeypatch, tmp_path) == ""
 
 
 @pytest.mark.slow
@@ -113,7 +104,7 @@ def test_the_harness_of_boards(monkeypatch, tmp_path):
 @pytest.mark.slow
 def test_a_warning_would_be_seen(monkeypatch, tmp_path):
     wrapper = "static int unused() { int x; return 0; }"
-    said = complain(lambda: rtl.library([], wrapper), rtl, monkeypatch, tmp_path)
+    said = complain(lambda: witness.library([], wrapper), witness, monkeypatch, tmp_path)
     assert "Werror=unused-variable" in said
 
 

@@ -12,13 +12,14 @@ from lanai_hdl.machine import Control, host_offset
 from lanai_host.errors import UserError
 from lanai_sim import cli
 from lanai_sim.engines.replay import SUFFIX, Inputs, digest
+from lanai_sim.engines.witness import as_synthesized
 from lanai_sim.studies.recordings import RECORDINGS, nic_of
 
 FOLDER = Path(__file__).parents[2] / "inputs"
 FILES = sorted(FOLDER.glob(f"*{SUFFIX}"))
 TAIL = 3  # a kind of flit
 PLAIN = [name for name in sorted(RECORDINGS) if not RECORDINGS[name].nic.blocks]
-# Models of NICs with optional blocks take a minute each to build.
+# Models of NICs with optional blocks take longer to build.
 MODELLED = [pytest.param(name, marks=[] if name in PLAIN else [pytest.mark.ci]) for name in sorted(RECORDINGS)]
 
 
@@ -58,7 +59,7 @@ def test_so_does_the_model_of_traced_runs(name):
 @pytest.mark.parametrize("name", sorted(RECORDINGS))
 def test_so_does_the_gateware_as_it_is_synthesized(name):
     recorded = load(name)
-    assert digest(recorded.nic, recorded.slots, as_synthesized=True) == recorded.digest
+    assert as_synthesized(recorded.nic, recorded.slots) == recorded.digest
 
 
 @pytest.mark.parametrize(("column", "valid"), [("rx_data", "rx_kind"), ("mem_rdata", "mem_rvalid")])

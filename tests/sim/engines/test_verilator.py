@@ -4,7 +4,6 @@ missing."""
 import ctypes
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -14,8 +13,7 @@ import pytest
 
 from lanai_host import compilers
 from lanai_host.errors import UserError
-from lanai_sim.engines import objects, verilator
-from lanai_sim.engines.objects import Unit
+from lanai_sim.engines import verilator
 from lanai_sim.engines.verilated import Model
 from lanai_sim.engines.verilator import Source, library
 
@@ -58,52 +56,6 @@ def test_concurrent_runs_share_one_build(cache):
     assert library([counter(3)], WRAPPER).stat().st_mtime_ns == stamp
     kept = {path.name for path in (cache / "rtl").rglob("*") if path.is_file()}
     assert kept == {"DIGESTS", "model.so", "model.o"}
-
-
-@pytest.mark.ci
-def test_units_and_what_calls_them_are_compiled_once(cache, monkeypatch):
-    """Two pairs of models have one in common. The second pair compiles only the text of its other one."""
-    calls = """
-        unsigned turn_first(), turn_second();
-        extern "C" __attribute__((visibility("default"))) unsigned run() { return 1000 * turn_first() + turn_second(); }
-    """
-    turn = """
-        #include "VNAME.h"
-        #include "cycles.h"
-        unsigned turn_NAME() {
-            VerilatedContext context;
-            VNAME model(&context);
-            for (int i = 0; i < CYCLES; i++) { model.clk = 0; model.eval(); model.clk = 1; model.eval(); }
-            return model.n;
-        }
-    """
-    compiled, run = [], compilers.Compiler.run
-
-    def running(tool, arguments, what):
-        if "-c" in arguments:
-            compiled.append(Path(arguments[-1]).name)
-        return run(tool, arguments, what)
-
-    verilated, verilate = [], objects.verilate
-
-    def verilating(model, *given):
-        verilated.append(model.top)
-        verilate(model, *given)
-
-    def one(name, step):
-        model = Model(name, {f"{name}.v": COUNTER.replace("counter", name).replace("STEP", str(step))})
-        return model, Unit(name, turn.replace("NAME", name), {"cycles.h": "#define CYCLES 10\n"})
-
-    monkeypatch.setattr(compilers.Compiler, "run", running)
-    monkeypatch.setattr(objects, "verilate", verilating)
-    for step, expected in ((3, 20_030), (4, 20_040)):
-        compiled.clear()
-        verilated.clear()
-        parts = [one("first", 2), one("second", step)]
-        path = library([model for model, _ in parts], calls, units=[unit for _, unit in parts])
-        assert ctypes.CDLL(str(path)).run() == expected
-    assert set(compiled) == {"second.cc", "Vsecond.often.cc", "Vsecond.once.cc"}
-    assert verilated == ["second"]
 
 
 @pytest.mark.ci
@@ -217,37 +169,6 @@ def version_of_zig(version):
 
 def test_zig_adds_no_checks_and_does_not_build_their_library(cache, zig):
     library([counter(8)], WRAPPER, tool=version_of_zig("of this test"))
-    assert len([command for command in zig if "-shared" in command]) == 2  # of nothing, and of the model
+    assert len([command for command in zig if "-shared" in command]) == 1
     assert len(zig) > 2
     assert all("-fno-sanitize=undefined" in command for command in zig)
-
-
-def test_zig_compiles_its_library_while_the_gateware_is_elaborated(cache, zig):
-    def make():
-        zig.append("elaborated")
-        return [counter(9)]
-
-    library(Source(("library",), make), WRAPPER, tool=version_of_zig("without its library"))
-    assert "-shared" in zig[0]
-    assert zig[1] == "elaborated"
-    zig.clear()
-    library([counter(10)], WRAPPER, tool=version_of_zig("without its library"))
-    assert len([command for command in zig if "-shared" in command]) == 1  # the library is known
-
-
-def test_a_failure_ends_the_compilation_of_the_library(cache, monkeypatch):
-    started, start = [], subprocess.Popen
-
-    def slow(command, **options):
-        process = start([sys.executable, "-c", "import time; time.sleep(600)"], **options)
-        started.append(process)
-        return process
-
-    def make():
-        raise UserError("the gateware is wrong")
-
-    monkeypatch.setattr(subprocess, "Popen", slow)
-    with pytest.raises(UserError, match="the gateware is wrong"):
-        library(Source(("wrong",), make), WRAPPER, tool=version_of_zig("that is slow"))
-    [process] = started
-    assert process.returncode == -signal.SIGKILL

@@ -2,7 +2,6 @@
 
 import subprocess
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from lanai_hdl.machine import SRAM_HOST, Control, host_offset
 from lanai_host.compilers import Language, find
 from lanai_host.errors import UserError
 from lanai_sim.engines.base import SlotTime
-from lanai_sim.engines.declared import header
+from lanai_sim.engines.native_library import texts
 from lanai_sim.engines.rtl import RtlEngine
 from lanai_sim.kernel.cluster import Cluster
 from lanai_sim.machine import faults
@@ -148,11 +147,11 @@ def chosen(tmp_path, plan, first, count):
     kinds."""
     program = tmp_path / "faults"
     if not program.exists():
-        native = files("lanai_sim.engines").joinpath("cxx")
-        source = Path(__file__).parents[1] / "engines" / "cxx" / "faults.cc"
-        (tmp_path / "declared.h").write_text(header())
+        source = Path(__file__).parents[1] / "engines" / "native" / "faults.cc"
+        for name, content in texts().items():
+            (tmp_path / name).write_text(content)
         command = [*find(Language.CXX).command, "-std=gnu++17", "-O2", "-Wall", "-Wextra", "-Werror"]
-        subprocess.run([*command, f"-I{native}", f"-I{tmp_path}", "-o", str(program), str(source)], check=True)
+        subprocess.run([*command, f"-I{tmp_path}", "-o", str(program), str(source)], check=True)
     words = [str(word) for fault in plan for word in fault]
     answer = subprocess.run([str(program), str(first), str(count), *words], capture_output=True, text=True, check=True)
     return {int(number): int(kind) for number, kind in map(str.split, answer.stdout.splitlines())}

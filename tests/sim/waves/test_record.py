@@ -9,32 +9,17 @@ from lanai_firmware.programs.mpi_np.layout import Type
 from lanai_firmware.programs.mpi_np.trace import VOCABULARY
 from lanai_hdl.config import NicConfig
 from lanai_host.errors import UserError
-from lanai_sim.engines.designs import NIC_TOP
-from lanai_sim.engines.gateware.verilog import nic_verilog
+from lanai_sim.engines.designs import NIC_TOP, Design
+from lanai_sim.engines.gates.compiled import model
 from lanai_sim.waves import record as waves
 
-VERILOG = """
-module lanai_nic(link_tx__kind, clk);
-  (* enum_base_type = "Kind" *)
-  (* enum_value_000 = "IDLE" *)
-  (* enum_value_001 = "HEAD" *)
-  (* enum_value_010 = "DATA" *)
-  (* enum_value_011 = "TAIL" *)
-
-  output [2:0] link_tx__kind;
-  wire [2:0] link_tx__kind;
-  \\lanai_nic.nic  nic (
-    .clk(clk)
-  );
-endmodule
-module \\lanai_nic.nic (clk);
-  (* enum_value_0 = "OFF" *)
-  (* enum_value_1 = "ON" *)
-  reg \\state$3  = 1'h0;
-  wire plain;
-endmodule
-"""
-
+SCOPES = {
+    "lanai_nic": {
+        "enums": {"link_tx__kind": {"0": "IDLE", "1": "HEAD", "2": "DATA", "3": "TAIL"}},
+        "inside": {"nic": "lanai_nic.nic"},
+    },
+    "lanai_nic.nic": {"enums": {"state$3": {"0": "OFF", "1": "ON"}}, "inside": {}},
+}
 VCD = """$scope module TOP $end
  $var wire 3 # link_tx__kind [2:0] $end
  $var wire 32 $ link_tx__data [31:0] $end
@@ -64,8 +49,8 @@ b000 #
 """
 
 
-def test_names_come_from_the_verilog():
-    found = waves.modules_of(VERILOG)
+def test_names_come_from_the_model():
+    found = waves.modules_of(SCOPES)
     assert found["lanai_nic"].enums["link_tx__kind"][2] == "DATA"
     assert found["lanai_nic"].inside == {"nic": "lanai_nic.nic"}
     assert found["lanai_nic.nic"].enums == {"state$3": {0: "OFF", 1: "ON"}}
@@ -73,7 +58,7 @@ def test_names_come_from_the_verilog():
 
 @pytest.mark.ci
 def test_the_real_nic_has_names_all_over():
-    found = waves.modules_of(nic_verilog(NicConfig(sram_size=32768)))
+    found = waves.modules_of(model(Design(NicConfig(sram_size=32768)), signals=True).scopes)
     assert found[NIC_TOP].enums["link_rx__kind"][1] == "HEAD"
     assert sum(bool(module.enums) for module in found.values()) > 10
     reached, todo = set(), [NIC_TOP]
@@ -85,7 +70,7 @@ def test_the_real_nic_has_names_all_over():
 
 
 def test_texts_follow_their_signals():
-    text = "".join(waves.decoded(VCD.splitlines(keepends=True), waves.modules_of(VERILOG), NIC_TOP, VOCABULARY))
+    text = "".join(waves.decoded(VCD.splitlines(keepends=True), waves.modules_of(SCOPES), NIC_TOP, VOCABULARY))
     codes = {line.split()[4]: line.split()[3] for line in text.splitlines() if "$var string" in line}
     assert set(codes) == {"packet_sent", "packet_received", "link_tx__kind_text", "state$3_text"}
     said = {name: [line.split()[0] for line in text.splitlines() if line.endswith(f" {code}") and line[0] == "s"]
@@ -106,7 +91,7 @@ def test_files_are_what_their_names_say(tmp_path):
     raw = tmp_path / "raw"
     for name in ("a.vcd", "a.vcd.gz"):
         raw.write_text(VCD)
-        waves.decode(raw, str(tmp_path / name), VERILOG, NIC_TOP)
+        waves.decode(raw, str(tmp_path / name), waves.modules_of(SCOPES), NIC_TOP)
         assert not raw.exists()
     plain = (tmp_path / "a.vcd").read_text()
     assert gzip.decompress((tmp_path / "a.vcd.gz").read_bytes()).decode() == plain
@@ -118,4 +103,4 @@ def test_files_are_what_their_names_say(tmp_path):
 def test_an_unwritable_file_is_named(tmp_path):
     (tmp_path / "raw").write_text(VCD)
     with pytest.raises(UserError, match=r"absent/a\.vcd"):
-        waves.decode(tmp_path / "raw", str(tmp_path / "absent" / "a.vcd"), VERILOG, NIC_TOP)
+        waves.decode(tmp_path / "raw", str(tmp_path / "absent" / "a.vcd"), waves.modules_of(SCOPES), NIC_TOP)

@@ -1,57 +1,58 @@
-"""Models as machine code: built once for each design by llvmlite, then loaded from the cache.
+"""Models as machine code: built once for each design, then loaded from the cache.
 
-An entry holds `model.o` and `model.json`, which says where its fields, inputs, outputs, numbers and memories lie.
-As a program (`python -m lanai_sim.engines.gates.compiled`) it reads pickled designs from standard input and writes the
-pickled entries.
+An entry holds `model.so` and `model.json`, which says where its fields, inputs, outputs, numbers and memories lie.
 """
 
 import ctypes
-import gc
 import json
-import pickle
-import sys
-import threading
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import llvmlite
-import llvmlite.binding as llvm
 import numpy as np
 from numpy.typing import NDArray
 
-from lanai_firmware import building, cache
+from lanai_firmware import building
+from lanai_firmware import cache as entries
 from lanai_hdl.errors import UserError
+from lanai_host.compilers import Language, find, processor
 
-from ..designs import NIC_TOP, Design, key, sources_digest
+from ..designs import NIC_TOP, SWITCH_TOP, Design, key, sources_digest
 from ..elaboration import CHANGED, in_fresh_process
+from . import cases
 from .code import container
-from .netlist import Netlist
-from .step import Block, Layout, numbers_of, text
+from .layout import Block, Layout, numbers_of
+from .outside import OutsideCore
 
-MAKER = "lanai_sim.engines.gates.compiled"
-LEVEL = 1  # of LLVM's optimisation: 2 and 3 take longer for the same speed
-DEPTH = 1_000_000  # of Python's calls, as deep as the longest chain of values, and the stack they need
-STACK = 1 << 29
+MAKER = "lanai_sim.engines.gates.translate"
+CODE, DESCRIPTION = "model.so", "model.json"
+FUNCTIONS = ("step", "show", "reads")
+KIND = "gates"  # of the cache's entries
+NAMES = {NIC_TOP: "NICs", SWITCH_TOP: "switches"}
+TAKES = {NIC_TOP: 5.0, SWITCH_TOP: 1.5}  # seconds, about
 STEP = "translating the gateware to machine code"
-PROCESSOR, FEATURES = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
 
 
 class Model:
-    """A compiled netlist. `layout` says where its values lie, `state` and `store` are how they begin."""
+    """A compiled netlist. `layout` says where its values lie, `state` and `store` are how they begin. `core`: what lets
+    a NIC's processor leave the model, if anything does. `signals`: its outputs for waveforms, and
+    `scopes`: of its modules what `Netlist.scopes` gives."""
 
-    def __init__(self, code: bytes, description: bytes) -> None:
-        told = json.loads(description)
+    def __init__(self, folder: Path) -> None:
+        self.key = folder.name
+        told = json.loads((folder / DESCRIPTION).read_bytes())
         self.state, self.store = bytes.fromhex(told["begins"]), bytes.fromhex(told["store"])
         self.layout = Layout.from_json(told["layout"])
-        _initialize()
-        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())  # takes the machine for itself
-        self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-        self._engine.finalize_object()
+        self.core = OutsideCore(**told["core"]) if told["core"] else None
+        self.signals: list[str] = told["signals"]
+        self.scopes: dict[str, dict[str, Any]] = told["scopes"]
+        code = ctypes.CDLL(str(folder / CODE))
         pointer = ctypes.c_void_p
+        self.functions = {name: ctypes.cast(getattr(code, name), pointer).value or 0 for name in FUNCTIONS}
         run = ctypes.CFUNCTYPE(pointer, pointer, pointer, ctypes.c_uint64, pointer, pointer, pointer)
-        self.run: Callable[..., int] = run(self._engine.get_function_address("run"))
+        self.run: Callable[..., int] = run(ctypes.cast(code.run, pointer).value or 0)
 
 
 class Simulation:
@@ -80,59 +81,70 @@ class Simulation:
                 self._state, self._other = self._other, self._state
         return outputs
 
+    @property
+    def state(self) -> NDArray[np.uint8]:
+        """A copy of all registers."""
+        return self._state.view(np.uint8).copy()
+
     def field(self, name: str) -> int:
         """Return the value of a register's field now."""
         at, width = self._model.layout.state.places[name]
         return int.from_bytes(self._state.tobytes()[at : at + container(width) // 8], "little")
 
 
-def translated(rtlil_text: str) -> tuple[bytes, bytes]:
-    """Return machine code and the description of a design, from its RTLIL. Raises UserError for what no model can be
-    made of."""
-    netlist = Netlist(rtlil_text)
-    layout = Layout.of(netlist)
-    state, store = layout.beginning(netlist)
-    _initialize()
-    module, machine = llvm.parse_assembly(text(netlist, layout)), _machine()
-    module.verify()
-    options = llvm.create_pipeline_tuning_options(speed_level=LEVEL)
-    options.slp_vectorization = options.loop_vectorization = False
-    builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
-    description = {"layout": asdict(layout), "begins": state.hex(), "store": store.hex()}
-    return machine.emit_object(module), json.dumps(description).encode()
+def model(design: Design, signals: bool = False) -> Model:
+    """The model of a design, from the cache if it is there: as `models` gives it."""
+    return models([(design, signals)])[0]
 
 
-def model(design: Design) -> Model:
-    """The model of a NIC or of what joins NICs, from the cache if it is there. It has no blocks that rest."""
-    package = __name__.rpartition(".")[0]
-    processor = (llvmlite.__version__, PROCESSOR, FEATURES, LEVEL)
-    sources = key([design])
-    made_of = (*sources, sources_digest([package]), *processor)
+def models(wanted: Sequence[tuple[Design, bool]]) -> list[Model]:
+    """The models of NICs and of what joins NICs, from the cache if they are there. Beside a design stands whether its
+    model has outputs for waveforms. Designs that differ in run-time numbers alone have the same."""
+    general = [(design.general, signals) for design, signals in wanted]
+    keys = [_key(*one) for one in general]
+    missing = {key: one for key, one in zip(keys, general, strict=True) if entries.present(KIND, key) is None}
+    if missing:
+        _make(missing)
+    return [_loaded(key) for key in keys]
 
-    def make(work: Path) -> None:
-        with building.Work(
-            f"the model of the {'NICs' if design.top == NIC_TOP else 'switch'}", "", {STEP: 9.0}
-        ) as told:
-            told.step(STEP)
-            [(code, description)] = in_fresh_process(MAKER, [design])
-        if key([design]) != sources:
+
+def _key(design: Design, signals: bool) -> str:
+    tools = (version("llvmlite"), find(Language.C).key, processor(), signals)
+    made_of = (*key([design]), sources_digest([__name__.rpartition(".")[0]]), cases.text(), *tools)
+    return entries.key_of([repr(made_of)])
+
+
+def _make(missing: Mapping[str, tuple[Design, bool]]) -> None:
+    """Make all models in one process, as that saves a second for each but one."""
+    takes = sum(TAKES[design.top] for design, _ in missing.values())
+    tops = " and ".join(sorted({NAMES[design.top] for design, _ in missing.values()}))
+    with building.Work(f"the model of the {tops}", "", {STEP: takes}) as told:
+        told.step(STEP)
+        made = in_fresh_process(MAKER, [*missing.values()])
+    for found, (wanted, one) in zip(made, missing.items(), strict=True):
+        if _key(*one) != wanted:
             raise UserError(CHANGED)
-        (work / "model.o").write_bytes(code)
-        (work / "model.json").write_bytes(description)
 
-    entry = cache.entry("gates", cache.key_of([repr(made_of)]), make)
-    return Model((entry / "model.o").read_bytes(), (entry / "model.json").read_bytes())
+        def put(work: Path, found: tuple[bytes, bytes] = found) -> None:
+            write(work, *found)
 
-
-def _initialize() -> None:
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
+        entries.entry(KIND, wanted, put)
 
 
-def _machine() -> Any:
-    target = llvm.Target.from_default_triple()
-    return target.create_target_machine(cpu=PROCESSOR, features=FEATURES, reloc="pic", codemodel="small")
+def write(folder: Path, machine_code: bytes, description: bytes) -> None:
+    """Write a translated design as a model."""
+    (folder / "model.o").write_bytes(machine_code)
+    command = ["-shared", "-nostdlib", "-Wl,-Bsymbolic", "-o", str(folder / CODE), str(folder / "model.o")]
+    find(Language.C).run(command, "linking a model")
+    (folder / "model.o").unlink()
+    (folder / DESCRIPTION).write_bytes(description)
+
+
+@cache
+def _loaded(key: str) -> Model:
+    entry = entries.present(KIND, key)
+    assert entry is not None
+    return Model(entry)
 
 
 def _dtype(block: Block) -> "np.dtype[np.void]":
@@ -143,26 +155,3 @@ def _dtype(block: Block) -> "np.dtype[np.void]":
     ]
     offsets = [at for at, _ in block.places.values()]
     return np.dtype({"names": [*block.places], "formats": formats, "offsets": offsets, "itemsize": block.size})
-
-
-def _answer() -> None:
-    from amaranth.back import rtlil  # here, for a model from the cache needs no Amaranth
-
-    from lanai_hdl.run_time import RunTimeNumbers
-
-    from ..gateware.verilog import top
-
-    found = []
-    for design in pickle.load(sys.stdin.buffer):
-        general = design.general
-        platform = RunTimeNumbers(general.config)
-        made = rtlil.convert(top(general, resting=False), name=design.top, platform=platform, emit_src=False)
-        found.append(translated(made))
-    pickle.dump(found, sys.stdout.buffer)
-
-
-if __name__ == "__main__":
-    gc.disable()  # elaboration keeps what it makes: looking for garbage takes a third of its time
-    sys.setrecursionlimit(DEPTH)
-    threading.stack_size(STACK)
-    threading.Thread(target=_answer).start()

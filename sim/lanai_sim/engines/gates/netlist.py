@@ -7,6 +7,7 @@ each field is worked out, stored and compared on its own.
 from bisect import bisect_right
 from collections.abc import Collection, Iterator
 from itertools import pairwise
+from typing import Any
 
 from lanai_hdl.errors import UserError
 
@@ -51,7 +52,7 @@ class Netlist:
         self.fields: list[Field] = []
         self.memories: list[Memory] = []
         self.outside: list[Cell] = []
-        self._wires: list[Wire] = []
+        self.wires: list[Wire] = []
         self._clocked: list[Cell] = []
         self._registers: list[tuple[Wire, int, int, Bits]] = []  # bits of a wire, and what they become
         wires = self._instance(top, plain(top))
@@ -60,7 +61,7 @@ class Netlist:
         self.outputs = {plain(name): wires[name] for name, way in directions.items() if way == "output"}
         for name, wire in self.inputs.items():
             wire.sources.append(Port(0, wire.width, name))
-        for wire in self._wires:
+        for wire in self.wires:
             wire.sources.sort(key=lambda source: source.at)
         for cell in self._clocked:
             self._check_clock(cell)
@@ -91,9 +92,29 @@ class Netlist:
                 low, width = low + some, width - some
         return found
 
+    def scopes(self) -> dict[str, dict[str, Any]]:
+        """Return for each module the names of its wires' values, and the modules of its instances."""
+        return {
+            plain(name): {
+                "enums": {plain(wire): values for wire, values in one.enums.items()},
+                "inside": {plain(cell.name): plain(cell.kind) for cell in one.cells if cell.kind in self.modules},
+            }
+            for name, one in self.modules.items()
+        }
+
+    def wires_of(self, module: str) -> dict[str, Wire]:
+        """Return the wires of one module by name. Its path ends in a dot."""
+        found = ((wire.name.removeprefix(module), wire) for wire in self.wires if wire.name.startswith(module))
+        return {name: wire for name, wire in found if "." not in name}
+
+    def named(self) -> dict[str, Bits]:
+        """Return the signals to which the gateware gives names, but clocks, by their path."""
+        names = ((wire, wire.name.rpartition(".")[2]) for wire in self.wires if wire.width)
+        return {wire.name: [(wire, 0, wire.width)] for wire, name in names if name[0] != "$" and name != CLOCK}
+
     def name_of(self, sources: Collection[Source]) -> str:
         """Return the name that the gateware gives to a signal that some of these sources drive, for messages."""
-        for wire in self._wires:
+        for wire in self.wires:
             if "$" not in wire.name and any(one in sources for one, _, _ in self.resolved([(wire, 0, wire.width)])):
                 return wire.name
         return "a signal without a name"
@@ -101,7 +122,7 @@ class Netlist:
     def _instance(self, module: str, path: str) -> dict[str, Wire]:
         text = self.modules[module]
         wires = {name: Wire(f"{path}.{plain(name)}", *shape) for name, shape in text.wires.items()}
-        self._wires += wires.values()
+        self.wires += wires.values()
         memories = {}
         for name, (width, depth) in text.memories.items():
             memories[name] = Memory(f"{path}.{plain(name)}", width, depth, [0] * depth)
@@ -153,7 +174,7 @@ class Netlist:
         [(wire, low, width)] = bits
         self._registers.append((_wire(wire), low, width, after))
         # Stands there while fields are not cut: what resolves to it is made of the register.
-        _wire(wire).sources.append(Field(low, width, _wire(wire).name, after, 0))
+        _wire(wire).sources.append(Field(low, width, _wire(wire).name, _wire(wire).name, after, 0))
 
     def _read_port(self, cell: Cell) -> None:
         """The row, or if the port has a clock, a register that takes the row while the port is enabled."""
@@ -166,7 +187,7 @@ class Netlist:
                     "the row and what is written by logic of your own"
                 )
             row, after = Wire(f"{row.name}$row", width), Wire(f"{row.name}$next", width)
-            self._wires += [row, after]
+            self.wires += [row, after]
             ports: dict[str, Bits] = {"S": cell.ports["EN"], "A": [(wire, low, width)], "B": [(row, 0, width)]}
             after.sources.append(Output(0, width, Cell("$mux", after.name, rtlil.Cell("$mux", ""), ports)))
             self._register([(wire, low, width)], [(after, 0, width)])
@@ -235,7 +256,7 @@ class Netlist:
             bit, size = low + begin, end - begin
             name = wire.name if size == wire.width else f"{wire.name}[{bit + size - 1}:{bit}]"
             init = wire.init >> bit & (1 << size) - 1
-            made = Field(bit, size, name, cut(after, begin, size), init)
+            made = Field(bit, size, name, wire.name, cut(after, begin, size), init)
             self.fields.append(made)
             wire.sources.append(made)
         wire.sources.sort(key=lambda source: source.at)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 from lanai_hdl.errors import UserError
 
+ENUM = "\\enum_value_"  # how attributes begin that name a wire's values
+
 
 @dataclass(frozen=True)
 class Assign:
@@ -41,7 +43,8 @@ class Cell:
 
 @dataclass
 class Module:
-    """One module. `wires` have a width and an initial value, `ports` a direction, `memories` a width and a depth."""
+    """One module. `wires` have a width and an initial value, `ports` a direction, `memories` a width and a depth.
+    `enums`: names of values of wires."""
 
     wires: dict[str, tuple[int, int]] = field(default_factory=dict)
     ports: dict[str, str] = field(default_factory=dict)
@@ -49,6 +52,7 @@ class Module:
     cells: list[Cell] = field(default_factory=list)
     processes: "list[list[Assign | Switch]]" = field(default_factory=list)
     connects: list[tuple[str, str]] = field(default_factory=list)
+    enums: dict[str, dict[int, str]] = field(default_factory=dict)
 
 
 def number(text: str) -> int:
@@ -89,14 +93,19 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _module(lines: Iterator[tuple[str, str]]) -> Module:
-    module, init = Module(), 0
+    module, init, names = Module(), 0, dict[int, str]()
     for head, rest in lines:
         if head == "attribute":
             name, _, value = rest.partition(" ")
             init = number(value) if name == "\\init" else init
+            if name.startswith(ENUM):
+                names[int(name.removeprefix(ENUM), 2)] = value.strip('"')
         elif head == "wire":
-            _wire(module, rest.split(), init)
-            init = 0
+            words = rest.split()
+            _wire(module, words, init)
+            if names:
+                module.enums[words[-1]] = names
+            init, names = 0, {}
         elif head == "memory":
             words = rest.split()
             module.memories[words[-1]] = (_after(words, "width", 1), _after(words, "size", 0))

@@ -67,9 +67,10 @@ class Assigned(Source):
 
 @dataclass(eq=False)
 class Field(Source):
-    """Bits of a register: its name, what they are after the next edge, and at the beginning."""
+    """Bits of a register: its name, what they are after the next edge, and at the beginning. `wire`: all its bits."""
 
     name: str
+    wire: str
     next: Bits
     init: int
 

@@ -20,7 +20,7 @@ DEFAULT = "rtl"
 
 class Rtl(EngineKind):
     name = "rtl"
-    help = "the gateware compiled by Verilator: the default"
+    help = "the gateware compiled by LLVM: the default"
     capabilities = ~Capability(0)
 
     def make(self, layout: Layout, options: EngineOptions) -> Engine:

@@ -19,7 +19,7 @@ from ..recorded_rates import TRAFFIC, rates
 from .core import half_memory_loop
 
 NAME = "engine"
-HELP = "simulation engine: speed against bare Verilator, threads, entries"
+HELP = "simulation engine: speed against its bare models, threads, entries"
 
 # The best round counts, as other work on the machine only ever slows. Short rounds of what is
 # compared alternate.
@@ -77,13 +77,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only-traffic", action="store_true", help="measure nothing else")
 
 
-def busy_engine(
-    nics: int, threads: int = 1, *, as_synthesized: bool = False, config: NicConfig | None = None
-) -> RtlEngine:
+def busy_engine(nics: int, threads: int = 1, *, config: NicConfig | None = None) -> RtlEngine:
     """NICs on cables in pairs (one alone: to itself), whose processors run a loop that is half
     memory accesses."""
     cables = tuple(Cable(n, 0, min(n + 1, nics - 1), 0) for n in range(0, nics, 2))
-    engine = RtlEngine(Layout(config or lanai41(), nics, cables), threads=threads, as_synthesized=as_synthesized)
+    engine = RtlEngine(Layout(config or lanai41(), nics, cables), threads=threads)
     program = [Access(0, True, *word) for word in words_of(0, half_memory_loop())]
     for nic in range(nics):
         engine.pio(nic, [*program, Access(0, True, host_offset("CONTROL"), int(Control.RUN))])
@@ -115,27 +113,24 @@ def best_of(measures: Mapping[str, Callable[[], float]]) -> dict[str, float]:
 
 
 def speeds(cycles: int) -> dict[str, float]:
-    """Figures of CPU time: the engine with some numbers of NICs, beside the bare loop, beside a busy
-    NIC made of the gateware as it is synthesized, by the usual compiler, and beside one with an idle
+    """Figures of CPU time: the engine with some numbers of NICs, beside the bare loop, and beside a NIC with an idle
     remote-memory adapter."""
     clock = time.process_time
-    bare, synthesized = busy_engine(1), busy_engine(1, as_synthesized=True)
+    bare = busy_engine(1)
     adapter = busy_engine(1, config=lanai41().but(blocks=(Remote(),)))
     engines = {nics: busy_engine(nics) for nics in BUSY}
     measures = {
         f"engine.nic_cycles_per_second.{n}": partial(rate, engine, cycles, clock) for n, engine in engines.items()
     }
     measures["engine.bare_cycles_per_second"] = partial(bare_rate, bare, cycles, clock)
-    measures["synthesized"] = partial(rate, synthesized, cycles, clock)
     measures["adapter"] = partial(rate, adapter, cycles, clock)
     figures = best_of(measures)
-    for engine in (bare, synthesized, adapter, *engines.values()):
+    for engine in (bare, adapter, *engines.values()):
         engine.close()
     for nics in BUSY:
         reached = figures[f"engine.nic_cycles_per_second.{nics}"]
         figures[f"engine.ratio.{nics}"] = reached / figures["engine.bare_cycles_per_second"]
     figures["engine.idle_adapter"] = figures.pop("adapter") / figures["engine.nic_cycles_per_second.1"]
-    figures["engine.speedup"] = figures["engine.nic_cycles_per_second.1"] / figures.pop("synthesized")
     return figures
 
 

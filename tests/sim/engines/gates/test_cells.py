@@ -2,6 +2,8 @@
 What no model can be made of is refused by its name."""
 
 import random
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +14,8 @@ from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
 
 from lanai_host.errors import UserError
-from lanai_sim.engines.gates.compiled import Model, Simulation, translated
+from lanai_sim.engines.gates.compiled import Model, Simulation, write
+from lanai_sim.engines.gates.translate import translated
 from lanai_sim.engines.gateware.stepped import resetless
 
 SEED, SLOTS = 1999, 300
@@ -47,8 +50,14 @@ class Circuit(wiring.Component):
         return m
 
 
+KEPT = []  # files of models, as the loader takes another one in the same place for the first
+
+
 def model(circuit):
-    return Simulation(Model(*translated(rtlil.convert(circuit, name="top", emit_src=False))))
+    folder = tempfile.TemporaryDirectory()
+    KEPT.append(folder)
+    write(Path(folder.name), *translated(rtlil.convert(circuit, name="top", emit_src=False)))
+    return Simulation(Model(Path(folder.name)))
 
 
 def compare(make, inputs, outputs, slots=SLOTS):

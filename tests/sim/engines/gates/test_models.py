@@ -17,7 +17,7 @@ from lanai_sim.engines import designs, elaboration
 from lanai_sim.engines.designs import Design
 from lanai_sim.engines.gates import compiled
 from lanai_sim.engines.gateware.verilog import top
-from lanai_sim.engines.replay import SUFFIX, Inputs, digest_by_llvm
+from lanai_sim.engines.replay import SUFFIX, Inputs, digest
 from lanai_sim.studies.recordings import RECORDINGS, nic_of
 
 FOLDER = Path(__file__).parents[3] / "inputs"
@@ -36,12 +36,12 @@ def load(name):
 @pytest.mark.parametrize("name", MODELLED)
 def test_recorded_inputs_give_the_outputs_on_record(name):
     recorded = load(name)
-    assert digest_by_llvm(recorded.nic, recorded.slots) == recorded.digest
+    assert digest(recorded.nic, recorded.slots) == recorded.digest
 
 
 def test_the_probed_nic_does_the_same():
     recorded = load("pingpong")
-    assert digest_by_llvm(recorded.nic, recorded.slots, probes=True) == recorded.digest
+    assert digest(recorded.nic, recorded.slots, probes=True) == recorded.digest
 
 
 def test_one_wrong_bit_of_input_is_seen():
@@ -49,7 +49,7 @@ def test_one_wrong_bit_of_input_is_seen():
     slots = recorded.slots.copy()
     first = np.flatnonzero(slots["rx_kind"].astype(bool) & (slots["rx_data"] != 0))[0]
     slots["rx_data"][first] ^= 1 << 7
-    assert digest_by_llvm(recorded.nic, slots) != recorded.digest
+    assert digest(recorded.nic, slots) != recorded.digest
 
 
 def test_a_run_in_pieces_is_the_run_and_fields_have_names():
@@ -87,7 +87,7 @@ def random_inputs(rng, ports, slots):
     """The inputs of a switch: idle first, then packets on all ports, and STOPs that last."""
     inputs, stopped = [packets(rng, ports) for _ in range(ports)], [0] * ports
     for slot in range(slots):
-        row = {"clk": 0}
+        row = {}
         for port in range(ports):
             kind, data = next(inputs[port]) if slot > 5 else (FlitKind.IDLE, 0)
             stopped[port] = max(stopped[port] - 1, 0) or (rng.random() < 0.01) * 60
@@ -142,12 +142,12 @@ def test_a_model_is_translated_once_and_again_if_its_entry_is_damaged(made, tmp_
     design = Design(SwitchConfig(2, SMALL))
     for _ in range(2):
         compiled.model(design)
-    assert made == [design]
-    [code] = tmp_path.glob("gates/*/*/model.o")
+    assert made == [(design.general, False)]
+    [code] = tmp_path.glob("gates/*/*/model.so")
     code.chmod(0o644)
     code.write_bytes(code.read_bytes()[:-1])
     compiled.model(design)
-    assert made == [design, design]
+    assert made == [(design.general, False)] * 2
 
 
 def test_gateware_edited_while_it_is_translated_is_not_stored(made, monkeypatch, tmp_path):
@@ -155,11 +155,11 @@ def test_gateware_edited_while_it_is_translated_is_not_stored(made, monkeypatch,
     monkeypatch.setattr(compiled, "key", lambda wanted: next(keys))
     with pytest.raises(UserError, match="sources changed"):
         compiled.model(Design(SwitchConfig(2, SMALL)))
-    assert not [*tmp_path.glob("gates/*/*/model.o")]
+    assert not [*tmp_path.glob("gates/*/*/model.so")]
 
 
 def test_the_translators_sources_are_in_the_key(monkeypatch):
-    def key_of_entry(kind, key, make):
+    def key_of_entry(kind, key):
         raise LookupError(key)
 
     def key_with(digest):
@@ -168,6 +168,6 @@ def test_the_translators_sources_are_in_the_key(monkeypatch):
             compiled.model(Design(SMALL))
         return raised.value.args
 
-    monkeypatch.setattr(compiled.cache, "entry", key_of_entry)
+    monkeypatch.setattr(compiled.entries, "present", key_of_entry)
     assert key_with("before") == key_with("before") != key_with("after")
     assert designs.sources_digest(["lanai_sim.engines.gates"]) != designs.sources_digest()

@@ -72,8 +72,8 @@ def test_the_digest_is_the_same_wherever_the_sources_are(places, monkeypatch):
 @pytest.mark.parametrize(
     "edited",
     [
-        "lanai_sim/engines/cxx/units.h",
-        "lanai_sim/engines/cxx/engine.cc",
+        "lanai_sim/engines/native/gates.h",
+        "lanai_sim/engines/native/engine.cc",
         "lanai_sim/machine/fabric.py",
         "lanai_sim/kernel/kernel.py",
         "lanai_sim/kernel/node.py",

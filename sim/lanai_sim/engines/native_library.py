@@ -1,0 +1,66 @@
+"""The native engine: one library for all models, built once on a machine by any compiler of C++. It needs no library of
+C++, so zig compiles it as C's compiler, which has none to compile first."""
+
+import tempfile
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from lanai_firmware import building
+from lanai_firmware import cache as entries
+from lanai_host.compilers import Compiler, Language, find
+
+from . import declared
+from .gates import outside
+
+OPTIONS = (
+    "-x", "c++", "-std=gnu++17", "-O3", "-fPIC", "-shared", "-w", "-g0", "-fvisibility=hidden", "-fno-exceptions",
+    "-fno-rtti", "-fno-threadsafe-statics", "-pthread",
+)  # fmt: skip
+STEP = "compiling the engine"
+
+
+def texts() -> dict[str, str]:
+    """Return the files of the engine by name."""
+    package = files(__package__)
+    folder = package.joinpath("native")
+    found = {one.name: one.read_text() for one in folder.iterdir() if one.name.endswith((".h", ".cc"))}
+    return {
+        **found,
+        "words.c": package.joinpath("words.c").read_text(),
+        "declared.h": declared.header() + outside.header(),
+    }
+
+
+def compiler() -> Compiler:
+    found = find(Language.CXX)
+    return find(Language.C) if found.is_zig and find(Language.C).is_zig else found
+
+
+def options(tool: Compiler) -> list[str]:
+    return [*OPTIONS, *(["-fno-sanitize=undefined"] if tool.is_zig else [])]
+
+
+@cache
+def key() -> str:
+    """Equal only for the same engine by the same compiler."""
+    tool = compiler()
+    return entries.key_of([repr((tool.key, options(tool), sorted(texts().items())))])
+
+
+def library() -> Path:
+    """The library of the engine, from the cache if it is there."""
+    tool, sources = compiler(), texts()
+    flags = options(tool)
+
+    def build(made: Path) -> None:
+        with (
+            building.Work("the simulation engine", "", {STEP: 3.0}) as told,
+            tempfile.TemporaryDirectory(dir=made.parent, prefix="building-", ignore_cleanup_errors=True) as work,
+        ):
+            told.step(STEP)
+            for name, text in sources.items():
+                Path(work, name).write_text(text)
+            tool.run([*flags, f"-I{work}", "-o", str(made), f"{work}/engine.cc"], STEP)
+
+    return entries.file("engine", key(), "engine.so", build)

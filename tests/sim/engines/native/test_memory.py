@@ -1,0 +1,10 @@
+"""The native engine's view of host memory, compiled alone: what is read after a write, what a refused access counts."""
+
+from pathlib import Path
+
+from .build import built
+
+
+def test_host_memory(tmp_path):
+    answer = built(Path(__file__).with_name("memory.cc"), tmp_path)
+    assert (answer.returncode, answer.stdout, answer.stderr) == (0, "", "")
