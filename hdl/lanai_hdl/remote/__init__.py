@@ -17,9 +17,11 @@ describes what software sees. `RemoteAdapter` (block.py) wires these parts:
        requests |     | answers
                 v     |
     PacketSender <-- PacketServer <--- PacketBuffers <--- packets_in
-     (PacketBuilder)   (PacketHeader, PacketCheck, ReceiveOrder, MemoryMover, FifoWords,
-      |     |   replies  FifoAppend, AtomicUnit, WriteData, Completion)
+     (PacketBuilder)   (PacketHeader, PacketCheck, ReceiveOrder, Completion)
+      |     |   replies   |
+      |     |             | AccessWork, AccessDone
       |     |             |
+      |     |           Mover (FifoWords, FifoAppend, AtomicUnit, WriteData)
       |  BoundedReads  BoundedBurst
       |     |             |
       |     +-------------+--> BurstArbiter --> host bus, host memory
@@ -36,9 +38,9 @@ A request's way, for a WRITE of process P to a peer:
    words `PacketBuilder` chooses.
 5. At the peer, `PacketBuffers` keeps the packet until its CRC has proved right.
 6. `PacketServer` takes its first words (`PacketHeader`), checks its form and its place in the order
-   (`PacketCheck`, `ReceiveOrder`), and asks `Lookup` for the bus address. `AccessCheck` compares key, right
-   and range. `MemoryMover` writes the data (`BoundedBurst`).
+   (`PacketCheck`, `ReceiveOrder`), and offers its `AccessWork` to the `Mover`. That asks `Lookup` for the bus
+   address, where `AccessCheck` compares key, right and range, and writes the data (`BoundedBurst`).
 7. A `Reply` goes to the peer's `PacketSender` and comes back as a packet. Our `PacketServer` checks it, and
    `Sequencer` ends the request.
-8. If it was the command's last, `Completion` writes the command's flag into P's memory.
+8. If it was the command's last, `Completion` has the `Mover` write the command's flag into P's memory.
 """

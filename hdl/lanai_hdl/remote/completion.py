@@ -3,59 +3,56 @@
 from amaranth import Mux, Signal
 from amaranth.lib import data
 
-from ..fields import layout
 from .command_queue import COMMAND_BITS
 from .packets import Op, Status
-from .tables import TAG_BITS, FlagWord
+from .tables import TAG_BITS
 
 
 class Completion:
     """States of `PacketServer` for the end of the oldest request."""
 
-    def _end_command(self, m):
-        """The oldest command has ended: its flag is written."""
-        with m.State("END"):
-            flag, worst, before = Signal(layout(FlagWord)), Signal(Status), self._worst.read(0)[1]
-            m.d.comb += [
-                worst.eq(Mux(before == Status.OK, self.oldest_status, before)),
-                self._worst.write_data.eq(worst),
-                flag.status.eq(worst),
-                self.answered_store.eq(self.oldest.stored & (self.oldest.op != Op.READ)),
-                self.answered_load.eq(self.oldest.stored & (self.oldest.op == Op.READ)),
-                flag.tag.eq(self.command.data[:TAG_BITS]),
-                self.lookup.start.eq(self.oldest.last),
-                self.retire.eq(~self.oldest.last),
-                self._write_data.store_word.eq(1),
-                self._write_data.number.eq(flag),
-            ]
-            m.d.sync += [
-                self._status.eq(Status.OK),
-                self._turn.eq(0),
-            ]
-            with m.If(~self.oldest.stored):
-                m.d.comb += self._worst.write_en.eq(1)
-            if self.config.streams:
-                self._end_stores(m, worst)
-            m.next = "IDLE"
-            with m.If(self.oldest.last):
-                m.next = "LOOKUP"
-            if self.config.quiet:
-                self._end_quietly(m, worst)
+    def _find_worst(self, m):
+        """Find the end of the oldest request's command: that of the first of its requests that was refused."""
+        before = self._worst.read(0)[1]
+        m.d.comb += [
+            self._worst_end.eq(Mux(before == Status.OK, self.oldest_status, before)),
+            self._worst.write_data.eq(self._worst_end),
+            self._mover.i.payload.flag.status.eq(self._worst_end),
+            self._mover.i.payload.flag.tag.eq(self.command.data[:TAG_BITS]),
+        ]
+        if self.config.streams:
+            self._find_worst_store(m)
 
-    def _end_quietly(self, m, worst):
-        """A QUIET command that has ended well writes no flag."""
-        with m.If((self.oldest.op == Op.QUIET) & (worst == Status.OK)):
-            m.d.comb += [self.lookup.start.eq(0), self.retire.eq(1), self.free.eq(self.oldest.last)]
-            m.next = "IDLE"
-
-    def _end_stores(self, m, worst):
+    def _find_worst_store(self, m):
         """Keep the worst end of each process's stores and loads since its last NOP: that is how the NOP
         ends."""
         oldest = self.oldest
         ends = Signal(data.ArrayLayout(Status, 1 << len(oldest.buffer[COMMAND_BITS:])), name="stores_end")
         mine = ends[oldest.buffer[COMMAND_BITS:]]
-        with m.If(oldest.stored & (mine == Status.OK)):
+        with m.If((self.answered_store | self.answered_load) & (mine == Status.OK)):
             m.d.sync += mine.eq(self.oldest_status)
         with m.If(~oldest.stored & (oldest.op == Op.NOP)):
-            m.d.comb += worst.eq(mine)
-            m.d.sync += mine.eq(Status.OK)
+            m.d.comb += self._worst_end.eq(mine)
+            with m.If(self.retire):
+                m.d.sync += mine.eq(Status.OK)
+
+    def _end_command(self, m):
+        """The oldest request has ended. If it was its command's last, the flag is written."""
+        oldest, mover = self.oldest, self._mover
+        with m.State("END"):
+            flags = Signal()
+            m.d.comb += [
+                flags.eq(oldest.last),
+                self.answered_store.eq(oldest.stored & (oldest.op != Op.READ)),
+                self.answered_load.eq(oldest.stored & (oldest.op == Op.READ)),
+                self._worst.write_en.eq(~oldest.stored),
+                self.retire.eq(~flags),
+                mover.i.valid.eq(flags),
+            ]
+            m.d.sync += [self._turn.eq(0), self._wanted.eq(1)]
+            if self.config.quiet:  # a QUIET command that has ended well writes no flag
+                with m.If((oldest.op == Op.QUIET) & (self._worst_end == Status.OK)):
+                    m.d.comb += [flags.eq(0), self.free.eq(oldest.last)]
+            m.next = "IDLE"
+            with m.If(flags):
+                m.next = "MOVE"

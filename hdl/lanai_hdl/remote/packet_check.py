@@ -7,11 +7,11 @@ from .receive_order import Place
 
 
 class PacketCheck:
-    """Methods of `PacketServer`. They use: the packet `_packet`, its place `_order`, what
-    was found in memory `_found`, `links` with the peers, `_asked`, `_leaves`, `_status`, `_result`."""
+    """Methods of `PacketServer`. They use: the packet `_packet`, its place `_order`, the `_mover` and
+    how its work has ended, `_status`, `links` with the peers, `_asked`, `_leaves`."""
 
     def _reply(self, m):
-        packet, status = self._packet, self._status
+        packet, status, old = self._packet, self._status, self._mover.o.payload.old
         reply = self.replies.payload
         m.d.comb += [
             reply.peer.eq(packet.first.source),
@@ -20,10 +20,10 @@ class PacketCheck:
             reply.status.eq(status),
             reply.reads.eq(packet.first.op == Op.READ),
             reply.returns.eq((packet.first.op == Op.ATOMIC) & (status == Status.OK)),
-            reply.value.eq(self._found.value[:32]),
+            reply.value.eq(old[:32]),
             reply.exposure.eq(packet.target.exposure),
             reply.key.eq(packet.target.key),
-            reply.offset.eq(Mux(packet.first.op == Op.ATOMIC, self._found.value[32:], packet.offset)),
+            reply.offset.eq(Mux(packet.first.op == Op.ATOMIC, old[32:], packet.offset)),
             reply.length.eq(packet.size.length),
             reply.align.eq(packet.size.align),
             reply.session.eq(packet.target.session),
@@ -84,11 +84,10 @@ class PacketCheck:
         with m.Elif((packet.first.op == Op.ACK) & refuses):
             m.d.comb += [self.resolve.eq(1), self.resolution.eq(packet.answer.status)]
         with m.Elif((packet.first.op == Op.DATA) & (entry.op == Op.ATOMIC)):
-            m.d.sync += self._result.eq(packet.value)
-            m.d.comb += self.resolve.eq(1)
+            m.d.comb += [self._mover.keep.eq(1), self.resolve.eq(1)]
         with m.Elif((packet.first.op == Op.DATA) & (entry.op == Op.READ)):
             m.d.comb += self.release.eq(0)
-            m.next = "LOOKUP"
+            m.d.sync += self._wanted.eq(1)
             if self.config.streams:
                 self._take_load(m)
         with m.Else():
@@ -133,12 +132,9 @@ class PacketCheck:
             with m.If(packet.first.op == Op.NOP):
                 m.d.comb += [self.replies.payload.status.eq(Status.VOID), self._order.outcome.eq(Status.VOID)]
             self._finish(m)
-        with m.Elif(packet.misaligned()):
-            m.d.sync += self._status.eq(Status.ALIGNMENT)
-            m.d.comb += self.release.eq(0)
         with m.Else():
             m.d.comb += self.release.eq(0)
-            m.next = "LOOKUP"
+            m.d.sync += self._wanted.eq(1)
 
     def _finish(self, m):
         """The request has been carried out, or has failed for good."""

@@ -80,10 +80,6 @@ class PacketHeader:
             data &= ~entry.stored  # what a load has read goes to the host
         return (self.first.op == Op.WRITE) | (self.first.op == Op.ATOMIC) | self.appends | data
 
-    def misaligned(self):
-        atomic = self.first.op == Op.ATOMIC
-        return ((atomic | self.appends) & self.offset[:2].any()) | (atomic & self.wide & self.offset[2])
-
     def register_answer(self, m, is_open, entry):
         """Register whether the request is open, and the words of its answer. They are valid in the slot
         after `target`: for a packet with more words than an ACK, before `well_formed`."""

@@ -1,39 +1,44 @@
-"""Serves packets and ends commands. All that the adapter writes to host memory is written here."""
+"""Serves packets and ends commands. What they do to host memory the mover does."""
 
 from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..host_bus.ports import BurstPort
-from .atomics import AtomicUnit, FoundNumber
-from .bounded_burst import BoundedBurst
+from .access_work import of_end, of_reply, of_request
 from .cleared_memory import ClearedMemory
 from .command_queue import BUFFER_BITS, COMMAND_BITS
 from .completion import Completion
 from .entries import RequestEntry, reply_shape
-from .fifo import CONTROL_FIELDS
-from .fifo_append import FifoAppend
-from .fifo_words import FifoWords
 from .host_side import CommandRead
 from .links import LinkPort
-from .lookup_port import OFFSET_BITS, LookupPort
-from .memory_mover import MemoryMover
+from .lookup_port import LookupPort
+from .mover import Mover
 from .packet_buffers import packet_members
 from .packet_check import PacketCheck
 from .packet_header import MOST_WORDS, PacketHeader
-from .packets import BOOT_BITS, REQUEST_WORDS, SESSION_BITS, Op, Status, conditional, fails_bound, relaxed
+from .packets import (
+    BOOT_BITS,
+    REPLY_WORDS,
+    REQUEST_WORDS,
+    SESSION_BITS,
+    WIDE_BYTES,
+    Op,
+    Status,
+    conditional,
+    fails_bound,
+    relaxed,
+)
 from .parameters import RemoteParameters
 from .receive_order import ReceiveOrder
 from .sequencer import INDEX_BITS, EntryRead
-from .server_access import Step, Work, ask
 from .tables import START
-from .write_data import WriteData
 
 EVENTS = ("served", "atomic", "refused", "duplicate", "ahead", "stale", "malformed", "no_room", "signalled")
 
 
-class PacketServer(PacketCheck, MemoryMover, Completion, wiring.Component):
-    """One thing at a time: a packet, or the end of a request. It waits for host memory and for
+class PacketServer(PacketCheck, Completion, wiring.Component):
+    """One thing at a time: a packet, or the end of a request. It waits for the mover, and for
     nothing else.
 
     A request that finds no space for its reply is dropped: its sender will send it again. So what
@@ -102,58 +107,38 @@ class PacketServer(PacketCheck, MemoryMover, Completion, wiring.Component):
         m = Module()
         m.submodules.order = self._order = ReceiveOrder(self.config)
         m.submodules.worst = self._worst = ClearedMemory(Status, self.config.processes, reads=2)
-        m.submodules.found = self._found = FoundNumber()
-        m.submodules.unit = self._unit = AtomicUnit()
-        m.submodules.write_data = self._write_data = WriteData()
-        m.submodules.append = self._append = FifoAppend(self.config)
-        m.submodules.fifo_words = self._fifo_words = FifoWords()
-        m.submodules.run = self._run = BoundedBurst()
+        m.submodules.mover = self._mover = Mover(self.config)
         self._registers()
         self._connect(m)
-        self._connect_fifo(m)
-        self._join(m)
+        self._connect_mover(m)
         self._packet.register_appends(m, self.config)
-        entry = self.answered.entry
-        self._packet.register_answer(m, self.answered.open, entry)
-        m.d.sync += self._well.eq(self.oldest_status == Status.OK)
-        ask(m, self.lookup, self._work, self._step, self._packet, self._append, entry, self.oldest, self._well)
+        self._packet.register_answer(m, self.answered.open, self.answered.entry)
         self._reply(m)
-        m.d.comb += [self.busy.eq(1), self.lookup.wanted.eq(1)]
+        self._find_worst(m)
+        m.d.comb += [self.busy.eq(1), self._mover.fifo.asked.eq(1)]
         with m.FSM():
             self._serve(m)
-            self._locate(m)
-            self._read(m)
-            self._write(m)
+            self._move(m)
             self._end_command(m)
         return m
 
     def _registers(self):
         self._packet = PacketHeader()
-        self._work = Signal(Work)
-        self._step = Signal(Step)
-        self._status = Signal(Status)  # of the work under way
-        self._left = Signal(range(len(CONTROL_FIELDS)))  # words to read behind this one
-        self._locating = Signal()  # the answer of the lookup is awaited
-        self._tail_follows = Signal()  # on the write under way
-        self._failed = Signal()  # one of them was refused
-        self._little = Signal()  # of the exposure that an ATOMIC changes
-        self._signals = Signal()  # of the exposure that is accessed
+        self._ends = Signal()  # the mover's work is the end of a command
+        self._wanted = Signal()  # what was offered to the mover is to be carried out
         self._asked = Signal()  # an open request waited for the packet, a reply, in the slot before
         self._leaves = Signal()  # the packet, a reply, says that its sender is not in the session's boot
         self._newest = Signal()  # the packet, a reply, answers no older request than the last one did
         self._relaxed = Signal()  # the packet, a request, may take effect out of turn
         self._catching_up = Signal()  # of the order, in the slot before: the packet's place does not stand yet
-        self._apart = Signal()  # an APPEND's record and its FIFO's control words lie in different pages
-        self._result = Signal(64)  # of the ATOMIC that was answered last: no two are outstanding
-        self._well = Signal()  # the oldest request ended well, as of the slot before
         self._at = Signal.like(self.index)
-        self._from_packet = Signal()  # the words to write are the packet's
         self._turn = Signal()  # the end of a command is next, if one has ended
+        self._status = self._mover.o.payload.status
+        self._worst_end = Signal(Status)  # of the requests of the oldest one's command
 
     def _connect(self, m):
         """Packet and command to the units that work on them."""
         packet, order, links = self._packet, self._order, self.links
-        found, unit, write_data = self._found, self._unit, self._write_data
         first = packet.first
         m.d.comb += [
             self.ready_next.eq(order.ready_next & self._worst.ready_next),
@@ -175,20 +160,7 @@ class PacketServer(PacketCheck, MemoryMover, Completion, wiring.Component):
             order.mark.eq(fails_bound(first.op, packet.size.atomic, self._status)),
             order.unmark.eq(conditional(first.op, packet.size.atomic)),
             order.atomic.eq(first.op == Op.ATOMIC),
-            order.result.eq(found.value),
-            found.wide.eq(packet.wide),
-            found.little.eq(self._little),
-            found.word.eq(self.bus.read.payload.data),
-            unit.wide.eq(packet.wide),
-            unit.op.eq(packet.size.atomic),
-            unit.operand.eq(packet.operand),
-            unit.comparand.eq(packet.comparand),
-            unit.old.eq(found.value),
-            write_data.number.eq(unit.new),
-            write_data.wide.eq(packet.wide),
-            write_data.little.eq(self._little),
-            write_data.result.eq(self._result),
-            write_data.left.eq(self._run.left),
+            order.result.eq(self._mover.o.payload.old),
             self.answered.index.eq(packet.answer.entry),
             self.freed.eq(self.oldest.buffer),
             self._worst.read(0)[0].eq(self.oldest.buffer[COMMAND_BITS:]),
@@ -200,39 +172,48 @@ class PacketServer(PacketCheck, MemoryMover, Completion, wiring.Component):
             self.index.eq(self._at),
         ]
 
-    def _connect_fifo(self, m):
-        """The FIFO of an APPEND, from its control words to what becomes of them."""
-        packet, append, words = self._packet, self._append, self._fifo_words
+    def _connect_mover(self, m):
+        """The mover's work: that of the packet, or of the end of a command."""
+        packet, mover, entry = self._packet, self._mover, self.answered.entry
+        wiring.connect(m, mover.lookup, wiring.flipped(self.lookup))
+        wiring.connect(m, mover.bus, wiring.flipped(self.bus))
+        with m.If(self._ends):
+            of_end(m, mover.i.payload, self.oldest)
+        with m.Elif(packet.is_reply()):
+            of_reply(m, mover.i.payload, entry)
+        with m.Else():
+            of_request(m, mover.i.payload, packet)
         m.d.comb += [
-            words.exposure.eq(packet.target.exposure),
-            words.offset.eq(packet.offset),
-            words.field.eq(len(CONTROL_FIELDS) - 1 - self._left),
-            words.word.eq(self.bus.read.payload.data),
-            words.new_tail.eq(append.new_tail),
-            append.tail.eq(words.tail),
-            append.head.eq(words.head),
-            append.ring.eq(words.ring),
-            append.length.eq(packet.size.length),
-            append.retry.eq(packet.first.op == Op.RETRY),
-            append.barred.eq(conditional(packet.first.op, packet.size.atomic) & self._order.marked),
+            mover.wanted.eq(self._wanted),
+            mover.changed.eq(self.changed),
+            mover.words.payload.eq(self.word),
+            mover.fifo.exposure.eq(packet.target.exposure),
+            mover.fifo.offset.eq(packet.offset),
+            mover.fifo.length.eq(packet.size.length),
+            mover.fifo.retry.eq(packet.first.op == Op.RETRY),
+            mover.fifo.barred.eq(conditional(packet.first.op, packet.size.atomic) & self._order.marked),
+            mover.result.buffer.eq(entry.buffer),
+            mover.result.wide.eq(entry.length == WIDE_BYTES),
+            mover.result.value.eq(packet.value),
+            mover.flag_of.eq(self.oldest.buffer),
+            self.atomic.eq(mover.atomic),
         ]
-        # Registered: the control words come late in their slot, and have stood for long when it is used.
-        m.d.sync += self._apart.eq(append.offset[OFFSET_BITS:] != packet.offset[OFFSET_BITS:])
-        with m.If(self.changed):
-            m.d.comb += words.forget.eq(1)
+        with m.If(mover.words.ready):  # the packet's next word stands on `word` in the next slot
+            m.d.comb += self.index.eq(self._at + 1)
+            m.d.sync += self._at.eq(self._at + 1)
 
     def _serve(self, m):
         """A packet: its words are taken, as they arrive if nothing else is to be done; its form is
-        checked, and it is judged. The lookup begins with the check."""
-        packet = self._packet
+        checked, and it is judged. It is offered to the mover with the check."""
+        packet, mover = self._packet, self._mover
         arrived = Signal.like(self.index)
         well_formed, looks = Signal(), Signal()
         settled = self._settle(m, arrived)
         m.d.sync += [arrived.eq(self.index), self._catching_up.eq(self._order.catching_up)]
         with m.State("IDLE"):
             m.d.comb += [self.idle.eq(~self.full & ~self.ended & ~self.arriving), self.busy.eq(0)]
-            m.d.comb += self._fifo_words.begin.eq(1)
-            m.d.sync += [self._at.eq(0), self._work.eq(Work.FLAG)]
+            m.d.comb += mover.fifo.asked.eq(0)
+            m.d.sync += [self._at.eq(0), self._ends.eq(1)]
             with m.If(self.full & ~(self._turn & self.ended)):
                 m.d.sync += self._turn.eq(1)
                 m.next = "WORDS"
@@ -243,47 +224,39 @@ class PacketServer(PacketCheck, MemoryMover, Completion, wiring.Component):
         with m.State("WORDS"):
             here = self.full | (self._at < self.come)  # the word that is asked for
             m.d.comb += self.busy.eq(0)
-            has_room = self._fifo_words.known & ~self._append.full
-            m.d.sync += [self._status.eq(Status.OK), self._step.eq(Mux(has_room, Step.RECORD, Step.CONTROL))]
             packet.take(m, arrived, self.word)
             with m.If(here & (self._at != MOST_WORDS)):
                 m.d.sync += self._at.eq(self._at + 1)
             with m.If(self.full):
                 taken = (self._at >= self.words) | (self._at == MOST_WORDS)
                 with m.If(taken & (settled | ~packet.appends) & ~self._catching_up):
-                    m.d.sync += self._work.eq(Mux(packet.is_reply(), Work.REPLY, Work.REQUEST))
+                    m.d.sync += self._ends.eq(0)
                     m.next = "FORM"
             with m.Elif(self.ended | ~self.arriving | (self.come < self._at)):
                 m.next = "IDLE"
         with m.State("FORM"):
             answers = self.answered
             sound = packet.well_formed(self.config, self.words, answers.open, answers.entry)
-            # In WORDS, `full` may have been that of the FIFO before: it stands a slot after `settled`.
-            late = packet.appends & (self._step == Step.RECORD) & self._append.full
-            m.d.comb += self.lookup.start.eq(packet.accesses(self.config, answers.entry) & ~late)
-            m.d.sync += [well_formed.eq(sound & self.enable), looks.eq(self.lookup.start), self._turn.eq(1)]
+            m.d.comb += mover.i.valid.eq(packet.accesses(self.config, answers.entry))
+            m.d.sync += [well_formed.eq(sound & self.enable), looks.eq(mover.i.valid), self._turn.eq(1)]
             m.d.sync += [self._asked.eq(self._is_asked(m)), self._leaves.eq(self._says_other_boot())]
             m.d.sync += self._newest.eq(~(packet.first.sequence - self.links.answered)[15])
             m.d.sync += self._relaxed.eq(relaxed(packet.first.op, packet.size.atomic))
-            self._store_tail(m)
+            m.d.sync += self._wanted.eq(0)
             m.next = "JUDGE"
-            with m.If(late):
-                m.next = "WORDS"
         with m.State("JUDGE"):
+            in_requests = ~packet.is_reply() & ~packet.appends
+            m.d.comb += mover.i.valid.eq(looks)
+            m.d.sync += self._at.eq(Mux(in_requests, REQUEST_WORDS, REPLY_WORDS))
             m.next = "IDLE"
             with m.If(looks):
-                m.next = "REFUSE"
+                m.next = "MOVE"
             with m.If(~well_formed):
                 m.d.comb += [self.malformed.eq(1), self.release.eq(1)]
             with m.Elif(packet.is_reply()):
                 self._judge_reply(m)
             with m.Else():
                 self._judge_request(m)
-        with m.State("REFUSE"):  # the lookup that has begun is not wanted
-            with m.If(self.lookup.done):
-                m.next = "IDLE"
-                with m.If(self._status != Status.OK):
-                    m.next = "DONE"
 
     def _settle(self, m, arrived):
         """Return 1 if the answers for the FIFO of an APPEND are valid in the next slot: its offset was
@@ -292,21 +265,25 @@ class PacketServer(PacketCheck, MemoryMover, Completion, wiring.Component):
         m.d.sync += before.eq(Mux(offset_taken, Cat(1, before[0]), 0))
         return offset_taken & before.all()
 
-    def _join(self, m):
-        """The burst port is the run's; `_read` takes what a read brings."""
-        bus, lookup, run, at = self.bus, self.lookup, self._run, self._at
-        wiring.connect(m, run.burst, wiring.flipped(bus.burst))
-        wiring.connect(m, run.data, wiring.flipped(bus.write))
-        m.d.comb += [
-            run.located.eq(lookup.done & self._locating),
-            run.allowed.eq(lookup.status == Status.OK),
-            run.address.eq(lookup.address),
-            run.length.eq(lookup.length),
-            run.written.eq(bus.written),
-            run.refused.eq(bus.refused),
-            run.words.valid.eq(1),
-            run.words.payload.eq(Mux(self._from_packet, self.word, self._write_data.word)),
-        ]
-        with m.If(run.words.ready & self._from_packet):  # the packet's next word stands on `word` in the next slot
-            m.d.comb += self.index.eq(at + 1)
-            m.d.sync += at.eq(at + 1)
+    def _move(self, m):
+        """The mover takes its work: it was carried out, or was not wanted."""
+        mover, packet = self._mover, self._packet
+        with m.State("MOVE"):
+            m.d.comb += [mover.i.valid.eq(1), mover.judged.eq(1)]
+            with m.If(mover.i.ready):
+                m.next = "IDLE"
+            with m.If(mover.o.valid):
+                refused = self._status != Status.OK
+                with m.If(self._ends):
+                    m.d.comb += [self.retire.eq(1), self.free.eq(1), self.refused.eq(refused)]
+                    m.d.comb += [self._worst.write_en.eq(1), self._worst.write_data.eq(Status.OK)]
+                with m.Elif(packet.is_reply()):
+                    m.d.comb += [self.release.eq(1), self.resolve.eq(1), self.resolution.eq(self._status)]
+                with m.Else():
+                    m.d.comb += [
+                        self.release.eq(1),
+                        self.refused.eq(refused),
+                        self.served.eq(~refused),
+                        self.signalled.eq(self.served & packet.appends & mover.o.payload.signals),
+                    ]
+                    self._finish(m)

@@ -135,9 +135,9 @@ PROTECTION = [
     ),
     Mutant(
         "a WRITE needs no right to write",
-        "server_access.py",
-        "Mux(packet.first.op == Op.ATOMIC, Need.ATOMIC, Need.WRITE)",
-        "Mux(packet.first.op == Op.ATOMIC, Need.ATOMIC, Need.READ)",
+        "access_work.py",
+        "work.need.eq(Need.WRITE)",
+        "work.need.eq(Need.READ)",
         "test_bad_packets.py::test_what_is_not_allowed_is_refused_with_its_reason_and_again_if_it_comes_again",
     ),
     Mutant(
@@ -149,16 +149,16 @@ PROTECTION = [
     ),
     Mutant(
         "what a process reads goes to another",
-        "server_access.py",
-        "lookup.owner.eq(entry.buffer >> COMMAND_BITS)",
-        "lookup.owner.eq(0)",
+        "access_work.py",
+        "work.owner.eq(entry.buffer >> COMMAND_BITS)",
+        "work.owner.eq(0)",
         "test_turns.py::test_each_process_uses_its_own_memory",
     ),
     Mutant(
         "the end of a command is told to another process",
-        "server_access.py",
-        "lookup.owner.eq(oldest.buffer >> COMMAND_BITS)",
-        "lookup.owner.eq(0)",
+        "access_work.py",
+        "work.owner.eq(oldest.buffer >> COMMAND_BITS)",
+        "work.owner.eq(0)",
         "test_turns.py::test_each_process_uses_its_own_memory",
     ),
     Mutant(
@@ -219,7 +219,7 @@ PROTECTION = [
     ),
     Mutant(
         "control words of a FIFO stay when the tables are written",
-        "server.py",
+        "mover.py",
         "with m.If(self.changed):",
         "with m.If(0):",
         "test_fifo_words.py",
@@ -239,11 +239,32 @@ PROTECTION = [
         "test_turns.py::test_a_huge_command_does_not_hold_the_other_process",
     ),
     Mutant(
-        "an ATOMIC that is refused brings the result of another",
-        "server_access.py",
-        "(oldest.op == Op.ATOMIC) & well",
-        "oldest.op == Op.ATOMIC",
-        "test_turns.py::test_a_refused_atomic_brings_no_result_of_another_process",
+        "a command that is refused brings the result of another",
+        "mover.py",
+        "self._held & (self._kept.buffer == self.flag_of)",
+        "self._held",
+        "test_mover.py::test_a_result_goes_with_the_flag_of_its_command_alone",
+    ),
+    Mutant(
+        "a command brings the result of the one that was in its buffer before",
+        "mover.py",
+        "m.d.sync += self._held.eq(0)",
+        "pass",
+        "test_mover.py::test_a_result_goes_with_the_flag_of_its_command_alone",
+    ),
+    Mutant(
+        "work that is not wanted is done",
+        "mover.py",
+        "with m.If(lookup.done & ~self.wanted):",
+        "with m.If(0):",
+        "test_mover.py::test_works_do_what_they_say",
+    ),
+    Mutant(
+        "a number that is not at a multiple of its size is changed",
+        "mover.py",
+        "with m.Elif(lookup.done & self._misaligned):",
+        "with m.Elif(0):",
+        "test_mover.py::test_works_do_what_they_say",
     ),
     Mutant(
         "one process's refusal is told to the other",
@@ -445,8 +466,8 @@ QUIETNESS = [
     Mutant(
         "a quiet record writes no flag, however it ends",
         "completion.py",
-        "(self.oldest.op == Op.QUIET) & (worst == Status.OK)",
-        "self.oldest.op == Op.QUIET",
+        "(oldest.op == Op.QUIET) & (self._worst_end == Status.OK)",
+        "oldest.op == Op.QUIET",
         "test_quiet.py::test_records_that_find_a_full_fifo_are_flagged",
     ),
 ]
