@@ -471,4 +471,41 @@ QUIETNESS = [
         "test_quiet.py::test_records_that_find_a_full_fifo_are_flagged",
     ),
 ]
-MUTANTS = [*PROTECTION, *ORDER, *SESSIONS, *QUIETNESS]
+MATCHING = [
+    Mutant(
+        "a message takes a receive of another process",
+        "match.py",
+        "(one.owner == other.owner) & Mux(",
+        "Mux(",
+        "test_match.py::test_wildcards_take_what_arrived_first",
+    ),
+    Mutant(
+        "a younger entry is taken before the oldest that fits",
+        "match.py",
+        "first = moves & ~Cat(Const(0, 1), moves[:-1])",
+        "first = fit",
+        "test_match.py::test_answers_are_those_of_lists",
+    ),
+    Mutant(
+        "entries behind one that was taken stay where they are",
+        "match.py",
+        "with m.If(removed & moves[n]):",
+        "with m.If(0):",
+        "test_match.py::test_the_oldest_that_fits_is_taken_and_order_stays",
+    ),
+    Mutant(
+        "what finds no cell is told to have joined",
+        "match.py",
+        "Mux(full, Outcome.FULL, Outcome.JOINED)",
+        "Outcome.JOINED",
+        "test_match.py::test_a_full_list_is_told_and_changes_nothing",
+    ),
+    Mutant(
+        "one process takes all cells",
+        "match.py",
+        "sated.eq(joined == self.share)",
+        "sated.eq(0)",
+        "test_match.py::test_what_one_owner_has_leaves_the_others_their_share",
+    ),
+]
+MUTANTS = [*PROTECTION, *ORDER, *SESSIONS, *QUIETNESS, *MATCHING]
