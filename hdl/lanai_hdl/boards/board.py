@@ -17,7 +17,8 @@ class Board:
     """One supported board.
 
     `platform()` makes its Amaranth platform, `pins(top)` an elaboratable that puts a `BoardTop` on
-    its clock and pins. `config` is the NIC that fits it, at the clock that `pins` makes.
+    its clock and pins. `config` is the NIC that fits it, at the clock that `pins` makes. `phy`: its link is on pins;
+    else it is looped back.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Board:
     baud: int
     platform: Callable[[], Any]
     pins: Callable[[Any], Any]
+    phy: bool = False
 
     @property
     def divisor(self) -> int:

@@ -1,6 +1,7 @@
 """Radiona ULX3S with an ECP5 of three sizes: USB serial on board, 25 MHz crystal."""
 
-from amaranth import ClockDomain, ClockSignal, Elaboratable, Instance, Module, Signal
+from amaranth import Cat, ClockDomain, ClockSignal, Elaboratable, Instance, Module, Signal
+from amaranth.build import Attrs, Pins, Resource
 from amaranth.lib import io
 from amaranth.lib.cdc import ResetSynchronizer
 
@@ -13,9 +14,32 @@ INPUT_DIVISOR, FEEDBACK_DIVISOR, OUTPUT_DIVISOR = 3, 8, 9
 SLOT_KHZ = 25_000 * FEEDBACK_DIVISOR // INPUT_DIVISOR
 
 
+# The phy's cable, on connector J1: out on the pairs from 0 on, in on those from 14 on. Pin 0 of each is the clock,
+# pin 1 control, the others data.
+WIRES = 6
+OUT_PINS, IN_PINS = (" ".join(f"{first + n}+" for n in range(WIRES)) for first in (0, 14))
+
+
 class SlotClock(Elaboratable):
     """Makes the slot clock from the crystal and drives the domain `sync`, its parent's, with it. In
-    reset until the PLL has locked; all flip-flops leave it with the same edge."""
+    reset until the PLL has locked; all flip-flops leave it with the same edge.
+
+    `late`: a clock a quarter of a slot behind it, if it is asked for."""
+
+    def __init__(self, late: bool = False):
+        self._is_late = late
+        self.late = Signal()
+
+    def _late_output(self):
+        """The PLL's second output. It counts eighths of a cycle of its VCO."""
+        eighths = 8 * OUTPUT_DIVISOR // 4
+        return {
+            "p_CLKOS_ENABLE": "ENABLED",
+            "p_CLKOS_DIV": OUTPUT_DIVISOR,
+            "p_CLKOS_CPHASE": OUTPUT_DIVISOR - 1 + eighths // 8,
+            "p_CLKOS_FPHASE": eighths % 8,
+            "o_CLKOS": self.late,
+        }
 
     def elaborate(self, platform):
         m = Module()
@@ -48,6 +72,7 @@ class SlotClock(Elaboratable):
             i_PLLWAKESYNC=0,
             i_ENCLKOP=0,
             o_CLKOP=clock,
+            **(self._late_output() if self._is_late else {}),
             o_LOCK=locked,
         )
         # No constraint here: nextpnr derives this clock's from the crystal's.
@@ -65,7 +90,9 @@ class Ulx3sPins(Elaboratable):
     def elaborate(self, platform):
         m = Module()
         m.domains.sync = ClockDomain()
-        m.submodules.clock = SlotClock()
+        if self.top.phy is not None:
+            m.domains.rx = ClockDomain()
+        m.submodules.clock = clock = SlotClock(late=self.top.phy is not None)
         m.submodules.top = self.top
         uart = platform.request("uart", dir="-")
         m.submodules.rx = rx = io.Buffer("i", uart.rx)
@@ -74,6 +101,48 @@ class Ulx3sPins(Elaboratable):
         for n in range(len(self.top.leds)):
             m.submodules[f"led_{n}"] = led = io.Buffer("o", platform.request("led", n, dir="-"))
             m.d.comb += led.o.eq(self.top.leds[n])
+        if self.top.phy is not None:
+            m.submodules.cable = CablePins(self.top, clock.late)
+            m.submodules.led_up = led = io.Buffer("o", platform.request("led", len(self.top.leds), dir="-"))
+            m.d.comb += led.o.eq(self.top.up)
+        return m
+
+
+class CablePins(Elaboratable):
+    """Puts a `BoardTop`'s phy on pins, at double data rate. The clock that leaves is `late`: its edges are in the
+    middle of what leaves with `sync`, and so are those that come.
+
+    The parent has the domains `sync` and `rx`, of which this one drives the clock of `rx`.
+    """
+
+    def __init__(self, top, late):
+        self.top, self.late = top, late
+
+    def elaborate(self, platform):
+        m = Module()
+        platform.add_resources(
+            [
+                Resource("phy_out", 0, Pins(OUT_PINS, dir="o", conn=("gpio", 0)), Attrs(IO_TYPE="LVCMOS33")),
+                Resource("phy_in", 0, Pins(IN_PINS, dir="i", conn=("gpio", 0)), Attrs(IO_TYPE="LVCMOS33")),
+            ]
+        )
+        out, into = platform.request("phy_out", dir="-"), platform.request("phy_in", dir="-")
+        m.domains.late = ClockDomain(reset_less=True, local=True)
+        m.d.comb += ClockSignal("late").eq(self.late)
+        m.submodules.out_clock = out_clock = io.DDRBuffer("o", out[:1], o_domain="late")
+        m.submodules.out = outward = io.DDRBuffer("o", out[1:])
+        m.d.comb += [out_clock.o[0].eq(1), out_clock.o[1].eq(0)]
+        m.submodules.in_clock = in_clock = io.Buffer("i", into[:1])
+        m.submodules.into = inward = io.DDRBuffer("i", into[1:], i_domain="rx")
+        came = Signal()
+        m.d.comb += [came.eq(in_clock.i), ClockSignal("rx").eq(came)]
+        platform.add_clock_constraint(came, 1000 * SLOT_KHZ)
+        for half in range(2):
+            sent, received = (symbol.data[4 * half : 4 * half + 4] for symbol in (self.top.o, self.top.i))
+            m.d.comb += [
+                outward.o[half].eq(Cat(self.top.o.control[half], sent)),
+                Cat(self.top.i.control[half], received).eq(inward.i[half]),
+            ]
         return m
 
 

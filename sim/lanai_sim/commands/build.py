@@ -2,6 +2,7 @@
 stored."""
 
 import argparse
+from dataclasses import replace
 
 from rich.table import Table
 
@@ -31,6 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="add an optional block to the NIC: remote",
     )
     parser.add_argument(
+        "--phy",
+        action="store_true",
+        help="put the NIC's link on pins, for a cable to another board, by a switch and a phy",
+    )
+    parser.add_argument(
         "--synthesis-only", action="store_true", help="stop before place and route: area by block, no bitstream"
     )
     parser.add_argument("--seed", type=int, default=1, help="first seed of place and route (default: %(default)s)")
@@ -52,12 +58,12 @@ def run(args: argparse.Namespace) -> int:
         for board in known.boards():
             print(f"{board.name:12} {board.description}")
         return 0
-    board = known.board(args.board).with_blocks(args.blocks)
+    board = replace(known.board(args.board).with_blocks(args.blocks), phy=args.phy)
     built = synthesize(board, args.output) if args.synthesis_only else build(board, args.output, args.seed, args.seeds)
     _show(built)
     if args.json:
         config = {"board": board.name, "seed": args.seed, "seeds": args.seeds, "synthesis_only": args.synthesis_only}
-        config["blocks"] = args.blocks
+        config |= {"blocks": args.blocks, "phy": args.phy}
         write_json(args.json, built.figures(), config)
     if built.lbus_fmax_mhz is None:
         return 0

@@ -103,9 +103,10 @@ def check_tools() -> None:
 
 
 def board_top(board: Board) -> BoardTop:
-    """The design that is built, the self-test preloaded. Simulating this object simulates what goes
-    into the FPGA."""
-    return BoardTop(board.config, board.divisor, SELFTEST.words(board.config))
+    """The design that is built, the self-test preloaded where the link is looped back. Simulating this object
+    simulates what goes into the FPGA."""
+    image = None if board.phy else SELFTEST.words(board.config)
+    return BoardTop(board.config, board.divisor, image, board.phy)
 
 
 def synthesize(board: Board, output: str | Path) -> Built:

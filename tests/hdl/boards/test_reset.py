@@ -26,21 +26,30 @@ STORE_SLOTS, STORE_BYTES = 4, 8
 STORES = 10 * FRAME_BYTES * DIVISOR // STORE_SLOTS  # they take as long as a frame on the line
 
 
-def unsynchronized(fragment):
+def resets(fragment):
+    """Return the names of the resets of all clock domains."""
+    own = {domain.rst.name for domain in fragment.domains.values() if domain.rst is not None}
+    return own.union(*(resets(part) for part, *_ in fragment.subfragments))
+
+
+def unsynchronized(fragment, names=None):
     """Return what drives the reset of a clock domain without being a synchronizer: statements, ports of instances."""
+    names = names or resets(fragment)
+    reset = rf"\((rst \w+|sig ({'|'.join(names)}))\)"
     if any(isinstance(origin, AsyncFFSynchronizer) for origin in fragment.origins or ()):
         return []
     driven = [repr(statement) for statements in fragment.statements.values() for statement in statements]
-    found = [text for text in driven if re.search(r"\(eq \((rst \w+|sig (\w+_)?rst)\)", text)]
+    found = [text for text in driven if re.search(rf"\(eq {reset}", text)]
     ports = fragment.ports if isinstance(fragment, Instance) else {}
-    found += [name for name, (value, _) in ports.items() if re.match(r"\((rst \w+|sig (\w+_)?rst)\)", repr(value))]
-    return found + [one for part, *_ in fragment.subfragments for one in unsynchronized(part)]
+    found += [name for name, (value, _) in ports.items() if re.match(reset, repr(value))]
+    return found + [one for part, *_ in fragment.subfragments for one in unsynchronized(part, names)]
 
 
 @pytest.mark.parametrize("name", BOARDS)
-def test_a_boards_flip_flops_leave_reset_together(name):
+@pytest.mark.parametrize("phy", [False, True])
+def test_a_boards_flip_flops_leave_reset_together(name, phy):
     board = find(name)
-    design = Fragment.get(board.pins(BoardTop(board.config, board.divisor)), board.platform())
+    design = Fragment.get(board.pins(BoardTop(board.config, board.divisor, phy=phy)), board.platform())
     assert unsynchronized(design) == []
 
 

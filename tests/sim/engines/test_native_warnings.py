@@ -23,6 +23,7 @@ from lanai_host.simulator.spin import PARTS as SPIN
 from lanai_host.simulator.transport import HEADER, PARTS
 from lanai_sim.corebench import rtl as core
 from lanai_sim.engines import native_library, verilator, witness, words
+from lanai_sim.engines.boards import pair
 from lanai_sim.engines.objects import COMPILE, defines
 from lanai_sim.engines.verilated import verilate, verilator_root
 from lanai_sim.fpga import board_rtl
@@ -99,6 +100,12 @@ def test_the_harness_of_boards(monkeypatch, tmp_path):
     board = find_board("ulx3s-85f")
     board_rtl._library.cache_clear()
     assert complain(lambda: board_rtl._library(board), board_rtl, monkeypatch, tmp_path) == ""
+
+
+@pytest.mark.slow
+def test_the_harness_of_two_boards(monkeypatch, tmp_path):
+    pair._library.cache_clear()
+    assert complain(lambda: pair._library(find_board("ulx3s-85f").config), pair, monkeypatch, tmp_path) == ""
 
 
 @pytest.mark.slow
