@@ -11,7 +11,7 @@ from lanai_host.clocks.library import Clock, can_be_loaded
 from lanai_host.config import free
 from lanai_host.errors import UserError, unknown
 from lanai_host.stacks import names, stack
-from lanai_host.stacks.base import NicStack, Stack
+from lanai_host.stacks.base import NicStack, Placement, Stack
 
 from ..engines import kinds
 from ..engines.kinds.base import Capability, EngineKind
@@ -224,8 +224,12 @@ class JobData:
 
     @property
     def chosen_options(self) -> Any:
-        """The messaging system's options, its default ones if none were given."""
-        return self.stack.default_options() if self.options is None else self.options
+        """The options of the messaging system. If none were given: its default ones, or others that fit its NICs."""
+        chosen = self.stack
+        if self.options is not None or not isinstance(chosen, NicStack):
+            return chosen.default_options() if self.options is None else self.options
+        nic = chosen.sized(self.machine.nic, self.nodes)
+        return chosen.fitting(Placement(self.total_ranks, self.ranks_per_node, lambda a, b: 0, nic))
 
     @property
     def chosen_clock(self) -> Clock:

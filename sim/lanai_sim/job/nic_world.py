@@ -65,8 +65,6 @@ class NicWorld(World):
             net.broadcasts,
             partial(net.passage, config.machine.nic),
         )
-        if config.options is None:
-            config = replace(config, options=self.stack.fitting(self.placement))
         self.stack.check(config.chosen_options, self.placement)
         self.planned = faults.plan(config.machine.faults, net, SlotTime(config.machine.nic.slot_khz))
         super().__init__(config, kernel)  # begins the trace: what is refused leaves no file

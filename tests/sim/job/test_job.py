@@ -28,6 +28,7 @@ CHANGED = {
     "universe": 4,
     "ranks_per_node": 2,
     "engine": "pysim",
+    "board": "ulx3s-45f",
     "threads": 2,
     "skip": False,
     "snapshot": False,
@@ -148,8 +149,9 @@ def test_but_changes_members_of_the_job_and_of_its_machine():
 
 
 def test_equal_jobs_have_one_hash():
-    job = DEFAULT.but(**CHANGED)
-    assert len({job, DEFAULT.but(**CHANGED), DEFAULT, Job("true")}) == 2
+    others = {name: value for name, value in CHANGED.items() if name != "board"}  # the engine pysim has none
+    job, on_board = DEFAULT.but(**others), DEFAULT.but(board=CHANGED["board"])
+    assert len({job, DEFAULT.but(**others), DEFAULT, Job("true"), on_board, on_board.but()}) == 3
     assert hash(pickle.loads(pickle.dumps(job))) == hash(job)
 
 

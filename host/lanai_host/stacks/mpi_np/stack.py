@@ -10,7 +10,7 @@ from lanai_firmware.programs.mpi_np.codec import unpack
 from lanai_firmware.programs.mpi_np.program import FIRMWARE
 from lanai_firmware.programs.mpi_np.rows import Channel, Message, Pool
 from lanai_firmware.programs.mpi_np.sram import Layout
-from lanai_hdl.config import NicConfig
+from lanai_hdl.config import NicConfig, lanai41
 
 from ...bus.base import Bus
 from ...config import CHOICES, HostConfig
@@ -113,12 +113,14 @@ class MpiNpStack(NicStack):
     host_choices = CHOICES
 
     def fitting(self, placement: Placement) -> plan.McpConfig:
-        """The default options, or the preset `small` where the NICs have too little memory for them."""
+        """The default options, or the preset `small` where the NICs have less memory than usual, and too little for
+        them."""
         usual = plan.McpConfig()
-        try:
-            self.check(usual, placement)
-        except UserError:
-            return plan.small()
+        if placement.nic.sram_size < lanai41().sram_size:
+            try:
+                self.check(usual, placement)
+            except UserError:
+                return plan.small()
         return usual
 
     def check(self, options: plan.McpConfig, placement: Placement) -> None:

@@ -1,5 +1,7 @@
 """Boards as a run chooses them: their NIC and fabric come with them, and what cannot be is said."""
 
+import json
+
 import pytest
 
 from lanai_hdl.boards import BOARDS
@@ -7,6 +9,7 @@ from lanai_host.errors import UserError
 from lanai_host.stacks import stack
 from lanai_host.stacks.base import Placement
 from lanai_sim.engines.kinds.board import USUAL, BoardsChosen
+from lanai_sim.job.document import described
 from lanai_sim.machine.presets import PRESETS
 from openlanai import Job
 
@@ -70,5 +73,7 @@ def test_firmware_that_does_not_fit_is_replaced_or_refused_before_anything_is_bu
     mpi_np = stack("mpi-np")
     assert mpi_np.fitting(placement(PRESETS["lanai41"]())) == mpi_np.default_options()
     assert mpi_np.fitting(placement(NIC)) == mpi_np.presets["small"]()
+    job = Job("true", 2, "mpi-np", engine="board")
+    assert job.chosen_options == Job.from_json(json.dumps(described(job))).options == mpi_np.presets["small"]()
     with pytest.raises(UserError, match="less than 4608: use more NICs, more SRAM, or less of inline_bytes"):
         Job("true", 2, "mpi-np", engine="board", options="default").run()
