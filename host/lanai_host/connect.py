@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from .config import HostConfig
 from .device import Device
+from .errors import say
 from .plain import restored
-from .saying import say
 from .simulator.client import SimulatorClient
 from .simulator.protocol import ENV_DEVICE
 from .stacks import stack

@@ -20,8 +20,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
-from .errors import UserError
-from .saying import say
+from .errors import UserError, say
 
 ENV_PATH = "LANAI_PATH"
 KINDS = ("stacks", "blocks", "boards", "engines", "fabrics", "papers")

@@ -165,7 +165,7 @@ def mpiexec() -> int:
     """The program `lanai-mpiexec`."""
 
     def run() -> int:
-        from .mpiexec.main import run
+        from .mpiexec import run
 
         return run(sys.argv[1:])
 

@@ -1,13 +1,19 @@
 """Frozen dataclasses as tables of plain values, which a TOML or JSON file holds, and back: each key is a member
 of the class, each value of the type that the member has."""
 
+import csv
+import io
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from html import escape
-from typing import Any, TypeVar
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal, TypeVar, get_args
 
+from lanai_firmware import output_file
 from lanai_hdl.errors import UserError, did_you_mean, unknown
 
 Document = dict[str, Any]
@@ -146,3 +152,107 @@ def known(where: str, values: Iterable[str], keys: Iterable[str]) -> None:
     for key in values:
         if key not in keys:
             raise UnknownKey(where, key, keys)
+
+
+# Rows as a file that other tools read: CSV, JSON or Parquet, one column a name.
+
+
+CSV, JSON, PARQUET = "csv", "json", "parquet"
+FORMATS = (CSV, JSON, PARQUET)
+Rows = Sequence[Mapping[str, Any]]
+
+
+def filled(rows: Rows) -> list[dict[str, Any]]:
+    """Return the rows with all columns each, None where a row has no such value."""
+    columns = dict.fromkeys(name for row in rows for name in row)
+    return [{name: row.get(name) for name in columns} for row in rows]
+
+
+def format_of(path: str | None, asked: str | None) -> str:
+    """Return the format that is asked for, or that the file's name has; CSV without a file. Raises UserError."""
+    found = asked or (CSV if path is None else _named(path))
+    if found == PARQUET:
+        if path is None:
+            raise UserError("--format parquet needs a file: name it with --rows FILE")
+        try:
+            import_module("pyarrow")
+        except ImportError as error:
+            raise UserError(f"--format parquet needs pyarrow ({error}); pip install 'openlanai[parquet]'") from error
+    return found
+
+
+def _named(path: str) -> str:
+    """Return the format by the ending of a file's name. A name without one is CSV, as are devices and pipes."""
+    suffix = Path(path).suffix.removeprefix(".")
+    if suffix.lower() in FORMATS or not suffix:
+        return suffix.lower() or CSV
+    endings = ", ".join(f".{form}" for form in FORMATS)
+    raise UserError(
+        f"--rows {path!r} ends with '.{suffix}', which is not known; end it with {endings}, or add --format"
+    )
+
+
+def as_text(rows: Rows, form: str = CSV) -> str:
+    """Return the rows as CSV with a head, or as JSON."""
+    found = filled(rows)
+    if form == JSON:
+        return json.dumps(found, indent=2) + "\n"
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(found[0]) if found else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(found)
+    return text.getvalue()
+
+
+def write(rows: Rows, path: str, form: str) -> None:
+    """Write the rows to a file."""
+    if form != PARQUET:
+        output_file.write(path, as_text(rows, form), "the rows")
+        return
+    pyarrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+    found = filled(rows)
+    table = pyarrow.table({name: [row[name] for row in found] for name in (found[0] if found else ())})
+    with output_file.replaced(Path(path), "the rows") as place:
+        parquet.write_table(table, place)
+
+
+# Tables as frames of pandas or polars, whichever is installed.
+
+
+Library = Literal["pandas", "polars"]
+LIBRARIES: tuple[Library, ...] = get_args(Library)
+
+
+def frame(columns: Mapping[str, Any], library: Library | None = None) -> Any:
+    """Return columns, which are sequences of one length, as a frame.
+
+    Args:
+        library: which; None: pandas if it is installed, else polars.
+    """
+    return _library(library).DataFrame(dict(columns))
+
+
+def of_rows(rows: Sequence[Mapping[str, Any]], library: Library | None = None) -> Any:
+    """Return rows, which have the same names each, as a frame."""
+    names = list(rows[0]) if rows else []
+    return frame({name: [row[name] for row in rows] for name in names}, library)
+
+
+def _library(name: Library | None) -> Any:
+    """Return the module. Raises UserError if it is not known or not installed."""
+    if name is not None and name not in LIBRARIES:
+        raise unknown("library", name, LIBRARIES)
+    installed = next((one for one in LIBRARIES if _found(one)), LIBRARIES[0])
+    try:
+        return import_module(name or installed)
+    except ImportError as error:
+        what = name or " or ".join(LIBRARIES)
+        extra = "openlanai[frames]" if name in (None, "pandas") else name
+        raise UserError(f"frames need {what} ({error}); pip install '{extra}'") from error
+
+
+def _found(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ValueError:  # a module without a spec, as tests make them
+        return False

@@ -15,9 +15,8 @@ from lanai_hdl.errors import LanaiError, UserError
 from lanai_host.config import HostConfig
 from lanai_sim.job.data import Program, WaveConfig
 from lanai_sim.job.function import Executor, run
-from lanai_sim.job.job import Job
+from lanai_sim.job.job import Job, Running
 from lanai_sim.job.result import Deadlock, Ending, RankError, RankOutput, Result, RunFailed
-from lanai_sim.job.running import Running
 from lanai_sim.job.summary import Summary
 from lanai_sim.job.waiting import RankState
 from lanai_sim.machine.faults import Fault

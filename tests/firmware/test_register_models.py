@@ -14,7 +14,7 @@ from lanai_firmware.lang.machine import RegisterBus
 from lanai_firmware.nic.model import HostMemory, Nic
 from lanai_hdl.config import lanai41
 from lanai_hdl.machine import Event, local_address, offset
-from lanai_sim.corebench.packets import FedNic, Idle, OfProcessor
+from lanai_sim.corebench.firmware_ways import FedNic, Idle, OfProcessor
 
 SCRATCH = ("SCRATCH0", "SCRATCH1", "SCRATCH2")
 DESCRIPTOR = ("HDMA_HOST", "HDMA_LOCAL", "HDMA_LENGTH", "SEND_ROUTE", "SEND_POINTER", "SEND_LENGTH", "RECV_POINTER")

@@ -7,9 +7,9 @@ import sys
 import pytest
 from pairs import first_of
 
+from lanai_sim.job.forked import WarmServers
 from lanai_sim.job.launcher import run
 from lanai_sim.job.result import Exit, digest
-from lanai_sim.job.warm import WarmServers
 from lanai_sim.units import counted
 from openlanai import Job
 

@@ -13,7 +13,7 @@ import polars
 import pytest
 
 from lanai_host.errors import UserError
-from lanai_sim import cli, frames
+from lanai_sim import cli, tables
 from lanai_sim.commands.results import WIDTH
 from openlanai import Job, Result, Store
 
@@ -178,36 +178,36 @@ COLUMNS = {"rank": [0, 1], "end_us": [1.5, 2.5]}
 
 
 def test_either_library():
-    assert isinstance(frames.frame(COLUMNS, "polars"), polars.DataFrame)
-    assert isinstance(frames.frame(COLUMNS, "pandas"), pandas.DataFrame)
-    assert frames.frame(COLUMNS, "polars").to_dict(as_series=False) == COLUMNS
-    assert frames.frame(COLUMNS, "pandas").to_dict(orient="list") == COLUMNS
+    assert isinstance(tables.frame(COLUMNS, "polars"), polars.DataFrame)
+    assert isinstance(tables.frame(COLUMNS, "pandas"), pandas.DataFrame)
+    assert tables.frame(COLUMNS, "polars").to_dict(as_series=False) == COLUMNS
+    assert tables.frame(COLUMNS, "pandas").to_dict(orient="list") == COLUMNS
 
 
 def test_the_one_that_is_installed_is_taken(monkeypatch):
-    assert isinstance(frames.frame(COLUMNS), pandas.DataFrame)
-    monkeypatch.setattr(frames, "find_spec", lambda name: True if name == "polars" else None)
-    assert isinstance(frames.frame(COLUMNS), polars.DataFrame)
+    assert isinstance(tables.frame(COLUMNS), pandas.DataFrame)
+    monkeypatch.setattr(tables, "find_spec", lambda name: True if name == "polars" else None)
+    assert isinstance(tables.frame(COLUMNS), polars.DataFrame)
 
 
 def test_none_is_installed(monkeypatch):
-    for name in frames.LIBRARIES:
+    for name in tables.LIBRARIES:
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(UserError, match=r"frames need pandas or polars .*; pip install 'openlanai\[frames\]'"):
-        frames.frame(COLUMNS)
+        tables.frame(COLUMNS)
     with pytest.raises(UserError, match=r"frames need polars .*; pip install 'polars'"):
-        frames.frame(COLUMNS, "polars")
+        tables.frame(COLUMNS, "polars")
 
 
 def test_another_library():
     with pytest.raises(UserError, match="library 'panda' is not known; did you mean 'pandas'"):
-        frames.frame(COLUMNS, "panda")
+        tables.frame(COLUMNS, "panda")
 
 
 def test_rows():
     rows = [{"rank": 0, "end_us": 1.5}, {"rank": 1, "end_us": 2.5}]
-    assert frames.of_rows(rows, "pandas").to_dict(orient="list") == COLUMNS
-    assert len(frames.of_rows([], "polars")) == 0
+    assert tables.of_rows(rows, "pandas").to_dict(orient="list") == COLUMNS
+    assert len(tables.of_rows([], "polars")) == 0
 
 
 # `lanai diff`: what it prints, and its exit code.

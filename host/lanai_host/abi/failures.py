@@ -5,11 +5,10 @@ import traceback
 from typing import Any
 
 from .. import source_lines
-from ..errors import DeadlockError, UserError
+from ..errors import DeadlockError, UserError, say
 from ..mpi.constants import ThreadLevel
 from ..mpi.errors import ErrorClass, ErrorTable, MpiError, ThreadLevelError
 from ..mpi.threads import TwoThreads
-from ..saying import say
 from ..simulator.protocol import ENV_CHECK, ENV_RANK
 from ..source_lines import place_of
 from . import places

@@ -137,12 +137,12 @@ __attribute__((visibility("default"))) int lanai_in_library(int inside) {
     return in_library(inside);
 }
 
-/* The launcher has started this process to fork the ranks of its program from it (lanai_host.simulator.compiled): it
+/* The launcher has started this process to fork the ranks of its program from it (lanai_host.simulator.forking): it
    does not come out of here, but the ranks do, and go on to main. */
 __attribute__((constructor)) static void lanai_serve(void) {
     if (!getenv("LANAI_PROGRAM_FD") || !lanai_enter()) return;
     int outer = in_library(1), gil = ((int (*)(void))lanai_python("PyGILState_Ensure"))();
-    const char *serve = "from lanai_host.simulator.compiled import serve; serve(); del serve";
+    const char *serve = "from lanai_host.simulator.forking import serve_program; serve_program(); del serve_program";
     int failed = ((int (*)(const char *))lanai_python("PyRun_SimpleString"))(serve);
     ((void (*)(int))lanai_python("PyGILState_Release"))(gil);
     if (failed) _Exit(2);

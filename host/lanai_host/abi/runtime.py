@@ -23,14 +23,13 @@ from ..clocks import library as clocks
 from ..clocks.library import loaded as has_clocks
 from ..connect import device_over, solo_device
 from ..device import Device, Envelope
-from ..errors import UserError
+from ..errors import UserError, say
 from ..mpi.constants import ThreadLevel
 from ..mpi.errors import ErrorClass, MpiError
 from ..mpi.unreceived import queued, unreceived
 from ..mpi.windows.memory import Watch
 from ..mpi.world import World
 from ..operation import Wait
-from ..saying import say
 from ..simulator.client import Released, SimulatorClient
 from ..simulator.manager_client import RunManager
 from ..simulator.protocol import (
@@ -50,10 +49,9 @@ from . import binding, callbacks, failures, functions, in_c, leaks, program_end
 from .context import Phase, abi
 from .counting import Counting
 from .flavor import BRIDGE, FLAVORS, INTERFACE
-from .mixture import check_process
 from .observe import ObservedDevice, Observer
 from .simulated_clocks import SimulatedClocks
-from .symbols import names_sessions
+from .symbols import check_process, names_sessions
 
 DEAD = 2  # the front's state once Python has ended
 SLOT = 1 / 66.6e6  # seconds; MPI_Wtick, where the device does not say

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from .. import real_time
 from ..c_module import load
-from ..saying import say
+from ..errors import say
 from .errors import MpiError, ThreadLevelError
 
 _FUTEX = 202  # of x86-64

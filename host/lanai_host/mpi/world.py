@@ -7,8 +7,8 @@ from typing import Any
 
 from ..config import HostCost
 from ..device import Device
+from ..errors import say
 from ..process_manager import Local, Manager, Start
-from ..saying import say
 from .attributes import Errhandler, Info
 from .collectives.broadcast import finish
 from .collectives.link import name_of

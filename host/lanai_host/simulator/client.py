@@ -18,10 +18,9 @@ from typing import Any, NoReturn, Protocol, Self
 
 from ..c_module import load
 from ..device import Envelope
-from ..errors import UserError
+from ..errors import UserError, say
 from ..operation import Wait
 from ..process_manager import Start
-from ..saying import say
 from .protocol import CATCH_UP_TIME, ENV_RANK, ENV_SIZE, ENV_SOCKET, HEADER, TEXT, VERSION, FinalState, Op, Status
 from .rank_transport import RankTransport
 from .relay import RelayedTransport

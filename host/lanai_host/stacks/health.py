@@ -95,7 +95,7 @@ def examine(
         cause, pc = RESET, 0
     bus.write(LEFT_PC, pc)
     bus.write(LEFT_CAUSE, cause)
-    from .sink import leave_sink  # brings a simulator's benches along
+    from .loader import leave_sink  # brings a simulator's benches along
 
     leave_sink(bus, attachment.routes)
     return tell(cause, pc, place, patience)

@@ -15,11 +15,11 @@ from lanai_host.abi.wrappers import WRAPPERS, line
 from lanai_host.errors import UserError
 from lanai_host.simulator.protocol import ENV_CHECK, ENV_SYNCHRONOUS
 
+from ..job.forked import WarmServers
 from ..job.job import Job
 from ..job.launcher import Run
 from ..job.output import Output
 from ..job.result import Ending, Result
-from ..job.warm import WarmServers
 from ..units import counted
 from ..version import version
 from . import outcome, records

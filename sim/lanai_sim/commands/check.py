@@ -18,9 +18,9 @@ from ..check.judge import FOUND, Verdict
 from ..check.running import built, ignored, imports_of, programs
 from ..command_line import count
 from ..job import launcher
+from ..job.forked import WarmServers
 from ..job.job import Job
 from ..job.result import Exit
-from ..job.warm import WarmServers
 
 NAME = "check"
 HELP = "say what is wrong with an MPI program"

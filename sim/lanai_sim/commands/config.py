@@ -7,8 +7,7 @@ import json
 from lanai_host.errors import UserError, did_you_mean
 
 from ..console import wide
-from ..parameters.declared import Parameter
-from ..parameters.listing import parameters
+from ..parameters import Parameter, parameters
 from ..report.tables import table
 
 NAME = "config"

@@ -19,8 +19,7 @@ from lanai_host.errors import UserError
 
 from ..command_line import count
 from ..console import plain
-from ..corebench.firmware_ways import WAYS, run_on
-from ..corebench.packets import FedNic, read_packets
+from ..corebench.firmware_ways import WAYS, FedNic, read_packets, run_on
 from ..figures import write_json
 from ..units import counted
 

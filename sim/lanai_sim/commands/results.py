@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from lanai_firmware import output_file
 from lanai_host.stacks import names as device_names
 
-from .. import row_files
+from .. import tables
 from ..command_line import count
 from ..console import wide
 from ..job.result import Result
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     which("--last", type=count, metavar="N", help="the last N of them")
     how = parser.add_argument_group("for other tools").add_argument
     how("--rows", metavar="FILE", help="write a row for each run to FILE, with its figures")
-    how("--format", choices=row_files.FORMATS, help="of the rows (default: as the file's name has it, else csv)")
+    how("--format", choices=tables.FORMATS, help="of the rows (default: as the file's name has it, else csv)")
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
     show = actions.add_parser("show", help="tell all about one run")
     show.add_argument("id", type=count, metavar="ID", help="of the list")
@@ -68,14 +68,14 @@ def run(args: argparse.Namespace) -> int:
 
 def listed(args: argparse.Namespace, store: Store) -> None:
     """Print the runs that are asked for, or write them."""
-    form = row_files.format_of(args.rows, args.format) if args.rows or args.format else None
+    form = tables.format_of(args.rows, args.format) if args.rows or args.format else None
     every = store.runs()
     found = selected(args, every)
     if args.rows and form:
-        row_files.write(rows(found), args.rows, form)
+        tables.write(rows(found), args.rows, form)
         print(f"wrote {counted(len(found), 'run')} to {args.rows}")
     elif form:
-        print(row_files.as_text(rows(found), form), end="")
+        print(tables.as_text(rows(found), form), end="")
     else:
         print_list(found)
         print(f"{counted(len(found), 'run')} of {len(every):,} in {args.store}")

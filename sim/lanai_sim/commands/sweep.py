@@ -11,7 +11,7 @@ from rich.table import Table
 from lanai_host.errors import UserError
 from lanai_host.stacks import names as device_names
 
-from .. import row_files
+from .. import tables
 from ..console import plain
 from ..executors import place
 from ..executors.journal import Journal, words
@@ -19,7 +19,7 @@ from ..figures import write_json
 from ..job import settings
 from ..job.processes import resolve_program
 from ..job.systems import SYSTEMS
-from ..parameters.listing import RANKS, parse
+from ..parameters import RANKS, parse
 from ..store import store_of
 from ..studies import drawing
 from ..studies.sweeps import catalog, varied
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     own("--config", metavar="FILE", help="settings as TOML, for what is not varied")
     own("--system", choices=list(SYSTEMS), metavar="NAME", help="of `lanai systems`, for what is not varied")
     own("--device", choices=device_names(), help="messaging system below MPI (default: ideal)")
-    own("--format", choices=row_files.FORMATS, help="of the rows (default: as the file's name has it, else csv)")
+    own("--format", choices=tables.FORMATS, help="of the rows (default: as the file's name has it, else csv)")
     own("--rows", metavar="FILE", help="write a row for each run to FILE (default: print them as CSV)")
     add_store(own)
     own("--plot", metavar="FILE", help="draw a figure over the first parameter that has several numbers")
@@ -88,7 +88,7 @@ def over_parameters(args: argparse.Namespace) -> int:
     """Run a program over parameters."""
     if not args.words:
         raise UserError("no program was named; write it behind --: lanai sweep --vary ... -- python ring.py")
-    form = row_files.format_of(args.rows, args.format)
+    form = tables.format_of(args.rows, args.format)
     if args.plot:
         drawing.available(args.plot)
     axes = axes_of(args.vary, args.ranks)
@@ -102,9 +102,9 @@ def over_parameters(args: argparse.Namespace) -> int:
     print(f"lanai: {counted(len(points), 'run')}, {len(points) - missing} of them in {path}", file=sys.stderr)
     found = varied.run(points, journal, where, tell, store_of(args.store))
     if args.rows:
-        row_files.write(varied.tidy(found), args.rows, form)
+        tables.write(varied.tidy(found), args.rows, form)
     else:
-        print(row_files.as_text(varied.tidy(found), form), end="")
+        print(tables.as_text(varied.tidy(found), form), end="")
     if args.plot:
         drawing.draw(varied.plot(axes, found, args.y, " ".join(args.words)), Path(args.plot))
     if args.json:

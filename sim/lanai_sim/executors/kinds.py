@@ -1,17 +1,201 @@
 """The `concurrent.futures.Executor` of a place."""
 
+import contextlib
 import importlib
 import os
 import shlex
+import shutil
+import signal
 import sys
-from concurrent.futures import Executor
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from multiprocessing import get_context, parent_process
 from typing import Any
 
 from lanai_host.errors import UserError
 
-from . import slurm
-from .local import LocalPool
-from .place import LOCAL, MPI, SLURM, Place
+from ..signals import CODE
+from .place import LOCAL, MPI, NO_LIMIT, SLURM, Place
+
+# Workers of this machine. The terminal sends Ctrl-C to all processes of a command, and only the first one tells of
+# it: the workers end without a word, also while they begin. A signal that only the first one gets is passed on.
+
+
+STOP = signal.SIGUSR1  # to a worker: end the run
+
+
+class LocalPool(ProcessPoolExecutor):
+    """Processes that are started when the first task is submitted."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(count, mp_context=get_context("spawn"), initializer=_begin)
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        with _held_back():
+            return super().submit(_work, function, *arguments, **named)
+
+    def interrupt(self) -> None:
+        """End the runs of all workers, and those that a worker would begin."""
+        for number in list(self._processes or ()):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(number, STOP)
+
+
+@contextlib.contextmanager
+def _held_back() -> Iterator[None]:
+    """Let Ctrl-C take effect afterwards: a process that is started reads from this one what it needs.
+
+    It is blocked, also in the processes. That is not enough here: another thread may take it, and Python
+    interrupts the main one."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, STOP})
+    handler = signal.getsignal(signal.SIGINT)
+    holds = callable(handler) and threading.current_thread() is threading.main_thread()
+    came: list[int] = []
+    if holds:
+        signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+    try:
+        yield
+    finally:
+        if holds:
+            signal.signal(signal.SIGINT, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if came:
+            signal.raise_signal(signal.SIGINT)
+
+
+class _Worker:
+    """This process."""
+
+    works = False
+    over = False  # it was interrupted; the pool may have given it one more run already
+
+
+def _begin() -> None:
+    """Take Ctrl-C from here on, also one that has come since the process was started."""
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, _interrupted)
+    signal.signal(STOP, _stopped)
+    threading.Thread(target=_end_with, args=(parent_process(),), daemon=True).start()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, STOP})
+
+
+def _end_with(parent: Any) -> None:
+    """End this worker when the command is killed: each worker has both ends of the pipe of tasks, and would wait for
+    the next one for ever."""
+    parent.join()
+    os._exit(CODE)
+
+
+def _work(function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    _Worker.works = True
+    try:
+        if _Worker.over:
+            raise KeyboardInterrupt
+        return function(*arguments, **named)
+    finally:
+        _Worker.works = False
+
+
+def _interrupted(number: int, frame: object) -> None:
+    """A task may have to clean up."""
+    _Worker.over = True
+    if _Worker.works:
+        raise KeyboardInterrupt
+    os._exit(CODE)
+
+
+def _stopped(number: int, frame: object) -> None:
+    """Interrupt the run, unless Ctrl-C has."""
+    before, _Worker.over = _Worker.over, True
+    if _Worker.works and not before:
+        raise KeyboardInterrupt
+
+
+# An executor over Slurm: each run is a job of the cluster, submitted and watched by submitit.
+
+
+ENV_FOLDER = "LANAI_SLURM_FOLDER"  # on a file system that all nodes have; default: lanai-slurm here
+SPARE, LONGEST = 5, 24 * 60  # minutes: of a job beyond the limit of its run; of a job whose run has no limit
+LOOK_SECONDS = 1.0
+
+
+class SlurmExecutor(Executor):
+    """Submits each task as a job, and looks after all of them in one thread. `cluster`: submitit's executor."""
+
+    def __init__(self, cluster: Any, look: float = LOOK_SECONDS) -> None:
+        self._cluster = cluster
+        self._look = look
+        self._open: dict[Future[Any], Any] = {}
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Submit a job. Raises UserError if the cluster does not take it."""
+        future: Future[Any] = Future()
+        try:
+            job = self._cluster.submit(function, *args, **kwargs)
+        except Exception as error:  # each of submitit's own kinds
+            raise UserError(f"Slurm does not take a job: {_head(error)}") from error
+        future.set_running_or_notify_cancel()
+        with self._lock:
+            self._open[future] = job
+        return future
+
+    def _watch(self) -> None:
+        while not (self._closed.wait(self._look) and not self._open):
+            with self._lock:
+                open_ = list(self._open.items())
+            for future, job in open_:
+                if _has_ended(future, job):
+                    with self._lock:
+                        self._open.pop(future, None)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the watching. `cancel_futures`: jobs that have not ended are cancelled on the cluster."""
+        if cancel_futures:
+            with self._lock:
+                for job in self._open.values():
+                    job.cancel(check=False)
+                self._open.clear()
+        self._closed.set()
+        if wait:
+            self._thread.join()
+
+
+def _has_ended(future: Future[Any], job: Any) -> bool:
+    """Give a job's result to its future, or why there is none."""
+    try:
+        if not job.done():
+            return False
+        future.set_result(job.result())
+    except Exception as error:  # killed, its node lost, what it shall run not there, or Slurm does not answer
+        future.set_exception(BrokenExecutor(f"job {job.job_id}: {_head(error)}"))
+    return True
+
+
+def _head(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip(" -")]
+    return lines[-1] if lines else type(error).__name__
+
+
+def slurm_executor(place: Place) -> SlurmExecutor:
+    """Return an executor of this cluster. Raises UserError if there is no cluster, or no submitit."""
+    try:
+        import submitit
+    except ImportError as error:
+        raise UserError(f"--on slurm needs submitit ({error}); pip install 'openlanai[slurm]'") from error
+    if shutil.which("sbatch") is None:
+        raise UserError("--on slurm: no Slurm is here: sbatch is not in PATH; start it on a node that submits jobs")
+    try:
+        cluster = submitit.AutoExecutor(os.environ.get(ENV_FOLDER, "lanai-slurm"), cluster="slurm")
+    except Exception as error:  # it looks for srun too
+        raise UserError(f"--on slurm: submitit finds no Slurm here: {_head(error)}") from error
+    minutes = LONGEST if place.limit == NO_LIMIT else int(place.limit / 60) + SPARE
+    cluster.update_parameters(name="lanai", timeout_min=minutes)
+    return SlurmExecutor(cluster)
 
 
 def executor(place: Place, count: int) -> Executor:
@@ -26,7 +210,7 @@ def executor(place: Place, count: int) -> Executor:
     if place.on == MPI:
         return _mpi()
     if place.on == SLURM:
-        return slurm.executor(place)
+        return slurm_executor(place)
     return _called(place.on)
 
 

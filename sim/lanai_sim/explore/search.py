@@ -13,8 +13,7 @@ from lanai_host.orders import ALL, LAST, MATCH, SEND, TEST, WAITS, Choice
 
 from ..job.job import Job
 from ..units import counted
-from .failure import Failure, differs, failure_of, minimized
-from .running import Outcome, Runner
+from .running import Failure, Outcome, Runner, differs, failure_of, minimized
 from .schedule import Schedule
 
 # The causes why a program differs between runs with the same choices: it is run again without one after the other.

@@ -15,8 +15,7 @@ from .processes import Process, exit_code
 from .rank import Rank
 from .ranks import Ranks
 from .restart.keeper import Keeper
-from .restart.line import Line
-from .restart.plan import Kill
+from .restart.plan import Kill, Line
 from .waiting import ranks_text
 from .world import World
 

@@ -2,17 +2,26 @@
 (`lanai_host.simulator.forking`): the launcher's side."""
 
 import contextlib
+import json
 import os
 import select
+import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib.util import cache_from_source, find_spec
+from pathlib import Path
 from typing import IO
 
-from lanai_host.simulator.compiled import ENV_PROGRAM
-from lanai_host.simulator.forking import BOOT, ENV_CONTROL, MESSAGE, send
+from lanai_host.errors import UserError
+from lanai_host.simulator.forking import BOOT, ENV_CONTROL, ENV_PROGRAM, MESSAGE, send
+from lanai_host.simulator.protocol import ENV_DEVICE
+from lanai_host.simulator.warm import BOOT as WARM_BOOT
+from lanai_host.simulator.warm import ENV_IMPORTS, ENV_PATH, ENV_RUNS
+
+from .system_calls import parent_of, processor_time
 
 Start = Callable[[Sequence[str], Mapping[str, str], int], subprocess.Popen[bytes]]
 KILLED = -9
@@ -129,3 +138,156 @@ def pipe() -> tuple[IO[bytes], int]:
     """Return the two ends of a pipe for a rank's output: ours and the rank's."""
     ours, theirs = os.pipe()
     return os.fdopen(ours, "rb"), theirs
+
+
+# Servers of ranks for one run after the other, forked from a process that stays (`lanai_host.simulator.warm`): the
+# launcher's side.
+
+
+# Variables that act when a process starts or imports what ranks share.
+AT_START = ("LD_", "PYTHON", "MALLOC_", "GLIBC_", "MPI4PY_", "OPENBLAS_", "MKL_", "OMP_", ENV_DEVICE)
+
+
+class WarmServers:
+    """Gives a server of ranks for each run. All of them, as long as `close` was not called, share what one
+    process has imported: `imports` beside what each rank needs. `path`: the `sys.path` of
+    ranks, instead of Python's own.
+
+    Members:
+        failed: the modules of `imports` that could not be imported, each with its error.
+    """
+
+    def __init__(self, imports: Sequence[str] = (), path: Sequence[str] | None = None) -> None:
+        self._imports = list(imports)
+        self.failed: dict[str, str] = {}
+        self._path = None if path is None else list(path)
+        self._begun: dict[frozenset[tuple[str, str]], tuple[socket.socket, subprocess.Popen[bytes]]] = {}
+
+    def server(self, environment: Mapping[str, str], start: Start) -> ForkServer:
+        """A server for one run, whose ranks have this environment. `start` is used if the process that forks
+        it must be started: there is one for all runs with the same variables that act at its start."""
+        acting = frozenset(one for one in environment.items() if one[0].startswith(AT_START))
+        if acting not in self._begun:
+            self._begun[acting] = self._begin(environment, start)
+        runs, warm = self._begun[acting]
+        control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            send(runs, dict(environment), [theirs.fileno()])
+        pid = int(runs.recv(MESSAGE) or 0)
+        if not pid:
+            return ForkServer(control, lambda: None, ready=False)
+        return ForkServer(control, lambda: _kill(pid, warm.pid))
+
+    def _begin(self, environment: Mapping[str, str], start: Start) -> tuple[socket.socket, subprocess.Popen[bytes]]:
+        """Start a process that imports, and wait until it has. Raises UserError."""
+        runs, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        variables = {ENV_IMPORTS: json.dumps(self._imports), ENV_PATH: json.dumps(self._path)}
+        with theirs:
+            variables[ENV_RUNS] = str(theirs.fileno())
+            popen = start([sys.executable, "-c", WARM_BOOT], {**environment, **variables}, theirs.fileno())
+        with contextlib.suppress(ConnectionResetError):
+            if failed := runs.recv(MESSAGE):
+                self.failed |= json.loads(failed)
+                return runs, popen
+        assert popen.stderr is not None
+        said = popen.stderr.read().decode(errors="replace").strip()
+        runs.close()
+        reap(popen)
+        raise UserError(f"the process that forks the ranks did not start: {said or 'it said nothing'}")
+
+    def spent(self) -> float:
+        """Return the processor time of the processes that share imports, and of all runs before the last one."""
+        return sum(processor_time(popen.pid) for _, popen in self._begun.values())
+
+    def close(self) -> None:
+        """End the processes."""
+        for runs, popen in self._begun.values():
+            runs.close()
+            reap(popen)
+        self._begun = {}
+
+
+def shared_by(commands: Iterable[Sequence[str]]) -> WarmServers:
+    """Servers for one run of several programs. Those that are tests with pytest share its import."""
+    tests = any(tuple(command[1:3]) == ("-m", "pytest") for command in commands)
+    return WarmServers(["pytest", "_pytest.config"] if tests else [])
+
+
+def _kill(pid: int, parent: int) -> None:
+    """End a server. The process that forked it has reaped it, if it is not its parent any more."""
+    with contextlib.suppress(OSError):
+        if parent_of(pid) == parent:
+            os.kill(pid, signal.SIGKILL)
+
+
+# Bytecode of what ranks import, written before the first of them starts.
+#
+# A module that is compiled at its import leaves another heap than one whose bytecode is read. Without this, buffers
+# of the first run after an installation would lie elsewhere than those of later runs.
+
+
+OURS = ("lanai_host", "lanai_hdl", "lanai_firmware")  # packages that ranks import modules of, some of them late
+OTHERS = ("numpy", "mpi4py")  # pip compiles these, unless it is told not to
+TESTS = "tests"  # no rank imports packages of this name
+COMPILE = """
+import compileall, contextlib, importlib, re, sys
+device, folders, tests, *others = sys.argv[1:]
+for folder in folders.split(chr(0x1F)):
+    compileall.compile_dir(folder, quiet=2, rx=re.compile(f"/{tests}/"))
+for name in others:
+    with contextlib.suppress(ImportError):
+        importlib.import_module(name)
+from lanai_host.simulator.forking import warm_up
+warm_up(device)
+"""
+
+
+def keep(device: str, variables: Mapping[str, str]) -> None:
+    """Ranks on `device` with these environment variables find bytecode, unless the variables forbid
+    to write any or the packages' folders are read-only.
+
+    What cannot be compiled is not reported: a rank says what is wrong.
+    """
+    ours, others = ([folder for name in names for folder in _folders(name)] for names in (OURS, OTHERS))
+    if variables.get("PYTHONDONTWRITEBYTECODE") or all(map(_is_compiled, [*ours, *_first_sources(others)])):
+        return
+    subprocess.run(
+        [sys.executable, "-c", COMPILE, device, "\x1f".join([*ours, *others]), TESTS, *OTHERS],
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        env=dict(variables), check=False,
+    )  # fmt: skip
+
+
+def _folders(package: str) -> list[str]:
+    """Return where its modules lie. It is not imported for that."""
+    spec = find_spec(package)
+    return [] if spec is None else list(spec.submodule_search_locations or ())
+
+
+def _first_sources(folders: Iterable[str]) -> Iterator[str]:
+    """Yield the first file of each package in these folders, some of which numpy imports late. If it has bytecode, the
+    rest is taken to have it too."""
+    for folder in map(Path, folders):
+        for first in (folder / "__init__.py", *folder.glob("*/__init__.py")):
+            if first.parent.name != TESTS:
+                yield str(first)
+
+
+def _is_compiled(path: str) -> bool:
+    """Return whether a source, or each in a folder, has bytecode that is not older, or can have none."""
+    if not os.path.isdir(path):
+        return _are_compiled(Path(path).parent, [Path(path).name])
+    return all(_are_compiled(Path(folder), names) for folder, _, names in os.walk(path))
+
+
+def _are_compiled(folder: Path, names: Iterable[str]) -> bool:
+    sources = [str(folder / name) for name in names if name.endswith(".py")]
+    if not sources:
+        return True
+    bytecode = [cache_from_source(source) for source in sources]
+    try:
+        return all(
+            os.stat(code).st_mtime >= os.stat(source).st_mtime for code, source in zip(bytecode, sources, strict=True)
+        )
+    except OSError:
+        return sys.pycache_prefix is None and not os.access(folder, os.W_OK)

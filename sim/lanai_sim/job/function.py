@@ -11,9 +11,8 @@ from typing import Any, ParamSpec, TypeVar
 from lanai_host.called import CALL, Answer, answer_file
 from lanai_host.simulator.spin import processors
 
-from .job import Job
+from .job import Job, Running
 from .result import RankError, Result
-from .running import Running
 
 Arguments = ParamSpec("Arguments")
 Value = TypeVar("Value")

@@ -18,27 +18,24 @@ from lanai_host.simulator.protocol import Status, unpack_wait
 from ..kernel.kernel import FOREVER, Deadlock, Interrupted, Kernel, Task, TimeLimit, WallLimit
 from ..signals import signals_to
 from ..signatures import differences
-from . import buffers, processes
+from . import data, processes
 from .data import JobData
 from .deaths import Deaths, RankFailed, failed
-from .grant import Forbidden
+from .forked import WarmServers, shared_by
 from .manager_service import ProcessManager
 from .output import Output, folder_of
-from .passing import Passing
-from .pollers import Hopeless, Pollers
 from .processes import Process
-from .progress import Progress, pace
+from .progress import Hopeless, Passing, Pollers, Progress, pace
 from .rank import Rank, Stray
 from .rank_service import Abort, Service
 from .ranks import Ranks
-from .restart.keeper import NoSnapshot
-from .restart.service import KeptService
+from .request import Forbidden
+from .restart.keeper import KeptService, NoSnapshot
 from .result import Ending, Exit, Result
-from .sleepers import NOTE
 from .standstill import Standstill
 from .summary import Summary
 from .system_calls import Times, times
-from .warm import WarmServers, shared_by
+from .turns import NOTE
 from .world import World
 
 CHECK_SECONDS = 0.1
@@ -187,7 +184,7 @@ class Run:
     def _start(self) -> None:
         config = self.config
         environment = {**config.environment, **self.world.environment()}
-        environment |= buffers.environment(config.chosen_buffers, {**os.environ, **environment})
+        environment |= data.environment(config.chosen_buffers, {**os.environ, **environment})
         environment |= clocks.environment(config.chosen_clock, {**os.environ, **environment})
         self.manager.variables = environment
         self._start_programs(environment)

@@ -12,7 +12,7 @@ from ..engines.base import EventKind
 from ..engines.declared import EVENT
 from ..engines.words import Stage
 from .rank_service import QUIET_AT_MOST
-from .writes import HEADER_TEXT
+from .request import HEADER_TEXT
 
 DECLARED = """
 typedef struct { ...; } Spin;

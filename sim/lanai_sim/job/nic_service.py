@@ -38,11 +38,8 @@ from ..engines.words import Buffers, Continuation, Polls, Stage, Words
 from ..kernel.cluster import Cluster
 from ..kernel.kernel import Suspension
 from ..kernel.node import Node, WaitTimeout
-from .grant import Forbidden, Grant
-from .known_poll import NO_POLLS, known_polls
-from .rank_service import Refused
-from .request import Request
-from .writes import Packer, Writes
+from .rank_service import NO_POLLS, Refused, known_polls
+from .request import Forbidden, Grant, Packer, Request, Writes
 
 USER_END = 1 << 47  # end of a process's own addresses
 

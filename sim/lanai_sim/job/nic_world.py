@@ -22,16 +22,15 @@ from ..engines.kinds.base import EngineOptions
 from ..kernel.cluster import Cluster, ClusterBus
 from ..kernel.kernel import FOREVER, Kernel
 from ..machine import fabrics, faults
-from . import nic_states as postmortem
 from . import snapshot
-from .buffers import digest
-from .data import JobData, WaveConfig
+from . import summary as postmortem
+from .data import JobData, WaveConfig, digest
 from .native_loop import NativeLoop
 from .nic_service import RankAccess
 from .rank import Rank
 from .rank_service import Service
 from .ranks import Ranks
-from .restart.service import KeptAccess
+from .restart.keeper import KeptAccess
 from .summary import Traffic, traffic
 from .world import World
 
@@ -71,7 +70,7 @@ class NicWorld(World):
         self.recorded: tuple[Callable[[], Inputs], Path] | None = None
         self.waves: list[tuple[Path, str]] = []  # what the engine writes, what becomes of it
         if config.wave is not None:
-            from ..waves import record as waves  # brings Amaranth along
+            from .. import waves  # brings Amaranth along
 
             waves.check_name(config.wave.file)
             if self.session is not None:
@@ -115,7 +114,7 @@ class NicWorld(World):
         return config.engine_kind.make(layout, options)
 
     def _begin_waves(self, engine: Engine, wave: WaveConfig) -> None:
-        from ..waves import record as waves
+        from .. import waves
 
         for node in wave.nodes:
             if node >= engine.layout.nics:
@@ -343,8 +342,8 @@ class NicWorld(World):
             finish().save(file)
         self.cluster.close()
         if self.waves:
+            from .. import waves
             from ..engines.gates.compiled import model
-            from ..waves import record as waves
 
             modules = waves.modules_of(model(Design(self.config.machine.nic), signals=True).scopes)
             for raw, name in self.waves:

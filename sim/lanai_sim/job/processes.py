@@ -27,13 +27,11 @@ from lanai_host.simulator.forking import FILES, may_fork
 from lanai_host.simulator.protocol import ENV_DEVICE, ENV_RANK, ENV_SIZE, ENV_SOCKET
 from lanai_host.stacks import stack
 
-from . import buffers, bytecode
+from . import data
 from .data import Program
-from .forked import ForkedProcess, ForkServer, executed, pipe
+from .forked import ForkedProcess, ForkServer, WarmServers, executed, keep, pipe
 from .output import Output
-from .sessions import await_exit, end_left_sessions
-from .system_calls import OwnTime
-from .warm import WarmServers
+from .system_calls import OwnTime, await_exit, end_left_sessions
 
 # What would make a rank's heap depend on more than its program: Python's random hashes, and the
 # threads that numpy's libraries start for each processor of the machine. What the user has set goes
@@ -177,7 +175,7 @@ def start(
         ENV_SIZE: str(total),
         ENV_DEVICE: device,
     }
-    bytecode.keep(device, variables)
+    keep(device, variables)
     named = (ENV_RANK, *rank_variables)
     words = [program, *command[1:]]
     may_fork_all = fork and _has_room(len(ranks))
@@ -246,7 +244,7 @@ def _server_of(
         if directory or not may_fork(command[1:], variables):
             return None
         return partial(executed if servers is None else servers.server, variables, start)
-    alike = not stack(device).nics or buffers.in_pages(variables)
+    alike = not stack(device).nics or data.in_pages(variables)
     if alike and may_serve(Path(command[0]), variables):
         return partial(executed, variables, start, command)
     return None

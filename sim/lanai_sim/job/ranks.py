@@ -16,9 +16,8 @@ from lanai_host.simulator.spin import PROCESSORS, Steering
 from ..kernel.kernel import Kernel, Suspension
 from .rank import POLL_SECONDS, Rank, Stray
 from .request import Request
-from .sleepers import PERIOD, Sleepers
 from .system_calls import OwnTime, sleeps_in, times, waits_in
-from .turns import Turns
+from .turns import PERIOD, Sleepers, Turns
 
 ASIDE_SECONDS = 0.005  # of real time between two looks at processes that wait outside the simulation
 SETTLE_SECONDS = 0.1  # likewise, to come to a wait if they still run code

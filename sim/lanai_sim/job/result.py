@@ -13,14 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal, Self, overload
 from lanai_hdl.errors import LanaiError, UserError, unknown
 from lanai_host.plain import restored
 
-from ..frames import Library, of_rows
-from ..row_files import filled
 from ..signals import CODE
-from ..tables import html_table, read_json
+from ..tables import Library, filled, html_table, of_rows, read_json
 from ..units import format_time
 from .summary import Summary
-from .wait_graph import circle_of
-from .waiting import RankState
+from .waiting import RankState, circle_of
 
 if TYPE_CHECKING:
     import pandas

@@ -1,4 +1,4 @@
-/* Requests of ranks that C code understands: see served_rank.py. */
+/* Requests of ranks that C code understands: see native_loop.py. */
 #include <string.h>
 
 /* Records of `simulator/requests.py`, of which Python declares the sizes. */

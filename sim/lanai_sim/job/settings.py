@@ -5,24 +5,61 @@ dataclass of the room that owns it (`NicConfig`, `HostConfig`, `McpConfig` ...),
 here exactly if that class has it.
 """
 
+import argparse
 import json
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
+from lanai_host.config import CHOICES, DRIVER_ONLY, HostConfig
 from lanai_host.errors import UserError
 from lanai_host.stacks import stack, stacks
-from lanai_host.stacks.base import NicStack
+from lanai_host.stacks.base import NicStack, Stack
 
 from ..kernel.kernel import FOREVER
+from ..machine.blocks import blocks
 from ..machine.machine import Machine
+from ..machine.presets import PRESETS as NIC_PRESETS
 from ..tables import Document, UnknownKey, from_preset, known, like, read_json, table, texts
 from ..units import duration
 from .data import SCALARS, JobData, Program, WaveConfig
-from .owners import owners
 from .restart.plan import is_kill, parse_checkpoint, parse_kill
 from .systems import expanded
+
+# The tables of a job's configuration that have a key, for a user who has written it into another one.
+
+
+FLAGS = {"nic": "--nic-option", "host": "--host-option"}  # of tables; those of messaging systems have one flag
+OPTION = "--option"
+
+
+def owners(key: str) -> str:
+    """Return a sentence that names the tables that have this key, to be put before a list; nothing if there is
+    none."""
+    tables = dict(_tables()).items()
+    found = [_named(where, key) for where, table in tables if key in (field.name for field in fields(table))]
+    return f"it is a key of {', '.join(found)}; here " if found else ""
+
+
+def _named(where: str, key: str) -> str:
+    """Return a table's name, and the flag that sets the key."""
+    part, _, block = where.partition(".")
+    member = f"{block}.{key}" if block else key
+    return f"[{where}] ({FLAGS.get(part, OPTION)} {member}=...)"
+
+
+def _tables() -> Iterator[tuple[str, Any]]:
+    """Return all tables of parameters, by their names in files."""
+    yield "nic", next(iter(NIC_PRESETS.values()))()
+    for block in blocks():
+        yield f"nic.{block.name}", block
+    yield "host", HostConfig()
+    yield "host.kernel", HostConfig().kernel
+    for one in stacks():
+        yield one.options_table, one.default_options()
+
 
 MACHINE = ("fabric", "nic", "host")
 JOB = TypeVar("JOB", bound=JobData)
@@ -206,3 +243,54 @@ def _time(where: str, value: Any) -> int:
         return duration(value)
     except UserError as error:
         raise UserError(f"{where}: {error}") from error
+
+
+# Refuses flags that cannot act on the chosen device, and so would change nothing.
+
+
+# Flags that change what NICs do, or what joins them. Flags that say how NICs are evaluated change no
+# result, and are accepted where there are none: one command line serves all devices.
+NIC_FLAGS = (
+    "nic", "nic_option", "block", "fabric", "fault", "survive_death", "wave", "wave_nodes", "wave_from", "wave_to",
+)  # fmt: skip
+
+
+def check_flags(args: argparse.Namespace, config: JobData) -> None:
+    """Raise UserError for flags that cannot act. A file's tables may describe what another device
+    would use."""
+    flags = {**vars(args), "fault": [text for text in args.fault if not is_kill(text)]}
+    nics = [f"--{flag.replace('_', '-')}" for flag in NIC_FLAGS if flags[flag] not in (None, [])]
+    check_given(nics, {f"--host-option {word}": word.partition("=")[0] for word in args.host_option}, config)
+    if config.stack.options_table != "firmware":
+        given = [f"--firmware {word}" for word in args.firmware]
+        _refuse(given, config, "whose own options are set by --option", lambda one: one.options_table == "firmware")
+
+
+def check_given(nics: Sequence[str], host: Mapping[str, str], config: JobData) -> None:
+    """Raise UserError for settings that cannot act.
+
+    Args:
+        nics: settings of NICs or of what joins them, as the user wrote them.
+        host: those of hosts, each with its parameter's name.
+        config: the job.
+    """
+    fields = {given: name.partition(".")[0] for given, name in host.items()}
+    if not config.stack.nics:
+        of_nics = [*nics, *(given for given, field in fields.items() if field in DRIVER_ONLY)]
+        _refuse(of_nics, config, "which has no NICs", lambda one: one.nics)
+    for given, field in fields.items():
+        if field in CHOICES - config.stack.host_choices:
+            _refuse([given], config, "whose driver has no such choice", _obeys(field))
+
+
+def _obeys(choice: str) -> Callable[[Stack], bool]:
+    return lambda one: choice in one.host_choices
+
+
+def _refuse(given: Sequence[str], config: JobData, why: str, can: Callable[[Stack], bool]) -> None:
+    if given:
+        able = (one.name for one in stacks() if can(one))
+        raise UserError(
+            f"{', '.join(given)} cannot act on the device {config.device!r}, {why}; leave it out, or choose a device "
+            f"on which it does: {', '.join(able)}"
+        )

@@ -14,8 +14,8 @@ from ..kernel.kernel import FOREVER, Kernel
 from .data import JobData
 from .rank import Rank
 from .rank_service import NicAccess, Service
-from .restart.relay import Relay, RelayAccess
-from .restart.service import KeptAccess
+from .restart.keeper import KeptAccess
+from .restart.log import Relay, RelayAccess
 from .summary import Traffic
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class World:
         """Return the service of a rank."""
         if self.session is None:
             return Service(*arguments)
-        from .tracing.service import TracedService
+        from .tracing.session import TracedService
 
         return TracedService(self.session.recorder, *arguments)
 

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from ..units import counted
-from .outcome import Outcome
-from .task import Case, Task
+from .task import Case, Outcome, Task
 
 # A student's work, run on cases in a process of its own.
 

@@ -1,9 +1,10 @@
 """A lab as data: its task file, with the cases of both kinds."""
 
+import json
 import shutil
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -160,3 +161,31 @@ def work_of(task: Task, folder: Path | None) -> Path:
         f"no {missing} in {' or '.join(repr(str(place.resolve())) for place in places)}; "
         f"`lanai lab start {task.number}` copies the starting code"
     )
+
+
+# The outcomes of cases, which the process that runs a student's work tells the one that grades it.
+
+
+class Wrong(Exception):
+    """The student's work fails a case. The text says how, in the words of the lab."""
+
+
+class TooLong(BaseException):
+    """A case has taken its real time. It is raised within whatever the student's work does."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The outcome of case `number`, or of loading the work if that is -1. `wrong` is empty if it passed."""
+
+    number: int
+    cycles: int = 0
+    wrong: str = ""
+    over: bool = False  # no further case is run
+
+    def line(self) -> bytes:
+        return json.dumps(asdict(self)).encode() + b"\n"
+
+    @classmethod
+    def of(cls, line: bytes) -> "Outcome":
+        return cls(**json.loads(line))

@@ -25,7 +25,7 @@ from ..tables import (
     to_table,
 )
 from .blocks import block, names
-from .fabrics.cables import SUFFIX, Ends, FileEnds, ends_text, parse_cables, read
+from .fabrics.grids import SUFFIX, Ends, FileEnds, ends_text, parse_cables, read
 from .faults import Fault, parse
 from .presets import PRESETS
 from .presets import PRESETS as NIC_PRESETS

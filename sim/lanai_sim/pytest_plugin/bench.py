@@ -16,11 +16,11 @@ from _pytest._code.code import ExceptionChainRepr, ReprEntryNative, ReprFileLoca
 from lanai_host.errors import UserError
 from lanai_host.stacks import stack
 
+from ..job.forked import WarmServers
 from ..job.job import Job
 from ..job.launcher import Run
 from ..job.output import Output
 from ..job.result import Exit, Result
-from ..job.warm import WarmServers
 from ..kernel.kernel import FOREVER
 from ..units import duration
 from . import task as warned

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from lanai_hdl.errors import UserError
 
-from ..frames import Library, of_rows
+from ..tables import Library, of_rows
 from .stored_run import StoredRun, rows
 
 if TYPE_CHECKING:

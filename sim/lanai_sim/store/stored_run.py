@@ -12,8 +12,7 @@ from typing import Any
 
 from lanai_hdl.errors import UserError, did_you_mean
 
-from ..row_files import filled
-from ..tables import flat
+from ..tables import filled, flat
 
 
 def readable(text: str) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from lanai_firmware.vocabulary import Channels, Commands, Fragments, Puts, Room, Vocabulary
 from lanai_hdl.machine import Verdict
 
-from ..frames import Library, frame
+from ..tables import Library, frame
 from . import channels, commands, requests, tidy, work
 from . import channels as fragments
 from . import tidy as rooms

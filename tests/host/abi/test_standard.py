@@ -7,10 +7,10 @@ from mpi_headers import read
 from lanai_hdl.machine import COUNTER_NAMES, host_offset
 from lanai_host.abi import library_directory
 from lanai_host.abi.flavor import MPICH, STANDARD
-from lanai_host.abi.mixture import check_process
 from lanai_host.abi.programs import environment, flavor_of
+from lanai_host.abi.symbols import check_process
 from lanai_host.errors import UserError
-from lanai_sim.job.grant import Forbidden, Grant
+from lanai_sim.job.request import Forbidden, Grant
 
 from .jobs import CLI, C, alone, mpicc, together
 

@@ -21,10 +21,10 @@ from lanai_host.simulator.client import SimulatorClient
 from lanai_host.simulator.rank_bus import RankBus
 from lanai_sim.engines.pysim import PysimEngine
 from lanai_sim.fpga.board_rtl import VerilatedBoard
-from lanai_sim.job.grant import Grant
 from lanai_sim.job.nic_service import RankAccess
 from lanai_sim.job.rank_service import Service
 from lanai_sim.job.ranks import Ranks
+from lanai_sim.job.request import Grant
 from lanai_sim.kernel.cluster import Cluster, ClusterBus, rtl_engine
 from lanai_sim.kernel.kernel import Kernel
 from lanai_sim.machine.fabrics.switches import pair

@@ -6,8 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lanai_host.choices import Choices
-from lanai_host.device import SendMode
+from lanai_host.device import Choices, SendMode
 from lanai_host.mpi import MpiError, creation
 from lanai_host.mpi import collectives as coll
 from lanai_host.mpi.collectives.checks import Part

@@ -15,7 +15,7 @@ from lanai_firmware.native import NativeProgram
 from lanai_host.errors import UserError
 from lanai_sim.cli import main
 from lanai_sim.corebench.firmware_ways import WAYS, run_on
-from lanai_sim.corebench.rtl import CoreBench
+from lanai_sim.corebench.lockstep import CoreBench
 
 SEARCH = Path(__file__).parents[3] / "examples" / "firmware" / "search.py"
 BATCHES, PROGRAMS = 12, 25

@@ -5,8 +5,7 @@ import pytest
 from lanai_firmware.iss import access, compute
 from lanai_hdl.isa import Access, AluOp, Condition
 from lanai_sim.commands import lockstep
-from lanai_sim.corebench.lockstep import LAYOUT, Divergence, pattern_of, prove, prove_many, waits_of
-from lanai_sim.corebench.rtl import CoreBench
+from lanai_sim.corebench.lockstep import LAYOUT, CoreBench, Divergence, pattern_of, prove, prove_many, waits_of
 
 
 def test_fifty_thousand_instructions():

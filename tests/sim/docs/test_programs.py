@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from lanai_sim.job.forked import WarmServers
 from lanai_sim.job.launcher import Run
 from lanai_sim.job.output import Output
-from lanai_sim.job.warm import WarmServers
 from lanai_sim.kernel.kernel import FOREVER
 from lanai_sim.units import duration
 from openlanai import Job

@@ -21,15 +21,15 @@ from lanai_host.mpi.errors import MEANINGS
 from lanai_host.process_memory import GUARD_SOURCE
 from lanai_host.simulator.spin import PARTS as SPIN
 from lanai_host.simulator.transport import HEADER, PARTS
-from lanai_sim.corebench import rtl as core
+from lanai_sim.corebench import lockstep as core
 from lanai_sim.engines import native_library, verilator, witness, words
 from lanai_sim.engines.boards import pair
 from lanai_sim.engines.objects import COMPILE, defines
 from lanai_sim.engines.verilated import verilate, verilator_root
 from lanai_sim.fpga import board_rtl
-from lanai_sim.job import native_module, writes
-from lanai_sim.parts import ending
+from lanai_sim.job import native_module, request
 from lanai_sim.parts import links as mailboxes
+from lanai_sim.parts import mpi_part
 
 WARNINGS = ("-Wall", "-Wextra", "-Werror")
 NIC = lanai41()
@@ -138,8 +138,8 @@ HEADERS = {
     "bridge": enums(Answer),
     "added_codes": added_codes.header(MEANINGS),
     "mailboxes": mailboxes.header(),
-    "ending": ending.header(),
-    "writes": writes.HEADER_TEXT,
+    "ending": mpi_part.header(),
+    "writes": request.HEADER_TEXT,
     "words": enums(words.Stage),
     "native_loop": native_module.HEADER,
 }
@@ -164,6 +164,6 @@ def test_c_parts(name, tmp_path):
 def test_no_c_part_is_left_out():
     """The C files of `ALWAYS_SO` are always compiled so, and the C binding's are glue of MPI's own header."""
     found = {path.stem for path in Path(lanai_host.__file__).parent.rglob("*.c") if path.parent.name != "abi"}
-    for module in (mailboxes, words, writes):
+    for module in (mailboxes, words, request):
         found |= {path.stem for path in Path(module.__file__).parent.glob("*.c")}
     assert found - ALWAYS_SO == {part for parts in C_MODULES.values() for _, part in parts}

@@ -8,8 +8,8 @@ import pytest
 
 from lanai_host.errors import UserError
 from lanai_sim.executors import kinds
+from lanai_sim.executors.kinds import SlurmExecutor
 from lanai_sim.executors.place import Place
-from lanai_sim.executors.slurm import SlurmExecutor
 
 
 class Cluster:

@@ -15,10 +15,9 @@ import pytest
 from lanai_host.errors import UserError
 from lanai_sim.corebench.lockstep import Divergence
 from lanai_sim.executors.journal import Journal, each_kept
-from lanai_sim.executors.local import LocalPool
+from lanai_sim.executors.kinds import LocalPool
 from lanai_sim.executors.place import Place
-from lanai_sim.executors.task import Task, Way
-from lanai_sim.executors.workers import each
+from lanai_sim.executors.workers import Task, Way, each
 
 TWO = Place(jobs=2)
 
@@ -203,7 +202,7 @@ def test_ctrl_c_that_another_thread_takes_waits_until_a_worker_is_started(monkey
 
 
 def test_workers_end_when_the_command_is_killed():
-    code = "import os, time; from lanai_sim.executors.local import LocalPool\n"
+    code = "import os, time; from lanai_sim.executors.kinds import LocalPool\n"
     code += "if __name__ == '__main__':\n"
     code += "    pool = LocalPool(2); found = [pool.submit(os.getpid), pool.submit(time.sleep, 0)]\n"
     code += "    [one.result() for one in found]; print(*pool._processes, flush=True); time.sleep(600)\n"

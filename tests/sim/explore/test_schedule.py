@@ -16,9 +16,8 @@ from lanai_host.errors import UserError
 from lanai_host.orders import Choice
 from lanai_sim.cli import main
 from lanai_sim.explore import schedule as schedule_module
-from lanai_sim.explore.failure import differs
 from lanai_sim.explore.records import LONGEST, Made, Written
-from lanai_sim.explore.running import Outcome, job_of
+from lanai_sim.explore.running import Outcome, differs, job_of
 from lanai_sim.explore.schedule import Schedule, job_of_schedule
 from lanai_sim.job.data import NO_LIMIT
 from lanai_sim.job.result import Ending, RankOutput, Result

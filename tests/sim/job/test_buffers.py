@@ -12,9 +12,8 @@ import pytest
 
 from lanai_hdl.errors import UserError
 from lanai_host import compilers, stacks
-from lanai_sim.job import buffers, settings
-from lanai_sim.job.buffers import Buffers, digest, environment
-from lanai_sim.job.data import JobData
+from lanai_sim.job import data, settings
+from lanai_sim.job.data import Buffers, JobData, digest, environment
 from lanai_sim.job.processes import starter
 
 WHERE = """\
@@ -363,7 +362,7 @@ def test_a_program_with_few_addresses_has_the_heap_of_the_c_library():
 
 @pytest.mark.parametrize("path", ["/a cache/page_malloc.so", "/a:cache/page_malloc.so"])
 def test_a_place_that_ranks_cannot_load_from_is_refused(path, monkeypatch):
-    monkeypatch.setattr(buffers, "page_malloc", lambda: Path(path))
+    monkeypatch.setattr(data, "page_malloc", lambda: Path(path))
     with pytest.raises(UserError, match=r"--buffers page needs /a.cache/page_malloc.so in LD_PRELOAD.*--buffers any"):
         environment(Buffers.PAGE, {})
     assert environment(Buffers.ANY, {}) == {}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lanai_sim.job import bytecode
+from lanai_sim.job import forked
 
 PLACES = """
 import numpy
@@ -37,8 +37,8 @@ def package(tmp_path, monkeypatch):
         (folder / name).write_text("value = 1\n")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "alone", raising=False)
-    monkeypatch.setattr(bytecode, "OURS", ("alone",))
-    monkeypatch.setattr(bytecode, "OTHERS", ())
+    monkeypatch.setattr(forked, "OURS", ("alone",))
+    monkeypatch.setattr(forked, "OTHERS", ())
     monkeypatch.setattr(sys, "pycache_prefix", None)
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     return folder
@@ -53,54 +53,54 @@ def codes(folder):
 
 
 def test_modules_that_ranks_import_late_are_compiled_too(package):
-    bytecode.keep("ideal", variables())
+    forked.keep("ideal", variables())
     assert codes(package) == ["__init__", "__init__", "early", "late"]
 
 
 def test_packages_in_those_of_others_are_compiled_too(package, monkeypatch):
-    monkeypatch.setattr(bytecode, "OURS", ())
-    monkeypatch.setattr(bytecode, "OTHERS", ("alone",))
+    monkeypatch.setattr(forked, "OURS", ())
+    monkeypatch.setattr(forked, "OTHERS", ("alone",))
     (package / "tests").mkdir()
     (package / "tests" / "__init__.py").write_text("")
     whole = ["__init__", "__init__", "early", "late"]
-    bytecode.keep("ideal", variables())
+    forked.keep("ideal", variables())
     assert codes(package) == whole
     for code in (package / "inner").rglob("*.pyc"):
         code.unlink()
-    bytecode.keep("ideal", variables())
+    forked.keep("ideal", variables())
     assert codes(package) == whole
 
 
 def test_a_module_is_compiled_again_when_its_source_is_newer(package):
-    bytecode.keep("ideal", variables())
+    forked.keep("ideal", variables())
     (code,) = package.rglob("late.*.pyc")
     before = code.read_bytes()
     (package / "inner" / "late.py").write_text("value = 22\n")
     os.utime(package / "inner" / "late.py", (4_000_000_000, 4_000_000_000))
-    bytecode.keep("ideal", variables())
+    forked.keep("ideal", variables())
     assert code.read_bytes() != before
 
 
 def test_a_module_is_compiled_again_when_its_bytecode_is_gone(package):
-    bytecode.keep("ideal", variables())
+    forked.keep("ideal", variables())
     (code,) = package.rglob("late.*.pyc")
     code.unlink()
-    bytecode.keep("ideal", variables())
+    forked.keep("ideal", variables())
     assert code.exists()
 
 
 def test_nothing_is_started_when_all_is_compiled(package, monkeypatch):
-    bytecode.keep("ideal", variables())
+    forked.keep("ideal", variables())
     monkeypatch.setattr(subprocess, "run", None)
-    bytecode.keep("ideal", variables())
+    forked.keep("ideal", variables())
 
 
 def test_who_writes_no_bytecode_needs_none(package):
-    bytecode.keep("ideal", variables(PYTHONDONTWRITEBYTECODE="1"))
+    forked.keep("ideal", variables(PYTHONDONTWRITEBYTECODE="1"))
     assert codes(package) == []
 
 
 def test_a_folder_that_is_read_only_stays_as_it_is(package, monkeypatch):
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     monkeypatch.setattr(subprocess, "run", None)
-    bytecode.keep("ideal", variables())
+    forked.keep("ideal", variables())

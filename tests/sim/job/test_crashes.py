@@ -7,7 +7,7 @@ import sys
 import pytest
 from pairs import first_of
 
-from lanai_sim.job.crashes import crash_place
+from lanai_sim.job.rank import crash_place
 from openlanai import Job
 
 PROGRAM = """\

@@ -8,9 +8,9 @@ import sys
 import pytest
 from pairs import first_of
 
-from lanai_sim.job import departures
-from lanai_sim.job.departures import Departure
+from lanai_sim.job import standstill
 from lanai_sim.job.result import Exit
+from lanai_sim.job.standstill import Departure
 from lanai_sim.job.waiting import RankState
 from openlanai import Job
 
@@ -163,10 +163,10 @@ def test_a_rank_that_ends_well_does_not_complete_a_barrier(tmp_path, device, cap
 
 
 def test_headlines():
-    assert departures.headline([], []) == ""
-    assert departures.headline([Departure(0, "KeyError at a.py:1", 0)], []) == ""  # it did not end the program
+    assert standstill.headline([], []) == ""
+    assert standstill.headline([Departure(0, "KeyError at a.py:1", 0)], []) == ""  # it did not end the program
     many = [Departure(rank, "", 5) for rank in range(10)]
-    head = departures.headline(many, [RankState(rank, 0, "") for rank in range(10)])
+    head = standstill.headline(many, [RankState(rank, 0, "") for rank in range(10)])
     assert head.startswith("rank 0 left with exit code 5 and finalized; rank 1 left")
     assert head.endswith("; so did 2 more")
 

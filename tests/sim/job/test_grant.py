@@ -7,7 +7,7 @@ import pytest
 
 from lanai_hdl.machine import PIO_WINDOW_SIZE, host_offset
 from lanai_host.stacks.mpi_np.driver import Attachment
-from lanai_sim.job.grant import Forbidden, Grant
+from lanai_sim.job.request import Forbidden, Grant
 from lanai_sim.job.result import Exit
 from openlanai import Job
 

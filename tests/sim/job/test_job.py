@@ -11,8 +11,7 @@ import pytest
 from lanai_host.clocks.library import Clock
 from lanai_host.errors import UserError
 from lanai_host.stacks import names, stack
-from lanai_sim.job.buffers import Buffers
-from lanai_sim.job.data import Program, WaveConfig
+from lanai_sim.job.data import Buffers, Program, WaveConfig
 from lanai_sim.job.job import Job
 from lanai_sim.job.restart.plan import Checkpoint, Kill
 from lanai_sim.job.result import Result

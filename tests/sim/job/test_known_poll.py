@@ -4,8 +4,7 @@ import pytest
 
 from lanai_host.simulator.requests import Look
 from lanai_sim.engines.words import Words
-from lanai_sim.job.known_poll import known_polls
-from lanai_sim.job.rank_service import Refused
+from lanai_sim.job.rank_service import Refused, known_polls
 
 POLL, NOTING = 1000, 50
 

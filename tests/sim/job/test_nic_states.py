@@ -9,7 +9,7 @@ from lanai_firmware.compiler import build
 from lanai_hdl.config import lanai41
 from lanai_hdl.machine import MACHINE_ID, MACHINE_VERSION, SRAM_HOST, Control, host_offset
 from lanai_sim.engines.base import Access
-from lanai_sim.job.nic_states import describe, read
+from lanai_sim.job.summary import describe, read
 from lanai_sim.kernel.cluster import Cluster
 from lanai_sim.kernel.kernel import Deadlock
 from lanai_sim.machine.fabrics.switches import pair

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from lanai_sim.job.sessions import end_left_sessions, end_sessions
+from lanai_sim.job.system_calls import end_left_sessions, end_sessions
 from openlanai import Job
 
 LEAVES = """

@@ -11,9 +11,9 @@ import pytest
 from pairs import first_of
 
 from lanai_host.clocks.library import Clock
-from lanai_sim.job import sleepers
-from lanai_sim.job.sleepers import NOTE, Sleepers
+from lanai_sim.job import turns
 from lanai_sim.job.system_calls import Times
+from lanai_sim.job.turns import NOTE, Sleepers
 from openlanai import Job
 
 CHILD = "import subprocess, time; subprocess.Popen(['sleep', '60'])\n"
@@ -33,7 +33,7 @@ PROCESSES = {
 
 
 def test_sleepers_are_told_from_processes_that_compute_or_wait_for_their_own_children(monkeypatch):
-    monkeypatch.setattr(sleepers, "PATIENCE", 0.5)
+    monkeypatch.setattr(turns, "PATIENCE", 0.5)
     pids = {}
     try:
         for text in PROCESSES:
@@ -55,7 +55,7 @@ def test_sleepers_are_told_from_processes_that_compute_or_wait_for_their_own_chi
 
 
 def test_a_process_that_calls_mpi_now_and_then_is_not_a_sleeper(monkeypatch):
-    monkeypatch.setattr(sleepers, "PATIENCE", 0.1)
+    monkeypatch.setattr(turns, "PATIENCE", 0.1)
     with subprocess.Popen([sys.executable, "-c", "import time\nwhile True: time.sleep(0.002)"]) as process:
         try:
             judge = Sleepers()
@@ -92,7 +92,7 @@ world.Barrier()
 
 @pytest.mark.parametrize("device", first_of("mpi-np", "ideal"))
 def test_an_event_loop_with_timers_does_not_stop_simulated_time(device, monkeypatch, tmp_path, capfd):
-    monkeypatch.setattr(sleepers, "PATIENCE", 0.3)
+    monkeypatch.setattr(turns, "PATIENCE", 0.3)
     program = tmp_path / "loop.py"
     program.write_text(LOOP)
     result = Job((sys.executable, str(program)), 3, device, clock=Clock.REAL, max_wall=30).run()
@@ -115,9 +115,9 @@ def test_an_event_loop_beside_other_work(device, busy_machine, tmp_path, capfd):
 def test_a_sleeper_is_judged_by_its_own_time(monkeypatch):
     """Not by that in which the machine had other work: neither as its work nor as its sleep."""
     now, threads = [0.0], {}
-    monkeypatch.setattr(sleepers.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(sleepers, "sleeps_in", lambda pid: "nanosleep")
-    monkeypatch.setattr(sleepers, "times_of_all", lambda pid: dict(threads[pid]))
+    monkeypatch.setattr(turns.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(turns, "sleeps_in", lambda pid: "nanosleep")
+    monkeypatch.setattr(turns, "times_of_all", lambda pid: dict(threads[pid]))
 
     def judged(seconds, *last):
         judge, now[0] = Sleepers(), 0.0

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from lanai_host.errors import UserError
-from lanai_sim import cli, row_files, sources, version
+from lanai_sim import cli, sources, tables, version
 from lanai_sim.job.storing import keep, stored_run, system_of
 from lanai_sim.job.systems import SYSTEMS
 from openlanai import Job, Result, Store
@@ -44,7 +44,7 @@ def test_names_that_are_not_utf8(monkeypatch, tmp_path):
     keep(kept, Job(["python", "\udcff.py"]), Result(0, 5))
     (run,) = kept.runs()
     assert (run.folder, run.program) == (f"{tmp_path}/n\\udcffn", ("python", "\udcff.py"))
-    assert row_files.as_text([run.row()]).encode().count(rb"\udcff.py") == 1
+    assert tables.as_text([run.row()]).encode().count(rb"\udcff.py") == 1
 
 
 def test_a_result_is_kept_after_its_run(monkeypatch, tmp_path, capsys):

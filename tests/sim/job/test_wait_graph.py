@@ -6,8 +6,7 @@ import pytest
 
 from lanai_host.operation import Wait
 from lanai_host.simulator.protocol import pack_wait, unpack_wait
-from lanai_sim.job.wait_graph import explain, find_circle, find_stuck
-from lanai_sim.job.waiting import RankState, describe_wait
+from lanai_sim.job.waiting import RankState, describe_wait, explain, find_circle, find_stuck
 
 
 def waiting(rank, *awaits, clock=0, call="MPI_Recv", place="a.py:1"):

@@ -5,9 +5,9 @@ import sys
 import pytest
 
 from lanai_host.errors import UserError
+from lanai_sim.job.forked import WarmServers
 from lanai_sim.job.launcher import Run
 from lanai_sim.job.output import Output
-from lanai_sim.job.warm import WarmServers
 from openlanai import Job
 
 TELLS = """
@@ -52,7 +52,7 @@ def test_a_rank_that_dies_leaves_the_process_to_others(servers, capfd):
 
 
 def test_a_process_that_does_not_start(servers, capfd, monkeypatch):
-    monkeypatch.setattr("lanai_sim.job.warm.BOOT", "raise OSError('no luck')")
+    monkeypatch.setattr("lanai_sim.job.forked.BOOT", "raise OSError('no luck')")
     with pytest.raises(UserError, match=r"the process that forks the ranks did not start: (?s:.*)no luck"):
         told(servers, capfd)
 

@@ -8,8 +8,7 @@ from lanai_hdl.machine import PIO_WINDOW_SIZE
 from lanai_host.simulator.protocol import HEADER, Op
 from lanai_host.simulator.requests import PIO_WRITE, PioWrite
 from lanai_sim.engines.declared import BURST
-from lanai_sim.job.grant import DOORBELL, Grant
-from lanai_sim.job.writes import ROOM, SHORTEST, Packer, WritesFinder
+from lanai_sim.job.request import DOORBELL, ROOM, SHORTEST, Grant, Packer, WritesFinder
 
 GRANT = Grant(0, [range(0x100, 0x200), range(0x1000, 0x1000 + 2 * ROOM)], bells=0b101)
 

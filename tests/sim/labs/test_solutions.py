@@ -2,10 +2,9 @@
 
 import pytest
 
+from lanai_sim.labs.child import sentence
 from lanai_sim.labs.grading import Work, grade
-from lanai_sim.labs.outcome import TooLong
-from lanai_sim.labs.reading_errors import sentence
-from lanai_sim.labs.task import lab, labs, start
+from lanai_sim.labs.task import TooLong, lab, labs, start
 
 from .mistakes import MISTAKES
 from .place import SOLUTIONS, solution

@@ -15,7 +15,7 @@ from lanai_sim.commands import run
 from lanai_sim.engines.base import BarrierRole
 from lanai_sim.machine import fabrics
 from lanai_sim.machine.fabric import dependencies, find_cycle
-from lanai_sim.machine.fabrics.cables import from_cables, parse_cables
+from lanai_sim.machine.fabrics.grids import from_cables, parse_cables
 from lanai_sim.machine.presets import ethernet10, mbcf_100baset, t3d, t3d_barrier
 
 from .walking import cable_ends, walk

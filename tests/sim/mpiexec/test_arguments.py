@@ -3,7 +3,7 @@
 import pytest
 
 from lanai_host.errors import UserError
-from lanai_sim.mpiexec.arguments import Part, parse
+from lanai_sim.mpiexec import Part, parse
 
 
 @pytest.mark.parametrize("flag", ["-n", "-np", "--np", "-c"])

@@ -5,8 +5,7 @@ import shutil
 from pathlib import Path
 
 from lanai_sim.commands import env
-from lanai_sim.mpiexec.arguments import parse
-from lanai_sim.mpiexec.main import config_of
+from lanai_sim.mpiexec import config_of, parse
 
 HELLO = """
 import os, sys
@@ -127,8 +126,7 @@ def test_sixty_four_ranks_need_no_slots(call, tmp_path):
 
 
 def test_help_names_every_option():
-    from lanai_sim.mpiexec.main import help_text
-    from lanai_sim.mpiexec.options import OPTIONS
+    from lanai_sim.mpiexec import OPTIONS, help_text
 
     text = help_text()
     assert [name for name in OPTIONS if f"-{name}" not in text] == []

@@ -9,8 +9,7 @@ from lanai_hdl.errors import UserError
 from lanai_sim.cli import main
 from lanai_sim.job.job import Job
 from lanai_sim.job.settings import job_from
-from lanai_sim.parameters.declared import MEANINGS, NO_UNIT, UNITS
-from lanai_sim.parameters.listing import document_of, parameters, parse
+from lanai_sim.parameters import MEANINGS, NO_UNIT, UNITS, document_of, parameters, parse
 
 
 def test_every_parameter_has_a_meaning_and_a_range():

@@ -62,8 +62,8 @@ def test_outside_the_scheduler_a_signal_ends_the_run_at_once():
 
 IN_C = """
 import ctypes, sys
-from lanai_sim.parts import ending
-with ending.in_mpi():
+from lanai_sim.parts.mpi_part import in_mpi
+with in_mpi():
     print(flush=True)
     ctypes.PyDLL(None).sleep(60)  # no handler of Python's runs, as in MPI_Init
 """

@@ -9,9 +9,9 @@ from lanai_firmware.programs.mpi_np.layout import Type
 from lanai_firmware.programs.mpi_np.trace import VOCABULARY
 from lanai_hdl.config import NicConfig
 from lanai_host.errors import UserError
+from lanai_sim import waves
 from lanai_sim.engines.designs import NIC_TOP, Design
 from lanai_sim.engines.gates.compiled import model
-from lanai_sim.waves import record as waves
 
 SCOPES = {
     "lanai_nic": {

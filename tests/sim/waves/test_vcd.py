@@ -3,7 +3,7 @@
 import pytest
 
 from lanai_host.errors import UserError
-from lanai_sim.waves.vcd import sample
+from lanai_sim.waves import sample
 
 TEXT = """$timescale 1ps $end
 $scope module TOP $end

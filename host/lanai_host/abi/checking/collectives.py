@@ -8,10 +8,8 @@ from ...mpi.constants import ROOT
 from ...mpi.datatypes import Datatype
 from ...mpi.op import Op
 from ..context import abi
-from .call import Call
-from .flight import Buffer
+from .call import Buffer, Call, runs_of
 from .recorder import After, Handler, Recorder
-from .signatures import runs_of
 
 HANDLERS: dict[str, Handler] = {}
 MOST_RANKS = 64  # whose counts a record tells one by one

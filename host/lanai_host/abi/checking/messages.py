@@ -4,10 +4,8 @@ from typing import Any
 
 from ...mpi.constants import ANY_SOURCE, ANY_TAG, PROC_NULL
 from ..context import abi
-from .call import Call
-from .flight import Buffer
+from .call import Buffer, Call, runs_of
 from .recorder import After, Handler, Recorder
-from .signatures import runs_of
 
 HANDLERS: dict[str, Handler] = {}
 _BUFFER = ("buf", "count", "datatype")

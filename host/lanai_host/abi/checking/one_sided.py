@@ -7,12 +7,9 @@ from ...mpi.constants import PROC_NULL, WindowFlavor
 from ...mpi.group import Group
 from ...mpi.windows import Window
 from ..context import abi
-from .call import Call
+from .call import Buffer, Call, Regions, basic_of, regions_of
 from .collectives import note
-from .flight import Buffer
 from .recorder import After, Handler, Recorder
-from .regions import Regions, regions_of
-from .signatures import basic_of
 
 HANDLERS: dict[str, Handler] = {}
 _ORIGIN = ("origin_addr", "origin_count", "origin_datatype")

@@ -10,14 +10,10 @@ from ...mpi.errors import ErrorClass, MpiError, ThreadLevelError
 from ...mpi.windows import Window
 from ..context import abi
 from ..leaks import Left
-from .call import Call
-from .flight import Buffer, Flight
-from .identities import Identities
+from .call import Buffer, Call, Flight, Identities, Regions, overlaps_itself, shared
 from .journal import Journal
-from .places import place, python_call
-from .regions import Regions, overlaps_itself, shared
 from .requests import Made, Requests
-from .touches import Touch, Touches
+from .touches import Touch, Touches, place, python_call
 from .variables import compare, compare_blocks
 
 After = Callable[[int], None]  # what to do once the call has returned this code

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...mpi.request import PersistentRequest, ReceiveRequest, Request, SendRequest
 from ..context import abi
-from .flight import Buffer
+from .call import Buffer
 
 
 @dataclass

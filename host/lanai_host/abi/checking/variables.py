@@ -17,10 +17,8 @@ from ...bus.base import BusError
 from ...mpi.datatypes import Datatype
 from ...mpi.datatypes.signature import Basic, Combiner
 from ...source_lines import linked, mapped, source_file
-from .call import Call
-from .debug_types import Scalar, Shape
-from .flight import Buffer
-from .regions import Regions
+from .call import Buffer, Call, Regions
+from .debug_scope import Scalar, Shape
 
 Tell = Callable[[str, list[str], list[str], str, str], None]
 MOST_ELEMENTS = 256  # of a buffer whose types are compared

@@ -14,7 +14,7 @@ from ..binding import bind, binding
 from ..context import abi
 from ..failures import ERRORS
 from . import attributes
-from .operations import UserFunction, of_cxx
+from .collectives import UserFunction, of_cxx
 
 POINTER = 0  # the kind of attributes of C
 

@@ -6,9 +6,8 @@ from lanai_firmware.programs.ccu.layout import Count
 
 from ...body import Body
 from ...bus.base import Bus, BusError, KnownLook, Watched
-from ...choices import Choices
 from ...config import HostConfig, HostCost
-from ...device import Arrived, Pending, SendMode
+from ...device import Arrived, Choices, Pending, SendMode
 from ...host_model.meter import Meter, Receive, fail
 from ...operation import DeviceError, ErrorKind, Operation, Wait
 from ..host_matching import HostMatchingDevice, is_over

@@ -13,9 +13,8 @@ from typing import Protocol
 from ... import process_memory
 from ...body import NOTHING, Body
 from ...bus.base import BusError
-from ...choices import Choices
 from ...config import HostCost, HostCosts
-from ...device import SERVICE_CONTEXT, Arrived, ChargeSink, Device, Envelope, Pending, SendMode
+from ...device import SERVICE_CONTEXT, Arrived, ChargeSink, Choices, Device, Envelope, Pending, SendMode
 from ...errors import DeadlockError
 from ...host_model import meter
 from ...host_model.matcher import Matcher

@@ -11,9 +11,8 @@ from ...adapter.operation import Attachment
 from ...adapter.remote import AdapterRemote
 from ...body import Body
 from ...bus.base import Bus, Watched
-from ...choices import Choices
 from ...config import HostConfig
-from ...device import MAX_TAG, Arrived, Pending, RoomSink, SendMode, nothing
+from ...device import MAX_TAG, Arrived, Choices, Pending, RoomSink, SendMode, nothing
 from ...host_model.meter import Ledger, Meter, fail, read_all
 from ...operation import DeviceError, ErrorKind, Operation, Wait
 from ..host_matching import HostMatchingDevice, is_over

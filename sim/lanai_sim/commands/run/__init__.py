@@ -16,9 +16,9 @@ from ...command_line import Parser
 from ...figures import DIGEST, write_json
 from ...job import launcher, settings
 from ...job.document import described
-from ...job.fitting import check_flags
 from ...job.job import Job
 from ...job.result import Result, digest
+from ...job.settings import check_flags
 from ...tables import Document
 from .flags import FIRST, add_arguments
 
@@ -169,9 +169,9 @@ def _note_copies() -> None:
 
 def _in_parts(args: argparse.Namespace) -> int:
     """Run the job with the other processes of an MPI job. The first one reports."""
-    from ...parts import command
+    from ...parts import run as run_module
 
-    return command.run(lambda: config_of(args), lambda job, result, told: report(args, cast(Job, job), result, told))
+    return run_module.run(lambda: config_of(args), lambda job, result, told: report(args, cast(Job, job), result, told))
 
 
 def _replay(args: argparse.Namespace) -> int:

@@ -11,7 +11,7 @@ from lanai_host.stacks import names as device_names
 
 from ...command_line import count
 from ...engines.kinds import names as engine_names
-from ...job.buffers import Buffers
+from ...job.data import Buffers
 from ...job.systems import SYSTEMS
 from ...machine import fabrics
 from ...machine.blocks import names as block_names

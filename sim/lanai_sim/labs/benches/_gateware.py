@@ -10,7 +10,7 @@ from amaranth import Shape
 from amaranth.hdl import UnusedElaboratable
 from amaranth.lib import wiring
 
-from ..outcome import Wrong
+from ..task import Wrong
 
 PERCENT = 100
 ENDLESS = "combinational logic that depends on itself never settles"

@@ -12,8 +12,7 @@ from lanai_host.bus.base import Bus
 
 from ...kernel.cluster import Cluster
 from ...machine.fabrics import describe
-from ..outcome import Wrong
-from ..task import Values
+from ..task import Values, Wrong
 
 NIC = lanai41()
 MOST = 16  # NICs

@@ -12,8 +12,7 @@ from lanai_hdl.bfm import Bench, stream_put
 from lanai_hdl.link.cable import Cable
 from lanai_hdl.link.flit import Kind, LinkPort
 
-from ..outcome import Wrong
-from ..task import Values
+from ..task import Values, Wrong
 from ._gateware import ENDLESS as ENDLESS
 from ._gateware import PERCENT, check_ports, loaded
 

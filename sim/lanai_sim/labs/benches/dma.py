@@ -16,8 +16,7 @@ from lanai_hdl.link.flit import Flit, Kind
 from lanai_hdl.send_dma.engine import SendDescriptor
 from lanai_hdl.sram.memory import MemorySram
 
-from ..outcome import Wrong
-from ..task import Values
+from ..task import Values, Wrong
 from ._gateware import ENDLESS as ENDLESS
 from ._gateware import PERCENT, addresses, check_ports, loaded
 

@@ -18,8 +18,7 @@ from lanai_hdl.lbus import lbus
 from lanai_hdl.lbus.masters import CPU, ENGINES, MASTERS, Edge, Master, master
 from lanai_hdl.sram.memory import MemorySram
 
-from ..outcome import Wrong
-from ..task import Values
+from ..task import Values, Wrong
 from ._gateware import ENDLESS as ENDLESS
 from ._gateware import PERCENT, check_ports, loaded
 

@@ -11,8 +11,7 @@ from lanai_firmware.iss import Memory, PlainRegisters, Processor, Stop
 from lanai_hdl.config import lanai41
 from lanai_hdl.isa.traps import CAUSES
 
-from ..outcome import Wrong
-from ..task import Values
+from ..task import Values, Wrong
 
 RECEIVE, MESSAGE = 1, 2
 ANY = 0xFFFFFFFF

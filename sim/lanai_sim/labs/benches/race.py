@@ -12,8 +12,7 @@ from ...explore.running import Runner, job_of
 from ...explore.search import Budget, Search
 from ...job.job import Job
 from ...job.result import Ending, Result
-from ..outcome import TooLong, Wrong
-from ..task import Values
+from ..task import TooLong, Values, Wrong
 
 SIM_LIMIT = 10**10  # picoseconds of a run: 10 ms
 WALL_LIMIT = 20.0  # seconds of a run

@@ -14,7 +14,7 @@ from lanai_host.plugins import Contract, usable
 from ..fabric import Fabric
 from . import grids, ring, switches, wires
 from .base import FabricKind
-from .cables import SUFFIX, Ends, FileEnds, from_cables, from_file
+from .grids import SUFFIX, Ends, FileEnds, from_cables, from_file
 
 OWN: dict[str, FabricKind] = {**grids.KINDS, **ring.KINDS, **switches.KINDS, **wires.KINDS}
 CONTRACT = Contract("fabric", __name__, "KIND", FabricKind, lambda found: str(found.usage).partition(":")[0])

@@ -8,8 +8,7 @@ from lanai_firmware.iss import Memory, Processor
 from lanai_hdl.isa import NOP, AluOp, encode
 from lanai_hdl.isa.formats import BR, RI, RM, SLI
 
-from ...corebench.lockstep import LAYOUT
-from ...corebench.rtl import CoreBench
+from ...corebench.lockstep import LAYOUT, CoreBench
 from ...corebench.search import search_figures
 
 NAME = "core"

@@ -17,9 +17,9 @@ from lanai_host.errors import UserError
 from lanai_host.stacks.base import NicStack
 from lanai_host.stacks.on_adapter import AdapterStack
 
+from ...job.forked import WarmServers
 from ...job.job import Job
 from ...job.result import Result
-from ...job.warm import WarmServers
 from ...report.tables import table
 from ...trace import Trace
 from ...trace.schema import HOST_KINDS, HostKind, Protocol, State

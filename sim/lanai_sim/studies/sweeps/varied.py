@@ -11,12 +11,11 @@ from lanai_host.errors import UserError
 
 from ...executors.journal import Journal, Point, Row, each_kept, words
 from ...executors.place import NO_LIMIT, Place
-from ...job.fitting import check_given
 from ...job.job import Job
-from ...job.settings import job_from
-from ...parameters.listing import ARGUMENT, VARIABLE, document_of, is_programs, option_tables, parameters
-from ...row_files import filled
+from ...job.settings import check_given, job_from
+from ...parameters import ARGUMENT, VARIABLE, document_of, is_programs, option_tables, parameters
 from ...sources import program_digest
+from ...tables import filled
 from ..drawing import Plot
 from ..ranks import numbers
 

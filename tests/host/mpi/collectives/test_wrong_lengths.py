@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from lanai_host.choices import Choices
+from lanai_host.device import Choices
 from lanai_host.mpi import ERRORS_RETURN, MpiError, memory
 from lanai_host.mpi import collectives as coll
 from lanai_host.mpi.collectives.checks import Mixed, Part, Spread

@@ -6,7 +6,7 @@ from lanai_host.mpi import collectives as coll
 from lanai_host.mpi.op import PREDEFINED as OPS
 
 SIZES = [1, 2, 3, 4, 5, 8, 9]
-# Element counts on both sides of every threshold in lanai_host.choices (elements of 8 bytes).
+# Element counts on both sides of every threshold in lanai_host.device (elements of 8 bytes).
 COUNTS = [0, 1, 31, 300, 3000, 20000]
 SUM = OPS["MPI_SUM"]
 

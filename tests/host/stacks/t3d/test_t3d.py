@@ -14,7 +14,7 @@ from lanai_host.errors import UserError
 from lanai_host.stacks import stack
 from lanai_host.stacks.base import Placement
 from lanai_host.stacks.t3d.heap import T3dOptions
-from lanai_host.stacks.t3d.shell_stack import SHELL, T3dShellStack
+from lanai_host.stacks.t3d.stack import SHELL, T3dShellStack
 from lanai_host.stacks.t3d.windows import LANDINGS, landings
 from lanai_sim.machine import presets
 

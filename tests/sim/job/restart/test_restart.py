@@ -12,8 +12,7 @@ import pytest
 
 from lanai_host.config import HostConfig
 from lanai_host.errors import UserError
-from lanai_sim.job.restart.fitness import unfit
-from lanai_sim.job.restart.plan import Checkpoint, Kill, parse_checkpoint, parse_kill
+from lanai_sim.job.restart.plan import Checkpoint, Kill, parse_checkpoint, parse_kill, unfit
 from lanai_sim.job.result import Exit
 from openlanai import Job
 

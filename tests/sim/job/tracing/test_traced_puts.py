@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lanai_host.stacks.t3d.trace import Type
-from lanai_sim.job.buffers import Buffers
+from lanai_sim.job.data import Buffers
 from lanai_sim.machine.machine import Machine
 from lanai_sim.report.activity import Activity
 from lanai_sim.report.messages import MessageBook, protocol_name

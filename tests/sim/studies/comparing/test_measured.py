@@ -2,9 +2,9 @@
 
 import pytest
 
+from lanai_sim.job.forked import WarmServers
 from lanai_sim.job.job import Job
 from lanai_sim.job.systems import SYSTEMS
-from lanai_sim.job.warm import WarmServers
 from lanai_sim.studies.comparing import measured
 from lanai_sim.studies.comparing.measured import (
     FIGURES,

@@ -10,7 +10,7 @@ import types
 import pytest
 
 from lanai_hdl.errors import UserError
-from lanai_sim import row_files
+from lanai_sim import tables
 from lanai_sim.cli import main
 from lanai_sim.executors.journal import Row
 from lanai_sim.studies.sweeps import varied
@@ -148,7 +148,7 @@ def test_rows_become_columns_of_parquet(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "pyarrow", types.SimpleNamespace(table=lambda columns: columns, parquet=parquet))
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", parquet)
     path = tmp_path / "rows.parquet"
-    row_files.write(varied.tidy(ROWS), str(path), row_files.format_of(str(path), None))
+    tables.write(varied.tidy(ROWS), str(path), tables.format_of(str(path), None))
     written = json.loads(path.read_text())
     assert written["host"] == ["free", "thesis"] * 2
     assert written["run.simulated_us"] == [10.0, 10.0, 20.0, 20.0]
@@ -157,12 +157,12 @@ def test_rows_become_columns_of_parquet(monkeypatch, tmp_path):
 def test_without_pyarrow_a_line_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(UserError, match=r"--format parquet needs pyarrow .*; pip install 'openlanai\[parquet\]'"):
-        row_files.format_of("rows.parquet", None)
+        tables.format_of("rows.parquet", None)
 
 
 def test_an_ending_that_is_not_known_is_refused():
     told = "--rows 'rows.foo' ends with '.foo', which is not known; end it with .csv, .json, .parquet, or add --format"
     with pytest.raises(UserError, match=re.escape(told)):
-        row_files.format_of("rows.foo", None)
+        tables.format_of("rows.foo", None)
     asked = [("rows.foo", "csv"), ("rows.foo", "json"), ("/dev/stdout", None), ("ROWS.CSV", None), ("a.b/rows", None)]
-    assert [row_files.format_of(*one) for one in asked] == ["csv", "json", "csv", "csv", "csv"]
+    assert [tables.format_of(*one) for one in asked] == ["csv", "json", "csv", "csv", "csv"]

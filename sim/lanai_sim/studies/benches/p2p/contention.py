@@ -3,7 +3,7 @@ the slots taken."""
 
 from lanai_hdl.isa import NOP
 
-from ....corebench.rtl import CoreBench
+from ....corebench.lockstep import CoreBench
 from ..core import SIZE, half_memory_loop
 
 EIGHTHS = 8

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from lanai_firmware.image import Image
 from lanai_hdl.link.flit import Kind
 
-from ....waves.vcd import sample
+from ....waves import sample
 from .pair import PAUSE, Buffer, Setting, Side, play
 
 NIC = "TOP.lanai_nic.nic."
