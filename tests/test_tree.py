@@ -1,6 +1,11 @@
-"""The tests of a part of the source are in the folder of tests/ that has its name."""
+"""The tests of a part of the source are in the folder of tests/ that has its name. `python tests/test_tree.py` prints
+the sizes of the tree: what adds an idea is seen in them."""
 
+import ast
+from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
+from typing import NamedTuple
 
 import pytest
 
@@ -44,3 +49,42 @@ def test_every_exception_is_needed():
     assert [name for name in WHOLE if not (TESTS / name).is_dir()] == []
     tops = {package.split("/", maxsplit=1)[0]: package for package in PACKAGES}
     assert [name for name in WHOLE if has(tops[name.partition("/")[0]], name.partition("/")[2])] == []
+
+
+class Size(NamedTuple):
+    """The Python files of a part of the tree: how many, their lines, the median of a file, lines of imports."""
+
+    files: int
+    lines: int
+    median: int
+    imports: int
+
+
+def sizes() -> Iterator[tuple[str, Size]]:
+    """Give the parts of the tree with their sizes."""
+    for name in (*PACKAGES, "tests"):
+        texts = [path.read_text(encoding="utf-8") for path in sorted((TESTS.parent / name).rglob("*.py"))]
+        lines = [len(text.splitlines()) for text in texts if text.strip()]
+        yield name, Size(len(texts), sum(lines), round(median(lines)), sum(map(import_lines, texts)))
+
+
+def import_lines(text: str) -> int:
+    """Return the lines of a module's imports."""
+    found = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import | ast.ImportFrom))
+    return sum(node.end_lineno - node.lineno + 1 for node in found)
+
+
+def test_lines_of_imports_are_counted():
+    assert (
+        import_lines("import os\nfrom a import (\n  b,\n)\n\ndef f():\n    from c import d\n    return d, b, os\n") == 5
+    )
+
+
+def test_each_part_of_the_tree_has_a_size():
+    assert all(size.files and 0 < size.imports < size.lines and size.median for _, size in sizes())
+
+
+if __name__ == "__main__":
+    print(f"{'':24}{'files':>8}{'lines':>8}{'median':>8}{'imports':>8}")
+    for name, size in sizes():
+        print(f"{name:24}" + "".join(f"{number:8,}" for number in size))
