@@ -17,6 +17,8 @@ from lanai_host.errors import UserError
 from lanai_host.mpi.constants import ANY_SOURCE, ANY_TAG, PROC_NULL, ThreadLevel
 from lanai_host.mpi.errors import ErrorClass
 
+from .jobs import C, mpicc, together
+
 
 @pytest.fixture(scope="module")
 def directory():
@@ -257,3 +259,87 @@ def test_a_predefined_thing_keeps_its_handle():
     assert table.put(thing) == table.handle_of(thing) == 77
     table.remove(extra)
     assert table.has(thing)
+
+
+# With `--buffers page`, the program's functions that the library calls allocate from the program's part of the heap.
+
+
+PARTS = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <mpi.h>
+#include <stdio.h>
+static int (*part)(int);
+static int called;
+/* Whether this thread is in the program's part. */
+static int here(void) { int from = part(0); part(from); return !from; }
+static void see(void) { if (here()) called++; else printf("a callback in the library's part\n"); }
+static void add(void *in, void *out, int *count, MPI_Datatype *type) {
+    (void)in, (void)out, (void)count, (void)type;
+    see();
+}
+static int copy(MPI_Comm comm, int key, void *extra, void *value, void *made, int *flag) {
+    (void)comm, (void)key, (void)extra, (void)value, (void)made;
+    see();
+    *flag = 0;
+    return MPI_SUCCESS;
+}
+static int gone(MPI_Comm comm, int key, void *value, void *extra) {
+    (void)comm, (void)key, (void)value, (void)extra;
+    see();
+    return MPI_SUCCESS;
+}
+static void wrong(MPI_Comm *comm, int *code, ...) { (void)comm, (void)code; see(); }
+static int query(void *extra, MPI_Status *status) { (void)extra; see(); return MPI_Status_set_cancelled(status, 0); }
+static int over(void *extra) { (void)extra; see(); return MPI_SUCCESS; }
+static int cancel(void *extra, int complete) { (void)extra, (void)complete; return MPI_SUCCESS; }
+int main(void) {
+    int key, mine = 1, sum;
+    MPI_Op op;
+    MPI_Comm other;
+    MPI_Errhandler handler;
+    MPI_Request request;
+    part = (int (*)(int))dlsym(RTLD_DEFAULT, "lanai_heap_part");
+    MPI_Init(NULL, NULL);
+    MPI_Op_create(add, 1, &op);
+    MPI_Reduce_local(&mine, &sum, 1, MPI_INT, op);
+    MPI_Comm_create_keyval(copy, gone, &key, NULL);
+    MPI_Comm_set_attr(MPI_COMM_WORLD, key, &mine);
+    MPI_Comm_dup(MPI_COMM_WORLD, &other);
+    MPI_Comm_delete_attr(MPI_COMM_WORLD, key);
+    MPI_Comm_create_errhandler(wrong, &handler);
+    MPI_Comm_set_errhandler(other, handler);
+    MPI_Send(&mine, 1, MPI_INT, 7, 0, other);
+    MPI_Grequest_start(query, over, cancel, NULL, &request);
+    MPI_Grequest_complete(request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    printf("%d called, %s\n", called, here() ? "and back" : "not back");
+    MPI_Finalize();
+    return !here();
+}
+"""
+
+
+def test_callbacks_are_the_program(tmp_path):
+    source, program = tmp_path / "program.c", tmp_path / "program"
+    source.write_text(PARTS)
+    mpicc(source, "-o", program)
+    done = together(1, program, options=["--buffers", "page"])
+    assert (done.stdout, done.returncode) == ("6 called, and back\n", 0), done.stderr
+
+
+# Memory that the program names and that is not there, or not writable: an MPI error on every device, and nothing else
+# is hurt.
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    made = tmp_path_factory.mktemp("reach") / "reach"
+    mpicc("-O1", str(C / "reach.c"), "-o", str(made))
+    return str(made)
+
+
+@pytest.mark.parametrize(("device", "arguments"), [("ideal", []), ("mpi-np", ["nics"])])
+def test_buffers_that_cannot_be_reached(program, device, arguments):
+    run = together(2, program, *arguments, device=device, timeout=900)
+    assert (run.returncode, run.stdout, run.stderr) == (0, "all right\n", "")

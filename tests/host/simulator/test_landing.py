@@ -1,16 +1,19 @@
 """Writes to memory that ranks share (`landing.c`): when they take effect, and that they wake no rank."""
 
 import ctypes
+import subprocess
 from itertools import pairwise
 
 import pytest
 
 from lanai_host.body import Run, Runs
 from lanai_host.bus.base import BusError
+from lanai_host.compilers import Language, find
 from lanai_host.errors import UserError
 from lanai_host.simulator.protocol import FOREVER
 from lanai_host.simulator.transport import State
 
+from . import transport_program
 from .test_transport import LATENCY, WHY, Ranks, apart, body
 
 
@@ -172,3 +175,16 @@ def test_a_body_that_cannot_be_read_and_one_that_does_not_fit_are_refused():
     with pytest.raises(UserError, match="no shared memory is left for a write of 1099511627776 bytes"):
         here.write(1, memory.place, Run(1, 1 << 40))
     assert there.allocate(1 << 40) is None
+
+
+# A rank that looks at its wait while another process releases it.
+
+
+def test_a_rank_that_is_released_meanwhile_is_not_told_that_the_run_is_over(tmp_path):
+    file = transport_program.written(tmp_path, "flipping.c")
+    command = [*find(Language.C).command, "-O2", "-pthread", str(file), "-o", str(tmp_path / "flipping")]
+    subprocess.run(command, check=True)
+    told = subprocess.run(
+        [tmp_path / "flipping", tmp_path / "memory"], capture_output=True, text=True, check=True, timeout=300
+    )
+    assert told.stdout == "0 0\n"

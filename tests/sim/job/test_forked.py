@@ -8,8 +8,13 @@ from pathlib import Path
 import pytest
 from pairs import first_of, in_turn
 
+from lanai_host.errors import UserError
 from lanai_host.simulator.forking import hides, may_fork
+from lanai_sim.job.forked import WarmServers
+from lanai_sim.job.launcher import Run
+from lanai_sim.job.output import Output
 from lanai_sim.job.processes import resolve_program
+from openlanai import Job
 
 PROBE = """
 import os, random, sys, warnings
@@ -208,3 +213,59 @@ def test_arguments_of_any_length_arrive():
     numbers = list(map(str, range(60_000)))
     ended = lanai("-n", "2", "python", "-c", "import sys; print(len(sys.argv), sys.argv[-1])", *numbers)
     assert (ended.stdout, ended.stderr) == ("60001 59999\n60001 59999\n", "")
+
+
+# One process that forks the ranks of one run after the other.
+
+
+TELLS = """
+import os, sys
+from mpi4py import MPI
+from pathlib import Path
+parent = Path(f"/proc/{os.getppid()}/stat").read_text().split()[3]
+print("warm", parent, os.environ.get("GIVEN"), "this" in sys.modules, flush=True)
+"""
+
+
+@pytest.fixture
+def servers():
+    made = WarmServers(["this", "mpi4py.MPI", "no_such_module"])
+    yield made
+    made.close()
+
+
+def run_by(servers, capfd, text=TELLS, ranks=2, **variables):
+    """Return the lines that the ranks of a run print, and its exit code."""
+    config = Job((sys.executable, "-c", text), ranks, environment=variables)
+    result = Run(config, output=Output(prefix=False), servers=servers).execute()
+    return {line for line in capfd.readouterr().out.splitlines() if line.startswith("warm")}, result.code
+
+
+def test_runs_share_a_process_and_not_an_environment(servers, capfd):
+    (first, _), (second, _) = run_by(servers, capfd, GIVEN="yes"), run_by(servers, capfd)
+    assert len(first) == len(second) == 1
+    (first,), (second,) = first, second
+    assert first.split()[1] == second.split()[1]
+    assert (first.split()[2:], second.split()[2:]) == (["yes", "True"], ["None", "True"])
+
+
+def test_what_acts_at_the_start_of_a_process_needs_another(servers, capfd):
+    (first,), (second,) = run_by(servers, capfd)[0], run_by(servers, capfd, PYTHONHASHSEED="1")[0]
+    assert first.split()[1] != second.split()[1]
+
+
+def test_a_rank_that_dies_leaves_the_process_to_others(servers, capfd):
+    assert run_by(servers, capfd, "import os; os.abort()")[1] == 128 + 6
+    assert run_by(servers, capfd)[1] == 0
+
+
+def test_a_process_that_does_not_start(servers, capfd, monkeypatch):
+    monkeypatch.setattr("lanai_sim.job.forked.BOOT", "raise OSError('no luck')")
+    with pytest.raises(UserError, match=r"the process that forks the ranks did not start: (?s:.*)no luck"):
+        run_by(servers, capfd)
+
+
+def test_an_environment_of_any_size_arrives(servers, capfd):
+    large = {f"LARGE_{number}": "x" * 120_000 for number in range(4)}
+    text = "import os; print('warm', *[len(os.environ[f'LARGE_{number}']) for number in range(4)])"
+    assert run_by(servers, capfd, text, **large) == ({"warm 120000 120000 120000 120000"}, 0)

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -88,3 +89,22 @@ def test_without_otf2_a_line_says_what_to_install(trace, tmp_path, monkeypatch, 
     assert "an archive in OTF2 needs otf2" in capsys.readouterr().err
     assert main(["export", "goal", str(path), "-o", str(tmp_path / "a.goal")]) == 0
     assert f"wrote {tmp_path}/a.goal: 2 ranks" in capsys.readouterr().out
+
+
+# The report of a run on `ideal`: no columns for parts of a NIC, and rows that still sum.
+
+
+def test_a_machine_without_nics_has_no_columns_for_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = "from mpi4py import MPI; w = MPI.COMM_WORLD; w.sendrecv(0, dest=1 - w.rank, source=1 - w.rank)"
+    assert Job((sys.executable, "-c", program), 2, "ideal", trace=str(tmp_path / "t")).run().code == 0
+    assert main(["report", str(tmp_path / "t")]) == 0
+    shown = capsys.readouterr().out
+    assert "PIO" not in shown
+    assert "LBUS" not in shown
+    lines = shown.splitlines()
+    head = next(n for n, line in enumerate(lines) if line.startswith("rank "))
+    assert lines[head].split() == ["rank", "total", "program", "host", "wire", "waiting", "for", "peer"]
+    for line in lines[head + 1 : head + 3]:
+        total, *parts = (float(cell.replace("·", "0")) for cell in line.split()[1:])
+        assert sum(parts) == pytest.approx(total, abs=0.003)
+        assert total > 0
