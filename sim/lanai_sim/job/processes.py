@@ -31,7 +31,7 @@ from . import data
 from .data import Program
 from .forked import ForkedProcess, ForkServer, WarmServers, executed, keep, pipe
 from .output import Output
-from .system_calls import OwnTime, await_exit, end_left_sessions
+from .system_calls import OwnTime, await_exit, end_left_sessions, refuse_without
 
 # What would make a rank's heap depend on more than its program: Python's random hashes, and the
 # threads that numpy's libraries start for each processor of the machine. What the user has set goes
@@ -131,6 +131,7 @@ def prepare(programs: Sequence[Program]) -> None:
     """Refuse programs that cannot be started, and build the library that they need, before a run begins."""
     if not os.path.isdir(f"{PROC}/self"):
         raise UserError(f"{PROC} is not mounted, and it shows what ranks do; write: mount -t proc proc {PROC}")
+    refuse_without()
     for one in programs:
         if not one.command:
             raise UserError("no program was named; write, for example: python examples/mpi/ring.py")

@@ -8,13 +8,18 @@ lets time pass without a rank that sleeps on and on.
 import contextlib
 import os
 import platform
+import select
 import signal
+import socket
 import subprocess
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Protocol
+
+from lanai_host.errors import UserError
+from lanai_host.process_memory import memory_file
 
 STDIN = 0
 LOOK_SECONDS = 0.1  # of real time, between two looks at how much a process has had
@@ -47,6 +52,23 @@ _TIMED = {
 }  # fmt: skip
 _FUTEX = {"x86_64": 202, "aarch64": 98}
 _FILES = ("socket:", "pipe:")  # what a `read` of waits for a peer
+
+
+def refuse_without() -> None:
+    """Refuse a system that lets processes not make a call that every run needs: a rank would end by it, and name
+    something else."""
+    with socket.socket(socket.AF_UNIX) as one, select.epoll() as poll, open(memory_file("lanai-trial"), "wb") as file:
+        trials: dict[str, Callable[[], object]] = {
+            "getpid": lambda: os.kill(os.getpid(), 0),
+            "getsockopt": lambda: one.getsockopt(socket.SOL_SOCKET, socket.SO_TYPE),
+            "epoll_wait": lambda: poll.poll(0),
+            "ftruncate": lambda: os.ftruncate(file.fileno(), 1),
+        }
+        for name, trial in trials.items():
+            try:
+                trial()
+            except OSError as error:
+                raise UserError(f"the system refuses {name}: {error.strerror}; let processes call it") from error
 
 
 def waits_in(pid: int) -> str:

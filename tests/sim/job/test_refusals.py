@@ -171,10 +171,15 @@ def test_each_call_that_is_named_is_tried_or_belongs_to_every_system():
     assert set(DONE_WITHOUT.split()) <= set(named()) <= {*DONE_WITHOUT.split(), *BASIC.split()}
 
 
-def test_a_call_that_cannot_be_done_without_is_told():
-    done = lanai("ftruncate", EPERM, "ideal")
-    assert done.returncode == 2
-    assert done.stderr.startswith("lanai: error: the system refuses `os.ftruncate(self._file, size)`: Operation not")
+@pytest.mark.parametrize(
+    ("name", "device"),
+    [("ftruncate", "mpi-np"), ("epoll_wait", "ideal"), ("getsockopt", "ideal"), ("getpid", "ideal")],
+)
+def test_a_call_that_cannot_be_done_without_is_told(name, device):
+    done = lanai(name, ENOSYS, device)
+    reason = "No such process" if name == "getpid" else "Function not implemented"
+    told = f"lanai: error: the system refuses {name}: {reason}; let processes call it\n"
+    assert (done.returncode, done.stderr) == (2, told)
 
 
 @pytest.mark.parametrize(
