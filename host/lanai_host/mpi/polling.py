@@ -1,14 +1,13 @@
-"""Polls that find nothing, again and again: after some seconds somebody should be told what is
-polled for."""
+"""Polls that find nothing, again and again: after very many somebody should be told what is polled for.
+
+The polls are counted, since how long they take depends on the machine and its load."""
 
 from collections.abc import Callable
 from typing import Protocol
 
-from .. import real_time
 from ..operation import Wait
 
-SECONDS = 15.0  # of real time without success, after which it is told, and told again
-LOOKS = 256  # polls between two looks at the clock of real time
+VAIN = 50_000  # polls that the program makes in a row, after which it is told, and told again
 FEW = 64  # polls in a row that the program makes itself
 MOST = 20  # doublings of the polls that pass at once
 
@@ -28,7 +27,6 @@ class Polls:
 
     def __init__(self) -> None:
         self._row = 0
-        self._since = 0.0
         self._told = False
         self._target: Asks | None = None
         self._at = 0  # picoseconds
@@ -55,13 +53,7 @@ class Polls:
     def missed(self, target: Asks) -> None:
         """A poll did not find what it asked for."""
         self._row += 1
-        if self._row % LOOKS or self.tell is None:
-            return
-        now = real_time.monotonic()
-        if self._row == LOOKS:
-            self._since = now
-        elif now - self._since >= SECONDS:
-            self._since = now
+        if self._row % VAIN == 0 and self.tell is not None:
             self._told = True
             self.tell(target.why())
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from lanai_host.errors import say
-from lanai_host.mpi.polling import SECONDS
+from lanai_host.mpi.polling import VAIN
 from lanai_host.simulator.protocol import unpack_wait
 from lanai_host.source_lines import place_of
 
@@ -103,7 +103,7 @@ def _hint(ranks: Ranks, rank: Rank) -> str:
     assert why is not None
     polls = describe_wait(why, place_of(rank.pid, why.site), "polls")
     ended = [one.number for one in ranks if one.gone or one.finalized or one.leaves is not None]
-    text = f"rank {rank.number} {polls}; nothing has come for {SECONDS:g} s of real time"
+    text = f"rank {rank.number} {polls}; nothing has come in {VAIN:,} polls"
     return text + (f"; {ranks_text(ended)} {'has' if len(ended) == 1 else 'have'} ended" if ended else "")
 
 

@@ -1,5 +1,6 @@
 """Files beside a program that have the names of modules which the library imports: neither sees the other's."""
 
+import subprocess
 import sys
 
 import pytest
@@ -94,6 +95,15 @@ def test_programs_with_mpi4py(tmp_path):
     names = loaded("ideal", needed, "from mpi4py import MPI")
     assert {"random", "json", "select", "socket", "numpy"} <= set(names)
     run("ideal", beside(tmp_path, names), MPI4PY.format(last=CHECK))
+
+
+def test_what_mpi4py_cannot_do_without_hides_from_mpi4py_alone(tmp_path):
+    """With types.py beside it, a program's import of mpi4py fails before any MPI library is loaded, so on MPICH too."""
+    (tmp_path / "types.py").write_text(MODULE)
+    program = tmp_path / "program.py"
+    program.write_text("import mpi4py")  # `mpi4py.MPI` loads the library
+    done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, check=False)
+    assert done.stderr.endswith(f"cannot import name 'GenericAlias' from 'types' ({tmp_path}/types.py)\n")
 
 
 def test_programs_in_c_where_a_folder_is_in_pythonpath(tmp_path, monkeypatch):

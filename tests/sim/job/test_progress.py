@@ -59,7 +59,7 @@ def test_the_line_of_a_run(monkeypatch):
 PROGRAM = """\
 import os, sys
 from lanai_host.mpi import polling
-polling.SECONDS = 0.1
+polling.VAIN = 500
 from mpi4py import MPI
 world, how = MPI.COMM_WORLD, sys.argv[1]
 if world.rank == 1:
@@ -80,7 +80,7 @@ else:
     while not world.Iprobe(1, 9):
         pass
 """
-HINT = "lanai: hint: rank 0 polls in MPI_Iprobe at {}:21, peer 1, tag 9, probe on MPI_COMM_WORLD; nothing has come for "
+HINT = "lanai: hint: rank 0 polls in MPI_Iprobe at {}:21, peer 1, tag 9, probe on MPI_COMM_WORLD; nothing has come in "
 
 
 def play(tmp_path, how, device="ideal", **options):
@@ -109,7 +109,7 @@ def test_so_does_one_that_exits_without_finalizing(tmp_path):
 @pytest.mark.parametrize("how", first_of("ends", "waits"))
 def test_else_a_line_tells_of_it(tmp_path, capfd, how):
     """Another rank may still do something, as far as is known."""
-    result, program = play(tmp_path, how, max_wall=6)
+    result, program = play(tmp_path, how, max_sim_time="1ms")
     assert result.code == Exit.TIME_LIMIT
     errors = capfd.readouterr().err
     assert errors.count(HINT.format(program)) == 1
