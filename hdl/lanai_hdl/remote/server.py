@@ -211,7 +211,8 @@ class PacketServer(PacketCheck, Completion, wiring.Component):
         settled = self._settle(m, arrived)
         m.d.sync += [arrived.eq(self.index), self._catching_up.eq(self._order.catching_up)]
         with m.State("IDLE"):
-            m.d.comb += [self.idle.eq(~self.full & ~self.ended & ~self.arriving), self.busy.eq(0)]
+            at_rest = ~self.full & ~self.ended & ~self.arriving & ~self._order.catching_up
+            m.d.comb += [self.idle.eq(at_rest), self.busy.eq(0)]
             m.d.comb += mover.fifo.asked.eq(0)
             m.d.sync += [self._at.eq(0), self._ends.eq(1)]
             with m.If(self.full & ~(self._turn & self.ended)):

@@ -47,6 +47,28 @@ def test_relaxed_writes_are_carried_out_as_they_come_and_answered_again():
     }  # fmt: skip
 
 
+def test_an_adapter_whose_receiver_still_catches_up_is_not_idle():
+    """An engine may leave out the slots of one that is idle: then it would catch up later."""
+    side = Side(0)
+    seen = []
+
+    async def watch(context):
+        order = side.dut.server._order
+        async for _, _, idle, catching_up in context.tick().sample(side.dut.idle, order.catching_up):
+            seen.append((idle, catching_up))
+
+    async def script(context):
+        await side.boot(context)
+        await side.expose(context, 2, 0, 4096, **ALL)
+        for sequence in (*range(1, WINDOW), 0):
+            side.arrive(write(sequence))
+        await side.rest(context)
+
+    play([side], script, watch=watch)
+    assert sum(catching_up for _, catching_up in seen) == WINDOW - 1
+    assert (1, 1) not in seen
+
+
 def test_the_sender_takes_answers_of_relaxed_writes_in_any_order_and_sends_nothing_else_meanwhile():
     side = Side(0, timeout=3000)
 
