@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from lanai_host.abi.programs import needed
 from lanai_host.abi.wrappers import WRAPPERS, line
 from lanai_host.errors import UserError
 from lanai_host.simulator.protocol import ENV_CHECK, ENV_SYNCHRONOUS
@@ -36,11 +37,19 @@ _OPENMP = re.compile(r"^\s*(#\s*pragma\s+omp|!\$omp)\b", re.MULTILINE | re.IGNOR
 
 
 def programs(words: Sequence[str]) -> list[list[str]]:
-    """Return the commands that are meant: each word is a program if all are files of sources or of Python, else they
-    are one command."""
-    if len(words) > 1 and all(Path(word).suffix in (*SOURCES, PYTHON) and Path(word).is_file() for word in words):
+    """Return the commands that are meant: each word is a program if all are sources, files of Python or executables
+    that were linked with MPI, else they are one command."""
+    if len(words) > 1 and all(map(_is_program, words)):
         return [[word] for word in words]
     return [list(words)]
+
+
+def _is_program(word: str) -> bool:
+    path = Path(word)
+    if path.suffix in (*SOURCES, PYTHON):
+        return path.is_file()
+    # Else it would be looked for on PATH. A script that starts its argument is linked with nothing.
+    return "/" in word and os.access(path, os.X_OK) and any(name.startswith("libmpi") for name in needed(path))
 
 
 @contextlib.contextmanager

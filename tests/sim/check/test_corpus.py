@@ -150,6 +150,24 @@ def test_allocated_memory_has_bounds(tmp_path, device):
     assert findings(tmp_path, "a.c", ALLOCATES, "--device", device) == [("buffer-size", ["a.c:8"])]
 
 
+def test_allocated_arrays_of_fortran_have_bounds(tmp_path):
+    needs(Language.FORTRAN)
+    text = """program main
+  use mpi
+  integer :: error
+  double precision, allocatable :: a(:)
+  call MPI_Init(error)
+  allocate(a(50))
+  a = 0
+  call MPI_Bcast(a, 50, MPI_DOUBLE_PRECISION, 0, MPI_COMM_WORLD, error)
+  call MPI_Bcast(a, 51, MPI_DOUBLE_PRECISION, 0, MPI_COMM_WORLD, error)
+  deallocate(a)
+  call MPI_Finalize(error)
+end program
+"""
+    assert findings(tmp_path, "a.f90", text) == [("buffer-size", ["a.f90:9"])]
+
+
 def test_vectors_have_bounds(tmp_path):
     needs(Language.CXX)
     text = CXX.replace("{does};", "").replace("a.data(), 100, MPI_DOUBLE, 1", "a.data() + 1, 100, MPI_DOUBLE, 1")

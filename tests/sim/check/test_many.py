@@ -5,6 +5,8 @@ import json
 import pytest
 from warm import lanai
 
+from lanai_sim.check.running import programs
+
 from .programs import C_BEGIN, C_END, PY, has_compiler
 
 RIGHT = PY + "w.Bcast(np.zeros(4), root=0)\n"
@@ -68,6 +70,21 @@ def test_a_source_that_does_not_compile_is_one_of_those_that_failed(folder):
     assert done.returncode == 2
     assert "lanai: verdict: failed: wrong.c could not be compiled; give its flags as --cflags" in done.stderr
     assert done.stderr.endswith("lanai: 2 programs: 1 failed (wrong.c), 1 with nothing found\n")
+
+
+@pytest.mark.skipif(not has_compiler(), reason="no C compiler")
+def test_executables_are_programs_and_what_starts_them_is_not(folder):
+    (folder / "a.c").write_text(C_BEGIN + C_END)
+    assert lanai("mpicc", "a.c", "-o", "a", timeout=120).returncode == 0
+    (folder / "starts").write_text('#!/bin/sh\nexec "$@"\n')
+    (folder / "starts").chmod(0o755)
+    (folder / "b").write_bytes((folder / "a").read_bytes())
+    (folder / "b").chmod(0o755)
+    assert programs(["./a", "./b", "a.c"]) == [["./a"], ["./b"], ["a.c"]]
+    assert programs(["./starts", "./a"]) == [["./starts", "./a"]]
+    assert programs(["./a", "b"]) == [["./a", "b"]]
+    done = lanai("check", "--once", "./a", "./b", timeout=120)
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (0, "lanai: 2 programs: 2 with nothing found")
 
 
 @pytest.mark.skipif(not has_compiler(), reason="no C compiler")
