@@ -68,8 +68,9 @@ def boot(
     bus.write(register("REMOTE_CONTROL"), ENABLE | (0 if together else ALONE) | number << NUMBER_SHIFT)
 
 
-def reopen(bus: Bus, config: Remote, peer: int) -> None:
-    """Begin a new session with a NIC that was lost: it was reset, or its cable was out.
+def reopen(bus: Bus, config: Remote, peer: int | None = None) -> None:
+    """Begin a new session with a NIC that was lost: it was reset, or its cable was out. Without `peer`, with each
+    that is lost.
 
     Returns once all that was under way has ended, to whatever NIC. What is begun later belongs to the
     new session. All processes should have seen the ends of what they had begun to that NIC.
@@ -77,11 +78,12 @@ def reopen(bus: Bus, config: Remote, peer: int) -> None:
     Raises:
         UserError: a number that the adapter was not built for.
     """
-    if not 0 <= peer < config.peers:
+    if peer is not None and not 0 <= peer < config.peers:
         raise UserError(f"NIC {peer!r} must be from 0 to {config.peers - 1} (Remote.peers)")
-    bus.write(register("REMOTE_OPEN"), peer)
-    while bus.read(register("REMOTE_LOST")) & OPENING:
-        pass
+    for one in lost_peers(bus, config) if peer is None else [peer]:
+        bus.write(register("REMOTE_OPEN"), one)
+        while bus.read(register("REMOTE_LOST")) & OPENING:
+            pass
 
 
 def lost_peers(bus: Bus, config: Remote) -> list[int]:

@@ -61,7 +61,7 @@ def test_a_nic_that_is_reset_reaches_its_peer_and_is_reached_again():
         assert lost_peers(host.bus, REMOTE) == []
         lost = put(host, b"CCCC")
         assert lost_peers(host.bus, REMOTE) == [0]
-        reopen(host.bus, REMOTE, 0)
+        reopen(host.bus, REMOTE)
         assert lost_peers(host.bus, REMOTE) == []
         back = put(host, b"DDDD")
         seen.append((back, 4))
