@@ -6,12 +6,12 @@ from pathlib import Path
 
 import lanai_hdl
 
-SOURCE = Path(lanai_hdl.__file__).parent
+SOURCE = Path(lanai_hdl.__file__).resolve().parent
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """`old`, which stands in `file` of the adapter once, becomes `new`; then `test` fails."""
+    """`old`, which stands in `file` once, named as from the adapter's folder, becomes `new`; then `test` fails."""
 
     what: str
     file: str
@@ -24,7 +24,7 @@ class Mutant:
 
     @property
     def path(self):
-        return SOURCE / "remote" / self.file
+        return (SOURCE / "remote" / self.file).resolve()
 
     def applied(self):
         """The file's text with the change."""
@@ -508,4 +508,69 @@ MATCHING = [
         "test_match.py::test_what_one_owner_has_leaves_the_others_their_share",
     ),
 ]
-MUTANTS = [*PROTECTION, *ORDER, *SESSIONS, *QUIETNESS, *MATCHING]
+MOVING = [
+    Mutant(
+        "words that were stored are read from memory",
+        "sender.py",
+        "with m.If(fetches & (replies | ~entry.stored)):",
+        "with m.If(fetches):",
+        "test_aperture.py::test_stores_land_where_the_map_says",
+    ),
+    Mutant(
+        "an ATOMIC is answered without what the word was",
+        "sender.py",
+        "Mux(reply.reads | reply.returns, Op.DATA, Op.ACK)",
+        "Mux(reply.reads, Op.DATA, Op.ACK)",
+        "test_adapter.py::test_atomics_change_the_word_and_bring_what_it_was",
+    ),
+    Mutant(
+        "a refused command has no last request",
+        "command_cutter.py",
+        "entry.last.eq((left == length) | ended)",
+        "entry.last.eq(left == length)",
+        "test_turns.py::test_a_command_ends_at_its_first_refusal[1]",
+    ),
+    Mutant(
+        "a command that is begun while it runs is no fault",
+        "host_side.py",
+        "self.fault.eq((begins & is_busy) | ",
+        "self.fault.eq(",
+        "test_bad_packets.py::test_what_the_host_does_wrong_is_counted",
+    ),
+    Mutant(
+        "a command ends as its last request",
+        "completion.py",
+        "_worst_end.eq(Mux(before == Status.OK, self.oldest_status, before))",
+        "_worst_end.eq(self.oldest_status)",
+        "test_turns.py::test_a_command_ends_at_its_first_refusal[1]",
+    ),
+    Mutant(
+        "an ATOMIC that is refused is answered with data",
+        "packet_check.py",
+        "reply.returns.eq((packet.first.op == Op.ATOMIC) & (status == Status.OK))",
+        "reply.returns.eq(packet.first.op == Op.ATOMIC)",
+        "test_turns.py::test_a_refused_atomic_brings_no_result_of_another_process",
+    ),
+    Mutant(
+        "a word behind the buffer is written",
+        "../receive_dma/engine.py",
+        "with m.If(progress.limit == progress.pointer):",
+        "with m.If(0):",
+        "../nic/test_formal.py::test_the_receive_dma_writes_its_buffer_and_nothing_else",
+    ),
+    Mutant(
+        "words of a refused piece are read",
+        "../send_dma/engine.py",
+        "some = (piece.length != 0) & ~piece.refused",
+        "some = piece.length != 0",
+        "../nic/test_formal.py::test_the_send_dma_reads_its_packet_and_nothing_else",
+    ),
+    Mutant(
+        "a receiver that still catches up is idle",
+        "server.py",
+        " & ~self._order.catching_up",
+        "",
+        "test_relaxed.py::test_an_adapter_whose_receiver_still_catches_up_is_not_idle",
+    ),
+]
+MUTANTS = [*PROTECTION, *ORDER, *SESSIONS, *QUIETNESS, *MATCHING, *MOVING]
