@@ -46,8 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "program",
         nargs=argparse.REMAINDER,
         metavar="PROGRAM ARGS",
-        help="what each rank runs, or its source in C; several sources, files of Python or executables that use MPI are "
-        "checked one by one",
+        help="what each rank runs, or its source in C; several sources, files of Python or executables that use MPI "
+        "are checked one by one",
     )
 
 
