@@ -6,6 +6,8 @@ from typing import Any
 from amaranth.back import verilog
 from amaranth.lib.wiring import In
 
+from .errors import UserError
+
 # Yosys gives each module a register whose only use is to run its processes once: it is 0 from its declaration on. IEEE
 # 1364-2005 makes an event of that and IEEE 1800 does not, so a simulator of SystemVerilog would begin with nothing.
 _TRIGGER = re.compile(r"^  reg (\\\$auto\$verilog_backend\S+ ) = 0;\n", re.MULTILINE)
@@ -19,7 +21,14 @@ def convert(component: Any, name: str = "top", **options: Any) -> str:
     reset `rst`. `options` are those of `amaranth.back.verilog.convert`. Every register begins with
     the value that a reset gives it.
     """
-    text: str = verilog.convert(component, name=name, **{"strip_internal_attrs": True, **options})
+    try:
+        text: str = verilog.convert(component, name=name, **{"strip_internal_attrs": True, **options})
+    except verilog.YosysError as error:
+        if "Could not find" not in str(error):
+            raise
+        raise UserError(
+            "Verilog is written by Yosys, which was not found; run: pip install 'openlanai[verilog]'"
+        ) from error
     return _TRIGGER.sub(lambda found: _ONCE.format(found[1]), text)
 
 

