@@ -260,7 +260,7 @@ def test_a_rank_that_dies_leaves_the_process_to_others(servers, capfd):
 
 
 def test_a_process_that_does_not_start(servers, capfd, monkeypatch):
-    monkeypatch.setattr("lanai_sim.job.forked.BOOT", "raise OSError('no luck')")
+    monkeypatch.setattr("lanai_sim.job.forked.WARM_BOOT", "raise OSError('no luck')")
     with pytest.raises(UserError, match=r"the process that forks the ranks did not start: (?s:.*)no luck"):
         run_by(servers, capfd)
 
