@@ -99,6 +99,8 @@ COSTS = {
     "pio_read": (0, SECOND),
     "cpu_scale": (0.0, 1e6),
     "compute": (0, SECOND),
+    "jitter": (0.0, 100.0),
+    "jitter_seed": (0, 2**32 - 1),
 }
 RANGES = {
     **COSTS,
@@ -149,6 +151,8 @@ class HostCosts:
         0.0  # measured processor time of the program, times this, is charged too; 0 keeps runs deterministic
     )
     compute: int = 0  # a step of the program's own work, as it is counted; 0: computing takes no time
+    jitter: float = 0.0  # each stretch of counted computing is longer by a random part of it, up to this one
+    jitter_seed: int = 0  # with the rank, it says which parts: the same seed gives the same run
     queue: Queue = Queue.LIST  # how messages and receives are found on this host
 
     def __post_init__(self) -> None:

@@ -65,7 +65,16 @@ UNITS: Mapping[str, str] = {
     "host.pages_per_entry": PAGES,
 }
 
-WITHOUT_UNIT = ("cpu_scale", "ask_first", "host_matching", "pio_when_empty", "semaphore", "queue")
+WITHOUT_UNIT = (
+    "cpu_scale",
+    "jitter",
+    "jitter_seed",
+    "ask_first",
+    "host_matching",
+    "pio_when_empty",
+    "semaphore",
+    "queue",
+)
 NO_UNIT = frozenset(f"host.{name}" for name in WITHOUT_UNIT)  # others: ps
 
 MEANINGS: Mapping[str, str] = {

@@ -1,12 +1,13 @@
 """Computing that takes simulated time: the program's own work, counted in steps.
 
-A basic block of a program that was compiled with `lanai mpicc --count` is one step, a line of
+An instruction of a program that was compiled with `lanai mpicc --count` is one step, a line of
 Python `LINE` steps. Of other programs nothing can be counted, and what they do before each MPI call
 is taken for `CALL` steps. So the counts depend on the program alone, never on the machine.
 """
 
 import ctypes
 import os
+import random
 import sys
 import threading
 from collections.abc import Callable
@@ -14,9 +15,9 @@ from functools import partial
 from types import CodeType, FrameType
 from typing import Any, Protocol
 
-LINE = 100  # steps of a line of Python
-CALL = 50  # steps before each MPI call of a program in which nothing can be counted
-BLOCKS = "lanai_steps"  # the variable in a program that counts its basic blocks: `counter.c` has it
+LINE = 500  # steps of a line of Python
+CALL = 250  # steps before each MPI call of a program in which nothing can be counted
+STEPS = "lanai_steps"  # the variable in a program that counts its instructions: `counter.c` has it
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _TOOL = "lanai"  # as sys.monitoring shows it
 
@@ -89,8 +90,8 @@ class Lines:
         return self._line
 
 
-class Blocks:
-    """Basic blocks of a compiled program that counts them itself."""
+class Instructions:
+    """Instructions of a compiled program that counts them itself, a basic block at a time."""
 
     paused = False  # the library's code is not among them
 
@@ -98,10 +99,10 @@ class Blocks:
         self._variable = variable
 
     @classmethod
-    def find(cls) -> "Blocks | None":
-        """Return the table of blocks if the program counts, else None."""
+    def find(cls) -> "Instructions | None":
+        """Return the counter if the program counts, else None."""
         try:
-            return cls(ctypes.c_uint64.in_dll(ctypes.CDLL(None), BLOCKS))
+            return cls(ctypes.c_uint64.in_dll(ctypes.CDLL(None), STEPS))
         except ValueError:
             return None
 
@@ -122,15 +123,24 @@ class Calls:
         return self._count
 
 
-class Counting:
-    """Charges the program's steps at `price` picoseconds each, before each of its MPI calls: `work`
-    lets that time pass. `compiled`: C began this process."""
+def pace(price: int, jitter: float, seed: int, rank: int) -> Callable[[int], int]:
+    """Return how long so many steps take, at `price` picoseconds each. `jitter`: each time longer by a random part of
+    that, up to this one. The parts depend on the seed and the rank alone."""
+    if not jitter:
+        return price.__mul__
+    chance = random.Random(f"{seed}, rank {rank}")
+    return lambda steps: int(price * steps * (1 + jitter * chance.random()))
 
-    def __init__(self, work: Callable[[int], None], price: int, compiled: bool) -> None:
+
+class Counting:
+    """Charges the program's steps before each of its MPI calls: `work` lets that time pass. `compiled`: C began this
+    process. `time` says how long so many steps take."""
+
+    def __init__(self, work: Callable[[int], None], time: Callable[[int], int], compiled: bool) -> None:
         self._work = work
-        self._price = price
+        self._time = time
         self._depth = 0  # calls that this process is in
-        self._counter: Counter = Blocks.find() or (Calls() if compiled else Lines())
+        self._counter: Counter = Instructions.find() or (Calls() if compiled else Lines())
         self._charged = self._counter.steps()
 
     def call(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -140,7 +150,7 @@ class Counting:
     def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         if not self._depth:
             steps = self._counter.steps()
-            self.aside(self._work, self._price * (steps - self._charged))
+            self.aside(self._work, self._time(steps - self._charged))
             self._charged = steps
         return self.aside(function, *arguments)
 

@@ -47,7 +47,7 @@ from ..simulator.protocol import (
 from ..source_lines import place_of
 from . import binding, callbacks, failures, functions, in_c, leaks, program_end
 from .context import Phase, abi
-from .counting import Counting
+from .counting import Counting, pace
 from .flavor import BRIDGE, FLAVORS, INTERFACE
 from .observe import ObservedDevice, Observer
 from .simulated_clocks import SimulatedClocks
@@ -200,8 +200,10 @@ class Process:
             world.process.progress.pass_time = partial(_pass_time, world, client)
             client.watch_crashes(self.library)
             world.process.progress.polls.tell = partial(_polls, client)
-            if price := int(client.config["host"]["compute"]):
-                self.counting = Counting(partial(_work, world, client), price, self.foreign)
+            host = client.config["host"]
+            if price := int(host["compute"]):
+                time = pace(price, float(host["jitter"]), int(host["jitter_seed"]), device.rank)
+                self.counting = Counting(partial(_work, world, client), time, self.foreign)
             else:
                 world.clock.only_read = self._hint
         if self.observer is not None or self.recorder is not None or self.counting is not None:

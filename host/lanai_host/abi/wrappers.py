@@ -1,6 +1,9 @@
 """Command lines that compile MPI programs, as MPICH's wrappers make them: the compiler that is
 there, mpi.h, and this library."""
 
+import platform
+import shlex
+import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,6 +19,7 @@ from .installed import include_directory, shared_libpython
 from .library import library_directory
 
 COUNT = "-fsanitize-coverage=trace-pc"  # the compiler calls the counter at each basic block
+WEIGHABLE = ("x86_64", "AMD64")  # processors whose assembler files `weighing.py` knows
 # Where distributions keep MPICH's Fortran bindings, which work over any library with MPICH's ABI.
 _LIBRARIES = ("/usr/lib/*-linux-gnu", "/usr/lib64/mpich/lib", "/usr/lib64", "/usr/lib")
 _FORTRAN_SOURCES = (".f", ".for", ".ftn", ".f77", ".f90", ".f95", ".f03", ".f08")
@@ -76,7 +80,7 @@ def line(
 
     `chosen` is the compiler's command, if not that of the environment; `standard` asks for the
     standard ABI; without `links` the command compiles alone and needs no library. With `counts` the
-    program counts its basic blocks; `checked`: it tells its loads and stores to `lanai check`.
+    program counts its instructions; `checked`: it tells its loads and stores to `lanai check`.
     """
     compiler = find(wrapper.language, chosen)
     if checked:
@@ -86,8 +90,8 @@ def line(
         return made
     if counts:
         made = line(wrapper, arguments, chosen, standard=standard, links=links)
-        made.compile_flags.append(COUNT)
-        made.link_flags[:0] = [str(_object("counter", "the counter of basic blocks")), "-rdynamic"] if links else []
+        made.compile_flags += [COUNT, *_weighing(compiler)]
+        made.link_flags[:0] = [str(_object("counter", "the counter of instructions")), "-rdynamic"] if links else []
         return made
     if wrapper.language is Language.FORTRAN:
         if standard:
@@ -118,6 +122,25 @@ _RUN_TIME = {
     Language.CXX: ("-lstdc++", "-lm", "-lgcc_s", "-lc", "-lgcc"),
     Language.FORTRAN: ("-lgfortran", "-lquadmath", "-lm", "-lc", "-lgcc", "-lgcc_s"),
 }
+
+
+def _weighing(compiler: Compiler) -> list[str]:
+    """The flags with which a compiler's output goes through `weighing.py`. None for one whose assembler cannot be
+    replaced: `counter.c` counts its blocks."""
+    if compiler.is_zig or platform.machine() not in WEIGHABLE:
+        return []
+    named = compiler.run(["-print-prog-name=as"], "looking for the assembler").strip()
+    command = shlex.join(
+        [sys.executable, "-IS", str(Path(__file__).with_name("weighing.py")), shutil.which(named) or named]
+    )
+    script = f'#!/bin/sh\nexec {command} "$@"\n'
+
+    def build(made: Path) -> None:
+        made.write_text(script)
+        made.chmod(0o755)
+
+    flags = [f"-B{file('native', key_of([script]), 'as', build).parent}/"]
+    return [*flags, "-fno-integrated-as"] if "clang" in compiler.identity else flags
 
 
 def _touches() -> Path:

@@ -59,7 +59,7 @@ Every argument goes to the compiler ({compiler}), but for these:
     --showme[:PART]     the same as Open MPI has it: command, compile, link, incdirs, libdirs, libs
     {choice:<20}use this compiler
     -profile=NAME       link the library NAME before the MPI library
-    --count             let the program count its basic blocks, for `lanai run --compute counted`
+    --count             let the program count its instructions, for `lanai run --compute counted`
     --check             let the program tell its loads and stores to `lanai check`
     -mpi-abi            make a program of the standard ABI (libmpi_abi.so.1), not MPICH's
     -echo               print the command, then run it

@@ -4,7 +4,8 @@ import sys
 
 import pytest
 
-from lanai_host.abi.counting import CALL, LINE
+from lanai_host.abi import weighing
+from lanai_host.abi.counting import CALL, LINE, pace
 
 from .jobs import mpicc, together
 
@@ -83,13 +84,43 @@ def compiled(tmp_path_factory):
     return made
 
 
-def test_basic_blocks_take_time(compiled):
+def test_instructions_take_time(compiled):
     counting, _ = compiled
     first = [int(number) for number in run(counting)]
     assert first == [int(number) for number in run(counting)]
-    assert first[1] >= 400_000  # 2000 turns: a block each, or fewer where the compiler unrolls
+    assert 4_000_000 <= first[1] <= 16_000_000  # 2000 turns, each of at least a load, an addition, a store, a branch
     dearer = [int(number) for number in run(counting, price="3ns")]
     assert dearer[1] == 3 * first[1]
+
+
+def test_a_block_has_the_instructions_up_to_the_next_and_the_first_one_those_of_the_function_before_it():
+    lines = [
+        "\t.type\tf, @function",
+        "f:",
+        "\tpushq\t%rbx",
+        "\tcall\t__sanitizer_cov_trace_pc@PLT",
+        "\ttestl\t%edi, %edi",
+    ]
+    lines += [
+        "\tje\t.L2",
+        ".L2:",
+        "\tcall\t__sanitizer_cov_trace_pc",
+        "\tret",
+        "\t.section\t.text.unlikely",
+        "\tnop",
+        "",
+    ]
+    found = weighing.weigh("\n".join(lines))
+    assert [line.split()[1] for line in found.splitlines() if "addq" in line] == ["$3,", "$1,"]
+    assert "call" not in found
+
+
+def test_jitter_makes_computing_longer_by_a_part_that_the_seed_and_the_rank_choose():
+    even, one, same, other = (pace(10, *how) for how in ((0.0, 0, 0), (0.5, 7, 1), (0.5, 7, 1), (0.5, 7, 2)))
+    assert even(1000) == 10_000
+    first, again, others = ([time(1000) for _ in range(50)] for time in (one, same, other))
+    assert first == again != others
+    assert 10_000 <= min(first) < 11_000 < 14_000 < max(first) < 15_000
 
 
 def test_of_other_binaries_each_call_takes_time(compiled):

@@ -63,7 +63,7 @@ def test_goal_waits_as_the_program_did(trace):
 
 def test_computing_between_calls_is_in_goal():
     busy = "from mpi4py import MPI\nMPI.COMM_WORLD.rank\nfor _ in range(1000): pass\nMPI.COMM_WORLD.Barrier()"
-    job = Job.on("ideal", ["python", "-c", busy], 2, host={"compute": 20_000})
+    job = Job.on("ideal", ["python", "-c", busy], 2, host={"compute": 4_000})
     found, _ = operations(export.text(job.run(trace=True).check().trace), 0)
     assert max(int(text.split()[1]) for text in found.values() if text.startswith("calc")) > 10_000
 

@@ -22,7 +22,7 @@ FIRST = (  # that a short help shows
     "--ranks", "--device", "--ranks-per-node", "--nic", "--max-sim-time", "--trace", "--json",
 )  # fmt: skip
 STORE = "lanai.db"  # as `lanai_sim.store` has it, which no other run need load
-STEP = 20_000  # picoseconds of a counted step, if no price is given: some five cycles of the default host
+STEP = 4_000  # picoseconds of a counted step, if no price is given: about a cycle of the default host
 
 
 def sim_time(text: str) -> str:
@@ -40,7 +40,7 @@ def compute(text: str) -> int:
     if text == "free":
         return 0
     if how != "counted" or (colon and not price):
-        raise argparse.ArgumentTypeError(f"{text!r} is not understood; write free, counted, or counted:20ns")
+        raise argparse.ArgumentTypeError(f"{text!r} is not understood; write free, counted, or counted:4ns")
     return duration(sim_time(price)) if colon else STEP
 
 
@@ -123,7 +123,7 @@ def _add_time(add: Add) -> None:
         "--compute",
         type=compute,
         metavar="HOW",
-        help="counted[:PRICE]: the program's own work takes time, counted in steps of 20ns or PRICE (default: free)",
+        help="counted[:PRICE]: the program's own work takes time, counted in steps of 4ns or PRICE (default: free)",
     )
     add(
         "--cpu-scale",

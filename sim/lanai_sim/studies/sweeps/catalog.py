@@ -9,10 +9,10 @@ from lanai_host.errors import unknown
 
 from ...executors.journal import Journal, each_kept
 from ...executors.place import Place
-from . import cache, clock, fairness, matching, overlap, queues, sticky, windows
+from . import cache, clock, fairness, jitter, matching, overlap, queues, sticky, windows
 from .point import Conclusion, Figures, Point, Sweep
 
-MODULES = (clock, cache, queues, fairness, overlap, matching, sticky, windows)
+MODULES = (clock, cache, queues, fairness, overlap, matching, sticky, windows, jitter)
 SWEEPS: tuple[Sweep, ...] = tuple(sorted((module.SWEEP for module in MODULES), key=lambda one: one.letter))
 
 

@@ -11,7 +11,7 @@ from lanai_sim import sources
 from lanai_sim.cli import main
 from lanai_sim.executors.journal import Journal
 from lanai_sim.studies.drawing import Plot
-from lanai_sim.studies.sweeps import cache, catalog, clock, fairness, point, queues, sticky, windows
+from lanai_sim.studies.sweeps import cache, catalog, clock, fairness, jitter, point, queues, sticky, windows
 from lanai_sim.studies.sweeps import catalog as page
 from lanai_sim.studies.sweeps.point import Conclusion, Row, Sweep
 
@@ -219,6 +219,27 @@ def test_windows_conclusion_from_made_up_rows():
     found = windows.conclude(rows)
     assert "puts 4.00 and 4.00 times as fast at 8 and at 8,192 bytes, gets 1.00 and 1.00 times" in found.paragraph
     assert found.figures["sweep.windows.put.emulated.64_us"] == 256
+
+
+def test_jitter_conclusion_from_made_up_rows():
+    rows = [
+        Row(where, {"percent": 45.0 if where["jitter"] >= 0.03 and where["requests"] else 0.0, "stage_us": 400.0})
+        for where in jitter.points(False)
+    ]
+    found = jitter.conclude(rows)
+    assert "4,096 B, 2 ranks: from a jitter of 3 % on they do: 45 % go by remote write" in found.paragraph
+    assert found.figures["sweep.jitter.4096_bytes.2_ranks.percent.3"] == 45
+
+
+@pytest.mark.ci
+def test_uneven_ranks_write_where_even_ones_do_not():
+    """The same seed gives the same run."""
+    where = {"ranks": 2, "size": 4096, "requests": jitter.SR}
+    even, uneven, again = (jitter.measure(where | {"jitter": part}) for part in (0.0, 0.03, 0.03))
+    assert even["percent"] == 0
+    assert uneven["percent"] > 30
+    assert uneven["stage_us"] < even["stage_us"]
+    assert again == uneven
 
 
 @pytest.mark.slow

@@ -37,8 +37,8 @@ class Benchmark:
     """One benchmark.
 
     Attributes:
-        step_ns: what a basic block takes. One process of class W then takes as long as the paper's
-            (tables 4.4 to 4.10; EP by its problem's size). The blocks are those of gfortran 12 with
+        step: picoseconds of an instruction. One process of class W then takes as long as the paper's
+            (tables 4.4 to 4.10; EP by its problem's size). The instructions are those of gfortran 12 with
             `building.FLAGS`.
         parameter: what says how often it iterates, in its file `header`; "" if it is run whole.
         iterations: instead of its own number, by class; 0: its own.
@@ -50,7 +50,7 @@ class Benchmark:
 
     name: str
     ranks: int
-    step_ns: int
+    step: int
     parameter: str
     iterations: dict[str, int]
     any_source: str = ""
@@ -77,13 +77,13 @@ class Benchmark:
 SOURCE = r"(?is)(call mpi_irecv\((?:(?!call).)*?dp_type,[\s>]*)(?:north|south|east|west|nbr\(axis,-dir,k\)),"
 
 PROGRAMS = (
-    Benchmark("ep", 8, 754, "", {"S": 0}, whole=("S", 2)),  # class W has twice as many random numbers
-    Benchmark("mg", 8, 217, "nit_default", {"S": 0, "W": 4}, "MG/mg.f", whole=("W", 10)),  # `building.MG_SIZE`
-    Benchmark("cg", 8, 315, "niter", {"S": 2, "W": 1}, whole=("W", 15)),
-    Benchmark("is", 8, 310, "MAX_ITERATIONS", {"S": 0, "W": 2}, whole=("W", 5), header="is.c"),
-    Benchmark("lu", 8, 992, "itmax_default", {"S": 2, "W": 2}, "LU/exchange_*.f", whole=("W", 150)),
-    Benchmark("sp", 9, 676, "niter_default", {"S": 3, "W": 2}, whole=("W", 200)),
-    Benchmark("bt", 9, 1525, "niter_default", {"S": 3, "W": 2}, whole=("W", 100)),
+    Benchmark("ep", 8, 29_985, "", {"S": 0}, whole=("S", 2)),  # class W has twice as many random numbers
+    Benchmark("mg", 8, 15_558, "nit_default", {"S": 0, "W": 4}, "MG/mg.f", whole=("W", 10)),  # `building.MG_SIZE`
+    Benchmark("cg", 8, 39_073, "niter", {"S": 2, "W": 1}, whole=("W", 15)),
+    Benchmark("is", 8, 39_077, "MAX_ITERATIONS", {"S": 0, "W": 2}, whole=("W", 5), header="is.c"),
+    Benchmark("lu", 8, 27_798, "itmax_default", {"S": 2, "W": 2}, "LU/exchange_*.f", whole=("W", 150)),
+    Benchmark("sp", 9, 34_156, "niter_default", {"S": 3, "W": 2}, whole=("W", 200)),
+    Benchmark("bt", 9, 32_170, "niter_default", {"S": 3, "W": 2}, whole=("W", 100)),
 )
 
 

@@ -97,7 +97,7 @@ def causes_measured(experiment: str, quick: bool, folder: str) -> Figures:
             binary = Sources(Path(folder), Path(work)).build(
                 program, program.ranks, kind, program.iterations[kind], program.variant
             )
-            host = {"compute": 1000 * program.step_ns}
+            host = {"compute": program.step}
             job = ON_MACHINE.but(ranks=program.ranks, host=host, options=dict(change.options))
             text = run(binary, job.but(fabric=change.fabric) if change.fabric else job)
         begin = dotted(BEGIN, change.program, change.name)
@@ -128,7 +128,7 @@ def measured(program: Benchmark, quick: bool, folder: str) -> Figures:
 def _measure(program: Benchmark, ranks: int, binary: Path, which: str) -> Figures:
     """Measure the traffic of a binary. If it is the one that is timed, also measure its time with requests,
     without, and on all ranks without a network."""
-    how = {"ranks": ranks, "host": {"compute": 1000 * program.step_ns}}
+    how = {"ranks": ranks, "host": {"compute": program.step}}
     start = begin(program, ranks)
     texts = {"": run(binary, ON_MACHINE.but(**how))}
     found = {dotted(start, which, what): value for what, value in figures(totals(texts[""])).items()}
