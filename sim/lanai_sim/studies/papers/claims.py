@@ -54,6 +54,8 @@ class Claim:
         rows: of kind FITTED, the claims that a number behind ours was fitted on: their ids.
         subject: whom a claim of kind CONTEXT is about, when it names someone.
         derived: computed from the paper's own numbers by its readers.
+        weak: of kind PREDICTED, why the number says nothing of ours, though no constant was read from it: a bound that
+            any curve of ours meets, a measurement that another row has, a fitted price divided. It does not count.
     """
 
     id: str
@@ -69,6 +71,12 @@ class Claim:
     rows: tuple[str, ...] = ()
     subject: str = ""
     derived: bool = False
+    weak: str = ""
+
+    @property
+    def counts(self) -> bool:
+        """Is it a prediction that could have failed?"""
+        return self.kind is Kind.PREDICTED and not self.weak
 
     @property
     def published(self) -> str:
@@ -154,6 +162,8 @@ def _claim(row: Mapping[str, Any], paper: str, name: str) -> Claim:
         values[key] = tuple(values.get(key, ()))
     if (values["kind"] is Kind.FITTED) != bool(values["rows"]):
         raise UserError(f"{name}: claim {which!r} must have rows if it is fitted, and only then")
+    if values.get("weak") and values["kind"] is not Kind.PREDICTED:
+        raise UserError(f"{name}: claim {which!r} is weak and {values['kind'].value}; only a predicted one can be weak")
     return Claim(**values)
 
 

@@ -86,6 +86,7 @@ def number(value: float | None) -> str:
     return f"{value:,.4g}"
 
 
+UNCOUNTED = (Kind.SHAPE, Kind.CONTEXT)
 MOST = 15 << 10  # bytes of a page at most, so that it is read
 HOW_TO_READ = (
     "In a table by size the published number stands before the stroke and ours behind it. **Bold** is off by more than "
@@ -104,6 +105,7 @@ class Frame:
 
     Attributes:
         title, intro: how the page begins.
+        believe, doubt, open: what a reader may believe, what not, and what nobody knows yet, a line each.
         experiments: in order; the artifact lists them.
         ours, default: headings of the two columns with our numbers.
         sections: the paper's figures and tables, in its order. Plots that none names come before them.
@@ -115,6 +117,15 @@ class Frame:
     default: str
     experiments: Sequence[Experiment]
     sections: Sequence[Section] = ()
+    believe: str = ""
+    doubt: str = ""
+    open: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """The three lines at the top."""
+        lines = (("Believe", self.believe), ("Do not believe", self.doubt), ("Open", self.open))
+        return "\n".join(f"- **{head}**: {text}" for head, text in lines if text)
 
 
 def write(
@@ -123,7 +134,8 @@ def write(
     """The page that a record gives; a plot is referred to as folder/paper-name.svg."""
     shown = {name for section in frame.sections for grid in section.grids for name in grid.claims}
     rest = [answer for answer in answers if answer.short not in shown]
-    parts = [f"# {frame.title}", record.words, frame.intro, "## Score", words(score(answers))]
+    top = [frame.verdict] if frame.verdict else []
+    parts = [f"# {frame.title}", *top, record.words, frame.intro, "## Score", words(score(answers))]
     parts += [HOW_TO_READ] if shown else []
     parts += [WHERE.format(paper=paper, module=paper.replace("-", "_"))]
     for section in _sections(frame, plots):
@@ -163,11 +175,11 @@ def _causes(answers: Sequence[Answer]) -> Iterable[str]:
 
 def _numbers(frame: Frame, answers: Sequence[Answer]) -> Iterable[str]:
     numbers = [answer for answer in answers if answer.value is not None]
-    for heading, kinds in (
-        ("## Other predicted numbers", (Kind.PREDICTED, Kind.SHAPE, Kind.CONTEXT)),
-        ("## Numbers that are fitted on rows of the paper", (Kind.FITTED,)),
+    for heading, chosen in (
+        ("## Other predicted numbers", [one for one in numbers if one.claim.counts]),
+        ("## Numbers that do not count", [one for one in numbers if one.claim.weak or one.claim.kind in UNCOUNTED]),
+        ("## Numbers that are fitted on rows of the paper", [one for one in numbers if one.claim.kind is Kind.FITTED]),
     ):
-        chosen = [answer for answer in numbers if answer.claim.kind in kinds]
         if chosen:
             yield heading
             yield _with_reasons(frame, chosen)
@@ -208,11 +220,12 @@ def _shapes(answers: Sequence[Answer]) -> Iterable[str]:
     shapes = [answer for answer in answers if answer.holds is not None]
     if shapes:
         yield "## What shows and what does not"
-        rows = (
-            (_says(one), "shows" if one.holds else "**does not**", one.saw if one.holds else f"{one.saw}. {one.why}")
-            for one in shapes
-        )
+        rows = ((_says(one), _verdict(one), one.saw if one.holds else f"{one.saw}. {one.why}") for one in shapes)
         yield table(("claim", "here it", "seen"), rows)
+
+
+def _verdict(answer: Answer) -> str:
+    return "shows" if answer.holds else "tie" if answer.tie else "**does not**"
 
 
 def _tested(answers: Sequence[Answer]) -> Iterable[str]:

@@ -16,6 +16,7 @@ NOT_YET = "No experiment or test yet."
 NEAR = 0.1  # "within 10 percent"
 FAR = 0.15  # beyond that a predicted number needs a cause
 FAIR = 0.25
+LEAD = 1.05  # of times or speeds: who is ahead by less is not ahead
 
 
 @dataclass(frozen=True)
@@ -39,12 +40,18 @@ class ByFigure:
 @dataclass(frozen=True)
 class ByShape:
     """Something that shows in the figures or does not. `saw` is formatted with them as `f`, or
-    makes its words itself. `values` are ours beside the claim's, where it has several; None where there is none."""
+    makes its words itself. `values` are ours beside the claim's, where it has several; None where there is none.
+    `lead`: of a claim that one way beats another, by how much it does, as a ratio: below `LEAD` it is a tie."""
 
     holds: Callable[[Figures], bool]
     saw: str | Callable[[Figures], str]
     why: str
     values: Callable[[Figures], Sequence[float | None]] | None = None
+    lead: Callable[[Figures], float] | None = None
+
+    def ties(self, figures: Figures) -> bool:
+        """Return whether nobody is ahead, in the one place that decides."""
+        return self.lead is not None and 1 / LEAD < self.lead(figures) < LEAD
 
     def verdict(self, figures: Figures) -> tuple[bool, str] | None:
         try:
@@ -78,6 +85,7 @@ class Answer:
     tests: tuple[str, ...] = ()
     experiment: str = ""
     values: tuple[float | None, ...] = ()
+    tie: bool = False  # then it does not hold
 
     @property
     def short(self) -> str:
@@ -108,6 +116,8 @@ class Answer:
     @property
     def cause(self) -> str:
         """Return why the number is what it is. If it is predicted and far off, also what shows that."""
+        if self.claim.weak:
+            return f"{self.claim.weak} {self.why}".rstrip()
         if self.claim.kind is not Kind.PREDICTED or self.within(FAR) is not False:
             return self.why
         shown = f"Experiment `{self.experiment}` shows it." if self.experiment else "Cause not known."
@@ -144,15 +154,17 @@ def _answer(claim: Claim, way: Way | None, test: Held, figures: Figures) -> Answ
         return Answer(claim, value, figures.get(way.default), why=why, tests=test.tests, experiment=way.experiment)
     if isinstance(way, ByShape) and (seen := way.verdict(figures)) is not None:
         values = tuple(way.values(figures)) if way.values else ()
-        return Answer(claim, holds=seen[0], saw=seen[1], why=way.why, tests=test.tests, values=values)
+        tie = way.ties(figures)
+        holds = seen[0] and not tie
+        return Answer(claim, holds=holds, saw=seen[1], why=way.why, tests=test.tests, values=values, tie=tie)
     return Answer(claim, why=test.why, tests=test.tests)
 
 
 def score(found: Sequence[Answer]) -> dict[str, float]:
-    """Counts. Only predicted numbers say how good ours are: constants agree by themselves, and what is fitted
-    agrees as far as it could be."""
+    """Counts. Only predictions that could have failed say how good ours are: constants agree by themselves, what is
+    fitted agrees as far as it could be, and a prediction that is `weak` could not have failed."""
     numbers = {kind: [one for one in found if one.claim.kind is kind and one.near is not None] for kind in Kind}
-    predicted, fitted = numbers[Kind.PREDICTED], numbers[Kind.FITTED]
+    predicted, fitted = [one for one in numbers[Kind.PREDICTED] if one.claim.counts], numbers[Kind.FITTED]
     shapes = [one for one in found if one.holds is not None and one.claim.kind is not Kind.FITTED]
     fitted_shapes = [one for one in found if one.holds is not None and one.claim.kind is Kind.FITTED]
     return {
@@ -161,11 +173,14 @@ def score(found: Sequence[Answer]) -> dict[str, float]:
         "predicted": len(predicted),
         "predicted_within_10": sum(one.within(NEAR) is True for one in predicted),
         "predicted_within_25": sum(one.within(FAIR) is True for one in predicted),
+        "predicted_unanswered": sum(one.claim.counts and not one.answered for one in found),
+        "predicted_weak": len(numbers[Kind.PREDICTED]) - len(predicted),
         "fitted": len(fitted) + len(fitted_shapes),
         "fitted_that_agree": sum(one.near is True for one in fitted) + sum(one.holds is True for one in fitted_shapes),
         "constants": sum(one.value is not None for one in found if one.claim.kind is Kind.CONSTANT),
         "shapes": len(shapes),
         "shapes_that_hold": sum(one.holds is True for one in shapes),
+        "shapes_that_tie": sum(one.tie for one in shapes),
         "tested": sum(bool(one.tests) for one in found),
         "tested_alone": sum(one.answered and one.value is None and one.holds is None for one in found),
     }
@@ -175,14 +190,17 @@ def words(total: Mapping[str, float]) -> str:
     """The score in one sentence for each kind of claim, predicted numbers first."""
     within, fair = total["predicted_within_10"], total["predicted_within_25"]
     predicted = (
-        f"{total['predicted']} predicted numbers: {within} within 10 % or their bound, {fair - within} more within "
+        f"{total['predicted']} predicted numbers: {within} within 10 %, {fair - within} more within "
         f"25 %, {total['predicted'] - fair} off."
         if total["predicted"]
         else "No number is predicted: constants and fitted rows say nothing about ours."
     )
+    if total["predicted_unanswered"]:
+        predicted += f" {total['predicted_unanswered']} more have no answer."
     return (
-        f"{predicted} Besides: {total['fitted_that_agree']} of {total['fitted']} fitted rows agree, "
-        f"{total['constants']} constants are read back, {total['shapes_that_hold']} of {total['shapes']} shapes show, "
+        f"{predicted} {total['predicted_weak']} more could not have failed, and do not count. Besides: "
+        f"{total['fitted_that_agree']} of {total['fitted']} fitted rows agree, {total['constants']} constants are read "
+        f"back, {total['shapes_that_hold']} of {total['shapes']} shapes show, {total['shapes_that_tie']} tie, "
         f"tests hold {total['tested']} claims. Of {total['claims']} claims {total['answered']} are answered."
     )
 

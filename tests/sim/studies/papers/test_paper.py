@@ -53,12 +53,22 @@ def test_only_predicted_numbers_are_scored():
         [answer(Kind.PREDICTED, value) for value in (10.5, 12.0, 20.0)]
         + [answer(Kind.CONSTANT, 10.0), answer(Kind.FITTED, 10.0, ("p.a",)), answer(Kind.FITTED, 14.0, ("p.a",))]
         + [Answer(Claim("p.a", Kind.FITTED, "So.", "1", rows=("p.a",)), holds=True)]
+        + [Answer(Claim("p.a", Kind.PREDICTED, "So.", "1", 10.0, weak="The same again."), 10.0)]
     )
     assert verdicts.words(total) == (
-        "3 predicted numbers: 1 within 10 % or their bound, 1 more within 25 %, 1 off. Besides: 2 of 3 fitted rows "
-        "agree, 1 constants are read back, 0 of 0 shapes show, tests hold 0 claims. Of 7 claims 7 are answered."
+        "3 predicted numbers: 1 within 10 %, 1 more within 25 %, 1 off. 1 more could not have failed, and do not "
+        "count. Besides: 2 of 3 fitted rows agree, 1 constants are read back, 0 of 0 shapes show, 0 tie, tests hold 0 "
+        "claims. Of 8 claims 8 are answered."
     )
     assert verdicts.words(verdicts.score([answer(Kind.CONSTANT, 10.0)])).startswith("No number is predicted")
+
+
+@pytest.mark.parametrize(("ahead", "holds", "tie"), [(1.06, True, False), (1.04, False, True), (0.97, False, True)])
+def test_a_lead_of_less_than_5_percent_is_a_tie(ahead, holds, tie):
+    way = ByShape(lambda f: f["t.lead"] > 1, "{f[t.lead]}", "Why.", lead=lambda f: f["t.lead"])
+    (found,) = verdicts.answers([Claim("p.a", Kind.SHAPE, "So.", "1")], {"p.a": way}, {}, {"t.lead": ahead})
+    assert (found.holds, found.tie) == (holds, tie)
+    assert verdicts.score([found])["shapes_that_tie"] == tie
 
 
 @pytest.mark.parametrize(

@@ -172,6 +172,12 @@ def of(figures: Figures) -> dict[str, Plot]:
 
 FRAME = Frame(
     title="The CCU MPI, measured again",
+    believe=("how the window, the acknowledgements and the broadcast of a packet act."),
+    doubt=(
+        "that it beats LAM or MPICH: both are this daemon with other rules. `ack_timer` of 50 ms, which all "
+        "figures have, is ours."
+    ),
+    open=("LAM and MPICH themselves, and how the paper's experiment on the window was made."),
     intro=(
         "The MPI of Chung Cheng University (Y.-Z. Chang, K.-S. Ding and J.-J. Tsay, 1996) runs a multicast "
         "daemon on each workstation of an Ethernet. This page runs its experiments on [the device "

@@ -114,16 +114,17 @@ SECTIONS = (
         "built with `lanai mpifort --count`. Three things are replaced in it: the number of iterations, by 1 to 4; in "
         "MG and LU the source of each nonblocking receive by `mpi_any_source`, as NPB 3.3 names sources where the 2.3 "
         "of the paper did not; class W of MG by the paper's. Each program first runs whole in class S on `ideal`, and "
-        "must find its result right. A basic block takes as long as makes one process of class W as slow as the "
-        "paper's. Where buffers lie changes shares by up to 0.5 points.",
+        "must find its result right. An instruction takes as long as makes one process of class W as slow as the "
+        "paper's; these rows were measured when a basic block was the unit. Where buffers lie changes "
+        "shares by up to 0.5 points.",
         grids=(_shares(),),
     ),
     Section(
         "Tables 4.4 to 4.10: NPB's times",
         "Seconds of the programs' timed part: of 2 iterations of class W (CG 1, MG 4), multiplied to the paper's "
         "number; EP's is that of class S, twice. A single process takes as long as the paper's by the choice of a "
-        "block's price; what is measured is what more processes add. The paper's hub switched, half duplex; ours is "
-        "full duplex. MPICH over TCP is not simulated.",
+        "price of computing; what is measured is what more processes add. The paper's hub switched, half duplex; "
+        "ours is full duplex. MPICH over TCP is not simulated.",
         grids=(_times(),),
     ),
 )
@@ -175,6 +176,16 @@ def _published(table: str, end: str, sizes: tuple[int, ...], more: str = "") -> 
 
 FRAME = Frame(
     title="MPI/MBCF, measured again",
+    believe=("tables 2.1 to 4.2: primitives, round trips and streams."),
+    doubt=(
+        "NPB's shares and times (4.3 to 4.10). They were measured with a price for a basic block, by ranks "
+        "in step, over two iterations, and before `MPI_Isend` transmitted a long message by FIFO in its "
+        "call. Three wires stand for one hub, each chosen because the others fail its table."
+    ),
+    open=(
+        "whether SP is faster with requests once ranks are uneven (`lanai sweep jitter` says when they "
+        "help), and why collisions do not show in table 2.2."
+    ),
     intro=(
         "MPI/MBCF (K. Morimoto, University of Tokyo, 1999) writes messages straight to the memory of receives "
         "that were posted first, and sends the others by FIFO. This page runs its measurements on our adapter "
@@ -184,7 +195,8 @@ FRAME = Frame(
         "part of table 4.2, and, full duplex, `switching-hub`; *Myrinet* is the project's testbed with the hosts of "
         "`pentium2_266`. Time is simulated.\n\n"
         "Six prices of that host are fitted on rows of tables 2.1 and 2.2 and four on rows of table 4.1, the least "
-        "frame of the hub on a row of table 2.2 (`host/lanai_host/config.py` and "
+        "frame of the hub and the bytes around a frame on rows of table 2.2, seven prices of computing on the "
+        "paper's single processes (`host/lanai_host/config.py` and "
         "`sim/lanai_sim/machine/fabrics/wires.py` name the rows). The rest is simulated."
     ),
     ours="100BASE-TX",

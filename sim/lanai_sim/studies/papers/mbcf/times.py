@@ -24,7 +24,7 @@ WHY = {
     "bt": "On `ideal` already nine ranks take 1.49 times a ninth of one's time; the paper's took 0.98 times in all.",
 }
 ON_FOUR = (
-    "Judged by 4 processes. A single one takes as long as the paper's by the choice of a basic block's price; two "
+    "Judged by 4 processes. A single one takes as long as the paper's by the choice of an instruction's price; two "
     "were not run."
 )
 BETTER = (

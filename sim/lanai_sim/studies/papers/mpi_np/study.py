@@ -180,6 +180,12 @@ def _upto(points: dict[float, float], most: float) -> dict[float, float]:
 
 FRAME = Frame(
     title="MPI-NP, measured again",
+    believe=(
+        "what each mechanism costs and gains: how the LBUS is shared, how queues are searched, where a body "
+        "goes by DMA."
+    ),
+    doubt=("absolute times. Our firmware is seven times as fast as the thesis's, and one prediction of nine is near."),
+    open="why a send costs the thesis's host 4 us: by a semaphore or by a dearer call, its text does not decide.",
     intro=(
         "MPI-NP (A. Wijeyeratnam, University of British Columbia, 1999) put the protocol of MPI on the processor of a "
         "Myrinet NIC. `lanai paper mpi-np` runs its experiments on our gateware and firmware, and writes this page.\n\n"

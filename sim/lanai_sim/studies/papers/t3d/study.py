@@ -8,6 +8,12 @@ from .sections import SECTIONS
 
 FRAME = Frame(
     title="MPICH on the Cray T3D, measured again",
+    believe=("the protocol: where its three modes begin, its flags, and what goes wrong without them."),
+    doubt=(
+        "bandwidths. Two rows are fitted on, and a get is a command as a put is. On a T3D one is a loop of "
+        "loads and the other of stores, hence the paper's factor of 2."
+    ),
+    open=("what a get costs that is made of prefetched words."),
     intro=(
         "Brightwell and Skjellum (1996) made a device for MPICH of the T3D's remote puts. This page "
         "runs their experiments by `--system t3d-1996`, and sets what they published beside what comes "
