@@ -96,8 +96,8 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
         told.append(_told(name, share, asked, unasked))
     text = (
         f"{STAGES} times each rank receives from one neighbour, sends to the other, computes and waits, as NPB's SP "
-        "does. Each stretch of computing is longer by a random part of it, up to the jitter. With ranks in step no "
-        f"request comes in time, and all messages go by FIFO. {' '.join(told)}"
+        "does. Each stretch of computing is longer by a random part of it, up to the jitter. Ranks "
+        f"in step send at once, so a request comes too late, and messages go by FIFO. {' '.join(told)}"
     )
     plots = {
         "jitter": Plot("Messages by remote write", "jitter, percent of the computing", "percent", shares),
@@ -111,6 +111,11 @@ def _told(name: str, share: dict[float, float], asked: dict[float, float], unask
     first = min((x for x, y in share.items() if y >= SHARE), default=None)
     if first is None:
         return f"{name}: none of the jitters brings {SHARE} % by remote write."
+    if first == 0:
+        return (
+            f"{name}: {share[0.0]:.0f} % go by remote write without jitter already, as ranks drift apart; a stage "
+            f"takes {asked[0.0]:.0f} us with requests and {unasked[0.0]:.0f} without."
+        )
     return (
         f"{name}: from a jitter of {100 * first:.0f} % on they do: {share[first]:.0f} % go by remote write, and a "
         f"stage takes {asked[first]:.0f} us with requests (in step {asked[0.0]:.0f}) and {unasked[first]:.0f} without "
