@@ -16,6 +16,7 @@ from lanai_hdl.remote.config import Remote
 from lanai_sim.engines import designs, rtl
 from lanai_sim.engines.base import NEVER, Access, Layout
 from lanai_sim.engines.designs import Design
+from lanai_sim.engines.gates import translate
 from lanai_sim.engines.rtl import RtlEngine
 from lanai_sim.machine.fabrics import describe
 from lanai_sim.studies.recordings import COLLECTIVES, HIGH, LOW
@@ -112,6 +113,9 @@ def test_fabrics_do_what_they_do_with_numbers_built_in(fabric, numbers, monkeypa
     monkeypatch.setattr("lanai_hdl.numbers.widest", lambda config: config)
     monkeypatch.setattr("lanai_hdl.numbers.values", lambda config: {})
     monkeypatch.setattr("lanai_hdl.numbers.greatest", lambda config: {})
+    monkeypatch.setattr("lanai_hdl.run_time.greatest", lambda config: {})
+    # A fresh process would not know of these.
+    monkeypatch.setattr("lanai_sim.engines.gates.compiled.in_fresh_process", lambda _, wanted: translate.deeply(wanted))
     assert play(RtlEngine, net, 2, nic) == expected
 
 

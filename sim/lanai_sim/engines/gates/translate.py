@@ -9,6 +9,8 @@ import json
 import pickle
 import sys
 import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from typing import Any
 
@@ -71,7 +73,8 @@ def _machine() -> Any:
     )
 
 
-def _answer() -> None:
+def made(wanted: Sequence[tuple[Design, bool]]) -> list[tuple[bytes, bytes]]:
+    """Return machine code and description of each design, which is elaborated here."""
     from amaranth.back import rtlil  # here, for a model from the cache needs no Amaranth
 
     from lanai_hdl.run_time import RunTimeNumbers
@@ -79,17 +82,26 @@ def _answer() -> None:
     from ..gateware.verilog import top
 
     found = []
-    for general, signals in pickle.load(sys.stdin.buffer):
+    for general, signals in wanted:
         platform = RunTimeNumbers(general.config)
-        made = rtlil.convert(top(general, resting=False), name=general.top, platform=platform, emit_src=False)
-        found.append(translated(made, general, signals))
-    pickle.dump(found, sys.stdout.buffer)
-    sys.stdout.flush()
+        text_ = rtlil.convert(top(general, resting=False), name=general.top, platform=platform, emit_src=False)
+        found.append(translated(text_, general, signals))
+    return found
+
+
+def deeply(wanted: Sequence[tuple[Design, bool]]) -> list[tuple[bytes, bytes]]:
+    """`made`, in a thread whose stack is deep enough."""
+    limit, size = sys.getrecursionlimit(), threading.stack_size(STACK)
+    sys.setrecursionlimit(DEPTH)
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(made, wanted).result()
+    finally:
+        sys.setrecursionlimit(limit)
+        threading.stack_size(size)
 
 
 if __name__ == "__main__":
     gc.disable()  # elaboration keeps what it makes: looking for garbage takes a third of its time
-    sys.setrecursionlimit(DEPTH)
-    threading.stack_size(STACK)
-    thread = threading.Thread(target=_answer)
-    thread.start()
+    pickle.dump(deeply(pickle.load(sys.stdin.buffer)), sys.stdout.buffer)
+    sys.stdout.flush()
