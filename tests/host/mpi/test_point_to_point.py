@@ -337,8 +337,7 @@ def test_partitioned(run):
 
 
 def test_looks_for_a_partition_in_vain_are_told(run, monkeypatch):
-    monkeypatch.setattr(polling, "LOOKS", 2)
-    monkeypatch.setattr(polling, "SECONDS", 0.0)
+    monkeypatch.setattr(polling, "VAIN", 3)
 
     def program(world):
         comm = world.comm_world

@@ -174,7 +174,7 @@ def test_each_program_is_verified_before_it_is_measured(monkeypatch, tmp_path):
 
     def run(binary, job):
         silent = job.device == "mbcf" and not job.options.requests
-        runs.append((binary.name, job.ranks, job.device, job.machine.host.compute // 1000, silent))
+        runs.append((binary.name, job.ranks, job.device, job.machine.host.compute, silent))
         return OUTPUT.replace("0.06", "0.08").replace("160", "120") if silent else OUTPUT
 
     monkeypatch.setattr(experiment, "Sources", Built)
