@@ -107,7 +107,7 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
 
 
 def _told(name: str, share: dict[float, float], asked: dict[float, float], unasked: dict[float, float]) -> str:
-    """What jitter did to one size on so many ranks."""
+    """Return what jitter did to one size on so many ranks."""
     first = min((x for x, y in share.items() if y >= SHARE), default=None)
     if first is None:
         return f"{name}: none of the jitters brings {SHARE} % by remote write."
