@@ -4,6 +4,7 @@ import json
 import re
 import socket
 import struct
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -187,7 +188,9 @@ class Rank:
 
     def read(self, flags: int = socket.MSG_DONTWAIT) -> list[Request] | None:
         """Take what has come. The requests up to a blocking one, once there is one; None while
-        there is not. With no flags, wait for it up to `POLL_SECONDS`."""
+        there is not. With no flags, wait for it up to `POLL_SECONDS`, however much else comes: a rank that
+        polls in vain tells so again and again."""
+        give_up = 0.0
         while True:
             try:
                 got = self.sock.recv_into(self._chunk.view, 0, flags) if flags else self._await()
@@ -198,6 +201,10 @@ class Rank:
             requests = self.take(bytes(self._chunk.view[:got]))
             if requests is not None or self.gone:
                 return requests
+            now = time.monotonic()
+            give_up = give_up or now + POLL_SECONDS
+            if now >= give_up:
+                return None
 
     def take(self, data: bytes) -> list[Request] | None:
         """Take bytes that have come, none if the process has ended. Return what `read` does."""

@@ -4,6 +4,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 
 import pytest
 from pairs import first_of
@@ -44,6 +45,26 @@ def test_nothing_counts_that_comes_after_an_abort():
         theirs.close()
         assert rank.read() is None
         assert rank.gone
+
+
+def test_a_rank_that_says_something_again_and_again_holds_nobody():
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        rank = Rank(0, ours)
+        heard, enough = [], threading.Event()
+        rank.heard = lambda rank: (heard.append(rank.polls), len(heard) > 5000 and enough.set())
+
+        def poll():
+            while not enough.wait(0.001):
+                theirs.sendall(HEADER.pack(1, Op.POLLS, 0, 0) + b"x")
+
+        thread = threading.Thread(target=poll)
+        thread.start()
+        assert rank.read(0) is None
+        assert heard
+        assert not enough.is_set()  # it polls still
+        enough.set()
+        thread.join()
 
 
 @pytest.mark.parametrize("device", first_of("ideal", "mpi-np"))
