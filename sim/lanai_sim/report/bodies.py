@@ -6,7 +6,7 @@ is a packet buffer, a send buffer or the heap, and its host side is memory of a 
 the sender's library wrote to the NIC with the request has no transfer there.
 
 The receiving firmware can pass a packet on to the host while it is still arriving (cut-through,
-docs/design/np-51.md) if its body is long enough. A packet that it did not pass on was stored first.
+docs/design/mpi-np.md) if its body is long enough. A packet that it did not pass on was stored first.
 What stored it is known for one cause only: with cut-through on, the receive posted before the
 packet came, and the host DMA idle when the firmware looked, what is left is that the body lay in
 too many pieces.

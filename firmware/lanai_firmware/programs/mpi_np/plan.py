@@ -62,7 +62,7 @@ class McpConfig:
     ack_slots: int = 8
     crc_check: int = 1  # 0: a packet whose CRC is wrong is taken as it is, as the thesis does (NP-30)
     recovery: int = (
-        0  # 1: packets that are lost, damaged, doubled or out of order are sent again (docs/design/np-recovery.md)
+        0  # 1: packets that are lost, damaged, doubled or out of order are sent again (docs/design/mpi-np-failures.md)
     )
     window: int = 8  # packets of a channel that may be under way unacknowledged, with recovery
     spare_buffers: int = (
@@ -73,7 +73,7 @@ class McpConfig:
     retries: int = 8  # repetitions without an answer after which a peer is lost
     cut_through: int = 1  # 0: packets are whole on each NIC before they go on (NP-51). With recovery they always are
     quick: int = 1  # 0: short messages that are expected and parts of long ones take the general path, as all others do
-    # pools for messages that all channels share in turn (docs/design/np-channel-swap.md); 0: one
+    # pools for messages that all channels share in turn (docs/design/mpi-np.md); 0: one
     # for each channel if they are no more than OWN_POOLS, else SHARED_POOLS
     resident: int = 0
     mark_entries: int = 0  # 1: each page entry is marked in host memory when it has been used (NP-46)

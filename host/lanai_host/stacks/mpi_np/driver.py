@@ -37,7 +37,7 @@ from ..base import PlacedRequest
 from ..health import Mark
 from ..loader import EPOCH, check_machine, load, new_epoch, reset, start
 
-# Host memory in which a NIC's channels leave their messages, if they share pools (docs/design/np-channel-swap.md).
+# Host memory in which a NIC's channels leave their messages, if they share pools (docs/design/mpi-np.md).
 #
 # It belongs to the trusted side: the code that boots the NIC allocates it, on a bus of its own, outside the windows
 # of all ranks. So no rank can touch what the firmware will read back from it.

@@ -68,7 +68,7 @@ def late_receive(config: McpConfig, size: int) -> float:
 
 def pools(sizes: tuple[int, ...]) -> dict[str, float]:
     """Measure the cost of evicting a channel: one message is written to host memory and another comes
-    back (docs/design/np-channel-swap.md)."""
+    back (docs/design/mpi-np.md)."""
     figures = {}
     for size in sizes:
         own, shared = (late_receive(McpConfig(resident=resident), size) for resident in (0, 1))

@@ -1,5 +1,5 @@
 """Pools that channels share by turns: what they hold comes back as it was, in any order of events
-(docs/design/np-channel-swap.md)."""
+(docs/design/mpi-np.md)."""
 
 import random
 

@@ -100,7 +100,7 @@ def test_switches():
 
 
 def test_restoring_a_channel_costs_what_it_moves():
-    """docs/design/np-channel-swap.md, on the gateware: a message goes to host memory and another
+    """docs/design/mpi-np.md, on the gateware: a message goes to host memory and another
     comes back."""
     figures = mcp.pools((4, 4096))
     assert 0 < figures["mcp.rooms.swap_us.4"] < figures["mcp.rooms.swap_us.4096"] < 500

@@ -9,7 +9,7 @@ the channel that must leave holds messages, they are copied to host memory outsi
 window, and copied back when it is restored. Otherwise only two pointers change.
 
 A change of owner waits for the host DMA and for nothing else, so neither a packet nor a request
-ever waits for another NIC here: docs/design/np-channel-swap.md.
+ever waits for another NIC here: docs/design/mpi-np.md.
 """
 
 from lanai_firmware.lang import Ptr, address_of, firmware, inline, null, sizeof, u32
