@@ -13,6 +13,8 @@ from lanai_sim.studies.comparing import measured
 from lanai_sim.studies.comparing import measured as kit
 from lanai_sim.studies.comparing import measured as tables
 from lanai_sim.studies.comparing.measured import Measured
+from lanai_sim.studies.conform import jobs
+from lanai_sim.studies.conform.page import compare
 from lanai_sim.studies.papers import records, studies
 
 from . import pages
@@ -266,3 +268,44 @@ def test_quoted_numbers_are_those_of_the_record(page, words, paper, figures):
     shown = [number.replace(",", "") for number in found.groups()]
     decimals = [len(number.partition(".")[2]) for number in shown]
     assert shown == [f"{record.figures[name]:.{places}f}" for name, places in zip(figures, decimals, strict=True)]
+
+
+# docs/conformance.md has the totals of the outcomes in docs/conformance.
+
+CONFORMANCE = DOCS / "conformance.md"
+TOTALS = re.compile(r"(?<=simulated ms \| real s \|\n)\|---.*?(?=\n\n)", re.S)
+SUITES = [("ideal", ranks) for ranks in (1, 2, 3, 4)] + [(name, 2) for name in ("mpi-np", "mbcf", "sci", "t3d", "ccu")]
+
+
+def outcomes(device, ranks):
+    """The kept outcomes of the modules that came to their end."""
+    kept = jobs.Kept(DOCS / "conformance", device, ranks)
+    return list(kept.go_on(sorted(kept.ended()), lambda name: pytest.fail(f"{name} is not kept")))
+
+
+def table_of_suites():
+    rows = ["|---|" + "---:|" * 8]
+    for device, ranks in SUITES:
+        found = outcomes(device, ranks)
+        totals = jobs.figures(found)
+        counts = [f"{totals[f'mpi4py.{name}']:.0f}" for name in ("run", "passed", "skipped", "failed")]
+        timed = [totals.get(f"mpi4py.{name}") for name in ("simulated_ms", "wall_seconds")]
+        simulated, seconds = (f"{timed[0]:,.1f}", f"{timed[1]:,.0f}") if timed[0] else ("", "")
+        cells = [f"`{device}`", ranks, len(found), *counts, simulated, seconds]
+        rows.append(f"| {' | '.join(map(str, cells))} |")
+    return "\n".join(rows)
+
+
+def test_the_totals_are_those_of_the_kept_outcomes(request):
+    page = CONFORMANCE.read_text()
+    if request.config.getoption("--refresh-docs"):
+        CONFORMANCE.write_text(TOTALS.sub(lambda _: table_of_suites(), page))
+    assert TOTALS.findall(page) == [table_of_suites()], "run pytest --refresh-docs"
+
+
+def test_no_test_ends_worse_than_on_mpich():
+    """Tests of dill are skipped where that package is not installed."""
+    for device in ("ideal", "mpi-np", "mbcf", "sci", "t3d", "ccu"):
+        compared = compare("MPICH", "MPICH", outcomes(device, 2), outcomes("MPICH 5.0.2", 2))
+        assert compared.only_fail_here == []
+        assert compared.only_skipped_here == []
