@@ -23,7 +23,7 @@ def _(mo):
     mo.md("""
     # Messages on slow and fast links
 
-    Two ranks play a ping-pong with messages of several sizes, on links of several rates. `lanai config --list nic`
+    Two ranks play a ping-pong with messages of several sizes, on links of several rates. `lanai list parameters nic`
     shows the other parameters that could vary. Short messages take a few microseconds more or less, as the ranks meet
     their NICs' loops at other moments.
     """)

@@ -24,7 +24,7 @@ def _(mo):
     # One program, five systems
 
     The same MPI program on five systems of 1996 to 2002. A system is a messaging system with the NIC, the host and the
-    fabric that its paper describes; `lanai systems` lists them.
+    fabric that its paper describes; `lanai list systems` lists them.
     """)
     return
 

@@ -82,6 +82,9 @@ def check_files(args: argparse.Namespace) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if argv is None else list(argv)
+    if arguments and (now := commands.FORMER.get(arguments[0])):
+        print(f"lanai: note: `lanai {arguments[0]}` is now `lanai {now}`", file=sys.stderr)
+        arguments[:1] = now.split()
 
     def run() -> int:
         parser = build_parser(arguments[0] if arguments else "")

@@ -22,7 +22,7 @@ def discard_output() -> None:
 
 
 class _Console(Console):
-    """A console whose reader may go away, as `lanai report T --html P | head` does: the page is
+    """A console whose reader may go away, as `lanai trace report T --html P | head` does: the page is
     written all the same."""
 
     def on_broken_pipe(self) -> None:

@@ -341,9 +341,9 @@ def _no_parameter(name: str, known: Mapping[str, Parameter]) -> UserError:
     if members:
         return UserError(
             f"--vary: {table!r} has no parameter {member!r}; {did_you_mean(member, members)}"
-            f"see `lanai config --list {table}`"
+            f"see `lanai list parameters {table}`"
         )
-    return UserError(f"--vary: no parameter is called {name!r}; {did_you_mean(name, known)}see `lanai config --list`")
+    return UserError(f"--vary: no parameter is called {name!r}; {did_you_mean(name, known)}see `lanai list parameters`")
 
 
 def _values(parameter: Parameter, word: str) -> list[Any]:

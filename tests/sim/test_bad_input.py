@@ -105,7 +105,7 @@ def test_a_job_of_a_process_without_standard_streams(tmp_path):
 def test_without_path_the_compiler_finds_its_linker(monkeypatch, tmp_path, capsys):
     """`env -i lanai run ...` has none."""
     monkeypatch.delenv("PATH")
-    assert cli.main(["systems"]) == 0
+    assert cli.main(["list", "systems"]) == 0
     capsys.readouterr()
     made = tmp_path / "made"
     compilers.find(compilers.Language.C).run(

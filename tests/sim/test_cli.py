@@ -34,11 +34,25 @@ def test_each_command_is_found_by_its_modules_name():
         assert [name for name, own in commands.IN.items() if own == module.NAME] == list(others)
 
 
+def test_former_names_work_and_tell_the_new_one(monkeypatch, capsys):
+    parser = cli.build_parser()
+    for former, now in commands.FORMER.items():
+        monkeypatch.setattr("sys.argv", ["lanai", former, "--help"])
+        with pytest.raises(SystemExit):
+            cli.main()
+        output = capsys.readouterr()
+        assert output.out.startswith(f"usage: lanai {now} ")
+        assert output.err == f"lanai: note: `lanai {former}` is now `lanai {now}`\n"
+        assert former not in parser.commands.choices
+    assert cli.main(["config", "--list", "nic.link_latency", "--json"]) == 0
+    assert '"nic.link_latency"' in capsys.readouterr().out
+
+
 def test_a_run_does_not_load_what_other_commands_need():
     text = "import sys; from lanai_sim.cli import build_parser; build_parser('run'); print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout.split()
     assert "lanai_sim.commands.run" in loaded
-    assert not {"lanai_firmware.compiler", "lanai_sim.studies.benches", "lanai_sim.commands.bench"} & set(loaded)
+    assert not {"lanai_firmware.compiler", "lanai_sim.studies.benches", "lanai_sim.commands.dev"} & set(loaded)
 
 
 def doctors_table(capsys):
@@ -96,8 +110,8 @@ def test_doctor_is_content_here():
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("no-such-command", r"command 'no-such-command' is not known; choose one of bench, .*timeline, .*"),
-        ("reprot", "command 'reprot' is not known; did you mean 'report'\\? choose one of bench, .*"),
+        ("no-such-command", r"command 'no-such-command' is not known; choose one of build, .*trace, .*"),
+        ("tarce", "command 'tarce' is not known; did you mean 'trace'\\? choose one of build, .*"),
         ("fw buidl x", "action 'buidl' is not known; did you mean 'build'\\? choose one of build, run, disasm, size"),
         (
             "run --device mpinp true",
@@ -108,13 +122,16 @@ def test_doctor_is_content_here():
             "--devcie is not an option .*; did you mean '--device'\\? see `lanai run --help all`",
         ),
         ("cache --prune", "--prune is not an option of `lanai cache`; see `lanai cache --help`"),
-        ("report t --htlm p", "--htlm is not an option .*; did you mean '--html'\\? see `lanai report --help`"),
+        (
+            "trace report t --htlm p",
+            "--htlm is not an option .*; did you mean '--html'\\? see `lanai trace report --help`",
+        ),
         ("run -n 0 true", "-n/--ranks: '0' is not a count; write a whole number from 1"),
         ("run --max-wall soon true", "--max-wall: 'soon' is not a number"),
-        ("report t --most 0", "--most: '0' is not a count; write a whole number from 1"),
-        ("profile t --most -3", "--most: '-3' is not a count; write a whole number from 1"),
-        ("profile t --node one", "--node: 'one' is not a whole number"),
-        ("report", "the following arguments are required: TRACE; see `lanai report --help`"),
+        ("trace report t --most 0", "--most: '0' is not a count; write a whole number from 1"),
+        ("trace profile t --most -3", "--most: '-3' is not a count; write a whole number from 1"),
+        ("trace profile t --node one", "--node: 'one' is not a whole number"),
+        ("trace report", "the following arguments are required: TRACE; see `lanai trace report --help`"),
         (
             "run --fabric torsu:2x2 --device mpi-np true",
             "fabric 'torsu:2x2' is not known; did you mean 'torus'\\? write .*",
@@ -149,7 +166,7 @@ def test_the_help_of_a_run_fits_a_screen_and_all_of_it_can_be_asked_for(command,
     assert "--checkpoint" not in short
     assert f"`lanai {command} --help all` shows" in short
     assert "--checkpoint every=TIME" in whole
-    assert "--help all" not in shown("report --help", capsys)
+    assert "--help all" not in shown("trace report --help", capsys)
 
 
 def test_user_error_is_one_line_and_exit_two(monkeypatch, capsys):
@@ -163,7 +180,7 @@ def test_user_error_is_one_line_and_exit_two(monkeypatch, capsys):
 
 def test_a_shell_completes_commands_options_and_choices():
     pytest.importorskip("shtab", reason="pip install 'openlanai[completion]'")
-    words = [("lanai", "timel"), ("lanai", "run", "--tr"), ("lanai", "run", "--device", "mp")]
+    words = [("lanai", "trac"), ("lanai", "run", "--tr"), ("lanai", "run", "--device", "mp")]
     asked = [
         f'COMP_WORDS=({" ".join(line)}); COMP_CWORD={len(line) - 1}; _shtab_lanai; echo "${{COMPREPLY[@]}}"'
         for line in words
@@ -172,7 +189,7 @@ def test_a_shell_completes_commands_options_and_choices():
         [sys.executable, "-m", "lanai_sim", "--completion", "bash"], capture_output=True, text=True, check=True
     ).stdout
     done = subprocess.run(["bash", "-c", "\n".join([script, *asked])], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["timeline", "--trace", "mpi-np"]
+    assert done.stdout.splitlines() == ["trace", "--trace", "mpi-np"]
 
 
 def test_completion_says_what_it_needs(monkeypatch, capsys):
@@ -230,7 +247,11 @@ def test_a_file_that_cannot_be_written_is_told_before_the_run(tmp_path, capsys):
 def test_a_full_standard_output_is_one_line():
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "lanai_sim", "systems"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            [sys.executable, "-m", "lanai_sim", "list", "systems"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
         )
     assert done.returncode == 2
     assert done.stderr.startswith(

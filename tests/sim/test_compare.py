@@ -6,7 +6,8 @@ import pytest
 
 from lanai_host import stacks
 from lanai_sim import cli
-from lanai_sim.commands import compare, devices, systems
+from lanai_sim.commands import compare
+from lanai_sim.commands import list as listing
 from lanai_sim.engines import kinds as engines
 from lanai_sim.job.job import Job
 from lanai_sim.job.systems import SYSTEMS
@@ -96,12 +97,12 @@ def test_the_kit_on_all_systems(tmp_path, capsys):
     assert own["ideal"]["one way, 4 B, us"] < min(own[name]["one way, 4 B, us"] for name in compare.DEFAULT[1:])
 
 
-# `lanai devices`: what it lists is what `lanai run` takes.
+# `lanai list devices`: what it lists is what `lanai run` takes.
 
 
 @pytest.fixture
 def lists(capsys):
-    assert cli.main(["devices", "--json"]) == 0
+    assert cli.main(["list", "devices", "--json"]) == 0
     return json.loads(capsys.readouterr().out)
 
 
@@ -121,18 +122,18 @@ def test_what_a_system_needs_and_offers(lists):
 
 
 def test_the_tables_hold_each_cell(capsys):
-    assert cli.main(["devices"]) == 0
+    assert cli.main(["list", "devices"]) == 0
     words = set(capsys.readouterr().out.split())
-    for rows in (devices.devices(), devices.engine_kinds(), devices.fabric_kinds()):
+    for rows in (listing.devices(), listing.engine_kinds(), listing.fabric_kinds()):
         for row in rows:
             assert set(" ".join(row.values()).split()) <= words
 
 
-# `lanai systems`: what it lists is what `lanai run --system` takes.
+# `lanai list systems`: what it lists is what `lanai run --system` takes.
 
 
 def test_each_system_is_listed_with_its_parts(capsys):
-    assert cli.main(["systems", "--json"]) == 0
+    assert cli.main(["list", "systems", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert [row["name"] for row in rows] == list(SYSTEMS)
     for row in rows:
@@ -143,16 +144,16 @@ def test_each_system_is_listed_with_its_parts(capsys):
 
 
 def test_parts_that_a_system_does_not_say_are_the_default_ones():
-    assert Machine(**systems.TESTBED) == Machine()
+    assert Machine(**listing.TESTBED) == Machine()
 
 
 def test_the_table_holds_each_cell(capsys):
-    assert cli.main(["systems"]) == 0
+    assert cli.main(["list", "systems"]) == 0
     words = set(capsys.readouterr().out.split())
     for name, system in SYSTEMS.items():
-        assert set(" ".join(systems.row(name, system).values()).split()) <= words
+        assert set(" ".join(listing.system(name, system).values()).split()) <= words
 
 
 def test_the_list_of_devices_refers_to_it(capsys):
-    assert cli.main(["devices"]) == 0
-    assert "`lanai systems`" in capsys.readouterr().out
+    assert cli.main(["list", "devices"]) == 0
+    assert "`lanai list systems`" in capsys.readouterr().out

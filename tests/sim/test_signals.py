@@ -207,7 +207,7 @@ def test_a_file_that_is_no_toml_is_quoted(tmp_path, capsys):
     assert re.search(r"cannot read --config '.*bad.toml': Expected .*; name a TOML file", capsys.readouterr().err)
 
 
-# `lanai warm` and `lanai cache`: what is built ahead, and what becomes of it.
+# `lanai cache warm` and `lanai cache`: what is built ahead, and what becomes of it.
 
 
 LANAI = [sys.executable, "-m", "lanai_sim"]
@@ -222,7 +222,7 @@ def asked(monkeypatch):
 
 
 def test_all_devices_that_the_flags_fit(asked, capsys):
-    assert cli.main(["warm", "-n", "4", "--fabric", "torus:2x2"]) == 0
+    assert cli.main(["cache", "warm", "-n", "4", "--fabric", "torus:2x2"]) == 0
     assert [config.device for config in asked] == ["bip", "ccu", "mbcf", "mpi-np", "sci", "t3d"]
     assert {(config.ranks, config.machine.fabric, config.trace) for config in asked} == {(4, "torus:2x2", None)}
     said = capsys.readouterr().out
@@ -232,16 +232,16 @@ def test_all_devices_that_the_flags_fit(asked, capsys):
 
 def test_named_devices_and_what_traces_need(asked, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert cli.main(["warm", "sci", "mpi-np", "--trace", "run.trace"]) == 0
+    assert cli.main(["cache", "warm", "sci", "mpi-np", "--trace", "run.trace"]) == 0
     assert [(config.device, config.ranks) for config in asked] == [("sci", 2), ("mpi-np", 2)]
     assert all(config.trace.endswith("/run.trace") for config in asked)
     assert list(tmp_path.iterdir()) == []
-    assert cli.main(["warm", "--device", "t3d"]) == 0
+    assert cli.main(["cache", "warm", "--device", "t3d"]) == 0
     assert asked[-1].device == "t3d"
 
 
 def test_a_device_that_is_not_there_is_refused(asked, capsys):
-    assert cli.main(["warm", "ideal", "mpinp"]) == 2
+    assert cli.main(["cache", "warm", "ideal", "mpinp"]) == 2
     assert "device 'mpinp' is not known; did you mean 'mpi-np'?" in capsys.readouterr().err
     assert asked == []
 
@@ -256,7 +256,7 @@ def test_a_run_after_it_builds_nothing(tmp_path):
         assert done.returncode == code, done
         return done.stdout + done.stderr
 
-    assert "ideal: ready after" in lanai("warm", "ideal")
+    assert "ideal: ready after" in lanai("cache", "warm", "ideal")
     before = sorted((tmp_path / "cache").glob("*/??/*"))
     assert {path.parents[1].name for path in before} >= {"abi", "native"}
     said = lanai("run", "-n", "2", "python", "-c", "from mpi4py import MPI; print(MPI.COMM_WORLD.rank)")

@@ -1,6 +1,14 @@
 """Subcommands of `lanai`, one a module (see `lanai_sim.cli.plugins`)."""
 
 IN = {"mpicxx": "mpicc", "mpifort": "mpicc"}  # the modules of commands that share one, which lists them in OTHERS
+# The names that commands had. They still work, and tell the new one.
+FORMER = {
+    **{name: f"trace {name}" for name in ("report", "profile", "matrix", "timeline", "export")},
+    **{name: f"dev {name}" for name in ("bench", "conform", "lockstep", "replay")},
+    **{name: f"list {name}" for name in ("devices", "systems")},
+    "config": "list parameters",
+    "warm": "cache warm",
+}
 
 # What `lanai --help` shows, by what a person wants. A row of several commands has a text of its own.
 GROUPS: dict[str, dict[str, str]] = {
@@ -12,10 +20,10 @@ GROUPS: dict[str, dict[str, str]] = {
     "find what is wrong with it": {
         "check": "",
         "explore": "",
+        "queues": "its message queues at a simulated time",
     },
     "see where its time went": {
-        "report profile matrix queues": "a trace: times, firmware, who sent, queues",
-        "timeline export": "a trace for Perfetto, LogGOPSim, Vampir",
+        "trace": "report, profile, matrix, timeline, export",
         "results diff": "runs that were kept; what changed between two",
     },
     "hold the hardware": {
@@ -23,14 +31,14 @@ GROUPS: dict[str, dict[str, str]] = {
         "fw": "",
     },
     "study and teach": {
-        "paper bench lab": "papers, benchmarks, labs of a course",
+        "paper lab": "papers, labs of a course",
     },
     "set up": {
         "doctor": "",
-        "warm cache": "build ahead; keep, move, delete what was built",
-        "devices systems config": "what there is to choose, with every parameter",
+        "list": "devices, systems or parameters there are",
+        "cache": "what was built; build ahead, prune, export",
     },
     "develop openlanai": {
-        "conform lockstep replay": "test suites; the core and models held to them",
+        "dev": "bench, conform, lockstep, replay",
     },
 }

@@ -37,7 +37,7 @@ Own = Mapping[str, Mapping[str, float]]  # figures of the kit, by system
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--systems", metavar="A,B,C", help=f"which, of `lanai systems` (default: {','.join(DEFAULT)})")
+    parser.add_argument("--systems", metavar="A,B,C", help=f"of `lanai list systems` (default: {','.join(DEFAULT)})")
     parser.add_argument("-n", "--ranks", type=count, metavar="N", help="processes to start (default: 2)")
     parser.add_argument("--max-sim-time", type=sim_time, metavar="TIME", help="end each run at this simulated time")
     parser.add_argument("--no-trace", action="store_true", help="do not trace: faster, but messages are not known")

@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_store(parser)
     which = parser.add_argument_group("which runs").add_argument
     which("--device", choices=device_names(), help="on this messaging system")
-    which("--system", choices=list(SYSTEMS), metavar="NAME", help="on this one of `lanai systems`")
+    which("--system", choices=list(SYSTEMS), metavar="NAME", help="on this one of `lanai list systems`")
     which("--program", metavar="TEXT", help="whose program has this text in its words")
     which("--since", metavar="DATE", help="from this date on: 2026-11-27, 2026-11-27T10:30 (UTC), 3d or 12h ago")
     which(

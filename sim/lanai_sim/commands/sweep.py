@@ -1,5 +1,5 @@
 """Many runs, side by side, into one journal that is gone on with: a program over all combinations of values of
-parameters (`lanai config --list`), as a table and a plot; or a study beyond the papers, by its name."""
+parameters (`lanai list parameters`), as a table and a plot; or a study beyond the papers, by its name."""
 
 import argparse
 import sys
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     own("-n", "--ranks", metavar="N", help="processes to start: 4, or several numbers: 2-16, or 2,4,8 (default: 2)")
     own("--config", metavar="FILE", help="settings as TOML, for what is not varied")
-    own("--system", choices=list(SYSTEMS), metavar="NAME", help="of `lanai systems`, for what is not varied")
+    own("--system", choices=list(SYSTEMS), metavar="NAME", help="of `lanai list systems`, for what is not varied")
     own("--device", choices=device_names(), help="messaging system below MPI (default: ideal)")
     own("--format", choices=tables.FORMATS, help="of the rows (default: as the file's name has it, else csv)")
     own("--rows", metavar="FILE", help="write a row for each run to FILE (default: print them as CSV)")

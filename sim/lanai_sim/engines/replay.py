@@ -73,7 +73,7 @@ class Inputs:
             raise UserError(f"cannot read {str(path)!r}: {error.strerror}") from error
         except (ValueError, KeyError, TypeError, lzma.LZMAError) as error:
             raise UserError(
-                f"{str(path)!r} holds no recorded inputs of a NIC; `lanai replay record` writes some"
+                f"{str(path)!r} holds no recorded inputs of a NIC; `lanai dev replay record` writes some"
             ) from error
         if recorded != described(nic):
             raise UserError(f"{str(path)!r} was recorded on NICs of another configuration: {recorded}")

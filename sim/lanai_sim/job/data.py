@@ -152,7 +152,7 @@ class JobData:
     checkpoint: Checkpoint | None = None
     wave: WaveConfig | None = None
     trace: str | None = None  # file to write the event stream to
-    inputs: tuple[int, Path] | None = None  # a node whose NIC's inputs are kept, and their file; for `lanai replay`
+    inputs: tuple[int, Path] | None = None  # a node whose NIC's inputs are kept, and their file; for `lanai dev replay`
     max_sim_time: int = FOREVER  # picoseconds
     max_wall: float = NO_LIMIT  # seconds
     fork: bool = True  # ranks of this Python from one process that has imported what they need

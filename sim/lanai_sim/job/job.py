@@ -182,7 +182,7 @@ class Job(JobData):
 
     @classmethod
     def on(cls, system: str, program: str | Sequence[str] = (), ranks: int = 1, **changes: Any) -> Self:
-        """Return a job on a system of `lanai systems`, such as "sci" or "ccu-1996".
+        """Return a job on a system of `lanai list systems`, such as "sci" or "ccu-1996".
 
         Args:
             changes: members of the job and of its machine; a table is laid over what the system has.

@@ -66,7 +66,7 @@ def stored_run(job: JobData, result: Storable, note: str = "") -> StoredRun:
 
 
 def system_of(job: JobData) -> str:
-    """Return the name in `lanai systems` of what a job runs on; empty if it runs on another machine."""
+    """Return the name in `lanai list systems` of what a job runs on; empty if it runs on another machine."""
     same = (name for name, one in SYSTEMS.items() if one.device == job.device)
     return next((name for name in same if _parts(job_from(SYSTEMS[name].document(), JobData)) == _parts(job)), "")
 

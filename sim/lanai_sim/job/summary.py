@@ -129,7 +129,7 @@ def _engines(found: Mapping[str, int]) -> list[str]:
 SPENT = ("PIO", "waiting")  # where ranks' time goes, beside the host's own work
 SLOTS_A_CYCLE = 2
 COUNTED = ("TX_PACKETS", "TX_FLITS", "SLOTS_CPU_USED", "SLOTS_CPU_WAITED", *TROUBLES)
-MORE = "more: `lanai run --trace FILE ...`, then `lanai report FILE`, or profile, timeline, matrix"
+MORE = "more: `lanai run --trace FILE ...`, then `lanai trace report FILE`, or profile, timeline, matrix"
 HINT = "(-v: more, -q: nothing)"
 
 

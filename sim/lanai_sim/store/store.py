@@ -41,7 +41,7 @@ TABLES = (
         files TEXT NOT NULL,                   -- digest of the files that the program's words name
         ranks INTEGER NOT NULL,
         device TEXT NOT NULL,
-        system TEXT NOT NULL,                  -- of `lanai systems`; empty: another machine
+        system TEXT NOT NULL,                  -- of `lanai list systems`; empty: another machine
         ending TEXT NOT NULL,
         code INTEGER NOT NULL,
         version TEXT NOT NULL,                 -- of openlanai

@@ -31,7 +31,7 @@ class StoredRun:
         folder: where it ran.
         program: what the ranks executed.
         files: a digest of the files that the program's words name.
-        system: a name of `lanai systems`; empty: the machine is none of these.
+        system: a name of `lanai list systems`; empty: the machine is none of these.
         ending: why the run ended.
         code: the exit code, as `lanai run` has it.
         version: of openlanai.

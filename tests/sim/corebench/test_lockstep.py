@@ -8,7 +8,6 @@ from lanai_firmware.iss import access, compute
 from lanai_hdl.isa import Access, AluOp, Condition
 from lanai_host.errors import UserError
 from lanai_sim.cli import main
-from lanai_sim.commands import lockstep
 from lanai_sim.corebench.lockstep import LAYOUT, CoreBench, Divergence, pattern_of, prove, prove_many, waits_of
 from lanai_sim.corebench.search import MISSES, Searcher
 
@@ -81,20 +80,19 @@ def test_patterns_cover_the_edges():
 def test_command(capsys, tmp_path):
     from lanai_sim.cli import main
 
-    assert main(["lockstep", "--instructions", "2000", "--seed", "5", "--json", str(tmp_path / "f.json")]) == 0
+    assert main(["dev", "lockstep", "--instructions", "2000", "--seed", "5", "--json", str(tmp_path / "f.json")]) == 0
     assert "core and model agree" in capsys.readouterr().out
     assert '"lockstep.instructions"' in (tmp_path / "f.json").read_text()
-    assert main(["lockstep", "--instructions", "0"]) == 2
-    assert lockstep.NAME == "lockstep"
+    assert main(["dev", "lockstep", "--instructions", "0"]) == 2
 
 
-# `lanai bench core`, and the figures it must keep.
+# `lanai dev bench core`, and the figures it must keep.
 
 
 @pytest.fixture(scope="module")
 def figures(tmp_path_factory):
     path = tmp_path_factory.mktemp("bench") / "core.json"
-    assert main(["bench", "core", "--cycles", "20000", "--json", str(path)]) == 0
+    assert main(["dev", "bench", "core", "--cycles", "20000", "--json", str(path)]) == 0
     return json.loads(path.read_text())["figures"]
 
 

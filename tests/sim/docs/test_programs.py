@@ -87,10 +87,10 @@ def test_mpich(bug, tmp_path):
     assert ended == bug["mpich"]
 
 
-# The page on traces: its table is what `lanai bench trace` prints, and its sample runs.
+# The page on traces: its table is what `lanai dev bench trace` prints, and its sample runs.
 
 PAGE_TRACE_PAGE = pages.ROOT / "docs" / "reference" / "trace.md"
-COMMAND = re.compile(r"`(lanai bench trace --rounds \d+)`")
+COMMAND = re.compile(r"`(lanai dev bench trace --rounds \d+)`")
 ROW = re.compile(r"^\| `(trace\.\w+(?:\.\w+)?)` \| ([\d.]+) \|$", re.M)
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import lanai_sim
 from lanai_sim.cli import build_parser
-from lanai_sim.commands import systems
+from lanai_sim.commands import list as listing
 from lanai_sim.job.systems import SYSTEMS
 from lanai_sim.report.timeline import KINDS
 from lanai_sim.studies.comparing.measured import FIGURES
@@ -97,7 +97,7 @@ def used():
         "legend of the page": KINDS,
         "protocols": [one.name.replace("_", " ") for one in Protocol],
         "lanai compare": [*(one.title for one in FIGURES), *kit["ideal"]],
-        "lanai systems": systems.row("ideal", SYSTEMS["ideal"]),
+        "lanai list systems": listing.system("ideal", SYSTEMS["ideal"]),
     }
     return [(place, phrase) for place, phrases in found.items() for phrase in phrases]
 

@@ -107,19 +107,19 @@ def test_the_command_checks_a_directory(tmp_path, capsys):
     checked = [path for path in FILES if path.stem in PLAIN]
     for path in checked:
         (tmp_path / path.name).symlink_to(path)
-    assert cli.main(["replay", "check", str(tmp_path)]) == 0
+    assert cli.main(["dev", "replay", "check", str(tmp_path)]) == 0
     assert capsys.readouterr().out.count("as on record") == len(checked) == len(PLAIN)
 
 
 def test_the_command_tells_of_outputs_that_differ(tmp_path, capsys):
     part = load("pingpong")
     replace(part, slots=part.slots[:500]).save(tmp_path / f"part{SUFFIX}")
-    assert cli.main(["replay", "check", str(tmp_path)]) == 1
+    assert cli.main(["dev", "replay", "check", str(tmp_path)]) == 1
     assert f"on record {part.digest}" in capsys.readouterr().out
 
 
 def test_directories_without_files_are_told(tmp_path, capsys):
-    assert cli.main(["replay", "check", str(tmp_path)]) == 2
-    assert "lanai replay record" in capsys.readouterr().err
-    assert cli.main(["replay", "check", str(tmp_path / "nowhere")]) == 2
+    assert cli.main(["dev", "replay", "check", str(tmp_path)]) == 2
+    assert "lanai dev replay record" in capsys.readouterr().err
+    assert cli.main(["dev", "replay", "check", str(tmp_path / "nowhere")]) == 2
     assert "nowhere' is not a directory" in capsys.readouterr().err

@@ -70,7 +70,7 @@ class TestTracing(EngineContract):
 
 
 class TestTimed(EngineContract):
-    """The engine of `lanai bench message`."""
+    """The engine of `lanai dev bench message`."""
 
     implementation = TimedEngine
 

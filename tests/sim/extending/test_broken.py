@@ -213,7 +213,7 @@ def warnings(run):
 
 
 def test_the_lists_leave_them_out(broken):
-    run = lanai("devices", path=broken)
+    run = lanai("list", "devices", path=broken)
     assert run.returncode == 0
     assert {"mpi-np", "pysim", "torus:XxYxZ"} <= {*run.stdout.split()}
     assert "bad" not in run.stdout
@@ -222,7 +222,7 @@ def test_the_lists_leave_them_out(broken):
 
 
 def test_parameters_leave_them_out(broken):
-    run = lanai("config", "--list", path=broken)
+    run = lanai("list", "parameters", path=broken)
     assert run.returncode == 0
     assert "nic.remote.peers" in run.stdout
     nouns = [f"{noun} 'bad-{what}'" for noun in ("device", "block") for what in ("import", "object", "options")]

@@ -154,12 +154,12 @@ def test_a_trace_shows_when_its_events_happen_and_what_it_counts(tmp_path):
     run = lanai("run", "-v", "-n", "2", "--device", "mpi-np", *block, "--trace", trace, sys.executable, "-c", SIZES)
     assert run.returncode == 0, run.stderr
     [counted] = re.findall(r"the NICs' block tally: TALLY_SHORT (\d+), TALLY_LONG (\d+)", run.stderr)
-    report = lanai("report", trace, "--json", figures)
+    report = lanai("trace", "report", trace, "--json", figures)
     assert re.search(r"^tally +TALLY_RECORD +0 +2 ", report.stdout, re.MULTILINE), report.stdout
     rows = json.loads(figures.read_text())["tables"]["blocks"]
     for name, count in zip(("TALLY_SHORT", "TALLY_LONG"), counted, strict=True):
         assert sum(row["times"] for row in rows if row["signal"] == name) == int(count)
-    assert lanai("timeline", trace, "-o", timeline).returncode == 0
+    assert lanai("trace", "timeline", trace, "-o", timeline).returncode == 0
     assert b"TALLY_RECORD" in timeline.read_bytes()
     lanes = {lane.path: len(lane.slices) for lane in lanes_of(Trace.open(trace)).lanes}
     assert sum(lanes["NICs", f"NIC {node}", "tally", "TALLY_RECORD"] for node in (0, 1)) == 4

@@ -1,4 +1,4 @@
-"""`lanai config --list`, and values of parameters as `--vary` takes them."""
+"""`lanai list parameters`, and values of parameters as `--vary` takes them."""
 
 import dataclasses
 import json
@@ -41,16 +41,16 @@ def test_ranges_are_what_the_classes_refuse_beyond():
 
 
 def test_the_list_is_printed_and_written(capsys):
-    assert main(["config", "--list", "nic.link"]) == 0
+    assert main(["list", "parameters", "nic.link"]) == 0
     said = capsys.readouterr().out
     assert "nic.link_kbytes" in said
     assert "1 to 264,000" in said
-    assert main(["config", "--list", "--json", "nic.link_latency"]) == 0
+    assert main(["list", "parameters", "--json", "nic.link_latency"]) == 0
     (one,) = json.loads(capsys.readouterr().out)
     assert (one["unit"], one["range"]) == ("slots", "1 to 512")
-    assert main(["config", "--list", "knick"]) == 2
+    assert main(["list", "parameters", "knick"]) == 2
     assert "no parameter's name begins with 'knick'; " in capsys.readouterr().err
-    assert main(["config", "--list", "nic.link_latncy"]) == 2
+    assert main(["list", "parameters", "nic.link_latncy"]) == 2
     assert "'nic.link_latncy'; did you mean 'nic.link_latency'? names begin with ranks" in capsys.readouterr().err
 
 
@@ -66,10 +66,10 @@ def test_values_have_the_type_of_the_parameter():
     [
         ("nic.link_kbytes", "--vary 'nic.link_kbytes' is not understood; write NAME=VALUE,VALUE"),
         ("nic.link_kbyte=1", "'nic' has no parameter 'link_kbyte'; did you mean 'link_kbytes'?"),
-        ("nic.x=1", "--vary: 'nic' has no parameter 'x'; see `lanai config --list nic`"),
-        ("nic.remote.pears=1", "no parameter 'pears'; did you mean 'peers'? see `lanai config --list nic.remote`"),
+        ("nic.x=1", "--vary: 'nic' has no parameter 'x'; see `lanai list parameters nic`"),
+        ("nic.remote.pears=1", "no parameter 'pears'; did you mean 'peers'? see `lanai list parameters nic.remote`"),
         ("nik.link_kbytes=1", "no parameter is called 'nik.link_kbytes'; did you mean 'nic.link_kbytes'?"),
-        ("x=1", "no parameter is called 'x'; see `lanai config --list`"),
+        ("x=1", "no parameter is called 'x'; see `lanai list parameters`"),
         ("host.call=x", "--vary host.call: 'x' is not a whole number; it may be 0 to 1,000,000,000,000"),
         ("ranks=3-2", "--vary ranks: '3-2' has no values; write the smaller one first: 2-3"),
         ("host.call=0-99999999999", "'0-99999999999' has 100,000,000,000 values; name at most 10,000"),

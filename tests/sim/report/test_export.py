@@ -1,4 +1,4 @@
-"""`lanai export`: schedules in GOAL, and archives in OTF2."""
+"""`lanai trace export`: schedules in GOAL, and archives in OTF2."""
 
 import re
 import sys
@@ -85,9 +85,9 @@ def test_without_otf2_a_line_says_what_to_install(trace, tmp_path, monkeypatch, 
     monkeypatch.setitem(sys.modules, "otf2", None)
     path = tmp_path / "run.trace"
     Job(["python", "-c", PROGRAM], 2).run(trace=path).check()
-    assert main(["export", "otf2", str(path), "-o", str(tmp_path / "a")]) == 2
+    assert main(["trace", "export", "otf2", str(path), "-o", str(tmp_path / "a")]) == 2
     assert "an archive in OTF2 needs otf2" in capsys.readouterr().err
-    assert main(["export", "goal", str(path), "-o", str(tmp_path / "a.goal")]) == 0
+    assert main(["trace", "export", "goal", str(path), "-o", str(tmp_path / "a.goal")]) == 0
     assert f"wrote {tmp_path}/a.goal: 2 ranks" in capsys.readouterr().out
 
 
@@ -97,7 +97,7 @@ def test_without_otf2_a_line_says_what_to_install(trace, tmp_path, monkeypatch, 
 def test_a_machine_without_nics_has_no_columns_for_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     program = "from mpi4py import MPI; w = MPI.COMM_WORLD; w.sendrecv(0, dest=1 - w.rank, source=1 - w.rank)"
     assert Job((sys.executable, "-c", program), 2, "ideal", trace=str(tmp_path / "t")).run().code == 0
-    assert main(["report", str(tmp_path / "t")]) == 0
+    assert main(["trace", "report", str(tmp_path / "t")]) == 0
     shown = capsys.readouterr().out
     assert "PIO" not in shown
     assert "LBUS" not in shown

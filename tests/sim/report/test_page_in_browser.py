@@ -193,7 +193,7 @@ def test_pages_of_all_systems(chromium: Any, tmp_path: Path, system: str, ranks:
     if ranks > NODES.get(system, ranks):
         command += ["--ranks-per-node", str(ranks // NODES[system])]
     subprocess.run([*command, "--", sys.executable, str(program)], check=True, capture_output=True, timeout=500)
-    assert main(["report", str(trace), "--html", str(page)]) == 0
+    assert main(["trace", "report", str(trace), "--html", str(page)]) == 0
     assert page.stat().st_size <= 2_000_000
     for width, scheme in WIDTHS.items():
         tab = Tab(chromium, page, width, scheme)

@@ -47,7 +47,7 @@ def tell(tmp_path, monkeypatch, capsys):
         (tmp_path / "t").write_bytes(data)
         said = []
         for name, *options in COMMANDS:
-            code = cli.main([name, "t", *options])
+            code = cli.main(["trace", name, "t", *options])
             error = capsys.readouterr().err
             assert code in (0, 2), error
             assert (code == 2) == error.startswith("lanai: error: "), error

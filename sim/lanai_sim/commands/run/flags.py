@@ -214,7 +214,7 @@ def _add_records(add: Add) -> None:
     add(
         "--trace",
         metavar="FILE",
-        help="record every event, for `lanai report`, `timeline` and others; results stay the same",
+        help="record every event, for `lanai trace report`, `timeline` and others; results stay the same",
     )
     add("--wave", metavar="FILE", help="write waveforms (.vcd, .vcd.gz); with several nodes FILE gets their numbers")
     add("--wave-nodes", metavar="N,N", help="whose waveforms (default: 0)")

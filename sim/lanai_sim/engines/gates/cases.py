@@ -2,7 +2,7 @@
 
 A step for a case takes its values for constants, so that LLVM leaves out what they decide. One comparison of the state
 before each step chooses it, or the step for any state: a value that is not held any more costs speed and nothing else.
-`cases.txt` has the cases, which `lanai replay usual` chooses from recorded inputs (`choose`).
+`cases.txt` has the cases, which `lanai dev replay usual` chooses from recorded inputs (`choose`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence

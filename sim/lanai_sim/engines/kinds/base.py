@@ -17,7 +17,7 @@ class Capability(Flag):
     RANKS = auto()  # `map_remote`: memory of other processes
     FAULTS = auto()  # `faults`, `fault_count`
     WAVES = auto()  # `wave`
-    RECORD = auto()  # `record`, `recorded`: what `lanai replay` plays
+    RECORD = auto()  # `record`, `recorded`: what `lanai dev replay` plays
     THREADS = auto()  # `EngineOptions.threads` above 1
     SKIP = auto()  # `EngineOptions.skip`
     TRACE = auto()  # `lanai run --trace`

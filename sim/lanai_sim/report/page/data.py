@@ -215,7 +215,8 @@ def _messages(trace: Trace, messages: Sequence[MessageSum], texts: Texts, most: 
         pieces.append([number for piece in one.pieces for number in _piece(texts, *piece)] if most >= 0 else [])
     if most < 0:
         lost.append(
-            f"the moments of {pieces.count([]):,} of {len(pieces):,} messages: `lanai report --message N` has them"
+            f"the moments of {pieces.count([]):,} of {len(pieces):,} messages: "
+            "`lanai trace report --message N` has them"
         )
     return found | {
         "protocol": column([texts.number(protocol_name(one.row)) for one in messages]) if messages else [],

@@ -1,2 +1,2 @@
-"""Benches of `lanai bench`, one a module: NAME, HELP, add_arguments(parser), run(args) ->
+"""Benches of `lanai dev bench`, one a module: NAME, HELP, add_arguments(parser), run(args) ->
 figures."""

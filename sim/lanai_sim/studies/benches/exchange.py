@@ -1,4 +1,4 @@
-"""The real time of one exchange between the parts of a simulation: `mpiexec -n K lanai bench exchange`."""
+"""The real time of one exchange between the parts of a simulation: `mpiexec -n K lanai dev bench exchange`."""
 
 import argparse
 import time

@@ -1,6 +1,6 @@
-"""The parameters of LogGP, fitted for systems of `lanai systems`: latency L, overheads o of sender and receiver, gap g
-between short messages, gap G of a byte. Beside them stand published ones of machines of the time, and how far
-the fitted model is from what was measured."""
+"""The parameters of LogGP, fitted for systems of `lanai list systems`: latency L, overheads o of sender and
+receiver, gap g between short messages, gap G of a byte. Beside them stand published ones of machines of the time, and
+how far the fitted model is from what was measured."""
 
 import argparse
 import json
@@ -134,7 +134,7 @@ PUBLISHED = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--systems", metavar="A,B,C", help=f"which, of `lanai systems` (default: {','.join(DEFAULT)})")
+    parser.add_argument("--systems", metavar="A,B,C", help=f"of `lanai list systems` (default: {','.join(DEFAULT)})")
     place.add_arguments(parser, "systems")
 
 

@@ -91,7 +91,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def measure(device: str) -> dict[str, float]:
     """The figures of two ranks on two NICs."""
     if device not in names() or not stack(device).nics:
-        raise UserError(f"--device {device!r} has no NICs to measure; see `lanai devices`")
+        raise UserError(f"--device {device!r} has no NICs to measure; see `lanai list devices`")
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "result"
         Job(("python", "-c", PROGRAM, str(result), str(BUSY_MS)), 2, device).run().check()

@@ -85,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def measure(device: str, size: int, count: int) -> dict[str, float]:
     """The figures of two ranks on two NICs."""
     if device not in names() or not stack(device).nics:
-        raise UserError(f"--device {device!r} has no NICs to measure; see `lanai devices`")
+        raise UserError(f"--device {device!r} has no NICs to measure; see `lanai list devices`")
     return ranks.measure(PROGRAM, (size, count), Job((), 2, device))
 
 

@@ -1,4 +1,4 @@
-"""`lanai bench scale`: many NICs give right answers on every system, which the program of the bench
+"""`lanai dev bench scale`: many NICs give right answers on every system, which the program of the bench
 checks."""
 
 import argparse
@@ -12,24 +12,24 @@ from lanai_host.errors import UserError
 from lanai_sim.cli import main
 from lanai_sim.studies.benches import cold, engine, loggp, mcp, scale, start
 
-# `lanai bench alltoall`: a bound on the bytes under way is faster where NICs would drop packets.
+# `lanai dev bench alltoall`: a bound on the bytes under way is faster where NICs would drop packets.
 
 
 @pytest.mark.slow
 def test_a_bound_on_bytes_under_way_is_faster(tmp_path):
     file = tmp_path / "alltoall.json"
-    assert main(["bench", "alltoall", "--ranks", "16", "--size", "4096", "--json", str(file)]) == 0
+    assert main(["dev", "bench", "alltoall", "--ranks", "16", "--size", "4096", "--json", str(file)]) == 0
     figures = json.loads(file.read_text())["figures"]
     assert figures["alltoall.bounded.us.16.4096"] < 0.6 * figures["alltoall.at_once.us.16.4096"]
 
 
 @pytest.mark.parametrize(("ranks", "size"), [("3", "1024"), ("16", "65536"), ("-1", "0")])
 def test_what_is_not_measured_is_refused(ranks, size, capsys):
-    assert main(["bench", "alltoall", "--ranks", ranks, "--size", size]) == 2
+    assert main(["dev", "bench", "alltoall", "--ranks", ranks, "--size", size]) == 2
     assert f"--ranks {ranks} --size {size} is not measured; there are 8 ranks 1024 bytes" in capsys.readouterr().err
 
 
-# `lanai bench engine`: the programs of its ranks run, and its speeds are of the models that they name.
+# `lanai dev bench engine`: the programs of its ranks run, and its speeds are of the models that they name.
 
 
 @pytest.mark.parametrize(("program", "ranks"), [(engine.PING_PONG, 2), (engine.REQUESTS, 1)])
@@ -49,7 +49,7 @@ def test_the_engine_is_compared_with_its_bare_models(monkeypatch):
         assert figures[f"engine.ratio.{nics}"] == pytest.approx(reached / bare)
 
 
-# `lanai bench loggp`: the fit, and systems that are not known.
+# `lanai dev bench loggp`: the fit, and systems that are not known.
 
 TRUE = {"L": 10.0, "os": 0.5, "or": 1.5, "g": 4.0, "G": 8.0}
 
@@ -72,7 +72,7 @@ def test_the_fit_says_how_far_off_the_model_is():
 def test_the_ideal_device_follows_the_model(tmp_path, capsys):
     """Its byte time is that of the link of 1999, 6.25 ns; the line is busy for it alone."""
     file = tmp_path / "f.json"
-    assert main(["bench", "loggp", "--systems", "ideal", "--json", str(file)]) == 0
+    assert main(["dev", "bench", "loggp", "--systems", "ideal", "--json", str(file)]) == 0
     figures = json.loads(file.read_text())["figures"]
     assert figures["loggp.ideal.gap_ns_a_byte"] == pytest.approx(6.25)
     assert figures["loggp.ideal.error_percent.worst"] < 1e-6
@@ -82,9 +82,9 @@ def test_the_ideal_device_follows_the_model(tmp_path, capsys):
 
 
 def test_systems_that_are_not_known_are_refused(capsys):
-    assert main(["bench", "loggp", "--systems", "idael"]) == 2
+    assert main(["dev", "bench", "loggp", "--systems", "idael"]) == 2
     assert "did you mean 'ideal'" in capsys.readouterr().err
-    assert main(["bench", "loggp", "--systems", ","]) == 2
+    assert main(["dev", "bench", "loggp", "--systems", ","]) == 2
 
 
 # The switches of the firmware on the gateware: cut-through shortens what is long, recovery costs
@@ -106,7 +106,7 @@ def test_restoring_a_channel_costs_what_it_moves():
     assert 0 < figures["mcp.rooms.swap_us.4"] < figures["mcp.rooms.swap_us.4096"] < 500
 
 
-# `lanai bench cold`: each process is counted once.
+# `lanai dev bench cold`: each process is counted once.
 
 
 def test_processes_are_seen_with_what_they_spend():
@@ -116,7 +116,7 @@ def test_processes_are_seen_with_what_they_spend():
     assert any("for n in range" in command and 0.02 < seconds < 60 for command, seconds in found.items())
 
 
-# `lanai bench start`: what a run of ranks that say hello costs, in Python and in C.
+# `lanai dev bench start`: what a run of ranks that say hello costs, in Python and in C.
 
 
 def asked(**changes):
@@ -143,12 +143,12 @@ def test_a_run_without_ranks_is_refused():
         start.run(asked(ranks=[4, 0]))
 
 
-# `lanai bench stream`: figures that are exact, and the bandwidth that mbcf must reach.
+# `lanai dev bench stream`: figures that are exact, and the bandwidth that mbcf must reach.
 
 
 @pytest.mark.ci
 def test_mbcf_reaches_120_mb_per_s_also_from_memory_never_sent_from(tmp_path, expected):
-    assert main(["bench", "stream", "--json", str(tmp_path / "stream.json")]) == 0
+    assert main(["dev", "bench", "stream", "--json", str(tmp_path / "stream.json")]) == 0
     figures = json.loads((tmp_path / "stream.json").read_text())["figures"]
     assert len(figures) == 12
     for name, value in figures.items():
@@ -165,7 +165,7 @@ def test_mbcf_reaches_120_mb_per_s_also_from_memory_never_sent_from(tmp_path, ex
     ],
 )
 def test_bad_options(options, message, capsys):
-    assert main(["bench", "stream", *options]) == 2
+    assert main(["dev", "bench", "stream", *options]) == 2
     assert message in capsys.readouterr().err
 
 

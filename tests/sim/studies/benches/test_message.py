@@ -1,4 +1,4 @@
-"""`lanai bench message`: the parts of a message's CPU time, and what other work on the machine does
+"""`lanai dev bench message`: the parts of a message's CPU time, and what other work on the machine does
 to them."""
 
 import argparse

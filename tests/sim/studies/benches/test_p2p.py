@@ -1,4 +1,4 @@
-"""`lanai bench p2p`: small runs whose figures are exact, and the figures that mpi-np must reach on
+"""`lanai dev bench p2p`: small runs whose figures are exact, and the figures that mpi-np must reach on
 the gateware (NP-B1 .. NP-B7)."""
 
 import json
@@ -20,7 +20,7 @@ from lanai_sim.studies.benches.p2p.pair import Buffer
 def small(tmp_path_factory):
     """Four bytes and a page, and where the time of the four goes."""
     folder = tmp_path_factory.mktemp("p2p")
-    command = ["bench", "p2p", "--parts", "traffic,stages,contention", "--sizes", "4,4096", "--repetitions", "1"]
+    command = ["dev", "bench", "p2p", "--parts", "traffic,stages,contention", "--sizes", "4,4096", "--repetitions", "1"]
     assert main([*command, "--json", str(folder / "p2p.json"), "--output", str(folder / "plots")]) == 0
     return json.loads((folder / "p2p.json").read_text())["figures"], folder / "plots"
 
@@ -44,7 +44,7 @@ def test_figures_on_record(small, name, expected):
 
 def test_other_figures_of_the_readme_on_record(tmp_path, expected):
     """The peak bandwidth is that of the longest message."""
-    command = ["bench", "p2p", "--parts", "traffic", "--sizes", "64,1048576"]
+    command = ["dev", "bench", "p2p", "--parts", "traffic", "--sizes", "64,1048576"]
     assert main([*command, "--json", str(tmp_path / "p2p.json")]) == 0
     figures = json.loads((tmp_path / "p2p.json").read_text())["figures"]
     for name in ("p2p.latency_us.64", "p2p.unaligned_latency_us.64", "p2p.bandwidth_MBps.1048576"):
@@ -126,7 +126,7 @@ def test_drawing_refuses(tmp_path):
     ],
 )
 def test_bad_options(options, message, capsys):
-    assert main(["bench", "p2p", *options]) == 2
+    assert main(["dev", "bench", "p2p", *options]) == 2
     assert message in capsys.readouterr().err
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from lanai_host.errors import UserError
 from lanai_host.stacks import stack
-from lanai_sim.commands import conform
+from lanai_sim.studies.conform import command as conform
 from lanai_sim.studies.conform import jobs, page, suite
 from lanai_sim.studies.conform import jobs as kept
 from lanai_sim.studies.conform import jobs as outcome
@@ -54,7 +54,7 @@ def test_a_module_that_did_not_end_is_a_failure():
     read = outcome.read("test_x", text, 3, 2)
     assert read.trouble.startswith("lanai: deadlock")
     assert outcome.figures([read])["mpi4py.failed"] == 1
-    assert "did not end" in page.page([read], 2, "ideal", "lanai conform mpi4py")
+    assert "did not end" in page.page([read], 2, "ideal", "lanai dev conform mpi4py")
 
 
 def test_what_differs_from_mpich_is_listed_by_name():
@@ -67,7 +67,7 @@ def test_what_differs_from_mpich_is_listed_by_name():
     assert found.only_fail_here == ["test_y"]
     assert found.only_fail_there == ["test_x.A.g"]
     assert found.only_skipped_here == ["test_x.A.s"]
-    written = page.page(ours, 2, "ideal", "lanai conform mpi4py", found)
+    written = page.page(ours, 2, "ideal", "lanai dev conform mpi4py", found)
     assert "## Against MPICH 5.0" in written
     assert "1 test fails on MPICH and not here:\n\n- `test_x.A.g`" in written
     assert "1 test is skipped here and not on MPICH:\n\n- `test_x.A.s`" in written
@@ -106,7 +106,7 @@ def test_of_nics_it_is_told_how_fast_they_were_simulated():
     assert totals["mpi4py.wall_seconds"] == 5
     assert totals["mpi4py.nic_cycles_per_second"] == 24_000
     assert outcome.speed(totals) == "3.5 ms of simulated time in 5 s of real time: 24,000 NIC cycles/s"
-    written = page.page(ours, 2, "mpi-np", "lanai conform mpi4py")
+    written = page.page(ours, 2, "mpi-np", "lanai dev conform mpi4py")
     assert "| test_x | 5 | 5 | 0 | 0 | 1.5 |\n" in written
     assert "| **all** | **6** | **6** | **0** | **0** | **3.5** |\n\n3.5 ms of simulated time in 5 s" in written
 
@@ -170,11 +170,11 @@ def test_a_page_grows_module_by_module(tmp_path, monkeypatch, capsys):
 
 
 def test_what_is_left_out_is_named_with_its_reason():
-    assert page.page([], 2, "ideal", "lanai conform mpi4py").endswith("## Left out\n\nNothing.\n")
-    assert page.page([], 2, "mpi-np", "lanai conform mpi4py").endswith("## Left out\n\nNothing.\n")
-    written = page.page([], 2, "t3d", "lanai conform mpi4py")
+    assert page.page([], 2, "ideal", "lanai dev conform mpi4py").endswith("## Left out\n\nNothing.\n")
+    assert page.page([], 2, "mpi-np", "lanai dev conform mpi4py").endswith("## Left out\n\nNothing.\n")
+    written = page.page([], 2, "t3d", "lanai dev conform mpi4py")
     assert "- `test_spawn`: it starts more than a hundred processes" in written
-    ran = page.page([outcome.Outcome("test_spawn", 5)], 2, "t3d", "lanai conform mpi4py")
+    ran = page.page([outcome.Outcome("test_spawn", 5)], 2, "t3d", "lanai dev conform mpi4py")
     assert "it starts more than a hundred" not in ran
 
 

@@ -1,4 +1,4 @@
-"""`lanai conform programs`: programs on a device beside real MPICH."""
+"""`lanai dev conform programs`: programs on a device beside real MPICH."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from lanai_host.errors import UserError
-from lanai_sim.commands import conform
+from lanai_sim.studies.conform import command as conform
 from lanai_sim.studies.conform import jobs, program_runs, programs, suite
 from lanai_sim.studies.conform import programs as demos
 from lanai_sim.studies.conform.program_runs import Run, Verdict
@@ -33,7 +33,7 @@ def test_results_are_compared():
 
 def test_the_page_has_a_row_for_each():
     found = [verdict(("sum 2",), ("sum 2",)), Verdict(ABSENT)]
-    text = program_runs.page(found, "ideal", 2, "lanai conform programs", {"d": "e"})
+    text = program_runs.page(found, "ideal", 2, "lanai dev conform programs", {"d": "e"})
     assert "## Left out\n\n- d: e\n\n## Results" in text
     assert "| a sum | 2.500 | 1.0 | 2.0 | same result as MPICH |" in text
     assert "| nothing | | | | not installed: pip install a-package |" in text

@@ -340,7 +340,7 @@ BY_CLAIM: dict[str, Way] = {
         lambda f: f["search.latency_us.0"] < f["search.latency_us.8"] < f["search.latency_us.32"],
         "{f[search.latency_us.0]:.1f} us alone, {f[search.latency_us.8]:.1f} behind 8 posted receives, "
         "{f[search.latency_us.32]:.1f} behind 32",
-        "One after the other; a bare list search costs seven instructions an envelope (`lanai bench core`).",
+        "One after the other; a bare list search costs seven instructions an envelope (`lanai dev bench core`).",
     ),
     "s3_7.small_path_needs_empty_ring": ByShape(
         lambda f: f["rules.empty.send_overhead_us.2"] > 1.5 * f["rules.empty.send_overhead_us.1"],

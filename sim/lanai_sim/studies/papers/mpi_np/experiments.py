@@ -1,5 +1,5 @@
 """The thesis's experiments, each a function from `quick` to figures. What they measure with is that
-of `lanai bench p2p` and the sweeps.
+of `lanai dev bench p2p` and the sweeps.
 """
 
 from ...benches import p2p

@@ -14,15 +14,14 @@ from lanai_host.errors import UserError
 from lanai_host.stacks import names as device_names
 from lanai_host.stacks import stack
 
-from ..console import plain
-from ..figures import write_json
-from ..studies.conform import jobs, program_runs, programs, suite
-from ..studies.conform import programs as demos
-from ..studies.conform.jobs import Kept, Outcome, counts, figures, speed
-from ..studies.conform.page import Comparison, compare, page, page_of_ranks
-from ..units import counted
+from ...console import plain
+from ...figures import write_json
+from ...units import counted
+from . import jobs, program_runs, programs, suite
+from . import programs as demos
+from .jobs import Kept, Outcome, counts, figures, speed
+from .page import Comparison, compare, page, page_of_ranks
 
-NAME = "conform"
 HELP = "run mpi4py's own test suite or demos, or programs that people run, on simulated NICs"
 
 
