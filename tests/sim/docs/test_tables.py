@@ -6,8 +6,6 @@ import re
 import pytest
 from rich.console import Console
 
-from lanai_firmware.programs import firmware
-from lanai_hdl.remote.tables import JUDGES
 from lanai_sim.commands.compare import DEFAULT
 from lanai_sim.studies.comparing import measured
 from lanai_sim.studies.comparing import measured as kit
@@ -196,37 +194,6 @@ def test_each_device_has_a_page():
     assert names == set(DEFAULT)
     index = (FOLDER / "index.md").read_text()
     assert all(f"({name}.md)" in index for name in names)
-
-
-# The pages on firmware and adapter say who judges what a stranger names, as the tables beside the layouts do.
-
-PLACE_JUDGES = re.compile(r"(?<=judged by \| how often \|\n)\|---.*?(?=\n\n)", re.S)
-JUDGED = {"remote": {"": JUDGES}, "firmware": {name: firmware(name).judges for name in ("mpi-np", "bip", "put", "ccu")}}
-
-
-def table_judges(tables):
-    """The rows of the table that a page should have; one of several programs begins with their names."""
-    rows = ["|---" * (4 + (len(tables) > 1)) + "|"]
-    for program, structures in tables.items():
-        for structure, fields in structures.items():
-            kind = structure if isinstance(structure, str) else f"`{structure.__name__}`"
-            for field, judges in fields.items() if isinstance(fields, dict) else ():
-                for judge in judges:
-                    by = ", ".join(f"`{place}`" for place in judge.by) or f"nobody: {judge.unjudged}"
-                    what = f"{kind}, `{field}`" + (f" ({judge.of})" if judge.of else "")
-                    cells = [program] * (program != "") + [what, judge.names.value, by, judge.times]
-                    rows.append(f"| {' | '.join(cells)} |")
-    return "\n".join(rows)
-
-
-@pytest.mark.parametrize("name", JUDGED)
-def test_a_page_says_who_judges(name, request):
-    path = DOCS / "reference" / f"{name}.md"
-    page = path.read_text()
-    if request.config.getoption("--refresh-docs"):
-        page = PLACE_JUDGES.sub(lambda _: table_judges(JUDGED[name]), page)
-        path.write_text(page)
-    assert PLACE_JUDGES.findall(page) == [table_judges(JUDGED[name])], "run pytest --refresh-docs"
 
 
 # README and the reference pages quote the papers' studies as the records have them.
