@@ -2,8 +2,6 @@
 
 - `place`: what `--on`, `--jobs` and `--limit` say.
 - `kinds`: the `concurrent.futures.Executor` of a place.
-- `slurm`: an executor over Slurm, by submitit.
-- `task`: what a worker does.
-- `workers`: tasks handed to workers, and what is said when one is lost.
+- `workers`: what a worker does, tasks handed to workers, and what is said when one is lost.
 - `journal`: results that are kept, so that a command that was stopped goes on where it was.
 """

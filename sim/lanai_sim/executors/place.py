@@ -8,8 +8,8 @@ from typing import Self
 from lanai_host.errors import UserError
 from lanai_host.simulator.spin import processors
 
-LOCAL, MPI, SLURM = "local", "mpi", "slurm"
-FORMS = f"{LOCAL}, {MPI}, {SLURM}, or MODULE:CALLABLE"
+LOCAL, MPI = "local", "mpi"
+FORMS = f"{LOCAL}, {MPI}, or MODULE:CALLABLE"
 NO_LIMIT = math.inf  # seconds
 
 
@@ -18,7 +18,7 @@ class Place:
     """The place where runs are executed, and how many at a time.
 
     Attributes:
-        on: "local", "mpi", "slurm", or "MODULE:CALLABLE".
+        on: "local", "mpi", or "MODULE:CALLABLE".
         jobs: runs at a time; 0: one a core of this machine, or as many as the others have workers.
         limit: seconds of real time that one run may take.
         journal: the file that keeps what has ended, for messages; empty: there is none.
@@ -34,7 +34,7 @@ class Place:
             raise UserError(f"--jobs must be at least 1 (0: one a core), got {self.jobs}")
         if not self.limit > 0:
             raise UserError(f"--limit must be a positive number of seconds, got {self.limit:g}")
-        if self.on not in (LOCAL, MPI, SLURM) and not all(self.on.partition(":")):
+        if self.on not in (LOCAL, MPI) and not all(self.on.partition(":")):
             raise UserError(f"--on {self.on!r} is not understood; write {FORMS}")
 
     @classmethod

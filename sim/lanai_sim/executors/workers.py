@@ -87,8 +87,8 @@ def _limited(seconds: float) -> Iterator[None]:
         return
     if threading.current_thread() is not threading.main_thread():
         raise UserError(
-            "--limit needs workers that run tasks in their main thread, as local, slurm and mpi do; leave it out with "
-            "an executor of threads, and with Dask"
+            "--limit needs workers that run tasks in their main thread, as local and mpi do; leave it out with an "
+            "executor of threads, and with Dask"
         )
     before = signal.signal(signal.SIGALRM, _ring)
     signal.setitimer(signal.ITIMER_REAL, seconds)
