@@ -34,8 +34,8 @@ def check_power_of_two(settings: Any, name: str, low: int, high: int) -> None:
 
 
 def check(settings: Any, ranges: Mapping[str, Range]) -> None:
-    """Refuse a dataclass whose numbers are not in their ranges. Each number must have one. An
-    integer field takes whole numbers only.
+    """Refuse a dataclass whose numbers are not in their ranges. Each number must have one. An integer field takes whole
+    numbers only, a switch True and False.
 
     Raises:
         UserError: quotes the value and the range.
@@ -43,8 +43,12 @@ def check(settings: Any, ranges: Mapping[str, Range]) -> None:
     owner = type(settings).__name__
     for field in fields(settings):
         value = getattr(settings, field.name)
+        if isinstance(field.default, bool):
+            if not isinstance(value, bool):
+                raise UserError(f"{owner}.{field.name}={value!r} must be True or False")
+            continue
         if field.name not in ranges:
-            if isinstance(field.default, int | float) and not isinstance(field.default, bool):
+            if isinstance(field.default, int | float):
                 raise TypeError(f"{owner}.{field.name} has no range")
             continue
         low, high = ranges[field.name]

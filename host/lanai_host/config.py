@@ -108,10 +108,6 @@ RANGES = {
     "pinned_cache_pages": (0, 2**20),
     "pages_per_entry": (1, 4),
     "watchdog": (0, 1000 * SECOND),
-    "ask_first": (0, 1),
-    "host_matching": (0, 1),
-    "pio_when_empty": (0, 1),
-    "semaphore": (0, 1),
 }
 
 
@@ -184,22 +180,10 @@ class HostConfig(HostCosts):
     pinned_cache_pages: int = 4096  # pages that stay pinned after use (PM's idea); 0 unpins after each message (NP-49)
     pages_per_entry: int = 4  # of the page table (NP-45); 1 is the thesis's first version
     watchdog: int = 20_000_000_000  # picoseconds of silence after which the driver checks its NIC; 0: never
-    ask_first: int = 0  # 1: a receive from one sender asks it for messages not announced yet, as in the thesis (NP-22)
-    host_matching: int = 0  # 1: messages meet their receives on the host, as in the thesis's first version (NP-33)
-    pio_when_empty: int = 0  # 1: the processor writes a body only if no send to its receiver waits on the NIC (NP-43)
-    semaphore: int = 0  # 1: a request is placed under a semaphore of the host's processes: two system calls (NP-54)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.ask_first not in (0, 1):
-            raise UserError(f"HostConfig.ask_first={self.ask_first!r} must be 0 (receives wait) or 1 (receives ask)")
-        if self.host_matching not in (0, 1):
-            raise UserError(
-                f"HostConfig.host_matching={self.host_matching!r} must be 0 (on the NIC) or 1 (on the host)"
-            )
-        for name in ("pio_when_empty", "semaphore"):
-            if getattr(self, name) not in (0, 1):
-                raise UserError(f"HostConfig.{name}={getattr(self, name)!r} must be 0 (off) or 1 (on)")
+    ask_first: bool = False  # a receive from one sender asks it for messages not announced yet, as the thesis's (NP-22)
+    host_matching: bool = False  # messages meet their receives on the host, as in the thesis's first version (NP-33)
+    pio_when_empty: bool = False  # the processor writes a body only if no send to its receiver waits on the NIC (NP-43)
+    semaphore: bool = False  # a request is placed under a semaphore of the host's processes: two system calls (NP-54)
 
 
 def pentium2_266() -> HostConfig:
@@ -220,7 +204,9 @@ def thesis() -> HostConfig:
     on figure 3.4 alone (mpi-np.s3_6.send_overhead_crossover): a send of 1,024 bytes keeps the host as long by DMA as
     by PIO. Unpinning, which comes later, costs two thirds of it, as in `pentium2_266`. If it is taken to be in that
     figure, the prices are 4.01 and 2.68 us, and 256 KiB move at 87 MB/s instead of 75."""
-    return HostConfig(pinned_cache_pages=0, ask_first=1, pio_when_empty=1, pin_page=8_690_000, unpin_page=5_790_000)
+    return HostConfig(
+        pinned_cache_pages=0, ask_first=True, pio_when_empty=True, pin_page=8_690_000, unpin_page=5_790_000
+    )
 
 
 def sparc_sunos() -> HostConfig:

@@ -25,7 +25,7 @@ from .job.settings import overlay
 from .job.systems import SYSTEMS
 from .machine.blocks import blocks
 from .machine.presets import PRESETS as NIC_PRESETS
-from .tables import Document
+from .tables import SWITCHES, Document
 from .units import format_time
 
 # Declarations of a configuration's members, read from its class: their range, its choices, its meaning.
@@ -65,17 +65,7 @@ UNITS: Mapping[str, str] = {
     "host.pages_per_entry": PAGES,
 }
 
-WITHOUT_UNIT = (
-    "cpu_scale",
-    "jitter",
-    "jitter_seed",
-    "ask_first",
-    "host_matching",
-    "pio_when_empty",
-    "semaphore",
-    "queue",
-)
-NO_UNIT = frozenset(f"host.{name}" for name in WITHOUT_UNIT)  # others: ps
+NO_UNIT = frozenset(f"host.{name}" for name in ("cpu_scale", "jitter", "jitter_seed", "queue"))
 
 MEANINGS: Mapping[str, str] = {
     "nic.sram_size": "the NIC's memory",
@@ -130,6 +120,8 @@ class Parameter:
     @property
     def range(self) -> str:
         """The values that it may have, in words."""
+        if isinstance(self.default, bool):
+            return "yes or no"
         if self.choices:
             return ", ".join(self.choices)
         if self.low is None or self.high is None:
@@ -139,6 +131,8 @@ class Parameter:
     @property
     def shown(self) -> str:
         """The default as a table shows it."""
+        if isinstance(self.default, bool):
+            return "yes" if self.default else "no"
         if self.unit == PS and self.default:
             return f"{self.default} ({format_time(self.default)})"
         return str(self.default.value if isinstance(self.default, Enum) else self.default)
@@ -152,7 +146,8 @@ def members(table: str, config: Any) -> list[Parameter]:
         default, name = getattr(config, field.name), f"{table}.{field.name}"
         if isinstance(default, int | float | str | Enum):
             meaning = MEANINGS.get(name) or meanings.get(field.name) or _cost(field.name)
-            found.append(Parameter(name, _unit(name), default, meaning, **_facts(config, field.name, default)))
+            unit = "" if isinstance(default, bool) else _unit(name)
+            found.append(Parameter(name, unit, default, meaning, **_facts(config, field.name, default)))
     return found
 
 
@@ -162,6 +157,8 @@ def _unit(name: str) -> str:
 
 def _facts(config: Any, name: str, default: Any) -> dict[str, Any]:
     """Return the range of a member, as its class tells it when it refuses a value that cannot be."""
+    if isinstance(default, bool):
+        return {}
     if isinstance(default, Enum) and not isinstance(default, int):
         return {"choices": tuple(str(one.value) for one in type(default))}
     if isinstance(default, str):
@@ -348,7 +345,12 @@ def _no_parameter(name: str, known: Mapping[str, Parameter]) -> UserError:
 
 def _values(parameter: Parameter, word: str) -> list[Any]:
     """Return the values of a word: one, or of a range of whole numbers all."""
-    if isinstance(parameter.default, int) and not isinstance(parameter.default, bool):
+    if isinstance(parameter.default, bool):
+        found = [switch for switch, words in SWITCHES.items() if word in map(str, words)]
+        if not found:
+            raise UserError(f"--vary {parameter.name}: {word!r} must be yes or no")
+        return found
+    if isinstance(parameter.default, int):
         first, dash, last = word.partition("-")
         if all(one.isdecimal() for one in ([first, last] if dash else [first])):
             return _whole(parameter, word, int(first), int(last) if dash else int(first))

@@ -43,13 +43,26 @@ def from_table(where: str, base: CONFIG, values: Mapping[str, Any]) -> CONFIG:
     changes = {
         name: from_table(f"{where}.{name}", members[name], table(f"{where}.{name}", value))
         if is_dataclass(members[name])
-        else like(f"{where}: {name}", members[name], value)
+        else _member(f"{where}: {name}", members[name], value)
         for name, value in values.items()
     }
     try:
         return replace(base, **changes)  # type: ignore[type-var]
     except UserError as error:
         raise UserError(f"{where}: {error}") from error
+
+
+SWITCHES = {False: (0, "no", "false"), True: (1, "yes", "true")}  # as flags and older files write them
+
+
+def _member(where: str, pattern: Any, value: Any) -> Any:
+    """Return `value`, if a member like `pattern` may have it. A switch may be written as a number or a word."""
+    if isinstance(pattern, bool) and not isinstance(value, bool):
+        for switch, words in SWITCHES.items():
+            if value in words:
+                return switch
+        raise UserError(f"{where} = {value!r} must be yes or no")
+    return like(where, pattern, value)
 
 
 def to_table(config: Any) -> Document:

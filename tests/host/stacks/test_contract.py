@@ -93,14 +93,14 @@ class TestMpiNpHostMatching(DeviceContract):
     """Messages meet their receives on the host (NP-33)."""
 
     def run(self, case):
-        World(2, host=HostConfig(host_matching=1)).run(case)
+        World(2, host=HostConfig(host_matching=True)).run(case)
 
 
 class TestMpiNpOfTheThesis(DeviceContract):
     """Short bodies go by DMA into a busy channel (NP-43), each request takes a semaphore (NP-54)."""
 
     def run(self, case):
-        World(2, host=HostConfig(pio_when_empty=1, semaphore=1)).run(case)
+        World(2, host=HostConfig(pio_when_empty=True, semaphore=True)).run(case)
 
 
 @cache

@@ -136,6 +136,16 @@ def test_flags_alone():
     assert config.machine.host == HostConfig(cpu_scale=0.5)
 
 
+@pytest.mark.parametrize(("text", "word"), [("true", "yes"), ("1", "1"), ('"yes"', "true")])
+def test_a_switch_is_a_word_or_a_number_of_an_older_file(file, text, word):
+    path = str(file(f'device = "mpi-np"\n[host]\nhost_matching = {text}\n'))
+    assert asked("--config", path).machine.host.host_matching is True
+    options = ("--device", "mpi-np", "--host-option", f"semaphore={word}", "--host-option", "ask_first=0")
+    assert asked(*options).machine.host == HostConfig(semaphore=True)
+    with pytest.raises(UserError, match=r"host_matching = 2 must be yes or no$"):
+        asked("--host-option", "host_matching=2")
+
+
 def test_the_example_is_right():
     assert settings.job_from(settings.read(EXAMPLE), JobData).ranks_per_node == 2
 
@@ -227,11 +237,20 @@ def test_a_number_out_of_its_range_is_refused_with_the_range(table, name, value,
 
 @pytest.mark.parametrize(("kind", "table"), [(HostConfig, HOST), (McpConfig, FIRMWARE)])
 def test_every_number_has_a_range(kind, table):
-    assert set(table) == {field.name for field in fields(kind) if isinstance(field.default, int | float)}
+    assert set(table) == {field.name for field in fields(kind) if type(field.default) in (int, float)}
     for name, (low, high) in table.items():
         for value in (low - 1, high + 1, True, "1"):
             with pytest.raises(UserError, match=f"{kind.__name__}.{name}={value!r} must be"):
                 kind(**{name: value})
+
+
+@pytest.mark.parametrize("value", [0, 1, "yes", None])
+def test_a_switch_of_python_is_true_or_false(value):
+    switches = [field.name for field in fields(HostConfig) if isinstance(field.default, bool)]
+    assert switches == ["ask_first", "host_matching", "pio_when_empty", "semaphore"]
+    for name in switches:
+        with pytest.raises(UserError, match=f"HostConfig.{name}={value!r} must be True or False"):
+            HostConfig(**{name: value})
 
 
 NIC_ONLY = [

@@ -109,7 +109,7 @@ def _add_machine(add: Add) -> None:
 def _add_choices(add: Add) -> None:
     for flag, what in {
         "--nic-option": "change one parameter of the NICs or of their blocks, e.g. link_latency=16, remote.peers=32",
-        "--host-option": "change one choice of the host, e.g. pio_threshold=256, host_matching=1",
+        "--host-option": "change one choice of the host, e.g. pio_threshold=256, host_matching=yes",
         "--firmware": "change one choice of the NIC's firmware, e.g. recovery=1, ack_slots=1",
         "--option": "change one choice of the messaging system, whichever it is",
     }.items():

@@ -26,7 +26,7 @@ def points(quick: bool) -> list[Point]:
 
 def measure(point: Point) -> Figures:
     # One engine a clock, built for waveforms, serves both measurements.
-    chosen = setting(host={"host_matching": int(point["matching"] == "host")}, megahertz=point["megahertz"])
+    chosen = setting(host={"host_matching": point["matching"] == "host"}, megahertz=point["megahertz"])
     trip = traffic.trips(chosen, (4,), 3, trace=True)[4]
     found = {"latency_us": trip.one_way, "send_us": trip.send}
     if point["matching"] == "nic":

@@ -17,7 +17,7 @@ def points(quick: bool) -> list[Point]:
 
 def measure(point: Point) -> Figures:
     """Percent of a computation as long as the transfer that costs the transferring rank no time."""
-    chosen = setting(host={"host_matching": int(point["matching"] == "host")})
+    chosen = setting(host={"host_matching": point["matching"] == "host"})
     size: int = point["size"]
     watched = int(point["side"] == "receive")
 

@@ -19,7 +19,7 @@ def points(quick: bool) -> list[Point]:
 
 
 def measure(point: Point) -> Figures:
-    chosen = setting(host={"host_matching": int(point["matching"] == "host")})
+    chosen = setting(host={"host_matching": point["matching"] == "host"})
     depth: int = point["depth"]
     program = {"posted": behind_posted, "unexpected": behind_unexpected}[point["queue"]]
 

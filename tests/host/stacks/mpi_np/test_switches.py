@@ -43,13 +43,13 @@ def program(device):
     "changes",
     [
         {"pages_per_entry": 1},
-        {"host_matching": 1},
+        {"host_matching": True},
         {"pinned_cache_pages": 0},
         {"pio_threshold": 0},
-        {"ask_first": 1},
-        {"pio_when_empty": 1},
-        {"semaphore": 1},
-        {"pio_when_empty": 1, "semaphore": 1, "pinned_cache_pages": 0},
+        {"ask_first": True},
+        {"pio_when_empty": True},
+        {"semaphore": True},
+        {"pio_when_empty": True, "semaphore": True, "pinned_cache_pages": 0},
     ],
 )
 def test_any_choice_delivers(changes):
@@ -70,10 +70,10 @@ def test_matching_on_the_host_costs_its_time():
 
     costs = HostConfig(**{**vars(free()), "match": 1_000_000})
     assert World(2, host=costs).run(idle)[1] == 0
-    assert World(2, host=costs.but(host_matching=1)).run(idle)[1] >= 10_000_000
+    assert World(2, host=costs.but(host_matching=True)).run(idle)[1] >= 10_000_000
 
 
-@pytest.mark.parametrize(("empty", "written"), [(0, 10), (1, 1)])
+@pytest.mark.parametrize(("empty", "written"), [(False, 10), (True, 1)])
 def test_a_body_is_written_only_into_an_empty_channel(monkeypatch, empty, written):
     """NP-43: the sends before it are on the NIC, as nobody has posted a receive."""
     posted = []
@@ -112,7 +112,7 @@ def test_a_semaphore_costs_two_system_calls_a_request():
 
     costs = HostConfig(**{**vars(free()), "system_call": 1_000_000})
     assert World(2, host=costs).run(program) == [0, 0]
-    assert World(2, host=costs.but(semaphore=1)).run(program) == [20_000_000, 20_000_000]
+    assert World(2, host=costs.but(semaphore=True)).run(program) == [20_000_000, 20_000_000]
 
 
 @pytest.mark.parametrize("count", [6, 8, 10, 12, 14, 16])
@@ -126,7 +126,7 @@ def test_no_message_is_slept_through(count):
         for tag in reversed(range(count)):
             recv(device, 0, 1, tag=tag)
 
-    host = HostConfig(**{**vars(free()), "match": 1_000_000}).but(host_matching=1)
+    host = HostConfig(**{**vars(free()), "match": 1_000_000}).but(host_matching=True)
     World(2, host=host).run(program)
 
 

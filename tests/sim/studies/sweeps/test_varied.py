@@ -107,7 +107,7 @@ def test_a_plot_has_units_and_a_line_for_each_combination():
         varied.plot({"host": ["free"]}, ROWS, varied.TIME, "")
 
 
-@pytest.mark.parametrize(("name", "values"), [("host", ["free", "thesis"]), ("host.host_matching", [0, 1])])
+@pytest.mark.parametrize(("name", "values"), [("host", ["free", "thesis"]), ("host.host_matching", [False, True])])
 def test_words_and_switches_are_bars(name, values):
     rows = [
         Row({"vary": {name: value}}, {"ok": True, "figures": {"run.simulated_us": 3.0 + at}})

@@ -89,7 +89,7 @@ def _overhead(figures: Figures) -> str:
         return why
     blind, semaphore, single, bus, calls = (figures[one] for one in names)
     return why + (
-        f" Without the look {blind:.2f} us, with a semaphore (`semaphore=1`) {semaphore:.2f}, with words written one "
+        f" Without the look {blind:.2f} us, with a semaphore (`semaphore`) {semaphore:.2f}, with words written one "
         f"by one {single:.2f}, on a bus that begins accesses four times as slowly {bus:.2f}, with calls ten times as "
         f"dear {calls:.2f}."
     )
@@ -344,7 +344,7 @@ BY_CLAIM: dict[str, Way] = {
     ),
     "s3_7.small_path_needs_empty_ring": ByShape(
         lambda f: f["rules.empty.send_overhead_us.2"] > 1.5 * f["rules.empty.send_overhead_us.1"],
-        "with `pio_when_empty=1` 1st {f[rules.empty.send_overhead_us.1]:.2f} us, 2nd "
+        "with `pio_when_empty` 1st {f[rules.empty.send_overhead_us.1]:.2f} us, 2nd "
         "{f[rules.empty.send_overhead_us.2]:.2f}; without it {f[busy.send_overhead_us.1]:.2f} and "
         "{f[busy.send_overhead_us.2]:.2f}. The rule only costs here",
         "The host would have to find out whether the channel is busy.",

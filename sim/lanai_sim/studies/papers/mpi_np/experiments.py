@@ -177,7 +177,7 @@ def clock_133(quick: bool) -> Figures:
     cut = stages.cut(stages.watch(fast))
     figures = {"clock.nic_us.133": cut.nic_send + cut.nic_receive}
     for name, chosen in (("33", Setting()), ("133", fast)):
-        for where, on_host in (("nic", 0), ("host", 1)):
+        for where, on_host in (("nic", False), ("host", True)):
             host = chosen.host.but(host_matching=on_host)
             figures[f"clock.latency_us.{where}.{name}"] = traffic.trips(chosen.but(host=host), (4,), 3, trace=True)[
                 4
@@ -209,14 +209,14 @@ def host_rules(quick: bool) -> Figures:
     what the thesis's latency has."""
     base = thesis()
     figures = {
-        f"rules.empty.{name.removeprefix('busy.')}": value for name, value in small_sends(pio_when_empty=1).items()
+        f"rules.empty.{name.removeprefix('busy.')}": value for name, value in small_sends(pio_when_empty=True).items()
     }
     rules = {
-        "none": base.but(host=base.host.but(pio_when_empty=0)),
+        "none": base.but(host=base.host.but(pio_when_empty=False)),
         "empty": base,
-        "semaphore": base.but(host=base.host.but(semaphore=1)),
+        "semaphore": base.but(host=base.host.but(semaphore=True)),
         "all": base.but(
-            host=base.host.but(semaphore=1),
+            host=base.host.but(semaphore=True),
             mcp=base.mcp.but(quick=0, cut_through=0, send_buffer=SEND_BUFFER),
         ),
     }

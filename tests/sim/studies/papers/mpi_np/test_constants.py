@@ -11,7 +11,7 @@ def test_the_thesis_asks_first_and_pins_for_every_message():
     """NP-22, NP-43, NP-49, NP-16, NP-46, NP-B1."""
     setting = thesis()
     assert setting.host == hosts()
-    assert (setting.host.ask_first, setting.host.pio_when_empty, setting.host.pinned_cache_pages) == (1, 1, 0)
+    assert (setting.host.ask_first, setting.host.pio_when_empty, setting.host.pinned_cache_pages) == (True, True, 0)
     assert (setting.mcp.ack_slots, setting.mcp.mark_entries, setting.send_first) == (1, 1, True)
 
 
