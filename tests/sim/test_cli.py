@@ -110,8 +110,8 @@ def test_doctor_is_content_here():
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("no-such-command", r"command 'no-such-command' is not known; choose one of build, .*trace, .*"),
-        ("tarce", "command 'tarce' is not known; did you mean 'trace'\\? choose one of build, .*"),
+        ("no-such-command", r"command 'no-such-command' is not known; choose one of board, .*trace, .*"),
+        ("tarce", "command 'tarce' is not known; did you mean 'trace'\\? choose one of board, .*"),
         ("fw buidl x", "action 'buidl' is not known; did you mean 'build'\\? choose one of build, run, disasm, size"),
         (
             "run --device mpinp true",

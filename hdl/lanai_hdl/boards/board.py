@@ -13,12 +13,25 @@ OPTIONAL: dict[str, type[BlockConfig]] = {Remote.name: Remote}  # blocks that a 
 
 
 @dataclass(frozen=True)
+class Cable:
+    """The wires of a board's phy on a connector: pins by the names that the connector has for them, the clock first,
+    then control and data. Two boards are joined by two wires for each of `signals`: from `out` of one to `into` of
+    the other, and back."""
+
+    connector: str
+    signals: tuple[str, ...]
+    out: tuple[str, ...]
+    into: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Board:
     """One supported board.
 
     `platform()` makes its Amaranth platform, `pins(top)` an elaboratable that puts a `BoardTop` on
-    its clock and pins. `config` is the NIC that fits it, at the clock that `pins` makes. `phy`: its link is on pins;
-    else it is looped back.
+    its clock and pins. `config` is the NIC that fits it, at the clock that `pins` makes. `part`: the FPGA, as its
+    bitstreams name it. `loader`: the command line that puts a bitstream on it, whose file is added. `cable`: where
+    its phy's pins are. `phy`: its link is on pins; else it is looped back.
     """
 
     name: str
@@ -27,6 +40,9 @@ class Board:
     baud: int
     platform: Callable[[], Any]
     pins: Callable[[Any], Any]
+    part: str = ""
+    loader: tuple[str, ...] = ()
+    cable: Cable | None = None
     phy: bool = False
 
     @property

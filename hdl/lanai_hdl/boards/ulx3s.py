@@ -6,7 +6,7 @@ from amaranth.lib import io
 from amaranth.lib.cdc import ResetSynchronizer
 
 from ..config import KIB, small_fpga
-from .board import Board
+from .board import Board, Cable
 
 # 25 MHz / 3 * 8 = 66.67 MHz; the VCO runs at nine times that, 600 MHz, well inside its 400 .. 800
 # MHz.
@@ -14,10 +14,9 @@ INPUT_DIVISOR, FEEDBACK_DIVISOR, OUTPUT_DIVISOR = 3, 8, 9
 SLOT_KHZ = 25_000 * FEEDBACK_DIVISOR // INPUT_DIVISOR
 
 
-# The phy's cable, on connector J1: out on the pairs from 0 on, in on those from 14 on. Pin 0 of each is the clock,
-# pin 1 control, the others data.
-WIRES = 6
-OUT_PINS, IN_PINS = (" ".join(f"{first + n}+" for n in range(WIRES)) for first in (0, 14))
+# The phy's cable: out on the + pins (GP on the board) of the pairs from 0 on, in on those from 14 on.
+SIGNALS = ("clock", "control", *(f"data {n}" for n in range(4)))
+OUT_PINS, IN_PINS = (tuple(f"{first + n}+" for n in range(len(SIGNALS))) for first in (0, 14))
 
 
 class SlotClock(Elaboratable):
@@ -122,8 +121,8 @@ class CablePins(Elaboratable):
         m = Module()
         platform.add_resources(
             [
-                Resource("phy_out", 0, Pins(OUT_PINS, dir="o", conn=("gpio", 0)), Attrs(IO_TYPE="LVCMOS33")),
-                Resource("phy_in", 0, Pins(IN_PINS, dir="i", conn=("gpio", 0)), Attrs(IO_TYPE="LVCMOS33")),
+                Resource("phy_out", 0, Pins(" ".join(OUT_PINS), dir="o", conn=("gpio", 0)), Attrs(IO_TYPE="LVCMOS33")),
+                Resource("phy_in", 0, Pins(" ".join(IN_PINS), dir="i", conn=("gpio", 0)), Attrs(IO_TYPE="LVCMOS33")),
             ]
         )
         out, into = platform.request("phy_out", dir="-"), platform.request("phy_in", dir="-")
@@ -161,6 +160,11 @@ def _board(size: int, kib: int) -> Board:
         baud=1_000_000,
         platform=platform,
         pins=Ulx3sPins,
+        part=f"LFE5U-{size}F",
+        loader=("openFPGALoader", "--board=ulx3s"),
+        cable=Cable(
+            "the headers J1 and J2", SIGNALS, *(tuple(f"GP{pin[:-1]}" for pin in pins) for pins in (OUT_PINS, IN_PINS))
+        ),
     )
 
 

@@ -10,6 +10,25 @@ from ..run_time import numbers
 from .csr import IDENTITY, Features
 
 
+def identity(config: NicConfig) -> dict[str, int]:
+    """Return what a NIC of this configuration says of itself, by register."""
+    depths = (config.hdma_queue, config.send_queue, config.recv_queue, config.completions)
+    return {
+        "ID": MACHINE_ID,
+        "VERSION": MACHINE_VERSION,
+        "FEATURES": Features.CHASE | Features.FOLLOW | Features.CHECK,
+        "SRAM_SIZE": config.sram_size,
+        "SLOT_KHZ": config.slot_khz,
+        "LINK_KBYTES": config.link_kbytes,
+        "LINK_LATENCY": config.link_latency,
+        "HOST_BUS_KHZ": config.host_bus_khz,
+        "HOST_BUS_BITS": config.host_bus_bits,
+        "QUEUE_DEPTHS": int.from_bytes(depths, "big"),
+        "RX_FIFO": config.rx_fifo,
+        "MAX_BURST": config.max_burst,
+    }
+
+
 class Identity(NicBlock):
     """The registers of `IDENTITY`, a member each: constants, so there are no gates."""
 
@@ -25,21 +44,6 @@ class Identity(NicBlock):
 
     def elaborate(self, platform):
         m = Module()
-        config, registers = numbers(self.config, platform), IDENTITY.registers
-        depths = (config.hdma_queue, config.send_queue, config.recv_queue, config.completions)
-        values = {
-            registers.ID: MACHINE_ID,
-            registers.VERSION: MACHINE_VERSION,
-            registers.FEATURES: Features.CHASE | Features.FOLLOW | Features.CHECK,
-            registers.SRAM_SIZE: config.sram_size,
-            registers.SLOT_KHZ: config.slot_khz,
-            registers.LINK_KBYTES: config.link_kbytes,
-            registers.LINK_LATENCY: config.link_latency,
-            registers.HOST_BUS_KHZ: config.host_bus_khz,
-            registers.HOST_BUS_BITS: config.host_bus_bits,
-            registers.QUEUE_DEPTHS: int.from_bytes(depths, "big"),
-            registers.RX_FIFO: config.rx_fifo,
-            registers.MAX_BURST: config.max_burst,
-        }
-        m.d.comb += [self._value(register).eq(value) for register, value in values.items()]
+        values = identity(numbers(self.config, platform))
+        m.d.comb += [self._value(register).eq(values[register.name]) for register in IDENTITY.all_registers]
         return m

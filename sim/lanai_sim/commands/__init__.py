@@ -27,7 +27,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "results diff": "runs that were kept; what changed between two",
     },
     "hold the hardware": {
-        "build verilog": "the NIC as an FPGA bitstream, or as Verilog",
+        "build verilog board": "a bitstream, Verilog, a board on the desk",
         "fw": "",
     },
     "study and teach": {

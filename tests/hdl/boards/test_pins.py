@@ -5,7 +5,7 @@ import re
 from amaranth import Elaboratable, Module, Signal
 
 from lanai_hdl.boards import BOARDS
-from lanai_hdl.boards.ulx3s import WIRES, Ulx3sPins
+from lanai_hdl.boards.ulx3s import SIGNALS, Ulx3sPins
 from lanai_hdl.phy.symbols import Symbol
 
 
@@ -27,10 +27,10 @@ class Top(Elaboratable):
 def test_a_cable_has_ten_pins_at_double_data_rate_and_two_clocks():
     plan = BOARDS["ulx3s-85f"].platform().prepare(Ulx3sPins(Top()), "top")
     cells = plan.files["top.il"]
-    assert len(re.findall(r"cell \\ODDRX1F", cells)) == WIRES
-    assert len(re.findall(r"cell \\IDDRX1F", cells)) == WIRES - 1
+    assert len(re.findall(r"cell \\ODDRX1F", cells)) == len(SIGNALS)
+    assert len(re.findall(r"cell \\IDDRX1F", cells)) == len(SIGNALS) - 1
     assert "CLKOS_ENABLE" in cells
     constraints = plan.files["top.lpf"]
     sites = re.findall(r'COMP "(phy_\w+)__io\[\d\]" SITE "(\w+)"', constraints)
-    assert len({site for _, site in sites}) == len(sites) == 2 * WIRES
+    assert len({site for _, site in sites}) == len(sites) == 2 * len(SIGNALS)
     assert 'FREQUENCY NET "cable.came" 66666000.0 HZ' in constraints

@@ -1,7 +1,8 @@
-"""The self-test's firmware: SRAM, link (looped back), host DMA (there and back). Reports in
+"""The self-test's firmware: SRAM, link (looped back, or by the board's switch), host DMA (there and back). Reports in
 SCRATCH7, bit by bit."""
 
 from lanai_firmware.lang import Array, Const, Global, Ptr, Struct, address_of, at, firmware, register, u32
+from lanai_hdl.link.format import route_word
 from lanai_hdl.machine import REGISTERS_SIZE, local_address
 
 from ...nic import events, host_dma, receive_dma, send_dma, timer
@@ -29,6 +30,7 @@ MARCH_WORDS: Const[u32] = u32(128)
 WINDOW: Const[u32] = u32(REGISTERS_SIZE)  # the last bytes of 1 MiB are registers to the processor
 TIMEOUT: Const[u32] = u32(1 << 26)  # cycles: two seconds at 33 MHz, for a host at the end of a serial line
 LINK_TIMEOUT: Const[u32] = u32(10_000)
+BY_SWITCH: Const[u32] = u32(route_word([0]))  # the way to itself on a board whose link is on pins
 
 
 class Scratch(Struct):
@@ -104,12 +106,10 @@ def compare() -> bool:
 
 
 @firmware
-def link_loop() -> bool:
-    """A packet without hops comes back to its sender when the link is looped."""
+def link_loop(way: u32) -> bool:
+    """A packet that goes this way comes back to its sender. A buffer must be posted, which one that is lost leaves."""
     prepare()
-    buffer = u32(address_of(scratch.returned))
-    receive_dma.post(buffer, buffer + BYTES)
-    send_dma.queue_packet(0, u32(address_of(scratch.sent)), BYTES)
+    send_dma.queue_packet(way, u32(address_of(scratch.sent)), BYTES)
     began = timer.now()
     while receive_dma.verdict() == 0:
         if timer.now() - began > LINK_TIMEOUT:
@@ -156,8 +156,12 @@ def main() -> None:
     if lines and plain and flipped:
         result |= u32(Report.SRAM)
     REPORT.store(result)
-    if link_loop():
+    buffer = u32(address_of(scratch.returned))
+    receive_dma.post(buffer, buffer + BYTES)
+    if link_loop(0):
         result |= u32(Report.LINK)
+    elif link_loop(BY_SWITCH):
+        result |= u32(Report.LINK) | u32(Report.SWITCH)
     REPORT.store(result)
     while GO.load() == 0:
         pass

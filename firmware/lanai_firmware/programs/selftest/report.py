@@ -5,11 +5,13 @@ from enum import IntEnum
 
 
 class Report(IntEnum):
-    """Bits of SCRATCH7. A test's bit is set once it has passed; DONE once all have run."""
+    """Bits of SCRATCH7. A test's bit is set once it has passed; DONE once all have run. SWITCH: the packet of LINK came
+    back by the board's switch, as the link is not looped back."""
 
     SRAM = 1
     LINK = 2
     HOST_DMA = 4
+    SWITCH = 8
     DONE = 64
 
 
