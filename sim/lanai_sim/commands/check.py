@@ -34,20 +34,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=count,
         default=0,
         metavar="N",
-        help="ranks and spares, which the program may start processes on",
+        help="number of ranks and spares together; the program may start processes on the spares",
     )
     parser.add_argument("--json", metavar="FILE", help="write the verdict and the findings")
     parser.add_argument("--sarif", metavar="FILE", help="write the findings in SARIF, for editors and code hosts")
-    parser.add_argument("--once", action="store_true", help="do not run it once more with synchronous sends")
-    parser.add_argument("--portable", action="store_true", help="tell each freedom of MPI that the run has used")
-    parser.add_argument("--cflags", default="", metavar="FLAGS", help="compile sources with them, such as -fopenmp")
-    parser.add_argument("--max-wall", type=float, default=600.0, metavar="SECONDS", help="end a run after so long")
+    parser.add_argument(
+        "--once",
+        action="store_true",
+        help="run the program once, without the second run in which all sends are synchronous",
+    )
+    parser.add_argument(
+        "--portable", action="store_true", help="also list what the run relies on and MPI does not promise"
+    )
+    parser.add_argument("--cflags", default="", metavar="FLAGS", help="flags for compiling sources, such as -fopenmp")
+    parser.add_argument(
+        "--max-wall", type=float, default=600.0, metavar="SECONDS", help="end a run after this much real time"
+    )
     parser.add_argument(
         "program",
         nargs=argparse.REMAINDER,
         metavar="PROGRAM ARGS",
-        help="what each rank runs, or its source in C; several sources, files of Python or executables that use MPI "
-        "are checked one by one",
+        help="the program that each rank runs, or its source file in C, C++ or Fortran. Several programs are checked "
+        "one after the other",
     )
 
 

@@ -37,17 +37,23 @@ Own = Mapping[str, Mapping[str, float]]  # figures of the kit, by system
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--systems", metavar="A,B,C", help=f"of `lanai list systems` (default: {','.join(DEFAULT)})")
+    parser.add_argument(
+        "--systems", metavar="A,B,C", help=f"names from `lanai list systems` (default: {','.join(DEFAULT)})"
+    )
     parser.add_argument("-n", "--ranks", type=count, metavar="N", help="processes to start (default: 2)")
     parser.add_argument("--max-sim-time", type=sim_time, metavar="TIME", help="end each run at this simulated time")
-    parser.add_argument("--no-trace", action="store_true", help="do not trace: faster, but messages are not known")
+    parser.add_argument(
+        "--no-trace", action="store_true", help="run without traces: faster, but messages and copies are not known"
+    )
     parser.add_argument(
         "--answers", metavar="PATTERN", help="compare only lines of output in which this regular expression is found"
     )
     parser.add_argument("--plot", metavar="FILE", help="draw how long the program takes on each system")
     parser.add_argument("--json", metavar="FILE", help="write the figures to FILE")
     add_store(parser.add_argument)
-    parser.add_argument("--journal", metavar="FILE", help="keep what each system gave in FILE, and go on from there")
+    parser.add_argument(
+        "--journal", metavar="FILE", help="keep each system's result in FILE; the same command goes on from there"
+    )
     place.add_arguments(parser, "systems")
     parser.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM ARGS", help="what each rank runs")
 

@@ -35,25 +35,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-n", "--ranks", type=counts, default=[2], metavar="N", help="processes to start, or a range: 1-16 (default: 2)"
     )
-    parser.add_argument("--runs", type=int, default=1000, metavar="N", help="end after so many runs (default: 1000)")
+    parser.add_argument("--runs", type=int, default=1000, metavar="N", help="stop after this many runs (default: 1000)")
     parser.add_argument(
         "--time", type=float, default=60.0, metavar="SECONDS",
-        help="begin no run once all runs have taken so much processor time (default: 60)",
+        help="begin no run once all runs together have taken this much processor time (default: 60)",
     )  # fmt: skip
-    parser.add_argument("--outputs", action="store_true", help="another standard output is a failure too")
+    parser.add_argument(
+        "--outputs", action="store_true", help="also count a run whose standard output differs as a failure"
+    )
     parser.add_argument(
         "--files", action="store_true",
-        help="so is another file that the program writes here, or below; runs are made one after the other",
+        help="also count a run that writes other files here, or below, as a failure; runs are made one after the other",
     )  # fmt: skip
-    parser.add_argument("--all", action="store_true", help="go on after the first failure, and tell each kind once")
+    parser.add_argument(
+        "--all", action="store_true", help="go on after the first failure, and report each kind of failure once"
+    )
     parser.add_argument(
         "--schedule", default="explore.json", metavar="FILE",
-        help="where to write the schedule of a failure; more of them get numbers (default: explore.json)",
+        help="file for the schedule of a failure; further ones get a number (default: explore.json)",
     )  # fmt: skip
     parser.add_argument(
-        "--max-wall", type=float, default=60.0, metavar="SECONDS", help="a run that lasts longer fails (default: 60)"
+        "--max-wall",
+        type=float,
+        default=60.0,
+        metavar="SECONDS",
+        help="count a run that lasts longer as a failure (default: 60)",
     )
-    parser.add_argument("--journal", metavar="FILE", help="keep each run in FILE, and go on from there")
+    parser.add_argument("--journal", metavar="FILE", help="keep each run in FILE; the same command goes on from there")
     place.add_arguments(parser, "runs", limit=False)
     parser.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM ARGS", help="what each rank runs")
 

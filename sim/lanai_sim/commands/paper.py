@@ -23,7 +23,7 @@ HELP = "run a paper's experiments and write published beside ours"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paper", metavar="PAPER", help=f"which: {', '.join(studies.names())}")
+    parser.add_argument("paper", metavar="PAPER", help=f"a paper: {', '.join(studies.names())}")
     parser.add_argument(
         "--quick",
         action="store_true",
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--from",
         dest="source",
         metavar="FILE",
-        help="take the figures that an earlier --json wrote: words and draws only",
+        help="measure nothing: write and draw the page from the figures that --json wrote",
     )
     parser.add_argument(
         "--artifact",
@@ -44,12 +44,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "exit code, expected figures, tolerance, how long it takes",
     )
     parser.add_argument(
-        "--journal", "--table", metavar="FILE", help="keep each experiment's figures in FILE, and go on from there"
+        "--journal",
+        "--table",
+        metavar="FILE",
+        help="keep each experiment's figures in FILE; the same command goes on from there",
     )
     parser.add_argument(
         "--npb",
         metavar="DIR",
-        help="for mbcf: the folder NPB3.3-MPI of the NAS Parallel Benchmarks; for tables 4.3 to 4.10",
+        help="for mbcf, tables 4.3 to 4.10: the folder NPB3.3-MPI of the NAS Parallel Benchmarks",
     )
     place.add_arguments(parser, "experiments")
 

@@ -1,5 +1,5 @@
-"""Many runs, side by side, into one journal that is gone on with: a program over all combinations of values of
-parameters (`lanai list parameters`), as a table and a plot; or a study beyond the papers, by its name."""
+"""Run a program at all combinations of values of parameters (`lanai list parameters`), or a study beyond the papers by
+its name. Runs go side by side. A journal keeps their results, so that the same command goes on where it stopped."""
 
 import argparse
 import sys
@@ -32,8 +32,8 @@ from .run.flags import add_store
 NAME = "sweep"
 HELP = "run a program over values of parameters, or a study: clock, cache, queues, fairness, overlap, matching"
 VARY = (
-    "values of a parameter, of `arg.NAME`, which stands as {NAME} in the program's arguments, or of the variable "
-    "`env.NAME`; may be given again"
+    "values of a parameter; `arg.NAME` is the word {NAME} in the program's arguments, `env.NAME` a variable of its "
+    "environment; may be given again"
 )
 PROGRAM_JOURNAL = "sweep.jsonl"
 
@@ -49,20 +49,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=VARY,
     )
     own("-n", "--ranks", metavar="N", help="processes to start: 4, or several numbers: 2-16, or 2,4,8 (default: 2)")
-    own("--config", metavar="FILE", help="settings as TOML, for what is not varied")
-    own("--system", choices=list(SYSTEMS), metavar="NAME", help="of `lanai list systems`, for what is not varied")
+    own("--config", metavar="FILE", help="a TOML file with settings of what is not varied")
+    own(
+        "--system",
+        choices=list(SYSTEMS),
+        metavar="NAME",
+        help="a name from `lanai list systems`, for what is not varied",
+    )
     own("--device", choices=device_names(), help="messaging system below MPI (default: ideal)")
-    own("--format", choices=tables.FORMATS, help="of the rows (default: as the file's name has it, else csv)")
+    own("--format", choices=tables.FORMATS, help="format of the rows (default: by the file's name, else csv)")
     own("--rows", metavar="FILE", help="write a row for each run to FILE (default: print them as CSV)")
     add_store(own)
     own("--plot", metavar="FILE", help="draw a figure over the first parameter that has several numbers")
     own("--y", default=varied.TIME, metavar="FIGURE", help=f"the figure that is drawn (default: {varied.TIME})")
     study = parser.add_argument_group("a study").add_argument
-    study("--quick", action="store_true", help="a few points only")
+    study("--quick", action="store_true", help="measure a few points only")
     study("--output", metavar="DIR", help=f"draw into DIR/figures and put the section into DIR/{page.PAGE}")
     parser.add_argument(
         "--journal", "--table", metavar="FILE",
-        help=f"where results are kept (default: sweep-NAME.jsonl, for a program {PROGRAM_JOURNAL})",
+        help="file that keeps the results; the same command goes on from there "
+        f"(default: sweep-NAME.jsonl, for a program {PROGRAM_JOURNAL})",
     )  # fmt: skip
     parser.add_argument("--json", metavar="FILE", help="write the figures to FILE")
     place.add_arguments(parser, "points")

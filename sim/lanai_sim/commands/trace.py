@@ -41,24 +41,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
         if name == "export":
             action.add_argument("form", choices=FORMS, metavar="FORM", help=f"one of {', '.join(FORMS)}")
-        action.add_argument("trace", metavar="TRACE", help="what `lanai run --trace TRACE` wrote")
+        action.add_argument("trace", metavar="TRACE", help="a file that `lanai run --trace` wrote")
         if name in PLACES:
             most = PLACES[name]
-            action.add_argument("--most", type=count, default=most, metavar="N", help=f"rows of each table ({most})")
+            action.add_argument(
+                "--most", type=count, default=most, metavar="N", help=f"rows of each table (default: {most})"
+            )
         own[name] = action.add_argument
-    own["report"]("--message", type=int, metavar="N", help="tell one message moment by moment")
-    own["report"]("--lines", action="store_true", help="tell firmware by source line instead of by function")
+    own["report"]("--message", type=int, metavar="N", help="show one message moment by moment")
+    own["report"]("--lines", action="store_true", help="list firmware by source line instead of by function")
     own["report"]("--html", metavar="FILE", help="write one page with all of it, a timeline and plots")
     own["report"]("--json", metavar="FILE", help="write the figures")
-    own["profile"]("--node", type=int, metavar="N", help="of this NIC only (all together)")
+    own["profile"]("--node", type=int, metavar="N", help="count this NIC only (default: all together)")
     own["profile"]("--boot", action="store_true", help="count the firmware's boot too")
     own["profile"]("--source", metavar="FILE", help="show a file with the cycles of its lines, e.g. matching.py")
     own["profile"]("--flame", metavar="FILE", help="write a flame graph: .svg, or .txt with stacks for other tools")
     own["profile"]("--json", metavar="FILE", help="write cycles by function")
     own["matrix"]("--plot", metavar="FILE", help="draw it: .png, .svg or .pdf")
     own["matrix"]("--json", metavar="FILE", help="write messages and bytes of each pair")
-    own["timeline"]("-o", "--output", default=TIMELINE, metavar="FILE", help=f"where to ({TIMELINE})")
-    own["export"]("-o", "--output", metavar="PATH", help="where to: TRACE.goal, or the folder TRACE.otf2")
+    own["timeline"]("-o", "--output", default=TIMELINE, metavar="FILE", help=f"file to write (default: {TIMELINE})")
+    own["export"]("-o", "--output", metavar="PATH", help="file or folder to write (default: TRACE.goal, TRACE.otf2)")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -55,7 +55,7 @@ class Place:
 def add_arguments(parser: argparse.ArgumentParser, what: str, limit: bool = True) -> None:
     """Add the flags. `what`: the word for one run, such as "points". `limit`: a run has one."""
     add = parser.add_argument_group("where it runs").add_argument
-    add("--on", default=LOCAL, metavar="WHERE", help=f"{FORMS}, which gives an executor (default: {LOCAL})")
-    add("--jobs", type=int, default=0, metavar="N", help=f"{what} at a time (default: one a core)")
+    add("--on", default=LOCAL, metavar="WHERE", help=f"{FORMS}, a function that returns an executor (default: {LOCAL})")
+    add("--jobs", type=int, default=0, metavar="N", help=f"number of {what} at a time (default: one a core)")
     if limit:
-        add("--limit", type=float, default=NO_LIMIT, metavar="SECONDS", help=f"{what} that take longer are ended")
+        add("--limit", type=float, default=NO_LIMIT, metavar="SECONDS", help=f"end {what} that take longer than this")

@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """A flag that is not given is None (or empty), and then the configuration file or the default
     counts."""
-    parser.add_argument("--config", metavar="FILE", help="settings as TOML; the flags below are laid over them")
+    parser.add_argument("--config", metavar="FILE", help="a TOML file with settings; the flags below override it")
     _add_machine(parser.add_argument_group("machine").add_argument)
     _add_choices(parser.add_argument_group("parameters of its parts").add_argument)
     _add_time(parser.add_argument_group("time and limits").add_argument)
@@ -74,14 +74,14 @@ def _add_machine(add: Add) -> None:
         "--system",
         choices=list(SYSTEMS),
         metavar="NAME",
-        help="device, NIC, host, fabric and options in one word, e.g. ccu-1996; other flags change them (`lanai "
-        "systems` lists them)",
+        help="a device and its machine in one word, e.g. ccu-1996 (`lanai list systems`); other flags change parts "
+        "of it",
     )
     add(
         "--universe",
         type=count,
         metavar="N",
-        help="ranks and spares together; spares have NICs for processes that the program starts (default: none)",
+        help="number of ranks and spares together; the program may start processes on the spares (default: no spares)",
     )
     add("--ranks-per-node", type=count, metavar="K", help="ranks that share a NIC (default: 1)")
     add(
@@ -90,7 +90,7 @@ def _add_machine(add: Add) -> None:
         help=f"{fabrics.usages()} or a .toml file with cables (default: switch)",
     )
     nics = sorted(NIC_PRESETS)
-    add("--nic", choices=nics, metavar="NIC", help=f"what each NIC is built as: {', '.join(nics)} (default: lanai41)")
+    add("--nic", choices=nics, metavar="NIC", help=f"preset of the NICs: {', '.join(nics)} (default: lanai41)")
     add(
         "--block",
         **REPEATED,
@@ -102,7 +102,7 @@ def _add_machine(add: Add) -> None:
         "--host",
         choices=hosts,
         metavar="HOST",
-        help=f"what the host's own work costs: {', '.join(hosts)} (default: pentium2_266)",
+        help=f"host, which says what its own work costs: {', '.join(hosts)} (default: pentium2_266)",
     )
 
 
@@ -111,7 +111,7 @@ def _add_choices(add: Add) -> None:
         "--nic-option": "change one parameter of the NICs or of their blocks, e.g. link_latency=16, remote.peers=32",
         "--host-option": "change one choice of the host, e.g. pio_threshold=256, host_matching=yes",
         "--firmware": "change one choice of the NIC's firmware, e.g. recovery=1, ack_slots=1",
-        "--option": "change one choice of the messaging system, whichever it is",
+        "--option": "change one choice of the messaging system, e.g. eager=8192 on sci",
     }.items():
         add(flag, **REPEATED, metavar="NAME=VALUE", help=what)
 
@@ -123,7 +123,8 @@ def _add_time(add: Add) -> None:
         "--compute",
         type=compute,
         metavar="HOW",
-        help="counted[:PRICE]: the program's own work takes time, counted in steps of 4ns or PRICE (default: free)",
+        help="free: the program's own work takes no time (default); counted[:PRICE]: each counted step takes 4ns, "
+        "or PRICE",
     )
     add(
         "--cpu-scale",
@@ -134,14 +135,14 @@ def _add_time(add: Add) -> None:
     add(
         "--buffers",
         choices=[one.value for one in Buffers],
-        help="page (the default on NICs): buffers of ranks cross no more page boundaries than they must; any: as the "
-        "heap has it",
+        help="page: buffers cross no more page boundaries than they must (default on NICs); any: they lie where the "
+        "heap puts them",
     )
     add(
         "--clock",
         choices=[one.value for one in Clock],
-        help="what clocks, sleeps and time limits of ranks go by, beside MPI_Wtime (default: simulated on NICs, "
-        "real on ideal)",
+        help="time by which clocks, sleeps and time limits of ranks go; MPI_Wtime is always simulated (default: "
+        "simulated on NICs, real on ideal)",
     )
 
 
@@ -150,21 +151,20 @@ def _add_evaluation(add: Add) -> None:
     add(
         "--board",
         metavar="PORT,PORT",
-        help="boards of the engine board: their serial ports, or a board's name for simulated ones; NAME:PORT,PORT is "
-        "both",
+        help="for --engine board: the boards' serial ports, the name of a board to simulate, or both as NAME:PORT,PORT",
     )
     add("--threads", type=count, help="threads that evaluate NICs; results are the same (default: 1)")
     add("--no-skip", **ON, help="do not skip idle NICs; results are the same")
     add(
         "--parts",
         **ON,
-        help="the processes of the MPI job that this is started by, `mpiexec -n K lanai run --parts ...`, simulate a "
-        "part of the machine each; results are the same",
+        help="simulate a part of the machine in each process of an MPI job (`mpiexec -n K lanai run --parts ...`); "
+        "results are the same",
     )
     add(
         "--no-fork",
         **ON,
-        help="execute each rank, instead of forking all from one process; results may differ",
+        help="start each rank by itself instead of forking all from one process; results may differ",
     )
     add("--no-snapshot", **ON, help="boot the NICs instead of loading the boot snapshot; results are the same")
 
@@ -174,18 +174,18 @@ def _add_faults(add: Add) -> None:
         "--fault",
         **REPEATED,
         metavar="F",
-        help="e.g. 'drop nic0 packet=3', 'corrupt * rate=0.01 seed=7', 'kill rank2 at=3ms' (on any device)",
+        help="let something fail: 'drop nic0 packet=3', 'corrupt * rate=0.01 seed=7', 'kill rank2 at=3ms' (on any "
+        "device)",
     )
     add(
         "--checkpoint",
         metavar="every=TIME",
-        help="each rank takes a snapshot of itself this often, e.g. every=2ms; a rank that is killed is restarted "
-        "from its last one",
+        help="save each rank this often, e.g. every=2ms; a rank that is killed is restarted from its last snapshot",
     )
     add(
         "--survive-death",
         **ON,
-        help="a rank that dies is an MPI error for the ranks that talk to it; else it ends the job",
+        help="let a rank's death be an MPI error for the ranks that talk to it, instead of the end of the job",
     )
 
 
@@ -206,7 +206,7 @@ def add_store(add: Add) -> None:
         type=store_file,
         const=STORE,
         metavar="FILE.db",
-        help=f"keep the result, and where it comes from, in a store, for `lanai results` (FILE.db: {STORE})",
+        help=f"keep the result in a store, for `lanai results` (default file: {STORE})",
     )
 
 
@@ -216,20 +216,24 @@ def _add_records(add: Add) -> None:
         metavar="FILE",
         help="record every event, for `lanai trace report`, `timeline` and others; results stay the same",
     )
-    add("--wave", metavar="FILE", help="write waveforms (.vcd, .vcd.gz); with several nodes FILE gets their numbers")
-    add("--wave-nodes", metavar="N,N", help="whose waveforms (default: 0)")
-    add("--wave-from", type=sim_time, metavar="TIME", help="begin them at this simulated time")
-    add("--wave-to", type=sim_time, metavar="TIME", help="end them at this simulated time")
-    add("-q", "--quiet", action="store_true", help="do not say at the end how long it took")
-    add("-v", "--verbose", action="store_true", help="say at the end what ranks, links and NICs did, not just one line")
+    add(
+        "--wave",
+        metavar="FILE",
+        help="write waveforms (.vcd, .vcd.gz); with several nodes a file for each, with its number in the name",
+    )
+    add("--wave-nodes", metavar="N,N", help="nodes whose waveforms are written (default: 0)")
+    add("--wave-from", type=sim_time, metavar="TIME", help="begin waveforms at this simulated time")
+    add("--wave-to", type=sim_time, metavar="TIME", help="end waveforms at this simulated time")
+    add("-q", "--quiet", action="store_true", help="print no summary at the end")
+    add("-v", "--verbose", action="store_true", help="print at the end what ranks, links and NICs did")
     add("--json", metavar="FILE", help="write the figures, and the settings that made them")
     add_store(add)
     add("--prefix", **ON, help="put [rank] before each line that a rank prints")
-    add("--report-leaks", action="store_true", help="tell at MPI_Finalize what each rank has not freed or received")
+    add("--report-leaks", action="store_true", help="list at MPI_Finalize what each rank has not freed or received")
     add("--replay", metavar="FILE", help="follow a schedule that `lanai explore` has written")
     add("--debug", type=int, metavar="RANK", help="with --replay: run this rank under pdb or gdb, on the terminal")
     add(
         "--report-races",
         action="store_true",
-        help="tell which one-sided operations of two ranks race for the same bytes",
+        help="report one-sided operations of two ranks that race for the same bytes",
     )
