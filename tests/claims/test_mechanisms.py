@@ -1,6 +1,7 @@
-"""docs/papers/*-mechanisms.md: every mechanism of a paper is there, in files that name it, held by
-tests that exist, or with the reason why not."""
+"""docs/papers/mechanisms/*.csv: every mechanism of a paper is there, in files that name it, held by tests that exist,
+or with the reason why not."""
 
+import csv
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,11 +13,11 @@ ROOT = Path(__file__).parents[2]
 
 @dataclass(frozen=True)
 class Page:
-    """A page's rows: identifier, what it is, code, tests.
+    """The table of a paper: identifier, what it is, code, tests.
 
     Attributes:
         wanted: the identifiers, in this order.
-        folders: what the first part of a file's name on the page stands for.
+        folders: what the first part of a file's name in the table stands for.
         reasons: a row may have a reason in the place of tests.
     """
 
@@ -27,11 +28,8 @@ class Page:
 
     def rows(self):
         """Columns of code and of tests by identifier."""
-        text = (ROOT / "docs" / "papers" / f"{self.paper}-mechanisms.md").read_text()
-        lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("|")]
-        prefix = self.wanted[0].partition("-")[0]
-        found = [line for line in lines if re.fullmatch(rf"{prefix}-\w+", line[0])]
-        return {name: (code, tests) for name, _, code, tests in found}
+        text = (ROOT / "docs" / "papers" / "mechanisms" / f"{self.paper}.csv").read_text()
+        return {name: (code, tests) for name, _, code, tests in list(csv.reader(text.splitlines()))[1:]}
 
 
 def numbered(prefix, **counts):

@@ -190,7 +190,7 @@ FRAME = Frame(
         "MPI/MBCF (K. Morimoto, University of Tokyo, 1999) writes messages straight to the memory of receives "
         "that were posted first, and sends the others by FIFO. This page runs its measurements on our adapter "
         "and the device `mbcf`, and sets what it published beside what comes out. `lanai paper mbcf` writes it. [The "
-        "mechanisms](mbcf-mechanisms.md) are on a page of their own.\n\n"
+        "mechanisms](mechanisms.md#mbcf) are on a page of their own.\n\n"
         "*100BASE-TX* is `--nic mbcf_100baset --host supersparc_85` on the fabrics `hub`, `csma` for the half-duplex "
         "part of table 4.2, and, full duplex, `switching-hub`; *Myrinet* is the project's testbed with the hosts of "
         "`pentium2_266`. Time is simulated.\n\n"

@@ -179,7 +179,7 @@ BY_CLAIM: dict[str, Way] = {
         lambda f: (
             "Our firmware has a straight path for the common case, of which the compiler makes one function."
             + _without(f, "nic_us")
-            + " The thesis does not name its compiler: [table](mpi-np-mechanisms.md#the-same-protocol-in-slower-code)."
+            + " The thesis does not name its compiler: [table](../design/mpi-np.md#the-same-protocol-in-slower-code)."
         ),
         experiment="compiler",
     ),

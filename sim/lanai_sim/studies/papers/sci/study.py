@@ -152,7 +152,7 @@ FRAME = Frame(
         "SCI-MPICH (Worringen, Gäer and Reker, 2002) packs datatypes straight into remote memory and has the "
         "one-sided communication of MPI-2. This page runs its experiments on our adapter and the device `sci`, and "
         "sets what it published beside what comes out. `lanai paper sci` writes it. "
-        "[The mechanisms](sci-mechanisms.md) are on a page of their own, [what differs](../reference/sci.md) on "
+        "[The mechanisms](mechanisms.md#sci) are on a page of their own, [what differs](../reference/sci.md) on "
         "that of the device.\n\n"
         "*SCI* stands for `--nic sci_d330 --host pentium3_800`: a link of 664 MB/s, a host bus of 528 MB/s, and six "
         "constants that are taken from the paper: the set-up of a store on the host bus and the latency of a cable, "

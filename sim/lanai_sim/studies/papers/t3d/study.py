@@ -18,7 +18,7 @@ FRAME = Frame(
         "Brightwell and Skjellum (1996) made a device for MPICH of the T3D's remote puts. This page "
         "runs their experiments by `--system t3d-1996`, and sets what they published beside what comes "
         "out. The NIC's remote-memory adapter takes the place of the T3D's shell: puts, gets and swaps "
-        "are done in hardware. `lanai paper t3d` writes the page. [The mechanisms](t3d-mechanisms.md) "
+        "are done in hardware. `lanai paper t3d` writes the page. [The mechanisms](mechanisms.md#t3d) "
         "are on a page of their own.\n\n"
         "The paper prints few numbers, and none of the machine's. Two constants are fitted, each on one "
         "row: the clock of the host bus on the bandwidth of large messages, and the host's price of a "

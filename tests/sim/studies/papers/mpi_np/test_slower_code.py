@@ -1,4 +1,4 @@
-"""The table of the NICs' code on the page of mechanisms: the figures of the record."""
+"""The table of slower code in the design record of MPI-NP: the figures of the record."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from lanai_sim.studies.papers import records
 from lanai_sim.studies.papers.mpi_np import answers
 from lanai_sim.studies.papers.mpi_np.study import STUDY
 
-PAGE = STUDY.record.with_name("mpi-np-mechanisms.md")
+PAGE = STUDY.record.parents[1] / "design" / "mpi-np.md"
 
 
 def rows(text):
