@@ -8,7 +8,7 @@ from lanai_host.errors import UserError
 
 from . import counts as fixtures
 from .counts import Counts, parse_counts
-from .task import is_rank
+from .rank import is_rank
 
 MARKERS = (
     "parallel(nprocs=3): run the test on so many simulated ranks; a list: at each of these counts",

@@ -23,9 +23,8 @@ from ..job.output import Output
 from ..job.result import Exit, Result
 from ..kernel.kernel import FOREVER
 from ..units import duration
-from . import task as warned
 from .counts import Counts, Wish
-from .task import ENV_TASK, TEXT, Task
+from .rank import ENV_TASK, TEXT, Task, repeat
 from .verdict import PHASES, RankReports, Verdict, judge
 
 # At which rank counts a test fails that has run at several.
@@ -221,7 +220,7 @@ class Bench:
                 show=self._config.getoption("capture") == "no",
             )  # fmt: skip
             found = [self._read(task, rank) for rank in range(ranks)]
-            warned.repeat(item, [one for rank in found for one in rank.warnings])
+            repeat(item, [one for rank in found for one in rank.warnings])
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         if ended.result.code == Exit.INTERRUPTED:

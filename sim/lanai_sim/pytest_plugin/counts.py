@@ -10,7 +10,7 @@ import pytest
 
 from lanai_host.errors import UserError
 
-from .task import current
+from .rank import current
 
 FIXTURE = "lanai_ranks"
 PARALLEL, MPI = 3, 2  # ranks, where a marker names none

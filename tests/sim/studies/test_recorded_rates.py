@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from lanai_host.errors import UserError
-from lanai_sim.studies import recorded_rates
-from lanai_sim.studies.recorded_rates import TRAFFIC, play, rate
+from lanai_sim.studies import recordings
+from lanai_sim.studies.recordings import TRAFFIC, play, rate
 
 
 @pytest.mark.ci
@@ -20,9 +20,9 @@ def test_traffic_is_recorded_and_replayed(name):
 
 
 def test_figures_have_the_names_of_the_traffic(monkeypatch):
-    monkeypatch.setattr(recorded_rates, "play", lambda recording: recording)
-    monkeypatch.setattr(recorded_rates, "rate", lambda recording: 1.0)
-    assert recorded_rates.rates(["stream", "ccu"]) == {
+    monkeypatch.setattr(recordings, "play", lambda recording: recording)
+    monkeypatch.setattr(recordings, "rate", lambda recording: 1.0)
+    assert recordings.rates(["stream", "ccu"]) == {
         "engine.cycles_per_second.stream": 1.0,
         "engine.cycles_per_second.ccu": 1.0,
     }

@@ -15,7 +15,7 @@ from ...engines.base import Access, Cable, Layout
 from ...engines.rtl import RtlEngine
 from ...job.job import Job
 from ...kernel.node import words_of
-from ..recorded_rates import TRAFFIC, rates
+from ..recordings import TRAFFIC, rates
 from .core import half_memory_loop
 
 NAME = "engine"

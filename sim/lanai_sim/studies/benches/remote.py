@@ -16,7 +16,7 @@ from lanai_host.remote import Access
 
 from ...machine.presets import mbcf_100baset, sci_d330
 from ..papers.mbcf import primitives
-from ..papers.sci import ringlet, stores
+from ..papers.sci import stores
 from ..remote_hosts import RemoteHost, idle, play
 
 NAME = "remote"
@@ -186,9 +186,9 @@ def run(args: argparse.Namespace) -> dict[str, float]:
         theirs = primitives.figures(supersparc_85(), mbcf_100baset())
         figures |= {f"remote.mbcf.{name}": value for name, value in theirs.items()}
     if args.sci:
-        figures |= {f"remote.sci.{name}": value for name, value in stores.figures(sci_d330()).items()}
+        figures |= {f"remote.sci.{name}": value for name, value in stores.store_figures(sci_d330()).items()}
     if args.faulty:
         figures |= {f"remote.{name}": value for name, value in faulty(args.stream).items()}
     if args.ring:
-        figures |= {f"remote.sci.{name}": value for name, value in ringlet.figures().items()}
+        figures |= {f"remote.sci.{name}": value for name, value in stores.ring_figures().items()}
     return figures

@@ -1,2 +1,1 @@
-"""Studies beyond the papers: one module a sweep, each with LETTER, NAME, TITLE, points(quick),
-measure(point), conclude(rows)."""
+"""Studies beyond the papers, a few of a kind in a module; `catalog` has all."""

@@ -9,11 +9,20 @@ from lanai_host.errors import unknown
 
 from ...executors.journal import Journal, each_kept
 from ...executors.place import Place
-from . import cache, clock, fairness, jitter, matching, overlap, queues, sticky, windows
+from . import choice, matching, patterns, processor
 from .point import Conclusion, Figures, Point, Sweep
 
-MODULES = (clock, cache, queues, fairness, overlap, matching, sticky, windows, jitter)
-SWEEPS: tuple[Sweep, ...] = tuple(sorted((module.SWEEP for module in MODULES), key=lambda one: one.letter))
+SWEEPS: tuple[Sweep, ...] = (
+    processor.CLOCK,
+    processor.CACHE,
+    matching.QUEUES,
+    patterns.FAIRNESS,
+    patterns.OVERLAP,
+    matching.MATCHING,
+    choice.STICKY,
+    patterns.WINDOWS,
+    choice.UNEVEN,
+)
 
 
 def find(name: str) -> Sweep:

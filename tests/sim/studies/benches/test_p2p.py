@@ -11,8 +11,8 @@ from lanai_host.config import pentium2_266
 from lanai_host.errors import UserError
 from lanai_sim.cli import main
 from lanai_sim.studies import drawing
-from lanai_sim.studies.benches import p2p
-from lanai_sim.studies.benches.p2p import contention, plots, ways
+from lanai_sim.studies.benches import core, p2p
+from lanai_sim.studies.benches.p2p import plots, traffic
 from lanai_sim.studies.benches.p2p.pair import Buffer
 
 
@@ -131,20 +131,20 @@ def test_bad_options(options, message, capsys):
 
 
 def test_crossover_is_where_lines_meet():
-    assert ways.crossover({0: 1.0, 10: 3.0}, {0: 2.0, 10: 2.0}) == 5
-    assert ways.crossover({0: 1.0, 10: 2.0}, {0: 2.0, 10: 3.0}) == float("inf")
-    assert ways.crossover({0: 3.0, 10: 4.0}, {0: 2.0, 10: 3.0}) == 0
+    assert traffic.crossover({0: 1.0, 10: 3.0}, {0: 2.0, 10: 2.0}) == 5
+    assert traffic.crossover({0: 1.0, 10: 2.0}, {0: 2.0, 10: 3.0}) == float("inf")
+    assert traffic.crossover({0: 3.0, 10: 4.0}, {0: 2.0, 10: 3.0}) == 0
 
 
 @pytest.mark.parametrize("period", [16, 32, 64])
 def test_period_of_the_saw_tooth(period):
-    assert ways.tooth({size: size + 10.0 * ((size + 16) // period) for size in range(4, 260, 4)}) == period
+    assert traffic.tooth({size: size + 10.0 * ((size + 16) // period) for size in range(4, 260, 4)}) == period
 
 
 def test_patterns_take_what_they_say():
     for eighths in range(9):
-        assert sum(contention.pattern(eighths, False)) == eighths
-        assert sum(contention.pattern(eighths, True)) == 2 * eighths
+        assert sum(core.pattern(eighths, False)) == eighths
+        assert sum(core.pattern(eighths, True)) == 2 * eighths
 
 
 @pytest.mark.slow

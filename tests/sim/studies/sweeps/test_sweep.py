@@ -11,7 +11,7 @@ from lanai_sim import sources
 from lanai_sim.cli import main
 from lanai_sim.executors.journal import Journal
 from lanai_sim.studies.drawing import Plot
-from lanai_sim.studies.sweeps import cache, catalog, clock, fairness, jitter, point, queues, sticky, windows
+from lanai_sim.studies.sweeps import catalog, choice, matching, patterns, point, processor
 from lanai_sim.studies.sweeps import catalog as page
 from lanai_sim.studies.sweeps.point import Conclusion, Row, Sweep
 
@@ -77,7 +77,7 @@ def test_the_digest_is_the_same_wherever_the_sources_are(places, monkeypatch):
         "lanai_sim/machine/fabric.py",
         "lanai_sim/kernel/kernel.py",
         "lanai_sim/kernel/node.py",
-        "lanai_sim/studies/sweeps/queues.py",
+        "lanai_sim/studies/sweeps/matching.py",
         "lanai_sim/studies/papers/mpi_np/experiments.py",
         "lanai_host/simulator/transport.c",
         "lanai_host/stacks/mpi_np/driver.py",
@@ -190,7 +190,7 @@ def test_clock_conclusion_from_made_up_rows():
         for matching, fixed in (("nic", 2.0), ("host", 8.0))
         for mhz in (33, 66, 264)
     ]
-    found = clock.conclude(rows)
+    found = processor.conclude_clock(rows)
     assert found.figures["sweep.clock.fixed_us"] == pytest.approx(1)
     assert found.figures["sweep.clock.factor_to_2us"] == pytest.approx(198 / 33)
     assert found.figures["sweep.clock.host_meets_nic_at_33_mhz"] == pytest.approx(330 / 4)
@@ -201,10 +201,10 @@ def test_sticky_conclusion_from_made_up_rows():
     """The longest pause with which a late receiver gets nothing by remote write."""
     rows = [
         Row({"late_us": late, "pause_us": pause}, {"percent": 100.0 if pause > late / 10 else 0.0})
-        for late in sticky.LATE_US
-        for pause in sticky.PAUSES_US
+        for late in choice.LATE_US
+        for pause in choice.PAUSES_US
     ]
-    found = sticky.conclude(rows)
+    found = choice.conclude_sticky(rows)
     assert "pauses for 20 us at most" in found.paragraph
     assert found.figures["sweep.sticky.200_us_late.40"] == 100
 
@@ -214,9 +214,9 @@ def test_windows_conclusion_from_made_up_rows():
     rows = [
         Row({"memory": memory, "size": size}, {"put_us": factor * size, "get_us": 2.0 * size})
         for memory, factor in slow.items()
-        for size in windows.SIZES
+        for size in patterns.WINDOWS_SIZES
     ]
-    found = windows.conclude(rows)
+    found = patterns.conclude_windows(rows)
     assert "puts 4.00 and 4.00 times as fast at 8 and at 8,192 bytes, gets 1.00 and 1.00 times" in found.paragraph
     assert found.figures["sweep.windows.put.emulated.64_us"] == 256
 
@@ -224,9 +224,9 @@ def test_windows_conclusion_from_made_up_rows():
 def test_jitter_conclusion_from_made_up_rows():
     rows = [
         Row(where, {"percent": 45.0 if where["jitter"] >= 0.03 and where["requests"] else 0.0, "stage_us": 400.0})
-        for where in jitter.points(False)
+        for where in choice.jitter_points(False)
     ]
-    found = jitter.conclude(rows)
+    found = choice.conclude_jitter(rows)
     assert "4,096 B, 2 ranks: from a jitter of 3 % on they do: 45 % go by remote write" in found.paragraph
     assert found.figures["sweep.jitter.4096_bytes.2_ranks.percent.3"] == 45
 
@@ -234,8 +234,8 @@ def test_jitter_conclusion_from_made_up_rows():
 @pytest.mark.ci
 def test_uneven_ranks_write_where_even_ones_do_not():
     """The same seed gives the same run."""
-    where = {"ranks": 2, "size": 4096, "requests": jitter.SR}
-    even, uneven, again = (jitter.measure(where | {"jitter": part}) for part in (0.0, 0.03, 0.03))
+    where = {"ranks": 2, "size": 4096, "requests": choice.SR}
+    even, uneven, again = (choice.measure_jitter(where | {"jitter": part}) for part in (0.0, 0.03, 0.03))
     assert even["percent"] == 0
     assert uneven["percent"] > 30
     assert uneven["stage_us"] < even["stage_us"]
@@ -245,9 +245,9 @@ def test_uneven_ranks_write_where_even_ones_do_not():
 @pytest.mark.slow
 def test_a_sender_by_fifo_that_is_ahead_stays_so():
     """MB-G4."""
-    shares = [sticky.measure({"late_us": late, "pause_us": 0})["percent"] for late in sticky.LATE_US]
+    shares = [choice.measure_sticky({"late_us": late, "pause_us": 0})["percent"] for late in choice.LATE_US]
     assert shares == [100, 0]
-    assert sticky.measure({"late_us": sticky.LATE_US[-1], "pause_us": 40})["percent"] > 50
+    assert choice.measure_sticky({"late_us": choice.LATE_US[-1], "pause_us": 40})["percent"] > 50
 
 
 def test_nic_at_keeps_bus_link_and_cable():
@@ -259,19 +259,19 @@ def test_nic_at_keeps_bus_link_and_cable():
 
 
 def test_jain():
-    assert fairness.figures_of([[1, 2], [1, 2]], 1)["jain"] == 1
-    assert fairness.figures_of([[1, 2], [3, 4]], 1)["jain"] == 0.5
+    assert patterns.figures_of([[1, 2], [1, 2]], 1)["jain"] == 1
+    assert patterns.figures_of([[1, 2], [3, 4]], 1)["jain"] == 0.5
 
 
 def test_a_real_point(expected):
     """Eight posted receives in the way of four bytes."""
-    figures = queues.measure({"queue": "posted", "matching": "nic", "depth": 8})
+    figures = matching.measure_queues({"queue": "posted", "matching": "nic", "depth": 8})
     expected("sweep.queues.latency_us.posted.nic.8", round(figures["latency_us"], 6))
 
 
 @pytest.mark.slow
 def test_replay_without_cache_is_the_gateware():
-    figures = cache.measure({"message": 4, "cache": 16384})
+    figures = processor.measure_cache({"message": 4, "cache": 16384})
     assert figures["busy_plain_us"] == pytest.approx(figures["busy_gateware_us"], rel=0.01)
     assert figures["miss_percent"] == 0
 

@@ -17,7 +17,8 @@ from lanai_host.errors import UserError
 
 from ....console import plain
 from ... import drawing
-from . import contention, plots, stages, traffic, ways
+from .. import core
+from . import plots, stages, traffic
 from .pair import Setting
 
 NAME = "p2p"
@@ -57,9 +58,9 @@ def measure(
     if "stages" in parts:
         figures |= stages.figures(stages.cut(stages.watch(setting)))
     if "contention" in parts:
-        figures |= contention.figures(contention.speeds())
+        figures |= core.figures(core.speeds())
     if "ways" in parts:
-        figures |= ways.figures(ways.measure(setting, sizes or WAY_SIZES, repetitions))
+        figures |= traffic.figures(traffic.measure(setting, sizes or WAY_SIZES, repetitions))
     return figures
 
 

@@ -8,7 +8,7 @@ from ..claims import Claim
 from ..verdicts import NOT_YET, ByFigure, ByShape, Figures, Way
 from . import primitives, times
 from .experiments import BANDWIDTH_SIZES, OUR_SIZES, PHASE_SIZE, ROUND_TRIP_SIZES
-from .npb.building import ANY, FEWER, ON_FEWER
+from .npb_build import ANY, FEWER, ON_FEWER
 
 HOST = (
     "The kernel's prices are fitted on tables 2.1 and 2.2, the library's four on rows of this table; the adapter "

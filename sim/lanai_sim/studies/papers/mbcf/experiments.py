@@ -17,10 +17,8 @@ from ....machine.machine import Machine
 from ....machine.presets import mbcf_100baset
 from ... import ranks
 from ..claims import Experiment, Figures
-from . import primitives, programs, times
-from .npb import causes
-from .npb import causes as npb
-from .npb.building import OPTIONS, PROGRAMS
+from . import primitives, times
+from .npb_build import OPTIONS, PROGRAMS
 
 ROUND_TRIP_SIZES = (0, 4, 16, 64, 256, 1024, 4096)
 BANDWIDTH_SIZES = (4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576)
@@ -65,12 +63,12 @@ def both(setting: Setting, what: str, program: str, arguments: Sequence[int]) ->
 
 
 def round_trip(setting: Setting, quick: bool) -> Figures:
-    return both(setting, "rtt", programs.ROUND_TRIP, (8 if quick else 24, *ROUND_TRIP_SIZES))
+    return both(setting, "rtt", times.ROUND_TRIP, (8 if quick else 24, *ROUND_TRIP_SIZES))
 
 
 def bandwidth(setting: Setting, sizes: Sequence[int], quick: bool, name: str = "bandwidth") -> Figures:
     chosen = sizes[:5] if quick else sizes
-    return both(setting, name, programs.BANDWIDTH, (32_768 if quick else 131_072, *chosen))
+    return both(setting, name, times.BANDWIDTH, (32_768 if quick else 131_072, *chosen))
 
 
 def phases(quick: bool) -> Figures:
@@ -78,7 +76,7 @@ def phases(quick: bool) -> Figures:
     are those of `BEFORE`."""
     found: Figures = {}
     for number, before in enumerate(() if quick else BEFORE):
-        speeds = measure(theirs("csma"), 0, programs.BANDWIDTH, (131_072, *before, PHASE_SIZE))
+        speeds = measure(theirs("csma"), 0, times.BANDWIDTH, (131_072, *before, PHASE_SIZE))
         found[f"theirs.phases.nsr.{PHASE_SIZE}.{number}"] = speeds[str(PHASE_SIZE)]
     return found
 
@@ -126,13 +124,13 @@ EXPERIMENTS = [
         Experiment(
             f"npb_{one.name}",
             f"tables 4.3 and {times.table(one.name)}: NPB's {one.name.upper()} itself (`--npb DIR`)",
-            partial(npb.measured, one),
+            partial(times.measured, one),
             needs="npb",
         )
         for one in PROGRAMS
     ),
     *(
-        Experiment(name, f"{says} (`--npb DIR`)", partial(causes.causes_measured, name), needs="npb")
+        Experiment(name, f"{says} (`--npb DIR`)", partial(times.causes_measured, name), needs="npb")
         for name, says in (
             ("npb_ep_gather", "table 4.3: EP, with reduces that gather at a root"),
             ("npb_sp_fifo", "table 4.9: SP, with FIFOs of 64 KiB instead of 32"),

@@ -6,10 +6,9 @@ from ...drawing import Plot
 from ..claims import load
 from ..page import Cell, Frame, Grid, Section
 from ..studies import Study
-from . import answers, experiments, primitives
+from . import answers, experiments, npb_build, primitives
 from .experiments import BANDWIDTH_SIZES, ROUND_TRIP_SIZES
-from .npb import building
-from .npb.building import PROGRAMS
+from .npb_build import PROGRAMS
 from .times import TABLES, WAYS
 
 # The thesis's tables, in its order.
@@ -214,6 +213,6 @@ STUDY = Study(
     draw=of,
     why_not=answers.why_not,
     revision=6,
-    inputs={"npb": building.check},
+    inputs={"npb": npb_build.check},
     quick_minutes=1,
 )

@@ -1,12 +1,219 @@
-"""Tables 4.4 to 4.10: how long NPB's programs take on the largest number of processes, and on 4."""
+"""Times of the NAS Parallel Benchmarks: what moves them, programs of the paper, and their tables."""
 
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
+from lanai_host.errors import UserError
+
+from ....job.job import Job
 from .. import claims
-from ..verdicts import NEAR, ByFigure, ByShape, Figures, Way
-from .npb import causes
-from .npb.building import ALONE, FEWER, NSR, PROGRAMS, Benchmark, begin, dotted
+from ..claims import Figures
+from ..verdicts import NEAR, ByFigure, ByShape, Way
+from ..verdicts import Figures as ReadFigures
+from .npb_build import (
+    ALONE,
+    FEWER,
+    NSR,
+    ON_MACHINE,
+    PROGRAMS,
+    WITHOUT_NETWORK,
+    Benchmark,
+    Sources,
+    begin,
+    dotted,
+    figures,
+    is_verified,
+    run,
+    speed,
+    totals,
+)
+
+BEGIN = "theirs.npb.causes"
+
+
+@dataclass(frozen=True)
+class Change:
+    """One thing that is changed.
+
+    Attributes:
+        program: which of NPB's; in the class of tables 4.4 to 4.10, on their processes.
+        name: in the figures' names.
+        options: of `mbcf`.
+        fabric: instead of that of the tables.
+        words: for the page.
+    """
+
+    program: str
+    name: str
+    options: Mapping[str, int]
+    fabric: str = ""
+    words: str = ""
+
+
+LONG_TIMEOUT = 10_000  # microseconds
+NEVER_DIRECT = 1 << 30  # bytes
+LONG_FIFO = 16  # pages: two of SP's messages of 23 KB fit
+CHANGES = {
+    "npb_ep_gather": (Change("ep", "gather", {"gather": 1}),),
+    "npb_sp_fifo": (
+        Change("sp", "long_fifo", {"fifo_pages": LONG_FIFO}, words="FIFOs of 64 KiB"),
+        Change("sp", f"long_fifo.{NSR}", {"fifo_pages": LONG_FIFO, "requests": 0}),
+    ),
+    "npb_sp_timeout": (Change("sp", "timeout", {"timeout": LONG_TIMEOUT}, words="a timeout of 10 ms"),),
+    "npb_sp_copies": (Change("sp", "copies", {"direct": NEVER_DIRECT}, words="writes from copies"),),
+    "npb_sp_half_duplex": (
+        Change("sp", "half_duplex", {}, "hub", "a hub in half duplex"),
+        Change("sp", f"half_duplex.{NSR}", {"requests": 0}, "hub"),
+    ),
+    "npb_is_half_duplex": (
+        Change("is", "half_duplex", {}, "hub"),
+        Change("is", f"half_duplex.{NSR}", {"requests": 0}, "hub"),
+    ),
+    "npb_sp_list": (Change("sp", "list", {"request_list": 1}, words="a list of requests"),),
+}
+
+
+def tried(program: str, found: Mapping[str, float]) -> str:
+    """The time with requests over that without, with each change that was measured. A change that cannot act without
+    requests is set against the run without them."""
+    words = []
+    for change in (one for changes in CHANGES.values() for one in changes if one.program == program and one.words):
+        with_requests = found.get(dotted(BEGIN, program, change.name, "mops"))
+        without = found.get(
+            dotted(BEGIN, program, change.name, NSR, "mops"), found.get(f"theirs.npb.{program}.nsr.mops")
+        )
+        if with_requests and without:
+            words.append(f"{change.words} {without / with_requests:.3f}")
+    return ", ".join(words)
+
+
+def causes_measured(experiment: str, quick: bool, folder: str) -> Figures:
+    """The time and the traffic with each of an experiment's changes; none with `quick`. `folder` is the user's
+    NPB3.3-MPI."""
+    found: Figures = {}
+    for change in () if quick else CHANGES[experiment]:
+        (program,) = (one for one in PROGRAMS if one.name == change.program)
+        kind, times = program.whole
+        with tempfile.TemporaryDirectory(prefix="lanai-npb-") as work:
+            binary = Sources(Path(folder), Path(work)).build(
+                program, program.ranks, kind, program.iterations[kind], program.variant
+            )
+            host = {"compute": program.step}
+            job = ON_MACHINE.but(ranks=program.ranks, host=host, options=dict(change.options))
+            text = run(binary, job.but(fabric=change.fabric) if change.fabric else job)
+        begin = dotted(BEGIN, change.program, change.name)
+        found |= {f"{begin}.{what}": value for what, value in (figures(totals(text)) | speed(text, times)).items()}
+    return found
+
+
+# Tables 4.3 to 4.10 with the NAS Parallel Benchmarks themselves.
+
+
+def measured(program: Benchmark, quick: bool, folder: str) -> Figures:
+    """The figures of a program; with `quick` only those of the first one. `folder` is the user's
+    NPB3.3-MPI."""
+    if quick and program is not PROGRAMS[0]:
+        return {}
+    found: Figures = {}
+    with tempfile.TemporaryDirectory(prefix="lanai-npb-") as work:
+        sources = Sources(Path(folder), Path(work))
+        _verify(sources, program)
+        for kind, iterations in program.iterations.items():
+            for ranks in (program.ranks, FEWER):
+                for variant in program.variants(kind) if ranks == program.ranks else (program.variant,):
+                    binary = sources.build(program, ranks, kind, iterations, variant)
+                    found |= _measure(program, ranks, binary, dotted(variant, kind))
+    return found
+
+
+def _measure(program: Benchmark, ranks: int, binary: Path, which: str) -> Figures:
+    """Measure the traffic of a binary. If it is the one that is timed, also measure its time with requests,
+    without, and on all ranks without a network."""
+    how = {"ranks": ranks, "host": {"compute": program.step}}
+    start = begin(program, ranks)
+    texts = {"": run(binary, ON_MACHINE.but(**how))}
+    found = {dotted(start, which, what): value for what, value in figures(totals(texts[""])).items()}
+    if which == program.timed:
+        texts[NSR] = run(binary, ON_MACHINE.but(**how, options={"requests": 0}))
+        if ranks == program.ranks:
+            texts[ALONE] = run(binary, WITHOUT_NETWORK.but(**how))
+        _, times = program.whole
+        for way, text in texts.items():
+            found |= {dotted(start, way, what): value for what, value in speed(text, times).items()}
+    return found
+
+
+def _verify(sources: Sources, program: Benchmark) -> None:
+    """The whole program of class S, without a NIC, finds what it should."""
+    text = run(sources.build(program, program.ranks, "S"), Job((), program.ranks))
+    if not is_verified(text):
+        raise UserError(f"NPB's {program.name.upper()} does not verify its result on `ideal`:\n{text}")
+
+
+# The paper's two MPI programs (MB-B3, MB-B4), run by ranks of `lanai run`. Rank 0 writes what it measured to a file.
+
+
+ROUND_TRIP = """
+import json, mmap, random, sys
+from mpi4py import MPI
+world, turns = MPI.COMM_WORLD, int(sys.argv[2])
+found, chance = {}, random.Random(world.rank)
+memory = memoryview(mmap.mmap(-1, 32768))
+
+
+def place(half, size):
+    begin = 16384 * half + 16 * chance.randrange(256)
+    return memory[begin : begin + size]
+
+
+for size in map(int, sys.argv[3:]):
+    times = []
+    for _ in range(turns):
+        mine, theirs = place(0, size), place(1, size)
+        receive = world.Irecv(theirs, 1 - world.rank)
+        world.Barrier()
+        ready = MPI.Wtime() + 1e-4 * (2 - world.rank)
+        while MPI.Wtime() < ready:  # the barrier has used up the requests: new ones come (MB-23)
+            world.Iprobe(1 - world.rank, 1)
+        start = MPI.Wtime()
+        if world.rank == 0:
+            world.Send(mine, 1)
+            receive.Wait()
+        else:
+            receive.Wait()
+            world.Send(mine, 0)
+        times.append(MPI.Wtime() - start)
+    found[size] = 1e6 * sum(times) / turns
+if world.rank == 0:
+    json.dump(found, open(sys.argv[1], "w"))
+"""
+
+BANDWIDTH = """
+import json, sys
+from mpi4py import MPI
+world, total = MPI.COMM_WORLD, int(sys.argv[2])
+found = {}
+for size in map(int, sys.argv[3:]):
+    buffer, count = bytearray(size), max(1, min(100, total // size))
+    world.Barrier()
+    start = MPI.Wtime()
+    for _ in range(count):
+        if world.rank == 0:
+            world.Send(buffer, 1)
+        else:
+            world.Recv(buffer, 0)
+    world.Barrier()
+    found[size] = count * size / (MPI.Wtime() - start) / 1e6
+if world.rank == 0:
+    json.dump(found, open(sys.argv[1], "w"))
+"""
+
+
+# Tables 4.4 to 4.10: how long NPB's programs take on the largest number of processes, and on 4.
+
 
 TABLES = {"ep": 4, "mg": 5, "cg": 6, "is": 7, "lu": 8, "sp": 9, "bt": 10}
 FASTER = ("cg", "is", "lu", "sp")  # with requests, says the paper
@@ -74,18 +281,18 @@ def _on_four(program: Benchmark, published: Sequence[float]) -> ByShape:
     half = len(published) // 2
     theirs = dict(zip(WAYS, (published[half - 1], published[-1]), strict=True))
 
-    def ours(figures: Figures) -> dict[str, float]:
+    def ours(figures: ReadFigures) -> dict[str, float]:
         start = begin(program, FEWER)
         return {name: figures[dotted(start, way, "seconds")] for name, way in WAYS.items()}
 
-    def holds(figures: Figures) -> bool:
+    def holds(figures: ReadFigures) -> bool:
         return all(abs(seconds / theirs[name] - 1) < NEAR for name, seconds in ours(figures).items())
 
-    def saw(figures: Figures) -> str:
+    def saw(figures: ReadFigures) -> str:
         words = (f"{name} {seconds:.4g} s (paper {theirs[name]:g})" for name, seconds in ours(figures).items())
         return f"{FEWER} processes: " + ", ".join(words)
 
-    def values(figures: Figures) -> list[float | None]:
+    def values(figures: ReadFigures) -> list[float | None]:
         """Return the claim's values: none on fewer than four processes."""
         left: list[float | None] = [None] * (half - 1)
         return [one for seconds in ours(figures).values() for one in (*left, seconds)]
@@ -101,19 +308,19 @@ def _figure(name: str, way: str, what: str = "seconds") -> str:
     return dotted("theirs.npb", name, "" if way == "sr" else way, what)
 
 
-def _reason(name: str, why: str, figures: Figures) -> str:
+def _reason(name: str, why: str, figures: ReadFigures) -> str:
     """With what it takes on `ideal`, and IS on one wire that all share: the paper's hub switched, half duplex, and
     lies between that and ours. SP's is in `_sps`."""
     alone = figures.get(_figure(name, ALONE))
     why = why if alone is None else f"{why} Without a network: {alone:.4g} s."
-    half = [dotted(causes.BEGIN, name, "half_duplex", way, "seconds") for way in ("", NSR)]
+    half = [dotted(BEGIN, name, "half_duplex", way, "seconds") for way in ("", NSR)]
     if name != "is" or not figures.keys() >= {*half}:
         return why
     requested, without = (figures[one] for one in half)
     return f"{why} On one wire that all share {requested:.4g} s with requests, {without:.4g} without."
 
 
-def _gain(figures: Figures, name: str) -> float:
+def _gain(figures: ReadFigures, name: str) -> float:
     """The time with requests over that without, by the speeds; by the times, if a record has no speeds."""
     ways = ("sr", NSR)
     if all(_figure(name, way, "mops") in figures for way in ways):
@@ -121,19 +328,19 @@ def _gain(figures: Figures, name: str) -> float:
     return figures[_figure(name, "sr")] / figures[_figure(name, NSR)]
 
 
-def _words(figures: Figures, name: str) -> str:
+def _words(figures: ReadFigures, name: str) -> str:
     return f"with requests {_gain(figures, name):.3f} times as long as without"
 
 
-def _sps(figures: Figures) -> str:
+def _sps(figures: ReadFigures) -> str:
     """With what else was tried."""
-    tried = causes.tried("sp", figures)
-    return _words(figures, "sp") + (f"; with one thing changed: {tried}" if tried else "")
+    others = tried("sp", figures)
+    return _words(figures, "sp") + (f"; with one thing changed: {others}" if others else "")
 
 
-def _are_faster(figures: Figures) -> bool:
+def _are_faster(figures: ReadFigures) -> bool:
     return all(_gain(figures, name) < 1 for name in FASTER)
 
 
-def _gains(figures: Figures) -> str:
+def _gains(figures: ReadFigures) -> str:
     return ", ".join(f"{name.upper()} {_gain(figures, name):.2f}" for name in FASTER) + " times NSR"

@@ -2,10 +2,10 @@
 of `lanai dev bench p2p` and the sweeps.
 """
 
-from ...benches import p2p
-from ...benches.p2p import contention, stages, traffic, ways
+from ...benches import core, p2p
+from ...benches.p2p import stages, traffic
 from ...benches.p2p.pair import Setting
-from ...sweeps import cache, overlap, queues
+from ...sweeps import matching, patterns, processor
 from ...sweeps.point import nic_at
 from ..claims import Experiment, Figures
 from . import host_work
@@ -94,14 +94,14 @@ def host_prices(quick: bool) -> Figures:
 
 
 def slowdown(quick: bool) -> Figures:
-    return named("np", contention.figures(contention.speeds()))
+    return named("np", core.figures(core.speeds()))
 
 
 def pio_against_dma(quick: bool) -> Figures:
     base = thesis()
     kept = base.host.but(pinned_cache_pages=Setting().host.pinned_cache_pages)  # unless a way unpins
-    found = ways.measure(base.but(host=kept), p2p.WAY_SIZES, 1 if quick else 3)
-    return named("ways", ways.figures(found))
+    found = traffic.measure(base.but(host=kept), p2p.WAY_SIZES, 1 if quick else 3)
+    return named("ways", traffic.figures(found))
 
 
 def peaks(quick: bool) -> Figures:
@@ -156,7 +156,7 @@ def message_table(quick: bool) -> Figures:
     for where in ("nic", "host"):
         for depth in (0, 8):
             point = {"queue": "posted", "matching": where, "depth": depth}
-            for name, value in queues.measure(point).items():
+            for name, value in matching.measure_queues(point).items():
                 figures[f"table.{where}.{name}.{depth}"] = value
     return figures
 
@@ -165,7 +165,8 @@ def search(quick: bool) -> Figures:
     """Latency behind posted receives that do not match: linear in how many there are."""
     depths = (0, 8, 32) if quick else (0, 4, 8, 16, 24, 32)
     curve = {
-        depth: queues.measure({"queue": "posted", "matching": "nic", "depth": depth})["latency_us"] for depth in depths
+        depth: matching.measure_queues({"queue": "posted", "matching": "nic", "depth": depth})["latency_us"]
+        for depth in depths
     }
     return {f"search.latency_us.{depth}": value for depth, value in curve.items()}
 
@@ -189,7 +190,7 @@ def caching(quick: bool) -> Figures:
     """A 16 KB instruction cache, for a small message and for a page."""
     figures: Figures = {}
     for message in (4, PAGE):
-        for name, value in cache.measure({"message": message, "cache": 16384}).items():
+        for name, value in processor.measure_cache({"message": message, "cache": 16384}).items():
             figures[f"cache.{name}.{message}"] = value
     return figures
 
@@ -199,7 +200,7 @@ def overlapping(quick: bool) -> Figures:
     for side in ("send", "receive"):
         for where in ("nic", "host"):
             point = {"side": side, "matching": where, "size": 65536}
-            figures[f"overlap.hidden_percent.{side}.{where}"] = overlap.measure(point)["hidden_percent"]
+            figures[f"overlap.hidden_percent.{side}.{where}"] = patterns.measure_overlap(point)["hidden_percent"]
     return figures
 
 

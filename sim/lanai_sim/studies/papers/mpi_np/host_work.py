@@ -19,7 +19,7 @@ from lanai_host.stacks.mpi_np.share import PER_ENTRY
 from ...benches.core import half_memory_loop
 from ...benches.p2p import stages, traffic
 from ...benches.p2p.pair import PAUSE, Buffer, Setting, Side, play
-from ...sweeps import fairness
+from ...sweeps import patterns
 from ...sweeps.point import nic_at
 from ..claims import Figures
 
@@ -247,8 +247,8 @@ def independence(quick: bool) -> Figures:
         began: int = side.stage.notes["began"]
         return (end - began) / 1e6
 
-    jammed = play(Setting(), run, fairness.switch(3))[1]
-    fair = fairness.measure({"pattern": "in", "size": 16384, "peers": 2 if quick else 8})
+    jammed = play(Setting(), run, patterns.switch(3))[1]
+    fair = patterns.measure_fairness({"pattern": "in", "size": 16384, "peers": 2 if quick else 8})
     return {"channels.latency_us.beside_a_full_one": jammed, "channels.jain": fair["jain"]}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from ...benches.p2p.plots import by_size
 from .. import claims
 from ..verdicts import NEAR, ByFigure, ByShape, Figures, Way
-from . import packing_answers, ringlet
+from . import packing_answers, stores
 from .constants import NODES
 from .experiments import RINGS
 
@@ -133,7 +133,7 @@ def sufficient(figures: Figures) -> float:
 def sensible(figures: Figures) -> float:
     """Nodes of the longest ringlet at 200 MHz that gives a node what six nodes have at 166 MHz."""
     enough = figures[f"table_2.ring.{SLOW_ENOUGH}.max_use_mibps"]
-    return float(max(nodes for nodes in ringlet.FASTER if figures[f"table_2.ring_200.{nodes}.max_use_mibps"] >= enough))
+    return float(max(nodes for nodes in stores.FASTER if figures[f"table_2.ring_200.{nodes}.max_use_mibps"] >= enough))
 
 
 def listed(values: Callable[[Figures], Sequence[float]], unit: str = "MiB/s") -> Callable[[Figures], str]:

@@ -12,7 +12,7 @@ from ....job.job import Job
 from ....machine.machine import Machine
 from ....machine.presets import sci_d330
 from ..claims import Experiment, Figures, Programs
-from . import below_mpi, caches, constants, programs, ringlet, stores
+from . import below_mpi, constants, programs, stores
 from .constants import ACCESSES, BLOCKS, KIB, MIB, NODES, TOTAL
 
 MACHINE = Machine("sci_d330", host="pentium3_800")
@@ -199,15 +199,19 @@ def commas(numbers: Sequence[int]) -> str:
 EXPERIMENTS = (
     Experiment("constants", "what the paper says of its machine and its programs", constants.figures),
     Experiment(
-        "raw", "puts and gets without MPI (SC-B1, figure 1)", lambda quick: below_mpi.figures(below_mpi.by_commands)
+        "raw",
+        "puts and gets without MPI (SC-B1, figure 1)",
+        lambda quick: below_mpi.figures(below_mpi.by_commands),
     ),
     Experiment(
-        "pio", "stores and loads without MPI (SC-B1, figure 1)", lambda quick: below_mpi.figures(below_mpi.by_processor)
+        "pio",
+        "stores and loads without MPI (SC-B1, figure 1)",
+        lambda quick: below_mpi.figures(below_mpi.by_processor),
     ),
     Experiment(
         "aperture",
         "stores through the aperture, by stride, with write combining and without (SC-B4)",
-        lambda quick: renamed("aperture", stores.figures(sci_d330())),
+        lambda quick: renamed("aperture", stores.store_figures(sci_d330())),
     ),
     Experiment("copies", "copies by the hosts' processors (section 3.2, figure 4)", copies),
     Experiment(
@@ -217,7 +221,7 @@ EXPERIMENTS = (
     ),
     Experiment("node", "the same vector between ranks of one node (section 3.4)", in_node),
     Experiment("others", "the same vector on our other devices (section 5.3, figure 10)", others),
-    Experiment("cache", "cache fills of a receiver, by the bytes of a handshake (section 3.3.2)", caches.figures),
+    Experiment("cache", "cache fills of a receiver, by the bytes of a handshake (section 3.3.2)", stores.cache_figures),
     Experiment(
         "sparse",
         "puts and gets by access size: shared windows, private ones (SC-B3, figure 9)",
@@ -228,7 +232,7 @@ EXPERIMENTS = (
     Experiment(
         "table_2",
         "puts without MPI on ringlets of 4 to 8 nodes (table 2)",
-        lambda quick: {} if quick else renamed("table_2", ringlet.figures()),
+        lambda quick: {} if quick else renamed("table_2", stores.ring_figures()),
     ),
     Experiment("ringlet", "sparse on ringlets of 4 to 8 nodes, by MPI (table 2, figure 12)", on_rings),
     Experiment("short_packets", "the same with packets of at most 64 bytes", with_short_packets),

@@ -3,8 +3,8 @@ node, in a cache."""
 
 from ...benches.p2p.plots import by_size
 from ..verdicts import ByFigure, ByShape, Figures, Way
-from .caches import CHUNKS, L2
 from .experiments import SYSTEMS
+from .stores import CHUNKS, L2
 
 GOOD = 0.9  # of contiguous, as direct_pack_ff has at 128 bytes
 GROWS = 1.2

@@ -11,7 +11,7 @@ from ..studies import Study
 from . import answers, experiments
 from .constants import BLOCKS
 from .experiments import RINGS
-from .ringlet import NODES
+from .stores import RING_NODES
 
 # The paper's figures and tables, in its order.
 
@@ -121,7 +121,7 @@ def of(figures: Figures) -> dict[str, Plot]:
 def published(use: str) -> dict[float, float]:
     """The paper's bandwidth a node, by nodes."""
     (values,) = (claim.values for claim in load("sci") if claim.id == f"sci.table2.{use}.per_node")
-    return dict(zip(map(float, NODES), values, strict=True))
+    return dict(zip(map(float, RING_NODES), values, strict=True))
 
 
 def _noncontig(figures: Figures) -> dict[str, dict[float, float]]:

@@ -13,11 +13,8 @@ from lanai_sim.cli import main
 from lanai_sim.executors.journal import Journal
 from lanai_sim.executors.place import Place
 from lanai_sim.studies.papers import claims, studies
-from lanai_sim.studies.papers.mbcf import times
-from lanai_sim.studies.papers.mbcf.npb import building, causes
-from lanai_sim.studies.papers.mbcf.npb import building as running
-from lanai_sim.studies.papers.mbcf.npb import causes as experiment
-from lanai_sim.studies.papers.mbcf.npb.building import ANY, PROGRAMS, Benchmark
+from lanai_sim.studies.papers.mbcf import npb_build, times
+from lanai_sim.studies.papers.mbcf.npb_build import ANY, PROGRAMS, Benchmark
 
 RECEIVES = """\
       if (north.ne.-1) then
@@ -56,7 +53,7 @@ total ms 12.5
 def folder(tmp_path):
     """It looks like NPB3.3-MPI, and `make` in it copies a script that says how it was made."""
     root = tmp_path / "NPB3.3-MPI"
-    for name in (*building.NEEDED, "IS/is.c"):
+    for name in (*npb_build.NEEDED, "IS/is.c"):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text("")
     (root / "sys" / "setparams.c").write_text(MG_IN_SETPARAMS)
@@ -75,7 +72,7 @@ def named(name):
 
 
 def test_receives_lose_their_sources_and_sends_keep_theirs():
-    text, count = building.without_sources(RECEIVES)
+    text, count = npb_build.without_sources(RECEIVES)
     assert count == 2
     assert "north,\n" not in text
     assert "nbr(" not in text
@@ -86,15 +83,15 @@ def test_receives_lose_their_sources_and_sends_keep_theirs():
 
 def test_iterations_are_set_once():
     text = "     parameter( na=1400,\n     >   niter=15,\n     >  shift=10. )"
-    assert "niter=2," in building.with_iterations(text, "niter", 2)
+    assert "niter=2," in npb_build.with_iterations(text, "niter", 2)
     with pytest.raises(UserError, match="sets itmax_default 0 times"):
-        building.with_iterations(text, "itmax_default", 2)
+        npb_build.with_iterations(text, "itmax_default", 2)
 
 
 def test_binaries_are_built_in_a_copy_with_our_compilers(folder, tmp_path):
     before = sorted(folder.rglob("*"))
     (tmp_path / "work").mkdir()
-    sources = building.Sources(folder, tmp_path / "work")
+    sources = npb_build.Sources(folder, tmp_path / "work")
     plain = sources.build(named("cg"), 8, "S", 2)
     text = plain.read_text()
     assert "x cg 8 S: niter=2," in text
@@ -116,7 +113,7 @@ def test_binaries_are_built_in_a_copy_with_our_compilers(folder, tmp_path):
 def test_what_make_says_is_told(folder, tmp_path):
     (folder / "CG" / "Makefile").write_text("all:\n\t@echo this fails; false\n")
     (tmp_path / "work").mkdir()
-    sources = building.Sources(folder, tmp_path / "work")
+    sources = npb_build.Sources(folder, tmp_path / "work")
     with pytest.raises(UserError, match=r"make NPROCS=8 CLASS=S in CG/ ended with code 2:\nthis fails"):
         sources.build(named("cg"), 8, "S")
 
@@ -127,10 +124,10 @@ def test_a_wrong_folder_and_a_missing_compiler_are_told_in_a_line(folder, tmp_pa
     assert f"--npb {str(tmp_path)!r} has no sys/setparams.c; name the folder NPB3.3-MPI of the benchmarks" in said
     monkeypatch.setenv("FC", "no-such-compiler")
     with pytest.raises(UserError, match="--npb: FC='no-such-compiler' is not a program"):
-        building.check(str(folder))
+        npb_build.check(str(folder))
     monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(UserError, match="there is no `make`"):
-        building.check(str(folder))
+        npb_build.check(str(folder))
 
 
 def test_other_papers_do_not_take_it(folder):
@@ -153,13 +150,13 @@ def test_an_experiment_is_left_out_without_what_it_needs():
 
 
 def test_verification_and_totals_are_read_from_the_output():
-    assert running.is_verified(OUTPUT)
-    assert not running.is_verified(OUTPUT.replace("SUCC", "UNSUCC"))
-    assert not running.is_verified("")
-    assert running.figures(running.totals(OUTPUT)) == {"written_percent": 75.0, "messages": 10.0, "bytes": 400.0}
-    assert running.speed(OUTPUT, 50) == {"seconds": 3.0, "mops": 160.0}
+    assert npb_build.is_verified(OUTPUT)
+    assert not npb_build.is_verified(OUTPUT.replace("SUCC", "UNSUCC"))
+    assert not npb_build.is_verified("")
+    assert npb_build.figures(npb_build.totals(OUTPUT)) == {"written_percent": 75.0, "messages": 10.0, "bytes": 400.0}
+    assert npb_build.speed(OUTPUT, 50) == {"seconds": 3.0, "mops": 160.0}
     with pytest.raises(UserError, match="does not print 'Time in seconds'"):
-        running.speed("total ms 12.5", 1)
+        npb_build.speed("total ms 12.5", 1)
 
 
 def test_each_program_is_verified_before_it_is_measured(monkeypatch, tmp_path):
@@ -177,11 +174,11 @@ def test_each_program_is_verified_before_it_is_measured(monkeypatch, tmp_path):
         runs.append((binary.name, job.ranks, job.device, job.machine.host.compute, silent))
         return OUTPUT.replace("0.06", "0.08").replace("160", "120") if silent else OUTPUT
 
-    monkeypatch.setattr(experiment, "Sources", Built)
-    monkeypatch.setattr(experiment, "run", run)
+    monkeypatch.setattr(times, "Sources", Built)
+    monkeypatch.setattr(times, "run", run)
     program = Benchmark("lu", 8, 992, "itmax_default", {"S": 2, "W": 2}, "LU/e*.f", whole=("W", 150))
-    monkeypatch.setattr(experiment, "PROGRAMS", (program,))
-    found = experiment.measured(program, False, "there")
+    monkeypatch.setattr(times, "PROGRAMS", (program,))
+    found = times.measured(program, False, "there")
     assert runs == [
         ("lu.S.8.0", 8, "ideal", 0, False),
         ("lu.S.8.2", 8, "mbcf", 992, False),
@@ -203,10 +200,10 @@ def test_each_program_is_verified_before_it_is_measured(monkeypatch, tmp_path):
         }
     )
     assert (found["theirs.npb.lu.mops"], found["theirs.npb.lu.nsr.mops"]) == (160, 120)
-    monkeypatch.setattr(experiment, "run", lambda *_: OUTPUT.replace("SUCC", "UNSUCC"))
+    monkeypatch.setattr(times, "run", lambda *_: OUTPUT.replace("SUCC", "UNSUCC"))
     with pytest.raises(UserError, match="NPB's LU does not verify its result"):
-        experiment.measured(program, False, "there")
-    assert experiment.measured(named("bt"), True, "there") == {}
+        times.measured(program, False, "there")
+    assert times.measured(named("bt"), True, "there") == {}
 
 
 def test_times_are_of_the_whole_problem_of_class_w():
@@ -279,11 +276,11 @@ def test_what_was_tried_is_told_with_and_without_requests():
     speeds = {"nsr": 60, "causes.sp.long_fifo": 50, "causes.sp.long_fifo.nsr": 55, "causes.sp.timeout": 48}
     speeds = {name if "sp." in name else f"sp.{name}": speed for name, speed in speeds.items()}
     found = {f"theirs.npb.{name}.mops": float(speed) for name, speed in speeds.items()}
-    assert causes.tried("sp", found) == "FIFOs of 64 KiB 1.100, a timeout of 10 ms 1.250"
-    assert causes.tried("sp", {}) == ""
+    assert times.tried("sp", found) == "FIFOs of 64 KiB 1.100, a timeout of 10 ms 1.250"
+    assert times.tried("sp", {}) == ""
 
 
 def test_a_change_is_one_thing():
     """An option or the network, beside the lack of requests."""
-    for change in (one for changes in causes.CHANGES.values() for one in changes):
+    for change in (one for changes in times.CHANGES.values() for one in changes):
         assert len([*(set(change.options) - {"requests"}), *filter(None, [change.fabric])]) == 1

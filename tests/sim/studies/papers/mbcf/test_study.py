@@ -6,7 +6,7 @@ import pytest
 from lanai_sim.studies.papers import claims
 from lanai_sim.studies.papers.claims import Kind
 from lanai_sim.studies.papers.mbcf import answers, experiments, times
-from lanai_sim.studies.papers.mbcf.npb.building import PROGRAMS
+from lanai_sim.studies.papers.mbcf.npb_build import PROGRAMS
 from lanai_sim.studies.papers.mbcf.primitives import LATENCY_SIZES, STREAM_SIZES
 from lanai_sim.studies.papers.mbcf.study import STUDY
 from lanai_sim.studies.papers.records import Record

@@ -3,7 +3,7 @@
 import pytest
 
 from lanai_host.config import thesis as hosts
-from lanai_sim.studies.benches.p2p import traffic, ways
+from lanai_sim.studies.benches.p2p import traffic
 from lanai_sim.studies.papers.mpi_np.host_work import thesis
 
 
@@ -18,7 +18,9 @@ def test_the_thesis_asks_first_and_pins_for_every_message():
 @pytest.mark.ci
 def test_a_page_costs_what_figure_3_4_says():
     """A send of 1024 bytes keeps the host as long by DMA as by PIO."""
-    pio, dma = (traffic.trips(ways.setting_for(way, thesis()), (1024,), 1)[1024].send for way in (ways.PIO, ways.DMA))
+    pio, dma = (
+        traffic.trips(traffic.setting_for(way, thesis()), (1024,), 1)[1024].send for way in (traffic.PIO, traffic.DMA)
+    )
     assert dma == pytest.approx(pio, rel=0.005)
 
 

@@ -8,7 +8,7 @@ from lanai_host import process_memory
 from lanai_host.mpi.datatypes.datatype import TypedBody
 from lanai_sim.machine.presets import sci_d330
 from lanai_sim.studies.papers import claims
-from lanai_sim.studies.papers.sci import answers, below_mpi, caches, ringlet, stores
+from lanai_sim.studies.papers.sci import answers, below_mpi, stores
 
 
 @pytest.mark.ci
@@ -29,11 +29,11 @@ def test_a_load_takes_a_round_trip_for_each_word_and_stores_do_not():
 def test_table_2():
     """The model agrees with the paper: minimum use within 3 %, maximum use within 8 %. Throughput rises
     with the link's clock."""
-    found = ringlet.figures()
+    found = stores.ring_figures()
     theirs = {claim.id: claim for claim in claims.load("sci")}
     for use, least in (("min_use", 0.03), ("max_use", 0.08)):
         values = theirs[f"sci.table2.{use}.per_node"].values
-        for nodes, value in zip(ringlet.NODES, values, strict=True):
+        for nodes, value in zip(stores.RING_NODES, values, strict=True):
             assert found[f"ring.{nodes}.{use}_mibps"] == pytest.approx(value, rel=least), (use, nodes)
     assert found["ring.clock_ratio"] == pytest.approx(theirs["sci.s5_3.linear_with_clock"].value, rel=0.01)
 
@@ -45,7 +45,7 @@ def test_table_2():
 def test_strided_stores():
     """The best rates within 5 %, half of that without write combining, and best at multiples of 32
     alone."""
-    found = {f"aperture.{name}": value for name, value in stores.figures(sci_d330()).items()}
+    found = {f"aperture.{name}": value for name, value in stores.store_figures(sci_d330()).items()}
     theirs = {claim.id: claim for claim in claims.load("sci")}
     for access in (8, 256):
         best = max(answers.with_gaps(found, access).values())
@@ -69,7 +69,7 @@ MEMORY, STREAM = 1 << 40, 1 << 20  # addresses that nothing is copied to or from
 @pytest.mark.parametrize("part", [(0, 4096), (8192, 8192 + 4096)])
 def test_blocks_are_visited_in_the_order_in_which_the_library_copies_them(monkeypatch, name, part):
     """SC-16: leaf by leaf."""
-    layout = caches.layouts()[name]
+    layout = stores.layouts()[name]
     copied = []
 
     def copy_blocks(packing, packed, memory, length, turns):
@@ -81,9 +81,9 @@ def test_blocks_are_visited_in_the_order_in_which_the_library_copies_them(monkey
 
     monkeypatch.setattr(process_memory, "copy_blocks", copy_blocks)
     assert layout.table is None, "a layout with a table is copied in another order"
-    TypedBody(layout, caches.EXTENT, 1, MEMORY).unpack(*part, STREAM)
+    TypedBody(layout, stores.EXTENT, 1, MEMORY).unpack(*part, STREAM)
     assert sum(length for *_, length in copied) == part[1] - part[0]
-    listed = list(caches.visits(layout, *part))
+    listed = list(stores.visits(layout, *part))
     assert sorted(copied) == sorted(listed)
     leaves = len(layout.leaves)
     assert leaves == (2 if name == "unequal" else 1)
@@ -94,13 +94,13 @@ def test_blocks_are_visited_in_the_order_in_which_the_library_copies_them(monkey
 
 def test_long_chunks_of_unequal_blocks_are_fetched_once_a_leaf():
     """Section 3.3.2. A chunk and the memory that it is for, twice as much, share the cache."""
-    layouts = caches.layouts()
+    layouts = stores.layouts()
     lines = {"unequal": 3, "equal": 2}  # that an element touches, in memory and in the stream
     again = 2  # of them, those that both of an element's blocks touch
-    whole = {name: count * caches.LINE / caches.ELEMENT for name, count in lines.items()}
-    for chunk in caches.CHUNKS:
-        fits = 3 * chunk < caches.L2
-        found = {name: caches.filled(layout, chunk) for name, layout in layouts.items()}
+    whole = {name: count * stores.LINE / stores.ELEMENT for name, count in lines.items()}
+    for chunk in stores.CHUNKS:
+        fits = 3 * chunk < stores.L2
+        found = {name: stores.filled(layout, chunk) for name, layout in layouts.items()}
         assert found["equal"] == whole["equal"]
         assert (found["unequal"] == whole["unequal"]) == fits
-    assert found["unequal"] == whole["unequal"] + again * caches.LINE / caches.ELEMENT
+    assert found["unequal"] == whole["unequal"] + again * stores.LINE / stores.ELEMENT

@@ -6,15 +6,15 @@ import pytest
 
 from lanai_sim.cli import main
 from lanai_sim.studies.papers import claims
-from lanai_sim.studies.papers.t3d import answers, experiments
+from lanai_sim.studies.papers.t3d import experiments, study
 from lanai_sim.studies.papers.t3d import experiments as constants
 from lanai_sim.studies.papers.t3d.study import STUDY
 
 
 def test_every_claim_has_an_answer_or_a_reason():
     known = {claim.id for claim in claims.load("t3d")}
-    assert set(answers.ways()) <= known
-    assert {f"t3d.{name}" for name in answers.WHY_NOT} <= known
+    assert set(study.ways()) <= known
+    assert {f"t3d.{name}" for name in study.WHY_NOT} <= known
     assert all(one.answered or one.why for one in STUDY.answer({}))
 
 

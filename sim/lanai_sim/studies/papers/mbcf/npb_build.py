@@ -14,9 +14,9 @@ from lanai_host import compilers
 from lanai_host.abi.wrappers import bindings
 from lanai_host.errors import UserError
 
-from .....job.data import Program
-from .....job.job import Job
-from .....machine.machine import Machine
+from ....job.data import Program
+from ....job.job import Job
+from ....machine.machine import Machine
 
 # The benchmarks that are run, how often each iterates, and what a step of its work takes.
 
