@@ -67,17 +67,6 @@ class NicBlock(wiring.Component):
         return ()
 
     def idle_condition(self) -> Any:
-        """High while nothing is under way inside: the member ``idle`` if the block has one."""
+        """High while nothing is under way inside: the member ``idle`` if the block has one. Engines leave out
+        slots in which this is so of all blocks: until an input asks for something, the block's state then stays."""
         return self.idle if "idle" in self.signature.members else Const(1)
-
-    def wakes(self) -> Iterable[Any] | None:
-        """Inputs that ask the block for something, or None. If there are some, an engine may leave
-        the block out of slots in which it is idle, not reset, and none of them is high. The block
-        then promises of such a slot:
-
-        - its state does not change;
-        - no output that anything looks at in such a slot follows an input.
-
-        As in `connect_registers`, members are all that this may use of the block.
-        """
-        return None

@@ -33,7 +33,6 @@ class BlockConfig(ABC):
         declares: its registers, events and counters.
         lbus_master: its entry in the LBUS's list, if it is a master; it comes after the engines of
             every NIC.
-        rests: true if the block has `NicBlock.wakes`.
         takes_numbers: true if the block's gateware takes the numbers of `NicConfig` that only scale
             time from `lanai_hdl.run_time.numbers`, or none of them. Otherwise each value of them
             needs a model of its own.
@@ -47,7 +46,6 @@ class BlockConfig(ABC):
     name: ClassVar[str]
     declares: ClassVar[RegisterBlock]
     lbus_master: ClassVar[Master | None] = None
-    rests: ClassVar[bool] = False
     takes_numbers: ClassVar[bool] = False
     first_bytes: ClassVar[tuple[int, ...]] = ()
     taps_link: ClassVar[bool] = False

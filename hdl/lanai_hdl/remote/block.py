@@ -118,16 +118,6 @@ class RemoteAdapter(NicBlock):
         yield Counts(counters.REMOTE_FAULTS, self.host.fault)
         yield Counts(counters.REMOTE_TLB_MISSES, self.lookup.missed)
 
-    def wakes(self):
-        yield self.window.request
-        yield self.packets_in.valid
-        yield self.bus.read.valid
-        yield self.bus.written
-        yield self.set_peer
-        yield self.set_route
-        yield self.set_window
-        yield self.open
-
     def elaborate(self, platform):
         m = Module()
         for name in ("host", "cutter", "sequencer", "links", "sender", "arrivals", "server", "lookup"):

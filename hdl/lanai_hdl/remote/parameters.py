@@ -35,7 +35,6 @@ class RemoteParameters(BlockConfig):
 
     name = "remote"
     declares = REMOTE
-    rests = True
     takes_numbers = True  # it has none of them
     first_bytes = FIRST_BYTES
 

@@ -57,18 +57,6 @@ class Design:
     def top(self) -> str:
         return NIC_TOP if isinstance(self.config, NicConfig) else SWITCH_TOP
 
-    @property
-    def resting(self) -> tuple[str, ...]:
-        """The NIC's blocks that have clocks of their own, which stand still while the block rests."""
-        if self.as_synthesized or not isinstance(self.config, NicConfig):
-            return ()
-        return tuple(block.name for block in self.config.blocks if block.rests)
-
-    @property
-    def together(self) -> tuple[str, ...]:
-        """Clocks of the model that rise only when its own, `clk`, does."""
-        return tuple(f"state_clk_{block}" for block in self.resting)
-
 
 def key(designs: Sequence[Design]) -> tuple[object, ...]:
     """Equal for two calls only if elaboration gives the same texts."""

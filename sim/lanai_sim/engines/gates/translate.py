@@ -84,7 +84,7 @@ def made(wanted: Sequence[tuple[Design, bool]]) -> list[tuple[bytes, bytes]]:
     found = []
     for general, signals in wanted:
         platform = RunTimeNumbers(general.config)
-        text_ = rtlil.convert(top(general, resting=False), name=general.top, platform=platform, emit_src=False)
+        text_ = rtlil.convert(top(general), name=general.top, platform=platform, emit_src=False)
         found.append(translated(text_, general, signals))
     return found
 

@@ -102,9 +102,9 @@ class ProbedSteppedNic(SteppedNic):
     """`SteppedNic` with an output `probe_<name>` for each probe: what was so in the slot that this
     clock edge ended."""
 
-    def __init__(self, nic: ProbedNic, *, as_synthesized: bool = False, resting: bool = True) -> None:
+    def __init__(self, nic: ProbedNic, *, as_synthesized: bool = False) -> None:
         probes = {f"probe_{name}": Out(width) for name, width in PROBES.items()}
-        super().__init__(nic, probes, as_synthesized=as_synthesized, resting=resting)
+        super().__init__(nic, probes, as_synthesized=as_synthesized)
 
     def elaborate(self, platform):  # type: ignore[no-untyped-def]
         stepped: Any = super()

@@ -1,24 +1,17 @@
-"""The NIC and the switch as the engines evaluate them: same slots, same outputs, less work for
-Verilator.
+"""The NIC and the switch as the engines evaluate them: same slots, same outputs, less work.
 
-Verilator works out whatever follows an input of the model a second time in each slot. So a NIC
-counts its slots itself, its inputs are registered, and its registers begin at their initial values
-without a reset input. A reset would make every next value follow an input.
+A NIC counts its slots itself, its inputs are registered, and its registers begin at their initial
+values without a reset input. A reset would make every next value follow an input.
 """
 
 from collections.abc import Mapping
 
 from amaranth import ClockDomain, Module, Signal
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Member, Out
+from amaranth.lib.wiring import In, Member
 
 from lanai_hdl.nic import Nic
 from lanai_hdl.run_time import add_numbers
-
-from .resting import RestingBlock
-
-# What the model has for each block that rests, as <name>_<block>: see `RestingBlock`.
-RESTING = {"state_clk": In(1), "input_clk": In(1), "awake": Out(1), "unsettled": Out(1)}
 
 
 class SteppedNic(wiring.Component):
@@ -28,25 +21,15 @@ class SteppedNic(wiring.Component):
 
     Inputs are those of the slot that the next edge of `clk` begins. The first edge begins slot 0.
 
-    Blocks whose configuration says `rests` become `RestingBlock`s, unless `resting` is false. This has a member for
-    each of `RESTING` and each of them.
-
-    With `as_synthesized` the domain has its reset, inputs act in the present slot, no block rests,
-    and there is no member `clk`: for comparison.
+    With `as_synthesized` the domain has its reset, inputs act in the present slot, and there is no
+    member `clk`: for comparison.
     """
 
-    def __init__(
-        self, nic: Nic, more: Mapping[str, Member] | None = None, *, as_synthesized: bool = False, resting: bool = True
-    ) -> None:
+    def __init__(self, nic: Nic, more: Mapping[str, Member] | None = None, *, as_synthesized: bool = False) -> None:
         self.nic = nic
         self.as_synthesized = as_synthesized
         members = {name: member for name, member in nic.signature.members.items() if name != "now"}
         clocks: dict[str, Member] = {} if as_synthesized else {"clk": In(1)}
-        may_rest = resting and not as_synthesized
-        self._resting = [block.name for block in nic.config.blocks if block.rests and may_rest]
-        for block in self._resting:
-            nic.blocks[block] = RestingBlock(nic.blocks[block], nic.control.reset)
-            clocks.update((f"{name}_{block}", member) for name, member in RESTING.items())
         super().__init__({**members, "left_out": In(33), **clocks, **(more or {})})
 
     def elaborate(self, platform):  # type: ignore[no-untyped-def]  # Amaranth's own signature
@@ -64,11 +47,6 @@ class SteppedNic(wiring.Component):
         for name, member in self.nic.signature.members.items():
             if name != "now":
                 join(m, member, getattr(self, name), getattr(self.nic, name), registered=not self.as_synthesized)
-        for block in self._resting:
-            for name, member in RESTING.items():
-                join(
-                    m, member, getattr(self, f"{name}_{block}"), getattr(self.nic.blocks[block], name), registered=False
-                )
         return m
 
 

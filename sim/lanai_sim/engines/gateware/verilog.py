@@ -1,4 +1,4 @@
-"""Verilog of the NIC and of what joins NICs as the `rtl` engine steps them.
+"""The NIC and what joins NICs as a model has them, and their Verilog as they are synthesized.
 
 As a program (`python -m lanai_sim.engines.gateware.verilog`) it reads pickled calls from standard
 input and writes the pickled texts.
@@ -8,16 +8,12 @@ import gc
 import pickle
 import re
 import sys
-from collections.abc import Mapping
-from functools import cache
 
 from amaranth.back import verilog
 from amaranth.lib import wiring
 
-from lanai_hdl import numbers
 from lanai_hdl.config import NicConfig
 from lanai_hdl.nic import Nic
-from lanai_hdl.run_time import MODULE, RunTimeNumbers
 from lanai_hdl.sram.memory import VERILOG as SRAM
 
 from ..designs import Design
@@ -28,44 +24,22 @@ from .units import unit
 NEXT = re.compile(r"always @\(posedge [^)]*\)\s+(\S+)\s+<= (\\\$\d+ );")
 
 
-@cache
-def nic_verilog(config: NicConfig, probes: bool = False, as_synthesized: bool = False) -> str:
-    """The NIC as the engine steps it; with `probes`, as a traced run needs it."""
-    return _verilog(Design(config, probes, as_synthesized).general)
-
-
 def files_of(design: Design) -> dict[str, str]:
-    """The texts that Verilator needs, by file name."""
-    design = design.general
-    most = {} if design.as_synthesized else numbers.greatest(design.config)
-    known = {f"{design.top}_numbers.v": _numbers_verilog(most)} if most else {}
+    """The texts that Verilator needs, by file name, of a design as it is synthesized."""
+    text = _stable(verilog.convert(top(design), name=design.top))
     if isinstance(design.config, NicConfig):
-        return {"nic.v": _verilog(design), SRAM.name: SRAM.read_text(), **known}
-    return {"switch.v": _verilog(design), **known}
+        return {"nic.v": text, SRAM.name: SRAM.read_text()}
+    return {"switch.v": text}
 
 
-def _verilog(design: Design) -> str:
-    platform = None if design.as_synthesized else RunTimeNumbers(design.config)
-    return _stable(verilog.convert(top(design), name=design.top, platform=platform))
-
-
-def top(design: Design, *, resting: bool = True) -> wiring.Component:
-    """The component that a model of the design is made of. `resting`: blocks that rest have clocks of their own."""
+def top(design: Design) -> wiring.Component:
+    """The component that a model of the design is made of."""
     config, as_synthesized = design.config, design.as_synthesized
     if not isinstance(config, NicConfig):
         return unit(config) if as_synthesized else SteppedSwitch(unit(config))
     if design.probes:
-        return ProbedSteppedNic(ProbedNic(config), as_synthesized=as_synthesized, resting=resting)
-    return SteppedNic(Nic(config), as_synthesized=as_synthesized, resting=resting)
-
-
-def _numbers_verilog(greatest: Mapping[str, int]) -> str:
-    """The module with the numbers. It reads them when the model begins, from the model's command line.
-    What follows from them alone is then worked out once, and not in each slot, as what follows from
-    inputs is."""
-    outputs = ",\n".join(f"  output reg [{value.bit_length() - 1}:0] {name}" for name, value in greatest.items())
-    reads = "\n".join(f'    if (!$value$plusargs("{name}=%d", {name})) $stop;' for name in greatest)
-    return f"module {MODULE} (\n{outputs}\n);\n  initial begin\n{reads}\n  end\nendmodule\n"
+        return ProbedSteppedNic(ProbedNic(config), as_synthesized=as_synthesized)
+    return SteppedNic(Nic(config), as_synthesized=as_synthesized)
 
 
 def _stable(text: str) -> str:
