@@ -98,7 +98,7 @@ class StreamBuffers(wiring.Component):
         config = self.config
         bits, count = word_bits(config), config.streams
         number = self.place[bits : bits + stream_bits(config)]
-        held, opened, closed = Signal(count), Signal(count), Signal(count)
+        held, opened, closed = (Signal(count, name=name) for name in ("held", "opened", "closed"))
         gathered = Signal(data.ArrayLayout(gathered_layout(config), count))
         self._store_words(m)
         late = self._wait(m, opened)
