@@ -1,18 +1,23 @@
-/* Whether a thread does nothing but wait for memory to change.
+/* The threads of this process as the kernel sees them: which run code, and which of these do nothing but wait for memory
+   to change.
 
-   The thread is interrupted again and again, and each time its registers and the top of its stack are hashed. A loop
+   Such a thread is interrupted again and again, and each time its registers and the top of its stack are hashed. A loop
    that only looks at memory comes back to few states; in an interpreter it hardly ever comes to a new one. A loop that
    computes counts something, so a good part of its states are new, however long it runs.
    A thread that is found in sched_yield() most of the time waits too, whatever it counts. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -189,4 +194,55 @@ int spinning_look(int thread) {
     }
     loop->count = 0;
     return 0;
+}
+
+/* Whether a thread can go on only if another one wakes it: it waits for a lock, a condition or the end of a thread,
+   without a time limit. One that has ended counts as blocked: nothing comes from it. -1 if the system does not say. */
+static int is_blocked(int tasks, const char *thread) {
+    char name[32], text[256];
+    unsigned long long argument[6] = {0};
+    int number, file, is_gone;
+    snprintf(name, sizeof name, "%s/syscall", thread);
+    if ((file = openat(tasks, name, O_RDONLY | O_CLOEXEC)) < 0) return errno == ENOENT ? 1 : -1;
+    ssize_t size = read(file, text, sizeof text - 1);
+    is_gone = size == 0 || (size < 0 && errno == ESRCH);
+    close(file);
+    if (is_gone || size < 0) return is_gone ? 1 : -1;
+    text[size] = 0;
+    char *end;
+    number = (int)strtol(text, &end, 10);
+    if (end == text || number != SYS_futex) return 0; /* "running", or another call */
+    for (int i = 0; i < 6; i++) argument[i] = strtoull(end, &end, 16);
+    switch (argument[1] & ~(unsigned long long)(FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME)) {
+    case FUTEX_WAIT:
+    case FUTEX_WAIT_BITSET:
+    case FUTEX_WAIT_REQUEUE_PI:
+    case FUTEX_LOCK_PI2: return !argument[3];
+    }
+    return 0;
+}
+
+static int has(const int *numbers, int count, int number) {
+    for (int i = 0; i < count; i++)
+        if (numbers[i] == number) return 1;
+    return 0;
+}
+
+/* Finds the threads that are not blocked, but for those of `stopped`. Returns how many there are, and writes their kernel
+   numbers to `found` as far as these fit; a negative error number if the system does not say. */
+int spinning_running(const int *stopped, int count, int *found, int room) {
+    DIR *tasks = opendir("/proc/self/task");
+    int running = 0;
+    if (!tasks) return -errno;
+    for (struct dirent *entry; (entry = readdir(tasks));) {
+        int number = atoi(entry->d_name), blocked;
+        if (!number || has(stopped, count, number)) continue;
+        if ((blocked = is_blocked(dirfd(tasks), entry->d_name)) < 0) {
+            running = -errno;
+            break;
+        }
+        if (!blocked && running++ < room) found[running - 1] = number;
+    }
+    closedir(tasks);
+    return running;
 }

@@ -3,8 +3,7 @@ another wakes them."""
 
 import os
 import threading
-from collections.abc import Callable
-from enum import Enum
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -13,16 +12,7 @@ from ..c_module import load
 from ..errors import say
 from .errors import MpiError, ThreadLevelError
 
-_FUTEX = 202  # of x86-64
-_FUTEX_WAITS = {0, 9, 11, 13}  # WAIT, WAIT_BITSET, WAIT_REQUEUE_PI, LOCK_PI2; without the bits for private and clock
-_FUTEX_FLAGS = 128 | 256
 _TASKS = "/proc/self/task"
-
-
-class Doing(Enum):
-    RUNS = "runs code"
-    BLOCKED = "is blocked on another thread"  # on a lock, a condition or the end of a thread, without a time limit
-    ASLEEP = "waits for a time or for the outside"
 
 
 def count() -> int:
@@ -37,19 +27,6 @@ def others() -> list[int]:
     """Kernel numbers of all threads but the caller, in the order in which they were started."""
     me = threading.get_native_id()
     return sorted(number for number in map(int, os.listdir(_TASKS)) if number != me)
-
-
-def doing(number: int) -> Doing:
-    """Return the activity of a thread at this moment. One that has ended counts as blocked: nothing comes from it."""
-    text = _read(number, "syscall")
-    if not text:
-        return Doing.BLOCKED
-    words = text.split()
-    if words[0] in (b"running", b"-1"):
-        return Doing.RUNS
-    if int(words[0]) == _FUTEX and int(words[2], 16) & ~_FUTEX_FLAGS in _FUTEX_WAITS and int(words[4], 16) == 0:
-        return Doing.BLOCKED
-    return Doing.ASLEEP
 
 
 class Spent(NamedTuple):
@@ -82,9 +59,13 @@ def _read(number: int, name: str) -> bytes:
         os.close(file)
 
 
-# Threads that spin: they run, but do nothing until another thread changes memory (`spinning.c`).
+# Threads that run code, and those of them that only wait until another thread changes memory (`spinning.c`).
 
-DECLARED = "int spinning_look(int thread);"
+DECLARED = """
+int spinning_look(int thread);
+int spinning_running(const int *stopped, int count, int *found, int room);
+"""
+ROOM = 64  # threads that are found at once
 
 
 @cache
@@ -96,6 +77,19 @@ def spins(thread: int) -> bool:
     """Return whether the thread with this kernel number runs and only waits for memory to change. It
     is interrupted for that, some ten times if it is known to spin."""
     return bool(_native().lib.spinning_look(thread))
+
+
+def running(stopped: Iterable[int]) -> list[int]:
+    """Return the kernel numbers of the threads that may go on by themselves, but for these."""
+    native, known, room = _native(), list(stopped), ROOM
+    while True:
+        found = native.ffi.new("int[]", room)
+        count = native.lib.spinning_running(known, len(known), found, room)
+        if count < 0:
+            raise OSError(-count, os.strerror(-count), _TASKS)
+        if count <= room:
+            return list(found[0:count])
+        room = 2 * count
 
 
 # The order of a rank's threads in the library, which the program decides and the machine does not.
@@ -240,28 +234,16 @@ class ThreadOrder:
             raise
 
     def _appoint(self) -> None:
-        """Let one stopped thread watch the others, unless one holds the lock or watches already."""
+        """Let one stopped thread watch the others, unless one holds the lock or watches already: the one that is most
+        likely to go on, which is then awake."""
         if self._holder or self._watcher or not self._stopped:
             return
-        self._watcher = min(self._stopped)
+        self._watcher = min(self._stopped, key=self._turn)
         self._stopped[self._watcher].gate.release()
 
     def _watch(self, me: int) -> None:
         """Wait until all have stopped; then release the next thread."""
-        begun, pause = real_time.monotonic(), SHORTEST
-        spent: dict[int, Spent] = {}
-        due: dict[int, float] = {}
-        while not (still := self._all_stopped()) and not self.unordered:
-            for number in others():
-                spent.setdefault(number, spent_by_thread(number))
-            real_time.sleep(pause)
-            pause = min(1.5 * pause, LONGEST)
-            if real_time.monotonic() - begun >= SUSPECT:
-                self._look_for_spinners(spent, due)
-            if real_time.monotonic() - begun >= SLEEPERS:
-                self._stop_waiting_if_stuck(real_time.monotonic() - begun, spent)
-        if not still:
-            real_time.sleep(SHORTEST)
+        still = self._all_stopped() or self._look_again()
         with self._mutex:
             self._watcher, self._holder = 0, threading.get_ident()  # to ask what is done may take the library
             waiting = sorted(self._stopped.items())
@@ -272,22 +254,47 @@ class ThreadOrder:
             stop.go, stop.may_block = True, still
             stop.gate.release()
 
+    def _look_again(self) -> bool:
+        """Wait until all have stopped, or, False, until they are waited for no more."""
+        begun, pause = real_time.monotonic(), SHORTEST
+        spent: dict[int, Spent] = {}
+        due: dict[int, float] = {}
+        while not self.unordered:
+            for number in others():
+                spent.setdefault(number, spent_by_thread(number))
+            real_time.sleep(pause)
+            pause = min(1.5 * pause, LONGEST)
+            if real_time.monotonic() - begun >= SUSPECT:
+                self._look_for_spinners(spent, due)
+            if real_time.monotonic() - begun >= SLEEPERS:
+                self._stop_waiting_if_stuck(real_time.monotonic() - begun, spent)
+            if self._all_stopped():
+                return True
+        real_time.sleep(SHORTEST)
+        return False
+
+    def _turn(self, number: int) -> tuple[bool, bool, int]:
+        """Place in the order in which threads may go on: those at a call before those that wait inside."""
+        return self._stopped[number].target is not None, number <= self._last, number
+
     def _choose(self, waiting: list[tuple[int, _Stop]]) -> int:
         """The next after the last one who could go on; if none could, the first."""
+        if len(waiting) == 1:
+            return waiting[0][0]
         after = [entry for entry in waiting if entry[0] > self._last]
         before = [entry for entry in waiting if entry[0] <= self._last]
         return next((number for number, stop in after + before if stop.ready), waiting[0][0])
 
     def _all_stopped(self) -> bool:
-        running = [n for n in others() if n not in self._stopped and doing(n) is not Doing.BLOCKED]
-        return not running or self._all_spin(running)
+        free = running(list(self._stopped))  # at once: other threads change it
+        return not free or self._all_spin(free)
 
-    def _all_spin(self, running: list[int]) -> bool:
+    def _all_spin(self, free: list[int]) -> bool:
         """Return whether these threads spin, and all others have stopped. If they are several, each is
         looked at again, as it could have been released by another one after the first look."""
-        if not all(number in self._spinners for number in running):
+        if not all(number in self._spinners for number in free):
             return False
-        for number in running if len(running) == 1 else 2 * running:
+        for number in free if len(free) == 1 else 2 * free:
             if not spins(number):
                 self._spinners.remove(number)
                 return False
