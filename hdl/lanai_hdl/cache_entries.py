@@ -23,8 +23,8 @@ MARK_SECONDS = 3600.0  # how exactly the last use of an entry is known
 
 def directory() -> Path:
     """Return the folder of artefacts: $LANAI_CACHE, else `openlanai` in this system's directory for caches
-    ($XDG_CACHE_HOME, else ~/.cache on Linux). Made on first use. Raises UserError if another user may write there:
-    what it holds is loaded and run."""
+    ($XDG_CACHE_HOME, else ~/.cache on Linux). Made on first use. What it holds is loaded and run: raises UserError
+    if another user may write there, or if the file system lets nothing run."""
     chosen = os.environ.get("LANAI_CACHE")
     path = Path(chosen) if chosen else platformdirs.user_cache_path("openlanai", appauthor=False)
     try:
@@ -39,7 +39,19 @@ def directory() -> Path:
             f"the cache {str(path)!r} {danger}, who could have programs of this user run what they put there; "
             "set LANAI_CACHE to a directory that is yours alone, or write: chmod -R go-w DIRECTORY"
         )
+    if _lets_nothing_run(path):
+        raise UserError(
+            f"the cache {str(path)!r} is on a file system from which nothing may be run (noexec); "
+            "set LANAI_CACHE to a directory elsewhere"
+        )
     return path
+
+
+def _lets_nothing_run(folder: Path) -> bool:
+    """Return whether its file system is known to be mounted with noexec."""
+    with suppress(OSError):
+        return bool(os.statvfs(folder).f_flag & os.ST_NOEXEC)
+    return False
 
 
 def danger_of(folder: os.stat_result, user: int) -> str:

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -240,6 +241,12 @@ def test_a_folder_that_others_may_write_is_refused(own_cache):
     with pytest.raises(UserError, match=r"the cache '.*' can be written by all users, .*chmod -R go-w DIRECTORY"):
         cache.entry("thing", KEY, fill)
     assert not list(own_cache.iterdir())
+
+
+def test_a_folder_from_which_nothing_may_run_is_refused(own_cache, monkeypatch):
+    monkeypatch.setattr(os, "statvfs", lambda path: SimpleNamespace(f_flag=os.ST_NOSUID | os.ST_NOEXEC))
+    with pytest.raises(UserError, match=r"nothing may be run \(noexec\); set LANAI_CACHE to"):
+        cache.directory()
 
 
 def test_nobody_else_may_write_what_is_made(own_cache, monkeypatch):

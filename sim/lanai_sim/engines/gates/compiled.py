@@ -6,7 +6,7 @@ An entry holds `model.so` and `model.json`, which says where its fields, inputs,
 import ctypes
 import json
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -102,8 +102,8 @@ def models(wanted: Sequence[tuple[Design, bool]]) -> list[Model]:
     model has outputs for waveforms. Designs that differ in run-time numbers alone have the same."""
     general = [(design.general, signals) for design, signals in wanted]
     keys = [_key(*one) for one in general]
-    missing = {key: one for key, one in zip(keys, general, strict=True) if entries.present(KIND, key) is None}
-    if missing:
+    named = dict(zip(keys, general, strict=True))
+    while missing := {key: one for key, one in named.items() if entries.present(KIND, key) is None}:
         _make(missing)
     return [_loaded(key) for key in keys]
 
@@ -115,24 +115,34 @@ def _key(design: Design, signals: bool) -> str:
 
 
 def _make(missing: Mapping[str, tuple[Design, bool]]) -> None:
-    """Make all models in one process, as that saves a second for each but one."""
-    takes = sum(TAKES[design.top] for design, _ in missing.values())
-    tops = " and ".join(sorted({NAMES[design.top] for design, _ in missing.values()}))
+    """Make all models in one process, as that saves a second for each but one. Whoever has the lock of the first one
+    does it, and other processes wait: so all take the locks in one order."""
+    first, *others = sorted(missing)
+
+    def put(work: Path) -> None:
+        left = [first, *(one for one in others if entries.present(KIND, one) is None)]
+        made = dict(zip(left, _translated([missing[one] for one in left]), strict=True))
+        if any(_key(*missing[one]) != one for one in left):
+            raise UserError(CHANGED)
+        for one in left[1:]:
+            entries.entry(KIND, one, partial(write, made=made[one]))
+        write(work, made[first])
+
+    entries.entry(KIND, first, put)
+
+
+def _translated(wanted: Sequence[tuple[Design, bool]]) -> list[tuple[bytes, bytes]]:
+    """Return the machine code of each design, and its description."""
+    takes = sum(TAKES[design.top] for design, _ in wanted)
+    tops = " and ".join(sorted({NAMES[design.top] for design, _ in wanted}))
     with building.Work(f"the model of the {tops}", "", {STEP: takes}) as told:
         told.step(STEP)
-        made = in_fresh_process(MAKER, [*missing.values()])
-    for found, (wanted, one) in zip(made, missing.items(), strict=True):
-        if _key(*one) != wanted:
-            raise UserError(CHANGED)
-
-        def put(work: Path, found: tuple[bytes, bytes] = found) -> None:
-            write(work, *found)
-
-        entries.entry(KIND, wanted, put)
+        return in_fresh_process(MAKER, wanted)
 
 
-def write(folder: Path, machine_code: bytes, description: bytes) -> None:
+def write(folder: Path, made: tuple[bytes, bytes]) -> None:
     """Write a translated design as a model."""
+    machine_code, description = made
     (folder / "model.o").write_bytes(machine_code)
     command = ["-shared", "-nostdlib", "-Wl,-Bsymbolic", "-o", str(folder / CODE), str(folder / "model.o")]
     find(Language.C).run(command, "linking a model")
@@ -142,9 +152,13 @@ def write(folder: Path, machine_code: bytes, description: bytes) -> None:
 
 @cache
 def _loaded(key: str) -> Model:
-    entry = entries.present(KIND, key)
-    assert entry is not None
-    return Model(entry)
+    folder = entries.place(KIND, key)
+    try:
+        return Model(folder)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise UserError(
+            f"cannot load the cached model {str(folder)!r} ({error!r}); remove it, it is then made again"
+        ) from error
 
 
 def _dtype(block: Block) -> "np.dtype[np.void]":

@@ -58,7 +58,7 @@ KEPT = []  # files of models, as the loader takes another one in the same place 
 def model(circuit):
     folder = tempfile.TemporaryDirectory()
     KEPT.append(folder)
-    write(Path(folder.name), *translated(rtlil.convert(circuit, name="top", emit_src=False)))
+    write(Path(folder.name), translated(rtlil.convert(circuit, name="top", emit_src=False)))
     return Simulation(Model(Path(folder.name)))
 
 

@@ -2,6 +2,7 @@
 Amaranth's simulator, and a model is translated once."""
 
 import random
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -148,6 +149,31 @@ def test_a_model_is_translated_once_and_again_if_its_entry_is_damaged(made, tmp_
     code.write_bytes(code.read_bytes()[:-1])
     compiled.model(design)
     assert made == [(design.general, False)] * 2
+
+
+def test_a_model_that_cannot_be_read_is_named_in_one_line(tmp_path, monkeypatch):
+    """Its files are those that were written, but not what this version writes."""
+    monkeypatch.setenv("LANAI_CACHE", str(tmp_path))
+
+    def write(folder):
+        (folder / compiled.DESCRIPTION).write_text("{}")
+
+    monkeypatch.setattr(compiled, "_key", lambda design, signals: "ab" * 32)
+    folder = compiled.entries.entry(compiled.KIND, "ab" * 32, write)
+    with pytest.raises(UserError) as raised:
+        compiled.model(Design(SMALL))
+    assert str(raised.value).startswith(f"cannot load the cached model {str(folder)!r} (KeyError(")
+
+
+def test_who_needs_the_same_models_at_the_same_time_waits_for_one_translation(made, tmp_path):
+    wanted = [(Design(SwitchConfig(ports, SMALL)), False) for ports in (2, 3)]
+    with ThreadPoolExecutor() as threads:
+        several = list(threads.map(compiled.models, (wanted, wanted[::-1], wanted)))
+    assert [sorted(model.key for model in models) for models in several] == [sorted(m.key for m in several[0])] * 3
+    assert sorted(one.config.ports for one, _ in made) == [2, 3]
+    files = sorted(file.name for file in tmp_path.glob("gates/*/*/*"))
+    assert files == sorted(2 * ["DIGESTS", compiled.DESCRIPTION, compiled.CODE])
+    assert not [*tmp_path.glob("gates/*/.*")]  # neither locks nor what was half built
 
 
 def test_gateware_edited_while_it_is_translated_is_not_stored(made, monkeypatch, tmp_path):
