@@ -71,9 +71,8 @@ def _fields() -> Iterator[str]:
         yield ""
         yield cleandoc(flags.__doc__ or "") + f"\n\nUsed by {', '.join(users)}."
         yield ""
-        yield from table(
-            ("mask", "name"), ((f"`{flag.value:#x}`", f"`{flag.name}`") for flag in flags.__members__.values())
-        )
+        yield ", ".join(f"`{flag.value:#x}` `{flag.name}`" for flag in flags.__members__.values())
+        yield ""
 
 
 def page() -> str:
