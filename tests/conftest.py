@@ -22,7 +22,7 @@ settings.register_profile(
 settings.load_profile("shared machine")
 
 FIGURES = Path(__file__).parent / "figures"
-BUSY = 40  # processes of other work
+BUSY = 20  # processes of other work on each processor
 YOUNG = 10_000  # objects; 700 by default
 
 
@@ -103,14 +103,21 @@ def _group(item):
 
 @pytest.fixture
 def busy_machine():
-    """Other work wants the processors, as long as a test runs: no result may depend on that."""
+    """Other work wants the processors of a test, as long as it runs: no result may depend on that. The test has half
+    of the machine, so that tests beside it come to an end too."""
+    every = sorted(os.sched_getaffinity(0))
+    half = max(1, len(every) // 2)
+    odd = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 2
+    own = every[-half:] if odd else every[:half]
+    os.sched_setaffinity(0, own)
     loop = f"while [ -e /proc/{os.getpid()} ]; do :; done"  # they end with this process at the latest
-    load = [subprocess.Popen(["sh", "-c", loop]) for _ in range(BUSY)]
+    load = [subprocess.Popen(["sh", "-c", loop]) for _ in range(BUSY * len(own))]
     yield
     for process in load:
         process.kill()
     for process in load:
         process.wait()
+    os.sched_setaffinity(0, every)
 
 
 @pytest.fixture

@@ -117,7 +117,7 @@ for tag in range(3): world.send(tag, (rank - 1) % size, tag=tag)
 assert MPI.Request.waitall(requests) == [0, 1, 2]
 """
 NAMES = ("plain", "a space", "a\nline", "\N{LATIN SMALL LETTER A WITH DIAERESIS}", os.fsdecode(NAME))
-RUNS = 4  # in each folder
+RUNS = 2  # in each folder
 
 
 @pytest.mark.ci

@@ -154,7 +154,7 @@ def test_a_healthy_program_that_is_interrupted_shows_no_circle(device):
 @pytest.mark.ci
 @pytest.mark.parametrize("device", ["ideal", "mpi-np"])
 def test_the_same_beside_other_work(device, busy_machine):
-    result = Job((sys.executable, "-c", HEALTHY), 2, device, max_wall=60).run()
+    result = Job((sys.executable, "-c", HEALTHY), 2, device, max_wall=30).run()
     assert result.code == Exit.TIME_LIMIT
     assert "waits in MPI_" in result.report
     assert "circle" not in result.report
@@ -169,7 +169,7 @@ def test_a_deadlock_beside_other_work(device, busy_machine):
         "world.Recv(bytearray(1), source=1 - world.rank)"
     )
     texts = set()
-    for _ in range(3):
+    for _ in range(2):
         result = Job((sys.executable, "-c", body), 3, device).run()
         assert result.code == Exit.DEADLOCK
         assert "  circle of waits:\n    rank 0 waits for rank 1 in MPI_Recv at <string>:4\n" in result.report
