@@ -33,4 +33,4 @@ def say(text: str) -> None:
     as ending the job, must not depend on that."""
     if sys.stderr is not None:
         with contextlib.suppress(OSError, ValueError):
-            print(text, file=sys.stderr, flush=True)
+            print(f"{text}\n", end="", file=sys.stderr, flush=True)  # at once: another thread may say something too

@@ -1,9 +1,13 @@
 """Errors and excesses of programs, and the messages that they get."""
 
 import re
+import sys
+from types import SimpleNamespace
 
 import pytest
 from pairs import first_of
+
+from lanai_host.errors import say
 
 from .jobs import alone, mpicc, together
 
@@ -287,3 +291,12 @@ def test_an_error_ends_the_job_where_the_program_has_closed_its_output(closed):
     done = together(2, closed)
     assert done.returncode == 6
     assert "aborted with code 6" in done.stderr
+
+
+def test_what_threads_say_at_once_is_in_lines_of_its_own(monkeypatch):
+    """Each text comes with its end in one piece: another thread may write between two."""
+    written = []
+    monkeypatch.setattr(sys, "stderr", SimpleNamespace(write=written.append, flush=lambda: None))
+    say("rank 0: one")
+    say("rank 0: another")
+    assert [text for text in written if text] == ["rank 0: one\n", "rank 0: another\n"]

@@ -2,10 +2,10 @@
 
 import ctypes
 import mmap
-import sys
 from typing import Any
 
 from ...bus.base import PAGE_SIZE
+from ...errors import say
 from ...mpi import buffered
 from ...mpi.attributes import Info
 from ...mpi.errors import ErrorClass, MpiError
@@ -70,7 +70,7 @@ def MPI_Is_thread_main() -> bool:
 @anywhere
 def MPI_Abort(comm: Any, errorcode: int) -> None:
     text = f"{abi.world.label}: MPI_Abort on {comm.label} with code {errorcode}"
-    print(text, file=sys.stderr, flush=True)
+    say(text)
     abi.world.abort(errorcode, text)
 
 
