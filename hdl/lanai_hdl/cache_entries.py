@@ -121,7 +121,7 @@ def damage(path: Path) -> str | None:
         return f"{DIGESTS} is not a list of files"
     except OSError as error:
         raise UserError(
-            f"cannot read the cache {str(error.filename or path)!r}: {error.strerror}; "
+            f"cannot read the cache {str(error.filename or path)!r}: {error.strerror or error}; "
             "mend that, or set LANAI_CACHE to another directory"
         ) from error
     return None

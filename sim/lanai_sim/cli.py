@@ -21,6 +21,7 @@ from .signals import CODE, interrupted, none_lost, signals_to, speaks
 from .version import version
 
 REFUSED = (errno.EPERM, errno.ENOSYS)  # system calls that are filtered
+NO_THREAD = "can't start new thread"  # as Python says it
 WRITTEN = ("html", "json", "plot", "rows", "sarif")  # options that name a file to write
 
 
@@ -137,6 +138,10 @@ def guarded(name: str, run: Callable[[], int]) -> int:
         print(f"{name}: error: cannot write{where}: {error.strerror}; {remedy}", file=sys.stderr)
         return 2
     except (KeyboardInterrupt, RuntimeError) as error:
+        if str(error) == NO_THREAD:
+            how = "raise `ulimit -u`, or let processes call clone3"
+            print(f"{name}: error: the system starts no further thread; {how}", file=sys.stderr)
+            return 2
         if not isinstance(error, KeyboardInterrupt) and not isinstance(error.__cause__, KeyboardInterrupt):
             raise
         exec("")  # `python -m` ends by the signal if the last `exec` was interrupted: dataclasses are made so

@@ -107,7 +107,7 @@ sched_setaffinity sched_yield setitimer setpgid setsid sigaltstack tgkill timerf
 # No container refuses these: Python, the loader or every program with files and sockets needs them.
 BASIC = """
 accept access chdir clock_gettime close connect dup dup2 epoll_wait execve fcntl fork fstat ftruncate futex getcwd
-geteuid getpid getppid getsockname getsockopt gettimeofday getuid kill lseek mmap munmap open pipe poll read
+geteuid getpid getppid getsockname getsockopt gettimeofday getuid kill lseek mmap munmap open openat pipe poll read
 readlink recvfrom recvmsg select socket socketpair stat time unlink write
 """
 
@@ -179,6 +179,13 @@ def test_a_call_that_cannot_be_done_without_is_told(name, device):
     done = lanai(name, ENOSYS, device)
     reason = "No such process" if name == "getpid" else "Function not implemented"
     told = f"lanai: error: the system refuses {name}: {reason}; let processes call it\n"
+    assert (done.returncode, done.stderr) == (2, told)
+
+
+def test_threads_that_cannot_be_started_are_told():
+    """As where a limit of processes is reached."""
+    done = lanai("clone3", EPERM, "ideal")
+    told = "lanai: error: the system starts no further thread; raise `ulimit -u`, or let processes call clone3\n"
     assert (done.returncode, done.stderr) == (2, told)
 
 
