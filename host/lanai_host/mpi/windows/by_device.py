@@ -316,7 +316,7 @@ class ByDevice(Messages):
             self.words.tell(rank, self._me, COMPLETED, self._completes[rank], why)
 
     def exposed(self, call: str, ranks: Iterable[int]) -> Pending:
-        wanted = {rank: self._peers[rank].told + 1 for rank in ranks}
+        wanted = {rank: self._peers[rank].completes_seen + 1 for rank in ranks}
         late = [rank for rank, number in wanted.items() if not reached(self.words.get(rank, COMPLETED), number)]
         text = f"MPI_Win_complete of rank {', '.join(map(str, late))}"
         why = self._why(call, late[0] if len(late) == 1 else None, text)

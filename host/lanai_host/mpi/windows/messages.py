@@ -305,16 +305,18 @@ class Messages(Way):
 
     def exposed(self, call: str, ranks: Iterable[int]) -> Pending:
         ranks, completes = list(ranks), self.target.completes
-        late = [rank for rank in ranks if completes[rank] <= self._peers[rank].told]
+        late = [rank for rank in ranks if completes[rank] <= self._peers[rank].completes_seen]
         text = ", ".join(map(str, late))
         why = self._why(call, late[0] if len(late) == 1 else None, f"MPI_Win_complete of rank {text}")
-        return Until(why, lambda: all(completes[rank] > self._peers[rank].told for rank in ranks), self._service)
+        return Until(
+            why, lambda: all(completes[rank] > self._peers[rank].completes_seen for rank in ranks), self._service
+        )
 
     def end_exposure(self, ranks: Iterable[int]) -> None:
         if self.target.races is not None:
             self.target.races.closed()
         for rank in ranks:
-            self._peers[rank].told += 1
+            self._peers[rank].completes_seen += 1
 
     def close(self) -> None:
         self._service.targets.pop(self.communicator.number, None)

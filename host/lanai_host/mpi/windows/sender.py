@@ -179,7 +179,7 @@ class Peer:
         self.slots: list[Datatype | None] = [None] * way.SLOTS
         self.sites: dict[str, int] = {}  # the calls that it remembers, where races are reported
         self.next_slot = 0
-        self.told = 0  # completes counted by MPI_Win_wait
+        self.completes_seen = 0  # completes counted by MPI_Win_wait
 
 
 class Sender:

@@ -84,7 +84,7 @@ class Barriers:
         return [self._queues.barrier_watched(peer, self._seen[peer]) for peer in self._awaited()]
 
     @property
-    def told(self) -> list[int]:
+    def targets(self) -> list[int]:
         """The ranks that this one writes to."""
         return [self._above(number) for number in range((len(self._ranks) - 1).bit_length())]
 

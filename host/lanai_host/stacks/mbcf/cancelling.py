@@ -61,10 +61,10 @@ class Cancelling:
 
     def urge(self, box: Outbox) -> None:
         """A message that the program wants back finds no room: its receiver is to make some."""
-        if not box.stream.stuck or box.urged == box.stream.told:
+        if not box.stream.stuck or box.urged == box.stream.emptied:
             return
         if any(send.recalled and not send.here for send in box.sends):
-            box.urged = box.stream.told
+            box.urged = box.stream.emptied
             self._signal(box.peer, NO_MESSAGE)
 
     @property
@@ -95,7 +95,7 @@ class Cancelling:
     def _give_back(self, peer: int, serial: int) -> None:
         """A message goes back, unless it has met a receive, or a probe has told of it."""
         message = self._matcher.synchronous(peer, serial)
-        if message is not None and not message.told:
+        if message is not None and not message.probed:
             self._matcher.remove(message)
             self.returned += 1
             self._owing.add(peer)

@@ -82,7 +82,7 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         context = number >> CONTEXT_AT
         if not self._barriers.serves(members, context):
             return None
-        for peer in sorted(self._peers.unmet.intersection(self._barriers.told)):
+        for peer in sorted(self._peers.unmet.intersection(self._barriers.targets)):
             self._meet(peer)
         operation = self._barriers.begin(context)
         self._move_on()
@@ -116,7 +116,7 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         arrived = super().probe(source, tag, context, take)
         if arrived is not None:
             assert isinstance(arrived.handle, Message)
-            arrived.handle.told = True
+            arrived.handle.probed = True
         return arrived
 
     def report_room(self, sink: RoomSink) -> None:
@@ -366,7 +366,7 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         watched += [self._queues.signals.watched(), *self._barriers.watched()]
         for peer, box in self._sending.boxes.items():
             if box.stream.refused:
-                watched.append(self._queues.watched(peer, box.stream.told))
+                watched.append(self._queues.watched(peer, box.stream.emptied))
         return watched
 
     def _sleep(self, why: Wait) -> None:

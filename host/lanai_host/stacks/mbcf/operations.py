@@ -70,13 +70,13 @@ class Message:
         synchronous: serial that its sender waits to see matched; None if it does not, or has been
             told.
         own_send: the synchronous send of this rank to itself that it is.
-        told: a probe has told the program of it.
+        probed: a probe has told the program of it.
         failure: why the rest of it does not come.
     """
 
     __slots__ = (
-        "context", "data", "failure", "here", "length", "order", "own_send", "receive", "source", "synchronous", "tag",
-        "told",
+        "context", "data", "failure", "here", "length", "order", "own_send", "probed", "receive", "source",
+        "synchronous", "tag",
     )  # fmt: skip
 
     def __init__(self, source: int, tag: int, context: int, length: int, synchronous: int | None = None) -> None:
@@ -90,7 +90,7 @@ class Message:
         self.data: bytearray | None = None
         self.receive: Receive | None = None
         self.own_send: Send | None = None
-        self.told = False
+        self.probed = False
         self.failure: DeviceError | None = None
 
     @property

@@ -111,7 +111,7 @@ class Stream:
         self._later: deque[Record] = deque()  # those that came since: behind all that fly
         self._retried: Record | None = None
         self.barred = False  # the FIFO refuses until a RETRY
-        self.told = 0  # how often the peer has emptied the FIFO after a refusal
+        self.emptied = 0  # how often the peer has emptied the FIFO after a refusal
         self._used = 0  # how many of those have led to a retry
 
     @property
@@ -152,11 +152,11 @@ class Stream:
     @property
     def stuck(self) -> bool:
         """All that is left was refused, also since the peer has emptied the FIFO last."""
-        return bool(self._refused) and not self._flying and self._used == self.told
+        return bool(self._refused) and not self._flying and self._used == self.emptied
 
-    def room(self, told: int) -> None:
+    def room(self, emptied: int) -> None:
         """The peer's count of times that it has emptied the FIFO after a refusal."""
-        self.told = told
+        self.emptied = emptied
         self._retry()
 
     def _issue(self, record: Record, op: Op, conditional: bool = False) -> None:
@@ -194,12 +194,12 @@ class Stream:
 
     def _retry(self) -> None:
         """The oldest record goes first and alone: it makes the FIFO take records again."""
-        if not self.barred or self._flying or self._used == self.told:
+        if not self.barred or self._flying or self._used == self.emptied:
             return
         self._refused.extend(self._later)
         self._later.clear()
         if self._refused:
-            self._used = self.told
+            self._used = self.emptied
             self._retried = self._refused.popleft()
             self._issue(self._retried, Op.RETRY)
 

@@ -115,9 +115,9 @@ class Queues:
         found: int = ROOM.unpack_from(self._memory.view, at)[0]
         return found
 
-    def watched(self, peer: int, told: int) -> Watched:
+    def watched(self, peer: int, emptied: int) -> Watched:
         """Return the word that changes when a peer has emptied the FIFO again."""
-        return Watched(self._memory, self.layout.room(peer, Queue.MESSAGES), ROOM.pack(told))
+        return Watched(self._memory, self.layout.room(peer, Queue.MESSAGES), ROOM.pack(emptied))
 
     def barrier_there(self) -> int:
         """Return the offset of the word at any peer that this rank writes for barriers."""

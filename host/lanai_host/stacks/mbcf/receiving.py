@@ -25,7 +25,7 @@ def never() -> bool:
     return False
 
 
-def told(peer: int) -> None:
+def no_follow_up(peer: int) -> None:
     """The peer needs no more than to be told."""
 
 
@@ -36,7 +36,7 @@ class Inbox:
     Attributes:
         token, room: the word at the peer in which this rank says that its FIFO has room again.
         message: whose bytes come now.
-        told, times: the refusal that the peer has been told of last, if no record has come since, and how
+        reported, reports: the refusal that the peer has been told of last, if no record has come since, and how
             often it was told of any.
     """
 
@@ -45,18 +45,18 @@ class Inbox:
     token: Token
     room: int
     message: Message | None = None
-    told: int | None = None
-    times: int = 0
+    reported: int | None = None
+    reports: int = 0
 
     @property
     def emptied(self) -> bool:
         """All records have been taken, and the peer has been told what it must know of that."""
-        return self.fifo.emptied and self.fifo.refused in (None, self.told)
+        return self.fifo.emptied and self.fifo.refused in (None, self.reported)
 
     def drop(self) -> int:
         """The oldest record has been taken: return its bytes. If the peer was told of a refusal, that is over:
         the record came after it. The next one may stand at the same count, which wraps."""
-        self.told = None
+        self.reported = None
         return self.fifo.drop()
 
 
@@ -88,7 +88,8 @@ class Receiving:
         self.strangers = False
         self.received = 0  # records
         self.woken = False  # this rank has slept since it took a record
-        self.room_made: Callable[[int], None] = told  # called with a peer behind the news that it has room again
+        # Called with a peer behind the news that it has room again.
+        self.room_made: Callable[[int], None] = no_follow_up
 
     @property
     def settled(self) -> bool:
@@ -255,10 +256,10 @@ class Receiving:
     def _tell_room(self, box: Inbox) -> None:
         """The FIFO is empty, and has refused records: their sender may try again (MB-07)."""
         refused = box.fifo.refused
-        if refused is None or refused == box.told:
+        if refused is None or refused == box.reported:
             return
-        box.told = refused
-        box.times += 1
+        box.reported = refused
+        box.reports += 1
         what = f"the news for rank {box.peer} that there is room"
-        self._jobs.add(Job(Op.WRITE, box.token, box.room, what, ignored, ROOM.pack(box.times)))
+        self._jobs.add(Job(Op.WRITE, box.token, box.room, what, ignored, ROOM.pack(box.reports)))
         self.room_made(box.peer)
