@@ -130,6 +130,18 @@ def test_the_next_nop_tells_what_refused_a_store_and_the_one_after_it_does_not()
     between(script, config=CONFIG)
 
 
+def test_a_nop_ends_as_the_first_store_that_was_refused():
+    async def script(context, source, target):
+        for number, key, page in ((0, KEY + 1, 0), (1, KEY, 3), (2, KEY, 0)):
+            await map_page(context, source, number, page, key=key)
+            await store(context, source, number, 64, b"abcd")
+        assert await barrier(context, source) is Status.KEY
+        assert await barrier(context, source) is Status.OK
+        assert target.dump(64, 4) == b"abcd"
+
+    between(script, config=CONFIG)
+
+
 def test_stores_of_a_lossy_wire_land_once_and_in_order():
     chance = random.Random(8)
 

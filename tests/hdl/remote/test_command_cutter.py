@@ -1,4 +1,5 @@
-"""The cutter of commands: how many bytes each request has, and that it has no loop of vectors."""
+"""The cutter of commands: how many bytes each request has, when it makes way for another process, that its place in
+the command is kept whatever the host writes, and that it has no loop of vectors."""
 
 import os
 import random
@@ -13,9 +14,12 @@ from amaranth.lib import wiring
 
 from lanai_hdl.bfm import Bench
 from lanai_hdl.machine import PAGE_SIZE
-from lanai_hdl.remote.command_cutter import CommandCutter, least_bytes
+from lanai_hdl.remote.command_cutter import TURN, CommandCutter, least_bytes
 from lanai_hdl.remote.config import Remote
+from lanai_hdl.remote.host_side import PLACES, HostSide
 from lanai_hdl.remote.lookup_port import LENGTH_BITS
+from lanai_hdl.remote.packets import Op, word
+from lanai_hdl.remote.tables import COMMAND_FIELDS, COMMANDS, FIRST_OF_HEAD, WINDOW_HOST, CommandWord, command_at
 from lanai_sim.engines.verilated import verilator_root
 
 PAYLOADS = (16, 1024, 2048)
@@ -85,6 +89,62 @@ def test_bytes_of_a_request(payload):
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_bytes_of_any_request(prove, payload):
     prove(WithinLimitsSpec(payload), mode="bmc", depth=1)
+
+
+@pytest.mark.parametrize("before", [0, 1, TURN - 1, TURN, 2 * TURN - 1, 2 * TURN, 3 * TURN])
+def test_a_command_makes_way_when_its_turn_is_over(before):
+    """It has had so many requests when another process waits."""
+    dut, given = CommandCutter(Remote()), []
+    bench = Bench(dut, 1000)
+
+    async def run(context):
+        head = [0] * len(dut.head.data)
+        head[COMMAND_FIELDS.index("head") - FIRST_OF_HEAD] = word(CommandWord, op=Op.WRITE)
+        head[COMMAND_FIELDS.index("length") - FIRST_OF_HEAD] = 1 << 31
+        context.set(dut.head.data, head)
+        context.set(dut.i.waiting, 1)
+        context.set(dut.o.ready, 1)
+        saves = 0
+        while not saves:
+            context.set(dut.i.others, len(given) >= before)
+            _, _, valid, saves = await context.tick().sample(dut.o.valid, dut.head.saves)
+            given.extend([1] * valid)
+
+    bench.add(run)
+    bench.run()
+    assert len(given) == max(before, TURN)
+
+
+def test_what_the_host_writes_meanwhile_spoils_no_place_that_is_saved():
+    """The place is saved in the first slot in which the host writes no word of a command."""
+    dut, saved, other = HostSide(Remote()), 3, 12
+    bench = Bench(dut, 100)
+    offset = COMMAND_FIELDS.index("offset")
+
+    async def head(context, buffer):
+        context.set(dut.head.buffer, buffer)
+        await context.tick()
+        return [context.get(value) for value in dut.head.data]
+
+    async def run(context):
+        context.set(dut.open, 1)
+        context.set(dut.window.write, 1)
+        context.set(dut.window.addr, command_at(other // COMMANDS, other % COMMANDS) - WINDOW_HOST + 4 * offset)
+        context.set(dut.window.wdata, 0x11111111)
+        context.set(dut.window.request, 1)
+        context.set(dut.head.buffer, saved)
+        context.set(dut.head.places, [2, 3, 4])
+        context.set(dut.head.saves, 1)
+        assert not (await context.tick().sample(dut.head.saved))[2]
+        context.set(dut.window.request, 0)
+        assert (await context.tick().sample(dut.head.saved))[2]
+        context.set(dut.head.saves, 0)
+        places = [COMMAND_FIELDS.index(name) - FIRST_OF_HEAD for name in PLACES]
+        assert [(await head(context, saved))[at] for at in places] == [2, 3, 4]
+        assert [(await head(context, other))[at] for at in places] == [0x11111111, 0, 0]
+
+    bench.add(run)
+    bench.run()
 
 
 def test_verilator_sees_no_loop(tmp_path):

@@ -117,3 +117,18 @@ def test_a_slow_peer_that_answers_is_not_lost():
 
     side = run(script, timeout=500, retries=retries)
     assert side.counts["REMOTE_TIMEOUTS"] >= retries * writes
+
+
+def test_no_acknowledgement_without_data_ends_a_read():
+    async def script(context, side):
+        tag = await start(context, side, Op.READ, buffer=0)
+        [(_, number, entry)] = await sent(context, side)
+        side.arrive(reply(Op.ACK, entry=entry, sequence=number))
+        assert await sent(context, side) == []
+        assert side.counts["REMOTE_MALFORMED"] == 1
+        assert not any(side.pages[0x10000]), "no flag"
+        side.arrive(reply(Op.DATA, entry=entry, sequence=number, data=(0x12345678,)))
+        assert await side.end(context, tag) is Status.OK
+        assert side.dump(0, 4).hex() == "12345678"
+
+    run(script)

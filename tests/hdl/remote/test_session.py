@@ -272,6 +272,26 @@ def test_a_put_whose_memory_is_concealed_fails_unless_it_was_carried_out(lost):
     run(script)
 
 
+def test_a_put_whose_memory_comes_back_is_not_read_again():
+    """It went out as a NOP, which was lost: what is sent again is one too."""
+
+    async def script(context, fabric, source, target):
+        fabric.out = True
+        source.load(0, b"AAAA")
+        await source.write(context, exposure_at(0, 5) + 12, 0)  # not valid
+        tag = await source.start(context, Op.WRITE, 1, 2, 0, 4, 5, 0)
+        await context.tick().repeat(150)
+        assert source.counts["REMOTE_PACKETS"] == source.counts["REMOTE_FAILED"] == 1
+        await source.expose(context, 5, 0, 4096)
+        fabric.out = False
+        assert await source.end(context, tag) is Status.EXPOSURE
+        assert source.counts["REMOTE_TIMEOUTS"] == 1
+        assert source.reads == []
+        assert target.dump(0, 4) == bytes(4)
+
+    run(script)
+
+
 def test_a_put_that_is_answered_while_it_fails_to_be_sent_again_ends_well():
     """The answer to the first packet comes in any slot about the one in which the second fails."""
 
