@@ -1,5 +1,5 @@
-/* The threads of this process as the kernel sees them: which run code, and which of these do nothing but wait for memory
-   to change.
+/* The threads of this process as the kernel sees them: which run code, and which of these do nothing but wait for
+   memory to change.
 
    Such a thread is interrupted again and again, and each time its registers and the top of its stack are hashed. A loop
    that only looks at memory comes back to few states; in an interpreter it hardly ever comes to a new one. A loop that
@@ -228,8 +228,8 @@ static int has(const int *numbers, int count, int number) {
     return 0;
 }
 
-/* Finds the threads that are not blocked, but for those of `stopped`. Returns how many there are, and writes their kernel
-   numbers to `found` as far as these fit; a negative error number if the system does not say. */
+/* Finds the threads that are not blocked, but for those of `stopped`. Returns how many there are, and writes their
+   kernel numbers to `found` as far as these fit; a negative error number if the system does not say. */
 int spinning_running(const int *stopped, int count, int *found, int room) {
     DIR *tasks = opendir("/proc/self/task");
     int running = 0;
