@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     target.add_argument("--board", metavar="NAME", help="the board to build for")
     target.add_argument("--list", action="store_true", help="show the boards and stop")
     parser.add_argument(
-        "--output", metavar="DIR", default="build", help="where bitstream and reports go (default: %(default)s)"
+        "--output", metavar="DIR", default="build", help="folder for bitstream and reports (default: %(default)s)"
     )
     parser.add_argument(
         "--with",
@@ -34,10 +34,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--phy",
         action="store_true",
-        help="put the NIC's link on pins, for a cable to another board, by a switch and a phy",
+        help="put the NIC's link on pins, behind a switch and a phy, for a cable to another board",
     )
     parser.add_argument(
-        "--synthesis-only", action="store_true", help="stop before place and route: area by block, no bitstream"
+        "--synthesis-only",
+        action="store_true",
+        help="stop before place and route: print the area by block, build no bitstream",
     )
     parser.add_argument("--seed", type=int, default=1, help="first seed of place and route (default: %(default)s)")
     parser.add_argument(

@@ -52,10 +52,12 @@ def add_arguments(parser: Parser) -> None:
         "those of `lanai run`, since other NICs, fabrics and numbers of ranks need other models.",
     )  # fmt: skip
     add_flags(ahead)
-    ahead.add_argument("devices", nargs="*", metavar="DEVICE", help=f"of {', '.join(names())} (default: all)")
+    ahead.add_argument(
+        "devices", nargs="*", metavar="DEVICE", help=f"devices to build for: {', '.join(names())} (default: all)"
+    )
     prune = actions.add_parser("prune", help="remove entries, those first that were used longest ago")
     prune.add_argument(
-        "--to", metavar="SIZE", help="until the cache has this size, e.g. 500M; 0: all (default: the limit)"
+        "--to", metavar="SIZE", help="remove until the cache has this size, e.g. 500M; 0: all (default: the limit)"
     )
     export = actions.add_parser("export", help="write the cache to an archive")
     taken = actions.add_parser("import", help="add an archive's entries, which are programs: take none from strangers")

@@ -43,9 +43,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="end with code 1 if the simulated time grew by more than this share; results without it: if any figure "
         "changed by more",
     )
-    parser.add_argument("--store", default=DEFAULT, metavar="FILE", help=f"what ids are of (default: {DEFAULT})")
-    parser.add_argument("--lines", action="store_true", help="tell firmware by source line instead of by function")
-    parser.add_argument("--most", type=count, default=12, metavar="N", help="rows of each table at most (12)")
+    parser.add_argument(
+        "--store", default=DEFAULT, metavar="FILE", help=f"store of the runs with these ids (default: {DEFAULT})"
+    )
+    parser.add_argument("--lines", action="store_true", help="list firmware by source line instead of by function")
+    parser.add_argument(
+        "--most", type=count, default=12, metavar="N", help="largest number of rows of each table (default: 12)"
+    )
     parser.add_argument("--json", metavar="FILE", help="write the figures")
 
 

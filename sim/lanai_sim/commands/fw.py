@@ -36,19 +36,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             what += f", an image, or a program of this project: {', '.join(names())}"
         action.add_argument("file", metavar="FILE", help=what)
         action.add_argument(
-            "--nic", choices=sorted(PRESETS), default="lanai41", help="which NIC (default: %(default)s)"
+            "--nic", choices=sorted(PRESETS), default="lanai41", help="preset of the NIC (default: %(default)s)"
         )
         if name == "build":
-            action.add_argument("-o", "--output", metavar="IMAGE", help="where to write it (default: FILE with .image)")
+            action.add_argument("-o", "--output", metavar="IMAGE", help="file to write (default: FILE with .image)")
         if name == "run":
-            action.add_argument("--on", choices=list(WAYS), default="iss", help="how (default: %(default)s)")
-            action.add_argument("--cycles", type=count, default=50_000_000, help="give up after as many (iss, rtl)")
+            action.add_argument(
+                "--on",
+                choices=list(WAYS),
+                default="iss",
+                help="what runs it: Python, native code, the golden model or the gateware (default: %(default)s)",
+            )
+            action.add_argument(
+                "--cycles", type=count, default=50_000_000, help="give up after this many cycles (iss, rtl)"
+            )
             action.add_argument(
                 "--packets",
                 metavar="FILE",
-                help="packets that come to a whole NIC, in hexadecimal, one a line, ! for a wrong CRC (not with rtl)",
+                help="run on a whole NIC that gets these packets: hexadecimal, one a line, ! for a bad CRC (not rtl)",
             )
-            action.add_argument("--timeout", metavar="SECONDS", type=count, help="give up after as many, in any way")
+            action.add_argument("--timeout", metavar="SECONDS", type=count, help="give up after this much real time")
         if name in ("run", "size"):
             action.add_argument("--json", metavar="FILE", help="write the figures to FILE")
 

@@ -25,12 +25,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             continue
         action.add_argument("lab", metavar="N", help="number or name of the lab")
         if name == "start":
-            action.add_argument("folder", nargs="?", metavar="DIR", help="where to (default: labN-NAME)")
+            action.add_argument("folder", nargs="?", metavar="DIR", help="folder to write (default: labN-NAME)")
         else:
             action.add_argument(
                 "folder", nargs="?", metavar="DIR", help="your folder (default: this one, or labN-NAME)"
             )
-            action.add_argument("--seed", type=int, default=1, help="of the private cases (default: %(default)s)")
+            action.add_argument("--seed", type=int, default=1, help="seed of the private cases (default: %(default)s)")
             action.add_argument(
                 "--max-wall", type=float, default=60.0, metavar="SECONDS",
                 help="real time that a case may take (default: %(default)g)",

@@ -27,25 +27,25 @@ LEAST = 20  # of them for the program
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_store(parser)
     which = parser.add_argument_group("which runs").add_argument
-    which("--device", choices=device_names(), help="on this messaging system")
-    which("--system", choices=list(SYSTEMS), metavar="NAME", help="on this one of `lanai list systems`")
-    which("--program", metavar="TEXT", help="whose program has this text in its words")
-    which("--since", metavar="DATE", help="from this date on: 2026-11-27, 2026-11-27T10:30 (UTC), 3d or 12h ago")
+    which("--device", choices=device_names(), help="runs on this messaging system")
+    which("--system", choices=list(SYSTEMS), metavar="NAME", help="runs on this system (`lanai list systems`)")
+    which("--program", metavar="TEXT", help="runs whose command contains this text")
+    which("--since", metavar="DATE", help="runs since this date: 2026-11-27, 2026-11-27T10:30 (UTC), 3d or 12h ago")
     which(
         "--where", action="append", default=[], metavar="NAME=VALUE",
-        help="with this value of a figure or a setting; also !=, and in quotes <, <=, >, >=; may be given again",
+        help="runs with this value of a figure or a setting; also !=, and in quotes <, <=, >, >=; may be given again",
     )  # fmt: skip
-    which("--last", type=count, metavar="N", help="the last N of them")
+    which("--last", type=count, metavar="N", help="the last N of these runs")
     how = parser.add_argument_group("for other tools").add_argument
     how("--rows", metavar="FILE", help="write a row for each run to FILE, with its figures")
-    how("--format", choices=tables.FORMATS, help="of the rows (default: as the file's name has it, else csv)")
+    how("--format", choices=tables.FORMATS, help="format of the rows (default: by the file's name, else csv)")
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
-    show = actions.add_parser("show", help="tell all about one run")
-    show.add_argument("id", type=count, metavar="ID", help="of the list")
-    show.add_argument("--json", metavar="FILE", help="write it as `lanai run --json` does")
-    show.add_argument("--config", metavar="FILE", help="write what `lanai run --config FILE` runs again")
+    show = actions.add_parser("show", help="show all that is known of one run")
+    show.add_argument("id", type=count, metavar="ID", help="number of a run, as the list has it")
+    show.add_argument("--json", metavar="FILE", help="write the result as `lanai run --json` does")
+    show.add_argument("--config", metavar="FILE", help="write a configuration that `lanai run --config` runs again")
     delete = actions.add_parser("delete", help="delete runs for good")
-    delete.add_argument("ids", type=count, nargs="+", metavar="ID", help="of the list")
+    delete.add_argument("ids", type=count, nargs="+", metavar="ID", help="number of a run, as the list has it")
     for action in (show, delete):
         _add_store(action, default=argparse.SUPPRESS)
 

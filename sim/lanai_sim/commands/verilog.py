@@ -21,16 +21,20 @@ HELP = "write a NIC or a block of it as Verilog, behind AXI or Wishbone if wante
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("block", metavar="BLOCK", help=f"one of {', '.join(BLOCKS)}")
-    parser.add_argument("-o", "--output", metavar="DIR", required=True, help="where the files go")
+    parser.add_argument("-o", "--output", metavar="DIR", required=True, help="folder to write")
     parser.add_argument(
         "--config",
         metavar="FILE|NAME=VALUE",
         action="append",
         default=[],
-        help="a parameter, such as sram_size=65536, or a TOML file of them; again for more",
+        help="a parameter, such as sram_size=65536, or a TOML file of them; may be given again",
     )
     parser.add_argument(
-        "--wrap", metavar="BUS", action="append", default=[], help=f"put it behind one of {', '.join(WRAPPERS)}"
+        "--wrap",
+        metavar="BUS",
+        action="append",
+        default=[],
+        help=f"put the block behind a standard bus: {', '.join(WRAPPERS)}",
     )
     parser.add_argument(
         "--with",

@@ -29,30 +29,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("suite", choices=["mpi4py", "programs", "demos"], help="what to run")
     parser.add_argument(
         "-n", "--ranks", type=_ranks, default=(2,), metavar="N[,N...]",
-        help="processes (2); the suite runs with several numbers one after the other",
+        help="processes to start (default: 2); with several numbers the suite runs once for each",
     )  # fmt: skip
-    parser.add_argument("--device", choices=device_names(), default="ideal", help="messaging system below MPI (ideal)")
+    parser.add_argument(
+        "--device", choices=device_names(), default="ideal", help="messaging system below MPI (default: ideal)"
+    )
     parser.add_argument(
         "--module", action="append", default=[], metavar="NAME",
         help="only this module, or those that match, as in 'test_p2p_*'; may be repeated",
     )  # fmt: skip
-    parser.add_argument("--together", action="store_true", help="all modules in one job, as the suite runs itself")
+    parser.add_argument(
+        "--together", action="store_true", help="run all modules in one job, as the suite does by itself"
+    )
     parser.add_argument(
         "--against", choices=["mpich", "ideal"],
-        help="run the same on real MPICH or on the device ideal, and tell where it differs",
+        help="run the same on real MPICH or on the device ideal, and list the differences",
     )  # fmt: skip
     parser.add_argument(
         "--limit",
         type=float,
         default=600.0,
         metavar="SECONDS",
-        help="real time for one module or job (600); a few heavy modules get more",
+        help="real time for one module or job (default: 600); a few heavy modules get more",
     )
     parser.add_argument(
         "--resume",
         metavar="DIR",
-        help="keep outcomes in files there, one for each device and number of ranks, do not run again the modules "
-        "that came to their end, and show them too",
+        help="keep outcomes in DIR, a file for each device and number of ranks; modules that came to their end are not "
+        "run again, and are shown too",
     )
     parser.add_argument("--page", metavar="FILE", help="write the table as Markdown")
     parser.add_argument("--json", metavar="FILE", help="write the figures")
