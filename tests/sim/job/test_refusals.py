@@ -183,7 +183,7 @@ def test_a_call_that_cannot_be_done_without_is_told(name, device):
 
 
 def test_threads_that_cannot_be_started_are_told():
-    """As where a limit of processes is reached."""
+    """A limit of processes refuses clone3 in the same way."""
     done = lanai("clone3", EPERM, "ideal")
     told = "lanai: error: the system starts no further thread; raise `ulimit -u`, or let processes call clone3\n"
     assert (done.returncode, done.stderr) == (2, told)
