@@ -6,6 +6,9 @@ processes share it. An entry is a directory. It appears by rename, so that no pr
 one, and it lists the digests of its files. Every use checks them: an entry that was damaged is
 built again, before a linker or loader can crash on it. One process builds an entry while others
 wait for its lock.
+
+A wheel may have brought entries along, in `SHIPPED`. They are found by what they are made of (`Key`),
+whatever tools made them.
 """
 
 import errno
@@ -14,13 +17,26 @@ import os
 import secrets
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
-from lanai_hdl.cache_entries import DIGESTS, END, FOLDER_MODE, damage, digests, directory, key_of, mark_used, place
+import lanai_hdl
+from lanai_hdl.cache_entries import (
+    DIGESTS,
+    END,
+    FOLDER_MODE,
+    below,
+    damage,
+    digests,
+    directory,
+    key_of,
+    mark_used,
+    place,
+)  # fmt: skip
 from lanai_hdl.errors import UserError
 
 from .building import Work
@@ -31,19 +47,42 @@ NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS)  # of a fil
 WAIT = "waiting for it"
 REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
+# Entries of a wheel, and the variable that names the folder to make them in: then only what a `Key` finds goes there.
+SHIPPED = Path(lanai_hdl.__file__).parents[1] / "openlanai_built"
+INTO = "LANAI_BUILD_INTO"
+
 Result = TypeVar("Result")
 
-__all__ = ["DIGESTS", "END", "build", "damage", "directory", "entry", "file", "key_of", "place", "present"]
+__all__ = [
+    "DIGESTS", "END", "Key", "build", "damage", "directory", "entry", "file", "key_of", "place", "present", "shipped",
+    "where",
+]  # fmt: skip
 
 
-def entry(kind: str, key: str, make: Callable[[Path], None]) -> Path:
+@dataclass(frozen=True)
+class Key:
+    """The key of what a wheel may bring: `made_of` is a digest of the sources and of the machine that it is for,
+    `tools` tells what makes it here. They are not asked for where the wheel has the entry."""
+
+    made_of: str
+    tools: Callable[[], Iterable[str]] = field(default=tuple, compare=False)
+
+    @cached_property
+    def here(self) -> str:
+        tools = list(self.tools())
+        return key_of([self.made_of, *tools]) if tools else self.made_of
+
+
+def entry(kind: str, key: str | Key, make: Callable[[Path], None]) -> Path:
     """The directory of an entry. `make(work)` fills the directory `work` if the entry is absent or
     damaged.
 
     `work` becomes the entry. Raises UserError if the cache cannot be read or written; other errors
     of `make` pass through.
     """
-    path = place(kind, key)
+    if (brought := shipped(kind, key)) is not None:
+        return brought
+    path = where(kind, key)
     if damage(path) is None:
         mark_used(path)
         return path
@@ -63,21 +102,23 @@ def entry(kind: str, key: str, make: Callable[[Path], None]) -> Path:
     return path
 
 
-def present(kind: str, key: str) -> Path | None:
+def present(kind: str, key: str | Key) -> Path | None:
     """The directory of an entry that is whole; None if it is absent or damaged."""
-    path = place(kind, key)
+    if (brought := shipped(kind, key)) is not None:
+        return brought
+    path = where(kind, key)
     if damage(path) is not None:
         return None
     mark_used(path)
     return path
 
 
-def file(kind: str, key: str, name: str, make: Callable[[Path], None]) -> Path:
+def file(kind: str, key: str | Key, name: str, make: Callable[[Path], None]) -> Path:
     """The file `name` of an entry, which `make(path)` writes if the entry is absent or damaged."""
     return entry(kind, key, lambda work: make(work / name)) / name
 
 
-def build(key: str, kind: str, producer: Callable[[], bytes]) -> bytes:
+def build(key: str | Key, kind: str, producer: Callable[[], bytes]) -> bytes:
     """The content of an entry of one file, which `producer` makes if the entry is absent or
     damaged."""
     return file(kind, key, f"content.{kind}", lambda path: _write(path, producer())).read_bytes()
@@ -85,6 +126,29 @@ def build(key: str, kind: str, producer: Callable[[], bytes]) -> bytes:
 
 def _write(path: Path, content: bytes) -> None:
     path.write_bytes(content)
+
+
+def shipped(kind: str, key: str | Key) -> Path | None:
+    """The directory of an entry that a wheel has brought; None if there is none, or it is damaged: a note says so."""
+    if isinstance(key, str) or INTO in os.environ:
+        return None
+    path = below(SHIPPED, kind, key.made_of)
+    found = damage(path) if path.exists() else ""
+    if found:
+        print(
+            f"lanai: note: {str(path)!r} of the wheel is damaged ({found}); it is built here; "
+            "write: pip install --force-reinstall openlanai",
+            file=sys.stderr,
+        )
+    return None if found is not None else path
+
+
+def where(kind: str, key: str | Key) -> Path:
+    """The directory of an entry that no wheel has brought, present or not."""
+    if isinstance(key, str):
+        return place(kind, key)
+    into = os.environ.get(INTO)
+    return below(Path(into), kind, key.made_of) if into else place(kind, key.here)
 
 
 def _build(path: Path, make: Callable[[Path], None], alone: bool) -> None:

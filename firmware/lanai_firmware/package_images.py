@@ -19,15 +19,15 @@ COMPILE = "compiling it"
 def package_image(label: str, sram_size: int, make: Callable[[], Image], options: str = "") -> Image:
     """The image of a function of this package, `module.name`, which `make` compiles if it is not
     in the cache. `options`: what else decides it."""
-    key = cache.key_of((label, str(sram_size), package_digest(), llvmlite.__version__, options))
+    made_of = cache.key_of((label, str(sram_size), package_digest(), options))
+    key = cache.Key(made_of, lambda: (llvmlite.__version__,))
 
     def compiled() -> bytes:
         with Work("the NICs' firmware", "its sources", {COMPILE: 3.0}) as work:
             work.step(COMPILE)
             return make().to_bytes()
 
-    made = cache.build(key, "image", compiled)
-    return Image.from_bytes(made, f"cached image {str(cache.place('image', key))!r}")
+    return Image.from_bytes(cache.build(key, "image", compiled), f"the cached image of {label}")
 
 
 @functools.cache

@@ -90,7 +90,12 @@ def key_of(parts: Iterable[bytes | str]) -> str:
 def place(kind: str, key: str) -> Path:
     """The directory of an entry, present or not. `kind` says what it is: "image", "rtl", "abi",
     ..."""
-    return directory() / kind / key[:2] / key
+    return below(directory(), kind, key)
+
+
+def below(folder: Path, kind: str, key: str) -> Path:
+    """The directory of an entry in a folder of entries."""
+    return folder / kind / key[:2] / key
 
 
 def damage(path: Path) -> str | None:

@@ -49,7 +49,8 @@ def load(package: str, name: str, declared: str, *parts: tuple[str, str], header
 
 
 def _load(module: str, declared: str, text: str) -> Any:
-    key = cache.key_of([module, declared, text, sys.version, _cffi_backend.__version__, *FLAGS])
+    made_of = cache.key_of([module, declared, text, importlib.machinery.EXTENSION_SUFFIXES[0], *FLAGS])
+    key = cache.Key(made_of, lambda: (sys.version, _cffi_backend.__version__))
     with real_time.shown():  # the cache keeps dates
         path = cache.file("native", key, f"{module}.so", lambda made: _build(module, declared, text, made))
     loader = importlib.machinery.ExtensionFileLoader(module, str(path))
@@ -69,16 +70,20 @@ def preload(name: str, header: str, *parts: tuple[str, str]) -> Path:
     from .compilers import Language, find, unwinder
 
     text = text_of(parts, header)
-    compiler = find(Language.C)
-    linked = ("-ldl", *unwinder(compiler))
-    key = cache.key_of([text, *compiler.command, compiler.identity, *PRELOAD_FLAGS, *linked])
 
     def build(made: Path) -> None:
-        compiler.run(
-            [*PRELOAD_FLAGS, "-x", "c", "-o", str(made), "-", *linked], f"building the library {name} of ranks", text
-        )
+        compiler = find(Language.C)
+        arguments = [*PRELOAD_FLAGS, "-x", "c", "-o", str(made), "-", "-ldl", *unwinder(compiler)]
+        compiler.run(arguments, f"building the library {name} of ranks", text)
 
-    return cache.file("native", key, f"{name}.so", build)
+    return cache.file("native", key_of_text(text, PRELOAD_FLAGS), f"{name}.so", build)
+
+
+def key_of_text(text: str, flags: Sequence[str]) -> cache.Key:
+    """The key of what a C compiler makes of a text."""
+    from .compilers import Language, find
+
+    return cache.Key(cache.key_of([text, *flags]), lambda: [repr(find(Language.C).key)])
 
 
 def _build(module: str, declared: str, text: str, path: Path) -> None:
@@ -97,3 +102,4 @@ def _build(module: str, declared: str, text: str, path: Path) -> None:
     with Work(f"the C module {module}", "this Python", {COMPILE: 0.5}) as work:
         work.step(COMPILE)
         find(Language.C).run([*FLAGS, "-I", headers, "-o", str(path), str(source)], f"building {module}")
+    source.unlink()

@@ -30,6 +30,10 @@ WRAPPERS = frozenset({
 })  # fmt: skip
 
 
+V3 = "x86-64-v3"  # the level of x86-64 that models are made for if the processor has it
+V3_FLAGS = frozenset({"abm", "avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "movbe", "xsave"})  # as Linux calls them
+
+
 @dataclass(frozen=True)
 class Search:
     """The search for a language's compiler, and a program that shows whether it works."""
@@ -72,15 +76,16 @@ class Compiler:
     @property
     def key(self) -> tuple[object, ...]:
         """The compiler's part of cache keys: two compilers with the same key give the same objects. Zig is the same
-        wherever pip put it, and compiles for the processor that it runs on.
+        wherever pip put it.
         """
-        return (self.identity, self.command[-1], processor()) if self.is_zig else (self.command, self.identity)
+        return (self.identity, self.command[-1]) if self.is_zig else (self.command, self.identity)
 
     def run(self, arguments: Sequence[str], what: str, text: str = "") -> str:
         """Run it with `text` as its input; what it printed. `what` says in the error message what
-        it was for."""
+        it was for. Zig, which would compile for the processor that it runs on, compiles for all, as others do."""
+        kind = ["-mcpu=baseline"] if self.is_zig else []
         done = subprocess.run(
-            [*self.command, *arguments], input=text, text=True, capture_output=True, check=False, env=guarded()
+            [*self.command, *kind, *arguments], input=text, text=True, capture_output=True, check=False, env=guarded()
         )
         if done.returncode:
             if "No space left" in done.stderr:
@@ -102,6 +107,13 @@ def processor() -> str:
     except OSError:
         return ""
     return "".join(line for line in first if line.partition(":")[0].strip() in told)
+
+
+@functools.cache
+def level() -> str:
+    """Return the processors that models are compiled for: V3, or what `processor` says."""
+    flags = next((line for line in processor().splitlines() if line.startswith("flags")), "")
+    return V3 if frozenset(flags.split()) >= V3_FLAGS else processor()
 
 
 def find(language: Language, chosen: str = "") -> Compiler:

@@ -258,3 +258,46 @@ def test_nobody_else_may_write_what_is_made(own_cache, monkeypatch):
         os.umask(before)
     for folder in (entry, *entry.parents[:3]):
         assert folder.stat().st_mode & 0o777 == 0o755
+
+
+# Entries that a wheel has brought.
+
+
+@pytest.fixture
+def brought(tmp_path, monkeypatch):
+    """A wheel's folder with one entry, which was made by other tools."""
+    (tmp_path / "wheel").mkdir()
+    monkeypatch.setattr(cache, "SHIPPED", tmp_path / "wheel")
+    monkeypatch.setenv(cache.INTO, str(tmp_path / "wheel"))
+    cache.build(cache.Key(KEY, lambda: ["compiler 1"]), "thing", lambda: b"brought")
+    monkeypatch.delenv(cache.INTO)
+    return tmp_path / "wheel"
+
+
+def no_tools():
+    raise LookupError("no compiler")
+
+
+def test_what_a_wheel_has_needs_no_tools(brought, own_cache):
+    assert cache.build(cache.Key(KEY, no_tools), "thing", no_tools) == b"brought"
+    assert cache.present("thing", cache.Key(KEY, no_tools)) == brought / "thing" / KEY[:2] / KEY
+    assert not (own_cache / "thing").exists()
+
+
+def test_what_a_wheel_has_not_is_built_by_the_tools_that_are_here(brought, own_cache):
+    other = "cd" * 32
+    for tool in ("compiler 1", "compiler 2"):
+        assert cache.build(cache.Key(other, lambda tool=tool: [tool]), "thing", tool.encode) == tool.encode()
+    assert len([*own_cache.glob("thing/*/*/")]) == 2
+    with pytest.raises(LookupError, match="no compiler"):
+        cache.build(cache.Key(other, no_tools), "thing", no_tools)
+
+
+def test_what_is_damaged_in_a_wheel_is_built_here_and_told_in_one_line(brought, own_cache, capsys):
+    [content] = brought.glob("thing/*/*/content.thing")
+    content.write_bytes(b"damaged")
+    assert cache.build(cache.Key(KEY, lambda: ["compiler 2"]), "thing", lambda: b"built") == b"built"
+    [said] = capsys.readouterr().err.splitlines()
+    assert "of the wheel is damaged (content.thing has another content than was written); it is built here" in said
+    assert said.endswith("write: pip install --force-reinstall openlanai")
+    assert content.read_bytes() == b"damaged"

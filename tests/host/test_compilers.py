@@ -1,6 +1,7 @@
 """The one search for compilers."""
 
 import shutil
+import subprocess
 import sys
 
 import pytest
@@ -83,16 +84,26 @@ def test_a_compiler_that_is_there_and_cannot_work_fails_its_trial(tmp_path, monk
         assert compilers.trial(Language.CXX).command
 
 
-def test_objects_of_zig_are_those_of_one_kind_of_processor(monkeypatch):
-    """It compiles for the processor that it runs on, and machines may share a cache."""
-    zig = compilers.Compiler((sys.executable, "-m", "ziglang", "c++"), "ziglang 1.2.3")
-    gcc = compilers.Compiler(("g++",), "g++ 12")
-    keys = {}
-    for kind in ("old", "new"):
-        monkeypatch.setattr(compilers, "processor", lambda kind=kind: kind)
-        keys[kind] = zig.key, gcc.key
-    assert keys["old"][0] != keys["new"][0]
-    assert keys["old"][1] == keys["new"][1]
+def test_zig_compiles_for_all_processors_of_its_kind(tmp_path, monkeypatch):
+    """It would compile for the processor that it runs on, and machines may share a cache."""
+    calls = []
+    done = subprocess.CompletedProcess([], 0, "", "")
+    monkeypatch.setattr(compilers.subprocess, "run", lambda command, **_: calls.append(command) or done)
+    for command in ((sys.executable, "-m", "ziglang", "c++"), ("g++",)):
+        compilers.Compiler(command, "1.2.3").run(["-c"], "compiling")
+    assert calls == [[sys.executable, "-m", "ziglang", "c++", "-mcpu=baseline", "-c"], ["g++", "-c"]]
+
+
+@pytest.mark.parametrize(
+    ("flags", "level"),
+    [
+        ("fpu abm avx avx2 bmi1 bmi2 f16c fma movbe xsave sse4_2", "x86-64-v3"),
+        ("fpu abm avx bmi1 bmi2 f16c fma movbe xsave", "flags\t: fpu abm avx bmi1 bmi2 f16c fma movbe xsave\n"),
+    ],
+)
+def test_models_are_for_a_level_or_for_one_processor(flags, level, monkeypatch):
+    monkeypatch.setattr(compilers, "processor", lambda: f"flags\t: {flags}\n")
+    assert compilers.level.__wrapped__() == level
 
 
 def test_the_processor_is_known_and_stays_the_same():

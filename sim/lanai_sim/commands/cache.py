@@ -29,17 +29,20 @@ FIRST_OF_WARM = tuple(flag for flag in RUN_FIRST if flag not in ("--device", "--
 PROGRAM = "import ctypes; mpi = ctypes.CDLL('libmpi.so.12'); mpi.MPI_Init(None, None); mpi.MPI_Finalize()"
 RANKS = 2  # that run it
 WHAT = {
-    "abi": "libmpi.so, of one Python each",
+    "abi": "libmpi.so in place, for one Python each",
     "bindings": "links to MPICH's Fortran bindings",
     "boot": "NICs as their firmware has booted them",
     "cocotb": "gateware as cocotb's simulators run it",
+    "engine": "the simulation engine",
+    "gates": "models of NICs and switches",
     "image": "firmware",
+    "libmpi": "libmpi.so as it was compiled",
     "linked": "what a compiler has ready",
     "model": "which sources make which model",
     "mpi4py": "mpi4py's tests and demos",
     "native": "C parts of Python modules",
     "object": "parts of firmware",
-    "rtl": "models of NICs and switches, and their parts",
+    "rtl": "models by Verilator, and their parts",
     "verilog": "gateware as Verilog",
 }
 

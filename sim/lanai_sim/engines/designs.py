@@ -60,7 +60,12 @@ class Design:
 
 def key(designs: Sequence[Design]) -> tuple[object, ...]:
     """Equal for two calls only if elaboration gives the same texts."""
-    return (sources_digest(), tools(), *(repr(design.general) for design in designs), *_foreign_digests(designs))
+    return (tools(), *made_of_sources(designs))
+
+
+def made_of_sources(designs: Sequence[Design]) -> tuple[object, ...]:
+    """`key` without the tools that make Verilog."""
+    return (sources_digest(), *(repr(design.general) for design in designs), *_foreign_digests(designs))
 
 
 def sources_digest(packages: Sequence[str] = ()) -> str:

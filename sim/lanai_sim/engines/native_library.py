@@ -44,18 +44,16 @@ def options(tool: Compiler) -> list[str]:
 
 
 @cache
-def key() -> str:
-    """Equal only for the same engine by the same compiler."""
-    tool = compiler()
-    return entries.key_of([repr((tool.key, options(tool), sorted(texts().items())))])
-
-
 def library() -> Path:
-    """The library of the engine, from the cache if it is there."""
-    tool, sources = compiler(), texts()
-    flags = options(tool)
+    """The library of the engine, from a wheel or the cache if it is there. Its folder's name is equal only for the same
+    engine."""
+    sources = texts()
+
+    def tools() -> list[str]:
+        return [repr(compiler().key)]
 
     def build(made: Path) -> None:
+        tool = compiler()
         with (
             building.Work("the simulation engine", "", {STEP: 3.0}) as told,
             tempfile.TemporaryDirectory(dir=made.parent, prefix="building-", ignore_cleanup_errors=True) as work,
@@ -63,6 +61,7 @@ def library() -> Path:
             told.step(STEP)
             for name, text in sources.items():
                 Path(work, name).write_text(text)
-            tool.run([*flags, f"-I{work}", "-o", str(made), f"{work}/engine.cc"], STEP)
+            tool.run([*options(tool), f"-I{work}", "-o", str(made), f"{work}/engine.cc"], STEP)
 
-    return entries.file("engine", key(), "engine.so", build)
+    made_of = entries.key_of([repr(OPTIONS), repr(sorted(sources.items()))])
+    return entries.file("engine", entries.Key(made_of, tools), "engine.so", build)

@@ -114,7 +114,7 @@ class RtlEngine(Engine):
         self._nic, self._switch = build(layout.nic, switch, trace=trace, probes=probes)
         self._native = native()
         models = (self._nic, self._switch)
-        self.state_key = "-".join([native_library.key(), *(one.key for one in models if one)])
+        self.state_key = "-".join([native_library.library().parent.name, *(one.key for one in models if one)])
         addresses = [one.address if one else None for one in models]
         here = None if part is None else bytes(unit in part.units for unit in range(layout.nics + layout.switches))
         sizes = (layout.nics, layout.switches, layout.latency, self.time.khz)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from lanai_firmware.building import Work
+from lanai_firmware.cache import Key
 from lanai_firmware.image import Image
 from lanai_hdl.errors import UserError
 from lanai_host.bus.greenlets import run_in_greenlet
@@ -289,12 +290,12 @@ class NicWorld(World):
             and not (self.session or config.wave or config.inputs or self.planned)
         )
 
-    def _boot_key(self, image: Image | None) -> str:
+    def _boot_key(self, image: Image | None) -> Key:
         config = self.config
         parts = {
             "model": self.engine.state_key,
             "image": None if image is None else image.digest.hex(),
-            "sources": sources.digest(),
+            "sources": sources.digest(tools=False),
             "device": config.device,
             "options": config.chosen_options,
             "layout": self.engine.layout,

@@ -18,9 +18,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from lanai_firmware.cache import file, key_of
+from lanai_firmware.cache import file
 from lanai_host.abi.programs import check_program, may_serve
 from lanai_host.abi.programs import environment as libmpi
+from lanai_host.c_module import key_of_text
 from lanai_host.compilers import Language, find
 from lanai_host.errors import UserError
 from lanai_host.simulator.forking import FILES, may_fork
@@ -77,13 +78,11 @@ def _is_this_python(path: str) -> bool:
 def starter() -> Path:
     """The program that turns into a rank: start_rank.c, compiled once."""
     source = files(__package__).joinpath("start_rank.c").read_text()
-    compiler = find(Language.C)
-    key = key_of([source, *compiler.command, compiler.identity, *STARTER_FLAGS])
 
     def build(made: Path) -> None:
-        compiler.run([*STARTER_FLAGS, "-x", "c", "-o", str(made), "-"], "building the starter of ranks", source)
+        find(Language.C).run([*STARTER_FLAGS, "-x", "c", "-o", str(made), "-"], "building the starter of ranks", source)
 
-    return file("native", key, "start_rank", build)
+    return file("native", key_of_text(source, STARTER_FLAGS), "start_rank", build)
 
 
 class Running(Protocol):

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from lanai_firmware import cache
+from lanai_firmware.cache import Key
 from lanai_hdl import cache_entries
 from lanai_hdl.errors import UserError
 from lanai_hdl.machine import PAGE_SIZE
@@ -92,22 +93,22 @@ class Booted:
         cluster.restore(self.cluster)
 
 
-def key(parts: Mapping[str, object]) -> str:
-    """Return the cache key of a boot that `parts` decide. Their values must have a `repr` that says all."""
-    return cache.key_of(f"{name}={value!r}" for name, value in sorted(parts.items()))
+def key(parts: Mapping[str, object]) -> Key:
+    """Return the key of a boot that `parts` decide. Their values must have a `repr` that says all."""
+    return Key(cache.key_of(f"{name}={value!r}" for name, value in sorted(parts.items())))
 
 
-def load(name: str, attachment: type[Attachment]) -> Booted | None:
+def load(key: Key, attachment: type[Attachment]) -> Booted | None:
     """Return the snapshot with this key. None if there is none, or it is damaged: a note then says so, and
     the place is free again. `attachment`: the class of what ranks must know."""
-    path = cache.place(KIND, name)
+    path = cache.shipped(KIND, key) or cache.where(KIND, key)
     if not path.exists():
         return None
     wrong = cache.damage(path)
     if wrong is None:
         cache_entries.mark_used(path)
         try:
-            return _decode((path / KIND).read_bytes(), name, attachment)
+            return _decode((path / KIND).read_bytes(), key.made_of, attachment)
         except (OSError, ValueError, TypeError, LookupError, ArithmeticError, RecursionError, zlib.error) as error:
             wrong = str(error)
     print(
@@ -118,10 +119,10 @@ def load(name: str, attachment: type[Attachment]) -> Booted | None:
     return None
 
 
-def store(name: str, booted: Booted) -> None:
+def store(key: Key, booted: Booted) -> None:
     """Keep a snapshot for later runs. If the cache cannot be written, later runs boot."""
     try:
-        cache.file(KIND, name, KIND, lambda path: _write(path, _encode(booted, name)))
+        cache.file(KIND, key, KIND, lambda path: _write(path, _encode(booted, key.made_of)))
     except UserError:
         return
 

@@ -243,7 +243,7 @@ def test_a_snapshot_keeps_the_pages_that_are_not_zeros():
 def test_what_was_booted_is_kept_page_by_page():
     """Memory for channels that share pools has few pages with anything in them."""
     world(CONFIGS["switches, memory of the host"])
-    booted = snapshot.load(entries(cache.directory() / snapshot.KIND)[0].name, Attachment)
+    booted = snapshot.load(cache.Key(entries(cache.directory() / snapshot.KIND)[0].name), Attachment)
     assert booted is not None
     sizes = [content.size for node in booted.nodes for content in node.memory]
     kept = [len(content.pages) * PAGE_SIZE for node in booted.nodes for content in node.memory]

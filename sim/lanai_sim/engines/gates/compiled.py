@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from lanai_firmware import building
 from lanai_firmware import cache as entries
 from lanai_hdl.errors import UserError
-from lanai_host.compilers import Language, find, processor
+from lanai_host.compilers import Language, find, level
 
-from ..designs import NIC_TOP, SWITCH_TOP, Design, key, sources_digest
+from ..designs import NIC_TOP, SWITCH_TOP, Design, made_of_sources, sources_digest
 from ..elaboration import CHANGED, in_fresh_process
 from . import cases
 from .code import container
@@ -108,16 +108,17 @@ def models(wanted: Sequence[tuple[Design, bool]]) -> list[Model]:
     return [_loaded(key) for key in keys]
 
 
-def _key(design: Design, signals: bool) -> str:
-    tools = (version("llvmlite"), find(Language.C).key, processor(), signals)
-    made_of = (*key([design]), sources_digest([__name__.rpartition(".")[0]]), cases.text(), *tools)
-    return entries.key_of([repr(made_of)])
+def _key(design: Design, signals: bool) -> entries.Key:
+    """No linker is in it, as machine code that names no library is linked the same by all."""
+    translator = sources_digest([__name__.rpartition(".")[0]])
+    made_of = (*made_of_sources([design]), translator, cases.text(), level(), signals)
+    return entries.Key(entries.key_of([repr(made_of)]), lambda: map(version, ("amaranth", "llvmlite")))
 
 
-def _make(missing: Mapping[str, tuple[Design, bool]]) -> None:
+def _make(missing: Mapping[entries.Key, tuple[Design, bool]]) -> None:
     """Make all models in one process, as that saves a second for each but one. Whoever has the lock of the first one
     does it, and other processes wait: so all take the locks in one order."""
-    first, *others = sorted(missing)
+    first, *others = sorted(missing, key=lambda one: one.made_of)
 
     def put(work: Path) -> None:
         left = [first, *(one for one in others if entries.present(KIND, one) is None)]
@@ -151,8 +152,8 @@ def write(folder: Path, made: tuple[bytes, bytes]) -> None:
 
 
 @cache
-def _loaded(key: str) -> Model:
-    folder = entries.place(KIND, key)
+def _loaded(key: entries.Key) -> Model:
+    folder = entries.shipped(KIND, key) or entries.where(KIND, key)
     try:
         return Model(folder)
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:

@@ -178,7 +178,7 @@ def test_who_needs_the_same_models_at_the_same_time_waits_for_one_translation(ma
 
 def test_gateware_edited_while_it_is_translated_is_not_stored(made, monkeypatch, tmp_path):
     keys = iter((("before",), ("after",)))
-    monkeypatch.setattr(compiled, "key", lambda wanted: next(keys))
+    monkeypatch.setattr(compiled, "made_of_sources", lambda wanted: next(keys))
     with pytest.raises(UserError, match="sources changed"):
         compiled.model(Design(SwitchConfig(2, SMALL)))
     assert not [*tmp_path.glob("gates/*/*/model.so")]
