@@ -1,8 +1,10 @@
-"""Building the library: the front and the bridge compiled, the interface written down."""
+"""Building the library: the front and the bridge compiled, the interface written down. What is compiled knows no place:
+a copy of it gets a file beside it that says with which Python it starts."""
 
 import json
 import keyword
 import platform
+import shutil
 import sysconfig
 from concurrent.futures import ThreadPoolExecutor
 from importlib.machinery import EXTENSION_SUFFIXES
@@ -16,7 +18,7 @@ from lanai_firmware.building import Work
 from ..compilers import Language, bind_own_functions, find
 from ..errors import UserError
 from . import generate, guest
-from .flavor import BRIDGE, INTERFACE, Flavor
+from .flavor import BRIDGE, INTERFACE, START, Flavor
 from .header import Header, read
 from .installed import include_directory
 
@@ -26,7 +28,7 @@ STEPS = {READ: 1.0, COMPILE: 1.7}
 _FLAGS = ("-O1", "-w", "-fPIC", "-shared")
 # Python text that the front runs at the first MPI call, as a module of its own: the program's variables
 # are not touched. It asks that lanai_host can be imported; if not, it looks where that was when the
-# library was built.
+# library was put in its place.
 _BOOT = """
 import sys
 machinery = sys.modules["_frozen_importlib_external"]
@@ -59,26 +61,30 @@ _FORMS = {
 }
 
 
-def build(flavor: Flavor, work: Path, directory: Path, interpreter: str, paths: list[str], libpython: str) -> None:
-    """Fill `work`, which becomes `directory`. `paths`: where `interpreter` finds our packages."""
+def build(flavor: Flavor, work: Path) -> None:
+    """Fill `work` with what is compiled."""
     with Work(flavor.soname, "this Python", STEPS) as steps:
-        _build(steps, flavor, work, directory, interpreter, paths, libpython)
-
-
-def _build(
-    steps: Work, flavor: Flavor, work: Path, directory: Path, interpreter: str, paths: list[str], libpython: str
-) -> None:
-    steps.step(READ)
-    header = read(flavor.header)
-    boot = _boot(flavor, directory, paths)
-    steps.step(COMPILE)
-    with ThreadPoolExecutor(max_workers=1) as second:
-        bridge = second.submit(_compile_bridge, header, flavor, work)
-        _compile_front(generate.front(header, flavor, interpreter, libpython, boot), flavor, work)
-        bridge.result()
+        steps.step(READ)
+        header = read(flavor.header)
+        steps.step(COMPILE)
+        with ThreadPoolExecutor(max_workers=1) as second:
+            bridge = second.submit(_compile_bridge, header, flavor, work)
+            _compile_front(generate.front(header, flavor), flavor, work)
+            bridge.result()
     (work / INTERFACE).write_text(json.dumps(interface(header, flavor)))
+
+
+def put(
+    flavor: Flavor, compiled: Path, work: Path, directory: Path, interpreter: str, paths: list[str], libpython: str
+) -> None:
+    """Fill `work`, which becomes `directory`, with a library that starts `interpreter`. `paths`: where that finds our
+    packages."""
+    for name in (flavor.soname, f"{BRIDGE}.so", INTERFACE):
+        shutil.copyfile(compiled / name, work / name)
     for name in flavor.links:
         (work / name).symlink_to(flavor.soname)
+    start = [interpreter, libpython, _boot(flavor, directory, paths), ""]
+    (work / START).write_bytes("\0".join(start).encode(errors="surrogateescape"))
 
 
 def _boot(flavor: Flavor, directory: Path, paths: list[str]) -> str:
@@ -108,6 +114,7 @@ def _compile_front(text: str, flavor: Flavor, work: Path) -> None:
         ],
         f"building {flavor.soname}",
     )
+    source.unlink()
 
 
 def _compile_bridge(header: Header, flavor: Flavor, work: Path) -> None:
@@ -123,6 +130,7 @@ def _compile_bridge(header: Header, flavor: Flavor, work: Path) -> None:
         [*_FLAGS, "-I", headers, "-o", str(work / f"{BRIDGE}.so"), str(source)],
         f"building the bridge of {flavor.soname}",
     )
+    source.unlink()
 
 
 def interface(header: Header, flavor: Flavor) -> dict[str, object]:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 # header.
 BRIDGE = "_lanai_bridge"
 INTERFACE = "interface.json"
+# What the front starts Python with: the interpreter, its libpython, and a text to run, each ended by a zero byte.
+START = "start"
 
 HANDLES = frozenset(
     f"MPI_{name}"

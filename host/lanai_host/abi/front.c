@@ -2,15 +2,17 @@
    through.
 
    It links with no libpython. In a Python process it uses the interpreter that is there, however that was built; in any
-   other program it loads the libpython that the library was built for. The generated part follows this text. */
+   other program it loads the libpython that a file beside the library names. The generated part follows this text. */
 
 #include <dlfcn.h>
 #include <execinfo.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <wchar.h>
 
 enum { COLD, READY, DEAD };
@@ -29,12 +31,39 @@ static void *lanai_python(const char *name) {
     return symbol;
 }
 
+/* What the file LANAI_START beside this library says: an interpreter, its libpython, and the text that Python runs. */
+static struct {
+    const char *python, *library, *boot;
+} lanai_place;
+
+static void lanai_read_place(void) {
+    static char text[1 << 16];
+    char path[4096];
+    Dl_info here;
+    ssize_t size = 0, read_now = 1;
+    int folder, file;
+    if (!dladdr((void *)lanai_read_place, &here) || !here.dli_fname) lanai_fail("this library", "?", "has no file");
+    folder = (int)(strrchr(here.dli_fname, '/') ? strrchr(here.dli_fname, '/') - here.dli_fname + 1 : 0);
+    snprintf(path, sizeof path, "%.*s%s", folder, here.dli_fname, LANAI_START);
+    file = open(path, O_RDONLY | O_CLOEXEC);
+    while (file >= 0 && read_now > 0 && size < (ssize_t)sizeof text) {
+        read_now = read(file, text + size, sizeof text - size);
+        if (read_now > 0) size += read_now;
+    }
+    if (file >= 0) close(file);
+    lanai_place.python = text;
+    lanai_place.library = lanai_place.python + strlen(text) + 1;
+    if (size && size < (ssize_t)sizeof text) lanai_place.boot = lanai_place.library + strlen(lanai_place.library) + 1;
+    if (!lanai_place.boot || lanai_place.boot >= text + size)
+        lanai_fail("cannot read", path, "start the program with `lanai run`, which sees to it that this file is there");
+}
+
 static void lanai_start_python(void) {
     const char *library = getenv("LANAI_LIBPYTHON");
     const char *program = getenv("LANAI_PYTHON");
     static wchar_t wide[4096];
-    if (!library) library = LANAI_LIBPYTHON;
-    if (!program) program = LANAI_PYTHON;
+    if (!library) library = lanai_place.library;
+    if (!program) program = lanai_place.python;
     if (!*library)
         lanai_fail(
             "no shared libpython belongs to", program,
@@ -51,7 +80,9 @@ static void lanai_start_python(void) {
 }
 
 static void lanai_boot(void) {
-    char text[sizeof LANAI_BOOT + 256]; /* with what is put in */
+    lanai_read_place();
+    size_t size = strlen(lanai_place.boot) + 256; /* with what is put in */
+    char text[size];
     int *dead = (int *)&lanai_state;
     int started, failed;
     int (*initialized)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "Py_IsInitialized");
@@ -60,7 +91,7 @@ static void lanai_boot(void) {
     started = !initialized || !initialized();
     if (started) lanai_start_python();
     int gil = ((int (*)(void))lanai_python("PyGILState_Ensure"))();
-    snprintf(text, sizeof text, LANAI_BOOT, (void *)&lanai_table, (void *)dead, started, (void *)MPI_UNWEIGHTED,
+    snprintf(text, size, lanai_place.boot, (void *)&lanai_table, (void *)dead, started, (void *)MPI_UNWEIGHTED,
              (void *)MPI_WEIGHTS_EMPTY);
     failed = ((int (*)(const char *))lanai_python("PyRun_SimpleString"))(text);
     ((void (*)(int))lanai_python("PyGILState_Release"))(gil);

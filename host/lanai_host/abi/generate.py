@@ -11,7 +11,7 @@ from importlib import resources
 
 from ..c_module import IN_LIBRARY, text_of
 from ..mpi.added_codes import LAST_PREDEFINED
-from .flavor import Flavor
+from .flavor import START, Flavor
 from .header import Function, Header
 
 # What the front answers once Python has ended, beyond "success" (mpi4py asks from Py_AtExit).
@@ -134,9 +134,8 @@ def _definition(function: Function, flavor: Flavor) -> str:
     return f'{function.declaration} {{\n    {body}\n}}\n{alias} __attribute__((alias("{function.name}")));\n'
 
 
-def front(header: Header, flavor: Flavor, python: str, libpython: str, boot: str) -> str:
-    """The C text of the shared library. `boot` is Python text with %p for table and state, %d for
-    whether C began."""
+def front(header: Header, flavor: Flavor) -> str:
+    """The C text of the shared library."""
     struct, _ = table(header, flavor)
     hidden = "\n".join(f"#undef {name}\n#undef P{name}" for name in header.functions)
     own = text_of((IN_LIBRARY, (__package__, "front")))
@@ -147,19 +146,13 @@ def front(header: Header, flavor: Flavor, python: str, libpython: str, boot: str
         status_struct(header),
         struct,
         "static struct lanai_table lanai_table;",
-        f"#define LANAI_PYTHON {_literal(python)}\n#define LANAI_LIBPYTHON {_literal(libpython)}",
-        f"#define LANAI_BOOT {_literal(boot)}",
+        f'#define LANAI_START "{START}"',
         own,
         resources.files(__package__).joinpath("crash.c").read_text(),
         extra,
         definitions,
     ]
     return "\n".join(parts)
-
-
-def _literal(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'
 
 
 def bridge(header: Header, flavor: Flavor) -> tuple[str, str]:

@@ -1,10 +1,12 @@
-"""The built library: made once per Python and header, then found again in the cache by content."""
+"""The built library: compiled once per Python and header, and put in place once per installation; both are then found
+again in the cache by content."""
 
 import os
 import site
 import sys
 import sysconfig
 from importlib import resources
+from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.metadata import version
 from pathlib import Path
 
@@ -21,13 +23,14 @@ def library_directory(flavor: str = "mpich") -> Path:
     """The directory with the library (libmpi.so.12 and its other names), built if need be."""
     chosen = FLAVORS[flavor]
     key = _key(chosen)
-    return cache.entry("abi", key, lambda work: _build(chosen, work, cache.place("abi", key)))
+    return cache.entry("abi", key, lambda work: _put(chosen, work, cache.place("abi", key)))
 
 
-def _build(flavor: Flavor, work: Path, directory: Path) -> None:
-    from .building import build  # brings C parsers along
+def _put(flavor: Flavor, work: Path, directory: Path) -> None:
+    from .building import build, put  # brings C parsers along
 
-    build(flavor, work, directory, _interpreter(), _paths(), shared_libpython())
+    compiled = cache.entry("libmpi", _made_of(flavor), lambda work: build(flavor, work))
+    put(flavor, compiled, work, directory, _interpreter(), _paths(), shared_libpython())
 
 
 def _interpreter() -> str:
@@ -56,12 +59,19 @@ def _sources() -> list[bytes]:
     return [text_of([IN_LIBRARY]).encode(), *(package.joinpath(name).read_bytes() for name in names)]
 
 
-def _key(flavor: Flavor) -> str:
+def _made_of(flavor: Flavor) -> cache.Key:
+    """The key of what is compiled."""
     include = include_directory()
     headers = [path.read_bytes() for path in sorted(include.glob("mpi*.h"))]
+    made_of = cache.key_of([flavor.name, EXTENSION_SUFFIXES[0], *headers, *_sources()])
+    return cache.Key(made_of, lambda: (sys.version, version("cffi")))
+
+
+def _key(flavor: Flavor) -> str:
+    """The key of a library in its place."""
     home = str(cache.directory())  # the boot text names it
-    parts = [flavor.name, sys.version, _interpreter(), shared_libpython(), version("cffi"), home, *_paths()]
-    return cache.key_of([*parts, *headers, *_sources()])
+    parts = (_made_of(flavor).made_of, sys.version, _interpreter(), shared_libpython(), version("cffi"), home)
+    return cache.key_of([*parts, *_paths()])
 
 
 def _paths() -> list[str]:

@@ -7,7 +7,8 @@ import subprocess
 import pytest
 from mpi_headers import read
 
-from lanai_host.abi import library, tables
+from lanai_firmware import cache_upkeep
+from lanai_host.abi import building, library, tables
 from lanai_host.abi.binding import BINDINGS
 from lanai_host.abi.flavor import FLAVORS, INTERFACE
 from lanai_host.abi.library import library_directory
@@ -61,6 +62,9 @@ def test_constants_of_the_standard_abi_differ():
     assert header.constants["MPI_ANY_TAG"] == -2
     assert header.status == [("MPI_SOURCE", 0), ("MPI_TAG", 0), ("MPI_ERROR", 0), ("MPI_internal", 5)]
 
+
+# Prints where the library of this process has its parts.
+FOLDER = "import sys; print(os.path.dirname(sys.modules['_lanai_bridge'].__file__))"
 
 LIST_BINDINGS = """
 import ctypes, inspect, json, os
@@ -125,6 +129,36 @@ def test_all_names_of_an_interpreter_share_a_library(tmp_path, monkeypatch):
         monkeypatch.setattr(library.sys, "executable", str(path))
         keys.append(library._key(FLAVORS["mpich"]))
     assert keys[0] == keys[1] != keys[2]
+
+
+def test_an_imported_library_is_not_compiled_again(directory, tmp_path, monkeypatch):
+    """It lies elsewhere than where it was compiled, and finds its folder there."""
+    archive = str(tmp_path / "cache.tar.gz")
+    cache_upkeep.export(archive, [entry for entry in cache_upkeep.stored() if entry.kind == "libmpi"])
+    monkeypatch.setenv("LANAI_CACHE", str(tmp_path / "other"))
+    cache_upkeep.add(archive)
+    monkeypatch.setattr(building, "build", lambda flavor, work: pytest.fail("compiled"))
+    other = library_directory()
+    assert other != directory
+    script = "import ctypes, os; ctypes.CDLL(os.environ['LIB']).MPI_Init(None, None);" + FOLDER
+    for place in (directory, other):
+        env = {**library.os.environ, "LIB": str(place / "libmpi.so.12")}
+        done = subprocess.run(
+            [library.sys.executable, "-c", script], env=env, capture_output=True, text=True, check=True
+        )
+        assert done.stdout == f"{place}\n"
+
+
+def test_a_library_without_what_lies_beside_it_says_so(directory, tmp_path):
+    alone = tmp_path / "libmpi.so.12"
+    alone.write_bytes((directory / "libmpi.so.12").read_bytes())
+    script = f"import ctypes; ctypes.CDLL({str(alone)!r}).MPI_Init(None, None)"
+    done = subprocess.run([library.sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"lanai: error: cannot read '{tmp_path / 'start'}'; start the program with `lanai run`, which sees to it that "
+        "this file is there\n"
+    )
 
 
 def test_a_rank_does_not_load_what_builds_the_library(directory):
