@@ -1,0 +1,30 @@
+"""What a wheel brings along (`lanai_firmware.cache.SHIPPED`): the entries of the cache that usual runs build first.
+
+`python -m lanai_sim.wheel FOLDER` makes them. `hatch_build.py` puts them into a wheel.
+"""
+
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from lanai_firmware.cache import INTO
+
+# What `lanai warm` is asked for: two ranks on each system, the fabrics of more, and traces.
+RUNS = ("-n 2", "-n 4 mpi-np mbcf", "-n 8 mpi-np", "-n 16 mpi-np", "-n 2 --trace run mpi-np mbcf")
+
+
+def fill(folder: Path, environment: Mapping[str, str] = os.environ) -> None:
+    """Write the entries into a folder. Raises CalledProcessError if a run fails."""
+    with tempfile.TemporaryDirectory(prefix="lanai-wheel-") as work:
+        settings = {**environment, INTO: str(folder), "LANAI_CACHE": work}
+        for run in RUNS:
+            command = [sys.executable, "-P", "-m", "lanai_sim", "warm", *shlex.split(run)]
+            subprocess.run(command, env=settings, stdout=sys.stderr, check=True)
+
+
+if __name__ == "__main__":
+    fill(Path(sys.argv[1]))
