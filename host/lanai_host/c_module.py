@@ -87,6 +87,13 @@ def key_of_text(text: str, flags: Sequence[str]) -> cache.Key:
 
 
 def _build(module: str, declared: str, text: str, path: Path) -> None:
+    with Work(f"the C module {module}", "this Python", {COMPILE: 0.5}) as work:
+        work.step(COMPILE)
+        compile_module(module, declared, text, path, FLAGS)
+
+
+def compile_module(module: str, declared: str, text: str, path: Path, flags: Sequence[str]) -> None:
+    """Write a module of cffi. The compiler reads its text from standard input, so that no path gets into it."""
     import cffi
     from cffi.recompiler import make_c_source
 
@@ -99,7 +106,6 @@ def _build(module: str, declared: str, text: str, path: Path) -> None:
     ffi.cdef(declared)
     source = path.with_suffix(".c")
     make_c_source(ffi, module, text, str(source))
-    with Work(f"the C module {module}", "this Python", {COMPILE: 0.5}) as work:
-        work.step(COMPILE)
-        find(Language.C).run([*FLAGS, "-I", headers, "-o", str(path), str(source)], f"building {module}")
+    arguments = [*flags, "-I", headers, "-o", str(path), "-x", "c", "-"]
+    find(Language.C).run(arguments, f"building {module}", source.read_text())
     source.unlink()

@@ -1,4 +1,4 @@
-"""What a wheel brings along (`lanai_firmware.cache.SHIPPED`): the entries of the cache that usual runs build first.
+"""The entries of the cache that usual runs build first, for a wheel to bring along (`lanai_firmware.cache.SHIPPED`).
 
 `python -m lanai_sim.wheel FOLDER` makes them. `hatch_build.py` puts them into a wheel.
 """

@@ -5,18 +5,14 @@ import json
 import keyword
 import platform
 import shutil
-import sysconfig
 from concurrent.futures import ThreadPoolExecutor
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
-import cffi
-from cffi.recompiler import make_c_source
-
 from lanai_firmware.building import Work
 
+from ..c_module import compile_module
 from ..compilers import Language, bind_own_functions, find
-from ..errors import UserError
 from . import generate, guest
 from .flavor import BRIDGE, INTERFACE, START, Flavor
 from .header import Header, read
@@ -103,34 +99,15 @@ def _boot(flavor: Flavor, directory: Path, paths: list[str]) -> str:
 
 
 def _compile_front(text: str, flavor: Flavor, work: Path) -> None:
-    source = work / "front.c"
-    source.write_text(text)
     compiler = find(Language.C)
-    compiler.run(
-        [
-            *(*_FLAGS, "-I", str(include_directory())),
-            *("-o", str(work / flavor.soname), str(source)),
-            *(f"-Wl,-soname,{flavor.soname}", bind_own_functions(compiler), "-ldl", "-lpthread"),
-        ],
-        f"building {flavor.soname}",
-    )
-    source.unlink()
+    linked = (f"-Wl,-soname,{flavor.soname}", bind_own_functions(compiler), "-ldl", "-lpthread")
+    made = ("-o", str(work / flavor.soname), "-x", "c", "-")
+    compiler.run([*_FLAGS, "-I", str(include_directory()), *made, *linked], f"building {flavor.soname}", text)
 
 
 def _compile_bridge(header: Header, flavor: Flavor, work: Path) -> None:
-    headers = sysconfig.get_paths()["include"]
-    if not (Path(headers) / "Python.h").exists():
-        raise UserError(f"{headers} has no Python.h, which building {flavor.soname} needs; install Python's headers")
-    ffi = cffi.FFI()
     declared, text = generate.bridge(header, flavor)
-    ffi.cdef(declared)
-    source = work / f"{BRIDGE}.c"
-    make_c_source(ffi, BRIDGE, text, str(source))
-    find(Language.C).run(
-        [*_FLAGS, "-I", headers, "-o", str(work / f"{BRIDGE}.so"), str(source)],
-        f"building the bridge of {flavor.soname}",
-    )
-    source.unlink()
+    compile_module(BRIDGE, declared, text, work / f"{BRIDGE}.so", _FLAGS)
 
 
 def interface(header: Header, flavor: Flavor) -> dict[str, object]:
