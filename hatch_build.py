@@ -36,7 +36,7 @@ class Built(BuildHookInterface):
             self.work.cleanup()
 
 
-def fill(root: Path, folder: Path) -> None:
+def fill(root: Path, folder: Path, *runs: str) -> None:
     """Fill the folder. The packages of the source tree lie beside a note of their version, as in an installation."""
     site = folder.with_name("site")
     project = tomllib.loads((root / "pyproject.toml").read_text())
@@ -47,5 +47,5 @@ def fill(root: Path, folder: Path) -> None:
     for package in project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]:
         (site / Path(package).name).symlink_to(root / package)
     places = os.pathsep.join(filter(None, [str(site), os.environ.get("PYTHONPATH", "")]))
-    command = [sys.executable, "-P", "-m", "lanai_sim.wheel", str(folder)]
+    command = [sys.executable, "-P", "-m", "lanai_sim.wheel", str(folder), *runs]
     subprocess.run(command, env={**os.environ, "PYTHONPATH": places}, check=True)
