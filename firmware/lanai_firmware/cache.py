@@ -51,6 +51,7 @@ REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 SHIPPED = Path(lanai_hdl.__file__).parents[1] / "openlanai_built"
 INTO = "LANAI_BUILD_INTO"
 
+_told: set[Path] = set()  # of a wheel: entries whose damage was told
 Result = TypeVar("Result")
 
 __all__ = [
@@ -134,7 +135,8 @@ def shipped(kind: str, key: str | Key) -> Path | None:
         return None
     path = below(SHIPPED, kind, key.made_of)
     found = damage(path) if path.exists() else ""
-    if found:
+    if found and path not in _told:
+        _told.add(path)
         print(
             f"lanai: note: {str(path)!r} of the wheel is damaged ({found}); it is built here; "
             "write: pip install --force-reinstall openlanai",

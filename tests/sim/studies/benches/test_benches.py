@@ -116,6 +116,19 @@ def test_processes_are_seen_with_what_they_spend():
     assert any("for n in range" in command and 0.02 < seconds < 60 for command, seconds in found.items())
 
 
+@pytest.mark.ci
+def test_a_second_device_and_an_edit_cost_less_than_the_first_run():
+    figures = cold.run(argparse.Namespace(parts=["first"], device="mpi-np"))
+    first, second, edit = (figures[f"cold.{name}_cpu_s"] for name in ("first", "second", "edit"))
+    assert 2 < second < first < 120
+    assert 2 < edit < first
+
+
+def test_an_unknown_part_is_refused():
+    with pytest.raises(UserError, match="'last' is not a part of this bench; there are first, zig, wheel, paper"):
+        cold.run(argparse.Namespace(parts=["last"], device="mpi-np"))
+
+
 # `lanai dev bench start`: what a run of ranks that say hello costs, in Python and in C.
 
 
