@@ -20,7 +20,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property, partial, wraps
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
@@ -55,8 +55,8 @@ _told: set[Path] = set()  # of a wheel: entries whose damage was told
 Result = TypeVar("Result")
 
 __all__ = [
-    "DIGESTS", "END", "Key", "build", "damage", "directory", "entry", "file", "key_of", "place", "present", "shipped",
-    "where",
+    "DIGESTS", "END", "Key", "build", "damage", "directory", "entry", "file", "kept", "key_of", "place", "present",
+    "shipped", "where",
 ]  # fmt: skip
 
 
@@ -117,6 +117,20 @@ def present(kind: str, key: str | Key) -> Path | None:
 def file(kind: str, key: str | Key, name: str, make: Callable[[Path], None]) -> Path:
     """The file `name` of an entry, which `make(path)` writes if the entry is absent or damaged."""
     return entry(kind, key, lambda work: make(work / name)) / name
+
+
+def kept(make: Callable[[], Path]) -> Callable[[], Path]:
+    """Make a function that asks `make` for an entry's file once, and again if that is gone: another process may empty
+    the cache while this one, say a notebook, goes on."""
+    found: list[Path] = []
+
+    @wraps(make)
+    def path() -> Path:
+        if not found or not found[-1].exists():
+            found[:] = [make()]
+        return found[-1]
+
+    return path
 
 
 def build(key: str | Key, kind: str, producer: Callable[[], bytes]) -> bytes:

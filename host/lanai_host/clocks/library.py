@@ -6,6 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
+from lanai_firmware.cache import kept
+
 from ..c_module import IN_LIBRARY, enums, load, preload
 from ..errors import UserError
 from ..real_time import preloaded
@@ -36,7 +38,7 @@ class Answer(IntEnum):
     INTERRUPTED = 3
 
 
-@cache
+@kept
 def library() -> Path:
     """The library's file, compiled once."""
     return preload("clocks", enums(Answer), *PARTS)

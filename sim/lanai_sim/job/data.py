@@ -6,10 +6,10 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import StrEnum
-from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
+from lanai_firmware.cache import kept
 from lanai_host.c_module import preload
 from lanai_host.clocks.library import ASAN, PRELOAD, SEPARATORS, Clock, can_be_loaded
 from lanai_host.config import free
@@ -38,7 +38,7 @@ class Buffers(StrEnum):
     PAGE = "page"  # where they cross no more page boundaries than they must
 
 
-@cache
+@kept
 def page_malloc() -> Path:
     """The library that ranks load before the C library: page_malloc.c, compiled once."""
     return preload("page_malloc", "", (__package__, "page_malloc"))

@@ -13,12 +13,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from lanai_firmware.cache import file
+from lanai_firmware.cache import file, kept
 from lanai_host.abi.programs import check_program, may_serve
 from lanai_host.abi.programs import environment as libmpi
 from lanai_host.c_module import key_of_text
@@ -74,7 +74,7 @@ def _is_this_python(path: str) -> bool:
     return os.path.samefile(path, sys.executable) and os.path.samefile(folder, ours)
 
 
-@cache
+@kept
 def starter() -> Path:
     """The program that turns into a rank: start_rank.c, compiled once."""
     source = files(__package__).joinpath("start_rank.c").read_text()

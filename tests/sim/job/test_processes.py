@@ -186,3 +186,21 @@ def test_a_folder_that_is_read_only_stays_as_it_is(package, monkeypatch):
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     monkeypatch.setattr(subprocess, "run", None)
     forked.keep("ideal", variables())
+
+
+def test_what_ranks_start_with_is_made_again_when_the_cache_was_emptied(tmp_path):
+    """As while a notebook goes on."""
+    text = """
+import shutil
+from lanai_host.clocks.library import library
+from lanai_sim.job.data import page_malloc
+from lanai_sim.job.processes import starter
+for file in (library, page_malloc, starter):
+    first = file()
+    assert file() is first
+    shutil.rmtree(first.parent)
+    assert file().exists()
+"""
+    subprocess.run(
+        [sys.executable, "-c", text], check=True, timeout=300, env={**os.environ, "LANAI_CACHE": str(tmp_path)}
+    )
