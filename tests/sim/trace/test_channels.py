@@ -201,20 +201,20 @@ def test_ranks_of_a_node_have_curves_without_packets(tmp_path):
 @pytest.mark.ci  # builds a NIC with an adapter for traces
 def test_mbcf_has_the_records_in_its_fifo_that_nobody_has_taken(tmp_path):
     """All messages come while their receiver is away."""
-    trace = run(tmp_path, "mbcf", 20, 4, options=MbcfOptions(requests=0))
+    trace = run(tmp_path, "mbcf", 20, 4, options=MbcfOptions(requests=False))
     assert extremes(curve(trace, "rank 1", "FIFO in use")) == ("bytes", 20 * RECORD, 0, 0)
 
 
 def test_a_fifo_of_mbcf_is_full_at_its_last_byte(tmp_path):
     """A record of 1000 bytes takes 1032 with its heads. Three fit into a page of 4096, and the rest of it is lost."""
-    trace = run(tmp_path, "mbcf", 20, 1000, options=MbcfOptions(requests=0, fifo_pages=1, record=1024))
+    trace = run(tmp_path, "mbcf", 20, 1000, options=MbcfOptions(requests=False, fifo_pages=1, record=1024))
     unit, most, least, last = extremes(curve(trace, "rank 1", "FIFO in use"))
     assert (unit, most, least, last) == ("bytes", 4096, 0, 0)
 
 
 def test_a_record_that_was_sent_again_is_in_its_fifo_when_it_was_taken(tmp_path):
     """Behind a record that is lost, others arrive and are not taken before it comes again."""
-    options = MbcfOptions(requests=0, fifo_pages=1, record=1024)
+    options = MbcfOptions(requests=False, fifo_pages=1, record=1024)
     trace = run(tmp_path, "mbcf", 2, 1 << 15, options=options, faults=("drop * rate=0.05 seed=2",))
     assert (trace.packets["fault"] == Fault.LOST).any()
     unit, most, least, last = extremes(curve(trace, "rank 1", "FIFO in use"))
@@ -295,7 +295,7 @@ def test_as_a_frame(slots):
 
 def test_a_trace_of_before_has_no_rows_of_hosts(tmp_path):
     """Records of mbcf alone would show a FIFO that only fills."""
-    trace = run(tmp_path, "mbcf", 3, 4, options=MbcfOptions(requests=0))
+    trace = run(tmp_path, "mbcf", 3, 4, options=MbcfOptions(requests=False))
     for plan in trace.meta["plans"]:
         del plan["payload"]
     trace._parts[b"ROOM"].clear()

@@ -65,7 +65,7 @@ class Attachment:
     packet: int
     datagram: int
     multicasts: bool
-    stay: int
+    stay: bool
     routes: tuple[int, ...] = ()
     longest_turn: int = 0
 

@@ -52,14 +52,11 @@ RANGES = {
     "ack_timer": (0, 10_000_000),
     "timeout": (10, 10_000_000),
     "retries": (1, 1_000_000),
-    "resend_all": (0, 1),
-    "broadcast": (0, 1),
     "datagram": (0, int(CONTENT) * int(SLOTS)),
     "work": (0, 100_000),
     "system_buffer": (0, 1_000_000),
     "present": (0, 10_000_000),
     "away": (0, 10_000_000),
-    "stay": (0, 1),
     "boot_polls": (1, 1_000_000),
 }
 
@@ -77,9 +74,8 @@ class CcuOptions:
         timeout: a packet not acknowledged for so long is sent again (CC-G2: the paper names no
             value).
         retries: timeouts of a packet after which its nodes are given up. The paper never gives up.
-        resend_all: 1: a packet is sent again to all its nodes; 0: to those that lack it (CC-09: not
-            said).
-        broadcast: 1: use the broadcast of a fabric that has one (CC-14); 0: a packet for each node.
+        resend_all: a packet is sent again to all its nodes; no: to those that lack it (CC-09: not said).
+        broadcast: use the broadcast of a fabric that has one (CC-14); no: a packet for each node.
         datagram: bytes that are one datagram, as UDP has them: its packets leave together,
             are acknowledged together, and the next waits for that; `window` then has no part. 0:
             each packet is its own.
@@ -89,8 +85,8 @@ class CcuOptions:
             find it full are lost. 0: as many packets as the NIC's receive queue holds.
         present, away: after each `present` microseconds the daemon loses its processor for `away`
             to other processes of its workstation, on nodes with an odd number. away=0: never.
-        stay: 1: packets stay in a rank's ring until a receive wants them, so that nothing is copied which
-            is received in order (CC-18). 0: each call takes all that have come.
+        stay: packets stay in a rank's ring until a receive wants them, so that nothing is copied which is received
+            in order (CC-18); no: each call takes all that have come.
         boot_polls: looks, a microsecond apart, until the daemon must be ready.
     """
 
@@ -100,14 +96,14 @@ class CcuOptions:
     ack_timer: int = 200
     timeout: int = 2000
     retries: int = 100
-    resend_all: int = 0
-    broadcast: int = 1
+    resend_all: bool = False
+    broadcast: bool = True
     datagram: int = 0
     work: int = 0
     system_buffer: int = 0
     present: int = 0
     away: int = 0
-    stay: int = 1
+    stay: bool = True
     boot_polls: int = 1000
 
     def __post_init__(self) -> None:
@@ -139,14 +135,14 @@ def lam() -> CcuOptions:
     """A stand-in for LAM of 1994: a daemon that sends a datagram and waits for its acknowledgement,
     and no broadcast (ccu.s1.lam_stop_and_wait). A datagram has up to 8,192 bytes
     (ccu.s5_3.lam_single_message)."""
-    return replace(ethernet(), window=1, ack_every=1, broadcast=0, datagram=8192)
+    return replace(ethernet(), window=1, ack_every=1, broadcast=False, datagram=8192)
 
 
 def mpich() -> CcuOptions:
     """A stand-in for MPICH of 1994 over TCP: no broadcast (ccu.s1.mpich_tcp), windows of three
     packets, which is a socket buffer of 4 kB, and an acknowledgement for every other packet, as TCP
     has."""
-    return replace(ethernet(), window=3, ack_every=2, broadcast=0)
+    return replace(ethernet(), window=3, ack_every=2, broadcast=False)
 
 
 PRESETS = {"default": CcuOptions, "ethernet": ethernet, "lam": lam, "mpich": mpich}
@@ -252,7 +248,7 @@ def _config_words(options: CcuOptions, placement: Placement, node: int, slot_khz
         "ack_timer": cycles(options.ack_timer),
         "timeout": cycles(options.timeout),
         "retries": options.retries,
-        "resend_all": options.resend_all,
+        "resend_all": int(options.resend_all),
         "broadcast": int(multicasts(options, placement)),
         "datagrams": int(options.datagram > 0),
         "work": cycles(options.work),
@@ -274,7 +270,7 @@ def _config_words(options: CcuOptions, placement: Placement, node: int, slot_khz
 
 def multicasts(options: CcuOptions, placement: Placement) -> bool:
     """Return whether a packet goes to several nodes at once: a route word has a bit for each of 16."""
-    return placement.broadcasts and bool(options.broadcast) and placement.nodes <= int(TARGETS)
+    return placement.broadcasts and options.broadcast and placement.nodes <= int(TARGETS)
 
 
 class CcuStack(NicStack):

@@ -43,7 +43,7 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         self.rank = attachment.rank
         self.size = len(attachment.places)
         options = MbcfOptions(**attachment.options)
-        self.choices = Choices(alltoall_under_way=options.alltoall, reduce_by_gather=bool(options.gather))
+        self.choices = Choices(alltoall_under_way=options.alltoall, reduce_by_gather=options.gather)
         adapter = attachment.adapter
         packet = min(options.record, adapter.payload)
         meter = Meter(costs, bus.elapse)

@@ -32,16 +32,12 @@ from ...errors import UserError
 # The options of `mbcf`: requests or none (MB-30), and sizes.
 
 RANGES = {
-    "requests": (0, 1),
-    "barrier": (0, 1),
     "greet": (0, 1 << 16),
     "fifo_pages": (1, MOST_RING_PAGES),
     "request_pages": (1, MOST_RING_PAGES),
     "window": (1, 64),
-    "request_list": (0, 1),
     "ask_from": (0, 1 << 30),
     "alltoall": (0, 1 << 30),
-    "gather": (0, 1),
     "direct": (0, 1 << 30),
     "first": (0, 1 << 16),
     "inline": (0, 512),
@@ -56,23 +52,23 @@ class MbcfOptions:
     """The paper names none of these sizes.
 
     Attributes:
-        requests: 1: receives that come before their messages are announced to the sender (the
-            paper's SR); 0: never (NSR).
-        barrier: 1: barriers of all ranks are remote writes, as in the paper; 0: messages.
+        requests: receives that come before their messages are announced to the sender (the paper's SR); no: never
+            (NSR).
+        barrier: barriers of all ranks are remote writes, as in the paper; no: messages.
         greet: ranks of a job up to which each greets all others when it has opened its queues. In a
             larger job a rank greets another one before the first operation that names it, and polls the FIFOs of
             those alone that have greeted or were greeted.
         fifo_pages: of 4 KiB, of the FIFO that holds a peer's messages.
         request_pages: of the FIFO that holds a peer's requests.
         window: requests that a receiver has outstanding at one peer.
-        request_list: 1: a sender keeps requests that its message does not match, for later messages; 0: it
-            throws them away, as in the paper (MB-16), and later ones behind them.
+        request_list: a sender keeps requests that its message does not match, for later messages; no: it throws
+            them away, as in the paper (MB-16), and later ones behind them.
         ask_from: bytes from which a receive is asked for. One of fewer bytes is asked for only
             together with such a one behind it. 0: each receive is, as in the paper.
         alltoall: bytes that a rank sends at a time in an all-to-all (`Choices.alltoall_under_way`). 0:
             all at once.
-        gather: 1: the root of a reduce receives all vectors, and an allreduce is that and a broadcast
-            (`Choices.reduce_by_gather`); 0: trees, and doubling.
+        gather: the root of a reduce receives all vectors, and an allreduce is that and a broadcast
+            (`Choices.reduce_by_gather`); no: trees, and doubling.
         direct: bytes from which a message in one run is written from the program's memory; shorter
             ones are copied first.
         first: bytes of a message of at least eight times as many that leave before the pages of the
@@ -87,16 +83,16 @@ class MbcfOptions:
             (`on_adapter.timeout_on`).
     """
 
-    requests: int = 1
-    barrier: int = 1
+    requests: bool = True
+    barrier: bool = True
     greet: int = 16
     fifo_pages: int = 8
     request_pages: int = 1
     window: int = 32
-    request_list: int = 0
+    request_list: bool = False
     ask_from: int = 65
     alltoall: int = 8192
-    gather: int = 0
+    gather: bool = False
     direct: int = 2048
     first: int = 4096
     inline: int = 64

@@ -38,7 +38,7 @@ class Sending:
         self._meter = meter
         self._jobs = jobs
         self._record = min(options.record, payload)
-        self._keeps = bool(options.request_list)
+        self._keeps = options.request_list
         self._quiet = options.quiet
         self.boxes: dict[int, Outbox] = {}
         self.counts = Counts()

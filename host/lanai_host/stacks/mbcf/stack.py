@@ -22,7 +22,7 @@ class MbcfStack(AdapterStack):
     help = (
         "MPI/MBCF (1999): remote writes to receives that were posted first, FIFOs in the receiver's memory for the rest"
     )
-    presets = {"sr": MbcfOptions, "nsr": lambda: MbcfOptions(requests=0)}
+    presets = {"sr": MbcfOptions, "nsr": lambda: MbcfOptions(requests=False)}
     options_table = "mbcf"
 
     @property

@@ -90,8 +90,6 @@ RANGES = {
     "reply_pages": (1, 1024),
     "boot_polls": (1, 1_000_000),
     "alignment": (1, 8),
-    "adaptive": (0, 1),
-    "fence": (0, 1),
     "strided": (0, 1 << 20),
     "private": (4096, 1 << 30),
 }
@@ -127,8 +125,8 @@ class T3dOptions:
             nothing checks them ("none", the T3E).
         private: bytes of private memory that a process begins with, as far as `validation` is concerned.
         alignment: bytes to whose multiples puts are confined (T3-21): 4, 8 as in the first version, or 1.
-        adaptive: 1: packets may overtake each other, as on the T3E (T3-24); 0: a packet that does is a fault.
-        fence: 1: where packets may overtake each other, what tells that data are there waits until they are.
+        adaptive: packets may overtake each other, as on the T3E (T3-24); no: a packet that does is a fault.
+        fence: where packets may overtake each other, what tells that data are there waits until they are.
         strided: bytes that the runs of a long message in several must have on average so that each leaves by a
             put of its own, from where it lies; shorter ones are packed. 0: all are packed, as in 1996 (T3-22).
     """
@@ -143,8 +141,8 @@ class T3dOptions:
     validation: str = "extend"
     private: int = 1 << 20
     alignment: int = 4
-    adaptive: int = 0
-    fence: int = 1
+    adaptive: bool = False
+    fence: bool = True
     strided: int = 0
 
     def __post_init__(self) -> None:
@@ -160,7 +158,7 @@ class T3dOptions:
     @property
     def fenced(self) -> bool:
         """True if fences must keep puts in order."""
-        return bool(self.adaptive and self.fence)
+        return self.adaptive and self.fence
 
 
 def t3d() -> T3dOptions:
@@ -173,7 +171,7 @@ def t3e() -> T3dOptions:
 
     Caches are coherent, nothing is validated, puts overtake each other, and fences keep order.
     """
-    return T3dOptions(cache="coherent", validation="none", adaptive=1)
+    return T3dOptions(cache="coherent", validation="none", adaptive=True)
 
 
 PRESETS = {"t3d": t3d, "t3e": t3e}

@@ -66,7 +66,7 @@ class T3dShellStack(AdapterStack):
         self.check_one_rank_a_nic(placement, int(NODES))
         if options.adaptive:
             raise UserError(
-                "t3d: adaptive=1 is not for NICs with the remote-memory adapter, which keeps the order of puts; take "
+                "t3d: adaptive=yes is not for NICs with the remote-memory adapter, which keeps the order of puts; take "
                 "NICs without it, such as --nic t3e"
             )
         if options.status == "first":
@@ -152,7 +152,7 @@ class T3dStack(NicStack):
         routes = [placement.route(node, other) for other in range(placement.nodes)]
         bus.write_block(SRAM_HOST + nic + int(offset_of(state.Nic, "config")), config_words(routes))
         bus.write(host_offset("SCRATCH1"), node)
-        bus.write(host_offset("SCRATCH2"), ADAPTIVE * options.adaptive)
+        bus.write(host_offset("SCRATCH2"), ADAPTIVE if options.adaptive else 0)
         start(bus, _firmware(placement.nic), options.boot_polls)
         border = nic + int(offset_of(state.Nic, "border"))
         return {node: Attachment(node, placement.nodes, border, options, _has_tree(placement.nic), tuple(routes))}

@@ -67,7 +67,7 @@ def test_messages_that_came_before_their_receives_are_not_copied_if_taken_in_ord
 
 
 def test_a_call_takes_all_that_has_come_if_asked_to():
-    world = World(ack_every=1, stay=0)
+    world = World(ack_every=1, stay=False)
     for tag in range(3):
         world.send(0, 1, pattern(1000, tag), tag)
     arrive(world)

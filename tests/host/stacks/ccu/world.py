@@ -74,7 +74,7 @@ class World:
     """`devices`, by rank. `places`: how many ranks each node has. Other arguments are the daemon's
     configuration."""
 
-    def __init__(self, places=(1, 1), *, packet=1331, datagram=0, multicasts=True, stay=1, **changes):
+    def __init__(self, places=(1, 1), *, packet=1331, datagram=0, multicasts=True, stay=True, **changes):
         sizes = {"broadcast": int(multicasts), "datagrams": int(datagram > 0)}
         self.daemons = Daemons(places, begun=False, **sizes, **changes)
         self.memory = []  # buffers of the program

@@ -128,7 +128,7 @@ def test_receives_are_asked_for_again_behind_a_message_by_fifo():
     assert counted == [1, 0]
 
 
-@pytest.mark.parametrize(("request_list", "written"), [(0, 0), (1, 3)])
+@pytest.mark.parametrize(("request_list", "written"), [(False, 0), (True, 3)])
 def test_requests_that_do_not_match_are_thrown_away_or_kept(request_list, written):
     """MB-16: three receives, and their messages in another order."""
     size, tags = 5000, (3, 1, 2)
@@ -172,7 +172,7 @@ def test_requests_that_were_kept_are_of_no_use_behind_a_message_by_fifo():
         got.extend(block.data == bytes([tag]) * size for tag, block in blocks.items())
 
     for seed in range(4):
-        World(2, seed).play([sender, receiver], request_list=1)
+        World(2, seed).play([sender, receiver], request_list=True)
     assert got == [True] * 12
 
 

@@ -90,7 +90,7 @@ class Rank:
 
 
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("requests", [0, 1])
+@pytest.mark.parametrize("requests", [False, True])
 def test_memory_and_messages_share_the_adapter(seed, requests):
     World(2, seed).play([Rank(0, seed), Rank(1, seed)], requests=requests, ask_from=0)
 

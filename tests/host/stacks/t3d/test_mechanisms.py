@@ -135,7 +135,7 @@ def test_a_choice_that_is_none_is_refused(changes, text):
 def test_the_t3e_is_what_the_paper_says_of_it():
     """T3-24: coherent caches, no validation, puts that overtake each other."""
     chosen = t3e()
-    assert (chosen.cache, chosen.validation, chosen.adaptive, chosen.fenced) == ("coherent", "none", 1, True)
+    assert (chosen.cache, chosen.validation, chosen.adaptive, chosen.fenced) == ("coherent", "none", True, True)
     assert not T3dOptions().fenced
 
 

@@ -186,7 +186,7 @@ def refusal(ranks=2, per=1, nic=NIC, **options):
 
 def test_what_it_cannot_do_is_refused_shell():
     barrier = NIC.but(blocks=(*NIC.blocks, *presets.t3d_barrier().blocks))
-    assert "adaptive=1 is not for NICs with the remote-memory adapter" in refusal(adaptive=1)
+    assert "adaptive=yes is not for NICs with the remote-memory adapter" in refusal(adaptive=True)
     assert "t3d puts one rank on a NIC, not 2" in refusal(4, 2)
     assert "the host sees a header's first line before the second has come" in refusal(status="first")
     assert "the barrier tree is served by firmware" in refusal(nic=barrier)

@@ -38,7 +38,7 @@ SLICES = {"20_20": (20_000, 20_000), "100_60": (100_000, 60_000)}  # others, to 
 
 def unicast() -> CcuOptions:
     """The paper's other version of its broadcast."""
-    return replace(OURS, broadcast=0)
+    return replace(OURS, broadcast=False)
 
 
 def shared(window: int, ack_every: int = 0, slices: tuple[int, int] = (PRESENT, AWAY)) -> CcuOptions:

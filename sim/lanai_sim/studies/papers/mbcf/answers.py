@@ -36,7 +36,7 @@ MEAN = "What the program sends; messages of collective operations are ours."
 NPB = {
     "ep": (
         "Its messages are four allreduces of up to 80 bytes; ours double recursively, so both of a pair send at once, "
-        "and no request comes in time. With reduces that gather at a root (`--option gather=1`) it is 54 %. Class W "
+        "and no request comes in time. With reduces that gather at a root (`--option gather=yes`) it is 54 %. Class W "
         "sends the same messages."
     ),
     "cg": (

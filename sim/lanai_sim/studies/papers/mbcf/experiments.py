@@ -15,6 +15,7 @@ from lanai_host.stacks.mbcf.layout import MbcfOptions
 from ....job.job import Job
 from ....machine.machine import Machine
 from ....machine.presets import mbcf_100baset
+from ....tables import from_table
 from ... import ranks
 from ..claims import Experiment, Figures
 from . import primitives, times
@@ -40,14 +41,15 @@ class Setting:
 
 
 def theirs(fabric: str = "hub") -> Setting:
-    return Setting("theirs", Machine("mbcf_100baset", fabric, "supersparc_85"), MbcfOptions(**OPTIONS))
+    options = from_table("[mbcf]", MbcfOptions(), OPTIONS)
+    return Setting("theirs", Machine("mbcf_100baset", fabric, "supersparc_85"), options)
 
 
 def ours() -> Setting:
     return Setting("ours", Machine(), MbcfOptions())
 
 
-def measure(setting: Setting, requests: int, program: str, arguments: Sequence[int]) -> dict[str, float]:
+def measure(setting: Setting, requests: bool, program: str, arguments: Sequence[int]) -> dict[str, float]:
     """Return the figures that a program with two ranks measured, by size."""
     options = replace(setting.options, requests=requests)
     return ranks.measure(program, arguments, Job((), 2, "mbcf", setting.machine, options))
@@ -56,7 +58,7 @@ def measure(setting: Setting, requests: int, program: str, arguments: Sequence[i
 def both(setting: Setting, what: str, program: str, arguments: Sequence[int]) -> Figures:
     """With requests and without."""
     figures = {}
-    for name, requests in (("sr", 1), ("nsr", 0)):
+    for name, requests in (("sr", True), ("nsr", False)):
         for size, value in measure(setting, requests, program, arguments).items():
             figures[f"{setting.name}.{what}.{name}.{size}"] = value
     return figures
@@ -76,7 +78,7 @@ def phases(quick: bool) -> Figures:
     are those of `BEFORE`."""
     found: Figures = {}
     for number, before in enumerate(() if quick else BEFORE):
-        speeds = measure(theirs("csma"), 0, times.BANDWIDTH, (131_072, *before, PHASE_SIZE))
+        speeds = measure(theirs("csma"), False, times.BANDWIDTH, (131_072, *before, PHASE_SIZE))
         found[f"theirs.phases.nsr.{PHASE_SIZE}.{number}"] = speeds[str(PHASE_SIZE)]
     return found
 
