@@ -5,6 +5,7 @@ unless `--lanai` or one of its settings asks for it, or a test for the fixture, 
 """
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -48,3 +49,14 @@ def lanai_cocotb(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[...
         return count
 
     return call
+
+
+@pytest.fixture
+def lanai_prove(tmp_path: Path) -> Callable[..., None]:
+    """Call `lanai_hdl.bfm.proofs.prove` with a component; further arguments are its own. What is written goes to
+    `tmp_path`. The test is skipped where the tools are missing."""
+    from lanai_hdl.bfm.proofs import missing, prove
+
+    if lacking := missing():
+        pytest.skip(lacking)
+    return partial(prove, directory=tmp_path)

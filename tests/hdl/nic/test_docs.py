@@ -20,7 +20,8 @@ SCRIPTS = [block for block in BLOCKS if block not in FILES.values()]
 
 
 @pytest.mark.parametrize("block", SCRIPTS, ids=lambda block: f"{len(block)} characters")
-def test_the_code_on_the_page_runs(block):
+def test_the_code_on_the_page_runs(block, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     exec(compile(block, "benches.md", "exec"), {})
 
 
