@@ -32,9 +32,11 @@ class PacketCheck:
             reply.keeps.eq(self._order.keeps),
         ]
         if self.config.quiet:
+            refused = (packet.first.op == Op.QUIET) & (status != Status.OK)
             m.d.comb += [
                 reply.vouches.eq(self._order.vouches),
-                self._order.doubt.eq((packet.first.op == Op.QUIET) & (status != Status.OK)),
+                # A NOP may stand for a QUIET request that could not be sent again.
+                self._order.doubt.eq(refused | (packet.first.op == Op.NOP)),
             ]
 
     def _is_asked(self, m):

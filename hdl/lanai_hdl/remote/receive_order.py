@@ -69,8 +69,8 @@ class ReceiveOrder(wiring.Component):
     value : ``Out``, of a DUPLICATE the result of its sender's last ATOMIC. In the next slot; in the
         slot after `accept` it may be anything.
     marked : ``Out(1)``, `owner` is marked. In the next slot.
-    vouches : ``Out(1)``, with `config.quiet`: none of the last `WINDOW` QUIET requests of this sender was
-        refused. In the next slot. `doubt` : ``In(1)``, with `accept`, this one was
+    vouches : ``Out(1)``, with `config.quiet`: of the last `WINDOW` requests of this sender no QUIET one was
+        refused, and none is a NOP. In the next slot. `doubt` : ``In(1)``, with `accept`, this one was or is
     mark, unmark : ``In(1)``, with `accept`: it is from now on, or no more
     renew : ``In(1)``, the request is NEW: its session begins, with number 0
     accept : ``In(1)``, the request has been carried out and ended with `outcome`; `result` is kept
@@ -198,8 +198,8 @@ class ReceiveOrder(wiring.Component):
             m.d.comb += [after.expected.eq(0), after.many.eq(0), after.done.eq(0), after.marked.eq(0)]
 
     def _vouch(self, m):
-        """Count the requests of a sender since a QUIET one was refused. Once there are `WINDOW` of them, the sender
-        knows of that one: no more are outstanding."""
+        """Count the requests of a sender since a QUIET one was refused, or a NOP came. Once there are `WINDOW` of them,
+        the sender knows of that one: no more are outstanding."""
         m.submodules.doubts = doubts = ClearedMemory(range(WINDOW + 1), self.config.peers)  # fewer than `outcomes`
         address, left = doubts.read(0)
         m.d.comb += [

@@ -168,7 +168,7 @@ class Sequencer(wiring.Component):
                 m.d.sync += status[self.answered.index].eq(self.resolution)
         if self.config.quiet:
             self._count_quiet(m, head)
-            self._vouched(m, tail, done, void, status, empty)
+            self._vouched(m, tail, done, status, empty)
         self._repeat(m, send, tail, gone, empty)
         self._lose_and_open(m, gone)
         with m.If(self.retire):
@@ -233,15 +233,14 @@ class Sequencer(wiring.Component):
         with m.If(~self.opens & (new.entry.op == Op.QUIET)):
             m.d.comb += runs.write_data.eq(Mux(run.all(), run, run + 1))
 
-    def _vouched(self, m, tail, done, void, status, empty):
-        """End the oldest request if it is QUIET, and a later answer of its peer was taken."""
+    def _vouched(self, m, tail, done, status, empty):
+        """End the oldest request if it is QUIET, and a later answer of its peer was taken. That vouches also for one
+        that is void by now: the receiver has not taken the NOP."""
         at, passed = tail[:INDEX_BITS], Signal(16)
         m.d.comb += passed.eq(self.oldest_answered - self.oldest.sequence)
         well = ~empty & (self.oldest.op == Op.QUIET) & passed.any() & ~passed[15]
         with m.If(well & ~done.bit_select(at, 1)):
-            m.d.sync += done.bit_select(at, 1).eq(1)
-            with m.If(~void.bit_select(at, 1)):
-                m.d.sync += status[at].eq(Status.OK)
+            m.d.sync += [done.bit_select(at, 1).eq(1), status[at].eq(Status.OK)]
 
     def _oldest(self, m, entries, tail, done, status, gone, empty):
         at = tail[:INDEX_BITS]

@@ -457,6 +457,20 @@ QUIETNESS = [
         "test_quiet.py::test_no_later_answer_hides_a_refusal_that_was_lost",
     ),
     Mutant(
+        "an answer vouches for a NOP",
+        "packet_check.py",
+        "self._order.doubt.eq(refused | (packet.first.op == Op.NOP))",
+        "self._order.doubt.eq(refused)",
+        "test_quiet.py::test_a_record_whose_memory_is_concealed_is_flagged_unless_it_is_there[stand-in's answer]",
+    ),
+    Mutant(
+        "a record that is there fails for what became of its memory later",
+        "sequencer.py",
+        "m.d.sync += [done.bit_select(at, 1).eq(1), status[at].eq(Status.OK)]",
+        "m.d.sync += done.bit_select(at, 1).eq(1)",
+        "test_quiet.py::test_a_record_whose_memory_is_concealed_is_flagged_unless_it_is_there[answer]",
+    ),
+    Mutant(
         "an answer vouches for whatever was sent before",
         "packet_check.py",
         "in_turn |= packet.answer.vouches & (older <= self.answered_run)",

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from lanai_hdl.remote.packets import REPLY_WORDS, WINDOW, Op, ReplyWord, RequestWord
-from lanai_hdl.remote.tables import BUSY_AT, FLAG_AT, FLAG_BYTES, WINDOW_HOST
+from lanai_hdl.remote.tables import BUSY_AT, FLAG_AT, FLAG_BYTES, WINDOW_HOST, exposure_at
 
 from .bench import ALL, SMALL, Side, Status, play
 from .test_adapter import between
@@ -15,6 +15,7 @@ from .test_bad_packets import reply, request
 from .test_conditional import records
 from .test_fifo_append import CONTROL, COUNTS, Reader, append
 from .test_outstanding import sent
+from .test_session import run
 
 QUIET = replace(SMALL, quiet=1)
 HERE = 4000
@@ -170,6 +171,37 @@ def test_an_answer_vouches_for_quiet_requests_alone():
     play([side], script)
 
 
+@pytest.mark.parametrize("lost", ["records", "stand-in's answer", "answer"])
+def test_a_record_whose_memory_is_concealed_is_flagged_unless_it_is_there(lost):
+    """It and the record behind it are lost; or that one's answer is late, and comes when a NOP went in its place."""
+
+    async def story(context, fabric, source, target):
+        await target.expose(context, 2, 0, 3 * 4096, append=1, **ALL)
+        await source.expose(context, 6, 0, 3 * 4096)
+        reader = Reader(target)
+        source.load(HERE, b"one_two_")
+        fabric.out, fabric.holds = lost != "answer", lost != "records"
+        one = await source.start(context, Op.QUIET, PEER, 2, CONTROL, 4, 5, HERE)
+        two = await source.start(context, Op.APPEND, PEER, 2, CONTROL, 4, 6, HERE + 4, buffer=1)
+        await context.tick().repeat(200)
+        await source.write(context, exposure_at(0, 5) + 12, 0)  # not valid
+        fabric.out = False
+        while not source.counts["REMOTE_FAILED"]:
+            await context.tick()
+        await context.tick().repeat(200)
+        if lost == "stand-in's answer":
+            fabric.held = [one for one in fabric.held if ReplyWord.from_bits(one[0][1]).status == Status.OK]
+            assert fabric.held, "of the record behind it"
+        fabric.let_go()
+        assert await source.end(context, two, 1) is Status.OK
+        assert await busy(context, source) == 0
+        there = lost == "answer"
+        assert (flag(source, 0) == (one, Status.EXPOSURE)) is not there
+        assert records(reader) == [b"one_", b"two_"][not there :]
+
+    run(story, config=QUIET)
+
+
 @pytest.mark.parametrize("since", [WINDOW - 1, WINDOW])
 def test_a_receiver_answers_everything_for_a_window_behind_a_refusal(since):
     """The test plays the sender."""
@@ -183,14 +215,14 @@ def test_a_receiver_answers_everything_for_a_window_behind_a_refusal(since):
         side.arrive(request(Op.QUIET, 0, **give))
         side.arrive(request(Op.QUIET, 1, key=1, **give))
         for n in range(since):
-            side.arrive(request(Op.NOP, 2 + n, data=()))
+            side.arrive(request(Op.WRITE, 2 + n))
         side.arrive(request(Op.QUIET, 2 + since, **give))
         await side.rest(context, 5000)
         answers = [(RequestWord.from_bits(one[0]).sequence, ReplyWord.from_bits(one[1])) for one in side.sent]
         assert [number for number, _ in answers] == list(range(1, 2 + since + (since < WINDOW)))
         assert [one.vouches for _, one in answers] == [1] + [0] * (len(answers) - 1)
         side.sent.clear()
-        side.arrive(request(Op.NOP, 3 + since, data=()))
+        side.arrive(request(Op.WRITE, 3 + since))
         await side.rest(context)
         assert ReplyWord.from_bits(side.sent[0][1]).vouches
 

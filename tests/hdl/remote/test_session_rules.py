@@ -14,7 +14,7 @@ from lanai_hdl.remote.packets import BOOT_BITS, SESSION_BITS
 MODULUS = 1 << SESSION_BITS
 BOOTS = 1 << (BOOT_BITS - 1)  # a packet has a boot's lower bits
 UNKNOWN = -1  # a boot
-NUMBERS, WINDOW = 16, 4  # sequence numbers, and the last ones that are answered again: fewer than there are
+NUMBERS = 16  # sequence numbers
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,8 @@ class Limits:
     """The limits of how often things may happen. `sessions`: numbers that the sender takes at a reset.
     `first`: requests that the sender had sent before its receiver was powered up alone. `voids`: a request may
     fail at its source, before it is sent or behind that; then a NOP goes in its place. `quiet`: these requests are
-    answered only if they are refused; the receiver may refuse any."""
+    answered only if they are refused; the receiver may refuse any. `window`: so many may be outstanding, and so many of
+    the last ones are answered again."""
 
     requests: int
     sender_resets: int = 0
@@ -32,6 +33,7 @@ class Limits:
     first: int = 0
     voids: bool = False
     quiet: tuple = ()
+    window: int = 4
 
     def __str__(self):
         return "-".join(str(getattr(self, one.name)) for one in fields(self))
@@ -50,6 +52,9 @@ class Rules:
     numbers_begin_with_the_session: bool = True
     stand_ins_are_told: bool = True
     refusals_are_remembered: bool = True
+    refusals_are_remembered_for_a_window: bool = True
+    stand_ins_are_remembered: bool = True
+    a_window_is_outstanding: bool = True
     answers_vouch_for_quiet_requests_alone: bool = True
 
 
@@ -74,7 +79,7 @@ class State:
     own_boot: int = 1
     kept: int | None = None
     expected: int = 0
-    doubt: int = 0  # requests in whose answers a quiet one that was refused is not vouched for
+    doubt: int = 0  # requests in whose answers a quiet one that was refused, or a NOP, is not vouched for
     # the wires, and what has happened
     sent: frozenset = frozenset()
     answers: frozenset = frozenset()
@@ -96,7 +101,8 @@ def steps(state, limits, rules):
 
 
 def sender_steps(state, limits, rules):
-    if state.begun < limits.requests and not state.gone:
+    room = len(state.outstanding) < limits.window or not rules.a_window_is_outstanding
+    if state.begun < limits.requests and not state.gone and room:
         outstanding = (*state.outstanding, (state.sequence, state.begun))
         yield replace(state, begun=state.begun + 1, sequence=state.sequence + 1, outstanding=outstanding)
     for sequence, request in state.outstanding:
@@ -183,7 +189,7 @@ def received(state, packet, limits, rules, refuses):
             return
         known, expected, doubt = session, 0, 0
     behind = (expected - sequence) % NUMBERS
-    if behind > WINDOW or (behind > expected and rules.numbers_begin_with_the_session):
+    if behind > limits.window or (behind > expected and rules.numbers_begin_with_the_session):
         return
     passed, done, vouches = state.passed, state.done, doubt == 0
     if behind == 0:
@@ -192,8 +198,9 @@ def received(state, packet, limits, rules, refuses):
             passed = passed | {request}
         else:
             done = (*done, request)
-        if refuses and not void and request in limits.quiet and rules.refusals_are_remembered:
-            doubt = WINDOW
+        refused = refuses and not void and request in limits.quiet and rules.refusals_are_remembered
+        if refused or (void and rules.stand_ins_are_remembered):
+            doubt = limits.window - (not rules.refusals_are_remembered_for_a_window)
     well = request not in passed or not (rules.stand_ins_are_told or refuses)
     answers = state.answers | {(session, boot, sequence, None, well, vouches)}
     if behind == 0 and request in limits.quiet and well and vouches:
@@ -237,6 +244,10 @@ SMALL = [
     Limits(requests=3, quiet=(1,)),
     Limits(requests=3, quiet=(0, 1)),
     Limits(requests=2, sender_resets=1, quiet=(0,)),
+    Limits(requests=2, receiver_resets=1, opens=1, quiet=(0,)),
+    Limits(requests=5, quiet=(0, 1, 2), window=2),
+    Limits(requests=2, voids=True, quiet=(0,)),
+    Limits(requests=3, voids=True, quiet=(0, 1), window=2),
 ]
 LARGE = [
     Limits(requests=3, receiver_resets=1, opens=1),
@@ -271,6 +282,9 @@ NEEDED = {
     "numbers_begin_with_the_session": Limits(requests=1, first=NUMBERS - 1),
     "stand_ins_are_told": Limits(requests=1, voids=True),
     "refusals_are_remembered": Limits(requests=2, quiet=(0,)),
+    "refusals_are_remembered_for_a_window": Limits(requests=3, quiet=(0,), window=2),
+    "stand_ins_are_remembered": Limits(requests=2, voids=True, quiet=(0,)),
+    "a_window_is_outstanding": Limits(requests=4, quiet=(0,), window=2),
     "answers_vouch_for_quiet_requests_alone": Limits(requests=3, quiet=(1,)),
 }
 
