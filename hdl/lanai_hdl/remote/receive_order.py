@@ -77,12 +77,14 @@ class ReceiveOrder(wiring.Component):
         with `atomic`
     ready, ready_next : ``Out(1)``, cleared since reset; so in the next slot
 
-    Attributes, for proofs: `now`, what is known of `source`, valid once `cleared`.
+    Attributes, for proofs: `now`, what is known of `source`, valid once `cleared`; so many `doubts`, requests whose
+    answers do not vouch, of `source` are to come.
     """
 
     def __init__(self, config: RemoteParameters):
         self.config = config
         self.now, self.cleared = Signal(Progress), Signal()
+        self.doubts = Signal(range(WINDOW + 1))
         super().__init__(
             {
                 "source": In(8),
@@ -201,8 +203,9 @@ class ReceiveOrder(wiring.Component):
         """Count the requests of a sender since a QUIET one was refused, or a NOP came. Once there are `WINDOW` of them,
         the sender knows of that one: no more are outstanding."""
         m.submodules.doubts = doubts = ClearedMemory(range(WINDOW + 1), self.config.peers)  # fewer than `outcomes`
-        address, left = doubts.read(0)
+        (address, kept), left = doubts.read(0), self.doubts
         m.d.comb += [
+            left.eq(kept),
             address.eq(self.source),
             doubts.write_addr.eq(self.source),
             doubts.write_en.eq(self.accept | self.renew),

@@ -457,6 +457,13 @@ QUIETNESS = [
         "test_quiet.py::test_no_later_answer_hides_a_refusal_that_was_lost",
     ),
     Mutant(
+        "a run of quiet records goes on in the next session",
+        "sequencer.py",
+        "runs.write_en.eq(self.opens | (takes & ~new.ended))",
+        "runs.write_en.eq(takes & ~new.ended)",
+        "test_quiet_formal.py",
+    ),
+    Mutant(
         "an answer vouches for a NOP",
         "packet_check.py",
         "self._order.doubt.eq(refused | (packet.first.op == Op.NOP))",

@@ -11,6 +11,7 @@ from lanai_hdl.remote.packets import SESSION_BITS, WINDOW
 from lanai_hdl.remote.receive_order import Place, ReceiveOrder
 
 HALF = 1 << 15  # of all sequence numbers
+CONFIG = Remote(processes=1, peers=1, pages=2, payload=16)
 STANDS = 2  # slots until a place can be relied on
 
 
@@ -24,8 +25,8 @@ class OnceSpec(wiring.Component):
     it was accepted.
     """
 
-    def __init__(self):
-        self.dut = ReceiveOrder(Remote(processes=1, peers=1, pages=2, payload=16))
+    def __init__(self, config=CONFIG):
+        self.dut = ReceiveOrder(config)
         super().__init__({})
 
     def elaborate(self, platform):
