@@ -6,8 +6,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from tests.host.stacks.mpi_np.np_calls import irecv, isend, pattern, wait
-from tests.host.stacks.mpi_np.np_world import World
+from tests.host.stacks.mpi_np.np_world import World, irecv, isend, pattern, wait
 
 from lanai_firmware.programs.mpi_np.codec import unpack
 from lanai_firmware.programs.mpi_np.layout import ANY, PAGE, PageEntry

@@ -1,10 +1,15 @@
 """Refusals of the compiler: where, what is not allowed, what to write instead."""
 
 import re
+from pathlib import Path
 
 import pytest
 
-from lanai_firmware.compiler import CompileError, build, lower
+import lanai_firmware.compiler as compiler
+from lanai_firmware.compiler import CompileError, Effort, Program, build, lower, statement_tree, tree
+from lanai_firmware.programs.mpi_np.plan import McpConfig
+from lanai_firmware.programs.mpi_np.program import FIRMWARE
+from lanai_hdl.config import lanai41
 from lanai_hdl.errors import UserError
 
 TYPES = """
@@ -196,3 +201,130 @@ def test_undefined_names_of_modules(module):
     """)
     with pytest.raises(CompileError, match="Color has no 'BLUE'"):
         lower(m.main)
+
+
+# The front end finds every error and makes a typed tree; the lowering only makes IR of it.
+
+
+LOWERING = Path(compiler.__file__).parent / "lowering"
+TWO = """
+    numbers: Global[Array[u32, 4]]
+    @firmware
+    def second(x: u32) -> u32:
+        {second}
+    @firmware
+    def main() -> u32:
+        numbers[1] += second(3)
+        return numbers[1]
+"""
+
+
+def test_a_program_is_checked_without_ir(module):
+    program = Program([module(TWO.format(second="return x + 1")).main])
+    program.check()
+    assert [name.split(".")[-1] for name in program.bodies] == ["main", "second"]
+    assert [name.split(".")[-1] for name in program.globals] == ["numbers"]
+    assert not program.functions
+    store, given_back = program.bodies[next(iter(program.bodies))].statements
+    assert isinstance(store, statement_tree.Store)
+    assert isinstance(store.value, tree.Binary)
+    assert store.value.left.address is store.address  # `+=` computes the address once
+    assert isinstance(given_back, statement_tree.Return)
+
+
+def test_an_error_in_any_function_ends_the_check(module):
+    program = Program([module(TWO.format(second="return x + i32(1)")).main])
+    with pytest.raises(CompileError, match=r":9:12: `\+` mixes u32 and i32"):
+        program.check()
+    assert not program.functions
+
+
+def test_the_lowering_refuses_nothing():
+    files = list(LOWERING.glob("*.py"))
+    assert len(files) >= 4
+    for path in files:
+        assert not re.search(r"\bfail\(|\braise\b|CompileError|UserError", path.read_text()), path
+
+
+def test_every_node_of_the_tree_is_lowered():
+    from lanai_firmware.compiler.lowering import expressions, statements
+
+    values = {kind for kind in vars(tree).values() if isinstance(kind, type) and issubclass(kind, tree.Value)}
+    assert values - {tree.Value} == set(expressions.HANDLERS)
+    assert set(statement_tree.Statement.__args__) == set(statements.HANDLERS)
+
+
+def test_len_leaves_nothing_out_that_python_would_do(module, run_lanai):
+    text = """
+        class Node(Struct):
+            words: Array[u32, 4]
+        nodes: Global[Array[Node, 2]]
+        @firmware
+        def pick(n: u32) -> Ptr[Node]:
+            return address_of(nodes) + n
+        @firmware
+        def main() -> u32:
+            {line}
+    """
+    with pytest.raises(CompileError, match=r"len\(\) does not call what makes its array; give that a name first"):
+        run_lanai(module(text.format(line="return u32(len(pick(1).words))")).main)
+    good = "node = pick(1)\n            return u32(len(node.words) + len(nodes[1].words))"
+    assert run_lanai(module(text.format(line=good)).main) == 8
+
+
+# The compiler's effort: the same answer, in fewer or more instructions.
+
+
+SOURCE = """
+    table: Global[Array[u32, 8]]
+    @firmware
+    def twice(x: u32) -> u32:
+        return x + x
+    @firmware
+    def main() -> u32:
+        total = u32(0)
+        for i in range(8):
+            table[i] = twice(u32(i))
+            total += table[i]
+        return total
+"""
+
+BELOW_A_POINTER = """
+    class Counts(Struct):
+        each: u32
+    counts: Global[Counts]
+    table: Global[Array[u32, 8]]
+    @firmware
+    def end(first: u32) -> None:
+        table[first + counts.each - 1] = u32(7)
+    @firmware
+    def main() -> u32:
+        counts.each = 3
+        end(u32(1))
+        return table[3]
+"""
+
+
+def test_less_effort_gives_the_same_answer_later(module, lanai):
+    m = module(SOURCE)
+    functions, steps = [], []
+    for effort in (Effort.FULL, Effort.CALLS, Effort.WRITTEN):
+        image = build(m.main, use_cache=False, effort=effort)
+        machine = lanai(image)
+        assert machine.run() == 56
+        functions.append(sum("twice" in symbol.name for symbol in image.code))
+        steps.append(machine.processor.retired)
+    assert functions == [0, 1, 1]
+    assert steps == sorted(set(steps))
+
+
+def test_what_llvm_refuses_as_written_is_optimized(module, run_lanai):
+    """A store below a pointer aborts LLVM's encoder, unless it is optimized."""
+    assert run_lanai(module(BELOW_A_POINTER).main, effort=Effort.WRITTEN) == 7
+
+
+@pytest.mark.ci
+def test_the_firmware_of_mpi_np_is_compiled_with_any_effort():
+    full, calls, written = (FIRMWARE.image(lanai41(), McpConfig(optimize=effort)) for effort in (2, 1, 0))
+    assert len(full.code) < len(calls.code) <= len(written.code)
+    assert len(calls.loaded) < len(written.loaded)

@@ -1,10 +1,13 @@
 """Programs as they are: mpi4py and C, alone and under `lanai run`."""
 
+import os
 import re
 import sys
 
 import pytest
 from pairs import in_turn
+
+from openlanai import Job
 
 from .jobs import C, alone, mpicc, together
 
@@ -224,3 +227,113 @@ def test_every_function_without_a_binding_says_so():
         """
     done = alone(sys.executable, "-c", text)
     assert done.returncode == 0, done.stderr
+
+
+# The short way of blocking calls on `ideal`: whatever goes on beside them, all is as it is the long way, which a
+# traced run takes.
+
+
+TRAFFIC = """
+import random
+import numpy as np
+from mpi4py import MPI
+w, dice, status = MPI.COMM_WORLD, random.Random(7), MPI.Status()
+out, got = np.arange(5000, dtype=np.uint8), np.zeros(5000, np.uint8)
+for step in range(300):
+    kind, size, tag = dice.randrange(9), dice.choice([0, 1, 4, 100, 4000]), dice.randrange(3)
+    first = dice.randrange(2) == w.rank  # to send
+    peer = 1 - w.rank
+    if kind < 4:
+        if first:
+            w.Send(out[:size], peer, tag)
+        else:
+            got[:] = 0
+            source, which = MPI.ANY_SOURCE if kind == 1 else peer, MPI.ANY_TAG if kind == 2 else tag
+            w.Recv(got, source, which, status)
+            assert (status.source, status.tag, status.Get_count()) == (peer, tag, size)
+            assert (got[:size] == out[:size]).all() and not got[size:].any()
+    elif kind == 4:
+        w.Ssend(out[:size], peer, tag) if first else w.Recv(got, peer, tag)
+    elif kind == 5 and first:
+        request = w.Irecv(got[:10], peer, 7)
+        w.Send(out[:size], peer, tag)
+        request.Wait()
+    elif kind == 5:
+        w.Recv(got, peer, tag)
+        w.Ssend(out[:3], peer, 7)
+    elif kind == 6:
+        w.Barrier() if tag else w.allreduce(step)
+    elif kind == 7:
+        request = w.Ibarrier()
+        w.Send(out[:size], peer, tag) if first else w.Recv(got, peer, tag)
+        request.Wait()
+    elif first:
+        request = w.Issend(out[:size], peer, tag)
+        w.Send(out[:2], peer, 5)
+        request.Wait()
+    else:
+        w.Recv(got, peer, 5)
+        w.Probe(peer, tag, status)
+        assert status.Get_count() == size
+        w.Recv(got, peer, tag)
+        while w.Iprobe(peer, 99):
+            pass
+try:
+    w.Send(out[:8], 1) if w.rank == 0 else w.Recv(got[:4], 0)
+except MPI.Exception as error:
+    assert error.Get_error_class() == MPI.ERR_TRUNCATE
+else:
+    assert w.rank == 0
+"""
+
+
+def test_times_are_those_of_the_long_way(tmp_path):
+    def clocks(**options):
+        command = (sys.executable, "-c", TRAFFIC)
+        done = Job(command, 2, max_wall=120).but(**options).run()
+        assert (done.code, done.report) == (0, "")
+        return done.clocks
+
+    assert clocks() == clocks(trace=str(tmp_path / "trace"))
+
+
+# Files under `lanai run`: the order that the shared pointer gives is one of simulated time, and so is what all of it
+# takes.
+
+
+PROGRAM = """if True:
+    import sys
+    import numpy as np
+    from mpi4py import MPI
+
+    world = MPI.COMM_WORLD
+    file = MPI.File.Open(world, sys.argv[1], MPI.MODE_RDWR | MPI.MODE_CREATE)
+    file.Set_view(0, MPI.INT, MPI.INT)
+    for step in range(10):
+        file.Write_shared(np.full(2, 100 * world.rank + step, np.int32))
+        if world.rank == step % world.size:
+            world.send(None, (world.rank + 1) % world.size)
+        if (world.rank - 1) % world.size == step % world.size:
+            world.recv()
+    file.Set_atomicity(True)
+    file.Write_at(1000, np.full(5, world.rank, np.int32))
+    file.Close()
+    if world.rank == 0:
+        print(np.fromfile(sys.argv[1], np.int32).tolist(), f"{MPI.Wtime():.12e}")
+    """
+
+
+ON = "import os, sys; os.sched_setaffinity(0, map(int, sys.argv[1].split(','))); "
+ON += "os.execv(sys.executable, [sys.executable, *sys.argv[2:]])"
+
+
+def test_two_runs_write_the_same_file_in_the_same_time(tmp_path):
+    """On all processors, and on one."""
+    every = sorted(os.sched_getaffinity(0))
+    outputs = []
+    for number, processors in enumerate((every, every[:1])):
+        file = str(tmp_path / f"file{number}")
+        done = together(4, "python", "-c", ON, ",".join(map(str, processors)), "-c", PROGRAM, file)
+        assert done.returncode == 0, done.stderr
+        outputs.append(done.stdout)
+    assert outputs[0] == outputs[1] != ""

@@ -1,6 +1,6 @@
-/* The end of the program of tests/host/abi/wrong_between_groups.py: the tables `cases` and `partners` stand before it.
-   Arguments: return or user, for the error handlers; the first case to try; seconds that a case may take. Process 0
-   prints number, class, handlers and text of each answer. */
+/* The end of the program of tests/host/abi/test_wrong_between_groups.py: the tables `cases` and `partners` stand before
+   it. Arguments: return or user, for the error handlers; the first case to try; seconds that a case may take. Process
+   0 prints number, class, handlers and text of each answer. */
 static void begin_groups(int rank, int handled) {
     MPI_Comm peers, mine;
     MPI_Comm_dup(MPI_COMM_WORLD, &peers);

@@ -9,15 +9,17 @@ import time
 from contextlib import contextmanager
 
 import pytest
+import sanitizer
 
 from lanai_host.c_module import text_of
 from lanai_host.compilers import Language, find
 from lanai_host.simulator.protocol import HEADER, Status
 from lanai_host.simulator.spin import PARTS, Chunk, SpinWait, Steering
 
+from . import transport_program
+
 WHOLE = os.sched_getaffinity(0)
 SHARED = min(WHOLE)
-pytestmark = pytest.mark.skipif(len(WHOLE) < 2, reason="one processor")
 
 
 def mask(thread=0):
@@ -65,12 +67,14 @@ def asleep(thread):
         return file.read().split()[0] == "45"  # recvfrom
 
 
+@pytest.mark.skipif(len(WHOLE) < 2, reason="one processor")
 def test_the_mask_is_narrow_in_the_sleep_only():
     with sleeping() as thread:
         pass
     assert thread.masks == [WHOLE, WHOLE]
 
 
+@pytest.mark.skipif(len(WHOLE) < 2, reason="one processor")
 def test_others_have_the_whole_mask_meanwhile():
     seen = []
     with sleeping():
@@ -85,6 +89,7 @@ def test_others_have_the_whole_mask_meanwhile():
     assert seen == [WHOLE, WHOLE]
 
 
+@pytest.mark.skipif(len(WHOLE) < 2, reason="one processor")
 @pytest.mark.parametrize("processor", [max(WHOLE), 5000, 70000, -1])
 def test_a_processor_outside_the_mask_changes_nothing(processor):
     with sleeping(processor, {SHARED}) as thread:
@@ -92,12 +97,14 @@ def test_a_processor_outside_the_mask_changes_nothing(processor):
     assert thread.masks == [{SHARED}, {SHARED}]
 
 
+@pytest.mark.skipif(len(WHOLE) < 2, reason="one processor")
 def test_a_mask_that_someone_sets_in_the_sleep_stays():
     with sleeping() as thread:
         os.sched_setaffinity(thread.native_id, {max(WHOLE)})
     assert thread.masks == [WHOLE, {max(WHOLE)}]
 
 
+@pytest.mark.skipif(len(WHOLE) < 2, reason="one processor")
 def test_a_mask_that_someone_widens_in_the_sleep_stays():
     """With the mask from before the sleep it would be narrower."""
     with sleeping(own=WHOLE) as thread:
@@ -139,6 +146,7 @@ int main(int count, char **arguments) {
 """
 
 
+@pytest.mark.skipif(len(WHOLE) < 2, reason="one processor")
 @pytest.mark.skipif(SHARED > 9, reason="one digit")
 def test_a_child_that_a_handler_in_c_forks_has_the_whole_mask(tmp_path):
     """The handler itself has the narrow one."""
@@ -152,6 +160,7 @@ def answer(processor):
     return HEADER.pack(0, Status.OK, processor + 1, 0)
 
 
+@pytest.mark.skipif(len(WHOLE) < 2, reason="one processor")
 def test_a_handler_in_python_sees_the_whole_mask():
     """It runs while the wait lasts, which goes on after it."""
     ours, theirs = socket.socketpair()
@@ -181,6 +190,7 @@ def test_a_handler_in_python_sees_the_whole_mask():
     assert mask() == WHOLE
 
 
+@pytest.mark.skipif(len(WHOLE) < 2, reason="one processor")
 def test_an_answer_says_which_processor_is_shared():
     ours, theirs = socket.socketpair()
     wait, chunk, thread = SpinWait(), Chunk(64), threading.get_native_id()
@@ -199,6 +209,7 @@ def test_an_answer_says_which_processor_is_shared():
     assert mask() == WHOLE
 
 
+@pytest.mark.skipif(len(WHOLE) < 2, reason="one processor")
 def test_a_context_without_a_processor_changes_nothing():
     steering = Steering()
     with steering:
@@ -208,3 +219,40 @@ def test_a_context_without_a_processor_changes_nothing():
         assert mask() == {SHARED}
         assert steering.here() == SHARED
     assert mask() == WHOLE
+
+
+# The transport's shared memory under a thread sanitizer: ranks are threads of one process.
+
+
+def build(folder, change=lambda text: text):
+    """The program, with the sanitizer. `change` is made to the sources."""
+    return sanitizer.build(transport_program.written(folder, "transport_threads.c", change))
+
+
+def run(binary, folder):
+    return sanitizer.run(binary, folder / "memory")
+
+
+@pytest.mark.slow
+def test_ranks_do_not_race(tmp_path):
+    binary = build(tmp_path)
+    runs = []
+    for number in range(3):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        runs.append(run(binary, folder))
+    assert [(one.returncode, one.stderr) for one in runs] == [(0, "")] * 3
+    assert len({one.stdout for one in runs}) == 1
+
+
+@pytest.mark.slow
+def test_a_race_would_be_seen(tmp_path):
+    """Without the lock around `hub_take`."""
+
+    def unlocked(text):
+        start = text.index("datagram *hub_take")
+        end = text.index("\n}", start)
+        body = text[start:end].replace("take_lock(o);", "").replace("drop_lock(o);", "")
+        return text[:start] + body + text[end:]
+
+    assert "data race" in run(build(tmp_path, unlocked), tmp_path).stderr

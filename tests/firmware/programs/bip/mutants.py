@@ -6,7 +6,7 @@ from lanai_firmware.nic import window
 from lanai_firmware.programs.bip import common, receiving, reporting, sending
 
 from ..mutants import Mutant
-from . import test_bip, test_order, test_refusals
+from . import test_bip, test_refusals
 
 refused = {
     what: partial(test_refusals.test_a_request_for_what_there_is_not_is_refused, what)
@@ -90,7 +90,7 @@ CHECKS = {
     ): test_bip.test_a_rank_that_has_ended_gets_nothing_and_its_memory_is_released,
     Mutant(
         reporting.note_failures, "failed == nic.shown_after", "False"
-    ): test_order.test_memory_that_cannot_be_written_is_tried_once,
+    ): test_bip.test_memory_that_cannot_be_written_is_tried_once,
     Mutant(reporting.note_failures, "failed - packet.before - 1 < packet.fetched - packet.before", "False"): partial(
         test_refusals.test_a_page_that_is_not_the_ranks_own_is_not_read, test_refusals.NOWHERE
     ),
@@ -98,40 +98,40 @@ CHECKS = {
 ORDER = {
     Mutant(
         sending.launch, "host_dma.reached(packet.fetched)", "True"
-    ): test_order.test_a_part_leaves_when_its_bytes_are_there,
+    ): test_bip.test_a_part_leaves_when_its_bytes_are_there,
     Mutant(
         sending.fetch, "send_dma.reached(packet.gone)", "True"
-    ): test_order.test_a_part_on_its_way_out_is_not_overwritten,
+    ): test_bip.test_a_part_on_its_way_out_is_not_overwritten,
     Mutant(
         sending.fetch, "nic.begun - nic.launched == BUFFERS", "False"
-    ): test_order.test_no_more_parts_are_fetched_than_there_are_buffers,
+    ): test_bip.test_no_more_parts_are_fetched_than_there_are_buffers,
     Mutant(
         receiving.post_buffers, "host_dma.reached(buffer.stored)", "True"
-    ): test_order.test_a_packet_that_has_arrived_is_not_overwritten_before_its_bytes_are_in_memory,
+    ): test_bip.test_a_packet_that_has_arrived_is_not_overwritten_before_its_bytes_are_in_memory,
     Mutant(
         reporting.report, "send_dma.reached(nic.ends[nic.told % RING])", "True"
-    ): test_order.test_a_request_is_told_to_have_left_when_it_has,
-    Mutant(sending.begin_long, "nic.begun != nic.launched", "False"): test_order.test_a_long_send_is_begun_once,
+    ): test_bip.test_a_request_is_told_to_have_left_when_it_has,
+    Mutant(sending.begin_long, "nic.begun != nic.launched", "False"): test_bip.test_a_long_send_is_begun_once,
     Mutant(
         reporting.report, "host_dma.reached(nic.transfers)", "True"
-    ): test_order.test_memory_is_released_when_nothing_is_on_its_way_to_it,
+    ): test_bip.test_memory_is_released_when_nothing_is_on_its_way_to_it,
     Mutant(
         receiving.receive, "host_dma.free() < COPIES", "False"
-    ): test_order.test_no_more_copies_are_queued_than_the_host_dma_takes,
+    ): test_bip.test_no_more_copies_are_queued_than_the_host_dma_takes,
     Mutant(
         sending.fetch, "host_dma.free() < PIECES", "False"
-    ): test_order.test_no_more_copies_are_queued_than_the_host_dma_takes,
+    ): test_bip.test_no_more_copies_are_queued_than_the_host_dma_takes,
     Mutant(
         reporting.report, "host_dma.free() == 0", "False"
-    ): test_order.test_no_more_copies_are_queued_than_the_host_dma_takes,
+    ): test_bip.test_no_more_copies_are_queued_than_the_host_dma_takes,
     Mutant(
         sending.send_short, "send_dma.free() < PIECES", "False"
-    ): test_order.test_no_more_descriptors_are_queued_than_the_send_dma_takes,
+    ): test_bip.test_no_more_descriptors_are_queued_than_the_send_dma_takes,
     Mutant(
         sending.launch, "send_dma.free() == 0", "False"
-    ): test_order.test_no_more_descriptors_are_queued_than_the_send_dma_takes,
+    ): test_bip.test_no_more_descriptors_are_queued_than_the_send_dma_takes,
     Mutant(
         reporting.report, "host_dma.reached(nic.shown_after)", "True"
-    ): test_order.test_the_host_sees_each_word_when_the_last_copy_has_arrived,
+    ): test_bip.test_the_host_sees_each_word_when_the_last_copy_has_arrived,
 }
 MUTANTS = CHECKS | ORDER

@@ -6,13 +6,19 @@ import random
 import pytest
 from pairs import first_of
 
+from lanai_firmware.lang import sizeof
 from lanai_firmware.programs.mpi_np import state
-from lanai_firmware.programs.mpi_np.layout import ANY, NO_TAG, Kind, Op, Type
+from lanai_firmware.programs.mpi_np.layout import ANY, NO_TAG, Error, Kind, Op, PageEntry, Type
 from lanai_firmware.programs.mpi_np.model import SPILL_MEMORY
-from lanai_firmware.programs.mpi_np.plan import POOL_BLOCKS, McpConfig
+from lanai_firmware.programs.mpi_np.plan import LEAST_HDMA, LEAST_SEND, POOL_BLOCKS, McpConfig, QueueDepths
 from lanai_firmware.programs.mpi_np.sram import LEAST_HEAP, MOST_CHANNELS, lay_out
+from lanai_firmware.programs.mpi_np.state import FRAMES, RECORDS
+from lanai_hdl.config import lanai41
 from lanai_hdl.errors import UserError
+from lanai_hdl.machine import HostDmaStart
 
+from .in_order import FULL, received, run
+from .in_order import body as body_in_buffers
 from .rig import SMALL, WINDOW_MASK, Rig
 from .test_interleavings import CONFIGS, SCRIPTS, body, check
 
@@ -154,3 +160,139 @@ def test_an_empty_room_changes_hands_for_nothing():
             assert rig.hosts[1].page(n + 4, 20 + n) == body(n)
     assert counts(rig) == (0, 0)
     assert {kind for _, kind in rig.packets} <= {Type.EAGER, Type.ACK}
+
+
+# Buffers and pages of the NIC (NP-39, NP-40, NP-45, NP-47).
+
+
+def test_receive_heap_with_fragments():
+    """NP-40: bodies leave in any order, so free space is scattered; credit counts all of it, and
+    contents stay whole."""
+    rig = Rig(FULL.but(messages=8))
+    a, b = rig.hosts
+    sizes = {1: 300, 2: 200, 3: 250, 4: 129, 5: 90}
+    for n, size in sizes.items():
+        a.send(n, n, body_in_buffers(n, size), long=size > 256)
+    run(rig)
+    for n in (2, 4):
+        b.receive(n, n)
+    run(rig)
+    a.send(6, 6, body_in_buffers(6, 500), long=True)  # into the holes of 2 and 4, and beyond
+    run(rig)
+    for n in (6, 5, 3, 1):
+        b.receive(n, n)
+        run(rig)
+    for n, size in {**sizes, 6: 500}.items():
+        assert b.page(n, size) == body_in_buffers(n, size)
+    assert received(b) == [2, 4, 6, 5, 3, 1]
+
+
+def test_send_stages_wrap_around():
+    """NP-39, NP-52: many more packets than stages, and a body of many parts: each stage is used
+    again and again."""
+    rig = Rig(FULL.but(eager_limit=0))
+    for turn in range(3):
+        for n in range(1, 7):
+            rig.hosts[1].receive(n, n)
+            rig.hosts[0].send(n, n, body_in_buffers(n + turn, 100), long=True)
+        run(rig)
+        assert all(rig.hosts[1].page(n, 100) == body_in_buffers(n + turn, 100) for n in range(1, 7))
+    with rig.fabric.nics[0].machine:
+        assert state.nic.stage_tail > 2 * (state.nic.stage_mask + 1)
+
+
+def test_one_page_needs_no_page_entry_at_the_receiver():
+    """NP-45, NP-47: four pages an entry; the first pages ride in the request itself."""
+    assert sizeof(PageEntry) == 4 * 8 + 16
+    rig = Rig(FULL)
+    rig.hosts[1].receive(1, 1)
+    rig.hosts[0].send(1, 1, body_in_buffers(1, 4096), long=True)
+    run(rig)
+    assert received(rig.hosts[1]) == [1]
+    with rig.fabric.nics[1].machine:
+        assert state.nic.hdma == 2, "one upload of the body, one of the record: no page entry was fetched"
+
+
+def test_an_unmapped_page_is_an_error_not_an_access():
+    """NP-28: a page entry of a long send names a page outside the rank's window."""
+    rig = Rig(FULL.but(eager_limit=0))
+    a, b = rig.hosts
+    a.send(1, 1, body_in_buffers(1), long=True)
+    a.script.pop(0)()
+    a.table[48:52] = (0x2000_0000).to_bytes(4, "big")
+    b.receive(1, 1)
+    run(rig)
+    assert [(r["kind"], r["error"]) for r in a.records()] == [(Kind.SENT, Error.BAD_ADDRESS)]
+    assert [(r["kind"], r["error"]) for r in b.records()] == [(Kind.RECEIVED, Error.DAMAGED)]
+
+
+# The firmware runs on NICs with other queues than the Lanai 4.1's, or says by name which it cannot run on.
+
+
+MOST_HDMA, MOST_SEND = int(RECORDS) - 2, int(FRAMES) - 2
+DEPTHS = [
+    {"hdma_queue": LEAST_HDMA},
+    {"hdma_queue": MOST_HDMA},
+    {"send_queue": LEAST_SEND},
+    {"send_queue": MOST_SEND},
+    {"recv_queue": 1},
+    {"recv_queue": 64},
+    {"completions": 1},
+    {"hdma_queue": LEAST_HDMA, "send_queue": LEAST_SEND, "recv_queue": 1, "completions": 1},
+]
+
+
+def body_in_queue(number):
+    return bytes((number + i) & 255 for i in range(100 + number))
+
+
+@pytest.mark.parametrize("recovery", [0, 1])
+@pytest.mark.parametrize("depths", DEPTHS, ids=str)
+def test_messages_pass_whatever_the_queues_hold(depths, recovery):
+    """Both ways, on each of the three protocols, more of them than the smaller queues hold."""
+    rig = Rig(SMALL.but(recovery=recovery), nic=lanai41().but(**depths))
+    step = iter(range(1 << 30))
+    for host in rig.hosts:
+        for n in range(6):
+            host.receive(n, n)
+            host.send(n + 6, n, body_in_queue(n), long=n % 3 == 1, sync=n % 3 == 2)
+    rig.run(lambda count: next(step) % count, 20_000)
+    for host in rig.hosts:
+        assert sorted(r["tag"] for r in host.records() if r["kind"] is Kind.RECEIVED) == list(range(6))
+        assert [host.page(n, 100 + n) for n in range(6)] == [body_in_queue(n) for n in range(6)]
+
+
+@pytest.mark.parametrize("depth", [3, 4, 8])
+def test_bodies_are_followed_whatever_the_queue_holds(depth):
+    """NP-51: an idle host DMA is one whose queue has all its entries free, however many those
+    are."""
+    rig = Rig(SMALL, nic=lanai41().but(hdma_queue=depth))
+    a, b = rig.hosts
+    b.receive(1, 1)
+    b.script.pop()()
+    a.send(1, 1, b"x" * 2000, long=True)
+    followed = False
+    order = ("host", "copy", "turn", "send", "accept", "finish")
+    while actions := rig.actions():
+        rig.act(min(actions, key=lambda action: order.index(action[0])))
+        followed |= any(start & HostDmaStart.FOLLOW for *_, start in b.nic.copies)
+    assert followed
+    assert b.page(1, 2000) == b"x" * 2000
+
+
+@pytest.mark.parametrize(
+    ("depths", "text"),
+    [
+        ({"hdma_queue": 2}, f"hdma_queue=2, but this firmware needs {LEAST_HDMA} to {MOST_HDMA}"),
+        ({"hdma_queue": MOST_HDMA + 1}, f"hdma_queue={MOST_HDMA + 1}, but this firmware needs {LEAST_HDMA} to"),
+        ({"send_queue": 1}, f"send_queue=1, but this firmware needs {LEAST_SEND} to {MOST_SEND}"),
+        ({"send_queue": 64}, "send_queue=64, but this firmware needs"),
+    ],
+)
+def test_queues_that_the_firmware_cannot_use_are_refused(depths, text):
+    with pytest.raises(UserError, match=text):
+        lay_out(McpConfig(), 1, 2, 60_000, 0xFD000, depths=QueueDepths.built(lanai41().but(**depths)))
+
+
+def test_the_driver_reads_them_from_the_nic():
+    assert QueueDepths.of(0x0405_0607) == QueueDepths(hdma=4, send=5, recv=6)

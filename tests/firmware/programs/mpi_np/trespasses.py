@@ -1,12 +1,10 @@
 """Requests of a hostile rank, one attempt for each check that must refuse it (NP-14, NP-28)."""
 
-from . import trespasses_by_packets, trespasses_of_receives, trespasses_of_sends, trespasses_on_others
+from . import trespasses_of_receives, trespasses_on_others
 from .trespass_scene import ATTEMPTS
 
 __all__ = [
     "ATTEMPTS",
-    "trespasses_by_packets",
     "trespasses_of_receives",
-    "trespasses_of_sends",
     "trespasses_on_others",
 ]

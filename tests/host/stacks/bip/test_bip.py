@@ -17,8 +17,8 @@ from lanai_host.stacks.bip.device import Bip
 from lanai_host.stacks.bip.stack import STACK
 from lanai_host.stacks.health import examine
 
-from ..mpi_np.np_calls import STANDARD, SYNCHRONOUS, pattern
 from ..mpi_np.np_cluster import Rank, Ranks
+from ..mpi_np.np_world import STANDARD, SYNCHRONOUS, pattern
 
 PROGRAM = Path(__file__).parents[1] / "messages.py"
 SIZES = "0,3,255,256,257,9001"

@@ -16,7 +16,7 @@ from lanai_host.stacks.mpi_np.stack import STACK
 from lanai_sim.kernel.cluster import Cluster
 from lanai_sim.machine.fabrics.switches import star
 
-from .np_calls import STANDARD, Buffer
+from .np_world import STANDARD, Buffer
 
 MILLISECOND = 1_000_000_000  # picoseconds
 WATCHED = free().but(watchdog=2 * MILLISECOND)

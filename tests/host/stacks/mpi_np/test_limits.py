@@ -20,8 +20,7 @@ from lanai_host.operation import ANY_SOURCE, ErrorKind
 from lanai_host.stacks.mpi_np import operations as lending
 from lanai_host.stacks.mpi_np.endpoint import Notice
 
-from .np_calls import Buffer, irecv, isend, pattern, recv, send, wait
-from .np_world import World
+from .np_world import Buffer, World, irecv, isend, pattern, recv, send, wait
 
 HUGE = 2_200_000_000  # bytes, beyond 2**31
 

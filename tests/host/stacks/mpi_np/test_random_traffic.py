@@ -14,8 +14,7 @@ import pytest
 from lanai_firmware.programs.mpi_np.plan import McpConfig, paper
 from lanai_host.operation import ANY_SOURCE, ANY_TAG
 
-from .np_calls import STANDARD, SYNCHRONOUS, irecv, isend, pattern, wait
-from .np_world import World
+from .np_world import STANDARD, SYNCHRONOUS, World, irecv, isend, pattern, wait
 
 RANKS, COUNT, TAGS = 3, 40, 3
 SIZES = (0, 4, 100, 1024, 1500, 4096, 5000, 12345)

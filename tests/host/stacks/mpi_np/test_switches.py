@@ -14,9 +14,8 @@ from lanai_host.errors import UserError
 from lanai_host.operation import ANY_SOURCE, ANY_TAG, ErrorKind
 from lanai_host.stacks.mpi_np.endpoint import Endpoint
 
-from .np_calls import SYNCHRONOUS, irecv, isend, pattern, recv, send, wait
 from .np_cluster import Ranks
-from .np_world import World
+from .np_world import SYNCHRONOUS, World, irecv, isend, pattern, recv, send, wait
 
 SIZES = [0, 9, 1500, 9000, 40_000]
 

@@ -14,9 +14,8 @@ from lanai_host.operation import ANY_SOURCE, ANY_TAG, DeviceError, ErrorKind, Wa
 from lanai_host.process_manager import Local, Registry
 from lanai_host.stacks.mpi_np import driver
 
-from .np_calls import STANDARD, SYNCHRONOUS, Buffer, irecv, isend, pattern, recv, send, wait
-from .np_world import World
-from .test_native import take_native_turns
+from .np_world import STANDARD, SYNCHRONOUS, Buffer, World, irecv, isend, pattern, recv, send, wait
+from .test_handover import take_native_turns
 
 SMALL = McpConfig(messages=8, receives=8, any_receives=2, ack_slots=2)
 CONFIGS = {"default": McpConfig(), "small": SMALL, "paper": paper()}

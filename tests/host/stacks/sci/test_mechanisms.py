@@ -23,6 +23,7 @@ from lanai_host.stacks.sci.layout import (
 )
 from lanai_host.stacks.sci.messages import LAST, next_chunk
 from lanai_sim.studies.papers.sci import experiments
+from openlanai import Job
 
 PULLED = Path(experiments.__file__).parent / "programs" / "pulled.py"
 DOWN = ("--fault", "down nic0 from=200us to=1200us")
@@ -182,3 +183,104 @@ def test_a_long_message_has_whole_chunks_but_for_its_end():
         pieces.append(next_chunk(left, 16384))
         left -= pieces[-1]
     assert pieces == [16384, 16384, 16384, 8192, 4096, 4096]
+
+
+# Remote interrupts (SC-21): what needs the target's processor is done while the target computes.
+
+
+PROGRAM = """
+import numpy as np
+from mpi4py import MPI
+
+world, busy, content = MPI.COMM_WORLD, 1e-3, np.arange(20000) % 251
+memory = np.zeros(20000, "u1")
+window = MPI.Win.Create(memory, 1, comm=world)
+for size in (8, 1000, 20000):
+    for operation in ("put", "get"):
+        if world.rank == 0 and operation == "get":
+            memory[:] = content
+        world.Barrier()
+        begin = MPI.Wtime()
+        if world.rank == 1:
+            mine = np.full(size, size % 251, "u1")
+            window.Lock(0, MPI.LOCK_SHARED)
+            (window.Put if operation == "put" else window.Get)(mine, 0)
+            window.Flush(0)
+            late = MPI.Wtime() - begin > busy / 2
+            window.Unlock(0)
+            assert operation == "put" or (mine == content[:size]).all()
+            print(operation, size, "late" if late else "soon")
+        else:
+            while MPI.Wtime() < begin + busy:
+                pass
+        world.Barrier()
+        assert operation == "get" or world.rank == 1 or (memory[:size] == size % 251).all()
+window.Free()
+"""
+SOON = "".join(f"{operation} {size} soon\n" for size in (8, 1000, 20000) for operation in ("put", "get"))
+
+
+@pytest.mark.parametrize(
+    "options", [("private=emulate",), pytest.param(("way=commands", "longest_get=64"), marks=pytest.mark.slow)]
+)
+def test_a_target_that_computes_serves_windows_by_messages(options):
+    run = lanai(
+        *("-q", "-n", 2, "--device", "sci", *(word for one in options for word in ("--option", one))),
+        *(sys.executable, "-c", PROGRAM),
+    )
+    assert (run.returncode, run.stdout) == (0, SOON), run.stderr
+
+
+# A NIC that is reset in the middle of one-sided traffic: who talks to it gets an error, and so does its own rank.
+
+
+AT = 300_000_000  # picoseconds behind the ranks' begin: between the first fences and the last
+RESET_PROGRAM = """
+import sys
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+peer = 1 - world.rank
+window = MPI.Win.Allocate(8192, 1, comm=world)
+if sys.argv[1] == "returned":
+    for each in (world, window):
+        each.Set_errhandler(MPI.ERRORS_RETURN)
+sent, got = bytearray(b"x" * 3000), bytearray(3000)
+try:
+    for _ in range(40):
+        window.Fence()
+        window.Put(sent, peer, 3000 * world.rank)
+        window.Fence()
+        window.Get(got, peer, 3000 * world.rank)
+        window.Fence()
+        assert got == sent
+except MPI.Exception as error:
+    print(error.Get_error_class() == MPI.ERR_PROC_ABORTED, error)
+    if sys.argv[1] == "fatal":
+        world.Abort(4)
+"""
+
+
+@pytest.fixture
+def reset_in_every_run(reset):
+    reset(AT)
+
+
+def run(errors):
+    job = Job([sys.executable, "-c", RESET_PROGRAM, errors], 2, "sci", max_sim_time="100ms", capture=True)
+    return job.run()
+
+
+@pytest.mark.usefixtures("reset_in_every_run")
+def test_the_peer_gets_an_error_and_a_program_that_aborts_ends():
+    result = run("fatal")
+    assert (result.code, str(result.ending)) == (4, "aborted")
+    assert result.outputs[0].stdout.startswith("True ")
+    assert "the peer's NIC does not answer" in result.outputs[0].stdout
+
+
+@pytest.mark.usefixtures("reset_in_every_run")
+def test_ranks_that_go_on_end_and_both_say_what_happened():
+    result = run("returned")
+    assert str(result.ending) == "finished"
+    assert "the peer's NIC does not answer" in result.outputs[0].stdout
+    assert "the NIC of rank 1 was reset" in result.outputs[1].stdout
