@@ -1,5 +1,5 @@
-"""What a receiver vouches for, and of how many requests a sender believes it, by induction. `test_session_rules.py` has
-the rules that need both."""
+"""Proofs by induction of what a receiver vouches for, and of how many requests a sender believes it.
+`test_session_rules.py` has the rules that need both."""
 
 from amaranth import Cat, Fragment, Module, Mux, Signal, Value
 from amaranth.asserts import AnyConst, AnySeq

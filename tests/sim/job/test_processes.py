@@ -189,7 +189,7 @@ def test_a_folder_that_is_read_only_stays_as_it_is(package, monkeypatch):
 
 
 def test_what_ranks_start_with_is_made_again_when_the_cache_was_emptied(tmp_path):
-    """As while a notebook goes on."""
+    """A notebook goes on meanwhile."""
     text = """
 import shutil
 from lanai_host.clocks.library import library
