@@ -15,10 +15,7 @@ from .sources import (
     Bits,
     Cell,
     Choice,
-    Field,
     Output,
-    Outside,
-    Port,
     Row,
     Source,
     Wire,
@@ -95,7 +92,6 @@ class Values:
             return self._body(source.body, source, str(source.wire.init >> source.at & mask(source.width)))
         if isinstance(source, Row):
             return self._row(source)
-        assert isinstance(source, Field | Port | Outside)
         return self.given(source)
 
     def _loop(self, source: Source) -> UserError:
@@ -231,15 +227,13 @@ class Values:
         emit = getattr(self, f"_cell_{cell.kind.removeprefix('$')}", None)
         operation, comparison = OPERATIONS.get(cell.kind), COMPARISONS.get(cell.kind)
         if operation:
-            return self.code.op(
-                f"{operation} i{width} {self._operand(cell, 'A', width)}, {self._operand(cell, 'B', width)}"
-            )
+            a, b = self._operand(cell, "A", width), self._operand(cell, "B", width)
+            return self.code.op(f"{operation} i{width} {a}, {b}")
         if comparison:
             return self._compared(cell, width, comparison)
         if emit is None or not cell.kind.startswith("$"):
             raise unknown(cell)
-        value: str = emit(cell, width)
-        return value
+        return str(emit(cell, width))
 
     def _operand(self, cell: Cell, port: str, width: int) -> str:
         """A cell's operand, cut or extended to `width`."""
@@ -308,11 +302,9 @@ class Values:
         wide = max(size, amount)
         a, b = self._operand(cell, "A", wide), self._operand(cell, "B", wide)
         fits = "1" if mask(amount) < wide else self.code.op(f"icmp ult i{wide} {b}, {wide}")
-        if direction == "ashr":
-            moved = self.code.op(f"ashr i{wide} {a}, {self.code.select(fits, wide, b, str(wide - 1))}")
-        else:
-            moved = self.code.op(f"{direction} i{wide} {a}, {self.code.select(fits, wide, b, '0')}")
-            moved = self.code.select(fits, wide, moved, "0")
+        most = str(wide - 1) if direction == "ashr" else "0"
+        moved = self.code.op(f"{direction} i{wide} {a}, {self.code.select(fits, wide, b, most)}")
+        moved = moved if direction == "ashr" else self.code.select(fits, wide, moved, "0")
         return self.code.trunc(moved, wide, width)
 
     def _cell_divfloor(self, cell: Cell, width: int) -> str:
