@@ -2,25 +2,28 @@
 the compiler, whose import takes a third of a second."""
 
 import functools
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import llvmlite  # its version alone
 
 import lanai_hdl
+from lanai_hdl.errors import UserError
 
 from . import cache
 from .building import Work
 from .image import Image
 
 COMPILE = "compiling it"
+OLDEST = (0, 47)  # llvmlite that can compile firmware and models; pyproject.toml has it too
 
 
 def package_image(label: str, sram_size: int, make: Callable[[], Image], options: str = "") -> Image:
     """The image of a function of this package, `module.name`, which `make` compiles if it is not
     in the cache. `options`: what else decides it."""
     made_of = cache.key_of((label, str(sram_size), package_digest(), options))
-    key = cache.Key(made_of, lambda: (llvmlite.__version__,))
+    key = cache.Key(made_of, lambda: (llvm_version(),))
 
     def compiled() -> bytes:
         with Work("the NICs' firmware", "its sources", {COMPILE: 3.0}) as work:
@@ -28,6 +31,17 @@ def package_image(label: str, sram_size: int, make: Callable[[], Image], options
             return make().to_bytes()
 
     return Image.from_bytes(cache.build(key, "image", compiled), f"the cached image of {label}")
+
+
+def llvm_version() -> str:
+    """Return the version of llvmlite. Raises UserError if it is too old to compile with."""
+    found = str(llvmlite.__version__)
+    if tuple(map(int, re.findall("[0-9]+", found)[:2])) < OLDEST:
+        least = ".".join(map(str, OLDEST))
+        raise UserError(
+            f"llvmlite {found} is too old to compile with; write: pip install --upgrade 'llvmlite>={least}'"
+        )
+    return found
 
 
 @functools.cache

@@ -5,8 +5,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import llvmlite
-
 from lanai_hdl.config import NicConfig, lanai41
 from lanai_hdl.errors import UserError
 
@@ -18,7 +16,7 @@ from ..link.lines import line_rows
 from ..link.linker import Linked, link
 from ..link.objects import ObjectFile, read_object
 from ..link.stack import stack_bound
-from ..package_images import package_image
+from ..package_images import llvm_version, package_image
 from ..runtime.library import LIBRARY
 from .backend import Emitted, emit, options_of
 from .program import Program
@@ -71,7 +69,7 @@ def _build(
     text = str(program.module)
     if not use_cache:
         return assemble(program, entry, text, sram_size)
-    parts = (text, str(sram_size), tool_digest(), llvmlite.__version__, *options_of(guards), repr(guards))
+    parts = (text, str(sram_size), tool_digest(), llvm_version(), *options_of(guards), repr(guards))
     key = cache.key_of((*parts, *(f"{span}" for span in spans_of(program))))
     data = cache.build(key, "image", lambda: assemble(program, entry, text, sram_size).to_bytes())
     return Image.from_bytes(data, f"cached image {str(cache.place('image', key))!r}")
@@ -134,7 +132,7 @@ def library_member(name: str) -> ObjectFile | None:
         return None
     program = Program([function], names={function: name})
     text = str(program.lower())
-    key = cache.key_of((text, tool_digest(), llvmlite.__version__, *options_of(DEFAULT_GUARDS)))
+    key = cache.key_of((text, tool_digest(), llvm_version(), *options_of(DEFAULT_GUARDS)))
     return read_object(cache.build(key, "object", lambda: emit(text, DEFAULT_GUARDS).objects[0]))
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from lanai_firmware import building
 from lanai_firmware import cache as entries
+from lanai_firmware.package_images import llvm_version
 from lanai_hdl.errors import UserError
 from lanai_host.compilers import Language, find, level
 
@@ -112,7 +113,7 @@ def _key(design: Design, signals: bool) -> entries.Key:
     """No linker is in it, as machine code that names no library is linked the same by all."""
     translator = sources_digest([__name__.rpartition(".")[0]])
     made_of = (*made_of_sources([design]), translator, cases.text(), level(), signals)
-    return entries.Key(entries.key_of([repr(made_of)]), lambda: map(version, ("amaranth", "llvmlite")))
+    return entries.Key(entries.key_of([repr(made_of)]), lambda: (version("amaranth"), llvm_version()))
 
 
 def _make(missing: Mapping[entries.Key, tuple[Design, bool]]) -> None:
