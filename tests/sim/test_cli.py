@@ -103,6 +103,19 @@ def test_doctor_knows_a_fortran_compiler_without_mpi(monkeypatch, capsys, tmp_pa
     assert "missing: libmpichfort.so was not found" in doctors_table(capsys)
 
 
+def test_doctor_says_whether_what_a_wheel_brought_fits(monkeypatch, tmp_path):
+    [part] = [one for one in doctor.PARTS if one.name == "compiled parts"]
+    monkeypatch.setattr(doctor.cache, "SHIPPED", tmp_path / "none")
+    assert doctor.look(part) == (None, "missing")
+    monkeypatch.setattr(doctor.cache, "SHIPPED", tmp_path)
+    monkeypatch.setattr(doctor.compilers, "level", lambda: "x86-64-v3")
+    (tmp_path / "gates" / "ab" / "abcd").mkdir(parents=True)
+    assert doctor.look(part)[0] == f"1 compiled parts in {tmp_path}"
+    monkeypatch.setattr(doctor.compilers, "level", lambda: "flags: fpu")
+    why = "missing: its models are for processors of x86-64-v3, which this one is not"
+    assert doctor.look(part) == (None, why)
+
+
 def test_doctor_is_content_here():
     assert cli.main(["doctor"]) == 0
 

