@@ -13,7 +13,7 @@ from pathlib import Path
 
 from lanai_firmware.cache import INTO
 
-# What `lanai warm` is asked for: two ranks on each system, the fabrics of more, and traces.
+# What `lanai cache warm` is asked for: two ranks on each system, the fabrics of more, and traces.
 RUNS = ("-n 2", "-n 4 mpi-np mbcf", "-n 8 mpi-np", "-n 16 mpi-np", "-n 2 --trace run mpi-np mbcf")
 
 
@@ -22,7 +22,7 @@ def fill(folder: Path, environment: Mapping[str, str] = os.environ, runs: Sequen
     with tempfile.TemporaryDirectory(prefix="lanai-wheel-") as work:
         settings = {**environment, INTO: str(folder), "LANAI_CACHE": work}
         for run in runs:
-            command = [sys.executable, "-P", "-m", "lanai_sim", "warm", *shlex.split(run)]
+            command = [sys.executable, "-P", "-m", "lanai_sim", "cache", "warm", *shlex.split(run)]
             subprocess.run(command, env=settings, stdout=sys.stderr, check=True)
 
 
