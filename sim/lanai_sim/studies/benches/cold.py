@@ -32,7 +32,7 @@ MOST = 60  # characters of a command
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)} (default: all)")
+    parser.add_argument("parts", nargs="*", metavar="NAME", help=f"of {', '.join(PARTS)} (default: all)")
     parser.add_argument("--device", default="mpi-np", help="messaging system of the first run (default: %(default)s)")
 
 
