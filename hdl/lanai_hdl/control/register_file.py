@@ -100,7 +100,8 @@ class RegisterFile(NicBlock):
         m.d.comb += self.host.grant.eq(self.host.request & ~busy & self.open)
 
         # The access of the slot before.
-        by_host, read, cpu_write, host_write = Signal(), Signal(), Signal(), Signal()
+        names = ("by_host", "read", "cpu_write", "host_write")
+        by_host, read, cpu_write, host_write = (Signal(name=name) for name in names)
         reader = RegisterReader()
         reads = self.cpu.read | (self.host.grant & ~self.host.write)
         m.d.sync += [
