@@ -1,9 +1,16 @@
 """Calls that C answers without Python: with the answers and the errors that Python gives."""
 
+import subprocess
+from pathlib import Path
+
 import pytest
 from warm import lanai
 
-from .jobs import C, mpicc, together
+from lanai_host.abi import wrappers
+from lanai_host.compilers import Language, find
+from lanai_host.errors import UserError
+
+from .jobs import CLI, C, mpicc, together
 
 PROGRAM = r"""
 #include <dlfcn.h>
@@ -240,3 +247,31 @@ world.Recv(bytearray(4), 0, 5)
         "a request of MPI_Isend with rank 0, tag 6, made at <string>:5, was not freed",
     ]
     assert done.stderr.splitlines() == [f"lanai: leak: rank 0: {text}" for text in told]
+
+
+# Fortran programs, through the distribution's bindings of MPICH over our libmpi.so.12.
+
+
+SOURCES = Path(__file__).parents[1] / "fortran"
+
+
+@pytest.fixture(scope="module")
+def _compiler():
+    try:
+        find(Language.FORTRAN)
+        wrappers.bindings()
+        wrappers.fortran_includes()
+    except UserError as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.usefixtures("_compiler")
+@pytest.mark.parametrize("source", ["old.f", "module.f90", "f08.f90"])
+def test_program(source, tmp_path):
+    program = str(tmp_path / "program")
+    command = [*CLI, "mpifort", "-O1", str(SOURCES / source), "-o", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)  # modules go there
+    assert done.returncode == 0, done.stderr
+    done = together(3, program)
+    assert done.stdout == "all right\n", done.stderr
+    assert done.returncode == 0

@@ -18,7 +18,7 @@ from lanai_sim.machine.fabric import dependencies, find_cycle
 from lanai_sim.machine.fabrics.grids import from_cables, parse_cables
 from lanai_sim.machine.presets import ethernet10, mbcf_100baset, t3d, t3d_barrier
 
-from .test_grid import cable_ends, walk
+from .test_machine import cable_ends, walk
 
 
 @pytest.mark.parametrize(

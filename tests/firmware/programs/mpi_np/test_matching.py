@@ -9,8 +9,7 @@ from lanai_firmware.programs.mpi_np.layout import ANY, NO_TAG, Error, Kind, Op, 
 from lanai_firmware.programs.mpi_np.matching.matching import find_unclaimed
 from lanai_firmware.programs.mpi_np.plan import McpConfig
 
-from .in_order import FULL, body, channel_of, received, run
-from .rig import Rig
+from .rig import FULL, Rig, body, channel_of, received, run
 
 
 def test_look_ahead():

@@ -11,8 +11,7 @@ from lanai_firmware.programs.mpi_np.memory.heap import store_body
 from lanai_hdl.config import lanai41
 
 from ..holding import go_on
-from .in_order import FULL, body, channel_of, received, run, types
-from .rig import BODY, ENTRY, Rig
+from .rig import BODY, ENTRY, FULL, Rig, body, channel_of, received, run, types
 from .test_protocols import arriving
 from .test_recovery import ON
 

@@ -17,9 +17,8 @@ from lanai_hdl.config import lanai41
 from lanai_hdl.errors import UserError
 from lanai_hdl.machine import HostDmaStart
 
-from .in_order import FULL, received, run
-from .in_order import body as body_in_buffers
-from .rig import SMALL, WINDOW_MASK, Rig
+from .rig import FULL, SMALL, WINDOW_MASK, Rig, received, run
+from .rig import body as body_in_buffers
 from .test_interleavings import CONFIGS, SCRIPTS, body, check
 
 HEAP, END = 60_000, 0xFD000

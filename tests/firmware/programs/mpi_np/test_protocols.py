@@ -11,8 +11,7 @@ from lanai_firmware.programs.mpi_np.layout import Error, Kind, Op, PageEntry
 from lanai_hdl.machine import HostDmaStart, Verdict
 
 from ..holding import go_on
-from .in_order import FULL, body, run, types
-from .rig import BODY, ENTRY, SMALL, Rig
+from .rig import BODY, ENTRY, FULL, SMALL, Rig, body, run, types
 
 
 def test_each_request_for_a_body_has_one_answer():

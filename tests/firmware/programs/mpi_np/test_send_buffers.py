@@ -12,8 +12,7 @@ from lanai_firmware.programs.mpi_np.wire import incoming
 from lanai_hdl.errors import UserError
 from lanai_hdl.machine import Verdict
 
-from .in_order import FULL, body, received, run, types
-from .rig import ENTRY, SMALL, Rig
+from .rig import ENTRY, FULL, SMALL, Rig, body, received, run, types
 from .test_order import send_in_parts
 from .test_start import SRAM_END, SRAM_HEAP
 

@@ -18,8 +18,7 @@ from lanai_firmware.programs.mpi_np.plan import OWN_POOLS, SHARED_POOLS, McpConf
 from lanai_firmware.programs.mpi_np.sram import LEAST_HEAP, lay_out
 from lanai_hdl.errors import UserError
 
-from .in_order import FULL, body, channel_of, in_turn, received, run
-from .rig import SMALL, WINDOW, Rig
+from .rig import FULL, SMALL, WINDOW, Rig, body, channel_of, in_turn, received, run
 from .test_recovery import ON
 
 
