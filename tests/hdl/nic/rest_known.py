@@ -5,6 +5,8 @@ from amaranth import Cat, Const, Mux, Signal
 from amaranth.hdl import Assume
 
 from lanai_hdl.config import NicConfig
+from lanai_hdl.host_bus.master import READ_AHEAD
+from lanai_hdl.host_bus.ports import BURST_BITS, Burst
 from lanai_hdl.host_dma.engine import HostDescriptor
 from lanai_hdl.queue import LateEntryQueue, QueueInterface
 from lanai_hdl.remote.command_queue import COMMAND_BITS
@@ -86,6 +88,27 @@ def of_host_dma(m, dma, named):
     yield ~granted | (words.free != 0)
     yield ~(runs & run.to_host) | ~named.part("writer").lbus.request
     yield Mux(prime, (outs != 0) & ((ins == outs) | (ins == outs + 1)), (outs == ins) | (outs == ins + 1))
+
+
+def of_host_bus(m, bus, named):
+    """Words of the burst under way: those that the engine is to give (`due`), and those that the host is to answer."""
+    master, answers, engine, target = bus.master, named.part("answers"), bus.engine, bus.target
+    unanswered, owed, reading = (named[f"master.{name}"] for name in ("unanswered", "owed", "reading"))
+    writes, reads, rests = named.part("master.writes"), named.part("master.reads"), named["master.fsm_state"] == 0
+    burst, given, due = Burst(named["master.burst"]), engine.burst.payload, Signal(BURST_BITS)
+    begins, gives = engine.burst.valid & engine.burst.ready, engine.write.valid & engine.write.ready
+    m.d.sync += due.eq(Mux(bus.reset, 0, due + Mux(begins & given.write, given.words, 0) - gives))
+    yield Assume(~bus.lbus.grant | bus.lbus.request)
+    yield Assume(~bus.registers.grant | bus.registers.request)
+    yield Assume(~bus.mem.rvalid | (answers.owed != 0))
+    yield Assume(~engine.write.valid | (due != 0))
+    yield Assume(given.words != 0)
+    yield Assume(~bus.beat | (unanswered == 0) | (reading == ~burst.write))
+    yield Mux(rests | ~burst.write, due + writes.level == 0, (due + writes.level == burst.words) & (due <= burst.words))
+    yield rests | (burst.words != 0)
+    yield (owed == Mux(reading, unanswered, 0) + reads.level) & (owed <= READ_AHEAD) & (unanswered <= READ_AHEAD)
+    yield unanswered == Mux(answers.drained, answers.owed, 0) + master.mem.valid
+    yield ~target.waiting | target.to_lbus | target.to_registers
 
 
 def of_host_side(m, host, named):

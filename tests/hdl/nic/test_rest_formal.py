@@ -19,6 +19,7 @@ from lanai_hdl.control.counters import Counters
 from lanai_hdl.control.events import Events
 from lanai_hdl.control.register_file import RegisterFile
 from lanai_hdl.host_bus.burst_arbiter import BurstArbiter
+from lanai_hdl.host_bus.bus import HostBus
 from lanai_hdl.host_dma.engine import HostDma
 from lanai_hdl.link.deframer import Deframer
 from lanai_hdl.link.packets import PacketDemux, PacketMux
@@ -43,6 +44,7 @@ from .rest_known import (
     Named,
     always,
     of_aperture,
+    of_host_bus,
     of_host_dma,
     of_host_side,
     of_links,
@@ -91,8 +93,8 @@ class RestSpec(wiring.Component):
         inputs, outputs = self._members(wiring.In), self._members(wiring.Out)
         m.d.comb += [value.eq(AnySeq(len(value))) for value in inputs.values()]
         design = list(parts(block))
-        for what in (*self.rest.known(m, self.block, Named(design)), *always(design)):
-            m.d.comb += Assert(what, "known") if isinstance(what, Value) else what
+        for number, what in enumerate((*self.rest.known(m, self.block, Named(design)), *always(design))):
+            m.d.comb += Assert(what, f"known {number}") if isinstance(what, Value) else what
         cleared = [one.ready for _, part in design for one in part.origins or () if isinstance(one, ClearCounter)]
         asked = Cat(inputs[name] for name in self.rest.asks).any()
         rests = [self.idle & ~asked & Cat(cleared).all()]
@@ -180,6 +182,15 @@ BLOCKS = {
         ("post__valid", "lbus__grant", "resume"),
         ("run", "out.lbus__write", "reader.held", "reader.words.$like"),  # the next descriptor; the word on the LBUS
         of_host_dma,
+    ),
+    "host bus": Rest(
+        lambda: HostBus(NIC),
+        ("pio__valid", "engine__burst__valid", "reset", "mem__rvalid", "lbus__grant", "registers__grant"),
+        (
+            *("master.burst", "master.writes.oldest", "master.reads.oldest", "out.engine__refused"),  # words that come
+            *("target.access", "target.charge"),
+        ),
+        of_host_bus,
     ),
     "adapter's host side": Rest(
         lambda: HostSide(REMOTE),
