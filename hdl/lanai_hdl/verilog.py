@@ -21,15 +21,20 @@ def convert(component: Any, name: str = "top", **options: Any) -> str:
     reset `rst`. `options` are those of `amaranth.back.verilog.convert`. Every register begins with
     the value that a reset gives it.
     """
+    text = by_yosys(component, name, **{"strip_internal_attrs": True, **options})
+    return _TRIGGER.sub(lambda found: _ONCE.format(found[1]), text)
+
+
+def by_yosys(component: Any, name: str, **options: Any) -> str:
+    """Return what `amaranth.back.verilog.convert` does. Raises UserError if there is no Yosys."""
     try:
-        text: str = verilog.convert(component, name=name, **{"strip_internal_attrs": True, **options})
+        return str(verilog.convert(component, name=name, **options))
     except verilog.YosysError as error:
         if "Could not find" not in str(error):
             raise
         raise UserError(
             "Verilog is written by Yosys, which was not found; run: pip install 'openlanai[verilog]'"
         ) from error
-    return _TRIGGER.sub(lambda found: _ONCE.format(found[1]), text)
 
 
 def input_names(component: Any) -> list[str]:

@@ -17,7 +17,6 @@ from importlib.resources import files
 from typing import Any
 
 import numpy as np
-from amaranth.back import verilog
 from amaranth.lib import data
 from numpy.typing import NDArray
 
@@ -30,6 +29,7 @@ from lanai_hdl import machine
 from lanai_hdl.core.core import Core
 from lanai_hdl.core.retire import Retired
 from lanai_hdl.isa import TrapCause
+from lanai_hdl.verilog import by_yosys
 
 from ..engines import designs
 from ..engines.verilated import Model
@@ -87,7 +87,7 @@ def _retire_layout() -> str:
 @cache
 def _library(size: int) -> ctypes.CDLL:
     def make() -> list[Model]:
-        return [Model(TOP, {f"{TOP}.v": verilog.convert(Core(size), name=TOP)})]
+        return [Model(TOP, {f"{TOP}.v": by_yosys(Core(size), TOP)})]
 
     source = Source((*designs.key(()), TOP, size), make)
     harness = files(__package__).joinpath("harness.cc").read_text()

@@ -14,6 +14,7 @@ from lanai_hdl.errors import UserError
 from .designs import Design, key
 
 MAKER = "lanai_sim.engines.gateware.verilog"
+TOLD = f"{UserError.__module__}.{UserError.__qualname__}: "  # with it Python's traceback of such an error ends
 CHANGED = "the gateware's sources changed while they were elaborated; run the command again"
 
 
@@ -50,6 +51,8 @@ def in_fresh_process(maker: str, wanted: Sequence[object]) -> list[Any]:
     )
     if answer.returncode or not answer.stdout:  # an exception in a thread ends no process
         said = answer.stderr.decode(errors="replace").strip().splitlines()[-20:]
+        if said and said[-1].startswith(TOLD):
+            raise UserError(said[-1].removeprefix(TOLD))
         raise UserError(f"elaborating the gateware failed with exit code {answer.returncode}:\n" + "\n".join(said))
     made: list[Any] = pickle.loads(answer.stdout)
     return made

@@ -10,10 +10,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from amaranth.back import verilog
-
 from lanai_firmware.programs.selftest.program import FIRMWARE as SELFTEST
 from lanai_hdl.boards import Board
+from lanai_hdl.verilog import by_yosys
 from lanai_host.bus.base import BusError
 from lanai_host.bus.serial import SerialLine
 
@@ -30,7 +29,7 @@ def _source(board: Board) -> Source:
     """Its top, elaborated only if the cache lacks the library: that takes seconds."""
 
     def make() -> list[Model]:
-        return [Model(TOP, {f"{TOP}.v": verilog.convert(board_top(board), name=TOP)})]
+        return [Model(TOP, {f"{TOP}.v": by_yosys(board_top(board), TOP)})]
 
     key = (*designs.key(()), TOP, repr(board.config), board.divisor, *SELFTEST.words(board.config))
     return Source(key, make)

@@ -115,6 +115,16 @@ def test_a_failed_elaboration_is_told_with_its_last_words(edited, monkeypatch):
         elaboration.elaborate([Design(SMALL)], ())
 
 
+def test_without_yosys_the_remedy_is_told_in_one_line(edited, monkeypatch):
+    monkeypatch.setenv("AMARANTH_USE_YOSYS", "system")
+    monkeypatch.setenv("YOSYS", "no-such-yosys")
+    monkeypatch.setenv("LANAI_CACHE", str(edited))
+    with pytest.raises(UserError) as raised:
+        elaboration.elaborate([Design(SMALL)], ())
+    remedy = "Verilog is written by Yosys, which was not found; run: pip install 'openlanai[verilog]'"
+    assert str(raised.value) == remedy
+
+
 def test_a_model_from_the_cache_needs_no_amaranth():
     nic, _ = build(NicConfig(), None)
     program = (

@@ -4,12 +4,11 @@ import ctypes
 from functools import cache
 from importlib.resources import files
 
-from amaranth.back import verilog
-
 from lanai_hdl.boards.top import FifoBoardTop
 from lanai_hdl.config import NicConfig
 from lanai_hdl.phy.phy import RxClockPort
 from lanai_hdl.uart.frame import FRAME_BYTES
+from lanai_hdl.verilog import by_yosys
 
 from .. import designs
 from ..verilated import Model
@@ -25,7 +24,7 @@ SETTLED = 256  # slots for which both must be still: more than anything takes in
 def _source(nic: NicConfig) -> Source:
     def make() -> list[Model]:
         top = RxClockPort(FifoBoardTop(nic, None, phy=True))
-        return [Model(TOP, {f"{TOP}.v": verilog.convert(top, name=TOP)})]
+        return [Model(TOP, {f"{TOP}.v": by_yosys(top, TOP)})]
 
     return Source((*designs.key(()), TOP, repr(nic)), make)
 

@@ -9,12 +9,12 @@ import pickle
 import re
 import sys
 
-from amaranth.back import verilog
 from amaranth.lib import wiring
 
 from lanai_hdl.config import NicConfig
 from lanai_hdl.nic import Nic
 from lanai_hdl.sram.memory import VERILOG as SRAM
+from lanai_hdl.verilog import by_yosys
 
 from ..designs import Design
 from .probe import ProbedNic, ProbedSteppedNic
@@ -26,7 +26,7 @@ NEXT = re.compile(r"always @\(posedge [^)]*\)\s+(\S+)\s+<= (\\\$\d+ );")
 
 def files_of(design: Design) -> dict[str, str]:
     """The texts that Verilator needs, by file name, of a design as it is synthesized."""
-    text = _stable(verilog.convert(top(design), name=design.top))
+    text = _stable(by_yosys(top(design), design.top))
     if isinstance(design.config, NicConfig):
         return {"nic.v": text, SRAM.name: SRAM.read_text()}
     return {"switch.v": text}
