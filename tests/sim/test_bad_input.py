@@ -26,16 +26,80 @@ def lanai(*words, **options):
     return subprocess.run([*LANAI, *words], capture_output=True, text=True, timeout=120, check=False, **options)
 
 
-def test_a_program_that_is_not_there():
-    done = lanai("run", "-n", "2", "no-such-program")
-    assert done.returncode == 2
-    assert done.stderr == "lanai: error: program 'no-such-program' was not found, neither as a file nor on PATH\n"
+REFUSED = [
+    ("no-such-command", "command 'no-such-command' is not known; choose one of board, "),
+    ("tarce", "command 'tarce' is not known; did you mean 'trace'? choose one of board, "),
+    ("fw buidl x", "action 'buidl' is not known; did you mean 'build'? choose one of build, run, disasm, size"),
+    ("run", "no program was named"),
+    ("run -n 2 no-such-program", "program 'no-such-program' was not found, neither as a file nor on PATH"),
+    ("run --device mpinp true", "--device 'mpinp' is not known; did you mean 'mpi-np'? choose one of ideal, "),
+    (
+        "run --devcie ideal true",
+        "--devcie is not an option of `",
+        "; did you mean '--device'? see `lanai run --help all`",
+    ),
+    ("run -n 0 true", "-n/--ranks: '0' is not a count; write a whole number from 1"),
+    ("run --max-wall soon true", "--max-wall: 'soon' is not a number"),
+    ("run --fabric torsu:2x2 --device mpi-np true", "'torsu:2x2' is not known; did you mean 'torus'? write "),
+    ("cache --prune", "--prune is not an option of `lanai cache`; see `lanai cache --help`"),
+    ("trace report t --htlm p", "--htlm is not an option", "'--html'? see `lanai trace report --help`"),
+    ("trace report t --most 0", "--most: '0' is not a count; write a whole number from 1"),
+    ("trace profile t --most -3", "--most: '-3' is not a count; write a whole number from 1"),
+    ("trace profile t --node one", "--node: 'one' is not a whole number"),
+    ("trace report", "the following arguments are required: TRACE; see `lanai trace report --help`"),
+    ("paper ccuu", "paper 'ccuu' is not known; did you mean 'ccu'? choose one of ccu, "),
+    ("build --board ulx3s-85", "board 'ulx3s-85' is not known; did you mean 'ulx3s-85f'?"),
+    ("lab grade 9", "lab 9 does not exist"),
+    ("lab grade dna", "did you mean 'dma'?"),
+    ("lab grade ''", "lab '' is not known"),
+    ("list parameters knick", "no parameter's name begins with 'knick'; "),
+    ("list parameters nic.link_latncy", "'nic.link_latncy'; did you mean 'nic.link_latency'? names begin with ranks"),
+    ("mpicc -static-mpi a.c", "-static-mpi: there is no static library"),
+    ("mpicc -config=gcc a.c", "-config=gcc: ", "-cc=COMPILER"),
+    ("mpicc -cc=mpicc a.c", "'mpicc' is an MPI wrapper"),
+    ("sweep queues --store", "--store keeps the runs of a program; a study has its journal alone"),
+    (
+        "sweep queues --on no_such_module:make",
+        "gives no executor: ModuleNotFoundError: No module named 'no_such",
+    ),
+    ("sweep queues --on json:make", "gives no executor: AttributeError: module 'json' has no attribute 'make'"),
+    ("sweep queues --on json:dumps", "gives no executor: TypeError"),
+    ("sweep queues --on collections:Counter", "an object of type Counter; it must give a concurrent.futures.Executor"),
+    ("compare --systems ideal,mpinp", "system 'mpinp' is not known; did you mean 'mpi-np'?"),
+    ("compare --systems ,", "--systems ',' names none"),
+    ("compare --jobs -1", "--jobs must be at least 1"),
+    ("compare -n 1 -- nosuch", "program 'nosuch' was not found, neither as a file nor on PATH"),
+    ("compare -n 1 -- python nosuch.py 3", "there is no 'nosuch.py' for python to run; give the path"),
+    ("compare --plot a.xyz", "cannot draw to 'a.xyz': its name must end in .svg, .png, .pdf"),
+    ("compare --journal .", "cannot read the journal '.': Is a directory; name a file"),
+    ("compare --answers E", "--answers 'E': the built-in kit compares its own"),
+    ("compare --answers ( -- python", "--answers '(' is not a regular expression: missing )"),
+    ("compare -n 4", "-n 4: the built-in kit has its own numbers of ranks"),
+    ("dev bench loggp --systems idael", "did you mean 'ideal'"),
+    ("dev bench loggp --systems ,", "--systems ','"),
+    ("dev bench alltoall --ranks 3 --size 1024", "--size 1024 is not measured; there are 8 ranks 1024 bytes"),
+    ("dev bench alltoall --ranks 16 --size 65536", "--ranks 16 --size 65536 is not measured; there are 8 ranks"),
+    ("dev bench alltoall --ranks -1 --size 0", "--ranks -1 --size 0 is not measured; there are 8 ranks"),
+    ("dev bench p2p --parts trafic", "--parts names 'trafic'; there are traffic, stages"),
+    ("dev bench p2p --sizes 4,-1", "--sizes names '-1'"),
+    ("dev bench p2p --repetitions 0", "--repetitions 0 measures nothing"),
+    ("dev bench stream --device ideal", "--device 'ideal' has no NICs to measure"),
+    ("dev bench stream --size 0", "--size 0 measures nothing"),
+    ("dev bench stream --count -1", "--count -1 measures nothing"),
+    ("run --device 'none such' true", "'none such'"),
+]
 
 
-def test_no_program_at_all():
-    done = lanai("run", "-n", "2")
-    assert done.returncode == 2
-    assert "no program was named" in done.stderr
+@pytest.mark.parametrize("line", REFUSED, ids=lambda line: line[0])
+def test_a_command_line_that_cannot_be_is_one_line_that_names_what_is_near(line, capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.chdir(tmp_path)
+    words, *said = line
+    assert cli.main(shlex.split(words)) == 2
+    errors = [one for one in capsys.readouterr().err.splitlines() if not one.startswith("lanai: queues: ")]
+    assert len(errors) == 1
+    assert errors[0].startswith("lanai: error: ")
+    assert [text for text in said if text not in errors[0]] == []
 
 
 def test_gigabytes_of_output_need_no_memory():

@@ -120,43 +120,6 @@ def test_doctor_is_content_here():
     assert cli.main(["doctor"]) == 0
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("no-such-command", r"command 'no-such-command' is not known; choose one of board, .*trace, .*"),
-        ("tarce", "command 'tarce' is not known; did you mean 'trace'\\? choose one of board, .*"),
-        ("fw buidl x", "action 'buidl' is not known; did you mean 'build'\\? choose one of build, run, disasm, size"),
-        (
-            "run --device mpinp true",
-            "--device 'mpinp' is not known; did you mean 'mpi-np'\\? choose one of ideal, .*t3d",
-        ),
-        (
-            "run --devcie ideal true",
-            "--devcie is not an option .*; did you mean '--device'\\? see `lanai run --help all`",
-        ),
-        ("cache --prune", "--prune is not an option of `lanai cache`; see `lanai cache --help`"),
-        (
-            "trace report t --htlm p",
-            "--htlm is not an option .*; did you mean '--html'\\? see `lanai trace report --help`",
-        ),
-        ("run -n 0 true", "-n/--ranks: '0' is not a count; write a whole number from 1"),
-        ("run --max-wall soon true", "--max-wall: 'soon' is not a number"),
-        ("trace report t --most 0", "--most: '0' is not a count; write a whole number from 1"),
-        ("trace profile t --most -3", "--most: '-3' is not a count; write a whole number from 1"),
-        ("trace profile t --node one", "--node: 'one' is not a whole number"),
-        ("trace report", "the following arguments are required: TRACE; see `lanai trace report --help`"),
-        (
-            "run --fabric torsu:2x2 --device mpi-np true",
-            "fabric 'torsu:2x2' is not known; did you mean 'torus'\\? write .*",
-        ),
-        ("paper ccuu", "paper 'ccuu' is not known; did you mean 'ccu'\\? choose one of ccu, .*"),
-    ],
-)
-def test_a_command_line_that_is_not_understood_is_one_line_that_names_what_is_near(words, said, capsys):
-    assert cli.main(words.split()) == 2
-    assert re.fullmatch(f"lanai: error: {said}\n", capsys.readouterr().err)
-
-
 def test_the_command_alone_prints_its_help(capsys):
     assert cli.main([]) == 0
     assert "run an MPI program on N simulated NICs" in capsys.readouterr().out

@@ -52,26 +52,6 @@ def test_a_program_that_no_system_runs_is_no_success(capsys):
     assert "ccu: 241 NICs are too many" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("words", "complaint"),
-    [
-        (["--systems", "ideal,mpinp"], "system 'mpinp' is not known; did you mean 'mpi-np'?"),
-        (["--systems", ","], "--systems ',' names none"),
-        (["--jobs", "-1"], "--jobs must be at least 1"),
-        (["-n", "1", "--", "nosuch"], "program 'nosuch' was not found, neither as a file nor on PATH"),
-        (["-n", "1", "--", "python", "nosuch.py", "3"], "there is no 'nosuch.py' for python to run; give the path"),
-        (["--plot", "a.xyz"], "cannot draw to 'a.xyz': its name must end in .svg, .png, .pdf"),
-        (["--journal", "."], "cannot read the journal '.': Is a directory; name a file"),
-        (["--answers", "E"], "--answers 'E': the built-in kit compares its own"),
-        (["--answers", "(", "--", "python"], "--answers '(' is not a regular expression: missing )"),
-        (["-n", "4"], "-n 4: the built-in kit has its own numbers of ranks"),
-    ],
-)
-def test_what_is_wrong_is_quoted(words, complaint, capsys):
-    assert cli.main(["compare", *words]) == 2
-    assert complaint in capsys.readouterr().err
-
-
 def test_the_default_systems_are_on_the_common_testbed():
     assert compare.DEFAULT == ("ideal", "mpi-np", "bip", "t3d", "ccu", "mbcf", "sci")
 

@@ -152,11 +152,6 @@ def test_a_run_without_a_place_for_its_result_is_not_begun(tmp_path):
         Job(PROGRAM).run(store=tmp_path / "no" / "a.db")
 
 
-def test_a_study_has_no_store(capsys):
-    assert cli.main(["sweep", "queues", "--store"]) == 2
-    assert "--store keeps the runs of a program; a study has its journal alone" in capsys.readouterr().err
-
-
 @pytest.mark.ci
 def test_sweeps_and_comparisons_keep_their_runs(tmp_path):
     words = ["--store", "-n", "1,2", "--vary", "device=ideal", "--jobs", "1", "--", *PROGRAM]

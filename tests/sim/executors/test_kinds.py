@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from lanai_host.errors import UserError
-from lanai_sim.cli import main
 from lanai_sim.executors import kinds
 from lanai_sim.executors.journal import Journal, each_kept
 from lanai_sim.executors.place import Place
@@ -90,20 +89,6 @@ def test_an_executor_with_exceptions_of_its_own(here):
     assert dict(each(abs, [1, 2], Place(on="their_pools:Pool"))) == {1: 1, 2: 2}
     with pytest.raises(UserError, match=r"a worker has died .* [01] of 2 runs had ended"):
         list(each(abs, [1, -2], Place(on="their_pools:Pool")))
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("no_such_module:make", "gives no executor: ModuleNotFoundError: No module named 'no_such_module'"),
-        ("json:make", "gives no executor: AttributeError: module 'json' has no attribute 'make'"),
-        ("json:dumps", "gives no executor: TypeError"),
-        ("collections:Counter", "gives an object of type Counter; it must give a concurrent.futures.Executor"),
-    ],
-)
-def test_what_gives_no_executor_is_named(name, text, here, capsys):
-    assert main(["sweep", "queues", "--quick", "--on", name]) == 2
-    assert text in capsys.readouterr().err
 
 
 def test_mpi_without_ranks_says_how_to_start_them(monkeypatch):

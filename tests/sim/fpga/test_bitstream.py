@@ -127,11 +127,6 @@ def test_list_names_every_board(capsys):
     assert BOARD.name in capsys.readouterr().out
 
 
-def test_an_unknown_board_ends_with_a_message(capsys):
-    assert main(["build", "--board", "ulx3s-85"]) == 2
-    assert "board 'ulx3s-85' is not known; did you mean 'ulx3s-85f'?" in capsys.readouterr().err
-
-
 def test_names_of_blocks_are_shown_whole(capsys):
     name = "receive_dma_registers_of_a_block_with_a_long_name"
     build_command._show(Built(Block("top", 1, 2, 3, 4), (Block(name, 1, 2, 3, 4),)))

@@ -87,15 +87,6 @@ def test_the_work_is_found_where_the_student_is(tmp_path, monkeypatch, capsys):
     assert "`lanai lab start 1` copies the starting code" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [("9", "lab 9 does not exist"), ("dna", "did you mean 'dma'?"), ("", "lab '' is not known")],
-)
-def test_a_lab_that_does_not_exist_is_refused(name, said, capsys):
-    assert cli.main(["lab", "grade", name]) == 2
-    assert said in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("text", ["", "import os\n", "class Other: pass\n"], ids=["empty", "no class", "wrong name"])
 def test_a_file_without_the_class_is_told(tmp_path, text):
     assert failures(tmp_path, text)[0] == ["dma.py defines no SendDma; keep the names of the starting code"]

@@ -117,19 +117,6 @@ def test_drawing_refuses(tmp_path):
         drawing.folder(tmp_path / "file")
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--parts", "trafic"], "--parts names 'trafic'; there are traffic, stages"),
-        (["--sizes", "4,-1"], "--sizes names '-1'"),
-        (["--repetitions", "0"], "--repetitions 0 measures nothing"),
-    ],
-)
-def test_bad_options(options, message, capsys):
-    assert main(["dev", "bench", "p2p", *options]) == 2
-    assert message in capsys.readouterr().err
-
-
 def test_crossover_is_where_lines_meet():
     assert traffic.crossover({0: 1.0, 10: 3.0}, {0: 2.0, 10: 2.0}) == 5
     assert traffic.crossover({0: 1.0, 10: 2.0}, {0: 2.0, 10: 3.0}) == float("inf")
