@@ -57,6 +57,14 @@ def always(design):
                 yield ~one._put | (one.level != 0)
 
 
+def of_processor(m, core, named):
+    """Whoever starts or stops it asks it for something."""
+    before, rested = Signal(), Signal()
+    m.d.sync += [before.eq(core.run), rested.eq(core.idle)]
+    yield Assume(~rested | (core.run == before))
+    yield Assume(~core.lbus.grant | core.lbus.request)
+
+
 def of_send_dma(m, dma, named):
     yield Assume(~dma.lbus.grant | dma.lbus.request)
     yield dma.reads | ~dma.more
