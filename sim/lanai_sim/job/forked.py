@@ -195,6 +195,11 @@ class WarmServers:
         reap(popen)
         raise UserError(f"the process that forks the ranks did not start: {said or 'it said nothing'}")
 
+    @property
+    def pids(self) -> list[int]:
+        """The processes that share imports."""
+        return [popen.pid for _, popen in self._begun.values()]
+
     def spent(self) -> float:
         """Return the processor time of the processes that share imports, and of all runs before the last one."""
         return sum(processor_time(popen.pid) for _, popen in self._begun.values())

@@ -34,7 +34,7 @@ from .restart.keeper import KeptService, NoSnapshot
 from .result import Ending, Exit, Result
 from .standstill import Standstill
 from .summary import Summary
-from .system_calls import Times, times
+from .system_calls import Times, parent_of, times
 from .turns import NOTE
 from .world import World
 
@@ -85,6 +85,7 @@ class Run:
         self.started = time.monotonic()
         self.kernel.deadline = self.started + config.max_wall
         self._before = times("thread-self")
+        self._delayed_before = self._delay_of_servers()
         if own_time:
             self.kernel.put_off = self._own_time_left
         self.deaths = Deaths(config, self.kernel, self.world, self.output)
@@ -304,8 +305,17 @@ class Run:
         seen = [Times(here.ran - self._before.ran, here.delayed - self._before.delayed)]
         seen += [times(process.popen.pid) for process in self.processes]
         real = time.monotonic() - self.started
-        own = max(real - sum(one.delayed for one in seen), *(one.ran for one in seen))
+        delayed = sum(one.delayed for one in seen) + self._delay_of_servers() - self._delayed_before
+        own = max(real - delayed, *(one.ran for one in seen))
         return self.config.max_wall - own
+
+    def _delay_of_servers(self) -> float:
+        """Seconds for which the processes that fork the ranks could have run, and did not."""
+        forking = set() if self.servers is None else set(self.servers.pids)
+        for process in self.processes:
+            with contextlib.suppress(OSError):  # it has ended
+                forking.add(parent_of(process.popen.pid))
+        return sum(times(pid).delayed for pid in forking - {os.getpid(), 1})
 
     def _signal(self, number: int, frame: object) -> None:
         """The scheduler ends the run at its next turn, so that the report finds nothing in the

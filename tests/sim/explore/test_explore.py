@@ -75,7 +75,7 @@ def test_a_wrong_order_is_found_beside_other_work(busy_machine, tmp_path):
     program = ["python", FOLDER / "first_reply.py"]
     done = explored(program, 3, tmp_path / "found.json", "--time", 30, "--max-wall", 10)
     assert done.returncode == 10, done.stderr
-    assert "3 ranks: 1 found in 7 runs" in done.stderr
+    assert "3 ranks: 1 found in 7 runs" in done.stderr, done.stderr
 
 
 @pytest.mark.ci

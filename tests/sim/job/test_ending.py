@@ -172,6 +172,23 @@ def test_a_limit_may_leave_out_the_time_for_which_the_machine_had_other_work(mon
     assert launcher.Run(job, own_time=True).execute().ending is Ending.WALL_LIMIT, "it has run for 2 s"
 
 
+@pytest.mark.parametrize(("fork", "ending"), [(True, Ending.FINISHED), (False, Ending.WALL_LIMIT)])
+def test_that_of_the_process_that_forks_ranks_is_left_out_too(fork, ending, monkeypatch):
+    """It imports what they need: seconds, on a machine with much other work."""
+    job = Job(
+        (sys.executable, "-c", "import time\nfrom mpi4py import MPI\ntime.sleep(1.5)"), 2, max_wall=1.0, fork=fork
+    )
+    forking, find = set(), launcher.parent_of
+
+    def noted(pid):
+        forking.add(find(pid))
+        return find(pid)
+
+    monkeypatch.setattr(launcher, "parent_of", noted)
+    monkeypatch.setattr(launcher, "times", lambda thread: Times(0.0, 1e6 if thread in forking else 0.0))
+    assert launcher.Run(job, own_time=True).execute().ending is ending
+
+
 @pytest.mark.ci
 @pytest.mark.parametrize("device", ["ideal", pytest.param("mpi-np", marks=pytest.mark.by_hand)])
 def test_what_others_print_before_an_abort_is_the_same_beside_other_work(device, busy_machine):
