@@ -14,11 +14,18 @@ def build(source, *options):
     """Return the program that was compiled from a file of C, beside it. Skips the test if the compiler has no thread
     sanitizer."""
     binary = source.with_suffix("")
-    command = [*find(Language.C).command, "-O1", "-g", "-fsanitize=thread", "-pthread", str(source), *options]
-    done = subprocess.run([*command, "-o", str(binary)], capture_output=True, text=True, check=False)
-    if done.returncode:
-        pytest.skip(f"this compiler has no thread sanitizer: {done.stderr[-300:]}")
+    if error := _compile(["-x", "c", "-"], binary, "int main(void) { return 0; }"):
+        pytest.skip(f"this compiler has no thread sanitizer: {error[-300:]}")
+    error = _compile([str(source), *options], binary)
+    assert error is None, error
     return binary
+
+
+def _compile(arguments, binary, text=""):
+    """Compile with the sanitizer; the compiler's error, if there is one."""
+    command = [*find(Language.C).command, "-O1", "-g", "-fsanitize=thread", "-pthread", *arguments, "-o", str(binary)]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    return done.stderr if done.returncode else None
 
 
 def run(binary, *arguments):

@@ -1,5 +1,5 @@
 // Ranks as threads on one mapping of the transport, for a thread sanitizer: each sends to all others, writes to memory
-// of the next, in both ways, waits, looks and leaves. Compiled behind the sources of the transport. Prints the sum of
+// of the next, waits, looks and leaves. Compiled behind the sources of the transport. Prints the sum of
 // the clocks at which the ranks ended, and that of the bytes that they saw, the same each time.
 #include <stdio.h>
 
@@ -16,15 +16,6 @@ static int64_t await(hub *o, uint32_t rank, int64_t clock, uint32_t what) {
     return time;
 }
 
-// A put without Python, and its flush; what has come meanwhile stays. The rank's time after that.
-static int64_t put(put_state *puts, int64_t clock, const char *body) {
-    puts_enter(puts, clock, 0, 1, 1, 1, 0);
-    if (!puts_put(puts, (int64_t)(uintptr_t)body, 8, 1, 0, 0, 8, 1, 1)) abort();
-    if (puts_flush(puts, 0, 1)) return puts->clock;
-    while (puts->answer == AGAIN) puts->answer = hub_wait_on(puts->transport, puts->rank);
-    return puts->answer;
-}
-
 static int64_t take_all(hub *o, uint32_t rank, unsigned *sum) {
     int64_t count = 0;
     for (datagram *d = hub_take(o, rank, NULL); d; d = hub_take(o, rank, d), count++)
@@ -38,10 +29,7 @@ static void *rank_main(void *number) {
     int64_t clock = 0, due = 0;
     unsigned sum = 0;
     char body[300], *memory = (char *)hub_address(o, places[rank]);
-    put_state *puts = puts_open(o, rank, 300, 100, 10000);
     uint32_t next = (rank + 1) % RANKS;
-    puts->targets[0] = (put_target){0, next, places[next], 300, 1};
-    puts_type(puts, 1, 1);
     for (int round = 0; round < ROUNDS; round++) {
         memset(body, (int)rank + round, sizeof body);
         for (uint32_t to = 0; to < RANKS; to++)
@@ -50,7 +38,6 @@ static void *rank_main(void *number) {
                          (uint64_t)(round % 300), 1);
         int64_t settled;
         hub_write(o, rank, next, clock, (char *)&places[next], sizeof *places, (uintptr_t)body, sizeof body, &settled);
-        if (round % 4 == 0) clock = put(puts, clock, memory);
         due += RANKS - 1;
         while (due > 0) {
             clock = await(o, rank, clock + 1, round % 2 ? DATAGRAM : LOOK);
@@ -63,7 +50,6 @@ static void *rank_main(void *number) {
     ends[rank] = clock;
     sums[rank] = sum;
     hub_leave(o, rank);
-    free(puts);
     return sum ? NULL : &ends;
 }
 
