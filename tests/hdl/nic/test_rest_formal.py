@@ -22,6 +22,8 @@ from lanai_hdl.core.core import Core
 from lanai_hdl.host_bus.burst_arbiter import BurstArbiter
 from lanai_hdl.host_bus.bus import HostBus
 from lanai_hdl.host_dma.engine import HostDma
+from lanai_hdl.hub.config import SwitchingHubConfig
+from lanai_hdl.hub.switching import SwitchingHub
 from lanai_hdl.link.deframer import Deframer
 from lanai_hdl.link.packets import PacketDemux, PacketMux
 from lanai_hdl.link.receiver import LinkReceiver
@@ -37,7 +39,13 @@ from lanai_hdl.remote.packet_buffers import PacketBuffers
 from lanai_hdl.remote.sender import PacketSender
 from lanai_hdl.remote.sequencer import Sequencer
 from lanai_hdl.remote.server import PacketServer
+from lanai_hdl.ring.config import RingConfig
+from lanai_hdl.ring.ring import Ring
+from lanai_hdl.segment.config import SegmentConfig
+from lanai_hdl.segment.segment import Segment
 from lanai_hdl.send_dma.engine import SendDma
+from lanai_hdl.switch.switch import Switch
+from lanai_hdl.switch_config import SwitchConfig
 
 from .rest_known import (
     NIC,
@@ -153,7 +161,17 @@ class RestSpec(wiring.Component):
         return any_
 
 
+def unit(make):
+    """What joins two NICs. It is asked by flits and STOPs; a flit that is idle has any data."""
+    asks = [f"{wire}__{n}__{what}" for wire, what in (("rx", "kind"), ("tx", "stop")) for n in range(2)]
+    return Rest(make, tuple(asks), ("*receiver*.data", "*receiver*.fifo.oldest"))
+
+
 BLOCKS = {
+    "switch": unit(lambda: Switch(SwitchConfig(2, NIC))),
+    "switching hub": unit(lambda: SwitchingHub(SwitchingHubConfig(2, NIC))),
+    "segment": unit(lambda: Segment(SegmentConfig(2, NIC))),
+    "ring": unit(lambda: Ring(RingConfig(2, NIC))),
     "processor": Rest(lambda: Core(4096), ("lbus__grant",), ("out.idle",), of_processor),
     "control": Rest(Control, ("write", "blocked")),
     "events": Rest(lambda: Events(NIC.machine), ("raised", "clear")),
