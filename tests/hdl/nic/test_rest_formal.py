@@ -162,7 +162,7 @@ class RestSpec(wiring.Component):
 
 
 def unit(make):
-    """What joins two NICs. It is asked by flits and STOPs; a flit that is idle has any data."""
+    """Return the rest of what joins two NICs. It is asked by flits and STOPs; an idle flit has any data."""
     asks = [f"{wire}__{n}__{what}" for wire, what in (("rx", "kind"), ("tx", "stop")) for n in range(2)]
     return Rest(make, tuple(asks), ("*receiver*.data", "*receiver*.fifo.oldest"))
 
