@@ -122,6 +122,7 @@ def _make(missing: Mapping[entries.Key, tuple[Design, bool]]) -> None:
     first, *others = sorted(missing, key=lambda one: one.made_of)
 
     def put(work: Path) -> None:
+        find(Language.C)  # it links: without one the work would be in vain
         left = [first, *(one for one in others if entries.present(KIND, one) is None)]
         made = dict(zip(left, _translated([missing[one] for one in left]), strict=True))
         if any(_key(*missing[one]) != one for one in left):

@@ -197,3 +197,13 @@ def test_the_translators_sources_are_in_the_key(monkeypatch):
     monkeypatch.setattr(compiled.entries, "present", key_of_entry)
     assert key_with("before") == key_with("before") != key_with("after")
     assert designs.sources_digest(["lanai_sim.engines.gates"]) != designs.sources_digest()
+
+
+def test_without_a_compiler_nothing_is_translated(made, monkeypatch):
+    def none(language):
+        raise UserError("no C compiler was found")
+
+    monkeypatch.setattr(compiled, "find", none)
+    with pytest.raises(UserError, match="no C compiler was found"):
+        compiled.model(Design(SwitchConfig(2, SMALL)))
+    assert made == []
