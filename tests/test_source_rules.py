@@ -203,6 +203,6 @@ def test_pytest_runs_without_its_cache():
         "no:cacheprovider",
         str(HERE / "hdl/link/test_format.py"),
     ]
-    done = subprocess.run(command, cwd=HERE.parent, capture_output=True, text=True, check=False, timeout=100)
+    done = subprocess.run(command, cwd=HERE.parent, capture_output=True, text=True, check=False, timeout=500)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "passed" in done.stdout

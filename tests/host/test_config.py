@@ -168,7 +168,7 @@ def test_it_is_said_once_on_stderr(rank, told):
         "OMPI_COMM_WORLD_RANK": rank,
     }
     answer = subprocess.run(
-        [sys.executable, "-c", PROGRAM], env=variables, capture_output=True, text=True, timeout=120, check=True
+        [sys.executable, "-c", PROGRAM], env=variables, capture_output=True, text=True, timeout=500, check=True
     )
     assert answer.stdout == "1\n"
     assert answer.stderr.count("OMPI_COMM_WORLD_SIZE=2: another launcher has started 2 processes") == told

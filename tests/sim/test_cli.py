@@ -320,7 +320,7 @@ def test_a_program_runs_in_a_directory_that_was_removed(program, tmp_path):
     gone.mkdir()
     words = [sys.executable, "-m", "lanai_sim", "run", "-q", "-n", "1", "python", *program.format(program=file).split()]
     leave = f"import os; os.chdir({str(gone)!r}); os.rmdir({str(gone)!r}); os.execv({words[0]!r}, {words!r})"
-    done = subprocess.run([sys.executable, "-c", leave], stderr=subprocess.PIPE, text=True, check=False, timeout=60)
+    done = subprocess.run([sys.executable, "-c", leave], stderr=subprocess.PIPE, text=True, check=False, timeout=500)
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -36,7 +36,7 @@ def wrap(*words, cwd=None, **environment):
         [*WRAPPER, *words],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=500,
         check=False,
         cwd=cwd,
         env={**CLEAN, **environment},
@@ -137,10 +137,10 @@ def test_make_with_the_wrapper_as_compiler(project):
     (project / "Makefile").write_text("all: c cc\nc: ring.c\n\t$(CC) $< -o $@\ncc: ring.cc\n\t$(CXX) $< -o $@\n")
     settings = [f"{variable}={shlex.join([*WRAPPER, name])}" for variable, name in (("CC", "mpicc"), ("CXX", "mpicxx"))]
     done = subprocess.run(
-        ["make", *settings], cwd=project, env=CLEAN, capture_output=True, text=True, timeout=120, check=False
+        ["make", *settings], cwd=project, env=CLEAN, capture_output=True, text=True, timeout=500, check=False
     )
     assert done.returncode == 0, done.stderr
-    run = subprocess.run([*WRAPPER, "run", "-n", "2", "--quiet", str(project / "c")], timeout=60, check=False)
+    run = subprocess.run([*WRAPPER, "run", "-n", "2", "--quiet", str(project / "c")], timeout=500, check=False)
     assert run.returncode == 0
 
 
@@ -190,7 +190,7 @@ def test_a_configure_script_finds_it(project):
         assert done.returncode == 0, (arguments, done.stderr)
     assert (project / "a.out").exists()
     assert (project / "conftest.o").exists()
-    assert subprocess.run([project / "conftest"], timeout=60, check=False).returncode == 0
+    assert subprocess.run([project / "conftest"], timeout=500, check=False).returncode == 0
 
 
 def test_each_wrapper_is_a_command_of_its_own(monkeypatch, capsys):

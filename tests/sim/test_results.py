@@ -124,7 +124,7 @@ def test_deleting(kept, tmp_path, monkeypatch, capsys):
 
 def lanai(folder, *words):
     command = [sys.executable, "-m", "lanai_sim", *words]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=500, check=False)
 
 
 def test_a_run_says_what_it_has_kept(tmp_path):

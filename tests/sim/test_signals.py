@@ -110,7 +110,7 @@ programs.NAME()
 def test_an_interrupted_import_is_told_in_one_line(program):
     assert callable(getattr(programs, program))
     done = subprocess.run(
-        [sys.executable, "-c", CODE.replace("NAME", program)], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", CODE.replace("NAME", program)], capture_output=True, text=True, check=False, timeout=500
     )
     assert (done.returncode, done.stdout, done.stderr) == (130, "", f"{NAMES[program]}: interrupted\n")
 
@@ -123,7 +123,7 @@ def test_an_interrupt_in_an_exec_does_not_change_the_exit_code(tmp_path):
     )
     done = subprocess.run(
         [sys.executable, "-m", "interrupted_module"],
-        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60,
+        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=500,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (130, "name: interrupted\n")
 

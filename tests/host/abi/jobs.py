@@ -17,15 +17,15 @@ def alone(*command, **environment):
     """A program without `lanai run`, with our libmpi on its path."""
     where = str(library_directory())
     env = {**os.environ, "MPI4PY_LIBMPI": where, "LD_LIBRARY_PATH": where, **environment}
-    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=500, check=False)
 
 
-def together(ranks, *command, device="ideal", options=(), timeout=120):
+def together(ranks, *command, device="ideal", options=(), timeout=500):
     """`lanai run` of a program."""
     return lanai("run", "--quiet", "-n", ranks, "--device", device, *options, *command, timeout=timeout)
 
 
 def mpicc(*arguments):
     """`lanai mpicc`, which must succeed."""
-    done = lanai("mpicc", *arguments, timeout=120)
+    done = lanai("mpicc", *arguments, timeout=500)
     assert done.returncode == 0, done.stderr

@@ -262,6 +262,6 @@ def test_lines(tmp_path, library, place):
     made = tmp_path / f"{library}.so"
     for source, words in (("bindings.c", ["-shared", "-fPIC", "-o", made]), ("program.c", ["-o", "program", made])):
         command = line(WRAPPERS["mpicc"], ["-g", str(tmp_path / source), *map(str, words)]).command
-        subprocess.run(command, check=True, cwd=tmp_path, timeout=60)
-    done = lanai("run", "-n", 2, "--device", "ideal", "--", tmp_path / "program", timeout=60)
+        subprocess.run(command, check=True, cwd=tmp_path, timeout=500)
+    done = lanai("run", "-n", 2, "--device", "ideal", "--", tmp_path / "program", timeout=500)
     assert f"MPI_Barrier at {place}" in done.stderr

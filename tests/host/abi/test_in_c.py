@@ -216,7 +216,7 @@ def test_and_not_otherwise(leaks_program):
 
 def test_a_run_counts_them_in_one_line():
     text = "from mpi4py import MPI; w = MPI.COMM_WORLD; w.allreduce(1); w.Dup(); MPI.INT.Dup()"
-    done = lanai("run", "-n", 2, "python", "-c", text, timeout=60)
+    done = lanai("run", "-n", 2, "python", "-c", text, timeout=500)
     (line,) = [line for line in done.stderr.splitlines() if "not freed" in line]
     assert line.startswith("lanai: not freed when MPI ended: 2 communicators, 2 datatypes (")
 

@@ -136,7 +136,7 @@ def spent(program, call, ranks, count):
 def spent_by_mpich(program, call, ranks, count):
     starter, libraries = mpich()
     command = [str(starter), "-n", str(ranks), "-env", "LD_LIBRARY_PATH", str(libraries), str(program), call]
-    done = subprocess.run([*command, str(count)], capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run([*command, str(count)], capture_output=True, text=True, timeout=500, check=True)
     return float(done.stdout) / count
 
 

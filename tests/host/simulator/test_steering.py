@@ -153,7 +153,7 @@ def test_a_child_that_a_handler_in_c_forks_has_the_whole_mask(tmp_path):
     text = text_of((*PARTS, (PARTS[0][0], "spin"))) + FORKS
     program = tmp_path / "forks"
     find(Language.C).run(["-Wall", "-Wextra", "-x", "c", "-o", str(program), "-", "-ldl"], "building forks", text)
-    assert subprocess.run([program, str(SHARED)], timeout=100).returncode == 0
+    assert subprocess.run([program, str(SHARED)], timeout=500).returncode == 0
 
 
 def answer(processor):

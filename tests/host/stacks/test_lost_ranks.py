@@ -142,7 +142,7 @@ def test_a_wait_for_a_rank_that_died_ends(device, waiting):
 def test_one_sided_calls_end_where_the_whole_device_has_failed(device):
     """Receives for the requests of others end as soon as they are posted, and are not posted for ever."""
     run = warm.lanai(
-        "run", "-q", "-n", 3, "--survive-death", "--device", device, sys.executable, "-c", FENCE, timeout=60
+        "run", "-q", "-n", 3, "--survive-death", "--device", device, sys.executable, "-c", FENCE, timeout=500
     )
     assert run.stdout == "True\n" * 4, run.stderr
     assert run.returncode == 137
@@ -151,7 +151,7 @@ def test_one_sided_calls_end_where_the_whole_device_has_failed(device):
 @pytest.mark.parametrize("device", ["sci", pytest.param("mbcf", marks=pytest.mark.slow)])
 def test_an_access_to_the_memory_of_a_rank_that_died_says_so(device):
     run = warm.lanai(
-        "run", "-q", "-n", 3, "--survive-death", "--device", device, sys.executable, "-c", ACCESS, timeout=120
+        "run", "-q", "-n", 3, "--survive-death", "--device", device, sys.executable, "-c", ACCESS, timeout=500
     )
     assert sorted(run.stdout.splitlines()) == ["True True"] * 4 + ["alive"], run.stdout + run.stderr
 
@@ -159,7 +159,17 @@ def test_an_access_to_the_memory_of_a_rank_that_died_says_so(device):
 def test_a_window_by_messages_serves_the_others_when_a_rank_has_died():
     """Its service listens for anyone: each loss ends such a receive once, not all those that are posted later."""
     run = warm.lanai(
-        "run", "-q", "-n", 3, "--survive-death", "--device", "mpi-np", sys.executable, "-c", BESIDE_THE_DEAD, timeout=60
+        "run",
+        "-q",
+        "-n",
+        3,
+        "--survive-death",
+        "--device",
+        "mpi-np",
+        sys.executable,
+        "-c",
+        BESIDE_THE_DEAD,
+        timeout=500,
     )
     assert run.stdout.splitlines() == ["alive"] * 2, run.stderr
 

@@ -72,7 +72,7 @@ def compiled(path):
     """The program of a C file, which is built with checks of loads and stores."""
     made = path.with_suffix("")
     command = line(WRAPPERS["mpicc"], [str(path), "-o", str(made)], checked=True).command
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=500, check=False)
     assert done.returncode == 0, done.stderr
     return made
 

@@ -99,7 +99,7 @@ end program
 def findings(tmp_path, name, text, *options):
     (tmp_path / name).write_text(text)
     out = tmp_path / "found.json"
-    done = lanai("check", "-n", 2, "--once", *options, "--json", out, "--", tmp_path / name, timeout=120)
+    done = lanai("check", "-n", 2, "--once", *options, "--json", out, "--", tmp_path / name, timeout=500)
     assert done.returncode in (0, 10), done.stderr
     return [(one["class"], one["lines"]) for one in json.loads(out.read_text())["findings"]]
 

@@ -79,7 +79,7 @@ def second(tmp_path, monkeypatch, does):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x.py").write_text(PY + ASSUMES_BUFFERS.replace("{does}", does))
     found = tmp_path / "found.json"
-    done = lanai("check", "-n", 2, "--json", found, "--", "python", "x.py", timeout=120)
+    done = lanai("check", "-n", 2, "--json", found, "--", "python", "x.py", timeout=500)
     return done, json.loads(found.read_text())
 
 
@@ -111,7 +111,7 @@ def test_a_failed_program_is_not_ok(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x.py").write_text(PY + "assert rank == 0\n")
     found = tmp_path / "found.json"
-    done = lanai("check", "-n", 2, "--json", found, "--", "python", "x.py", timeout=120)
+    done = lanai("check", "-n", 2, "--json", found, "--", "python", "x.py", timeout=500)
     assert done.returncode == 1
     assert json.loads(found.read_text())["verdict"] == "failed"
     assert "verdict: failed by AssertionError at x.py:5 (exit 1); no mistake in its MPI calls found" in done.stderr
@@ -121,7 +121,7 @@ def found_in(tmp_path, monkeypatch, text, ranks=2):
     """The document of a program in Python, `x.py`."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x.py").write_text(text)
-    lanai("check", "-n", ranks, "--once", "--json", "found.json", "--", "python", "x.py", timeout=120)
+    lanai("check", "-n", ranks, "--once", "--json", "found.json", "--", "python", "x.py", timeout=500)
     return json.loads((tmp_path / "found.json").read_text())
 
 
@@ -244,13 +244,13 @@ def test_sarif_names_both_lines(tmp_path):
 
 
 def test_a_program_that_fails_by_itself_keeps_its_exit_code(tmp_path):
-    done = lanai("check", "-n", 1, "--", "sh", "-c", "exit 7", timeout=60)
+    done = lanai("check", "-n", 1, "--", "sh", "-c", "exit 7", timeout=500)
     assert done.returncode == 7
     assert "verdict: failed (exit 7); no mistake in its MPI calls found" in done.stderr
     assert "none of its processes has called MPI_Init" in done.stderr
 
 
 def test_no_program():
-    done = lanai("check", "-n", 2, timeout=60)
+    done = lanai("check", "-n", 2, timeout=500)
     assert done.returncode == 2
     assert "no program was named" in done.stderr

@@ -32,7 +32,7 @@ def write(folder, **texts):
 
 def test_each_has_its_verdict(folder):
     write(folder, right=RIGHT, wrong=WRONG, fails=FAILS)
-    done = lanai("check", "--json", "a.json", "--sarif", "a.sarif", "right.py", "wrong.py", "fails.py", timeout=120)
+    done = lanai("check", "--json", "a.json", "--sarif", "a.sarif", "right.py", "wrong.py", "fails.py", timeout=500)
     assert done.returncode == 10
     told = "lanai: 3 programs: 1 with findings (wrong.py), 1 failed (fails.py), 1 with nothing found"
     assert done.stderr.splitlines()[-1] == told
@@ -47,18 +47,18 @@ def test_each_has_its_verdict(folder):
 
 def test_the_exit_code_is_that_of_the_first_that_fails(folder):
     write(folder, right=RIGHT, fails=PY + "if rank:\n    raise SystemExit(5)\n", other=FAILS)
-    assert lanai("check", "right.py", "fails.py", "other.py", timeout=120).returncode == 5
+    assert lanai("check", "right.py", "fails.py", "other.py", timeout=500).returncode == 5
 
 
 def test_programs_that_are_right(folder):
     write(folder, one=RIGHT, other=RIGHT)
-    done = lanai("check", "one.py", "other.py", timeout=120)
+    done = lanai("check", "one.py", "other.py", timeout=500)
     assert (done.returncode, done.stderr.splitlines()[-1]) == (0, "lanai: 2 programs: 2 with nothing found")
 
 
 def test_words_that_are_no_programs_are_arguments(folder):
     write(folder, one=PY + "import sys\nprint(sys.argv[1:])\n")
-    done = lanai("check", "-n", 1, "one.py", "data.txt", timeout=120)
+    done = lanai("check", "-n", 1, "one.py", "data.txt", timeout=500)
     assert (done.returncode, done.stdout) == (0, "['data.txt']\n")
 
 
@@ -66,7 +66,7 @@ def test_words_that_are_no_programs_are_arguments(folder):
 def test_a_source_that_does_not_compile_is_one_of_those_that_failed(folder):
     write(folder, right=RIGHT)
     (folder / "wrong.c").write_text("int main( {\n")
-    done = lanai("check", "wrong.c", "right.py", timeout=120)
+    done = lanai("check", "wrong.c", "right.py", timeout=500)
     assert done.returncode == 2
     assert "lanai: verdict: failed: wrong.c could not be compiled; give its flags as --cflags" in done.stderr
     assert done.stderr.endswith("lanai: 2 programs: 1 failed (wrong.c), 1 with nothing found\n")
@@ -75,7 +75,7 @@ def test_a_source_that_does_not_compile_is_one_of_those_that_failed(folder):
 @pytest.mark.skipif(not has_compiler(), reason="no C compiler")
 def test_executables_are_programs_and_what_starts_them_is_not(folder):
     (folder / "a.c").write_text(C_BEGIN + C_END)
-    assert lanai("mpicc", "a.c", "-o", "a", timeout=120).returncode == 0
+    assert lanai("mpicc", "a.c", "-o", "a", timeout=500).returncode == 0
     (folder / "starts").write_text('#!/bin/sh\nexec "$@"\n')
     (folder / "starts").chmod(0o755)
     (folder / "b").write_bytes((folder / "a").read_bytes())
@@ -83,16 +83,16 @@ def test_executables_are_programs_and_what_starts_them_is_not(folder):
     assert programs(["./a", "./b", "a.c"]) == [["./a"], ["./b"], ["a.c"]]
     assert programs(["./starts", "./a"]) == [["./starts", "./a"]]
     assert programs(["./a", "b"]) == [["./a", "b"]]
-    done = lanai("check", "--once", "./a", "./b", timeout=120)
+    done = lanai("check", "--once", "./a", "./b", timeout=500)
     assert (done.returncode, done.stderr.splitlines()[-1]) == (0, "lanai: 2 programs: 2 with nothing found")
 
 
 @pytest.mark.skipif(not has_compiler(), reason="no C compiler")
 def test_flags_of_the_compiler(folder):
     (folder / "threads.c").write_text(THREADS)
-    plain = lanai("check", "-n", 1, "threads.c", timeout=120)
+    plain = lanai("check", "-n", 1, "threads.c", timeout=500)
     assert plain.stdout == "1\n"
     assert "not looked at: threads of OpenMP: threads.c was compiled without --cflags=-fopenmp" in plain.stderr
-    threads = lanai("check", "-n", 1, "--cflags=-fopenmp", "threads.c", timeout=120)
+    threads = lanai("check", "-n", 1, "--cflags=-fopenmp", "threads.c", timeout=500)
     assert threads.stdout == "2\n"
     assert "OpenMP" not in threads.stderr

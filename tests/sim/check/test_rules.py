@@ -167,7 +167,7 @@ def run(tmp_path, monkeypatch):
 
     def run_(text, ranks, *options):
         (tmp_path / "x.py").write_text(PY + text)
-        done = lanai("check", "-n", ranks, *options, "--json", "x.json", "x.py", timeout=120)
+        done = lanai("check", "-n", ranks, *options, "--json", "x.json", "x.py", timeout=500)
         assert done.returncode == 0, done.stderr
         told = [line.removeprefix("lanai: ") for line in done.stderr.splitlines()]
         return told, json.loads((tmp_path / "x.json").read_text())

@@ -101,7 +101,7 @@ def test_ranks_that_are_no_workers_end_also_with_one_journal(here):
     """Only one of them has the journal. It does not wait in MPI_Init for the other, which has ended."""
     words = ["-m", "lanai_sim", "sweep", "queues", "--quick", "--on", "mpi", "--journal", "j.jsonl"]
     command = [str(MPIEXEC), "-n", "2", sys.executable, *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=500, check=False)
     assert done.returncode == 2
     assert "start it as: mpiexec -n 5 python -m mpi4py.futures -m lanai_sim sweep" in done.stderr
 
@@ -109,7 +109,7 @@ def test_ranks_that_are_no_workers_end_also_with_one_journal(here):
 def test_workers_are_the_ranks_of_mpich(here):
     (here / "program.py").write_text(PROGRAM)
     command = [str(MPIEXEC), "-n", "3", sys.executable, "-m", "mpi4py.futures", "program.py"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=500, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "[0, 1, 4, 9, 16, 25] False"
 

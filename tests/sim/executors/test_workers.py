@@ -145,7 +145,7 @@ def test_ctrl_c_is_told_by_one_process(after, tmp_path):
                 time.sleep(0.001)
             time.sleep(after)
             os.killpg(run.pid, signal.SIGINT)
-            _, errors = run.communicate(timeout=60)
+            _, errors = run.communicate(timeout=500)
         finally:
             run.kill()
     assert run.returncode == 130
@@ -168,7 +168,7 @@ def test_an_interrupted_command_begins_no_more_runs(sent, tmp_path):
                 os.killpg(run.pid, sent)
             else:
                 run.send_signal(sent)
-            _, errors = run.communicate(timeout=60)
+            _, errors = run.communicate(timeout=500)
         finally:
             run.kill()
             for worker in workers_of(run.pid):

@@ -15,13 +15,13 @@ def explored(words, ranks, schedule, *options):
 
 def test_a_wrong_order_is_found_and_repeated(tmp_path):
     words, schedule = command("first_reply.py", tmp_path), tmp_path / "found.json"
-    assert lanai("run", "-q", "-n", 3, *words, timeout=60).returncode == 0
+    assert lanai("run", "-q", "-n", 3, *words, timeout=500).returncode == 0
     done = explored(words, 3, schedule)
     assert done.returncode == 10, done.stderr
     assert "rank failed with 1 choice changed" in done.stderr
     assert "first_reply.py:7: wildcard 1 takes the message of rank 2 with tag 0" in done.stderr
     assert "first_reply.py:10 send messages that race for the receive of rank 0 at" in done.stderr
-    again = lanai("run", "--replay", schedule, timeout=60)
+    again = lanai("run", "--replay", schedule, timeout=500)
     assert again.returncode == 1
     assert "AssertionError" in again.stderr
     assert "the run has followed the schedule" in again.stderr
@@ -85,7 +85,7 @@ def test_each_wrong_order_is_found_and_repeated(name, tmp_path):
         pytest.skip("no C compiler")
     ranks, kind = WRONG[name]
     words, schedule = command(name, tmp_path), tmp_path / "found.json"
-    assert lanai("run", "-q", "-n", ranks, *words, timeout=60).returncode == 0
+    assert lanai("run", "-q", "-n", ranks, *words, timeout=500).returncode == 0
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = explored(words, ranks, schedule, *(["--outputs"] if kind == "output" else []))
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -94,7 +94,7 @@ def test_each_wrong_order_is_found_and_repeated(name, tmp_path):
     assert f"{ranks} ranks: {kind} with" in done.stderr
     expected = json.loads(schedule.read_text())
     for _ in range(3):
-        again = lanai("run", "--replay", schedule, timeout=60)
+        again = lanai("run", "--replay", schedule, timeout=500)
         assert again.returncode == expected["code"], again.stderr
         assert "the run has followed the schedule" in again.stderr
 

@@ -141,7 +141,7 @@ def test_a_file_that_depends_on_the_order_is_a_failure(tmp_path, monkeypatch):
         "            print(comm.recv(source=MPI.ANY_SOURCE), file=log)\n"
     )
     monkeypatch.chdir(tmp_path)
-    done = lanai("explore", "-n", 3, "--files", "--", "python", script, timeout=200)
+    done = lanai("explore", "-n", 3, "--files", "--", "python", script, timeout=500)
     assert done.returncode == 10, done.stderr
     assert "line 1 of the file log.txt is '2' instead of '1'" in done.stderr
     assert "log.py:4 and rank 1 at" in done.stderr

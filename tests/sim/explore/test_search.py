@@ -256,7 +256,7 @@ def test_what_is_found_does_not_depend_on_the_number_of_workers(tmp_path):
         schedule = tmp_path / f"{jobs}.json"
         done = lanai(
             "explore", "-n", 4, "--jobs", jobs, "--schedule", schedule, "--journal", tmp_path / f"{jobs}.jsonl",
-            "--", "python", "-c", FOUR, timeout=200,
+            "--", "python", "-c", FOUR, timeout=500,
         )  # fmt: skip
         assert done.returncode == 10, done.stderr
         found.append((schedule.read_text(), done.stderr.replace(str(schedule), "")))

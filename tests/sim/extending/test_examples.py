@@ -305,7 +305,7 @@ def path(tmp_path):
 
 def test_a_system_without_nics_runs(path):
     done = subprocess.run(
-        [sys.executable, "-c", JOB], capture_output=True, text=True, timeout=100, check=False,
+        [sys.executable, "-c", JOB], capture_output=True, text=True, timeout=500, check=False,
         env={**os.environ, "LANAI_PATH": str(path)},
     )  # fmt: skip
     assert (done.stdout, done.stderr) == ("[None, 'text'] True\n", "")
@@ -314,7 +314,7 @@ def test_a_system_without_nics_runs(path):
 def test_flags_of_nics_cannot_act_on_it(path):
     done = subprocess.run(
         [sys.executable, "-m", "lanai_sim", "run", "--device", "slow", "--fabric", "ring", "true"],
-        capture_output=True, text=True, timeout=100, check=False, env={**os.environ, "LANAI_PATH": str(path)},
+        capture_output=True, text=True, timeout=500, check=False, env={**os.environ, "LANAI_PATH": str(path)},
     )  # fmt: skip
     assert done.returncode == 2
     assert "--fabric cannot act on the device 'slow', which has no NICs" in done.stderr

@@ -57,7 +57,7 @@ def lanai(*options, size=5000):
         "-c",
         program,
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=200)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stderr
     lay = re.search(r"^lanai: the ranks' buffers lay as ([0-9a-f]{8}) \(--buffers (\w+)\)$", done.stderr, re.M)
     assert lay, done.stderr
@@ -123,7 +123,7 @@ def test_buffers_lie_alike_on_one_processor_and_on_several(fork):
     for chosen in (processors[:1], processors):
         options = ["-m", "lanai_sim", "run", "-v", "-n", "4", "--device", "mpi-np", *fork, sys.executable, str(program)]
         command = [sys.executable, "-c", ON, ",".join(map(str, chosen)), *options]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=200)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=500)
         assert done.returncode == 0, done.stderr
         lay |= set(re.findall(r"(took .*) of simulated|buffers lay as (\w+)", done.stderr))
     assert len(lay) == 2, lay  # one time, one digest
@@ -219,7 +219,7 @@ def compiled(text, program, *flags):
 
 def paged(program):
     made = {**os.environ, **environment(Buffers.PAGE, {})}
-    return subprocess.run([str(program)], env=made, timeout=100, capture_output=True, text=True, check=False)
+    return subprocess.run([str(program)], env=made, timeout=500, capture_output=True, text=True, check=False)
 
 
 PARTS = """\

@@ -74,7 +74,7 @@ def test_a_trace_and_its_report_say_the_same_as_the_run(tmp_path):
     program = ["python", "-c", "from mpi4py import MPI; MPI.COMM_WORLD.bcast(5)"]
     flags = ("-n", "2", "--device", "mpi-np", "--json", run, "--trace", trace)
     assert lanai("run", *flags, *program, timeout=300).returncode == 0
-    assert lanai("trace", "report", trace, "--json", report, timeout=100).returncode == 0
+    assert lanai("trace", "report", trace, "--json", report, timeout=500).returncode == 0
     ran, told = (json.loads(Path(name).read_text()) for name in (run, report))
     assert ran["config"]["program"] == program
     assert {**told["config"], "traced_by": None} == {**ran["config"], "traced_by": None}

@@ -153,7 +153,7 @@ def test_a_signal_ends_a_busy_run_with_its_report(number):
     try:
         assert lanai.stdout.readline() == "begun\n"
         lanai.send_signal(number)
-        _, errors = lanai.communicate(timeout=60)
+        _, errors = lanai.communicate(timeout=500)
     finally:
         lanai.kill()
     assert lanai.returncode == Exit.INTERRUPTED

@@ -140,7 +140,7 @@ def test_functions_of_the_main_program_run(how, tmp_path):
     path.write_text(MAIN)
     words = [str(path) if word == "FILE" else word for word in how]
     ran = subprocess.run(
-        [sys.executable, *words], input=MAIN, capture_output=True, text=True, timeout=100, check=False, cwd=tmp_path
+        [sys.executable, *words], input=MAIN, capture_output=True, text=True, timeout=500, check=False, cwd=tmp_path
     )
     assert (ran.stdout, ran.stderr) == ("[(True, 4), (True, 5)]\n", "")
 
@@ -198,7 +198,7 @@ assert w.sendrecv("object", other, source=other) == "object"
 def test_run(tmp_path, last, line):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM + last)
-    done = lanai("run", "-n", 2, "--device", "ideal", "--", "python", program, timeout=60)
+    done = lanai("run", "-n", 2, "--device", "ideal", "--", "python", program, timeout=500)
     assert done.returncode == 0, done.stderr
     expected = "types differ: rank 0 sends int to rank 1 with tag 9, which receives it as float, and 1 more"
     assert (expected in done.stderr) == line

@@ -209,7 +209,7 @@ def come(path, run):
 def test_a_run_beside_the_program_gives_the_result_of_run():
     job = Job(RING, 2)
     with job.start() as run:
-        result = run.result(timeout=60)
+        result = run.result(timeout=500)
     assert result == job.run()
     assert run.done()
     assert run.sim_time == result.sim_time > 0
@@ -224,7 +224,7 @@ def test_a_run_tells_how_it_gets_on_and_can_be_cancelled(tmp_path):
         assert "simulated in" in run.progress
         assert "0: runs" in run.progress
         run.cancel()
-        result = run.result(timeout=60)
+        result = run.result(timeout=500)
     assert (result.ending, result.ok) == (Ending.INTERRUPTED, False)
     assert result.report.startswith("interrupted by cancel()")
 
@@ -239,7 +239,7 @@ def test_leaving_the_context_ends_the_ranks(tmp_path):
 def test_what_cannot_be_started_is_told_by_the_result():
     run = Job("nosuchprogram").start()
     with pytest.raises(openlanai.UserError, match="nosuchprogram"):
-        run.result(timeout=60)
+        run.result(timeout=500)
     assert run.sim_time == 0
 
 

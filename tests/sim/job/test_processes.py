@@ -70,7 +70,7 @@ def test_too_few_open_files_are_told_with_a_limit_that_does(tmp_path):
     def run(limit):
         command = [sys.executable, "-m", "lanai_sim", "run", "-n", "40", "--quiet", "true"]
         return subprocess.run(
-            command, cwd=tmp_path, capture_output=True, text=True, timeout=100,
+            command, cwd=tmp_path, capture_output=True, text=True, timeout=500,
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)),
         )  # fmt: skip
 

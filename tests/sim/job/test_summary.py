@@ -77,7 +77,7 @@ def test_the_adapters_counters_are_those_of_the_run(tmp_path):
             *options,
             sys.executable,
             *BARRIER[1:],
-            timeout=60,
+            timeout=500,
         )
         assert done.returncode == 0, done.stderr
         figures = json.loads(file.read_text())["figures"]

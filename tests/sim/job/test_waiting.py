@@ -103,7 +103,7 @@ def test_an_end_from_outside_tells_of_circles_and_messages(device, how, tmp_path
             assert job.stdout.readline() == "ready\n"
             time.sleep(1)
             job.send_signal(signal.SIGTERM)
-        _, report = job.communicate(timeout=100)
+        _, report = job.communicate(timeout=500)
     assert job.returncode == (Exit.TIME_LIMIT if how == "limit" else Exit.INTERRUPTED), report
     doubt = "" if device == "ideal" else ", unless a message is on its way"
     assert f"  circle of waits{doubt}:\n    rank 0 waits for rank 1 in MPI_Recv at {program}:11\n" in report

@@ -83,7 +83,7 @@ def test_all_are_deleted_or_none(tmp_path):
 def test_processes_write_at_the_same_time(tmp_path):
     path = tmp_path / "a.db"
     writers = [writer(path, name, 10) for name in "ab"]
-    ids = [int(line) for one in writers for line in one.communicate(timeout=60)[0].split()]
+    ids = [int(line) for one in writers for line in one.communicate(timeout=500)[0].split()]
     assert [one.returncode for one in writers] == [0, 0]
     assert sorted(ids) == list(range(1, 21))
     assert [run.folder for run in Store(path).runs()].count("a") == 10
@@ -95,7 +95,7 @@ def test_a_process_that_is_killed_loses_nothing_that_was_stored(tmp_path):
         one = writer(path, "a", 100_000)
         told = [int(one.stdout.readline()) for _ in range(count)]
         one.send_signal(signal.SIGKILL)
-        told += [int(line) for line in one.communicate(timeout=60)[0].split("\n") if line]
+        told += [int(line) for line in one.communicate(timeout=500)[0].split("\n") if line]
         there = {run.id: run for run in Store(path).runs()}
         assert set(told) <= there.keys()
         assert all(run.figures == RUN.figures for run in there.values())
@@ -156,7 +156,7 @@ def test_every_writer_migrates(tmp_path, use):
 def test_processes_migrate_at_the_same_time(tmp_path):
     version_1(tmp_path / "a.db")
     writers = [writer(tmp_path / "a.db", name, 3) for name in "ab"]
-    assert [(one.communicate(timeout=60), one.returncode)[1] for one in writers] == [0, 0]
+    assert [(one.communicate(timeout=500), one.returncode)[1] for one in writers] == [0, 0]
     assert len(Store(tmp_path / "a.db").runs()) == 7
 
 
@@ -248,7 +248,7 @@ def test_a_full_disk_is_told_and_harms_nothing(tmp_path):
         except Exception as error:
             print(type(error).__name__, error)
     """)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=500, check=True)
     assert done.stdout.startswith(f"UserError cannot use the store '{path}': ")
     assert done.stdout.count("\n") == 1
     assert Store(path).runs() == [replace(RUN, id=1)]

@@ -22,7 +22,7 @@ if world.rank:
 
 def rate(*options):
     """Return the rate of a stream of 64 KB messages, in MB/s."""
-    done = warm.lanai("run", "-n", 2, *options, "python", "-c", STREAM, timeout=100)
+    done = warm.lanai("run", "-n", 2, *options, "python", "-c", STREAM, timeout=500)
     assert done.returncode == 0, done.stderr
     return int(re.fullmatch(r"bytes a microsecond: (\d+)\n", done.stdout)[1])
 
@@ -61,7 +61,7 @@ for size in range(512, 20480, 512):
 @pytest.mark.parametrize("ranks", [4, 8])
 def test_a_longer_vector_takes_no_less_time(call, ranks):
     """The change of the algorithm comes where both take about as long."""
-    done = warm.lanai("run", "-n", ranks, "--quiet", "python", "-c", SIZES.format(call=call), timeout=200)
+    done = warm.lanai("run", "-n", ranks, "--quiet", "python", "-c", SIZES.format(call=call), timeout=500)
     assert done.returncode == 0, done.stderr
     times = [int(line) for line in done.stdout.split()]
     assert len(times) == 39
