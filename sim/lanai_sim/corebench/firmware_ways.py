@@ -29,7 +29,7 @@ from lanai_hdl.isa.traps import CAUSES
 from lanai_hdl.machine import REGISTERS_LOCAL, Verdict
 from lanai_host.errors import UserError
 
-from .lockstep import CoreBench
+from .bench import CoreBench
 
 # A NIC in plain Python that packets from a file come to: what event-driven firmware needs to run without a bench.
 #
@@ -224,26 +224,24 @@ def run_rtl(entry: Function, config: NicConfig, limit: int, nic: FedNic | None =
     if nic is not None:
         raise UserError("packets come to firmware on python, native and iss; for a NIC of gateware write a bench")
     image = build(entry, config)
-    with CoreBench(image.sram_size, room=CHUNK) as bench:
-        bench.load(image.sram())
-        bench.reset()
-        first, instructions = -1, 0
-        while True:
-            rows = bench.run(2 * CHUNK)
-            if len(rows) and first < 0:
-                first = int(rows["slot"][0])
-            (ends,) = np.nonzero(rows["pc"] == image.halt)
-            if len(ends):
-                instructions += int(ends[0])
-                cycles = (int(rows["slot"][ends[0]]) - first) // 2
-                word = int(bench.sram[image.address("__result") // 4])
-                return Outcome(typed_result(image, word), cycles, instructions)
-            instructions += len(rows)
-            if bench.trap is not None:
-                raise trap_error(
-                    image, bench.trap.cause, bench.trap.pc, int(bench.sram[image.address("__trap_site") // 4])
-                )
-            check_limit(image, instructions, limit, int(rows["pc"][-1]) if len(rows) else 0)
+    bench = CoreBench(image.sram_size)
+    bench.load(image.sram())
+    bench.reset()
+    first, instructions = -1, 0
+    while True:
+        rows = bench.run(2 * CHUNK)
+        if len(rows) and first < 0:
+            first = int(rows["slot"][0])
+        (ends,) = np.nonzero(rows["pc"] == image.halt)
+        if len(ends):
+            instructions += int(ends[0])
+            cycles = (int(rows["slot"][ends[0]]) - first) // 2
+            word = int(bench.sram[image.address("__result") // 4])
+            return Outcome(typed_result(image, word), cycles, instructions)
+        instructions += len(rows)
+        if bench.trap is not None:
+            raise trap_error(image, bench.trap.cause, bench.trap.pc, int(bench.sram[image.address("__trap_site") // 4]))
+        check_limit(image, instructions, limit, int(rows["pc"][-1]) if len(rows) else 0)
 
 
 def check_limit(image: Image, done: int, limit: int, pc: int) -> None:

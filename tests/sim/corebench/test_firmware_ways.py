@@ -14,8 +14,8 @@ from lanai_firmware.lang import Machine
 from lanai_firmware.native import NativeProgram
 from lanai_host.errors import UserError
 from lanai_sim.cli import main
+from lanai_sim.corebench.bench import CoreBench
 from lanai_sim.corebench.firmware_ways import WAYS, run_on
-from lanai_sim.corebench.lockstep import CoreBench
 
 SEARCH = Path(__file__).parents[3] / "examples" / "firmware" / "search.py"
 BATCHES, PROGRAMS = 12, 25
@@ -43,16 +43,16 @@ def iss_results(image, place):
 
 
 def rtl_results(image, place):
-    with CoreBench(image.sram_size, room=200_000) as bench:
-        bench.load(image.sram())
-        bench.reset()
-        instructions = 0
-        while not (rows := bench.run(400_000)).size or rows["pc"][-1] not in (image.halt, image.halt + 4):
-            assert bench.trap is None
-            instructions += len(rows)
-            assert instructions < 5_000_000
-        instructions += int((rows["pc"] == image.halt).argmax())
-        return bench.sram[place.start // 4 : place.stop // 4].astype(">u4").tobytes(), instructions
+    bench = CoreBench(image.sram_size)
+    bench.load(image.sram())
+    bench.reset()
+    instructions = 0
+    while not (rows := bench.run(400_000)).size or rows["pc"][-1] not in (image.halt, image.halt + 4):
+        assert bench.trap is None
+        instructions += len(rows)
+        assert instructions < 5_000_000
+    instructions += int((rows["pc"] == image.halt).argmax())
+    return bench.sram[place.start // 4 : place.stop // 4].astype(">u4").tobytes(), instructions
 
 
 @pytest.mark.parametrize(

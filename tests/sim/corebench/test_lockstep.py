@@ -9,8 +9,9 @@ from lanai_firmware.iss import access, compute
 from lanai_hdl.isa import Access, AluOp, Condition
 from lanai_host.errors import UserError
 from lanai_sim.cli import main
+from lanai_sim.corebench.bench import CoreBench
 from lanai_sim.corebench.firmware_ways import WAYS
-from lanai_sim.corebench.lockstep import LAYOUT, CoreBench, Divergence, pattern_of, prove, prove_many, waits_of
+from lanai_sim.corebench.lockstep import LAYOUT, Divergence, pattern_of, prove, prove_many, waits_of
 from lanai_sim.corebench.search import MISSES, Searcher
 
 
@@ -64,10 +65,10 @@ def test_the_proof_sees_a_wrong_model(fault, monkeypatch):
 def test_the_proof_sees_a_wrong_slot(monkeypatch):
     """The core runs with slots taken that the model believes free."""
     monkeypatch.setattr("lanai_sim.corebench.lockstep.pattern_of", lambda seed: bytes([0, 0, 0, 0, 1, 0]))
-    with CoreBench(LAYOUT.size) as bench:
-        bench.reset = lambda taken, waits, original=bench.reset: original(bytes(6), waits)
-        with pytest.raises(Divergence, match=r"slot .*<--"):
-            prove(0, bench)
+    bench = CoreBench(LAYOUT.size)
+    bench.reset = lambda taken, waits, original=bench.reset: original(bytes(6), waits)
+    with pytest.raises(Divergence, match=r"slot .*<--"):
+        prove(0, bench)
 
 
 def test_patterns_cover_the_edges():

@@ -21,7 +21,6 @@ from lanai_host.mpi.errors import MEANINGS
 from lanai_host.process_memory import GUARD_SOURCE
 from lanai_host.simulator.spin import PARTS as SPIN
 from lanai_host.simulator.transport import HEADER, PARTS
-from lanai_sim.corebench import lockstep as core
 from lanai_sim.engines import native_library, verilator, witness, words
 from lanai_sim.engines.boards import pair
 from lanai_sim.engines.objects import COMPILE, defines
@@ -87,12 +86,6 @@ def test_the_engine(tmp_path):
 @pytest.mark.slow
 def test_the_witness(monkeypatch, tmp_path):
     assert complain(lambda: witness.build(NIC), witness, monkeypatch, tmp_path) == ""
-
-
-@pytest.mark.slow
-def test_the_harness_of_the_core(monkeypatch, tmp_path):
-    core._library.cache_clear()
-    assert complain(lambda: core._library(4096), core, monkeypatch, tmp_path) == ""
 
 
 @pytest.mark.slow

@@ -115,7 +115,10 @@ def test_fabrics_do_what_they_do_with_numbers_built_in(fabric, numbers, monkeypa
     monkeypatch.setattr("lanai_hdl.numbers.greatest", lambda config: {})
     monkeypatch.setattr("lanai_hdl.run_time.greatest", lambda config: {})
     # A fresh process would not know of these.
-    monkeypatch.setattr("lanai_sim.engines.gates.compiled.in_fresh_process", lambda _, wanted: translate.deeply(wanted))
+    monkeypatch.setattr(
+        "lanai_sim.engines.gates.compiled.in_fresh_process",
+        lambda _, wanted: translate.deeply(lambda: translate.made(wanted)),
+    )
     assert play(RtlEngine, net, 2, nic) == expected
 
 

@@ -83,6 +83,17 @@ class Simulation:
         return outputs
 
     @property
+    def sram(self) -> NDArray[np.uint32]:
+        """The words of its SRAM, which may be changed between two steps."""
+        return self._sram
+
+    def memory(self, name: str) -> NDArray[Any]:
+        """Return the rows of a memory of at most 64 bits a row, which may be changed between two steps."""
+        at, width, rows = self._model.layout.memories[name]
+        size = width // 8
+        return self._store.view(np.uint8)[at : at + rows * size].view(f"<u{size}")
+
+    @property
     def state(self) -> NDArray[np.uint8]:
         """A copy of all registers."""
         return self._state.view(np.uint8).copy()

@@ -9,9 +9,10 @@ import json
 import pickle
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -91,13 +92,13 @@ def made(wanted: Sequence[tuple[Design, bool]]) -> list[tuple[bytes, bytes]]:
     return found
 
 
-def deeply(wanted: Sequence[tuple[Design, bool]]) -> list[tuple[bytes, bytes]]:
-    """`made`, in a thread whose stack is deep enough."""
+def deeply(make: Callable[[], list[tuple[bytes, bytes]]]) -> list[tuple[bytes, bytes]]:
+    """Return what `make` returns, in a thread whose stack is deep enough for `translated`."""
     limit, size = sys.getrecursionlimit(), threading.stack_size(STACK)
     sys.setrecursionlimit(DEPTH)
     try:
         with ThreadPoolExecutor(1) as pool:
-            return pool.submit(made, wanted).result()
+            return pool.submit(make).result()
     finally:
         sys.setrecursionlimit(limit)
         threading.stack_size(size)
@@ -105,5 +106,5 @@ def deeply(wanted: Sequence[tuple[Design, bool]]) -> list[tuple[bytes, bytes]]:
 
 if __name__ == "__main__":
     gc.disable()  # elaboration keeps what it makes: looking for garbage takes a third of its time
-    pickle.dump(deeply(pickle.load(sys.stdin.buffer)), sys.stdout.buffer)
+    pickle.dump(deeply(partial(made, pickle.load(sys.stdin.buffer))), sys.stdout.buffer)
     sys.stdout.flush()

@@ -12,7 +12,8 @@ from lanai_firmware.iss.timing import SlotClock, Starved
 from lanai_hdl.isa import NOP, AluOp, encode
 from lanai_hdl.isa.formats import BR, RI, RM, SLI
 
-from ...corebench.lockstep import LAYOUT, CoreBench
+from ...corebench.bench import CoreBench
+from ...corebench.lockstep import LAYOUT
 from ...corebench.search import search_figures
 
 NAME = "core"
@@ -76,19 +77,19 @@ def model_speed(image: bytes, instructions: int = 200_000) -> float:
 
 def run(args: argparse.Namespace) -> dict[str, float]:
     image = half_memory_loop()
-    with CoreBench(SIZE) as bench:
-        free = cycles_per_pass(bench, image, FREE)
-        even, odd = (cycles_per_pass(bench, image, edge) for edge in (EVEN, ODD))
-        return {
-            "core.cycles_per_instruction.free": free / 16,
-            "core.slowdown.one_edge_taken": max(even, odd) / free,
-            "core.slowdown.even_edge_taken": even / free,
-            "core.slowdown.odd_edge_taken": odd / free,
-            "core.progress.both_edges_taken": retired(bench, image, BOTH, 10_000),
-            "core.cycles_per_second": speed(bench, image, args.cycles),
-            "core.model.instructions_per_second": model_speed(image),
-            **search_figures(),
-        }
+    bench = CoreBench(SIZE)
+    free = cycles_per_pass(bench, image, FREE)
+    even, odd = (cycles_per_pass(bench, image, edge) for edge in (EVEN, ODD))
+    return {
+        "core.cycles_per_instruction.free": free / 16,
+        "core.slowdown.one_edge_taken": max(even, odd) / free,
+        "core.slowdown.even_edge_taken": even / free,
+        "core.slowdown.odd_edge_taken": odd / free,
+        "core.progress.both_edges_taken": retired(bench, image, BOTH, 10_000),
+        "core.cycles_per_second": speed(bench, image, args.cycles),
+        "core.model.instructions_per_second": model_speed(image),
+        **search_figures(),
+    }
 
 
 # The slowdown of the NIC's processor while DMA engines take LBUS slots (NP-B6), by the share of the slots taken.

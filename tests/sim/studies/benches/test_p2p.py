@@ -137,9 +137,9 @@ def test_patterns_take_what_they_say():
 @pytest.mark.ci
 def test_the_golden_model_is_slowed_down_as_the_core_is():
     image = core.half_memory_loop() + core.NOP.to_bytes(4, "big")
-    with core.CoreBench(core.SIZE) as bench:
-        for taken in (core.pattern(eighths, both) for eighths in range(core.EIGHTHS + 1) for both in (False, True)):
-            assert core.heads_of_model(image, taken) == core.heads_of_core(bench, image, taken)
+    bench = core.CoreBench(core.SIZE)
+    for taken in (core.pattern(eighths, both) for eighths in range(core.EIGHTHS + 1) for both in (False, True)):
+        assert core.heads_of_model(image, taken) == core.heads_of_core(bench, image, taken)
 
 
 @pytest.mark.slow
