@@ -287,6 +287,20 @@ def test_a_block_that_is_always_idle_is_found(prove, block):
         prove(RestSpec(BLOCKS[block], Const(1)), depth=SLOTS + 1)
 
 
+WAYS = {"multicast": {"multicast": True}, "barrier tree": {"barrier": 0b11}}  # of a switch, beside the plain one
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("way", WAYS)
+def test_nothing_changes_in_a_switch_of_another_kind_at_rest(prove, way):
+    """For 12 slots from reset, in which a packet passes and the switch rests again. Induction begins in states of which
+    nobody knows whether they are reached."""
+    rest = unit(lambda: Switch(SwitchConfig(2, NIC, **WAYS[way])))
+    prove(RestSpec(rest), mode="bmc", depth=12)
+    with pytest.raises(AssertionError, match="failed assertion"):
+        prove(RestSpec(rest, Const(1)), mode="bmc", depth=12)
+
+
 class IdleTooSoon(CommandCutter):
     """Idle also while a command waits for its turn's end."""
 
