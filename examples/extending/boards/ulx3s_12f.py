@@ -11,4 +11,5 @@ BOARD = replace(
     name="ulx3s-12f",
     description="Radiona ULX3S, ECP5 LFE5U-12F, NIC at 66.67 MHz slots with 64 KiB of block RAM",
     platform=ULX3S_12F_Platform,
+    part="LFE5U-12F",
 )
