@@ -23,7 +23,7 @@ def hook(monkeypatch):
     interface = "hatchling.builders.hooks.plugin.interface"
     monkeypatch.setitem(sys.modules, interface, ModuleType(interface))
     sys.modules[interface].BuildHookInterface = object
-    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "sim" / "hatch_build.py")
     found = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(found)
     return found

@@ -1,6 +1,6 @@
 """The entries of the cache that usual runs build first, for a wheel to bring along (`lanai_firmware.cache.SHIPPED`).
 
-`python -m lanai_sim.wheel FOLDER [RUN...]` makes them. `hatch_build.py` puts them into a wheel.
+`python -m lanai_sim.wheel FOLDER [RUN...]` makes them. `sim/hatch_build.py` puts them into a wheel.
 """
 
 import os
