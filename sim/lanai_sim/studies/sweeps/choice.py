@@ -13,21 +13,14 @@ SIZE = 512
 LATE_US = (0, 200)  # until the receiver posts its first ones
 PAUSES_US = (0, 10, 20, 40, 80)
 
-PROGRAM = """
+# With it both programs begin: they read a counter of the NIC.
+COUNTER = """
 import ctypes, json, sys
 from lanai_host.abi.tools import constant
 from mpi4py import MPI
 
 library = ctypes.CDLL("libmpi.so.12")
 world = MPI.COMM_WORLD
-count, ahead, size, late, pause = map(int, sys.argv[2:])
-
-
-def compute(seconds):
-    begin = MPI.Wtime()
-    while MPI.Wtime() < begin + seconds:
-        pass
-
 
 def counter(name):
     level, index, session, handle = ctypes.c_int(), ctypes.c_int(), ctypes.c_void_p(), ctypes.c_void_p()
@@ -43,6 +36,18 @@ def counter(name):
         code = getattr(library, call)(*arguments)
         assert code == 0, (call, code)
     return found.value
+"""
+
+PROGRAM = (
+    COUNTER
+    + """
+count, ahead, size, late, pause = map(int, sys.argv[2:])
+
+
+def compute(seconds):
+    begin = MPI.Wtime()
+    while MPI.Wtime() < begin + seconds:
+        pass
 
 
 mine = bytearray(size)
@@ -65,6 +70,7 @@ else:
         if number + ahead < count:
             waiting.append(world.Irecv(bytearray(size), 0))
 """
+)
 
 
 def sticky_points(quick: bool) -> list[Point]:
@@ -114,31 +120,11 @@ TURN_US = 4  # a turn of a loop: two lines of Python, 500 steps each
 OPTIONS = {"inline": 16, "record": 1408, "ask_from": 0, "first": 0, "alltoall": 0}  # as the thesis has them
 SHARE = 10  # percent of the messages by remote write: more than a chance
 
-JITTER_PROGRAM = """
-import ctypes, json, sys
-from lanai_host.abi.tools import constant
-from mpi4py import MPI
-
-library = ctypes.CDLL("libmpi.so.12")
-world = MPI.COMM_WORLD
+JITTER_PROGRAM = (
+    COUNTER
+    + """
 stages, size, turns = map(int, sys.argv[2:])
 left, right = (world.rank - 1) % world.size, (world.rank + 1) % world.size
-
-
-def counter(name):
-    level, index, session, handle = ctypes.c_int(), ctypes.c_int(), ctypes.c_void_p(), ctypes.c_void_p()
-    found, elements = ctypes.c_ulonglong(), ctypes.c_int()
-    calls = [
-        ("MPI_T_init_thread", 0, ctypes.byref(level)),
-        ("MPI_T_pvar_get_index", name, constant("PVAR_CLASS_COUNTER"), ctypes.byref(index)),
-        ("MPI_T_pvar_session_create", ctypes.byref(session)),
-        ("MPI_T_pvar_handle_alloc", session, index, None, ctypes.byref(handle), ctypes.byref(elements)),
-        ("MPI_T_pvar_read", session, handle, ctypes.byref(found)),
-    ]
-    for call, *arguments in calls:
-        code = getattr(library, call)(*arguments)
-        assert code == 0, (call, code)
-    return found.value
 
 
 def compute():
@@ -159,6 +145,7 @@ if world.rank == 0:
     found = {"stage_us": 1e6 * took / stages, "percent": 100 * written / (stages * world.size)}
     json.dump(found, open(sys.argv[1], "w"))
 """
+)
 
 
 def jitter_points(quick: bool) -> list[Point]:
