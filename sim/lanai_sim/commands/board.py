@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+from lanai_host.bus.base import BusError
 from lanai_host.bus.serial import SerialBus, SerialPort
 from lanai_host.errors import UserError
 
@@ -93,6 +94,8 @@ def test(args: argparse.Namespace) -> int:
 
 def _line(args: argparse.Namespace) -> SerialPort:
     baud = known.board(args.board).baud if args.baud is None else args.baud
+    if baud < 1:
+        raise UserError(f"--baud {baud} is no rate; write bits a second, for example {known.board(args.board).baud}")
     return SerialPort(args.port, baud)
 
 
@@ -105,4 +108,7 @@ ACTIONS: dict[str, tuple[str, Callable[[argparse.Namespace], int]]] = {
 
 
 def run(args: argparse.Namespace) -> int:
-    return ACTIONS[args.action][1](args)
+    try:
+        return ACTIONS[args.action][1](args)
+    except (BusError, ValueError) as error:  # nothing came, or what is no frame
+        raise UserError(f"{args.port}: {error}; `lanai board load` puts a NIC on a board") from error

@@ -5,6 +5,8 @@ import dataclasses
 import os
 import re
 import threading
+import tty
+from functools import partial
 
 import pytest
 
@@ -12,7 +14,7 @@ from lanai_firmware.programs.selftest import Report
 from lanai_hdl.boards import find
 from lanai_hdl.machine import MACHINE_ID, Control, host_offset
 from lanai_hdl.uart.frame import FRAME_BYTES, Frame, FrameKind
-from lanai_host.bus.serial import SerialBus, SerialLine
+from lanai_host.bus.serial import SerialBus, SerialLine, SerialPort
 from lanai_host.errors import UserError
 from lanai_sim.cli import main
 from lanai_sim.engines.boards.pair import SimulatedPair
@@ -151,6 +153,7 @@ def test_the_pins_of_a_cable(capsys):
     ("arguments", "said"),
     [
         (["info", "/dev/none"], "cannot open serial port '/dev/none': No such file or directory; name the board's"),
+        (["info", "/dev/none", "--baud", "0"], "--baud 0 is no rate; write bits a second, for example 1000000"),
         (["pins", "--board", "ulx3s-84f"], "board 'ulx3s-84f' is not known; did you mean 'ulx3s-85f'?"),
         (["load", "none"], "'none' is no file; `lanai build --board ulx3s-85f --output DIR` writes top.bit"),
         (["load", "other.bit"], "'other.bit' is no bitstream for LFE5U-85F, the FPGA of ulx3s-85f; --board names"),
@@ -173,3 +176,21 @@ def test_load_gives_the_bitstream_to_the_boards_own_tool(tmp_path, monkeypatch):
     (tmp_path / "top.bit").write_bytes(b"\xff\0Part: LFE5U-85F-6CABGA381\0")
     assert main(["board", "load", str(tmp_path)]) == 3
     assert (tmp_path / "got").read_text() == f"--board=ulx3s {tmp_path}/top.bit\n"
+
+
+@pytest.mark.parametrize(
+    ("comes", "said"),
+    [(b"", "the board said nothing for 0.2 s; is it running"), (b"\xff" * 9, "frame kind 15 of ffffffffffffffffff is")],
+)
+def test_a_port_without_a_nic_is_one_line(monkeypatch, capsys, comes, said):
+    monkeypatch.setattr("lanai_sim.commands.board.SerialPort", partial(SerialPort, silence=0.2))
+    ours, theirs = os.openpty()
+    tty.setraw(theirs)
+    name = os.ttyname(theirs)
+    answering = threading.Thread(target=lambda: (os.read(ours, FRAME_BYTES), os.write(ours, comes)))
+    answering.start()
+    assert main(["board", "info", name]) == 2
+    answering.join()
+    assert capsys.readouterr().err.startswith(f"lanai: error: {name}: {said}")
+    os.close(ours)
+    os.close(theirs)
