@@ -28,11 +28,9 @@ HELLO = ["python", "-c", "print('hello')"]
 
 
 def test_a_program_on_two_systems(capsys, tmp_path):
-    figures, picture = tmp_path / "c.json", tmp_path / "c.svg"
-    code = cli.main(
-        ["compare", "--systems", "ideal", "-n", "1", "--json", str(figures), "--plot", str(picture), "--", *HELLO]
-    )
-    assert code == 0
+    figures, picture, page = tmp_path / "c.json", tmp_path / "c.svg", tmp_path / "c.html"
+    files = ["--json", str(figures), "--plot", str(picture), "--html", str(page)]
+    assert cli.main(["compare", "--systems", "ideal", "-n", "1", *files, "--", *HELLO]) == 0
     shown = capsys.readouterr().out
     assert "simulated time, us" in shown
     assert "- (ideal): it has no NIC" in shown
@@ -40,6 +38,21 @@ def test_a_program_on_two_systems(capsys, tmp_path):
     assert record["figures"]["compare.ideal.simulated_us"] >= 0
     assert record["config"]["program"] == HELLO
     assert picture.read_text().startswith("<?xml")
+    assert '"name":"ideal","parent":-1' in page.read_text()
+
+
+@pytest.mark.parametrize(
+    ("more", "program", "code", "said"),
+    [
+        (["--no-trace"], "1", 2, "timelines are made of traces; leave --no-trace out"),
+        ([], "1/0", 1, "no system has a timeline of this program"),
+    ],
+)
+def test_a_page_without_timelines_is_not_written(capsys, tmp_path, more, program, code, said):
+    command = ["compare", "--systems", "ideal", "-n", "1", "--html", str(tmp_path / "c.html"), *more]
+    assert cli.main([*command, "--", "python", "-c", program]) == code
+    assert said in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_failure_is_the_exit_code(capsys):

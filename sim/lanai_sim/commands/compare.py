@@ -21,6 +21,7 @@ from ..executors.journal import Journal, each_kept
 from ..figures import write_json
 from ..job.processes import resolve_program
 from ..job.systems import SYSTEMS, system
+from ..report.page import MOST_SLICES, write_comparison
 from ..sources import program_digest
 from ..store import store_of
 from ..studies import drawing
@@ -49,6 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--answers", metavar="PATTERN", help="compare only lines of output in which this regular expression is found"
     )
     parser.add_argument("--plot", metavar="FILE", help="draw how long the program takes on each system")
+    parser.add_argument(
+        "--html", metavar="FILE", help="write a page with the timelines of all systems, one below another"
+    )
     parser.add_argument("--json", metavar="FILE", help="write the figures to FILE")
     add_store(parser.add_argument)
     parser.add_argument(
@@ -76,19 +80,26 @@ def run(args: argparse.Namespace) -> int:
             f"--answers {args.answers!r}: the built-in kit compares its own; name a program, or leave it out"
         )
     answers = pattern(args.answers)
+    if args.html and args.no_trace:
+        raise UserError(f"--html {args.html}: timelines are made of traces; leave --no-trace out")
     limits = {"max_sim_time": args.max_sim_time, "max_wall": args.limit if args.limit < place.NO_LIMIT else None}
-    how = {"limits": {name: value for name, value in limits.items() if value is not None}, "trace": not args.no_trace}
+    how: dict[str, Any] = {"limits": {name: value for name, value in limits.items() if value is not None}}
+    how["trace"] = not args.no_trace
     programs: kit.Programs = {"program": (command, args.ranks or 2)} if command else kit.programs()
     journal = Journal(Path(args.journal), "compare") if args.journal else None
     store = store_of(args.store)
     first = next(iter(programs))  # its counters are shown: the others need no trace
     points = {part: point(*programs[part], {**how, "trace": how["trace"] and part == first}) for part in programs}
+    if args.html:
+        points[first]["slices"] = MOST_SLICES // len(chosen)
     parts = measured(chosen, points, journal, where, store)
     found, own = parts[first], {} if command else kit.figures(parts)
     same = sameness(parts, own, answers)
     show(parts, own, same)
     if args.plot:
         drawing.draw(plot(found, own, command), Path(args.plot))
+    if args.html:
+        write_html(args.html, " ".join(command) or "the kit's first part", found)
     if args.json:
         config = {"program": list(command), "ranks": {part: ranks for part, (_, ranks) in programs.items()}}
         more: dict[str, Any] = {"kit": own} if own else {"movers": {name: one.mover for name, one in found.items()}}
@@ -177,6 +188,16 @@ def show(parts: Mapping[str, Found], own: Own, same: Sequence[str]) -> None:
             console.print(f"{part}: {line}")
     for line in same:
         console.print(line)
+
+
+def write_html(path: str, title: str, found: Found) -> None:
+    """Write the page with the timelines of the systems that ran the program."""
+    runs = {name: one.page for name, one in found.items() if one.page}
+    if runs:
+        write_comparison(path, title, runs)
+        print(f"wrote {path}")
+    else:
+        print(f"lanai: {path} was not written: no system has a timeline of this program", file=sys.stderr)
 
 
 def figures(found: Found, own: Own) -> dict[str, float]:

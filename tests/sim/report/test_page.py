@@ -11,7 +11,8 @@ import pytest
 from lanai_hdl.errors import UserError
 from lanai_sim.report.activity import Activity
 from lanai_sim.report.messages import MessageBook
-from lanai_sim.report.page import LARGEST, SCRIPTS, page, write_page
+from lanai_sim.report.page import LARGEST, SCRIPTS, page, run_data, write_comparison, write_page
+from lanai_sim.report.page.data import side_by_side
 from lanai_sim.report.ranks import rank_sums
 from lanai_sim.report.timeline import KINDS
 from lanai_sim.trace import Trace
@@ -186,3 +187,33 @@ def test_a_command_that_looks_like_the_template_stays_text() -> None:
 def test_unwritable_page_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no_such"):
         write_page(tmp_path / "no_such" / "page.html", sample(), [], [])
+
+
+def test_runs_side_by_side(tmp_path: Path) -> None:
+    """All begin at the same moment, and the texts of each slice are those of its own run."""
+    runs = {"one": run_data(sample(), 1000), "other": run_data(long_trace(5), 1000)}
+    write_comparison(tmp_path / "page.html", "ring <&>", runs)
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "ring &lt;&amp;&gt;: where the time went" in text
+    data = data_of(text)
+    lanes = lanes_of(data)
+    assert [path for path in lanes if len(path) == 1] == [("one",), ("other",)]
+    for name, run in runs.items():
+        for path, lane in lanes_of(run).items():
+            moved = lanes[name, *path]
+            if "slices" in lane:
+                assert (moved["slices"]["begin"], moved["slices"]["message"]) == (lane["slices"]["begin"], -1)
+                assert _texts(data, moved) == _texts(run, lane)
+    assert data["total"] == max(run["total"] for run in runs.values())
+    assert [one["name"] for one in data["ranks"]] == ["one", "other"]
+    assert sum(data["ranks"][0]["split"]) == 1_000_000  # of both ranks, whose mean it is
+
+
+def _texts(data: Any, lane: Any) -> list[list[str]]:
+    columns = (lane["slices"][name] for name in ("name", "details"))
+    return [[data["texts"][one] for one in (column if isinstance(column, list) else [column])] for column in columns]
+
+
+def test_what_one_run_leaves_out_is_told_in_its_name() -> None:
+    data = side_by_side({"long": run_data(long_trace(5000), 1000), "short": run_data(sample(), 1000)})
+    assert {line.partition(":")[0] for line in data["lost"]} == {"long"}

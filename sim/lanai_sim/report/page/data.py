@@ -1,7 +1,7 @@
 """The data that the page's scripts show. Times are picoseconds since the ranks began."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -118,7 +118,7 @@ class PageData:
             "facts": _facts(trace),
             "outcome": trace.outcome.get("report", ""),
             "missing": trace.missing,
-            "ranks": [{"rank": rank.rank, "split": _split(rank.split)} for rank in ranks],
+            "ranks": [{"name": f"rank {rank.rank}", "split": _split(rank.split)} for rank in ranks],
             "calls": [[name, count, _split(split)] for name, count, split in rows.calls(ranks)],
             "places": [[name, at, count, _split(split)] for name, at, count, split in rows.places(ranks) if split],
             "sizes": _sizes(messages),
@@ -138,6 +138,47 @@ class PageData:
             lost.append(f"{left_out:,} of {len(self._messages):,} messages: it lists the first ones")
         listed = _messages(self._trace, shown, texts, most, lost)
         return {**self._fixed, "lost": lost, "lanes": lanes, "messages": listed, "texts": texts.all}
+
+
+def side_by_side(runs: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the data of several runs as those of one page: each is a lane with all of its lanes below it, and all
+    begin at the same moment. What belongs to one run alone, as its messages, is left out."""
+    lanes: list[dict[str, Any]] = []
+    texts: list[str] = []
+    for name, run in runs.items():
+        top = len(lanes)
+        lanes.append({"name": name, "parent": -1})
+        lanes += [_moved(lane, top, len(texts)) for lane in run["lanes"]]
+        texts += run["texts"]
+    one = next(iter(runs.values()))
+    return {
+        **{name: one[name] for name in ("kinds", "groups")},
+        **{name: [] for name in ("calls", "places", "sizes", "firmware", "blocks", "matrix")},
+        "messages": {name: [] for name in one["messages"]},
+        "total": max(run["total"] for run in runs.values()),
+        "facts": {"systems": len(runs)},
+        "outcome": "",
+        "missing": [f"{line} ({name})" for name, run in runs.items() for line in run["missing"]],
+        "lost": [f"{name}: {line}" for name, run in runs.items() for line in run["lost"]],
+        "ranks": [{"name": name, "split": _mean(run["ranks"])} for name, run in runs.items()],
+        "lanes": lanes,
+        "texts": texts,
+    }
+
+
+def _mean(ranks: Sequence[Mapping[str, Any]]) -> list[int]:
+    return [sum(parts) // len(ranks) for parts in zip(*(rank["split"] for rank in ranks), strict=True)]
+
+
+def _moved(lane: Mapping[str, Any], top: int, texts: int) -> dict[str, Any]:
+    """Return a run's lane below the one in place `top`, on a page that has `texts` texts before those of the run."""
+    moved = {**lane, "parent": top + 1 + lane["parent"]}
+    if "slices" in lane:
+        slices = moved["slices"] = {**lane["slices"], "message": -1}
+        for name in ("name", "details"):
+            numbers = slices[name]
+            slices[name] = [texts + one for one in numbers] if isinstance(numbers, list) else texts + numbers
+    return moved
 
 
 def _facts(trace: Trace) -> dict[str, int | str]:

@@ -20,6 +20,7 @@ from lanai_host.stacks.on_adapter import AdapterStack
 from ...job.forked import WarmServers
 from ...job.job import Job
 from ...job.result import Result
+from ...report.page import run_data
 from ...report.tables import table
 from ...trace import Trace
 from ...trace.schema import HOST_KINDS, HostKind, Protocol, State
@@ -71,6 +72,7 @@ class Measured:
         outputs: what each rank printed.
         why: the reason for which there are no figures; empty if there are.
         failed: the program ran, and did not end well.
+        page: what the page of a comparison shows of the run, if that is wanted.
     """
 
     figures: Mapping[str, float] = field(default_factory=dict)
@@ -80,6 +82,7 @@ class Measured:
     outputs: Sequence[str] = ()
     why: str = ""
     failed: bool = False
+    page: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def own(self) -> dict[str, float]:
@@ -95,6 +98,7 @@ def measure(
     trace: bool = True,
     store: str | None = None,
     servers: WarmServers | None = None,
+    slices: int = 0,
 ) -> Measured:
     """Run the program on a system. What its limits refuse, and what fails, is told.
 
@@ -103,6 +107,7 @@ def measure(
         trace: the run, where the system can be traced; else messages and copies are not known.
         store: keep the result in this one.
         servers: what gives the ranks, shared with other runs.
+        slices: of its timeline, for a page; 0: without a timeline.
     """
     try:
         job = Job.on(system, program, ranks, capture=True, **(limits or {}))
@@ -124,7 +129,8 @@ def measure(
     for one in FIGURES:
         if one.name not in figures:
             reasons[one.name] = reason(job, one.name, trace)
-    return Measured(figures, reasons, mover(job), protocols(events), outputs)
+    shown = run_data(events, slices) if events is not None and slices else {}
+    return Measured(figures, reasons, mover(job), protocols(events), outputs, page=shown)
 
 
 def measure_parts(point: Mapping[str, Any], store: str | None = None) -> dict[str, dict[str, Any]]:

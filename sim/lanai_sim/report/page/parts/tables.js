@@ -63,13 +63,14 @@ function showRanks() {
   $("outcome").hidden = !data.outcome;
   const lines = [...data.missing.map((line) => `the trace lacks ${line}`), ...data.lost.map((line) => `not on this page: ${line}`)];
   $("missing").replaceChildren(...lines.map((line) => element("li", line)));
+  const longest = Math.max(...data.ranks.map((rank) => sum(rank.split)), 1);
   const row = (name, split) => {
     const made = element("div", undefined, "row");
-    made.append(element("span", name), bar(split, sum(split)), element("span", `${us(sum(split))} µs`));
+    made.append(element("span", name), bar(split, longest), element("span", `${us(sum(split))} µs`));
     return made;
   };
-  const rows = data.ranks.map((rank) => row(`rank ${rank.rank}`, rank.split));
-  if (rows.length <= 8) return $("ranks").replaceChildren(...rows);
+  const rows = data.ranks.map((rank) => row(rank.name, rank.split));
+  if (rows.length <= 8 || data.facts.systems) return $("ranks").replaceChildren(...rows);
   const all = groups.map((_, kind) => sum(data.ranks.map((rank) => rank.split[kind])) / rows.length);
   const rest = element("details");
   rest.append(element("summary", `each of the ${rows.length} ranks`), ...rows);

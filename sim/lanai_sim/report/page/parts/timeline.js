@@ -197,7 +197,8 @@ const timeline = {
       for (let part = 0; part < parts;) {
         const time = found[part * kinds + kind], base = below[part];
         let next = part;  // parts that look the same are one rectangle
-        while (next < parts && Math.abs(found[next * kinds + kind] - time) * unit < 0.3 && Math.abs(below[next] - base) * unit < 0.3) {
+        const same = (one) => !one === !time && Math.abs(one - time) * unit < 0.3;  // some time never looks like none
+        while (next < parts && same(found[next * kinds + kind]) && Math.abs(below[next] - base) * unit < 0.3) {
           below[next] += found[next * kinds + kind];
           next++;
         }
