@@ -13,7 +13,7 @@ from lanai_host.errors import UserError
 from ..figures import DIGEST
 from ..tables import flat
 from ..trace import Trace
-from ..trace.schema import MAGIC
+from ..trace.schema import BEGIN
 from ..units import counted
 from . import rows
 from .activity import Activity
@@ -48,7 +48,7 @@ def read(path: str, lines: bool = False) -> Outcome:
     """Read a result or a trace. `lines`: firmware by line instead of by function. Raises UserError for other files."""
     try:
         with Path(path).open("rb") as file:
-            traced = file.read(len(MAGIC)) == MAGIC
+            traced = file.read(len(BEGIN)) == BEGIN
     except OSError as error:
         raise UserError(f"cannot read {path!r}: {error.strerror}") from error
     return of_trace(path, lines) if traced else of_json(path)

@@ -1,14 +1,12 @@
-"""The content of a trace file: kinds of chunks, and the columns of each table.
+"""The content of a trace file: kinds of members, and the columns of each table.
 
-A file is MAGIC, the format's version, then chunks. A chunk is CHUNK (tag, rows, bytes as stored,
-CRC-32 of the head before it and of the stored bytes) and its bytes, compressed with zlib: a JSON
-text, or the rows of one table, column by column. Columns of 64 bits are stored as differences from
-row to row, for they are times that grow. All numbers are little-endian.
+A file is a zip, which `numpy.load` opens. Its members are numbered as the run wrote them: JSON texts, and rows
+of one table. These are an .npy with one record, whose fields are the columns; `_diff` at the end of a name says
+that the column has the differences from row to row, which `numpy.cumsum` adds up. All numbers are little-endian.
 
 Host times are picoseconds; a NIC's times are slots. -1 says "none" or "not known".
 """
 
-import struct
 from collections.abc import Callable, Mapping
 from enum import IntEnum
 from typing import Any
@@ -20,12 +18,8 @@ from lanai_host.config import HostCost
 
 from ..engines.declared import ROWS
 
-MAGIC = b"LANAITR\x1a"
-VERSION = 8
-READABLE = (6, 7, VERSION)  # 6 has no SITE, 6 and 7 no ROOM
-HEAD = struct.Struct("<8sHH")  # MAGIC, VERSION, 0
-CHUNK = struct.Struct("<4sIII")  # tag, rows (a JSON text: 0), stored bytes, CRC-32
-CHECKED = struct.Struct("<4sII")  # of these, and of the stored bytes, the CRC is made
+VERSION = 9
+BEGIN = b"PK\3\4"  # of a zip
 
 META, BOOT, NAMES, END = (
     b"META",
@@ -135,6 +129,21 @@ STORED: dict[bytes, Any] = {
 STORED |= {tag: [("node", "<u2"), *rows.columns] for tag, rows in ROWS.items()}
 STORED = {tag: np.dtype(columns) for tag, columns in STORED.items()}
 
+DIFF = "_diff"
+
+
+def member(number: int, tag: bytes) -> str:
+    """Return the name of a member."""
+    return f"{number:05}.{tag.decode().strip()}.{'json' if tag in TEXTS else 'npy'}"
+
+
+def record(tag: bytes, rows: int) -> Any:
+    """Return the type of a member's record: a field for each column of so many rows. Those of signed numbers grow,
+    most of them; they are stored as differences, and their names end in DIFF."""
+    kinds = [(name, STORED[tag][name]) for name in STORED[tag].names]
+    return np.dtype([(f"{name}{DIFF * (kind.kind == 'i')}", kind.base, (rows, *kind.shape)) for name, kind in kinds])
+
+
 # Tables as `Trace` gives them, with what follows from others filled in.
 CALLS = np.dtype([*STORED[b"CALL"].descr, ("end", T), ("site", N)])
 HOST = STORED[b"HOST"]
@@ -194,7 +203,7 @@ TIMES = ("begin", "end", "posted", "completed", "time", "head", "tail", "slot")
 
 
 def meta(values: Any) -> str:
-    """Check the first chunk."""
+    """Check the first member."""
     if not isinstance(values, dict):
         return "it is not a table of values"
     for name, (first, last) in NUMBERS.items():
@@ -265,7 +274,7 @@ def end(values: Any, ranks: int) -> str:
 
 
 def rows(tag: bytes, table: Any, about: Mapping[str, Any], calls: int, requests: int) -> str:
-    """Check one chunk's rows, after so many calls and requests."""
+    """Check one member's rows, after so many calls and requests."""
     if not len(table):
         return ""
     bounds = {"rank": (0, about["ranks"] - 1), "node": (0, len(about["nodes"]) - 1)}

@@ -1,9 +1,10 @@
 """Reads a trace file: what is in it, and the tables that need no other table."""
 
+import io
 import json
+import struct
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -19,10 +20,11 @@ from lanai_host.stacks.base import NicStack
 from . import schema
 from . import schema as check
 from .firmware import FirmwareMap
-from .schema import BOOT, CHECKED, CHUNK, END, HEAD, MAGIC, META, NAMES, READABLE, STORED, TEXTS, VERSION
-from .writer import unpack
+from .schema import BEGIN, BOOT, END, META, NAMES, STORED, TEXTS, VERSION, member, record
 
-MOST_TEXT = 1 << 28  # bytes of JSON in a chunk
+MEMBER = struct.Struct("<4s5H3I2H")  # the head of a zip's member: BEGIN, ..., CRC-32, bytes as stored, bytes, ...
+DIRECTORY = b"PK\1\2"  # begins what follows the last member
+MOST_BYTES = 1 << 28  # of a member
 
 
 class StoredTrace:
@@ -38,8 +40,6 @@ class StoredTrace:
         self.outcome: dict[str, Any] = {}
         self.names: list[str] = []
         self.missing: list[str] = []
-        self._damaged = False
-        self._left_out = 0  # chunks after damaged ones
         self._parts: dict[bytes, list[Any]] = {tag: [] for tag in STORED}
         self.firmware = FirmwareMap(meta.get("firmware") or {})
 
@@ -52,26 +52,34 @@ class StoredTrace:
             data = path.read_bytes()
         except OSError as error:
             raise UserError(f"cannot read the trace {str(path)!r}: {error.strerror}") from error
-        chunks = _chunks(data, _head(path, data))
-        tag, content, at = next(chunks, (b"", b"", 0))
-        if tag != META:
-            raise UserError(f"{str(path)!r} is a trace without its beginning; trace the run again")
+        members = _members(data)
+        name, content = next(members, ("", ""))
+        if name != member(0, META):
+            start = f"starts with {data[:8]!r}" if data else "is empty"
+            what = f"is a zip with {name!r} in it" if name else start
+            raise UserError(
+                f"{str(path)!r} is not a trace of this openlanai: it {what}; make one with `lanai run --trace FILE`"
+            )
         trace = cls._begun(path, content)
-        for tag, content, at in chunks:
-            if wrong := trace._take(tag, content):
-                trace._lacks(tag, at, wrong)
+        for number, (name, content) in enumerate(members, 1):
+            # Rows refer to rows before them, so none is taken after damaged ones.
+            if not trace.missing or name == member(number, END):
+                trace.missing += filter(None, [trace._take(number, name, content)])
         trace.missing += trace.outcome.get("lost", [])
         if not trace.outcome:
             trace.missing.append("the end of the run: it was killed, or its disk was full")
         return trace
 
     @classmethod
-    def _begun(cls, path: Path, content: Any) -> Self:
-        """A trace of which the first chunk is known."""
+    def _begun(cls, path: Path, content: bytes | str) -> Self:
+        """A trace of which the first member is known."""
         try:
             if isinstance(content, str):
                 raise ValueError(content)
-            meta = json.loads(content.data)
+            meta = json.loads(content)
+            if (version := meta.get("format")) != VERSION:
+                what = f"of format {version!r:.40}, this openlanai reads {VERSION}"
+                raise UserError(f"{str(path)!r} is a trace {what}; trace the run again")
             if wrong := check.meta(meta):
                 raise ValueError(wrong)
             return cls(path, meta)
@@ -80,20 +88,18 @@ class StoredTrace:
                 f"{str(path)!r} is a trace whose beginning is damaged ({error}); trace the run again"
             ) from None
 
-    def _take(self, tag: bytes, content: "Content | str") -> str:
-        """Add a chunk; what is wrong with it, or nothing. Rows refer to rows before them, so none
-        is taken after a damaged chunk."""
-        if isinstance(content, str):
-            return content
-        if self._damaged and tag != END:
-            self._left_out += 1
-            return ""
+    def _take(self, number: int, name: str, content: bytes | str) -> str:
+        """Add a member; what is wrong with it, or nothing."""
+        tag = next((tag for tag in (*STORED, *TEXTS) if name == member(number, tag)), b"")
+        if not tag:
+            return f"what follows member {number - 1}: no member of a trace begins there, but {name:.40}"
         try:
-            if tag in STORED:
-                return self._take_rows(tag, unpack(content.data, STORED[tag], content.rows))
-            return self._take_text(tag, json.loads(content.data))
-        except (ValueError, RecursionError) as error:
-            return str(error)
+            if isinstance(content, str):
+                raise ValueError(content)
+            wrong = self._take_rows(tag, content) if tag in STORED else self._take_text(tag, json.loads(content))
+        except (ValueError, TypeError, MemoryError, OverflowError, RecursionError) as error:
+            wrong = str(error)
+        return wrong and f"{name}: damaged ({wrong:.80}), and the rows after it"
 
     def _take_text(self, tag: bytes, values: Any) -> str:
         if tag == NAMES and not (wrong := check.names(values)):
@@ -106,18 +112,13 @@ class StoredTrace:
             wrong = "a trace has one beginning"
         return wrong
 
-    def _take_rows(self, tag: bytes, table: Any) -> str:
+    def _take_rows(self, tag: bytes, content: bytes) -> str:
+        table = _rows(tag, content)
         calls, requests = (sum(map(len, self._parts[kind])) for kind in (b"CALL", b"RQST"))
         wrong = check.rows(tag, table, self.meta, calls, requests)
         if not wrong:
             self._parts[tag].append(table)
         return wrong
-
-    def _lacks(self, tag: bytes, at: int, wrong: str) -> None:
-        self._damaged = True
-        what = f"{tag.decode().strip()} at byte {at}: damaged ({wrong}), and the rows after it" if tag else wrong
-        if not self.missing:
-            self.missing.append(what)
 
     @property
     def complete(self) -> bool:
@@ -248,62 +249,38 @@ def _widen(table: Any, dtype: Any) -> Any:
     return wide
 
 
-def _head(path: Path, data: bytes) -> int:
-    """Length of the file's head, if it is one of ours."""
-    if len(data) < HEAD.size:
-        what = "empty" if not data else "not a lanai trace: it is too short"
-        raise UserError(f"{str(path)!r} is {what}; make one with `lanai run --trace FILE`")
-    magic, version, _ = HEAD.unpack_from(data)
-    if magic != MAGIC:
-        raise UserError(
-            f"{str(path)!r} is not a lanai trace: it starts with {data[:8]!r}; make one with `lanai run --trace FILE`"
-        )
-    if version not in READABLE:
-        raise UserError(
-            f"{str(path)!r} is a trace of format {version}, this openlanai reads {VERSION}; trace the run again"
-        )
-    return HEAD.size
+def _rows(tag: bytes, content: bytes) -> Any:
+    """The rows of a member. Raises ValueError if they are not of this table."""
+    file = io.BytesIO(content)
+    np.lib.format.read_magic(file)
+    shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+    names = dtype.names or ()
+    count = dtype[0].shape[0] if names and dtype[0].shape else 0
+    if shape or dtype != record(tag, count) or len(content) != file.tell() + dtype.itemsize:
+        raise ValueError(f"it has other columns than {tag.decode().strip()}")
+    (columns,) = np.frombuffer(content, dtype, 1, file.tell())
+    table = np.empty(count, STORED[tag])
+    for name, stored in zip(table.dtype.names, names, strict=True):
+        values = columns[stored]
+        table[name] = values if name == stored else np.cumsum(values, dtype=values.dtype)
+    return table
 
 
-@dataclass(frozen=True)
-class Content:
-    """A chunk's content, uncompressed, and how many rows its head promises."""
-
-    data: bytes
-    rows: int
-
-
-def _chunks(data: bytes, at: int) -> Iterator[tuple[bytes, Content | str, int]]:
-    """Each chunk: tag, content or what is wrong with it, place. After what is not a chunk, tag b"",
-    there are no more."""
-    while at < len(data):
-        rest = len(data) - at
-        if rest < CHUNK.size:
-            yield b"", f"what follows byte {at}: {rest} bytes are not a whole chunk", at
-            return
-        tag, rows, size, crc = CHUNK.unpack_from(data, at)
-        if tag not in STORED and tag not in TEXTS:
-            yield b"", f"what follows byte {at}: no chunk begins there, but {data[at : at + 4]!r}", at
-            return
-        if size > rest - CHUNK.size:
-            yield b"", f"what follows byte {at}: a chunk of {size} bytes is cut after {rest - CHUNK.size}", at
-            return
-        stored = data[at + CHUNK.size : at + CHUNK.size + size]
-        if zlib.crc32(stored, zlib.crc32(CHECKED.pack(tag, rows, size))) != crc:
-            yield tag, "its checksum differs", at
-        else:
-            yield tag, _inflated(tag, rows, stored), at
-        at += CHUNK.size + size
-
-
-def _inflated(tag: bytes, rows: int, stored: bytes) -> Content | str:
-    """A chunk's bytes, if they are as many as its rows take; a text takes at most MOST_TEXT."""
-    room = rows * STORED[tag].itemsize if tag in STORED else MOST_TEXT
-    inflate = zlib.decompressobj()
-    try:
-        data = inflate.decompress(stored, room + 1)
-    except (zlib.error, OverflowError, MemoryError) as error:
-        return f"it cannot be uncompressed: {error}"
-    if len(data) > room or (tag in STORED and len(data) != room) or (not inflate.eof and len(data) < room):
-        return f"{rows} rows take {room} bytes, not {len(data)}" if tag in STORED else "it is too long, or cut"
-    return Content(data, rows)
+def _members(data: bytes) -> Iterator[tuple[str, bytes | str]]:
+    """Each member of a zip: its name, and its content or what is wrong with it. The heads of members are read, not
+    the directory behind them, which a run that was killed has not written."""
+    at = 0
+    while data.startswith(BEGIN, at) and at + MEMBER.size <= len(data):
+        *_, crc, stored, size, name, extra = MEMBER.unpack_from(data, at)
+        begin = at + MEMBER.size + name + extra
+        at, name = begin + stored, data[at + MEMBER.size : at + MEMBER.size + name].decode(errors="replace")
+        inflate = zlib.decompressobj(-zlib.MAX_WBITS)
+        try:
+            content = inflate.decompress(data[begin:at], min(size, MOST_BYTES) + 1)
+        except (zlib.error, MemoryError) as error:
+            yield name, f"it cannot be uncompressed: {error}"
+            continue
+        sound = inflate.eof and len(content) == size and zlib.crc32(content) == crc
+        yield name, content if sound else "its checksum differs, or it is cut"
+    if at < len(data) and not data.startswith(DIRECTORY, at) and at:
+        yield repr(data[at : at + 4]), ""

@@ -1,15 +1,16 @@
-"""Appends chunks to a trace file. A full disk ends the trace, not the run."""
+"""Appends members to a trace file. A full disk ends the trace, not the run."""
 
 import ctypes
 import fcntl
+import io
 import json
 import os
-import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import numpy as np
 
@@ -20,36 +21,21 @@ from lanai_hdl.errors import UserError
 from ..engines.base import Event, Layout
 from ..engines.declared import ROWS, TOUCH_RANGE
 from ..engines.rtl import POINTER, RtlEngine
-from .schema import BOOT, CHECKED, CHUNK, END, HEAD, MAGIC, META, NAMES, STORED, VERSION
+from .schema import BOOT, END, META, NAMES, STORED, VERSION, member, record
 
-LEVEL = 1  # of compression: a run should not wait for it
+LEVEL = 3  # of compression: a run should not wait for it
 ROWS_AT_ONCE = 1 << 16
 
 
-def pack(rows: Any) -> bytes:
-    """A table's rows, column by column."""
-    parts = []
-    for name in rows.dtype.names:
-        column = np.ascontiguousarray(rows[name])
-        if column.dtype.itemsize == 8 and column.ndim == 1:
-            column = np.diff(column, prepend=column.dtype.type(0))
-        parts.append(column.tobytes())
-    return b"".join(parts)
-
-
-def unpack(data: bytes, dtype: Any, rows: int) -> Any:
-    """The inverse of `pack`. Raises ValueError if the bytes are not that many rows."""
-    if len(data) != rows * dtype.itemsize:
-        raise ValueError(f"{len(data)} bytes are not {rows} rows of {dtype.itemsize}")
-    table = np.zeros(rows, dtype)
-    at = 0
-    for name in dtype.names:
-        kind = dtype[name]
-        size = rows * kind.itemsize
-        column = np.frombuffer(data, kind.base, size // kind.base.itemsize, at).reshape((rows, *kind.shape))
-        table[name] = np.cumsum(column) if column.dtype.itemsize == 8 and column.ndim == 1 else column
-        at += size
-    return table
+def npy(tag: bytes, rows: Any) -> bytes:
+    """The member that has these rows."""
+    columns = np.empty((), record(tag, len(rows)))
+    for name, stored in zip(rows.dtype.names, columns.dtype.names, strict=True):
+        values = rows[name]
+        columns[stored] = values if name == stored else np.diff(values, prepend=values.dtype.type(0))
+    place = io.BytesIO()
+    np.lib.format.write_array(place, columns)
+    return place.getvalue()
 
 
 class Writer:
@@ -63,10 +49,11 @@ class Writer:
         self._names: dict[str, int] = {}
         self._new: list[str] = []
         try:
-            self._file: IO[bytes] | None = _opened(self.path)
+            self._file = _opened(self.path)
         except OSError as error:
             raise UserError(f"cannot write the trace {str(path)!r}: {error.strerror}; name a writable file") from error
-        self._append(HEAD.pack(MAGIC, VERSION, 0))
+        self._zip = ZipFile(self._file, "w")
+        self._members = 0
 
     def name(self, text: str) -> int:
         """The number that stands for a text."""
@@ -77,8 +64,8 @@ class Writer:
         return number
 
     def meta(self, values: Mapping[str, Any]) -> None:
-        """Write how the run began: the first chunk."""
-        self._text(META, values)
+        """Write how the run began: the first member."""
+        self._text(META, {"format": VERSION, **values})
 
     def boot(self, values: Mapping[str, Any]) -> None:
         """The NICs are up and the ranks begin."""
@@ -89,7 +76,7 @@ class Writer:
         self._flush_names()
         for first in range(0, len(rows), ROWS_AT_ONCE):
             part = rows[first : first + ROWS_AT_ONCE]
-            self._chunk(tag, len(part), pack(part))
+            self._append(tag, npy(tag, part))
 
     def table(self, tag: bytes, rows: list[tuple[Any, ...]]) -> None:
         """Write rows that are tuples."""
@@ -103,9 +90,13 @@ class Writer:
         self.close()
 
     def close(self) -> None:
-        if self._file is not None:
+        """Write the zip's directory."""
+        if not self._file.closed:
+            try:
+                self._zip.close()
+            except OSError as error:
+                self._fails(error)
             self._file.close()
-            self._file = None
 
     def _flush_names(self) -> None:
         if self._new:
@@ -113,33 +104,40 @@ class Writer:
             self._text(NAMES, names)
 
     def _text(self, tag: bytes, values: Any) -> None:
-        self._chunk(tag, 0, json.dumps(values, sort_keys=True, separators=(",", ":")).encode())
+        self._append(tag, json.dumps(values, sort_keys=True, separators=(",", ":")).encode())
 
-    def _chunk(self, tag: bytes, rows: int, data: bytes) -> None:
-        stored = zlib.compress(data, LEVEL)
-        crc = zlib.crc32(stored, zlib.crc32(CHECKED.pack(tag, rows, len(stored))))
-        self._append(CHUNK.pack(tag, rows, len(stored), crc) + stored)
-
-    def _append(self, data: bytes) -> None:
+    def _append(self, tag: bytes, data: bytes) -> None:
         """All of it, or nothing and no more from now on."""
-        if self._file is None:
+        if self._file.closed:
             return
-        view = memoryview(data)
         try:
-            while view:
-                view = view[self._file.write(view) :]
-            self._size += len(data)
+            self._zip.writestr(ZipInfo(member(self._members, tag)), data, ZIP_DEFLATED, LEVEL)
+            self._members, self._size = self._members + 1, self._file.tell()
         except OSError as error:
-            self.failed = f"the trace {str(self.path)!r} ends after {self._size} bytes: {error.strerror}"
-            with suppress(OSError):  # a device such as /dev/full has no length
-                self._file.truncate(self._size)
-            self.close()
+            self._fails(error)
+
+    def _fails(self, error: OSError) -> None:
+        self.failed = f"the trace {str(self.path)!r} ends after {self._size} bytes: {error.strerror}"
+        with suppress(OSError):  # a device such as /dev/full has no length
+            self._file.truncate(self._size)
+        self._zip.fp = None  # there is no room for the zip's directory
+        self._file.close()
 
 
-def _opened(path: Path) -> IO[bytes]:
+class WholeFile(io.FileIO):
+    """A file whose `write` writes all, or raises OSError."""
+
+    def write(self, data: Any) -> int:
+        view = memoryview(data)
+        while view:
+            view = view[super().write(view) :]
+        return len(data)
+
+
+def _opened(path: Path) -> WholeFile:
     """Open a file, locked against other runs, and empty it. It is read while the run goes on, so it
     is written in place. UserError if another run writes it."""
-    file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666), "wb", buffering=0)
+    file = WholeFile(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666), "w")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

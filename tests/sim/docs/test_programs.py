@@ -121,16 +121,18 @@ def test_the_table_is_what_the_command_prints(figures, request):
         )
 
 
-def test_the_sample_reads_a_trace(tmp_path):
-    (sample,) = re.findall(r"^```python\n(.*?)^```", PAGE_TRACE_PAGE.read_text(), re.M | re.S)
-    (tmp_path / "sample.py").write_text(sample)
+def test_the_samples_read_a_trace(tmp_path):
+    samples = re.findall(r"^```python\n(.*?)^```", PAGE_TRACE_PAGE.read_text(), re.M | re.S)
+    for name, sample in zip(("read.py", "load.py"), samples, strict=True):
+        (tmp_path / name).write_text(sample)
     program = "from mpi4py import MPI; MPI.COMM_WORLD.Barrier()"
-    traced = f"lanai run -q -n 2 --trace run.trace {sys.executable} -c '{program}'"
-    printed = pages.run([traced, f"{sys.executable} sample.py"], tmp_path)
-    first, *calls = printed.splitlines()
+    pages.run([f"lanai run -q -n 2 --trace run.trace {sys.executable} -c '{program}'"], tmp_path)
+    first, *calls = pages.run([f"{sys.executable} read.py"], tmp_path).splitlines()
     assert first == "True [] 0"
     assert {line.split()[1] for line in calls} >= {"MPI_Barrier"}
     assert all(re.fullmatch(r"[01] MPI_\w+ \d+ \d+", line) for line in calls)
+    begins = re.findall(r"\d+", pages.run([f"{sys.executable} load.py"], tmp_path))
+    assert begins == [line.split()[2] for line in calls]
 
 
 # The examples of docs/api.md print what the page shows.

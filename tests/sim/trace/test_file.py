@@ -1,8 +1,12 @@
 """The file: what was written is read, and what is not whole is said so."""
 
 import errno
+import io
+import json
 import math
 import os
+import warnings
+import zipfile
 
 import numpy as np
 import pytest
@@ -10,18 +14,18 @@ import pytest
 from lanai_hdl.errors import UserError
 from lanai_host.config import HostCost
 from lanai_host.errors import UserError as UserError_tidy
-from lanai_sim.trace import Trace, schema
-from lanai_sim.trace.schema import CHUNK, HEAD, HOST_KINDS, MAGIC, STORED, VERSION, HostKind, kind_of_work
+from lanai_sim.trace import Trace, schema, stored
+from lanai_sim.trace.schema import HOST_KINDS, META, STORED, VERSION, HostKind, kind_of_work, member
 from lanai_sim.trace.tidy import TABLES, tidy
-from lanai_sim.trace.writer import Writer, pack, unpack
+from lanai_sim.trace.writer import Writer, npy
 from openlanai import Job
 
-META = {"ranks": 1, "ranks_per_node": 1, "nodes": [], "routes": [], "plans": [], "slot_khz": 66000, "firmware": {}}
+ABOUT = {"ranks": 1, "ranks_per_node": 1, "nodes": [], "routes": [], "plans": [], "slot_khz": 66000, "firmware": {}}
 
 
 def write(path, calls=3):
     writer = Writer(path)
-    writer.meta(META)
+    writer.meta(ABOUT)
     writer.boot({"started": 5})
     name = writer.name("MPI_Send")
     for number in range(calls):
@@ -31,23 +35,40 @@ def write(path, calls=3):
     return path
 
 
-def ends_of_chunks(data):
-    at = HEAD.size
-    found = [at]
-    while at < len(data):
-        at += CHUNK.size + CHUNK.unpack_from(data, at)[2]
-        found.append(at)
-    return found
+def zip_of(*members, level=1):
+    """A file with these members: names and contents."""
+    place = io.BytesIO()
+    with zipfile.ZipFile(place, "w") as made, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # two of one name
+        for name, content in members:
+            made.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED, level)
+    return place.getvalue()
+
+
+def starts(data):
+    """The places at which members of a zip begin, and at which the last one ends."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return [info.header_offset for info in archive.infolist()] + [archive.start_dir]
 
 
 @pytest.mark.parametrize("tag", sorted(STORED))
-def test_rows_survive_packing(tag):
+def test_rows_are_columns_to_numpy_and_rows_again(tmp_path, tag):
     dtype = STORED[tag]
     raw = np.random.default_rng(1).integers(0, 256, 5 * dtype.itemsize, np.uint8)
     rows = np.frombuffer(raw.tobytes(), dtype)
-    assert (unpack(pack(rows), dtype, 5) == rows).all()
-    with pytest.raises(ValueError, match="are not 6 rows"):
-        unpack(pack(rows), dtype, 6)
+    writer = Writer(tmp_path / "t")
+    writer.rows(tag, rows)
+    writer.close()
+    with np.load(tmp_path / "t") as loaded:
+        columns = loaded[member(0, tag).removesuffix(".npy")]
+    for name in dtype.names:
+        if dtype[name].kind == "i":
+            assert (np.cumsum(columns[f"{name}_diff"], dtype=dtype[name]) == rows[name]).all()
+        else:
+            assert (columns[name] == rows[name]).all()
+    assert (stored._rows(tag, npy(tag, rows)) == rows).all()
+    with pytest.raises(ValueError, match="it has other columns than"):
+        stored._rows(tag, npy(tag, rows)[:-1])
 
 
 def test_what_was_written_is_read(tmp_path):
@@ -61,11 +82,19 @@ def test_what_was_written_is_read(tmp_path):
     assert write(tmp_path / "u").read_bytes() == (tmp_path / "t").read_bytes()
 
 
+BEGINS, FIRST = "not a trace of this openlanai: it", member(0, META)
+
+
 @pytest.mark.parametrize(
     ("data", "match"),
-    [(b"", "is empty"), (b"PK", "too short"), (b"\x7fELF" + bytes(60), "not a lanai trace: it starts with b'.x7fELF"),
-     (HEAD.pack(MAGIC, 99, 0), f"of format 99, this openlanai reads {VERSION}"),
-     (HEAD.pack(MAGIC, VERSION, 0), "without its beginning")],
+    [(b"", f"{BEGINS} is empty"), (b"PK", f"{BEGINS} starts with b'PK'"),
+     (b"\x7fELF" + bytes(60), f"{BEGINS} starts with b'.x7fELF"), (b"LANAITR\x1a\x08", f"{BEGINS} starts with b'LANAI"),
+     (zip_of(("word/document.xml", "<a/>")), f"{BEGINS} is a zip with 'word/document.xml' in it"),
+     (zip_of(), f"{BEGINS} starts with b'PK"),
+     (zip_of((FIRST, json.dumps({**ABOUT, "format": 99}))), f"of format 99, this openlanai reads {VERSION}"),
+     (zip_of((FIRST, json.dumps(ABOUT))), f"of format None, this openlanai reads {VERSION}"),
+     (zip_of((FIRST, "[]")), "whose beginning is damaged"),
+     (zip_of((FIRST, json.dumps(ABOUT)))[:90], r"beginning is damaged \(its checksum differs, or it is cut")],
 )  # fmt: skip
 def test_what_is_no_trace_is_refused(tmp_path, data, match):
     (tmp_path / "t").write_bytes(data)
@@ -73,20 +102,9 @@ def test_what_is_no_trace_is_refused(tmp_path, data, match):
         Trace.open(tmp_path / "t")
 
 
-@pytest.mark.parametrize("version", [6, 7])
-def test_a_trace_of_a_format_before_opens_without_places_and_room(tmp_path, version):
-    data = write(tmp_path / "t").read_bytes()
-    (tmp_path / "t").write_bytes(HEAD.pack(MAGIC, version, 0) + data[HEAD.size :])
-    trace = Trace.open(tmp_path / "t")
-    assert trace.complete
-    assert [trace.site(call) for call in range(3)] == ["", "", ""]
-    assert list(trace.frame("calls")["site"]) == ["", "", ""]
-    assert not len(trace.room)
-
-
 def test_calls_have_the_places_at_which_they_were_made(tmp_path):
     writer = Writer(tmp_path / "t")
-    writer.meta(META)
+    writer.meta(ABOUT)
     names = writer.name("MPI_Send"), writer.name("ring.py:7")
     writer.table(b"CALL", [(number, 0, -1, names[0], 1, 7, 0, 4, 10) for number in range(2)])
     writer.table(b"SITE", [(1, names[1])])
@@ -117,8 +135,8 @@ def test_a_trace_that_another_run_writes_is_refused_and_stays_whole(tmp_path):
 
 def test_a_trace_cut_anywhere_is_read_up_to_there(tmp_path):
     whole = write(tmp_path / "t").read_bytes()
-    edges = ends_of_chunks(whole)
-    for length in range(edges[1], len(whole)):
+    edges = starts(whole)
+    for length in range(edges[1], edges[-1]):
         (tmp_path / "t").write_bytes(whole[:length])
         trace = Trace.open(tmp_path / "t")
         assert not trace.complete
@@ -128,10 +146,9 @@ def test_a_trace_cut_anywhere_is_read_up_to_there(tmp_path):
     assert len(trace.calls) == 3
 
 
-def test_a_damaged_chunk_is_left_out(tmp_path):
+def test_a_damaged_member_is_left_out(tmp_path):
     data = bytearray(write(tmp_path / "t").read_bytes())
-    damaged = ends_of_chunks(data)[6] + CHUNK.size + 3  # in the third CALL or CEND
-    data[damaged] ^= 0x40
+    data[starts(data)[6] - 3] ^= 0x40  # in the second CALL or CEND
     (tmp_path / "t").write_bytes(data)
     trace = Trace.open(tmp_path / "t")
     assert len(trace.missing) == 1
@@ -139,29 +156,24 @@ def test_a_damaged_chunk_is_left_out(tmp_path):
     assert trace.outcome["code"] == 0
 
 
-def test_garbage_between_chunks_ends_the_reading(tmp_path):
+def test_garbage_between_members_ends_the_reading(tmp_path):
     data = write(tmp_path / "t").read_bytes()
-    edge = ends_of_chunks(data)[3]
+    edge = starts(data)[3]
     (tmp_path / "t").write_bytes(data[:edge] + b"garbage" * 9 + data[edge:])
     trace = Trace.open(tmp_path / "t")
-    assert "no chunk begins there, but b'garb'" in trace.missing[0]
+    assert "no member of a trace begins there, but b'garb'" in trace.missing[0]
 
 
-def test_a_full_disk_ends_the_trace_and_not_the_run(tmp_path):
+def test_a_full_disk_ends_the_trace_and_not_the_run(tmp_path, monkeypatch):
     writer = Writer(tmp_path / "t")
-    writer.meta(META)
+    writer.meta(ABOUT)
     whole = os.path.getsize(tmp_path / "t")
-    real = writer._file
 
-    class Full:
-        def write(self, data):
-            real.write(bytes(data)[:7])
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    def write_some(data):
+        os.write(writer._file.fileno(), bytes(data)[:7])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-        def __getattr__(self, name):
-            return getattr(real, name)
-
-    writer._file = Full()
+    monkeypatch.setattr(writer._file, "write", write_some)
     writer.boot({"started": 1})
     writer.table(b"CEND", [(0, 1)])  # the file is gone
     writer.end({})
@@ -183,7 +195,7 @@ def test_kinds_of_host_work_belong_to_the_format():
         "COMMAND_BYTE ARRIVAL ARRIVAL_BYTE WAKE WAKE_QUEUED DEQUEUE TAKE CLOCK SYSTEM_CALL ADDRESS_CHECK FILE_OPEN "
         "FILE_CALL FILE_BYTE FILE_SYNC SNAPSHOT LOG_BYTE RESTART SHORT_BLOCK"
     )
-    assert (8, tuple(kinds.split())) == (VERSION, HOST_KINDS)
+    assert (9, tuple(kinds.split())) == (VERSION, HOST_KINDS)
 
 
 def test_every_price_of_a_host_has_its_own_kind():

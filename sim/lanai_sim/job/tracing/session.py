@@ -1,4 +1,4 @@
-"""A traced run, from its first chunk to its last: the writer, the recorder and the engine of one
+"""A traced run, from its beginning to its end: the writer, the recorder and the engine of one
 file."""
 
 from collections.abc import Awaitable, Mapping, Sequence

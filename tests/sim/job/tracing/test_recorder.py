@@ -19,7 +19,7 @@ from lanai_sim.trace import Trace
 from lanai_sim.trace.schema import HOST_KINDS, RequestKind
 from lanai_sim.trace.writer import Writer
 
-from ...trace.test_file import META
+from ...trace.test_file import ABOUT
 
 HERE = Attachment(
     rank=0, ranks=2, local_rank=0, region=0x2000, slot_bytes=1072, copyblock=0, records=8, page_entries=8, receives=4,
@@ -48,7 +48,7 @@ class Books:
 def recorder(tmp_path):
     books = Books()
     made = Recorder(Writer(tmp_path / "t"), books, HostConfig(), 1, 1)
-    made.writer.meta({**META, "nodes": [[0]], "routes": [[0]], "plans": [{}]})
+    made.writer.meta({**ABOUT, "nodes": [[0]], "routes": [[0]], "plans": [{}]})
     made.writer.boot({"started": 1000})
     made.begin(1000, {0: HERE})
     made.books_of_test = books
@@ -165,7 +165,7 @@ def test_a_trace_that_lost_notes_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(protocol, "AREA", mmap.PAGESIZE)
     books = protocol.Notebooks(2)
     made = Recorder(Writer(tmp_path / "t"), books, HostConfig(), 2, 1)
-    made.writer.meta({**META, "ranks": 2})
+    made.writer.meta({**ABOUT, "ranks": 2})
     made.writer.boot({"started": 0})
     made.begin(0, {})
     rank = protocol.Notebook(books.path, 1)
