@@ -21,6 +21,7 @@ class Need(enum.Enum, shape=3):
     ATOMIC = 3
     FLAGS = 4  # page 0 of the process's page table: neither an exposure nor a range
     APPEND = 5
+    SEND = 6  # of adapters with `match_cells`
 
 
 class BusWindow(data.Struct):

@@ -5,7 +5,7 @@ from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 OWNER_BITS = 3  # of a process of this NIC's host
-CONTEXT_BITS, SOURCE_BITS, TAG_BITS = 14, 10, 24  # of an envelope
+CONTEXT_BITS, SOURCE_BITS, TAG_BITS = 16, 11, 24  # of an envelope; a source is a NIC, and a process of its host
 HANDLE_BITS = 10  # what the owner calls a receive, or its memory's manager a message
 
 
@@ -36,6 +36,9 @@ class MatchOp(enum.Enum, shape=3):
     PROBE = 2  # a receive looks for the oldest message that fits
     TAKE = 3  # ... and takes it; it never joins the receives
     CANCEL = 4  # the receive with this owner and handle leaves
+    SEEK = 5  # a message looks for the oldest receive that fits, and whether it could join
+    DROP_RECEIVE = 6  # the oldest receive of this owner leaves
+    DROP_MESSAGE = 7  # ... message
 
 
 class Outcome(enum.Enum, shape=2):
@@ -44,14 +47,16 @@ class Outcome(enum.Enum, shape=2):
     FOUND = 0
     JOINED = 1
     NONE = 2  # nothing fits, and nothing has changed
-    FULL = 3  # nothing fits, and nothing has changed: there is no cell for what would join
+    FULL = 3  # nothing fits, and nothing has changed: what would join may not, or there is no cell for it
 
 
 class Question(data.Struct):
-    """Something to match. Of a message, `any_source` and `any_tag` are 0; of a CANCEL, owner and handle count."""
+    """Something to match. Of a message, `any_source` and `any_tag` are 0; of a CANCEL, owner and handle count. With
+    `closed` nothing joins."""
 
     op: MatchOp
     entry: Entry
+    closed: 1
 
 
 class Answer(data.Struct):
@@ -71,16 +76,23 @@ def joins(op):
 
 
 def asks_receives(op):
-    return (op == MatchOp.ARRIVE) | (op == MatchOp.CANCEL)
+    return (op == MatchOp.ARRIVE) | (op == MatchOp.CANCEL) | (op == MatchOp.SEEK) | (op == MatchOp.DROP_RECEIVE)
 
 
-def fits(entry, asked, by_name):
-    """Return 1 if an entry is what is asked for: by owner and handle (`by_name`), or by envelope."""
+def looks(op):
+    """Return 1 if what is found stays."""
+    return (op == MatchOp.PROBE) | (op == MatchOp.SEEK)
+
+
+def fits(entry, asked, op):
+    """Return 1 if an entry is what is asked for: by owner and handle, by owner, or by envelope."""
     one, other = entry.envelope, asked.envelope
     source = (one.source == other.source) | entry.any_source | asked.any_source
     tag = (one.tag == other.tag) | entry.any_tag | asked.any_tag
     enveloped = (one.context == other.context) & source & tag
-    return (one.owner == other.owner) & Mux(by_name, entry.handle == asked.handle, enveloped)
+    drops = (op == MatchOp.DROP_RECEIVE) | (op == MatchOp.DROP_MESSAGE)
+    named = entry.handle == asked.handle
+    return (one.owner == other.owner) & (drops | Mux(op == MatchOp.CANCEL, named, enveloped))
 
 
 class MatchList(wiring.Component):
@@ -88,8 +100,8 @@ class MatchList(wiring.Component):
 
     Members
     -------
-    asked : ``In``, what is looked for; with `by_name`, by owner and handle. Both stand for three slots:
-        in the first each cell is compared, in the second the oldest that fits is chosen
+    asked, op : ``In``, what is looked for, and how. Both stand for three slots: in the first each cell is compared,
+        in the second the oldest that fits is chosen
     found, handle : ``Out``, in the third: there is one, and its handle
     remove : ``In(1)``, in the third: that entry goes, and those behind it move up
     add : ``In(1)``, `asked` becomes the youngest entry. Not if the list is `full`, nor with `remove`
@@ -106,7 +118,7 @@ class MatchList(wiring.Component):
         super().__init__(
             {
                 "asked": In(Entry),
-                "by_name": In(1),
+                "op": In(MatchOp),
                 "found": Out(1),
                 "handle": Out(HANDLE_BITS),
                 "remove": In(1),
@@ -124,7 +136,7 @@ class MatchList(wiring.Component):
         for distance in (1 << n for n in range((self.cells - 1).bit_length())):
             older = older | (older << distance)[: self.cells]
         for n, entry in enumerate(entries):
-            m.d.sync += fit[n].eq(valid[n] & fits(entry, self.asked, self.by_name))
+            m.d.sync += fit[n].eq(valid[n] & fits(entry, self.asked, self.op))
         m.d.sync += moves.eq(older)
         first = moves & ~Cat(Const(0, 1), moves[:-1])
         handles = [entry.handle & chosen.replicate(HANDLE_BITS) for entry, chosen in zip(entries, first, strict=True)]
@@ -197,18 +209,28 @@ class Match(wiring.Component):
             self.receives.eq(receives.level),
             self.messages.eq(messages.level),
             found.eq(Mux(asks, receives.found, messages.found)),
-            full.eq(Mux(joins_first, receives.full, messages.full) | self._is_sated(m, acts & found)),
+            full.eq(
+                Mux(joins_first, receives.full, messages.full) | self._is_sated(m, acts & found) | self.asked.closed
+            ),
             self.o.valid.eq(acts),
             self.o.payload.handle.eq(Mux(asks, receives.handle, messages.handle)),
             self.o.payload.outcome.eq(
-                Mux(found, Outcome.FOUND, Mux(~joins(op), Outcome.NONE, Mux(full, Outcome.FULL, Outcome.JOINED)))
+                Mux(
+                    found,
+                    Outcome.FOUND,
+                    Mux(
+                        full & (joins(op) | (op == MatchOp.SEEK)),
+                        Outcome.FULL,
+                        Mux(joins(op), Outcome.JOINED, Outcome.NONE),
+                    ),
+                )
             ),
         ]
         for one, asked, joined in ((receives, asks, joins_first), (messages, ~asks, ~joins_first)):
             m.d.comb += [
                 one.asked.eq(entry),
-                one.by_name.eq(op == MatchOp.CANCEL),
-                one.remove.eq(acts & asked & (op != MatchOp.PROBE)),
+                one.op.eq(op),
+                one.remove.eq(acts & asked & ~looks(op)),
                 one.add.eq(acts & joined & joins(op) & ~found & ~full),
             ]
         m.d.comb += self.busy.eq(1)

@@ -30,6 +30,7 @@ class Op(IntEnum):
     APPEND = 4  # data for a FIFO follow; the offset is that of its control words
     RETRY = 5  # an APPEND that a FIFO takes although it refuses, if there is room
     QUIET = 6  # an APPEND that is answered only if it is refused; of adapters that are built for it (`quiet`)
+    SEND = 7  # a message that is matched with receives; of adapters that are built for it (`match_cells`)
     ACK = 8  # `Status` of a request
     DATA = 9  # what a READ asked for, or the value before an ATOMIC
 
@@ -78,7 +79,7 @@ class Status(IntEnum):
     LOST = 8  # the peer has not answered
     INVALID = 9  # a command that means nothing: unknown op, no such peer
     FULL = 10  # the FIFO has no room, or refuses since it had none
-    BEFORE = 11  # a BOUND write before a CONDITIONAL record was refused
+    BEFORE = 11  # a BOUND write before a CONDITIONAL record was refused, or a SEND before this one
     SESSION = 12  # of a packet only: the receiver is not in the boot that the request names
     VOID = 13  # of a packet only: the request came first as a NOP, so it was not carried out
 

@@ -100,7 +100,8 @@ class Rights(Word):
     little: 1  # atomics take the word's bytes in little-endian order
     append: 1  # to the FIFOs that lie in it
     signal: 1  # a record that is appended interrupts the host
-    _reserved: 25
+    messages: 1  # SENDs go to the FIFO whose control words are its first bytes (`messages`)
+    _reserved: 24
 
 
 class PlaceWord(Word):

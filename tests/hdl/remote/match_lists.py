@@ -2,15 +2,18 @@
 
 from lanai_hdl.remote.match import MatchOp, Outcome
 
-PROBES = (MatchOp.PROBE, MatchOp.TAKE)
 JOINS = (MatchOp.ARRIVE, MatchOp.POST)
+ASK_RECEIVES = (MatchOp.ARRIVE, MatchOp.CANCEL, MatchOp.SEEK, MatchOp.DROP_RECEIVE)
+LOOKS = (MatchOp.PROBE, MatchOp.SEEK)
+DROPS = (MatchOp.DROP_RECEIVE, MatchOp.DROP_MESSAGE)
 
 
-def question(op, handle=0, owner=0, context=0, source=0, tag=0, any_source=0, any_tag=0):
+def question(op, handle=0, owner=0, context=0, source=0, tag=0, any_source=0, any_tag=0, closed=0):
     envelope = {"owner": owner, "context": context, "source": source, "tag": tag}
     return {
         "op": op,
         "entry": {"envelope": envelope, "any_source": any_source, "any_tag": any_tag, "handle": handle},
+        "closed": closed,
     }
 
 
@@ -34,19 +37,21 @@ class Lists:
         """Return outcome and handle; no handle unless it is FOUND."""
         op, entry = asked["op"], asked["entry"]
         owner = entry["envelope"]["owner"]
-        searched = self.receives if op in (MatchOp.ARRIVE, MatchOp.CANCEL) else self.messages
+        searched = self.receives if op in ASK_RECEIVES else self.messages
         for found in searched:
-            named = (found["envelope"]["owner"], found["handle"]) == (owner, entry["handle"])
-            pair = (found, entry) if op == MatchOp.ARRIVE else (entry, found)
-            if named if op == MatchOp.CANCEL else fits(*pair):
-                if op != MatchOp.PROBE:
+            of_owner = found["envelope"]["owner"] == owner
+            named = of_owner and found["handle"] == entry["handle"]
+            pair = (found, entry) if op in ASK_RECEIVES else (entry, found)
+            if of_owner if op in DROPS else named if op == MatchOp.CANCEL else fits(*pair):
+                if op not in LOOKS:
                     searched.remove(found)
                 return Outcome.FOUND, found["handle"]
+        joined = self.receives if op == MatchOp.POST else self.messages
+        sated = sum(other["envelope"]["owner"] == owner for other in joined) == self.share
+        if (*JOINS, MatchOp.SEEK).count(op) and (asked["closed"] or len(joined) == self.cells or sated):
+            return Outcome.FULL, None
         if op not in JOINS:
             return Outcome.NONE, None
-        joined = self.receives if op == MatchOp.POST else self.messages
-        if len(joined) == self.cells or sum(other["envelope"]["owner"] == owner for other in joined) == self.share:
-            return Outcome.FULL, None
         joined.append(entry)
         return Outcome.JOINED, None
 
@@ -61,7 +66,7 @@ def random_questions(chance, rounds, lists, owners=2):
         handle = chance.randrange(64) if op == MatchOp.CANCEL else chance.choice(free)
         if op == MatchOp.CANCEL and used and chance.random() < 0.8:
             handle = chance.choice(sorted(used))
-        wild = op != MatchOp.ARRIVE
+        wild = op not in (MatchOp.ARRIVE, MatchOp.SEEK)
         yield question(
             op,
             handle,
@@ -71,4 +76,5 @@ def random_questions(chance, rounds, lists, owners=2):
             tag=chance.choice([5, 6, 0x80_0005]),
             any_source=wild and chance.random() < 0.3,
             any_tag=wild and chance.random() < 0.3,
+            closed=chance.random() < 0.1,
         )

@@ -496,8 +496,8 @@ MATCHING = [
     Mutant(
         "a message takes a receive of another process",
         "match.py",
-        "(one.owner == other.owner) & Mux(",
-        "Mux(",
+        "(one.owner == other.owner) & (drops",
+        "(drops",
         "test_match.py::test_wildcards_take_what_arrived_first",
     ),
     Mutant(
@@ -517,8 +517,8 @@ MATCHING = [
     Mutant(
         "what finds no cell is told to have joined",
         "match.py",
-        "Mux(full, Outcome.FULL, Outcome.JOINED)",
-        "Outcome.JOINED",
+        "full & (joins(op) | (op == MatchOp.SEEK)),",
+        "full & (op == MatchOp.SEEK),",
         "test_match.py::test_a_full_list_is_told_and_changes_nothing",
     ),
     Mutant(
@@ -527,6 +527,20 @@ MATCHING = [
         "sated.eq(joined == self.share)",
         "sated.eq(0)",
         "test_match.py::test_what_one_owner_has_leaves_the_others_their_share",
+    ),
+    Mutant(
+        "what looks takes what it finds",
+        "match.py",
+        "one.remove.eq(acts & asked & ~looks(op))",
+        "one.remove.eq(acts & asked & (op != MatchOp.PROBE))",
+        "test_match.py::test_answers_are_those_of_lists",
+    ),
+    Mutant(
+        "what may not join does",
+        "match.py",
+        "                | self.asked.closed\n",
+        "",
+        "test_match.py::test_answers_are_those_of_lists",
     ),
 ]
 MOVING = [

@@ -27,6 +27,7 @@ from lanai_hdl.remote.match import (
     fits,
     joins,
     joins_receives,
+    looks,
 )
 
 from .match_lists import Lists, question, random_questions
@@ -35,7 +36,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from cocotb_runner import run
 
-ARRIVE, POST, PROBE, TAKE, CANCEL = MatchOp
+ARRIVE, POST, PROBE, TAKE, CANCEL, SEEK, DROP_RECEIVE, DROP_MESSAGE = MatchOp
 FOUND, JOINED, NONE, FULL = Outcome
 ANSWER = 3  # slots from a question to its answer
 
@@ -185,7 +186,7 @@ class OrderSpec(wiring.Component):
         return Cat(entry.envelope.owner, entry.handle)
 
     def _fits(self, dut, entry):
-        return fits(entry, dut.asked.entry, dut.asked.op == MatchOp.CANCEL)
+        return fits(entry, dut.asked.entry, dut.asked.op)
 
     def _joins(self, op):
         return joins(op) & (joins_receives(op) if self.receives else ~joins_receives(op))
@@ -205,7 +206,7 @@ class OrderSpec(wiring.Component):
             Assert(~found | (there & self._fits(dut, entry)), "it is there, and fits"),
             Assert(~asks | (answer.outcome == Outcome.FOUND) | ~(there & self._fits(dut, entry)), "none is missed"),
         ]
-        with m.If(found & (op != MatchOp.PROBE)):
+        with m.If(found & ~looks(op)):
             m.d.sync += there.eq(0)
         with m.If(self._joined(dut, name)):
             m.d.sync += [there.eq(1), entry.eq(dut.asked.entry)]
