@@ -538,7 +538,7 @@ MATCHING = [
     Mutant(
         "what may not join does",
         "match.py",
-        "                | self.asked.closed\n",
+        " | self.asked.closed",
         "",
         "test_match.py::test_answers_are_those_of_lists",
     ),
