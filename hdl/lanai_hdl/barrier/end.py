@@ -70,7 +70,8 @@ class BarrierEnd(wiring.Component):
         value, sent = Signal(self._bits + 1), Signal(self._bits + 1)
         number = Signal(7, reset_less=True)
         again = Signal(init=1)  # the state must be sent though it has not changed
-        waiting, pending = Signal(), Signal()  # for an ACK; to be sent
+        waiting = Signal()  # for an ACK
+        pending = Signal()  # to be sent
         starts = Signal()
         m.d.comb += [
             value.eq(Cat(self.mine, self.failed)),

@@ -4,6 +4,7 @@ would begin in states that cannot be. A `Value` is proved with the rest, an `Ass
 from amaranth import Cat, Const, Mux, Signal
 from amaranth.hdl import Assume
 
+from lanai_hdl.barrier.end import BarrierEnd
 from lanai_hdl.config import NicConfig
 from lanai_hdl.host_bus.master import READ_AHEAD
 from lanai_hdl.host_bus.ports import BURST_BITS, Burst
@@ -47,9 +48,12 @@ class Named:
 
 
 def always(design):
-    """Yield the facts of each queue of a design."""
+    """Yield the facts of each queue of a design, and of each end of a barrier tree."""
     for _, part in design:
         for one in part.origins or ():
+            if isinstance(one, BarrierEnd):  # a state that is to be sent waits for its acknowledgement too
+                own = {register.name: register for register in registers(part)}
+                yield ~own["pending"] | own["waiting"]
             if isinstance(one, QueueInterface):
                 yield one.level + one.free == one.depth
             if isinstance(one, LateEntryQueue):
