@@ -181,7 +181,8 @@ class Sequencer(wiring.Component):
         new, at = self.i.payload, head[:INDEX_BITS]
         before = Signal(Op)  # of the request that was sent or is to be sent last
         address, sequence = sequences.read(0)
-        before_relaxed, is_relaxed = Signal(), Signal()
+        before_relaxed = Signal()
+        is_relaxed = Signal()
         alone = (before == Op.ATOMIC) | ((before == Op.READ) & (new.entry.op != Op.READ))
         other_order = ~new.ended & (is_relaxed != before_relaxed)
         takes = self.i.valid & self.i.ready

@@ -1,5 +1,5 @@
-"""A receiver carries out each request at most once, and says of none that it was carried out that was not, by
-induction."""
+"""A receiver carries out each request at most once, one in turn behind all before it, and says of none that it was
+carried out that was not, by induction."""
 
 from amaranth import Module, Mux, Signal
 from amaranth.asserts import AnyConst, AnySeq
@@ -17,12 +17,12 @@ STANDS = 2  # slots until a place can be relied on
 
 class OnceSpec(wiring.Component):
     """Any requests of one peer, of any sessions, each shown for any time. Whoever serves them accepts one
-    that is NEXT or EARLY, and renews the session of one that is NEW, when its place stands.
+    that is NEXT, or that is EARLY and RELAXED, and renews the session of one that is NEW, when its place stands.
 
-    One request, of any number and session, is watched: once accepted, it is not accepted again. This is
-    so as long as numbers do not come round: HALF of all requests behind it in its session, or half of all
-    sessions behind its own. And it is a DUPLICATE, which is answered as one that was carried out, only if
-    it was accepted.
+    One request, of any number and session, is watched: once accepted, it is not accepted again, and none behind it in
+    its session is accepted before it unless that is RELAXED. This is so as long as numbers do not come round: HALF of
+    all requests behind it in its session, or half of all sessions behind its own. And it is a DUPLICATE, which is
+    answered as one that was carried out, only if it was accepted.
     """
 
     def __init__(self, config=CONFIG):
@@ -39,10 +39,11 @@ class OnceSpec(wiring.Component):
             m.d.sync += stands.eq(0)
         with m.Elif(stands != STANDS):
             m.d.sync += stands.eq(stands + 1)
-        serves = Signal()
+        serves, relaxed = Signal(), Signal()
         m.d.comb += [
+            relaxed.eq(AnySeq(1)),
             serves.eq(AnySeq(1) & dut.ready & (stands == STANDS) & ~dut.catching_up),
-            dut.accept.eq(serves & ((dut.place == Place.NEXT) | (dut.place == Place.EARLY))),
+            dut.accept.eq(serves & ((dut.place == Place.NEXT) | ((dut.place == Place.EARLY) & relaxed))),
             dut.renew.eq(serves & (dut.place == Place.NEW)),
         ]
         watched = AnyConst(len(request))
@@ -55,7 +56,8 @@ class OnceSpec(wiring.Component):
             Assert(~(taken & accepted), "carried out twice"),
             Assert(~duplicate | taken, "answered, and was not carried out"),
         ]
-        self._stays_known(m, taken, watched[:16], watched[16:])
+        follows = self._stays_known(m, taken, watched[:16], watched[16:])
+        m.d.comb += Assert(~(dut.accept & ~relaxed & follows) | taken, "carried out before one that is before it")
         return m
 
     def _request(self, m):
@@ -80,7 +82,8 @@ class OnceSpec(wiring.Component):
 
     def _stays_known(self, m, taken, sequence, session):
         """The induction: the session that is kept is that of the watched request or a newer one. In its
-        own session the request lies behind what is expected, or is marked as done."""
+        own session the request lies behind what is expected, or is marked as done. Return whether the request that is
+        shown follows it in its session."""
         dut, now = self.dut, self.dut.now
         behind, ahead, sessions, next_session = Signal(16), Signal(16), Signal(SESSION_BITS), Signal(SESSION_BITS)
         m.d.comb += [
@@ -90,12 +93,21 @@ class OnceSpec(wiring.Component):
             next_session.eq(dut.session - session),
         ]
         is_done = (ahead < WINDOW) & now.done.bit_select(sequence[:4], 1)
-        passed = (behind != 0) & (behind <= WINDOW) & (now.many | (sequence < now.expected))
+        round_ = Signal()  # the session's numbers have come round
+        with m.If(dut.renew):
+            m.d.sync += round_.eq(0)
+        with m.Elif(dut.cleared & now.expected.all() & (dut.catching_up | (dut.accept & (dut.place == Place.NEXT)))):
+            m.d.sync += round_.eq(1)
+
+        def follows(number):
+            behind = (number - sequence)[:16]
+            return (behind != 0) & (behind < HALF) & (round_ | (sequence < number))
+
         with m.If(dut.cleared):
             m.d.comb += [
                 Assert(Mux(now.known, dut.ready, now.as_value() == 0)),
-                Assert(now.many | (now.expected < WINDOW)),
-                Assert(~(now.known & (sessions == 0) & (passed | is_done)) | taken),
+                Assert(now.many == (round_ | (now.expected >= WINDOW))),
+                Assert(~(now.known & (sessions == 0) & (follows(now.expected) | is_done)) | taken),
             ]
         with m.If(taken):
             m.d.comb += [
@@ -105,6 +117,7 @@ class OnceSpec(wiring.Component):
                 Assume(~dut.renew | ~next_session[-1]),
                 Assume((sessions != 0) | (behind != HALF - 1)),
             ]
+        return (next_session == 0) & follows(dut.sequence)
 
 
 def test_a_request_is_accepted_at_most_once(prove):

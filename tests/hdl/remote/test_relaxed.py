@@ -1,6 +1,14 @@
-"""Writes in relaxed order: carried out as they come, once each; what is in order waits for its turn."""
+"""Writes in relaxed order: carried out as they come, once each; what is in order waits for its turn. Others are never
+outstanding together with them, by induction. `test_receive_order_formal.py` has the receiver's half."""
 
-from lanai_hdl.remote.packets import WINDOW, Op, Order
+from amaranth import Fragment, Module, Signal, Value
+from amaranth.asserts import AnyConst, AnySeq
+from amaranth.hdl import Assert, Assume
+from amaranth.lib import wiring
+
+from lanai_hdl.remote.config import Remote
+from lanai_hdl.remote.packets import WINDOW, Op, Order, relaxed
+from lanai_hdl.remote.sequencer import INDEX_BITS, Sequencer
 
 from .bench import ALL, Side, Status, play
 from .test_bad_packets import reply, request
@@ -92,3 +100,38 @@ def test_the_sender_takes_answers_of_relaxed_writes_in_any_order_and_sends_nothi
 
     play([side], script)
     assert side.counted() == {"REMOTE_COMMANDS": 5, "REMOTE_PACKETS": 5}
+
+
+class TogetherSpec(wiring.Component):
+    """One entry of the sequencer is watched, from the slot in which a request is taken there that must be sent until it
+    is retired. Each other request that is taken meanwhile, and must be sent, is RELAXED exactly if that one is."""
+
+    def elaborate(self, platform):
+        m, dut = Module(), Sequencer(Remote(processes=1, peers=2, pages=2, payload=16))
+        m.submodules.dut = fragment = Fragment.get(dut, None)
+        for _, member, value in dut.signature.flatten(dut):
+            if member.flow == wiring.In:
+                m.d.comb += Value.cast(value).eq(AnySeq(len(Value.cast(value))))
+        own = {one.name: one for one in fragment.statements["sync"]._lhs_signals()}
+        head, tail, new = own["head"], own["tail"], dut.i.payload
+        place, level = AnyConst(INDEX_BITS), Signal.like(head)
+        outstanding, order, now = Signal(), Signal(), Signal()
+        sends = dut.i.valid & dut.i.ready & ~new.ended
+        m.d.comb += [
+            now.eq(relaxed(new.entry.op, new.entry.atomic)),
+            level.eq(head - tail),
+            Assume(~dut.retire | dut.ended),
+            Assert(level <= WINDOW),
+            Assert(~outstanding | ((place - tail[:INDEX_BITS])[:INDEX_BITS] < level)),
+            Assert(~outstanding | (own["before_relaxed"] == order)),
+            Assert(~(outstanding & sends) | (now == order), "a RELAXED one and another"),
+        ]
+        with m.If(dut.retire & (tail[:INDEX_BITS] == place)):
+            m.d.sync += outstanding.eq(0)
+        with m.If(sends & (head[:INDEX_BITS] == place)):
+            m.d.sync += [outstanding.eq(1), order.eq(now)]
+        return m
+
+
+def test_relaxed_requests_are_outstanding_alone(prove):
+    prove(TogetherSpec({}))
