@@ -1,6 +1,6 @@
 """Round robin: whose turn is next."""
 
-from amaranth.hdl import Const, Module, Mux, Signal, Value
+from amaranth import Const, Module, Mux, Signal, Value
 
 
 def next_in_turn(m: Module, requests: Value, last: Value) -> Signal:

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from amaranth import Value
-from amaranth.hdl import Module
+from amaranth import Module, Value
 
 from lanai_hdl.barrier.config import BarrierTree
 from lanai_hdl.block_config import BlockConfig

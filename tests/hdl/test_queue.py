@@ -3,9 +3,8 @@
 import random
 
 import pytest
-from amaranth import Module, Signal, unsigned
+from amaranth import Assert, Module, Signal, unsigned
 from amaranth.asserts import AnyConst, AnySeq
-from amaranth.hdl import Assert
 from amaranth.lib import wiring
 from amaranth.lib.fifo import SyncFIFOBuffered
 from implementations import implementations

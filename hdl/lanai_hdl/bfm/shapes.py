@@ -4,7 +4,7 @@ prepare a NIC."""
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from amaranth.hdl import Shape
+from amaranth import Shape
 from amaranth.hdl._ast import Operator
 
 

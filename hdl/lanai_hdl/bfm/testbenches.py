@@ -7,7 +7,7 @@ objects for each wait for a clock. A bench does this at each slot, so it cost mo
 from collections.abc import Generator
 from typing import Any
 
-from amaranth.hdl import Signal
+from amaranth import Signal
 from amaranth.sim._async import AsyncProcess, ProcessContext, TestbenchContext, TickTrigger
 
 

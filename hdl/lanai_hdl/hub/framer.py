@@ -1,6 +1,6 @@
 """One cable from a NIC to a switching hub."""
 
-from amaranth.hdl import Module, Signal
+from amaranth import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 

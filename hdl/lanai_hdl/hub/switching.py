@@ -1,6 +1,6 @@
 """The switching hub: wires framers and a switch."""
 
-from amaranth.hdl import Cat, Module
+from amaranth import Cat, Module
 from amaranth.lib import wiring
 
 from ..switch.switch import Switch

@@ -1,6 +1,6 @@
 """A timer that says when the flits of a packet may pass a wire that carries frames."""
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 

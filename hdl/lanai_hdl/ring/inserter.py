@@ -1,6 +1,6 @@
 """Puts one node's packets on the ring, between those that pass."""
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth import Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 

@@ -1,6 +1,6 @@
 """One node of the ring."""
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth import Cat, Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 

@@ -1,6 +1,6 @@
 """The ring: wires its nodes to each other and to the cables of their NICs; counts."""
 
-from amaranth.hdl import Cat, EnableInserter, Module, Signal
+from amaranth import Cat, EnableInserter, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 

@@ -1,6 +1,6 @@
 """The packets of one node that wait to be sent, or for their echo."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 

@@ -1,6 +1,6 @@
 """Takes the packets for one node off the ring."""
 
-from amaranth.hdl import Module, Signal
+from amaranth import Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 

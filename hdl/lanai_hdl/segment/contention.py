@@ -1,6 +1,6 @@
 """The contention for a wire on which NICs collide, as on Ethernet (CSMA/CD)."""
 
-from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal
+from amaranth import Array, Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 

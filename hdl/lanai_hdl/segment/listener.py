@@ -1,6 +1,6 @@
 """One NIC's copy of what is on the wire."""
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 

@@ -1,6 +1,6 @@
 """The segment: wires talkers, the wire's one holder, and listeners; counts."""
 
-from amaranth.hdl import Cat, Const, Module, Signal
+from amaranth import Cat, Const, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 

@@ -1,6 +1,6 @@
 """One NIC's way onto the wire."""
 
-from amaranth.hdl import Cat, Const, Module, Signal
+from amaranth import Cat, Const, Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -56,40 +56,40 @@ class Talker(wiring.Component):
         exhausted = self._watch(m)
 
         with m.FSM():
-            with m.State("idle"):
+            with m.State("IDLE"):
                 with m.If(self.i.valid & ~is_head):
                     m.d.comb += [self.i.ready.eq(1), self.stray.eq(1)]
                 with m.Elif(self.i.valid & known):
                     m.d.sync += self.targets.eq(named)
-                    m.next = "head"
+                    m.next = "HEAD"
                 with m.Elif(self.i.valid):
                     m.d.comb += [self.i.ready.eq(1), self.bad_route.eq(1)]
-                    m.next = "swallow"
-            with m.State("head"):
+                    m.next = "SWALLOW"
+            with m.State("HEAD"):
                 self._send_head(m)
                 m.d.sync += last.eq(0)
                 with m.If(self.o.valid & self.o.ready):
-                    m.next = "body"
-            with m.State("body"):
+                    m.next = "BODY"
+            with m.State("BODY"):
                 self._send_body(m, is_head)
                 with m.If(self.o.valid & self.o.ready):
                     m.d.sync += last.eq(flit.data)
                 with m.If(self.o.valid & self.o.ready & is_tail):
-                    m.next = "idle"
+                    m.next = "IDLE"
                 with m.Elif((self.i.valid & is_head) | exhausted):
                     m.d.sync += cut.eq(exhausted)
                     m.d.comb += self.silent.eq(1)
-                    m.next = "spoil"
-            with m.State("spoil"):
+                    m.next = "SPOIL"
+            with m.State("SPOIL"):
                 self._send_tail(m, ~last)
                 with m.If(self.o.ready & cut):
-                    m.next = "swallow"
+                    m.next = "SWALLOW"
                 with m.Elif(self.o.ready):
-                    m.next = "idle"
-            with m.State("swallow"):
+                    m.next = "IDLE"
+            with m.State("SWALLOW"):
                 m.d.comb += self.i.ready.eq(~is_head)
                 with m.If(self.i.valid & (is_tail | is_head)):
-                    m.next = "idle"
+                    m.next = "IDLE"
         return m
 
     def _send_head(self, m):

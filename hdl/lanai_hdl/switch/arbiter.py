@@ -1,6 +1,6 @@
 """The arbiter of an output: round robin among the inputs, held until the holder lets go."""
 
-from amaranth.hdl import Module, Signal
+from amaranth import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 

@@ -1,6 +1,6 @@
 """The crossbar: every input's stream to the output that granted it."""
 
-from amaranth.hdl import Cat, Module
+from amaranth import Cat, Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 

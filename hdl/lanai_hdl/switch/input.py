@@ -1,7 +1,7 @@
 """One input of the switch: reads the route, asks for the output, streams the packet, gives up what
 cannot move."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth import Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -83,23 +83,23 @@ class SwitchInput(wiring.Component):
         m.d.comb += [self.request.eq(wanted), moves.eq(self.i.valid & self.o.ready & self.grant)]
 
         with m.FSM() as self.fsm:  # a proof reads its state
-            with m.State("idle"):
+            with m.State("IDLE"):
                 with m.If(self.i.valid & ~is_head):
                     m.d.comb += [self.i.ready.eq(1), self.stray.eq(1)]
                 with m.If(self.i.valid & is_head):
                     with m.If(self._names_one(route)):
                         m.d.sync += [port.eq(route[:4]), wanted.eq(Const(1, self._ports) << route[:4])]
-                        m.next = "head"
+                        m.next = "HEAD"
                         if self._multicast:
                             m.d.sync += self.copied.eq(0)
                     if self._multicast:
                         self._begin_multicast(m, flit.data)
                     with m.Else():
                         m.d.comb += [self.i.ready.eq(1), self.bad_route.eq(1)]
-                        m.next = "swallow"
+                        m.next = "SWALLOW"
             if self._multicast:
                 self._await_turn(m, flit.data, wanted)
-            with m.State("head"):
+            with m.State("HEAD"):
                 m.d.comb += [
                     self.o.valid.eq(self.i.valid & self.grant),
                     self.o.payload.kind.eq(Kind.HEAD),
@@ -107,19 +107,19 @@ class SwitchInput(wiring.Component):
                     self.i.ready.eq(self.o.ready & self.grant),
                 ]
                 with m.If(self.o.valid & self.o.ready):
-                    m.next = "body"
+                    m.next = "BODY"
                 with m.Elif(exhausted):
                     m.d.comb += [self.i.ready.eq(1), self.blocked.eq(1)]
                     m.d.sync += wanted.eq(0)
-                    m.next = "swallow"
-            with m.State("body"):
+                    m.next = "SWALLOW"
+            with m.State("BODY"):
                 self._body(m, is_head, is_tail, wanted, exhausted)
-            with m.State("cut"):
+            with m.State("CUT"):
                 self._cut(m, is_head, is_tail, wanted, moves, exhausted)
-            with m.State("swallow"):
+            with m.State("SWALLOW"):
                 m.d.comb += self.i.ready.eq(~is_head)
                 with m.If(self.i.valid & (is_tail | is_head)):
-                    m.next = "idle"
+                    m.next = "IDLE"
         return m
 
     def _names_one(self, route):
@@ -132,15 +132,15 @@ class SwitchInput(wiring.Component):
         mask = route[MASK_SHIFT : MASK_SHIFT + MOST_PORTS]
         with m.Elif((route[24:] == MULTICAST) & mask.any() & ~mask[self._ports :].any()):
             m.d.sync += self.copied.eq(1)
-            m.next = "turn"
+            m.next = "TURN"
 
     def _await_turn(self, m, route, wanted):
         m.d.comb += self.several.eq(self.copied & wanted.any())
-        with m.State("turn"):
+        with m.State("TURN"):
             m.d.comb += self.several.eq(1)
             with m.If(self.turn):
                 m.d.sync += wanted.eq(route[MASK_SHIFT : MASK_SHIFT + self._ports])
-                m.next = "head"
+                m.next = "HEAD"
 
     def _route_behind(self, route):
         """Return the route behind this switch. Of a packet to several outputs nothing is left: they lead to
@@ -169,7 +169,7 @@ class SwitchInput(wiring.Component):
     def _body(self, m, is_head, is_tail, wanted, exhausted):
         with m.If(self.i.valid & is_head):
             m.d.sync += wanted.eq(0)
-            m.next = "idle"
+            m.next = "IDLE"
         with m.Else():
             m.d.comb += [
                 self.o.valid.eq(self.i.valid),
@@ -178,16 +178,16 @@ class SwitchInput(wiring.Component):
             ]
             with m.If(self.i.valid & self.o.ready & is_tail):
                 m.d.sync += wanted.eq(0)
-                m.next = "idle"
+                m.next = "IDLE"
             with m.Elif(exhausted):
                 m.d.comb += self.blocked.eq(1)
-                m.next = "cut"
+                m.next = "CUT"
 
     def _cut(self, m, is_head, is_tail, wanted, moves, exhausted):
         """Swallow the middle; the TAIL leaves spoilt, if the far side takes it in time."""
         with m.If(self.i.valid & is_head):
             m.d.sync += wanted.eq(0)
-            m.next = "idle"
+            m.next = "IDLE"
         with m.Elif(is_tail):
             m.d.comb += [
                 self.o.valid.eq(self.i.valid),
@@ -197,9 +197,9 @@ class SwitchInput(wiring.Component):
             ]
             with m.If(self.i.valid & self.i.ready):
                 m.d.sync += wanted.eq(0)
-                m.next = "idle"
+                m.next = "IDLE"
         with m.Else():
             m.d.comb += [self.i.ready.eq(1), moves.eq(self.i.valid)]
         with m.If(exhausted & ~self.i.valid):
             m.d.sync += wanted.eq(0)
-            m.next = "swallow"
+            m.next = "SWALLOW"

@@ -1,6 +1,6 @@
 """The sending half of a switch port."""
 
-from amaranth.hdl import Module, Mux
+from amaranth import Module, Mux
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 

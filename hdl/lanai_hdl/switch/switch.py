@@ -1,6 +1,6 @@
 """The switch: wires link receivers, the crossbar and transmitters; counts."""
 
-from amaranth.hdl import Cat, Module, ResetInserter, Signal
+from amaranth import Cat, Module, ResetInserter, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 

@@ -82,19 +82,19 @@ class SerialReceiver(wiring.Component):
         with m.If(timer != 0):
             m.d.sync += timer.eq(timer - 1)
         with m.FSM():
-            with m.State("idle"), m.If(~rx):
+            with m.State("IDLE"), m.If(~rx):
                 # The first sample comes one and a half bits after the edge.
                 m.d.sync += [timer.eq(self._divisor + self._divisor // 2 - 1), count.eq(0)]
-                m.next = "data"
-            with m.State("data"), m.If(timer == 0):
+                m.next = "DATA"
+            with m.State("DATA"), m.If(timer == 0):
                 m.d.sync += [bits.eq(Cat(bits[1:], rx)), count.eq(count + 1), timer.eq(self._divisor - 1)]
                 with m.If(count == 7):
-                    m.next = "stop"
-            with m.State("stop"), m.If(timer == 0):
+                    m.next = "STOP"
+            with m.State("STOP"), m.If(timer == 0):
                 m.d.comb += self.error.eq(~rx | (self.o.valid & ~self.o.ready))
                 with m.If(rx & ~(self.o.valid & ~self.o.ready)):
                     m.d.sync += [self.o.valid.eq(1), self.o.payload.eq(bits)]
-                m.next = "rest"
-            with m.State("rest"), m.If(rx):  # a line held low starts no byte
-                m.next = "idle"
+                m.next = "REST"
+            with m.State("REST"), m.If(rx):  # a line held low starts no byte
+                m.next = "IDLE"
         return m

@@ -42,20 +42,20 @@ class WishbonePio(wiring.Component):
             pio.be.eq(mirrored_enables(bus.sel)),
         ]
         with m.FSM():
-            with m.State("idle"):
+            with m.State("IDLE"):
                 nothing = bus.we & (bus.sel == 0)
                 m.d.comb += pio.valid.eq(bus.cyc & bus.stb & ~nothing)
                 with m.If(bus.cyc & bus.stb & (pio.ready | nothing)):
-                    m.next = "wait"
+                    m.next = "WAIT"
                     with m.If(bus.we):
-                        m.next = "answer"
-            with m.State("wait"):
+                        m.next = "ANSWER"
+            with m.State("WAIT"):
                 with m.If(pio.rvalid):
                     m.d.sync += bus.dat_r.eq(mirrored(pio.rdata))
-                    m.next = "answer"
-            with m.State("answer"):
+                    m.next = "ANSWER"
+            with m.State("ANSWER"):
                 m.d.comb += bus.ack.eq(bus.cyc & bus.stb)
-                m.next = "idle"
+                m.next = "IDLE"
         return m
 
 

@@ -3,9 +3,8 @@
 from pathlib import Path
 
 import pytest
-from amaranth import Module, Signal
+from amaranth import Assert, Module, Signal
 from amaranth.asserts import AnySeq
-from amaranth.hdl import Assert
 from amaranth.lib import wiring
 
 from lanai_hdl.bfm import proofs

@@ -5,8 +5,7 @@ import dataclasses
 import re
 
 import pytest
-from amaranth import ClockDomain, Elaboratable, Instance, Module, ResetSignal, Signal
-from amaranth.hdl import Fragment
+from amaranth import ClockDomain, Elaboratable, Fragment, Instance, Module, ResetSignal, Signal
 from amaranth.lib.cdc import AsyncFFSynchronizer, ResetSynchronizer
 
 from lanai_hdl.boards import BOARDS, find

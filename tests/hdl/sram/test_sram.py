@@ -4,9 +4,8 @@ after."""
 import random
 
 import pytest
-from amaranth import Cat, Module, Mux, Signal
+from amaranth import Assert, Cat, Module, Mux, Signal
 from amaranth.asserts import AnyConst, AnySeq
-from amaranth.hdl import Assert
 from amaranth.lib import wiring
 
 from lanai_hdl.bfm import Bench, PysimPins

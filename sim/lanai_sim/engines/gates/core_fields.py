@@ -1,7 +1,7 @@
 """The places of fields in two registers of the processor, `Ready` and `Issued`, as its gateware lays them out. A module
 of its own, as it imports Amaranth, and a model from the cache needs none."""
 
-from amaranth.hdl import Shape
+from amaranth import Shape
 from amaranth.lib import data
 
 from lanai_hdl.core.core import Issued, Ready
