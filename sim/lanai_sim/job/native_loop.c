@@ -42,7 +42,8 @@ typedef struct {
     int64_t began;            /* nanoseconds, when the present turn began */
     uint32_t ran, ending;     /* whether the engine was let run, and how that ended */
 
-    const double *mark; /* Python is to look once this is not 0; NULL: there is none */
+    const double *mark; /* Python is to look once this is not 0 while all ranks wait; NULL: there is none */
+    uint32_t marked;    /* it was, before the engine ran last: what Python then sees does not depend on the machine */
     uint32_t entries;   /* with a mark: how often the engine was entered, and the CPU time that it took */
     double engine_seconds, system;
 } Loop;
@@ -179,6 +180,7 @@ static double thread_seconds(double *system) {
 
 static void run_engine(Loop *l, uint64_t end) {
     double system = 0, system_after = 0, before = l->mark ? thread_seconds(&system) : 0;
+    l->marked = l->mark && *l->mark != 0;
     l->ending = l->run(l->engine, end);
     l->ran = 1;
     if (l->mark) {
@@ -259,6 +261,6 @@ int loop_serve(Loop *l) {
         end_waits(l);
         if (!l->running) return STOPS;
         l->ran = 0;
-        if (l->turns == TURNS || nanoseconds() > late || (l->mark && *l->mark != 0)) return TURN;
+        if (l->turns == TURNS || nanoseconds() > late || l->marked) return TURN;
     }
 }

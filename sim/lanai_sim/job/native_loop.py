@@ -110,9 +110,9 @@ class ServedRank:
 class Timed(Protocol):
     """An engine that hears of the CPU time that it takes (`Calls.mark`)."""
 
-    def timed(self, seconds: float, system: float, entries: int) -> int:
+    def timed(self, seconds: float, system: float, entries: int, marked: bool) -> int:
         """So many entries of the engine took so much CPU time, of which `system` was the kernel's work. Return the
-        next `Calls.mark`."""
+        next `Calls.mark`; `marked`: the last one was reached before the engine ran last."""
 
 
 class NativeLoop:
@@ -231,9 +231,9 @@ class NativeLoop:
             self._ranks.waited(loop.released[i], loop.seconds[i])
         loop.turns = 0
         if loop.mark:
-            mark = cast(Timed, self._cluster.engine).timed(loop.engine_seconds, loop.system, loop.entries)
-            loop.mark = pointer("double *", mark)
-            loop.engine_seconds, loop.system, loop.entries = 0.0, 0.0, 0
+            spent = loop.engine_seconds, loop.system, loop.entries, bool(loop.marked)
+            loop.mark = pointer("double *", cast(Timed, self._cluster.engine).timed(*spent))
+            loop.engine_seconds, loop.system, loop.entries, loop.marked = 0.0, 0.0, 0, 0
 
     def end(self, tag: int) -> None:
         self._loop.processor = self._ranks.processor

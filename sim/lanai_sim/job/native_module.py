@@ -57,6 +57,7 @@ typedef struct {
     int64_t began;
     uint32_t ran, ending;
     const double *mark;
+    uint32_t marked;
     uint32_t entries;
     double engine_seconds, system;
     ...;

@@ -1,5 +1,6 @@
 """CPU time of a message between two ranks on NICs, by where it is spent: the engine, the rest of
-the simulator, the ranks, the kernel."""
+the simulator, the ranks, the kernel. And what no other work on the machine changes: slots, calls of Python functions,
+requests."""
 
 import argparse
 import ctypes
@@ -8,7 +9,7 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
 from statistics import quantiles
@@ -37,12 +38,24 @@ CHEAPEST = 0.25  # the share of the blocks that counts: other work on the machin
 PARTS = ("engine", "simulator", "ranks", "kernel")
 LOOPS = 200_000  # of the loop whose CPU time says how fast the machine is just then
 
-# A mark is three numbers: a rank's user time, its system time, and 1 once both are there.
-MARK = 3
+COUNTED = 2  # blocks of the run that counts calls
+# A mark is five numbers: a rank's user time, its system time, its calls of Python functions, its requests that the
+# simulator answers, and 1 once all are there.
+MARK = 5
 PROGRAM = """
-import mmap, resource, sys
+import array, mmap, resource, sys
 from mpi4py import MPI
-messages, block, mark, size = map(int, sys.argv[2:])
+messages, block, mark, size, counts = map(int, sys.argv[2:])
+calls = requests = 0
+def count(frame, event, _):
+    global calls, requests
+    if event == "call":
+        calls += 1
+        requests += frame.f_code is asks
+if counts:
+    from lanai_host.simulator.client import SimulatorClient
+    asks = SimulatorClient.call.__code__
+    sys.setprofile(count)
 with open(sys.argv[1], "r+b") as file:
     marks = memoryview(mmap.mmap(file.fileno(), 0)).cast("d")
 world = MPI.COMM_WORLD
@@ -52,7 +65,7 @@ for turn in range(messages + 1):
     if turn % block == 0:
         at = mark * (turn // block * ranks + rank)
         used = resource.getrusage(resource.RUSAGE_SELF)
-        marks[at], marks[at + 1], marks[at + 2] = used.ru_utime, used.ru_stime, 1
+        marks[at : at + mark] = array.array("d", (used.ru_utime, used.ru_stime, calls, requests, 1))
     if turn == messages:
         break
     if rank == turn % 2:
@@ -62,15 +75,29 @@ for turn in range(messages + 1):
 """
 
 
+Slots = tuple[int, int, int]
+
+
 class Cost(NamedTuple):
-    """CPU seconds by part, and how often the engine was entered: up to some moment, or of one
-    message."""
+    """CPU seconds by part, how often the engine was entered, and counts: up to some moment, or of one message.
+
+    Members:
+        slots: that passed on a NIC.
+        evaluated: slots of all NICs and switches that were not left out.
+        processor: those of them in which a NIC's processor worked outside its model.
+        calls, requests: of both ranks.
+    """
 
     engine: float
     simulator: float
     ranks: float
     kernel: float
     entries: float
+    slots: float = 0
+    evaluated: float = 0
+    processor: float = 0
+    calls: float = 0
+    requests: float = 0
 
     @property
     def total(self) -> float:
@@ -100,7 +127,7 @@ class Meter:
         self.entries = 0
         self._marks = marks
         self._next = MARK - 1  # where rank 0 says that it has reached the next mark
-        self._samples: list[tuple[float, int, float, float]] = []
+        self._samples: list[tuple[float, int, float, float, Slots]] = []
 
     @property
     def mark(self) -> int:
@@ -109,21 +136,27 @@ class Meter:
             return 0
         return ctypes.addressof(ctypes.c_double.from_buffer(self._marks, self._next * self._marks.itemsize))
 
-    def look(self) -> None:
-        """Take a sample if rank 0 has reached the next mark."""
-        if self._next < len(self._marks) and self._marks[self._next]:
+    @property
+    def marked(self) -> bool:
+        """Rank 0 has reached the next mark."""
+        return self._next < len(self._marks) and self._marks[self._next] != 0
+
+    def look(self, slots: Callable[[], Slots] = lambda: (0, 0, 0)) -> None:
+        """Take a sample if rank 0 has reached the next mark. `slots` counts those of `Cost`."""
+        if self.marked:
             self._next += MARK * RANKS
             used = resource.getrusage(resource.RUSAGE_SELF)
             user, system = used.ru_utime + self.system, used.ru_stime - self.system
-            self._samples.append((self.engine, self.entries, user, system))
+            self._samples.append((self.engine, self.entries, user, system, slots()))
 
     def costs(self) -> list[Cost]:
         """Return the CPU time up to each mark."""
         found = []
-        for number, (engine, entries, user, system) in enumerate(self._samples):
+        for number, (engine, entries, user, system, slots) in enumerate(self._samples):
             first = MARK * RANKS * number
             ranks = self._marks[first : first + MARK * RANKS]
-            found.append(Cost(engine, user - engine, sum(ranks[0::MARK]), system + sum(ranks[1::MARK]), entries))
+            used, kernel, *counts, _ = (sum(ranks[place::MARK]) for place in range(MARK))
+            found.append(Cost(engine, user - engine, used, system + kernel, entries, *slots, *counts))
         return found
 
 
@@ -133,8 +166,7 @@ class TimedEngine(RtlEngine):
     meter: Meter
 
     def run(self, limit: int) -> tuple[bool, Sequence[Event]]:
-        meter = self.meter
-        meter.look()
+        meter, marked = self.meter, self.meter.marked
         meter.entries += 1
         before, system = time.thread_time(), resource.getrusage(resource.RUSAGE_THREAD).ru_stime
         try:
@@ -142,18 +174,25 @@ class TimedEngine(RtlEngine):
         finally:
             meter.engine += time.thread_time() - before
             meter.system += resource.getrusage(resource.RUSAGE_THREAD).ru_stime - system
+            if marked:
+                meter.look(self._slots)
 
     def calls(self) -> Calls | None:
         found = super().calls()
         return None if found is None else found._replace(mark=self.meter.mark)
 
-    def timed(self, seconds: float, system: float, entries: int) -> int:
+    def timed(self, seconds: float, system: float, entries: int, marked: bool) -> int:
         meter = self.meter
         meter.engine += seconds
         meter.system += system
         meter.entries += entries
-        meter.look()
+        if marked:
+            meter.look(self._slots)
         return meter.mark
+
+    def _slots(self) -> Slots:
+        nics, units = range(self.layout.nics), range(self.layout.nics + self.layout.switches)
+        return self.slot(0), sum(map(self.evaluated, units)), sum(map(self.outside, nics))
 
 
 class TimedWorld(NicWorld):
@@ -169,15 +208,15 @@ class TimedWorld(NicWorld):
         return engine
 
 
-def blocks(messages: int, size: int, device: str = DEVICE) -> list[Cost]:
+def blocks(messages: int, size: int, device: str = DEVICE, counts: bool = False) -> list[Cost]:
     """Return the cost of a message on `device`, in each block of one run. Start and end of the run
-    are in none of them."""
+    are in none of them. `counts` counts calls and requests, which takes CPU time."""
     count = messages // BLOCK + WARM_UP
     with tempfile.NamedTemporaryFile() as file:
         file.truncate(8 * MARK * RANKS * (count + 1))
         meter = Meter(memoryview(mmap.mmap(file.fileno(), 0)).cast("d"))
-        numbers = (count * BLOCK, BLOCK, MARK, size)
-        command = (sys.executable, "-c", PROGRAM, file.name, *map(str, numbers))
+        numbers = (count * BLOCK, BLOCK, MARK, size, counts)
+        command = (sys.executable, "-c", PROGRAM, file.name, *(str(int(number)) for number in numbers))
         result = launch(Job(command, RANKS, device), partial(TimedWorld, meter=meter))
     if result.code:
         raise UserError(f"the run of {messages} messages ended with code {result.code}: {result.report}")
@@ -219,8 +258,17 @@ def reference() -> float:
     return time.thread_time() - started
 
 
+def counted(size: int, device: str = DEVICE) -> dict[str, float]:
+    """Return what of one message on `device` does not depend on the machine: slots of the NICs, by `Cost`; calls of
+    Python functions and requests of a rank."""
+    found = blocks((COUNTED + 1) * BLOCK, size, device, counts=True)[:-1]  # the last one has the end of the run
+    mean = Cost(*(sum(part) / len(found) for part in zip(*found, strict=True)))
+    figures = {f"message.{name}.{size}": getattr(mean, name) for name in ("slots", "evaluated", "processor")}
+    return figures | {f"message.{name}.{size}": getattr(mean, name) / RANKS for name in ("calls", "requests")}
+
+
 def measure(size: int, messages: int, device: str = DEVICE) -> dict[str, float]:
-    """Return the CPU time of one message on `device`, in microseconds by part."""
+    """Return the CPU time of one message on `device`, in microseconds by part, and what `counted` does."""
     found, loops = [], [reference()]
     for _ in range(ROUNDS):
         found += blocks(messages, size, device)
@@ -232,7 +280,7 @@ def measure(size: int, messages: int, device: str = DEVICE) -> dict[str, float]:
     figures[f"message.entries.{size}"] = one.entries
     figures[f"message.spread.{size}"] = spread(found)
     figures["message.reference_us"] = 1e6 * min(loops)
-    return figures
+    return figures | counted(size, device)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

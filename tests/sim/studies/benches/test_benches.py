@@ -12,7 +12,7 @@ import pytest
 from lanai_host.errors import UserError
 from lanai_sim.cli import main
 from lanai_sim.studies.benches import cold, engine, loggp, mcp, message, scale, start
-from lanai_sim.studies.benches.message import BLOCK, Cost, Meter, cheapest, spread
+from lanai_sim.studies.benches.message import BLOCK, MARK, Cost, Meter, cheapest, spread
 
 # `lanai dev bench alltoall`: a bound on the bytes under way is faster where NICs would drop packets.
 
@@ -240,6 +240,27 @@ def test_the_parts_make_the_whole(monkeypatch):
     assert figures["message.reference_us"] > 0
 
 
+# Of a message of 4 bytes, by system: what it may take at most. No load of the machine moves these.
+MOST = {
+    "mpi-np": (85.5, 0.55, 1470),
+    "bip": (93.5, 0.5, 1420),
+    "mbcf": (160, 0.5, 395),
+    "t3d": (111, 0.5, 2400),
+    "sci": (155, 1.0, 428),
+    "ccu": (99.5, 0.5, 10100),
+}
+
+
+@pytest.mark.parametrize("device", MOST)
+def test_a_message_takes_no_more_than_it_did(device):
+    figures = message.counted(4, device)
+    calls, requests, evaluated = MOST[device]
+    assert 0.98 * calls < figures["message.calls.4"] <= calls
+    assert figures["message.requests.4"] == pytest.approx(requests)
+    assert 0.98 * evaluated < figures["message.evaluated.4"] <= evaluated
+    assert figures["message.processor.4"] < figures["message.evaluated.4"] < 3 * figures["message.slots.4"]
+
+
 def test_other_work_does_not_move_the_figure():
     """Half of the blocks are disturbed, by up to as much again; the figure moves by less than two
     percent, while the median moves by more than five."""
@@ -265,32 +286,32 @@ def test_the_ticks_of_one_block_move_no_part():
 
 
 def test_the_simulator_is_sampled_when_rank_0_has_reached_a_mark():
-    marks = memoryview(bytearray(8 * 3 * 2 * 2)).cast("d")  # two marks of two ranks
+    marks = memoryview(bytearray(8 * MARK * 2 * 2)).cast("d")  # two marks of two ranks
     meter = Meter(marks)
     meter.look()
     assert meter.costs() == []
     for mark, (spent, entries) in enumerate([(1.0, 10), (3.0, 30)]):
         meter.engine, meter.entries = spent, entries
-        marks[6 * mark + 3 : 6 * mark + 6] = memoryview(bytearray(24)).cast("d")  # rank 1 has not got there yet
+        marks[MARK * (2 * mark + 1)] = 0.0  # rank 1 has not got there yet
         meter.look()
         assert len(meter.costs()) == mark
         for rank in range(2):
-            at = 3 * (2 * mark + rank)
-            marks[at], marks[at + 1], marks[at + 2] = 5.0 + mark + rank, 0.5 * mark, 1
-        meter.look()
+            at = MARK * (2 * mark + rank)
+            marks[at], marks[at + 1], marks[at + 2], marks[at + MARK - 1] = 5.0 + mark + rank, 0.5 * mark, 60 + rank, 1
+        meter.look(lambda mark=mark: (700 * mark, 3, 2))
         meter.look()  # the same mark again
     first, second = meter.costs()
-    assert (first.engine, first.entries, first.ranks) == (1.0, 10, 11.0)
-    assert (second.engine, second.entries, second.ranks) == (3.0, 30, 13.0)
+    assert (first.engine, first.entries, first.ranks, first.calls) == (1.0, 10, 11.0, 121)
+    assert (second.engine, second.entries, second.ranks, second.slots) == (3.0, 30, 13.0, 700)
     assert second.kernel - first.kernel == pytest.approx(1.0, abs=0.1)  # the ranks' half seconds, and ours
 
 
 def test_what_the_kernel_does_for_the_engine_is_the_engines_alone():
-    marks = memoryview(bytearray(8 * 3 * 2)).cast("d")
+    marks = memoryview(bytearray(8 * MARK * 2)).cast("d")
     meter = Meter(marks)
     meter.engine, meter.system = 3.0, 2.0
     for rank in range(2):
-        marks[3 * rank + 2] = 1
+        marks[MARK * (rank + 1) - 1] = 1
     meter.look()
     (cost,) = meter.costs()
     used = resource.getrusage(resource.RUSAGE_SELF)
