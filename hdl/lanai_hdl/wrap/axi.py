@@ -4,12 +4,11 @@ from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from ..host_bus.bursts import MemoryBursts
 from ..host_bus.master import READ_AHEAD
 from ..host_bus.ports import PIO_ADDRESS_BITS, HostMemoryPort, PioPort
-from ..queue import Queue
 
 LONGEST = READ_AHEAD  # beats of a burst of ours: so many may be unanswered
-QUIET = 16  # slots without a beat after which a burst leaves with what it has
 SIZE = 2  # log2 of the bytes of a beat
 FIXED, INCR, WRAP = 0, 1, 2
 
@@ -159,20 +158,11 @@ class AxiPio(wiring.Component):
         return Mux(burst.burst == FIXED, burst.addr, Mux(burst.burst == WRAP, wrapped, following))
 
 
-class AxiWrite(data.Struct):
-    """A beat on its way to host memory."""
-
-    data: 32
-    strb: 4
-
-
 class AxiMemory(wiring.Component):
     """Host memory behind an AXI manager. One burst at a time, of at most `longest` beats; none crosses 4 KiB.
 
-    A write burst leaves when it is whole: with its last beat, with `longest` of them, or QUIET slots after the last
-    that came. So a reset of the NIC, which withdraws beats, leaves no burst open. A read burst is asked for as long
-    as the NIC says it will be, and is taken from the bus as fast as it comes; what the NIC no longer wants after a
-    reset is discarded. An error of a write burst is told of each of its beats. A disabled byte is 0.
+    Bursts are those of `MemoryBursts`: a reset of the NIC, which withdraws beats, leaves none open, and what the NIC
+    no longer wants of a read burst after one is discarded. A disabled byte is 0.
 
     Parameters
     ----------
@@ -192,126 +182,40 @@ class AxiMemory(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        bus, mem = self.bus, self.mem
-        self.first, self.count = Signal(32), Signal(range(self._longest + 1))  # where a burst begins; its beats
-        depth = max(2, self._longest)  # one of depth 1 has an address of no bits, which Verilog cannot write
-        m.submodules.writes = self.writes = Queue(AxiWrite, depth)
-        m.submodules.reads = self.reads = Queue(data.StructLayout({"data": 32, "error": 1}), depth)
+        bus = self.bus
+        m.submodules.bursts = bursts = MemoryBursts(self._longest)
+        wiring.connect(m, wiring.flipped(self.mem), bursts.mem)
+        burst, word = bursts.burst.payload, bursts.write.payload
+        sent = Signal(range(self._longest + 1))
         m.d.comb += [
-            bus.awaddr.eq(self.first),
-            bus.araddr.eq(self.first),
-            self.writes.i.payload.data.eq(
-                mirrored(mem.wdata) & Cat(bit.replicate(8) for bit in mirrored_enables(mem.be))
-            ),
-            self.writes.i.payload.strb.eq(mirrored_enables(mem.be)),
-            bus.wdata.eq(self.writes.o.payload.data),
-            bus.wstrb.eq(self.writes.o.payload.strb),
-            self.reads.i.payload.data.eq(mirrored(bus.rdata)),
-            self.reads.i.payload.error.eq(bus.rresp[1]),
-            mem.rdata.eq(self.reads.o.payload.data),
+            bursts.reset.eq(self.reset),
+            bus.awvalid.eq(bursts.burst.valid & burst.write),
+            bus.arvalid.eq(bursts.burst.valid & ~burst.write),
+            bursts.burst.ready.eq(Mux(burst.write, bus.awready, bus.arready)),
+            bus.awaddr.eq(burst.addr),
+            bus.araddr.eq(burst.addr),
+            bus.wvalid.eq(bursts.write.valid),
+            bursts.write.ready.eq(bus.wready),
+            bus.wdata.eq(mirrored(word.data) & Cat(bit.replicate(8) for bit in mirrored_enables(word.be))),
+            bus.wstrb.eq(mirrored_enables(word.be)),
+            bus.bready.eq(1),
+            bursts.end.eq(bus.bvalid),
+            bursts.refused.eq(bus.bresp[1]),
+            bus.rready.eq(bursts.read.ready),
+            bursts.read.valid.eq(bus.rvalid),
+            bursts.read.payload.data.eq(mirrored(bus.rdata)),
+            bursts.read.payload.error.eq(bus.rresp[1]),
         ]
         if self._full:
+            m.d.comb += bus.wlast.eq(sent == burst.count - 1)
             for name in ("aw", "ar"):
                 m.d.comb += [
-                    getattr(bus, f"{name}len").eq(self.count - 1),
+                    getattr(bus, f"{name}len").eq(burst.count - 1),
                     getattr(bus, f"{name}size").eq(SIZE),
                     getattr(bus, f"{name}burst").eq(INCR),
                 ]
-        with m.FSM():
-            with m.State("idle"):
-                self._idle(m)
-            self._write(m)
-            self._read(m)
+        with m.If(bus.bvalid):
+            m.d.sync += sent.eq(0)
+        with m.Elif(bus.wvalid & bus.wready):
+            m.d.sync += sent.eq(sent + 1)
         return m
-
-    def _idle(self, m):
-        mem, whole = self.mem, Signal(range(self._longest + 1))
-        m.d.comb += [
-            mem.ready.eq(mem.write),
-            self.writes.i.valid.eq(mem.valid & mem.write),
-            whole.eq(Mux(mem.burst > self._longest, self._longest, mem.burst)),
-        ]
-        m.d.sync += self.first.eq(mem.addr)
-        with m.If(mem.valid & mem.write):
-            m.d.sync += self.count.eq(1)
-            m.next = "gather"
-            with m.If(whole == 1):
-                m.next = "write"
-        with m.Elif(mem.valid):
-            m.d.sync += self.count.eq(whole)
-            m.next = "ask"
-
-    def _write(self, m):
-        bus, mem, writes = self.bus, self.mem, self.writes
-        quiet, addressed, sent = Signal(range(QUIET + 1)), Signal(), Signal(range(self._longest + 1))
-        refused, follows = Signal(), Signal()
-        with m.State("gather"):
-            m.d.comb += [
-                follows.eq(mem.valid & mem.write & (mem.addr == self.first + (self.count << 2))),
-                mem.ready.eq(follows),
-                writes.i.valid.eq(follows),
-            ]
-            m.d.sync += quiet.eq(Mux(follows, 0, quiet + 1))
-            with m.If(follows):
-                m.d.sync += self.count.eq(self.count + 1)
-            done = follows & ((mem.burst == 1) | (self.count == self._longest - 1))
-            with m.If(done | (mem.valid & ~follows) | self.reset | (quiet == QUIET)):
-                m.d.sync += quiet.eq(0)
-                m.next = "write"
-        with m.State("write"):
-            m.d.comb += [
-                bus.awvalid.eq(~addressed),
-                bus.wvalid.eq(writes.o.valid),
-                writes.o.ready.eq(bus.wready),
-            ]
-            if self._full:
-                m.d.comb += bus.wlast.eq(sent == self.count - 1)
-            with m.If(bus.awready):
-                m.d.sync += addressed.eq(1)
-            with m.If(bus.wvalid & bus.wready):
-                m.d.sync += sent.eq(sent + 1)
-            with m.If(addressed & (sent == self.count)):
-                m.d.sync += [addressed.eq(0), sent.eq(0)]
-                m.next = "written"
-        with m.State("written"):
-            m.d.comb += bus.bready.eq(1)
-            with m.If(bus.bvalid):
-                m.d.sync += refused.eq(bus.bresp[1])
-                m.next = "tell"
-        with m.State("tell"):
-            m.d.comb += [mem.rvalid.eq(1), mem.rerror.eq(refused)]
-            m.d.sync += self.count.eq(self.count - 1)
-            with m.If(self.count == 1):
-                m.next = "idle"
-
-    def _read(self, m):
-        bus, mem, reads = self.bus, self.mem, self.reads
-        offset, unwanted, follows = Signal(range(self._longest + 1)), Signal(), Signal()
-        answers = Signal()  # to the beat of the slot before
-        m.d.comb += reads.i.valid.eq(bus.rvalid)
-        with m.State("ask"):
-            m.d.comb += bus.arvalid.eq(1)
-            with m.If(self.reset):
-                m.d.sync += unwanted.eq(1)
-            with m.If(bus.arready):
-                m.next = "read"
-        with m.State("read"):
-            m.d.comb += [
-                bus.rready.eq(1),
-                mem.ready.eq(follows),
-                follows.eq(
-                    mem.valid & ~mem.write & reads.o.valid & ~answers & ~unwanted
-                    & (mem.addr == self.first + (offset << 2))
-                ),
-                reads.o.ready.eq(answers | unwanted),
-                mem.rvalid.eq(answers),
-                mem.rerror.eq(reads.o.payload.error),
-            ]  # fmt: skip
-            m.d.sync += answers.eq(follows)
-            with m.If(self.reset):
-                m.d.sync += unwanted.eq(1)
-            with m.If(reads.o.valid & reads.o.ready):
-                m.d.sync += offset.eq(offset + 1)
-                with m.If(offset == self.count - 1):
-                    m.d.sync += [offset.eq(0), unwanted.eq(0)]
-                    m.next = "idle"
