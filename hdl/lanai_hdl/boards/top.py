@@ -100,6 +100,7 @@ class CarriedNic(wiring.Component):
             wiring.connect(m, switch.tx[1], phy.link_tx)
             wiring.connect(m, phy.link_rx, switch.rx[1])
             m.d.comb += [self.o.eq(phy.o), phy.i.eq(self.i), self.up.eq(phy.up)]
+        m.d.comb += bridge.reset.eq(nic.in_reset)
         m.d.comb += [nic.now.eq(slots.now), bridge.irq.eq(nic.irq), self.leds.eq(Cat(nic.irq, nic.idle))]
 
 
@@ -123,7 +124,7 @@ class BoardTop(CarriedNic):
 
 
 class FifoBoardTop(CarriedNic):
-    """The NIC behind a byte FIFO, which carries a frame in nine slots.
+    """The NIC behind a byte FIFO, which carries a byte a slot each way.
 
     Members: `host_i`, `host_o`, streams of bytes; `still`, ``Out(1)``: NIC, switch and bridge do nothing until the
     host or the link asks, as `Nic` has `idle` and `wake_armed`; and those of `CarriedNic`.

@@ -1,7 +1,7 @@
 """`Bus` over a serial line: the driver on a real board, or in the simulation of the very top that a
 board carries.
 
-The NIC's end is `lanai_hdl.uart.UartBridge`. Memory that the NIC masters is served frame by frame
+The NIC's end is `lanai_hdl.uart.FrameBridge`. Memory that the NIC masters is served frame by frame
 while this side waits for anything at all, and whenever it catches up, so a transfer moves only while
 the program is inside a call of the bus."""
 
@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lanai_hdl.machine import host_offset
-from lanai_hdl.uart.frame import FRAME_BYTES, Frame, FrameKind
+from lanai_hdl.uart.bridge import UNANSWERED
+from lanai_hdl.uart.frame import HEAD_BYTES, MOST_WORDS, Frame, FrameKind, size_of
 
 from ..errors import UserError
 from ..operation import Wait
@@ -40,6 +41,11 @@ class SerialLine(ABC):
     @abstractmethod
     def poll(self, seconds: float) -> bool:
         """Wait for a byte, so many seconds at most. Return whether there is one."""
+
+    @property
+    def seconds(self) -> float:
+        """The board's time."""
+        return time.monotonic()
 
 
 class SerialPort(SerialLine):
@@ -122,28 +128,49 @@ class SerialBus(Bus):
         return time.monotonic_ns() * 1000
 
     def read(self, offset: int) -> int:
-        self.line.write(Frame(FrameKind.PIO_READ, offset).to_bytes())
-        while True:
-            frame = self._next_frame()
-            if frame is not None:
-                return frame.data
+        return int.from_bytes(self._read_words([(offset, 1)]), "big")
 
     def write(self, offset: int, value: int) -> None:
-        self.line.write(Frame(FrameKind.PIO_WRITE, offset, value & 0xFFFFFFFF).to_bytes())
+        self.line.write(Frame.single(FrameKind.PIO_WRITE, offset, value & 0xFFFFFFFF).to_bytes())
 
     def write_block(self, offset: int, data: bytes) -> None:
-        for at in range(offset - offset % PIECE, offset + len(data), PIECE):
-            word, enables = bytearray(PIECE), 0
-            for lane in range(PIECE):
-                if 0 <= at + lane - offset < len(data):
-                    word[lane] = data[at + lane - offset]
-                    enables |= 8 >> lane
-            self.line.write(Frame(FrameKind.PIO_WRITE, at, int.from_bytes(word, "big"), enables).to_bytes())
+        lead = -offset % PIECE
+        body = lead + (len(data) - lead) // PIECE * PIECE
+        frames = [self._part(offset, data[:lead])] if data[:lead] else []
+        for at in range(lead, body, PIECE * MOST_WORDS):
+            frames.append(Frame(FrameKind.PIO_WRITE, offset + at, data[at : min(body, at + PIECE * MOST_WORDS)]))
+        if lead <= body < len(data):
+            frames.append(self._part(offset + body, data[body:]))
+        self.line.write(b"".join(frame.to_bytes() for frame in frames))
+
+    @staticmethod
+    def _part(offset: int, data: bytes) -> Frame:
+        """A write of bytes within a word."""
+        lane = offset % PIECE
+        word = (bytes(lane) + data).ljust(PIECE, b"\0")
+        enables = sum(8 >> n for n in range(lane, lane + len(data)))
+        return Frame(FrameKind.PIO_WRITE, offset - lane, word, enables)
 
     def read_block(self, offset: int, size: int) -> bytes:
         first = offset - offset % PIECE
-        words = [self.read(at).to_bytes(PIECE, "big") for at in range(first, offset + size, PIECE)]
-        return b"".join(words)[offset - first : offset - first + size]
+        words = -(-(offset + size - first) // PIECE)
+        pieces = [(first + PIECE * at, min(MOST_WORDS, words - at)) for at in range(0, words, MOST_WORDS)]
+        return self._read_words(pieces)[offset - first :][:size]
+
+    def _read_words(self, pieces: Sequence[tuple[int, int]]) -> bytes:
+        """Read runs of words, each an offset and a number. The board has UNANSWERED questions at once, so that it need
+        not wait for the next one."""
+        found, asked = list[bytes](), 0
+        while len(found) < len(pieces):
+            more = pieces[asked : len(found) + UNANSWERED]
+            if more:
+                frames = [Frame(FrameKind.PIO_READ, offset, asked=count) for offset, count in more]
+                self.line.write(b"".join(frame.to_bytes() for frame in frames))
+                asked += len(more)
+            frame = self._next_frame()
+            if frame is not None:
+                found.append(frame.data)
+        return b"".join(found)
 
     def forget_accesses(self) -> None:
         """Serve what the NIC sent before the reset, and answer an access that it may still wait for.
@@ -203,7 +230,9 @@ class SerialBus(Bus):
     def _next_frame(self) -> Frame | None:
         """Take one frame from the NIC. Memory accesses are served; the data of a PIO read is
         returned."""
-        frame = Frame.from_bytes(self.line.read(FRAME_BYTES))
+        head = self.line.read(HEAD_BYTES)
+        rest = size_of(head) - HEAD_BYTES
+        frame = Frame.from_bytes(head + (self.line.read(rest) if rest else b""))
         if frame.kind is FrameKind.PIO_DATA:
             return frame
         if frame.kind is FrameKind.INTERRUPT:
@@ -213,25 +242,27 @@ class SerialBus(Bus):
         return None
 
     def _serve(self, frame: Frame) -> Frame:
-        """Answer one word access of the NIC; outside what is pinned, or a write to what is not
-        writable, is refused."""
+        """Answer an access of the NIC to words of one page; if any of them is outside what is pinned, or is written
+        and not writable, all are refused."""
         page = self._pages.get(frame.addr // PAGE_SIZE)
         refused = Frame(FrameKind.MEMORY_REFUSED)
         if page is None:
             return refused
         at = page.address + frame.addr % PAGE_SIZE
+        end = at + PIECE * frame.count
         if frame.kind is FrameKind.MEMORY_READ:
-            if at + PIECE <= page.first or at >= page.last:
+            if at + PIECE <= page.first or end - PIECE >= page.last:
                 return refused
-            lanes = [lane for lane in range(PIECE) if page.first <= at + lane < page.last]
-            word = bytearray(PIECE)
-            for lane in lanes:
-                word[lane] = ctypes.c_ubyte.from_address(at + lane).value
-            return Frame(FrameKind.MEMORY_ANSWER, data=int.from_bytes(word, "big"))
+            first, last = max(at, page.first), min(end, page.last)
+            inside = ctypes.string_at(first, last - first)
+            return Frame(FrameKind.MEMORY_ANSWER, data=bytes(first - at) + inside + bytes(end - last))
         lanes = [lane for lane in range(PIECE) if frame.be >> (3 - lane) & 1]
-        if not page.writable or any(not page.first <= at + lane < page.last for lane in lanes):
+        if not page.writable or (lanes and not (page.first <= at + lanes[0] and end - PIECE + lanes[-1] < page.last)):
             return refused
-        word = bytearray(frame.data.to_bytes(PIECE, "big"))
-        for lane in lanes:
-            ctypes.c_ubyte.from_address(at + lane).value = word[lane]
+        if frame.be == 0xF:
+            ctypes.memmove(at, frame.data, PIECE * frame.count)
+        else:
+            for word in range(0, PIECE * frame.count, PIECE):
+                for lane in lanes:
+                    ctypes.c_ubyte.from_address(at + word + lane).value = frame.data[word + lane]
         return Frame(FrameKind.MEMORY_ANSWER)

@@ -12,7 +12,6 @@ from lanai_hdl.boards import BOARDS, find
 from lanai_hdl.boards.top import BoardTop
 from lanai_hdl.machine import Control, Event, HostDmaStart, host_offset
 from lanai_hdl.program import Program
-from lanai_hdl.uart.frame import FRAME_BYTES
 from lanai_host.bus.serial import SerialBus
 from lanai_sim.fpga.board_rtl import VerilatedBoard
 
@@ -22,6 +21,7 @@ TO_SRAM, TO_HOST = HostDmaStart.TO_SRAM, HostDmaStart.TO_HOST
 DIVISOR = 8
 BEGIN = 4  # the address of the branch into the stores
 STORE_SLOTS, STORE_BYTES = 4, 8
+FRAME_BYTES = 6  # of a question of one side
 STORES = 10 * FRAME_BYTES * DIVISOR // STORE_SLOTS  # they take as long as a frame on the line
 
 

@@ -4,7 +4,8 @@ import cocotb
 
 from lanai_hdl.bfm.cocotb import CocotbPins, begin
 from lanai_hdl.machine import host_offset
-from lanai_hdl.uart.frame import FRAME_BYTES, Frame, FrameKind
+from lanai_hdl.uart.bridge import SILENCE
+from lanai_hdl.uart.frame import Frame, FrameKind, whole_frames
 
 DIVISOR = 4
 
@@ -37,9 +38,7 @@ class Line:
                 byte |= int(self.dut.tx.value) << i
             await self.clocks(DIVISOR)
             got.append(byte)
-            if len(got) == FRAME_BYTES:
-                self.frames.append(Frame.from_bytes(bytes(got)))
-                got.clear()
+            self.frames += whole_frames(got)
 
     async def frame(self):
         while not self.frames:
@@ -60,28 +59,28 @@ async def start(dut):
 async def registers_and_outside_the_map(dut):
     line = await start(dut)
     for n in range(3):
-        await line.send(Frame(FrameKind.PIO_WRITE, host_offset("SCRATCH0") + 4 * n, 0x01020304 * n))
-    for n in range(3):
-        await line.send(Frame(FrameKind.PIO_READ, host_offset("SCRATCH0") + 4 * n))
-        assert await line.frame() == Frame(FrameKind.PIO_DATA, 0, 0x01020304 * n)
-    await line.send(Frame(FrameKind.PIO_READ, 0x1FFFFC), Frame(FrameKind.PIO_READ, host_offset("SCRATCH0")))
-    assert (await line.frame()).data == 0xFFFFFFFF
-    assert (await line.frame()).data == 0
+        await line.send(Frame.single(FrameKind.PIO_WRITE, host_offset("SCRATCH0") + 4 * n, 0x01020304 * n))
+    await line.send(Frame(FrameKind.PIO_READ, host_offset("SCRATCH0"), asked=3))
+    words = b"".join((0x01020304 * n).to_bytes(4, "big") for n in range(3))
+    assert await line.frame() == Frame(FrameKind.PIO_DATA, data=words)
+    await line.send(*(Frame(FrameKind.PIO_READ, address, asked=1) for address in (0x1FFFFC, host_offset("SCRATCH0"))))
+    assert (await line.frame()).word == 0xFFFFFFFF
+    assert (await line.frame()).word == 0
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def memory_is_served_and_noise_ignored(dut):
     line = await start(dut)
     pins = CocotbPins(dut, "mem")
-    pins.set(valid=1, write=1, addr=0x8000, wdata=7, be=0b0110)
+    pins.set(valid=1, write=1, addr=0x8000, wdata=7, be=0b0110, burst=1)
     await pins.handshake()
     pins.set(valid=0)
-    assert await line.frame() == Frame(FrameKind.MEMORY_WRITE, 0x8000, 7, 0b0110)
+    assert await line.frame() == Frame.single(FrameKind.MEMORY_WRITE, 0x8000, 7, 0b0110)
     dut.rx.value = 0  # a byte of zeros, and silence: no frame
     await line.clocks(9 * DIVISOR)
     dut.rx.value = 1
-    await line.clocks(40 * DIVISOR)
-    answering = cocotb.start_soon(line.send(Frame(FrameKind.MEMORY_REFUSED, 0, 0)))
+    await line.clocks((SILENCE + 8) * DIVISOR)
+    answering = cocotb.start_soon(line.send(Frame(FrameKind.MEMORY_REFUSED)))
     while not (await pins.step("rvalid"))[0]:
         pass
     assert pins.now("rerror") == (1,)

@@ -1,6 +1,6 @@
 """The host's end of a serial line, as tests play it."""
 
-from lanai_hdl.uart.frame import FRAME_BYTES, Frame
+from lanai_hdl.uart.frame import whole_frames
 
 WATCHDOG = 40_000
 
@@ -39,9 +39,7 @@ class Line:
     async def frame(self, ctx):
         """The next frame from the NIC."""
         for _ in range(WATCHDOG):
-            if len(self.received) >= FRAME_BYTES:
-                frame = Frame.from_bytes(bytes(self.received[:FRAME_BYTES]))
-                del self.received[:FRAME_BYTES]
+            for frame in whole_frames(self.received):
                 return frame
             await ctx.tick()
         raise AssertionError(f"no frame in {WATCHDOG} clocks; so far {self.received.hex()}")

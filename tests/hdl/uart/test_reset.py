@@ -10,7 +10,7 @@ from lanai_hdl.config import NicConfig
 from lanai_hdl.control.control import RESET_SLOTS
 from lanai_hdl.host_bus.bus import HostBus
 from lanai_hdl.uart import UartBridge
-from lanai_hdl.uart.frame import FRAME_BYTES, Frame, FrameKind
+from lanai_hdl.uart.frame import Frame, FrameKind
 
 from .line import Line, clocks
 
@@ -19,7 +19,8 @@ BYTE = 10 * DIVISOR  # slots of a byte on the line
 WORDS = 2
 OLD, NEW = 0x1000, 0x2000  # where the transfer that is cut off and the next one are in host memory
 THINKS = 30  # slots that the host takes to answer
-BEAT = 2 * FRAME_BYTES * BYTE + THINKS  # slots of one access of host memory
+REQUEST, ANSWER, WORD = 6, 2, 4  # bytes without words; those of a word
+BURST = (REQUEST + ANSWER + WORD * WORDS) * BYTE + THINKS  # slots of both words, in one frame there and one back
 
 
 class Board:
@@ -30,6 +31,7 @@ class Board:
         top.submodules.bus, top.submodules.bridge = self.bus, self.bridge
         wiring.connect(top, self.bridge.pio, self.bus.pio)
         wiring.connect(top, self.bus.mem, self.bridge.mem)
+        top.d.sync += self.bridge.reset.eq(self.bus.reset)
         self.bench = Bench(top, 10_000_000)
         self.line = Line(self.bridge, DIVISOR)
         self.memory = {}
@@ -49,10 +51,13 @@ class Board:
             await clocks(context, THINKS)
             if frame.kind is FrameKind.MEMORY_WRITE:
                 assert frame.be == 0b1111
-                self.memory[frame.addr] = frame.data
+                for n in range(frame.count):
+                    self.memory[frame.addr + 4 * n] = int.from_bytes(frame.data[4 * n : 4 * n + 4], "big")
+                answer = Frame(FrameKind.MEMORY_ANSWER)
             else:
                 assert frame.kind is FrameKind.MEMORY_READ
-            answer = Frame(FrameKind.MEMORY_ANSWER, data=self.memory.get(frame.addr, 0))
+                words = (self.memory.get(frame.addr + 4 * n, 0) for n in range(frame.count))
+                answer = Frame(FrameKind.MEMORY_ANSWER, data=b"".join(word.to_bytes(4, "big") for word in words))
             await self.line.send(context, answer.to_bytes())
 
     async def reset(self, context):
@@ -111,8 +116,8 @@ def play(phases, writes, writes_next):
 @pytest.mark.parametrize("writes", [False, True])
 def test_a_transfer_cut_off_leaves_the_next_one_alone(writes):
     """In the first, a middle and the last byte of a request, and of an answer."""
-    play((BYTE // 2 + BYTE * n for n in (0, 5, 8, 9, 14, 17)), writes, writes_next=not writes)
-    play((BYTE // 2 + BYTE * n for n in (1, 16)), writes, writes_next=writes)
+    play((BYTE // 2 + BYTE * n for n in (0, 5, 8, 11, 15)), writes, writes_next=not writes)
+    play((BYTE // 2 + BYTE * n for n in (1, 14)), writes, writes_next=writes)
 
 
 @pytest.mark.parametrize("lost", [False, True])
@@ -125,7 +130,7 @@ def test_a_lost_answer_is_made_up_for_after_a_reset(lost):
         board.deaf = lost
         await board.begin(context, False, OLD, [0])
         context.set(board.bus.engine.read.ready, 1)
-        await context.tick().repeat(2 * BEAT)
+        await context.tick().repeat(2 * BURST)
         board.deaf = False
         await board.reset(context)
         await board.line.send(context, Frame(FrameKind.MEMORY_REFUSED).to_bytes())
@@ -145,6 +150,6 @@ def test_a_lost_answer_is_made_up_for_after_a_reset(lost):
     ],
 )
 def test_in_whichever_bit(writes, writes_next):
-    """In each bit of the first access, and of the second up to its answer; in any of its slots."""
-    phases = range(1, BEAT + FRAME_BYTES * BYTE, DIVISOR)
+    """In each bit of the burst; in any of its slots."""
+    phases = range(1, BURST + BYTE, DIVISOR)
     play((phase + n % DIVISOR for n, phase in enumerate(phases)), writes, writes_next)

@@ -10,12 +10,14 @@ import tty
 import pytest
 
 from lanai_hdl.machine import host_offset
-from lanai_hdl.uart.frame import FRAME_BYTES, Frame, FrameKind
-from lanai_host.bus.base import BusError, window_of
+from lanai_hdl.uart.frame import MOST_WORDS, Frame, FrameKind, whole_frames
+from lanai_host.bus.base import PAGE_SIZE, BusError, window_of
 from lanai_host.bus.greenlets import run_in_greenlet, wait_for
 from lanai_host.bus.serial import SILENCE, SerialBus, SerialLine, SerialPort
 from lanai_host.errors import UserError
 from lanai_host.stacks.loader import reset
+
+SEVEN = (7).to_bytes(4, "big")
 
 
 class Nic(SerialLine):
@@ -25,29 +27,34 @@ class Nic(SerialLine):
         self.window = bytearray(64)
         self.to_host = bytearray()
         self.answers = []
+        self.asked = []  # words of each read
         self.polls = 0
 
-    def access(self, kind, addr, data=0, be=0xF):
-        self.to_host += Frame(kind, addr, data, be).to_bytes()
+    def access(self, kind, addr, data=b"", be=0xF, asked=0):
+        self.to_host += Frame(kind, addr, data, be, asked).to_bytes()
 
     def write(self, data):
-        frame = Frame.from_bytes(data)
-        if frame.kind is FrameKind.PIO_READ:
-            word = int.from_bytes(self.window[frame.addr : frame.addr + 4], "big")
-            self.access(FrameKind.PIO_DATA, 0, word)
-        elif frame.kind is FrameKind.PIO_WRITE:
-            for lane, byte in enumerate(frame.data.to_bytes(4, "big")):
-                if frame.be >> (3 - lane) & 1:
-                    self.window[frame.addr + lane] = byte
-        else:
-            self.answers.append((frame.kind, frame.data))
+        line = bytearray(data)
+        for frame in whole_frames(line):
+            if frame.kind is FrameKind.PIO_READ:
+                self.asked.append(frame.count)
+                size = 4 * frame.count
+                self.access(
+                    FrameKind.PIO_DATA, 0, bytes(self.window[frame.addr : frame.addr + size]).ljust(size, b"\0")
+                )
+            elif frame.kind is FrameKind.PIO_WRITE:
+                for n, byte in enumerate(frame.data):
+                    if frame.be >> (3 - n % 4) & 1:
+                        self.window[frame.addr + n] = byte
+            else:
+                self.answers.append((frame.kind, frame.data))
+        assert not line
 
     def poll(self, seconds):
         self.polls += 1
         return bool(self.to_host)
 
     def read(self, size):
-        assert size == FRAME_BYTES
         assert len(self.to_host) >= size, "the bus waits for a frame that will never come"
         data = bytes(self.to_host[:size])
         del self.to_host[:size]
@@ -68,6 +75,15 @@ def test_blocks_of_any_alignment(nic, offset, data):
     assert bus.read_block(offset, len(data)) == data
 
 
+def test_a_long_block_goes_in_the_largest_frames(nic):
+    bus, data = SerialBus(nic), bytes(range(251)) * 20
+    nic.window = bytearray(len(data) + 9)
+    bus.write_block(3, data)
+    assert nic.window[3:-6] == data
+    assert bus.read_block(3, len(data)) == data
+    assert nic.asked == [MOST_WORDS] * 19 + [40]
+
+
 def test_words_are_big_endian(nic):
     bus = SerialBus(nic)
     bus.write(8, 0x11223344)
@@ -79,17 +95,17 @@ def test_memory_is_served_while_a_read_waits(nic):
     bus = SerialBus(nic)
     buffer = bus.allocate(10)
     buffer.view[0:4] = b"WORD"
-    nic.access(FrameKind.MEMORY_READ, buffer.bus_address)
-    nic.access(FrameKind.MEMORY_WRITE, buffer.bus_address + 4, 0x41424344, 0b0110)
+    nic.access(FrameKind.MEMORY_READ, buffer.bus_address, asked=1)
+    nic.access(FrameKind.MEMORY_WRITE, buffer.bus_address + 4, b"ABCD", 0b0110)
     assert bus.read(0) == 0
-    assert nic.answers == [(FrameKind.MEMORY_ANSWER, int.from_bytes(b"WORD", "big")), (FrameKind.MEMORY_ANSWER, 0)]
+    assert nic.answers == [(FrameKind.MEMORY_ANSWER, b"WORD"), (FrameKind.MEMORY_ANSWER, b"")]
     assert bytes(buffer.view[4:8]) == b"\0BC\0"
 
 
 def test_wait_change_ends_with_the_write(nic):
     bus = SerialBus(nic)
     buffer = bus.allocate(4096)
-    nic.access(FrameKind.MEMORY_WRITE, buffer.bus_address + 8, 7)
+    nic.access(FrameKind.MEMORY_WRITE, buffer.bus_address + 8, SEVEN)
     assert bus.wait_change(buffer, 8, 0) == 7
 
 
@@ -97,7 +113,7 @@ def test_a_poll_serves_what_has_come(nic):
     """A loop of MPI_Test only catches up."""
     bus = SerialBus(nic)
     buffer = bus.allocate(4096)
-    nic.access(FrameKind.MEMORY_WRITE, buffer.bus_address, 7)
+    nic.access(FrameKind.MEMORY_WRITE, buffer.bus_address, SEVEN)
     bus.catch_up()
     assert buffer.view[3] == 7
     assert not nic.to_host
@@ -109,7 +125,7 @@ def test_a_wait_outlasts_silence_and_ends_with_its_timeout(nic):
 
     def poll(seconds):
         if len(asked) == 3:
-            nic.access(FrameKind.MEMORY_WRITE, buffer.bus_address, 7)
+            nic.access(FrameKind.MEMORY_WRITE, buffer.bus_address, SEVEN)
         asked.append(seconds)
         return bool(nic.to_host)
 
@@ -132,13 +148,14 @@ def test_unpinned_memory_is_refused(nic, kind):
     address = ctypes.addressof(store)
     pinned = bus.pin(address, 8, writable=True)
     inside, outside = pinned.bus_address(address), pinned.bus_address(address) + 8
-    nic.access(kind, inside - inside % 4, 0, 0xF if inside % 4 == 0 else 0)
-    nic.access(kind, -(-outside // 4) * 4)
+    words = {"data": bytes(4)} if kind is FrameKind.MEMORY_WRITE else {"asked": 1}
+    nic.access(kind, inside - inside % 4, be=0xF if inside % 4 == 0 else 0, **words)
+    nic.access(kind, -(-outside // 4) * 4, **words)
     bus.read(0)
     assert nic.answers[0][0] is FrameKind.MEMORY_ANSWER
     assert nic.answers[1][0] is FrameKind.MEMORY_REFUSED
     bus.unpin(pinned)
-    nic.access(kind, inside - inside % 4)
+    nic.access(kind, inside - inside % 4, **words)
     bus.read(0)
     assert nic.answers[2][0] is FrameKind.MEMORY_REFUSED
     assert store.raw[8:] == b"\x55" * 4
@@ -148,18 +165,33 @@ def test_read_only_memory_is_not_written(nic):
     bus = SerialBus(nic)
     store = ctypes.create_string_buffer(b"\x55" * 8, 8)
     pinned = bus.pin(ctypes.addressof(store), 8, writable=False)
-    nic.access(FrameKind.MEMORY_WRITE, pinned.bus_address(ctypes.addressof(store)) & ~3)
+    nic.access(FrameKind.MEMORY_WRITE, pinned.bus_address(ctypes.addressof(store)) & ~3, bytes(4))
     bus.read(0)
-    assert nic.answers == [(FrameKind.MEMORY_REFUSED, 0)]
+    assert nic.answers == [(FrameKind.MEMORY_REFUSED, b"")]
     assert store.raw == b"\x55" * 8
+
+
+@pytest.mark.parametrize(("first", "count", "good"), [(0, 8, True), (4, 4, True), (4, 8, False), (-1, 2, False)])
+def test_all_words_of_a_frame_or_none(nic, first, count, good):
+    bus = SerialBus(nic)
+    store = ctypes.create_string_buffer(2 * PAGE_SIZE)
+    start = -(-ctypes.addressof(store) // PAGE_SIZE) * PAGE_SIZE + 8
+    pinned = bus.pin(start, 32, writable=True)
+    at, data = pinned.bus_address(start) + 4 * first, bytes(range(1, 4 * count + 1))
+    nic.access(FrameKind.MEMORY_WRITE, at, data)
+    nic.access(FrameKind.MEMORY_READ, at, asked=count)
+    bus.read(0)
+    right = [(FrameKind.MEMORY_ANSWER, b""), (FrameKind.MEMORY_ANSWER, data)]
+    assert nic.answers == (right if good else [(FrameKind.MEMORY_REFUSED, b"")] * 2)
+    assert ctypes.string_at(start + 4 * first, 4 * count) == (data if good else bytes(4 * count))
 
 
 def test_after_a_reset_no_access_waits_for_an_answer(nic):
     """One may have gone to a program that is no more."""
     nic.window = bytearray(host_offset("CONTROL") + 64)
-    nic.access(FrameKind.MEMORY_READ, 0x8000)
+    nic.access(FrameKind.MEMORY_READ, 0x8000, asked=1)
     reset(SerialBus(nic))
-    assert nic.answers == [(FrameKind.MEMORY_REFUSED, 0)] * 2
+    assert nic.answers == [(FrameKind.MEMORY_REFUSED, b"")] * 2
     assert not nic.to_host
 
 

@@ -1,14 +1,15 @@
 """The engine of boards: an access becomes a frame on a board's line, and what the board asks for is served."""
 
+import struct
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import takewhile
 
 from lanai_hdl.errors import UserError
 from lanai_hdl.machine import SRAM_HOST
 from lanai_hdl.uart.bridge import UNANSWERED
-from lanai_hdl.uart.frame import Frame, FrameKind
+from lanai_hdl.uart.frame import MOST_WORDS, Frame, FrameKind
 
 from ..base import Access, Engine, Event, EventKind, Layout
 from ..pages import HostPages
@@ -53,23 +54,23 @@ class _Host:
         now = self.boards.slot
         due = list(takewhile(lambda access: access.slot <= now, self.accesses))
         writes = list(takewhile(lambda access: access.write, due))
-        sent = writes or list(takewhile(lambda access: not access.write, due))[:UNANSWERED]
-        if not sent:
+        runs = _runs(writes) if writes else _runs(takewhile(lambda access: not access.write, due))[:UNANSWERED]
+        if not runs:
             return
-        for _ in sent:
-            self.accesses.popleft()
-        (self.posted if writes else self.reads).extend(sent)
+        for run in runs:
+            for _ in run:
+                self.accesses.popleft()
+            (self.posted if writes else self.reads).extend(run)
         self.asked = time.monotonic()
-        self.boards.send(self.number, b"".join(_frame_of(access).to_bytes() for access in sent))
+        self.boards.send(self.number, b"".join(_frame_of(run).to_bytes() for run in runs))
         self.boards.untaken(self.number, bool(writes))
 
-    def take(self, line: bytes) -> None:
+    def take(self, frame: Frame) -> None:
         """A frame has come."""
-        frame = Frame.from_bytes(line)
         self.asked = time.monotonic()
         if frame.kind is FrameKind.PIO_DATA:
-            if self.reads:
-                self._done(self.reads.popleft(), frame.data)
+            for value in _words(frame.data)[: len(self.reads)]:
+                self._done(self.reads.popleft(), value)
         elif frame.kind is FrameKind.INTERRUPT:
             self.events.append(Event(self.boards.slot, EventKind.IRQ, self.number, 0, 0))
         else:
@@ -80,15 +81,20 @@ class _Host:
             self.events.append(Event(self.boards.slot, EventKind.PIO_DONE, self.number, access.tag, value))
 
     def _serve(self, frame: Frame) -> Frame:
+        addresses = range(frame.addr, frame.addr + 4 * frame.count, 4)
         try:
             if frame.kind is FrameKind.MEMORY_READ:
-                return Frame(FrameKind.MEMORY_ANSWER, data=self.pages.read(frame.addr))
-            value = self.pages.write(frame.addr, frame.data, frame.be)
+                read = [self.pages.read(address) for address in addresses]
+                return Frame(FrameKind.MEMORY_ANSWER, data=struct.pack(f">{len(read)}I", *read))
+            values = {
+                address: self.pages.write(address, word, frame.be)
+                for address, word in zip(addresses, _words(frame.data), strict=True)
+            }
         except OSError:
-            self.refused += 1
+            self.refused += frame.count
             return Frame(FrameKind.MEMORY_REFUSED)
         for tag, words in self.watches.items():
-            if any(address == frame.addr and seen != value for address, seen in words):
+            if any(values.get(address, seen) != seen for address, seen in words):
                 self.events.append(Event(self.boards.slot, EventKind.WATCH, self.number, tag, 0))
         return Frame(FrameKind.MEMORY_ANSWER)
 
@@ -101,10 +107,29 @@ class _Host:
             )
 
 
-def _frame_of(access: Access) -> Frame:
-    if access.write:
-        return Frame(FrameKind.PIO_WRITE, access.address, access.data, access.be)
-    return Frame(FrameKind.PIO_READ, access.address)
+def _words(data: bytes) -> tuple[int, ...]:
+    return struct.unpack(f">{len(data) // 4}I", data)
+
+
+def _runs(accesses: Iterable[Access]) -> list[list[Access]]:
+    """Accesses of whole words that follow on one another, together, and others alone."""
+    found: list[list[Access]] = []
+    for access in accesses:
+        run = found[-1] if found else []
+        if run and len(run) < MOST_WORDS and access.address == run[-1].address + 4 and access.be == run[-1].be == 0xF:
+            run.append(access)
+        else:
+            found.append([access])
+    return found
+
+
+def _frame_of(run: Sequence[Access]) -> Frame:
+    first = run[0]
+    if first.write:
+        return Frame(
+            FrameKind.PIO_WRITE, first.address, struct.pack(f">{len(run)}I", *(one.data for one in run)), first.be
+        )
+    return Frame(FrameKind.PIO_READ, first.address, asked=len(run))
 
 
 class BoardEngine(Engine):

@@ -3,12 +3,14 @@
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
+from lanai_hdl.uart.frame import Frame
+
 
 class Came(NamedTuple):
-    """The bytes of a frame that a board has sent."""
+    """A frame that a board has sent."""
 
     board: int
-    frame: bytes
+    frame: Frame
 
 
 class Boards(ABC):

@@ -7,7 +7,7 @@ from importlib.resources import files
 from lanai_hdl.boards.top import FifoBoardTop
 from lanai_hdl.config import NicConfig
 from lanai_hdl.phy.phy import RxClockPort
-from lanai_hdl.uart.frame import FRAME_BYTES
+from lanai_hdl.uart.frame import WITH_ADDRESS, WITH_WORDS, whole_frames
 from lanai_hdl.verilog import by_yosys
 
 from .. import designs
@@ -18,6 +18,7 @@ from .lines import Boards, Came
 TOP = "lanai_phy_board"
 APART_PPM = 100  # of the second board's clock from the first one's
 CABLE_FS = 3_000_000  # on the cable, of both clocks and symbols
+LINE_BYTES = 4096  # that come at once, at most
 SETTLED = 256  # slots for which both must be still: more than anything takes in phys and cable
 
 
@@ -35,14 +36,14 @@ def _library(nic: NicConfig) -> ctypes.CDLL:
     loaded = ctypes.CDLL(str(library(_source(nic), harness, title="a model of two boards")))
     pair, board, number = ctypes.c_void_p, ctypes.c_int32, ctypes.c_uint64
     for name, result, arguments in (
-        ("new", pair, (number, number, number, number)),
+        ("new", pair, (number, number, number, number, ctypes.c_uint32, ctypes.c_uint32)),
         ("delete", None, (pair,)),
         ("run", ctypes.c_int32, (pair, number)),
         ("slots", number, (pair, board)),
         ("up", ctypes.c_uint32, (pair, board)),
         ("send", None, (pair, board, ctypes.c_char_p, number)),
         ("untaken", number, (pair, board, ctypes.c_int32)),
-        ("frame", ctypes.c_int32, (pair, board, ctypes.c_char_p)),
+        ("frames", number, (pair, board, ctypes.c_char_p, number)),
     ):
         function = getattr(loaded, f"pair_{name}")
         function.restype, function.argtypes = result, arguments
@@ -60,9 +61,11 @@ class SimulatedPair(Boards):
         period = 10**12 // nic.slot_khz
         other = period + period * APART_PPM // 10**6
         settled = SETTLED if skip else 2**64 - 1
-        self._pair = self._api.pair_new(period, other, CABLE_FS, settled)
+        kinds = (sum(1 << kind.value for kind in some) for some in (WITH_ADDRESS, WITH_WORDS))
+        self._pair = self._api.pair_new(period, other, CABLE_FS, settled, *kinds)
         self._passed = 0  # slots that passed while both were still
         self._still = False
+        self._parts = bytearray(), bytearray()  # of frames that have not come whole
 
     @property
     def slot(self) -> int:
@@ -70,10 +73,11 @@ class SimulatedPair(Boards):
 
     def run(self, limit: int) -> list[Came]:
         self._still = self._api.pair_run(self._pair, limit - self._passed) == STILL
-        found, frame = [], ctypes.create_string_buffer(FRAME_BYTES)
-        for board in range(2):
-            while self._api.pair_frame(self._pair, board, frame):
-                found.append(Came(board, frame.raw))
+        found, line = [], ctypes.create_string_buffer(LINE_BYTES)
+        for board, part in enumerate(self._parts):
+            came = self._api.pair_frames(self._pair, board, line, LINE_BYTES)
+            part += line.raw[:came]
+            found += [Came(board, frame) for frame in whole_frames(part)]
         return found
 
     def send(self, board: int, data: bytes) -> None:

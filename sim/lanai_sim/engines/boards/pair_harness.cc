@@ -1,6 +1,7 @@
 // Two boards, each one of a Verilated model, with clocks of their own, a cable between their phys, and a host's end of
 // the byte FIFO of each. Python drives them through the C functions at the end (pair.py).
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -8,10 +9,19 @@
 #include "Vlanai_phy_board.h"
 #include "verilated.h"
 
-constexpr size_t FRAME_BYTES = 9;
 constexpr uint64_t NEVER = ~0ull;
 
 enum Stop : int32_t { LIMIT = 0, FRAME = 1, DRAINED = 2, STILL = 3 };
+
+// How long a frame is, by its first two bytes: kinds with an address and with words, a bit each.
+struct Frames {
+    uint32_t with_address, with_words;
+
+    size_t size(uint8_t kind, uint8_t words) const {
+        kind >>= 4;
+        return 2 + 4 * (with_address >> kind & 1) + 4 * words * (with_words >> kind & 1);
+    }
+};
 
 struct Board {
     VerilatedContext context;
@@ -21,6 +31,7 @@ struct Board {
     uint64_t symbol_at = NEVER;  // when the symbol from the other board is there
     uint16_t symbol = 0;
     std::deque<uint8_t> to_board, to_host;
+    size_t whole = 0;  // bytes of the frames in `to_host` that have come whole
     bool tell_drained = false;
 
     Board(uint64_t period_, uint64_t phase)
@@ -64,12 +75,25 @@ struct Board {
 
 struct Pair {
     Board boards[2];
+    Frames frames;
     uint64_t delay;  // of the cable
     uint64_t settled;  // slots for which both must have been still
     uint64_t still = 0;
 
-    Pair(uint64_t period_a, uint64_t period_b, uint64_t delay_, uint64_t settled_)
-        : boards{{period_a, period_a}, {period_b, period_b + period_b / 3}}, delay(delay_), settled(settled_) {}
+    Pair(uint64_t period_a, uint64_t period_b, uint64_t delay_, uint64_t settled_, Frames frames_)
+        : boards{{period_a, period_a}, {period_b, period_b + period_b / 3}}, frames(frames_), delay(delay_),
+          settled(settled_) {}
+
+    // Whether a frame has come whole since the host last looked.
+    bool has_frame(Board& board) {
+        auto& came = board.to_host;
+        while (came.size() >= board.whole + 2) {
+            size_t size = frames.size(came[board.whole], came[board.whole + 1]);
+            if (came.size() < board.whole + size) break;
+            board.whole += size;
+        }
+        return board.whole != 0;
+    }
 
     void clock(int which) {
         Board& board = boards[which];
@@ -99,7 +123,7 @@ struct Pair {
     int32_t run(uint64_t limit) {
         for (;;) {
             for (auto& board : boards) {
-                if (board.to_host.size() >= FRAME_BYTES) return FRAME;
+                if (has_frame(board)) return FRAME;
                 if (board.tell_drained && board.to_board.empty()) return DRAINED;
             }
             if (boards[0].slots >= limit) return LIMIT;
@@ -111,8 +135,9 @@ struct Pair {
 
 extern "C" {
 #define API __attribute__((visibility("default")))
-API Pair* pair_new(uint64_t period_a, uint64_t period_b, uint64_t delay, uint64_t settled) {
-    return new Pair(period_a, period_b, delay, settled);
+API Pair* pair_new(uint64_t period_a, uint64_t period_b, uint64_t delay, uint64_t settled, uint32_t with_address,
+                   uint32_t with_words) {
+    return new Pair(period_a, period_b, delay, settled, Frames{with_address, with_words});
 }
 API void pair_delete(Pair* pair) { delete pair; }
 API int32_t pair_run(Pair* pair, uint64_t limit) { return pair->run(limit); }
@@ -129,14 +154,13 @@ API uint64_t pair_untaken(Pair* pair, int32_t board, int32_t tell) {
     pair->boards[board].tell_drained = tell && !queue.empty();
     return queue.size();
 }
-// The next frame from a board; 0 if there is none.
-API int32_t pair_frame(Pair* pair, int32_t board, uint8_t* frame) {
-    auto& queue = pair->boards[board].to_host;
-    if (queue.size() < FRAME_BYTES) return 0;
-    for (size_t n = 0; n < FRAME_BYTES; n++) {
-        frame[n] = queue.front();
-        queue.pop_front();
-    }
-    return 1;
+// The bytes of the frames from a board that have come whole, `most` at most. Returns how many there are.
+API uint64_t pair_frames(Pair* pair, int32_t board, uint8_t* line, uint64_t most) {
+    auto& from = pair->boards[board];
+    size_t count = std::min<size_t>(from.whole, most);
+    std::copy_n(from.to_host.begin(), count, line);
+    from.to_host.erase(from.to_host.begin(), from.to_host.begin() + count);
+    from.whole -= count;
+    return count;
 }
 }

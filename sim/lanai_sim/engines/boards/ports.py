@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 
-from lanai_hdl.uart.frame import FRAME_BYTES
+from lanai_hdl.uart.frame import Frame, whole_frames
 from lanai_host.bus.serial import SerialPort
 
 from .lines import Boards, Came
@@ -17,7 +17,7 @@ class SerialBoards(Boards):
 
     def __init__(self, ports: Sequence[str], baud: int, slot_khz: int) -> None:
         self._ports = [SerialPort(port, baud) for port in ports]
-        self._parts = [b""] * len(ports)  # of frames that have not come whole
+        self._parts = [bytearray() for _ in ports]  # of frames that have not come whole
         self._khz = slot_khz
         self._began = time.monotonic_ns()
 
@@ -33,12 +33,10 @@ class SerialBoards(Boards):
                 return found
             time.sleep(NAP)
 
-    def _frames(self, board: int) -> list[bytes]:
+    def _frames(self, board: int) -> list[Frame]:
         """Return the frames of a board that have come whole."""
-        bytes_ = self._parts[board] + self._ports[board].arrived()
-        whole = len(bytes_) - len(bytes_) % FRAME_BYTES
-        self._parts[board] = bytes_[whole:]
-        return [bytes_[at : at + FRAME_BYTES] for at in range(0, whole, FRAME_BYTES)]
+        self._parts[board] += self._ports[board].arrived()
+        return list(whole_frames(self._parts[board]))
 
     def send(self, board: int, data: bytes) -> None:
         self._ports[board].write(data)

@@ -7,7 +7,7 @@ import pytest
 from lanai_hdl.config import NicConfig
 from lanai_hdl.machine import PAGE_SIZE, SRAM_HOST
 from lanai_hdl.uart.bridge import UNANSWERED
-from lanai_hdl.uart.frame import FRAME_BYTES, Frame, FrameKind
+from lanai_hdl.uart.frame import MOST_WORDS, Frame, FrameKind, whole_frames
 from lanai_host.errors import UserError
 from lanai_sim.engines.base import NEVER, Access, EventKind, Layout
 from lanai_sim.engines.boards import engine as boards_engine
@@ -34,15 +34,16 @@ class Played(Boards):
         return found
 
     def send(self, board, data):
-        assert len(data) % FRAME_BYTES == 0
-        for at in range(0, len(data), FRAME_BYTES):
-            frame = Frame.from_bytes(data[at : at + FRAME_BYTES])
+        line = bytearray(data)
+        for frame in whole_frames(line):
             self.sent.append((board, frame))
             if frame.kind is FrameKind.PIO_READ and self.answers:
-                self.say(board, FrameKind.PIO_DATA, data=frame.addr)
+                words = range(frame.addr, frame.addr + 4 * frame.count, 4)
+                self.say(board, FrameKind.PIO_DATA, data=b"".join(word.to_bytes(4, "big") for word in words))
+        assert not line
 
-    def say(self, board, kind, addr=0, data=0, be=0xF):
-        self.frames.append(Came(board, Frame(kind, addr, data, be).to_bytes()))
+    def say(self, board, kind, addr=0, data=b"", be=0xF, asked=0):
+        self.frames.append(Came(board, Frame(kind, addr, data, be, asked)))
 
     def untaken(self, board, tell):
         return not self.taken
@@ -75,16 +76,32 @@ def done(engine, limit=NEVER):
 
 
 def test_accesses_go_in_order_and_those_with_a_tag_are_reported(boards, engine):
-    reads = [Access(0, False, 4 * n, tag=n + 1) for n in range(UNANSWERED + 2)]
+    reads = [Access(0, False, 8 * n, tag=n + 1) for n in range(UNANSWERED + 2)]
     engine.pio(1, [Access(0, True, 0x100, 7, 0b0110), *reads, Access(0, True, 0x104, 8, tag=99)])
     events = done(engine)
     assert [(one.unit, one.tag, one.value) for one in events] == [
-        *((1, n + 1, 4 * n) for n in range(UNANSWERED + 2)),
+        *((1, n + 1, 8 * n) for n in range(UNANSWERED + 2)),
         (1, 99, 0),
     ]
     assert all(one.kind == EventKind.PIO_DONE for one in events)
-    assert [frame.addr for _, frame in boards.sent] == [0x100, *(4 * n for n in range(UNANSWERED + 2)), 0x104]
-    assert boards.sent[0] == (1, Frame(FrameKind.PIO_WRITE, 0x100, 7, 0b0110))
+    assert [frame.addr for _, frame in boards.sent] == [0x100, *(8 * n for n in range(UNANSWERED + 2)), 0x104]
+    assert boards.sent[0] == (1, Frame.single(FrameKind.PIO_WRITE, 0x100, 7, 0b0110))
+
+
+def test_accesses_of_words_in_a_row_share_a_frame(boards, engine):
+    engine.pio(0, [Access(0, True, 0x100 + 4 * n, n) for n in range(MOST_WORDS + 1)])
+    engine.pio(0, [Access(0, True, 0x204, 1, 0b1000), Access(0, True, 0x208, 2), Access(0, True, 0x210, 3)])
+    engine.pio(0, [Access(0, False, 4 * n, tag=n + 1) for n in range(3)])
+    assert [(one.tag, one.value) for one in done(engine)] == [(n + 1, 4 * n) for n in range(3)]
+    assert [(frame.addr, frame.count) for _, frame in boards.sent] == [
+        (0x100, MOST_WORDS),
+        (0x200, 1),
+        (0x204, 1),
+        (0x208, 1),
+        (0x210, 1),
+        (0, 3),
+    ]
+    assert boards.sent[0][1].data[-4:] == (MOST_WORDS - 1).to_bytes(4, "big")
 
 
 def test_an_access_waits_for_its_slot_and_still_boards_pass_the_time(boards, engine):
@@ -106,23 +123,24 @@ def test_host_memory_is_served_and_watched(boards, engine):
     engine.map_local(0, PAGE, ctypes.addressof(memory), True)
     engine.map_local(1, PAGE, ctypes.addressof(memory), False)
     engine.watch(0, PAGE * PAGE_SIZE + 4, 0, 77)
-    boards.say(0, FrameKind.MEMORY_READ, PAGE * PAGE_SIZE)
-    boards.say(0, FrameKind.MEMORY_WRITE, PAGE * PAGE_SIZE + 4, 0x41424344, 0b0110)
-    boards.say(1, FrameKind.MEMORY_WRITE, PAGE * PAGE_SIZE, 0x41424344)
-    boards.say(1, FrameKind.MEMORY_READ, 0)
+    boards.say(0, FrameKind.MEMORY_READ, PAGE * PAGE_SIZE, asked=2)
+    boards.say(0, FrameKind.MEMORY_WRITE, PAGE * PAGE_SIZE + 4, b"ABCD", 0b0110)
+    boards.say(0, FrameKind.MEMORY_WRITE, PAGE * PAGE_SIZE + 8, b"two word")
+    boards.say(1, FrameKind.MEMORY_WRITE, PAGE * PAGE_SIZE, b"ABCDEFGH")
+    boards.say(1, FrameKind.MEMORY_READ, 0, asked=1)
     assert [(one.kind, one.unit, one.tag) for one in done(engine)] == [(EventKind.WATCH, 0, 77)]
-    assert [(board, frame.kind) for board, frame in boards.sent] == [
-        (0, FrameKind.MEMORY_ANSWER),
-        (0, FrameKind.MEMORY_ANSWER),
-        (1, FrameKind.MEMORY_REFUSED),
-        (1, FrameKind.MEMORY_REFUSED),
+    assert boards.sent == [
+        (0, Frame(FrameKind.MEMORY_ANSWER, data=b"WORD\0\0\0\0")),
+        (0, Frame(FrameKind.MEMORY_ANSWER)),
+        (0, Frame(FrameKind.MEMORY_ANSWER)),
+        (1, Frame(FrameKind.MEMORY_REFUSED)),
+        (1, Frame(FrameKind.MEMORY_REFUSED)),
     ]
-    assert boards.sent[0][1].data == int.from_bytes(b"WORD", "big")
-    assert memory.raw[:8] == b"WORD\0BC\0"
-    assert (engine.refused(0), engine.refused(1)) == (0, 2)
+    assert memory.raw[:16] == b"WORD\0BC\0two word"
+    assert (engine.refused(0), engine.refused(1)) == (0, 3)
     engine.unwatch(0, 77)
     engine.unmap(0, PAGE)
-    boards.say(0, FrameKind.MEMORY_WRITE, PAGE * PAGE_SIZE + 4, 1)
+    boards.say(0, FrameKind.MEMORY_WRITE, PAGE * PAGE_SIZE + 4, bytes(4))
     assert done(engine) == []
     assert engine.refused(0) == 1
 
