@@ -70,6 +70,6 @@ STUDY = Study(
     experiments=sys.modules[__name__],
     ways=lambda: WAYS,
     draw=draw,
-    why_not=verdicts.reasons("echo", {}, ""),
+    why_not=verdicts.reasons(""),
     checkout=Path(__file__).parent,
 )

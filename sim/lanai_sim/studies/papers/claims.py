@@ -56,6 +56,12 @@ class Claim:
         derived: computed from the paper's own numbers by its readers.
         weak: of kind PREDICTED, why the number says nothing of ours, though no constant was read from it: a bound that
             any curve of ours meets, a measurement that another row has, a fitted price divided. It does not count.
+        figure: the figure of ours beside the number; what a study computes needs none.
+        default: the same with the project's own policies, if those differ.
+        experiment: the one that shows why ours is far from the published number.
+        saw: of what shows or does not: what was seen. It and `why` are templates: `verdicts.filled`.
+        why: sentences: why ours is what it is. One whose figures were not measured is left out.
+        open: why there is no figure.
     """
 
     id: str
@@ -72,6 +78,17 @@ class Claim:
     subject: str = ""
     derived: bool = False
     weak: str = ""
+    figure: str = ""
+    default: str = ""
+    experiment: str = ""
+    saw: str = ""
+    why: tuple[str, ...] = ()
+    open: str = ""
+
+    @property
+    def short(self) -> str:
+        """The id without the paper's name."""
+        return self.id.partition(".")[2]
 
     @property
     def counts(self) -> bool:
@@ -125,10 +142,10 @@ def read(path: Path, paper: str) -> list[Claim]:
 def parse(text: str, paper: str, name: str) -> list[Claim]:
     """The claims in a text; `name` is for messages."""
     try:
-        rows = tomllib.loads(text).get("claim", [])
+        content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"{name}: {error}") from error
-    claims = [_claim(row, paper, name) for row in rows]
+    claims = [_claim(_told(row, content.get("words", {})), paper, name) for row in content.get("claim", [])]
     seen: set[str] = set()
     for claim in claims:
         if claim.id in seen:
@@ -138,6 +155,27 @@ def parse(text: str, paper: str, name: str) -> list[Claim]:
         if missing := sorted({*claim.rows} - seen):
             raise UserError(f"{name}: claim {claim.id!r} has rows {', '.join(missing)}, which are not claims here")
     return claims
+
+
+def _told(row: Mapping[str, Any], words: Mapping[str, str]) -> dict[str, Any]:
+    """A row whose prose is in one line, with the words that claims share in place of their {name}."""
+
+    def whole(text: str) -> str:
+        for name, said in words.items():
+            text = text.replace(f"{{{name}}}", said)
+        return flowing(text)
+
+    found = dict(row)
+    if isinstance(why := row.get("why"), str):
+        found["why"] = [why]
+    for key in {"saw", "open"} & found.keys():
+        found[key] = whole(found[key])
+    return found | {"why": [whole(one) for one in found.get("why", ())]}
+
+
+def flowing(text: str) -> str:
+    """Paragraphs of a text, each in one line."""
+    return "\n\n".join(" ".join(part.split()) for part in text.strip().split("\n\n"))
 
 
 def _claim(row: Mapping[str, Any], paper: str, name: str) -> Claim:
@@ -158,7 +196,7 @@ def _claim(row: Mapping[str, Any], paper: str, name: str) -> Claim:
                     f"{name}: claim {which!r} has {key} {row[key]!r}; it must be one of "
                     f"{', '.join(k.value for k in kind)}"
                 ) from error
-    for key in ("values", "rows"):
+    for key in ("values", "rows", "why"):
         values[key] = tuple(values.get(key, ()))
     if (values["kind"] is Kind.FITTED) != bool(values["rows"]):
         raise UserError(f"{name}: claim {which!r} must have rows if it is fitted, and only then")

@@ -1,10 +1,13 @@
 """A paper's study, and how it is found by the paper's name."""
 
 import shlex
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from lanai_firmware import output_file
 from lanai_host.errors import UserError
@@ -16,10 +19,10 @@ from .. import papers
 from ..drawing import Plot
 from . import claims, page, records, verdicts
 from . import claims as measuring
-from .claims import Claim, Figures
-from .page import Frame, number, table
+from .claims import Claim, Figures, flowing
+from .page import Frame, Grid, Section, number, table
 from .records import Record
-from .verdicts import Answer, Way
+from .verdicts import Answer, Computed, Way
 
 CHECKOUT = Path(__file__).parents[4]
 
@@ -104,6 +107,47 @@ class Study:
     def answer(self, found: Figures) -> list[Answer]:
         """Every claim's answer, with the reason where there is none."""
         return verdicts.answered(self.paper, self.mapping, self.ways(), self.why_not, found)
+
+
+def study(
+    paper: str,
+    experiments: ModuleType,
+    computed: Computed,
+    draw: Callable[[Figures], Mapping[str, Plot]],
+    grids: Mapping[str, Sequence[Grid]] | None = None,
+    **more: Any,
+) -> Study:
+    """Return the study of a paper whose folder has its words: `claims.toml`, and `page.toml` with the members of its
+    `Frame`, `revision`, `quick_minutes`, and `context`, why claims about other systems have no figure.
+
+    Args:
+        computed: what its claims' answers need beyond figures (`verdicts.ways`).
+        grids: tables of the page, by their section's title.
+        more: further members of `Study`.
+    """
+    path = Path(str(experiments.__file__)).with_name("page.toml")
+    try:
+        words = tomllib.loads(path.read_text())
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise UserError(f"{path}: {error}") from error
+    members: dict[str, Any] = {
+        "ways": partial(verdicts.ways, paper, computed),
+        "why_not": verdicts.reasons(flowing(words.pop("context", ""))),
+        **{name: words.pop(name) for name in ("revision", "quick_minutes")},
+        **more,
+    }
+    sections = [
+        Section(
+            one["title"],
+            flowing(one.get("says", "")),
+            {name: flowing(says) for name, says in one.get("plots", {}).items()},
+            (grids or {}).get(one["title"], ()),
+        )
+        for one in words.pop("section", ())
+    ]
+    texts = {name: flowing(text) for name, text in words.items()}
+    frame = Frame(**texts, experiments=experiments.EXPERIMENTS, sections=sections)
+    return Study(paper, frame, experiments, draw=draw, **members)
 
 
 CONTRACT = Contract("paper", papers.__name__, "STUDY", Study, lambda found: str(found.paper), "study")

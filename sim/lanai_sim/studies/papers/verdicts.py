@@ -4,8 +4,11 @@ a test."""
 import ast
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from lanai_host.errors import UserError
 
@@ -26,7 +29,7 @@ class ByFigure:
     far from the published number."""
 
     figure: str | Callable[[Figures], float]
-    why: str | Callable[[Figures], str]
+    why: str | Callable[[Figures], str] = ""
     default: str = ""
     experiment: str = ""
 
@@ -44,8 +47,8 @@ class ByShape:
     `lead`: of a claim that one way beats another, by how much it does, as a ratio: below `LEAD` it is a tie."""
 
     holds: Callable[[Figures], bool]
-    saw: str | Callable[[Figures], str]
-    why: str
+    saw: str | Callable[[Figures], str] = ""
+    why: str | Callable[[Figures], str] = ""
     values: Callable[[Figures], Sequence[float | None]] | None = None
     lead: Callable[[Figures], float] | None = None
 
@@ -62,6 +65,57 @@ class ByShape:
 
 
 Way = ByFigure | ByShape
+Computed = Mapping[
+    str, Way | Callable[[Figures], Any]
+]  # by a claim's id without the paper's name, or a word of its text
+
+
+class _Words(dict[str, Any]):
+    """The words of a template: f has the figures, others are computed from them."""
+
+    def __init__(self, computed: Computed, figures: Figures) -> None:
+        super().__init__(f=figures)
+        self.computed = computed
+
+    def __missing__(self, name: str) -> Any:
+        word = self.computed[name]
+        assert callable(word), name
+        return word(self["f"])
+
+
+def filled(template: str, computed: Computed, figures: Figures) -> str:
+    """A text with figures, such as {f[ping.us.4]:.1f}, and what a study computes, such as {gain:.2f}. Raises KeyError
+    if a figure was not measured."""
+    return template.format_map(_Words(computed, figures))
+
+
+def _sentences(templates: Sequence[str], computed: Computed, figures: Figures) -> str:
+    """Join the sentences whose figures were measured."""
+    found = []
+    for template in templates:
+        with suppress(KeyError):
+            found.append(filled(template, computed, figures))
+    return " ".join(filter(None, found))
+
+
+def ways(paper: str, computed: Computed) -> dict[str, Way]:
+    """Return how a paper's claims are answered, by id: by the figure that a claim names, or as its study computes.
+    A function is the number itself, or, of a claim that says what was `saw`, whether it shows."""
+    return {claim.id: way for claim in load(paper) if (way := _way(claim, computed))}
+
+
+def _way(claim: Claim, computed: Computed) -> Way | None:
+    own = computed.get(claim.short, claim.figure)
+    if not own:
+        return None
+    why, saw = partial(_sentences, claim.why, computed), partial(filled, claim.saw, computed)
+    if isinstance(own, ByShape):
+        return replace(own, why=why, saw=own.saw or saw)
+    assert not isinstance(own, ByFigure), claim.id
+    if claim.saw:
+        assert callable(own), claim.id
+        return ByShape(own, saw, why)
+    return ByFigure(own, why, claim.default, claim.experiment)
 
 
 @dataclass(frozen=True)
@@ -89,8 +143,7 @@ class Answer:
 
     @property
     def short(self) -> str:
-        """The claim's id without the paper's name."""
-        return self.claim.id.partition(".")[2]
+        return self.claim.short
 
     @property
     def answered(self) -> bool:
@@ -150,14 +203,19 @@ def answered(
 
 def _answer(claim: Claim, way: Way | None, test: Held, figures: Figures) -> Answer:
     if isinstance(way, ByFigure) and (value := way.value(figures)) is not None:
-        why = way.why if isinstance(way.why, str) else way.why(figures)
-        return Answer(claim, value, figures.get(way.default), why=why, tests=test.tests, experiment=way.experiment)
+        return Answer(
+            claim, value, figures.get(way.default), why=_why(way, figures), tests=test.tests, experiment=way.experiment
+        )
     if isinstance(way, ByShape) and (seen := way.verdict(figures)) is not None:
         values = tuple(way.values(figures)) if way.values else ()
         tie = way.ties(figures)
         holds = seen[0] and not tie
-        return Answer(claim, holds=holds, saw=seen[1], why=way.why, tests=test.tests, values=values, tie=tie)
+        return Answer(claim, holds=holds, saw=seen[1], why=_why(way, figures), tests=test.tests, values=values, tie=tie)
     return Answer(claim, why=test.why, tests=test.tests)
+
+
+def _why(way: Way, figures: Figures) -> str:
+    return way.why if isinstance(way.why, str) else way.why(figures)
 
 
 def score(found: Sequence[Answer]) -> dict[str, float]:
@@ -205,15 +263,10 @@ def words(total: Mapping[str, float]) -> str:
     )
 
 
-def reasons(paper: str, why_not: Mapping[str, str], context: str) -> Callable[[Claim], str]:
-    """Return a function that says why a paper's claim has no figure and no test: by its id without the paper's name,
-    else `context` for a claim that is only that."""
-
-    def reason(claim: Claim) -> str:
-        otherwise = context if claim.kind is Kind.CONTEXT else NOT_YET
-        return why_not.get(claim.id.removeprefix(f"{paper}."), otherwise)
-
-    return reason
+def reasons(context: str) -> Callable[[Claim], str]:
+    """Return a function that says why a claim has no figure and no test: what it says itself, else `context` for one
+    that is only that."""
+    return lambda claim: claim.open or (context if claim.kind is Kind.CONTEXT else NOT_YET)
 
 
 def explained(claims: Sequence[Claim], held: Mapping[str, Held], why: Callable[[Claim], str]) -> dict[str, Held]:

@@ -3,6 +3,8 @@
 import itertools
 import json
 from dataclasses import replace
+from importlib import import_module
+from string import Formatter
 from types import SimpleNamespace
 
 import pytest
@@ -16,7 +18,7 @@ from lanai_sim.studies.drawing import Plot
 from lanai_sim.studies.papers import claims, page, records, studies, verdicts
 from lanai_sim.studies.papers import claims as measuring
 from lanai_sim.studies.papers.claims import Bound, Claim, Kind
-from lanai_sim.studies.papers.mpi_np import answers, experiments, host_work, study
+from lanai_sim.studies.papers.mpi_np import experiments, host_work, study
 from lanai_sim.studies.papers.mpi_np.study import STUDY
 from lanai_sim.studies.papers.records import Record
 from lanai_sim.studies.papers.verdicts import Answer, ByFigure, ByShape, Held
@@ -122,11 +124,20 @@ def test_reasons_name_experiments(paper):
     assert named <= {one.name for one in found.frame.experiments}
 
 
-def test_every_answer_is_to_a_claim_and_every_other_has_a_reason():
-    known = {claim.id: claim for claim in claims.load("mpi-np")}
-    assert set(answers.ways()) <= set(known)
-    assert {f"mpi-np.{name}" for name in answers.WHY_NOT} <= set(known)
-    assert all(one.answered or one.why for one in STUDY.answer({}))
+@pytest.mark.parametrize("paper", studies.names())
+def test_words_and_claims_belong_to_each_other(paper):
+    """A sentence whose figure no experiment gives would never be seen."""
+    found, known = studies.find(paper), claims.load(paper)
+    computed = import_module(found.draw.__module__).COMPUTED
+    texts = [text for claim in known for text in (claim.saw, *claim.why)]
+    words = {name for text in texts for _, name, *_ in Formatter().parse(text) if name}
+    figures = {name.removeprefix("f[").removesuffix("]") for name in words if name.startswith("f[")}
+    named = {claim.figure for claim in known} | {claim.default for claim in known}
+    assert figures | named - {""} <= set(found.kept.figures)
+    assert {name for name in words if not name.startswith("f[")} <= set(computed)
+    assert set(computed) <= words | {claim.short for claim in known}
+    assert set(found.ways()) <= {claim.id for claim in known}
+    assert all(one.answered or one.why for one in found.answer({}))
 
 
 def test_constants_of_the_design():

@@ -1,92 +1,228 @@
-"""The whole study: run every experiment, answer every claim, draw, and word the page."""
+"""The study of the CCU MPI: what its claims' answers compute, and the paper's figures drawn again."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise
+
+from lanai_firmware.programs.ccu.layout import ENTRIES
 
 from ...drawing import Plot
-from .. import verdicts
-from ..page import Frame, Section
-from ..studies import Study
-from . import answers, experiments
+from ..studies import study
+from ..verdicts import ByShape, Computed, Figures
+from . import experiments
+from .experiments import EXPERIMENT_PACKET, FULL_PACKET, NODES, ONE_PACKET, OURS
 
-# The paper's figures, in its order. Of most curves our sources have no numbers, only what the text says of them.
+OTHERS = ("lam", "mpich")
+COLLECTIVES = ("gather", "scatter", "reduce", "allgather", "alltoall", "allreduce", "reduce_scatter", "scan")
 
-SECTIONS = (
-    Section(
-        "Figures 2 to 4: point to point",
-        plots={
-            "pingpong": (
-                "One way of a message that bounces between two nodes, with the two times that the paper's bandwidths "
-                "imply. Ours is fitted on these two; what lies between is simulated."
-            ),
-            "bandwidth": (
-                "The same as bandwidth, with the two numbers that the paper prints. It grows with the size, since the "
-                "daemons and the wire work on different packets."
-            ),
-            "ping": (
-                "One node keeps sending to the other. The paper has LAM slightly ahead from 6,000 to 8,000 bytes only; "
-                "here its stand-in sends these as one datagram."
-            ),
-            "exchange": ("Both nodes send, then receive. The paper has ours ahead of LAM and MPICH at every size."),
-        },
+
+def mbits(size: int) -> Callable[[Figures], float]:
+    """Bandwidth of PingPong."""
+    return lambda f: 8 * size / f[f"ccu.pingpong_us.{size}"]
+
+
+def sizes(figures: Figures, pattern: str) -> list[int]:
+    """Measured with our system. KeyError if none is."""
+    begin = f"ccu.{pattern}_us."
+    found = sorted(int(name.removeprefix(begin)) for name in figures if name.startswith(begin))
+    if not found:
+        raise KeyError(begin)
+    return found
+
+
+def _longer_is_better(figures: Figures) -> bool:
+    """No size is slower than a shorter one by more than a hundredth."""
+    rates = [mbits(size)(figures) for size in sizes(figures, "pingpong")]
+    return all(longer >= 0.99 * shorter for shorter, longer in pairwise(rates))
+
+
+def lead(figures: Figures, pattern: str) -> float:
+    """The smallest of the others' times over ours, over all sizes."""
+    return min(
+        figures[f"{other}.{pattern}_us.{size}"] / figures[f"ccu.{pattern}_us.{size}"]
+        for other in OTHERS
+        for size in sizes(figures, pattern)
+    )
+
+
+def least(figures: Figures, patterns: Sequence[str]) -> float:
+    """The smallest lead over all of some patterns."""
+    return min(lead(figures, pattern) for pattern in patterns)
+
+
+def over(figures: Figures, other: str, size: int) -> float:
+    """The time of a stand-in over ours, one way again and again."""
+    return figures[f"{other}.ping_us.{size}"] / figures[f"ccu.ping_us.{size}"]
+
+
+def over_mpich(figures: Figures) -> float:
+    """The smallest over all sizes."""
+    return min(over(figures, "mpich", size) for size in sizes(figures, "ping"))
+
+
+def ratios(figures: Figures, other: str) -> str:
+    return ", ".join(f"{size} bytes: {over(figures, other, size):.2f}" for size in sizes(figures, "ping"))
+
+
+def by_window(figures: Figures, choice: str = "stream") -> dict[int, float]:
+    """Microseconds by window in the experiment on its size."""
+    begin = f"window.{choice}_us."
+    found = {int(name.removeprefix(begin)): time for name, time in figures.items() if name.startswith(begin)}
+    if not found:
+        raise KeyError(begin)
+    return found
+
+
+PAPERS_RULE = "every_25"  # the experiment with the paper's rule for acknowledgements; quick runs have it not
+
+
+def best_window(figures: Figures, choice: str = "stream") -> int:
+    """The best if a window is acknowledged as a whole, or in the experiment `choice`."""
+    times = by_window(figures, choice)
+    return min(times, key=lambda window: (times[window], window))
+
+
+def _papers_best(figures: Figures) -> int:
+    """The best window by the paper's rule; in a quick run, if a window is acknowledged as a whole."""
+    return best_window(figures, PAPERS_RULE if f"window.{PAPERS_RULE}_us.30" in figures else "stream")
+
+
+def best_by_choice(figures: Figures) -> str:
+    """The best window if a window is acknowledged as a whole, by the time slices."""
+    choices = {"45 and 60 ms": "stream", "20 ms each": "20_20", "100 and 60 ms": "100_60"}
+    found = {label: name for label, name in choices.items() if f"window.{name}_us.30" in figures}
+    if not found:
+        raise KeyError("window")
+    return ", ".join(f"{best_window(figures, name)} ({label})" for label, name in found.items())
+
+
+def most_resent(figures: Figures) -> float:
+    """With the largest window."""
+    return figures[f"window.resent.{max(by_window(figures))}"]
+
+
+def overlap(figures: Figures) -> float:
+    """The time of 16 messages that wait for each other, over that of their bytes in one message."""
+    return 16 * figures["ccu.pingpong_us.1000"] / figures["ccu.pingpong_us.16000"]
+
+
+def gain(figures: Figures, way: str = "linear", size: int = ONE_PACKET) -> float:
+    """The time of a broadcast without hardware broadcast, over that with it. `way`: `linear`, by a message to each
+    rank, or `unicast`, by one message that the daemon sends in a packet for each node."""
+    return figures[f"{way}.bcast_us.{size}"] / figures[f"ccu.bcast_us.{size}"]
+
+
+def bcast_lead(figures: Figures) -> float:
+    """The smallest lead of a broadcast, over the other ways and the other systems."""
+    return min(gain(figures), gain(figures, "unicast"), lead(figures, "bcast"))
+
+
+def deviates_least(figures: Figures) -> bool:
+    """The times of our processes deviate less than those of the others at every size."""
+    return all(
+        figures[f"ccu.bitonic_deviation_us.{size}"] <= figures[f"{other}.bitonic_deviation_us.{size}"]
+        for other in OTHERS
+        for size in sizes(figures, "bitonic")
+    )
+
+
+def deviations(figures: Figures) -> str:
+    """Return the deviations of all systems at the largest size."""
+    size = sizes(figures, "bitonic")[-1]
+    systems_of = ("ccu", *OTHERS)
+    return ", ".join(f"{name} {figures[f'{name}.bitonic_deviation_us.{size}']:,.0f} us" for name in systems_of)
+
+
+def colliding(figures: Figures) -> str:
+    """The others' times over ours on a wire with collisions, as far as they were measured."""
+    begin = "colliding.ccu."
+    found = [name.removeprefix(begin) for name in figures if name.startswith(begin) and "_us." in name]
+    words = (
+        f"{name.partition('_us.')[0]} "
+        + " and ".join(f"{figures[f'colliding.{other}.{name}'] / figures[begin + name]:.2f}" for other in OTHERS)
+        for name in found
+    )
+    return f"; on a wire with collisions, 1,000 bytes, LAM's and MPICH's over ours: {', '.join(words)}" if found else ""
+
+
+def losing(figures: Figures) -> str:
+    """The others' times over ours on a wire with collisions and loss, as far as they were measured."""
+    begin, words = "losing.", []
+    for name in sorted(name for name in figures if name.startswith(begin) and ".ccu." in name and "_us." in name):
+        loss, _, what = name.removeprefix(begin).split(".", 2)
+        others = " and ".join(f"{figures[f'{begin}{loss}.{other}.{what}'] / figures[name]:.2f}" for other in OTHERS)
+        words.append(f"{what.partition('_us.')[0]} {others} ({loss} % lost)")
+    return f"; with collisions and loss: {', '.join(words)}" if words else ""
+
+
+def leads(figures: Figures, patterns: Sequence[str]) -> str:
+    return ", ".join(f"{pattern}: {lead(figures, pattern):.2f} times ours at least" for pattern in patterns)
+
+
+def never_behind(*patterns: str) -> ByShape:
+    """Ours is ahead of the others, or where it is least ahead nobody is."""
+    return ByShape(lambda f: least(f, patterns) > 1, lambda f: leads(f, patterns), lead=lambda f: least(f, patterns))
+
+
+def _constant(value: float, figures: Figures) -> float:
+    """A number of the paper's design, as it is here."""
+    return value
+
+
+DESIGN = {
+    "s3.packet": OURS.packet,
+    "s3.window": OURS.window,
+    "s3.ack_every": OURS.ack_every,
+    "s4.buffer_entries": int(ENTRIES),
+    "s5_3.network": experiments.NIC.link_kbytes * 8 / 1000,
+    "s3.system_buffer": OURS.system_buffer,
+    "s3.experiment_packet": EXPERIMENT_PACKET,
+    "s7.cannon_messages": 2,
+}
+COMPUTED: Computed = {name: partial(_constant, value) for name, value in DESIGN.items()} | {
+    "s3.best_window": _papers_best,
+    "best_by_choice": best_by_choice,
+    "s8.three_causes": lambda f: most_resent(f) > 0 and overlap(f) > 1.1 and gain(f) > 1.1,
+    "most_resent": most_resent,
+    "best_resent": lambda f: f[f"window.resent.{best_window(f)}"],
+    "overlap": overlap,
+    "gain": gain,
+    "full_gain": lambda f: gain(f, size=FULL_PACKET),
+    "unicast_gain": lambda f: gain(f, "unicast"),
+    "full_unicast_gain": lambda f: gain(f, "unicast", FULL_PACKET),
+    "s6.workstations": lambda f: NODES if sizes(f, "gather") else 0,
+    "s7.bitonic_nodes": lambda f: NODES if sizes(f, "bitonic") else 0,
+    "s5_3.bw_8000": mbits(8000),
+    "s5_3.bw_16000": mbits(16_000),
+    "s5_3.longer_better": ByShape(
+        _longer_is_better,
+        lambda f: ", ".join(f"{size} bytes: {mbits(size)(f):.2f} Mbit/s" for size in sizes(f, "pingpong")),
     ),
-    Section(
-        "Figure 5: broadcast",
-        plots={
-            "bcast": (
-                "A broadcast to seven nodes: until the last of them has it. By hardware it is one packet on the "
-                "wire; the other two lines of ours are without that, by a packet or a message for each node."
-            )
-        },
+    "s5_3.ping_vs_mpich": ByShape(lambda f: over_mpich(f) > 1, lambda f: ratios(f, "mpich"), lead=over_mpich),
+    "s5_3.ping_vs_lam_window": ByShape(
+        lambda f: all((over(f, "lam", size) <= 1) == (6000 <= size <= 8000) for size in sizes(f, "ping")),
+        lambda f: ratios(f, "lam"),
     ),
-    Section(
-        "Figures 6 to 8 and 11 to 15: collective operations",
-        "All are on eight nodes. The paper's text has ours ahead in all of them; here the "
-        "wire is full where many packets of 1,000 bytes want it at once, and then broadcast saves nothing.",
-        plots={
-            "gather": "Until the root has all parts. Seven messages meet at one daemon, whose work decides.",
-            "scatter": "Until the last process has its part. Short vectors are broadcast whole, long ones go in parts.",
-            "reduce": "A sum of integers at the root. It receives from all, one after the other.",
-            "allgather": "Each process gets the parts of all. By broadcast each part is on the wire once.",
-            "alltoall": "Each process has a part for each other one. No part is for all, so broadcast cannot help.",
-            "allreduce": "A sum of integers at all. It is a reduce and a broadcast.",
-            "reduce-scatter": "A sum of which each process gets a part. It is a reduce and a scatter.",
-            "scan": "Each process gets the sum up to its own. Each waits for the one before it.",
-        },
+    "s5_3.pingpong_exchange": never_behind("pingpong", "exchange"),
+    "s6_1.bcast_order": ByShape(lambda f: bcast_lead(f) > 1, lead=bcast_lead),
+    "s6.collectives_better": ByShape(
+        lambda f: least(f, COLLECTIVES) > 1,
+        lambda f: leads(f, COLLECTIVES) + colliding(f) + losing(f),
+        lead=lambda f: least(f, COLLECTIVES),
     ),
-    Section(
-        "Figures 9 and 10: programs",
-        plots={
-            "bitonic": (
-                "Bitonic merge sort on eight nodes: the slowest process, by the integers of each. Processors compute "
-                "in no time, so this is communication only."
-            ),
-            "cannon": (
-                "Cannon's matrix product on nine nodes, by the rows of a block. Each step shifts a block of A and "
-                "one of B."
-            ),
-        },
+    "s7.bitonic_best": ByShape(
+        lambda f: lead(f, "bitonic") > 1 and deviates_least(f),
+        lead=lambda f: lead(f, "bitonic") if deviates_least(f) else 0.0,
     ),
-    Section(
-        "Windows and acknowledgements",
-        plots={
-            "window": (
-                "A long message through SunOS's buffer of 32 KB while another process has the receiver's workstation "
-                "at times. The paper's best window is 30; which one is best here depends on the time slices and the "
-                "rule for acknowledgements, which were chosen."
-            ),
-            "stall": (
-                "A long message with a window of 25, by the packets for which the receiver acknowledges once. The "
-                "paper acknowledges 25 at once, so that the sender waits at the end of each window."
-            ),
-            "linear": ("A reduce by the number of nodes. The root receives from all, so the time grows in proportion."),
-        },
-    ),
-)
+    "bitonic_lead": lambda f: lead(f, "bitonic"),
+    "deviations": deviations,
+    "s7.cannon_best": never_behind("cannon"),
+    "s7.cannon_nodes": lambda f: 9 if sizes(f, "cannon") else 0,
+}
 
 
 # The paper's figures drawn again.
 
-Figures = Mapping[str, float]
 LABELS = {
     "ccu": "the daemon",
     "unicast": "the daemon, a packet for each node",
@@ -170,42 +306,4 @@ def of(figures: Figures) -> dict[str, Plot]:
     return {name: plot for name, plot in found.items() if any(plot.lines.values())}
 
 
-FRAME = Frame(
-    title="The CCU MPI, measured again",
-    believe=("how the window, the acknowledgements and the broadcast of a packet act."),
-    doubt=(
-        "that it beats LAM or MPICH: both are this daemon with other rules. `ack_timer` of 50 ms, which all "
-        "figures have, is ours."
-    ),
-    open=("LAM and MPICH themselves, and how the paper's experiment on the window was made."),
-    intro=(
-        "The MPI of Chung Cheng University (Y.-Z. Chang, K.-S. Ding and J.-J. Tsay, 1996) runs a multicast "
-        "daemon on each workstation of an Ethernet. This page runs its experiments on [the device "
-        "`ccu`](../reference/ccu.md) and sets what it published beside what comes out. `lanai paper ccu` "
-        "writes it.\n\n"
-        "Time is simulated: a broadcast wire of 10 Mbit/s (`--fabric ethernet`), workstations whose daemon is a "
-        "slow processor (`--nic ethernet10`) that spends `work` on each packet beyond its instructions, hosts of "
-        "the preset `sparc_sunos`. Two constants are fitted: `work` and the host's price of a call, on the two "
-        "bandwidths that the text prints. The curves of the paper's figures are not among our sources.\n\n"
-        "LAM and MPICH are not built. Their stand-ins are the same daemon without broadcast: for LAM it sends "
-        "datagrams of up to 8,192 bytes and waits for the acknowledgement of each, for MPICH it has a window of 3 "
-        "packets. NICs take turns on the wire but in the experiment `colliding`. Processors compute in no time.\n\n"
-        "A time counts from when the last of the processes that send first has left the barrier before it, and "
-        "nothing else is on the wire until all are done. The paper's processes have a clock each."
-    ),
-    ours="here",
-    default="",
-    experiments=experiments.EXPERIMENTS,
-    sections=SECTIONS,
-)
-
-STUDY = Study(
-    paper="ccu",
-    frame=FRAME,
-    experiments=experiments,
-    ways=answers.ways,
-    draw=of,
-    why_not=verdicts.reasons("ccu", answers.WHY_NOT, verdicts.NOT_YET),
-    revision=4,
-    quick_minutes=3,
-)
+STUDY = study("ccu", experiments, COMPUTED, of)

@@ -1,19 +1,157 @@
-"""The whole study: run every experiment, answer every claim, draw, and word the page."""
+"""The study of MPI/MBCF: what its claims' answers compute, and the thesis's tables and curves."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 
+from ....machine.presets import mbcf_100baset
 from ...drawing import Plot
-from ..claims import load
-from ..page import Cell, Frame, Grid, Section
-from ..studies import Study
-from . import answers, experiments, npb_build, primitives
-from .experiments import BANDWIDTH_SIZES, ROUND_TRIP_SIZES
-from .npb_build import PROGRAMS
+from .. import verdicts
+from ..claims import Claim, load
+from ..page import Cell, Grid
+from ..studies import study
+from ..verdicts import NOT_YET, ByFigure, ByShape, Computed, Figures, Way
+from . import experiments, npb_build, primitives, times
+from .experiments import BANDWIDTH_SIZES, OUR_SIZES, PHASE_SIZE, ROUND_TRIP_SIZES
+from .npb_build import ANY, FEWER, ON_FEWER, PROGRAMS
 from .times import TABLES, WAYS
+
+HOST = (
+    "The kernel's prices are fitted on tables 2.1 and 2.2, the library's four on rows of this table; the adapter "
+    "and the frames are simulated."
+)
+FITTED = "The kernel's six prices are fitted on rows of tables 2.1 and 2.2; adapter and frames are simulated."
+SENDER = "The sender's price for a command and an answer decides; a hub costs their sender more than ours."
+RECEIVER = "The receiver's price for a record decides."
+WIRE = "The wire decides."
+HUB = (
+    "Answers share the wire with data, and collide with it: `--fabric csma`, Ethernet's back-off. Nothing is fitted on "
+    "these rows."
+)
+
+WHY_NOT = {
+    "t4_3": times.NO_NPB,
+    "s4_3": "MPICH over TCP is not simulated.",
+} | times.why_not()
+
+RAW = (("t2_1.{}", "oneway", primitives.LATENCY_SIZES), ("t2_2.{}", "full", primitives.STREAM_SIZES),
+       ("t2_2.{}h", "half", primitives.STREAM_SIZES))  # fmt: skip
+
+
+def ways() -> Mapping[str, Way]:
+    """Add the rows of tables by size, which share their words."""
+    found: dict[str, Way] = {}
+    for claims, figures, sizes in RAW:
+        for kind in ("write", "fifo"):
+            for size in sizes:
+                small = figures != "oneway" and size <= 64
+                figure = f"theirs.{figures}.{kind}.{size}"
+                found[f"mbcf.{claims.format(kind)}.{size}"] = ByFigure(figure, SENDER if small else FITTED)
+    for name in ("sr", "nsr"):
+        for size in ROUND_TRIP_SIZES:
+            figure = f"rtt.{name}.{size}"
+            found[f"mbcf.t4_1.{name}.{size}"] = ByFigure(f"theirs.{figure}", HOST, f"ours.{figure}")
+        for size in BANDWIDTH_SIZES:
+            why = RECEIVER if size <= 1024 else WIRE
+            figure = f"bandwidth.{name}.{size}"
+            ours = f"ours.{figure}" if size in OUR_SIZES else ""
+            found[f"mbcf.t4_2.{name}f.{size}"] = ByFigure(f"theirs.{figure}", why, ours)
+            found[f"mbcf.t4_2.{name}h.{size}"] = ByFigure(f"theirs.half_duplex.{name}.{size}", HUB)
+    found[f"mbcf.t4_2.nsrh.{PHASE_SIZE}"] = ByFigure(f"theirs.half_duplex.nsr.{PHASE_SIZE}", _phases)
+    return found | verdicts.ways("mbcf", COMPUTED) | times.ways()
+
+
+def _phases(figures: Figures) -> str:
+    """With what comes out behind streams of other sizes."""
+    found = [value for name, value in figures.items() if name.startswith(f"theirs.phases.nsr.{PHASE_SIZE}.")]
+    if not found:
+        return HUB
+    spread = f"{min(found):.4g} to {max(found):.4g} MB/s"
+    return f"{HUB} How many collide depends on what was sent before: {spread} behind streams of other sizes."
+
+
+def _half(figures: Figures) -> list[float]:
+    """Half duplex, NSR's bandwidth over SR's, of the sizes at which the paper has it higher."""
+    sizes = [size for size in BANDWIDTH_SIZES if 16 <= size <= 1 << 18]
+    return [figures[f"theirs.half_duplex.nsr.{size}"] / figures[f"theirs.half_duplex.sr.{size}"] for size in sizes]
+
+
+def _mean(begin: str, figures: Figures) -> float:
+    """Bytes of a message."""
+    return figures[f"{begin}.bytes"] / figures[f"{begin}.messages"]
+
+
+def _itself(figures: Figures, name: str) -> str:
+    """Return the share that NPB's own program reached in each class and variant, as far as it was run."""
+    begin, end = f"theirs.npb.{name}.", ".written_percent"
+    found = {
+        figure.removeprefix(begin).removesuffix(end): value
+        for figure, value in figures.items()
+        if figure.startswith(begin) and figure.endswith(end)
+    }
+    words = (f"{value:.2f} % {_words(which.split('.'))}" for which, value in sorted(found.items(), key=_place))
+    return f"NPB's {name.upper()}: {'; '.join(words)}." if found else ""
+
+
+def _place(one: tuple[str, float]) -> tuple[bool, str]:
+    """Fewer ranks last, then by class."""
+    return one[0].startswith(ON_FEWER), one[0][::-1]
+
+
+def _words(which: Sequence[str]) -> str:
+    """Return words for the parts of a figure's name: perhaps the ranks, perhaps the variant, the class."""
+    return (
+        f"in class {which[-1]}"
+        + ", receives without sources" * (ANY in which)
+        + f", on {FEWER} ranks" * (ON_FEWER in which)
+    )
+
+
+def _multigrid(figures: Figures) -> str:
+    any_source, named = (
+        f"{figures[f'theirs.kernel.{one}.written_percent']:.2f} % in {figures[f'theirs.kernel.{one}.ms']:.1f} ms"
+        for one in ("mg", "mg_named")
+    )
+    return f"{any_source}; {named} if receives name their sources. {_itself(figures, 'mg')}".rstrip()
+
+
+def why_not(claim: Claim) -> str:
+    """The reason of a claim without a figure or a test; the longest beginning of its id that has a reason."""
+    short = claim.id.removeprefix("mbcf.")
+    fitting = [begin for begin in WHY_NOT if short.startswith(begin)]
+    return WHY_NOT[max(fitting, key=len)] if fitting else NOT_YET
+
+
+def _shares(figures: Figures) -> list[float]:
+    return [figures[f"theirs.rtt.sr.{size}"] / figures[f"theirs.rtt.nsr.{size}"] for size in ROUND_TRIP_SIZES]
+
+
+def _streams(figures: Figures) -> float:
+    return figures["theirs.bandwidth.sr.1024"] / figures["theirs.bandwidth.nsr.1024"]
+
+
+LINK = mbcf_100baset().link_kbytes / 1000
+LU = f"lu.{ANY}.W"  # whose receives name no source, as in the paper's version of it
+MEANS = {"cg": "cg.W", "lu": LU, "sp": "sp.W", "bt": "bt.W"}  # programs for whose messages the thesis has a mean size
+COMPUTED: Computed = {
+    "s4_2.requests_help": lambda f: all(share < 1 for share in _shares(f)),
+    "least_share": lambda f: min(_shares(f)),
+    "most_share": lambda f: max(_shares(f)),
+    "s4_2.no_requests_in_streams": lambda f: 0.8 < _streams(f) < 1.25,
+    "streams": _streams,
+    "s4_2.nsr_better_half": lambda f: min(_half(f)) >= 1,
+    "least_half": lambda f: min(_half(f)),
+    "most_half": lambda f: max(_half(f)),
+    "s4_2.overhead_small": lambda f: f["theirs.rtt.sr.0"] - 2 * f["theirs.oneway.write.4"],
+    "s4_3.mg_any_source": lambda f: f["theirs.kernel.mg_named.ms"] < 0.9 * f["theirs.kernel.mg.ms"],
+    "t4_3.mg": ByShape(lambda f: f["theirs.kernel.mg.written_percent"] < 0.1, _multigrid),
+    "s4_2.near_the_wire": lambda f: f["theirs.bandwidth.sr.65536"] > 0.9 * LINK,
+    **{f"t4_3.mean.{name}": partial(_mean, f"theirs.npb.{run}") for name, run in MEANS.items()},
+    **{f"npb_{name}": partial(_itself, name=name) for name in ("ep", "is", *MEANS)},
+}
+
 
 # The thesis's tables, in its order.
 
-MEANS = ("cg", "lu", "sp", "bt")  # programs for whose messages the thesis has a mean size
 NINE = 9  # processes of SP and BT, which need a square
 
 
@@ -23,7 +161,7 @@ def _by_size(sizes: tuple[int, ...], columns: dict[str, str]) -> Grid:
     return Grid(("bytes", *columns), lines)
 
 
-def _shares() -> Grid:
+def _shares_of_programs() -> Grid:
     """Table 4.3 but MG, of which next to nothing is written."""
     lines: dict[str, list[Cell]] = {
         name.upper(): [f"t4_3.{name}", f"t4_3.mean.{name}" if name in MEANS else ""]
@@ -44,94 +182,8 @@ def _times() -> Grid:
     return Grid(("program, processes", *WAYS, *(f"{way}, on 4" for way in WAYS), "MPICH over TCP"), lines)
 
 
-SECTIONS = (
-    Section(
-        "Tables 2.1 and 2.2: below MPI",
-        "Microseconds one way, then MB/s of a stream on a hub that switches and on one that does not. Six prices of "
-        "the kernel are fitted on rows of these tables, the least frame of the hub on one row; adapter and frames are "
-        "simulated. Up to 64 bytes the sender's price for a command and an answer decides.\n\n"
-        "No choice of these constants reaches 16 bytes on the hub. If the sender decides, its price lies on a line "
-        "between those for 4 and 64 bytes, which the full-duplex rows hold to 1.26 MB/s. If the wire decides, 64 bytes "
-        "become too slow, 3.77 MB/s. A sender that waits until its frame has left would explain the paper's rows; ours "
-        "does not wait. With collisions (`primitives_colliding`) 64 bytes are too slow by half, as our adapter's "
-        "answer to each packet collides with the packet behind it. Why collisions do not show in that table is not "
-        "known.",
-        grids=(
-            _by_size(primitives.LATENCY_SIZES, {"remote write, us": "t2_1.write", "FIFO, us": "t2_1.fifo"}),
-            _by_size(
-                primitives.STREAM_SIZES,
-                {
-                    "write, switch": "t2_2.write",
-                    "FIFO, switch": "t2_2.fifo",
-                    "write, hub": "t2_2.writeh",
-                    "FIFO, hub": "t2_2.fifoh",
-                },
-            ),
-        ),
-    ),
-    Section(
-        "Table 4.1: round trip",
-        "A message and its answer, in microseconds: with requests (SR) and without (NSR). A notice costs the "
-        "receiver less than a record that its kernel must take out of a FIFO; four prices of the library are fitted "
-        "on rows of this table.",
-        {
-            "round_trip": (
-                "Lines are ours, marks the thesis's numbers; Myrinet is the project's testbed. Requests shorten every "
-                "round trip but those on Myrinet up to 64 bytes, which go by remote write either way."
-            )
-        },
-        (_by_size(ROUND_TRIP_SIZES, {"SR": "t4_1.sr", "NSR": "t4_1.nsr"}),),
-    ),
-    Section(
-        "Table 4.2: peak bandwidth",
-        "MB/s of a stream on a hub that switches (`switching-hub`), and on one that does not (`csma`, with Ethernet's "
-        "back-off). Up to 1,024 bytes the receiver's price for a record decides, then the wire; on the hub answers "
-        "collide with data, and nothing is fitted on those columns. On `hub`, where NICs take turns, they are too "
-        "fast.",
-        {
-            "bandwidth": (
-                "Lines are ours, marks the thesis's numbers. On 100BASE-TX all curves meet at the wire's rate, full "
-                "duplex sooner than half."
-            )
-        },
-        (
-            _by_size(
-                BANDWIDTH_SIZES,
-                {
-                    "SR, switch": "t4_2.srf",
-                    "NSR, switch": "t4_2.nsrf",
-                    "SR, hub": "t4_2.srh",
-                    "NSR, hub": "t4_2.nsrh",
-                },
-            ),
-        ),
-    ),
-    Section(
-        "Table 4.3: what goes by remote write",
-        "Measured with NPB 3.3 itself if the user has it: `lanai paper mbcf --npb DIR`, where DIR is its folder "
-        "`NPB3.3-MPI`. It needs gfortran, MPICH's Fortran bindings and make; nothing of NPB is kept here. A copy is "
-        "built with `lanai mpifort --count`. Three things are replaced in it: the number of iterations, by 1 to 4; in "
-        "MG and LU the source of each nonblocking receive by `mpi_any_source`, as NPB 3.3 names sources where the 2.3 "
-        "of the paper did not; class W of MG by the paper's. Each program first runs whole in class S on `ideal`, and "
-        "must find its result right. An instruction takes as long as makes one process of class W as slow as the "
-        "paper's; these rows were measured when a basic block was the unit. Where buffers lie changes "
-        "shares by up to 0.5 points.",
-        grids=(_shares(),),
-    ),
-    Section(
-        "Tables 4.4 to 4.10: NPB's times",
-        "Seconds of the programs' timed part: of 2 iterations of class W (CG 1, MG 4), multiplied to the paper's "
-        "number; EP's is that of class S, twice. A single process takes as long as the paper's by the choice of a "
-        "price of computing; what is measured is what more processes add. The paper's hub switched, half duplex; "
-        "ours is full duplex. MPICH over TCP is not simulated.",
-        grids=(_times(),),
-    ),
-)
-
-
 # Round trip and bandwidth by size, with the thesis's numbers.
 
-Figures = Mapping[str, float]
 NETWORKS = {"theirs": "100BASE-TX", "ours": "Myrinet"}
 
 
@@ -173,46 +225,27 @@ def _published(table: str, end: str, sizes: tuple[int, ...], more: str = "") -> 
     }
 
 
-FRAME = Frame(
-    title="MPI/MBCF, measured again",
-    believe=("tables 2.1 to 4.2: primitives, round trips and streams."),
-    doubt=(
-        "NPB's shares and times (4.3 to 4.10). They were measured with a price for a basic block, by ranks "
-        "in step, over two iterations, and before `MPI_Isend` transmitted a long message by FIFO in its "
-        "call. Three wires stand for one hub, each chosen because the others fail its table."
+GRIDS = {
+    "Tables 2.1 and 2.2: below MPI": (
+        _by_size(primitives.LATENCY_SIZES, {"remote write, us": "t2_1.write", "FIFO, us": "t2_1.fifo"}),
+        _by_size(
+            primitives.STREAM_SIZES,
+            {
+                "write, switch": "t2_2.write",
+                "FIFO, switch": "t2_2.fifo",
+                "write, hub": "t2_2.writeh",
+                "FIFO, hub": "t2_2.fifoh",
+            },
+        ),
     ),
-    open=(
-        "whether SP is faster with requests once ranks are uneven (`lanai sweep jitter` says when they "
-        "help), and why collisions do not show in table 2.2."
+    "Table 4.1: round trip": (_by_size(ROUND_TRIP_SIZES, {"SR": "t4_1.sr", "NSR": "t4_1.nsr"}),),
+    "Table 4.2: peak bandwidth": (
+        _by_size(
+            BANDWIDTH_SIZES,
+            {"SR, switch": "t4_2.srf", "NSR, switch": "t4_2.nsrf", "SR, hub": "t4_2.srh", "NSR, hub": "t4_2.nsrh"},
+        ),
     ),
-    intro=(
-        "MPI/MBCF (K. Morimoto, University of Tokyo, 1999) writes messages straight to the memory of receives "
-        "that were posted first, and sends the others by FIFO. This page runs its measurements on our adapter "
-        "and the device `mbcf`, and sets what it published beside what comes out. `lanai paper mbcf` writes it. [The "
-        "mechanisms](mechanisms.md#mbcf) are on a page of their own.\n\n"
-        "*100BASE-TX* is `--nic mbcf_100baset --host supersparc_85` on the fabrics `hub`, `csma` for the half-duplex "
-        "part of table 4.2, and, full duplex, `switching-hub`; *Myrinet* is the project's testbed with the hosts of "
-        "`pentium2_266`. Time is simulated.\n\n"
-        "Six prices of that host are fitted on rows of tables 2.1 and 2.2 and four on rows of table 4.1, the least "
-        "frame of the hub and the bytes around a frame on rows of table 2.2, seven prices of computing on the "
-        "paper's single processes (`host/lanai_host/config.py` and "
-        "`sim/lanai_sim/machine/fabrics/wires.py` name the rows). The rest is simulated."
-    ),
-    ours="100BASE-TX",
-    default="Myrinet",
-    experiments=experiments.EXPERIMENTS,
-    sections=SECTIONS,
-)
-
-
-STUDY = Study(
-    paper="mbcf",
-    frame=FRAME,
-    experiments=experiments,
-    ways=answers.ways,
-    draw=of,
-    why_not=answers.why_not,
-    revision=6,
-    inputs={"npb": npb_build.check},
-    quick_minutes=1,
-)
+    "Table 4.3: what goes by remote write": (_shares_of_programs(),),
+    "Tables 4.4 to 4.10: NPB's times": (_times(),),
+}
+STUDY = study("mbcf", experiments, COMPUTED, of, GRIDS, ways=ways, why_not=why_not, inputs={"npb": npb_build.check})

@@ -1,93 +1,110 @@
-"""The whole study: run every experiment, answer every claim, draw, and word the page."""
+"""The study of MPI-NP: what its claims' answers compute, and the thesis's figures drawn again."""
 
-from collections.abc import Mapping
 from dataclasses import replace
+from math import inf
 
 from ...benches.p2p import plots
 from ...benches.p2p.plots import STAGES, by_size
 from ...drawing import Plot
-from .. import verdicts
-from ..page import Frame, Grid, Section
-from ..studies import Study
-from . import answers, experiments
+from ..page import Grid
+from ..studies import study
+from ..verdicts import Computed, Figures
+from . import experiments
 
-# The thesis's figures, in its order.
 
-SECTIONS = (
-    Section(
-        "Figures 3.3 and 3.4: programmed writes against DMA",
-        plots={
-            "fig3-3-pio-dma-latency": (
-                "Latency of a small message by its way into the NIC. DMA begins to win where the curves cross: in the "
-                "thesis below the crossing by send overhead, here above it."
-            ),
-            "fig3-3-pio-lines": (
-                "Send overhead by programmed writes, word by word. Combined writes end at cache lines, hence the "
-                "steps of 32 bytes."
-            ),
-            "fig3-4-pio-dma-send-overhead": (
-                "Host overhead of a send by its way, with the thesis's crossing at 1,024 bytes. The price of pinning a "
-                "page is fitted on it, and on nothing else."
-            ),
-            "fig3-4-pio-dma-receive-overhead": (
-                "Host overhead of a receive by its way. Reading the NIC's memory costs more than DMA from some words "
-                "on; in the thesis it does at all sizes."
-            ),
-        },
+def _factor(figures: Figures) -> float:
+    slow = figures["ours.stage_us.nic_send"] + figures["ours.stage_us.nic_receive"]
+    return _needed(slow, figures["clock.nic_us.133"])
+
+
+def _needed(slow: float, fast: float) -> float:
+    """The clock, over 33 MHz, at which the NICs' part of 4 bytes is 2 us: from 33 and 133 MHz, by a
+    part that stays and one that scales."""
+    work = (slow - fast) / (1 / 33 - 1 / 133)
+    return work / (2 - (slow - work / 33)) / 33
+
+
+def _nic_time(figures: Figures) -> float:
+    return figures["thesis.stage_us.nic_send"] + figures["thesis.stage_us.nic_receive"]
+
+
+def _latency_crossover(figures: Figures) -> float:
+    """Return where DMA begins to win by latency; infinity if it never does, in which case there is no
+    figure."""
+    figures["ways.dma_latency_us.4"]  # it was measured at all
+    return figures.get("ways.crossover_bytes.latency.dma", inf)
+
+
+def _where_by_latency(figures: Figures) -> str:
+    latency = _latency_crossover(figures)
+    return "DMA never wins up to 4096 bytes" if latency == inf else f"DMA wins from {latency:.0f} bytes"
+
+
+def _staircase(figures: Figures) -> bool:
+    small = [figures[f"thesis.send_overhead_us.{size}"] for size in (4, 256, 1024)]
+    large = [figures[f"thesis.send_overhead_us.{size}"] for size in (2048, 8192, 16384, 32768)]
+    return small == sorted(small) and large == sorted(large) and large[0] >= small[-1]
+
+
+COMPUTED: Computed = {
+    "s4_3.nic_time_derived": _nic_time,
+    "rest": lambda f: f["thesis.latency_us.4"] - _nic_time(f),
+    "s4_1.batching_gain": lambda f: f["version.second.bandwidth_MBps.peak"] / f["version.first.bandwidth_MBps.peak"],
+    "s4_3.slowdown_one_dma": lambda f: 100 * (f["np.np_slowdown.one_dma"] - 1),
+    "s5_1.np_speed_needed": _factor,
+    "general_factor": lambda f: _needed(f["general.ours.nic_us"], f["general.ours.nic_us.133"]),
+    "called_factor": lambda f: _needed(f["compiler.1.ours.nic_us"], f["compiler.1.ours.nic_us.133"]),
+    "where_by_latency": _where_by_latency,
+    "s3_6.latency_crossover_lower": lambda f: _latency_crossover(f) < f["ways.crossover_bytes.send_overhead.dma"],
+    "s3_6.recv_always_dma": lambda f: f["ways.crossover_bytes.receive_overhead.dma"] <= 4,
+    "s4_1.drop_beyond_buffer": lambda f: (
+        f["rules.buffer.on.bandwidth_MBps.16384"] < 0.99 * f["rules.buffer.on.bandwidth_MBps.4096"]
     ),
-    Section(
-        "Figures 4.2 to 4.4: bandwidth, overhead, latency",
-        plots={
-            "fig4-2-bandwidth": (
-                "One-way bandwidth, with the thesis's peaks of both versions. Pinning sets the pace; with pages kept "
-                "pinned the host bus does."
-            ),
-            "fig4-3-send-overhead": (
-                "Host overhead of a send. It follows the words up to the threshold of 1,024 bytes, then the pages "
-                "that are pinned."
-            ),
-            "fig4-4-latency": (
-                "Latency of small messages, with the one number that the thesis prints. Ours is far below it."
-            ),
-        },
+    "s4_1.partial_batch_waste": lambda f: f["batch.us_of_page_that_begins_an_entry"] > f["batch.us_of_other_page"],
+    "s4_1.pin_limits_bandwidth": lambda f: (
+        f["version.kept.bandwidth_MBps.peak"] > f["version.second.bandwidth_MBps.peak"]
+        and f["version.unmarked.bandwidth_MBps.peak"] > f["version.second.bandwidth_MBps.peak"]
     ),
-    Section(
-        "Figures 4.5 and 4.6: where the time goes",
-        plots={
-            "fig4-5-break-down": (
-                "The parts of the latency of 4 bytes. In the thesis the NICs' computation is three quarters of 68 us."
-            ),
-            "fig4-6-slowdown": (
-                "The speed of code that is half memory accesses, beside DMA. One engine slows it by half, two stop it, "
-                "as in the thesis."
-            ),
-        },
+    "s4_2.overhead_shape": _staircase,
+    "s4_3.latency_high": lambda f: f["thesis.latency_us.4"] > f["bip.latency_us.4"],
+    "s4_2.overhead_vs_bip": lambda f: (
+        f["bip.send_overhead_us.4"] < f["thesis.send_overhead_us.4"]
+        and f["bip.lost_us.send.65536"] > f["thesis.lost_us.send.65536"]
     ),
-    Section(
-        "Section 3.6: packets passed on",
-        plots={
-            "np51-cut-through": (
-                "Latency with packets passed on as they come, as in Trapeze, and as whole packets. A page gains most."
-            )
-        },
+    "s4_2.overhead_reason": lambda f: (
+        f["rules.none.overhead_us.4"] <= f["bip.send_overhead_us.4"] < f["rules.empty.overhead_us.4"]
     ),
-    Section(
-        "Section 4.4: a processor of 133 MHz",
-        says="At 33 MHz by the thesis's policies, at 133 MHz by the project's defaults.",
-        grids=(
-            Grid(
-                ("the NICs' part of a small message, us", "33 MHz", "133 MHz"),
-                {"published / ours": ("s4_3.nic_time_derived", "s4_4.r4300_nic_time")},
-            ),
-        ),
+    "s5_1.tradeoff": lambda f: (
+        f["bip.latency_us.4"] < f["thesis.latency_us.4"]
+        and f["bip.lost_us.send.65536"] + f["bip.lost_us.receive.65536"]
+        > f["thesis.lost_us.send.65536"] + f["thesis.lost_us.receive.65536"]
     ),
-)
+    "s4_4.cache_unblocks": lambda f: f["cache.saved_percent.4"] > 10,
+    "s4_4.gains_more": lambda f: (
+        f["clock.latency_us.nic.33"] / f["clock.latency_us.nic.133"] > f["bip.clock_us.33"] / f["bip.clock_us.133"]
+    ),
+    "s2_4_2.trapeze_bandwidth": lambda f: (
+        f["cut.on.latency_us.4096"] < f["cut.off.latency_us.4096"]
+        and f["cut.on.bandwidth_MBps.262144"] > f["cut.off.bandwidth_MBps.262144"]
+    ),
+    "s3_1.no_cross_channel_blocking": lambda f: (
+        f["channels.latency_us.beside_a_full_one"] < 1.25 * f["ours.latency_us.4"]
+    ),
+    "s3_4.host_table_infeasible": lambda f: f["table.host.latency_us.0"] > f["table.nic.latency_us.0"],
+    "s3_4.sequential_search": lambda f: f["search.latency_us.0"] < f["search.latency_us.8"] < f["search.latency_us.32"],
+    "s3_7.small_path_needs_empty_ring": lambda f: (
+        f["rules.empty.send_overhead_us.2"] > 1.5 * f["rules.empty.send_overhead_us.1"]
+    ),
+    "s1_2.special_sends_on_nic": lambda f: f["special.host_us.synchronous"] < f["special.host_us.synchronous_by_hosts"],
+    "abstract.overlap": lambda f: (
+        f["overlap.hidden_percent.receive.nic"] > 90 and f["overlap.hidden_percent.send.nic"] > 90
+    ),
+}
 
 
 # The thesis's figures drawn again: its policies beside the project's defaults and its first
 # version.
 
-Figures = Mapping[str, float]
 SMALL = 1024
 LATENCY, NIC_SHARE = 68, 0.75  # of 4 bytes, in the thesis: microseconds, and the NICs' share of them
 SLOWDOWN = "fig4-6-slowdown"
@@ -178,39 +195,12 @@ def _upto(points: dict[float, float], most: float) -> dict[float, float]:
     return {size: value for size, value in points.items() if size <= most}
 
 
-FRAME = Frame(
-    title="MPI-NP, measured again",
-    believe=(
-        "what each mechanism costs and gains: how the LBUS is shared, how queues are searched, where a body "
-        "goes by DMA."
-    ),
-    doubt=("absolute times. Our firmware is seven times as fast as the thesis's, and one prediction of nine is near."),
-    open="why a send costs the thesis's host 4 us: by a semaphore or by a dearer call, its text does not decide.",
-    intro=(
-        "MPI-NP (A. Wijeyeratnam, University of British Columbia, 1999) put the protocol of MPI on the processor of a "
-        "Myrinet NIC. `lanai paper mpi-np` runs its experiments on our gateware and firmware, and writes this page.\n\n"
-        "Time is simulated: 33 MHz processors without cache, 160 MB/s links, a 32-bit 33 MHz host bus, hosts "
-        "that cost what `HostConfig` "
-        "says. *Thesis's policies* means that pages are pinned and unpinned for each message, every message is "
-        "acknowledged, small ones go "
-        "without credit, used page entries are marked, a receive asks its sender, a body is written only into an empty "
-        "channel, and a round trip sends before it posts its receive. The price of a page is fitted on figure 3.4 "
-        "(`--host thesis`); no other number is fitted on the thesis. *Defaults* is what the project does otherwise. "
-        "The program does not wait for its processor's cache to be written back, which the thesis's timings include."
-    ),
-    ours="thesis's policies",
-    default="defaults",
-    experiments=experiments.EXPERIMENTS,
-    sections=SECTIONS,
-)
-
-STUDY = Study(
-    paper="mpi-np",
-    frame=FRAME,
-    experiments=experiments,
-    ways=answers.ways,
-    draw=of,
-    why_not=verdicts.reasons("mpi-np", answers.WHY_NOT, answers.CONTEXT_WHY_NOT),
-    revision=2,
-    quick_minutes=1,
-)
+GRIDS = {
+    "Section 4.4: a processor of 133 MHz": (
+        Grid(
+            ("the NICs' part of a small message, us", "33 MHz", "133 MHz"),
+            {"published / ours": ("s4_3.nic_time_derived", "s4_4.r4300_nic_time")},
+        ),
+    )
+}
+STUDY = study("mpi-np", experiments, COMPUTED, of, GRIDS)

@@ -5,12 +5,11 @@ import pytest
 
 from lanai_sim.executors.place import Place
 from lanai_sim.studies.papers import claims, studies, verdicts
-from lanai_sim.studies.papers.ccu import answers, experiments
+from lanai_sim.studies.papers.ccu import experiments, study
 from lanai_sim.studies.papers.ccu import experiments as systems
 from lanai_sim.studies.papers.records import Record
 
 STUDY = studies.find("ccu")
-KNOWN = {claim.id.removeprefix("ccu.") for claim in claims.load("ccu")}
 
 
 def fake(slower):
@@ -39,10 +38,6 @@ def figures(monkeypatch):
     return make
 
 
-def test_answers_belong_to_claims():
-    assert set(answers.BY_CLAIM) | set(answers.WHY_NOT) <= KNOWN
-
-
 def test_the_checkouts_mapping_is_sound():
     assert verdicts.read_tests(STUDY.mapping, claims.load("ccu"))
 
@@ -50,7 +45,7 @@ def test_the_checkouts_mapping_is_sound():
 def test_every_way_to_answer_finds_its_figures(figures):
     found = STUDY.answer(figures(1.5))
     by_id = {one.claim.id.removeprefix("ccu."): one for one in found}
-    assert all(by_id[name].answered for name in answers.BY_CLAIM)
+    assert all(by_id[name].answered for name in (way.removeprefix("ccu.") for way in STUDY.ways()))
     shapes = [one for one in found if one.holds is not None]
     assert shapes
     assert all(one.holds for one in shapes)
@@ -165,7 +160,7 @@ def test_short_messages_time_out_without_the_acknowledgement_timer():
 def test_windows_beyond_the_system_buffer_lose_packets_and_gain_nothing():
     """CC-12."""
     found = experiments.windows(True)
-    best = answers.best_window(found)
+    best = study.best_window(found)
     assert 28 <= best <= 32
     assert found[f"window.stream_us.{best}"] < 0.95 * found["window.stream_us.25"]
     assert found["window.stream_us.34"] > 1.5 * found[f"window.stream_us.{best}"]
