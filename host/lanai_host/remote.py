@@ -24,6 +24,7 @@ class Access(Flag):
     ATOMIC = auto()
     APPEND = auto()  # to FIFOs that lie in it
     SIGNAL = auto()  # what is appended interrupts this process
+    MESSAGES = auto()  # to be matched with receives by the NIC
 
 
 class Atomic(Enum):

@@ -7,6 +7,7 @@ from collections.abc import Sequence, Sized
 from functools import lru_cache
 from typing import NamedTuple
 
+from lanai_hdl.remote.messages import Again
 from lanai_hdl.remote.packets import WIDE_BYTES, Atomic, Condition, Op, Order, Status, word
 from lanai_hdl.remote.tables import (
     COMMAND_FIELDS,
@@ -33,7 +34,7 @@ MASK = (1 << 32) - 1
 STATUS, TAG_AT = FlagWord.fields["status"].most, FlagWord.fields["tag"].first  # the tag fills the word's upper bits
 FLAG = struct.Struct(">I")
 STATUSES = {one.value: one for one in Status}  # a look-up is quicker than a call of `Status`
-SENDS = (Op.WRITE, Op.APPEND, Op.RETRY, Op.QUIET)  # bytes leave with the command
+SENDS = (Op.WRITE, Op.APPEND, Op.RETRY, Op.QUIET, Op.SEND)  # bytes leave with the command
 
 
 class Command(NamedTuple):
@@ -48,6 +49,7 @@ class Command(NamedTuple):
         bound: of a WRITE: if it is refused, so is the next conditional record to that NIC.
         conditional: of an APPEND or RETRY: it is refused if a WRITE was that is `bound`, since the
             last record that was conditional.
+        again: of a SEND: it is the oldest of those that were refused for want of room.
     """
 
     op: Op
@@ -62,6 +64,7 @@ class Command(NamedTuple):
     relaxed: bool = False
     bound: bool = False
     conditional: bool = False
+    again: bool = False
 
     @property
     def field(self) -> int:
@@ -70,6 +73,8 @@ class Command(NamedTuple):
             return self.atomic
         if self.op is Op.WRITE:
             return (Order.RELAXED if self.relaxed else 0) | (Order.BOUND if self.bound else 0)
+        if self.op is Op.SEND:
+            return Again.AGAIN if self.again else Again.NO
         return Condition.CONDITIONAL if self.conditional else Condition.NONE
 
 

@@ -289,6 +289,7 @@ class Exposures:
             atomic=Access.ATOMIC in access,
             append=Access.APPEND in access,
             signal=Access.SIGNAL in access,
+            messages=Access.MESSAGES in access,
             little=little,
         )
         fields = (token.first, token.first + token.size, place, rights)

@@ -28,6 +28,7 @@ class OpenedAdapter:
         one_key: all exposures have the key of the first.
 
     Attributes:
+        flags: page 0 of the process's page table, and the pages of `staging`.
         staging: a page for each command buffer. No other process reaches it.
         aperture: this process's part of it.
         under_way: all users' commands that have not ended. It stays the same object.
@@ -43,8 +44,8 @@ class OpenedAdapter:
         self.lending = Lending(bus, self.exposures, meter)
         self.aperture = ApertureAccess(bus, attachment.adapter, home.process)
         self.nothing = Command(Op.NOP, Token(home.node, 0, 0, 0, 0), 0, 0)
-        self._flags = bus.allocate(OWN_PAGES * PAGE_SIZE)
-        self._commands = Commands(bus, home.process, self._flags, meter, packet)
+        self.flags = bus.allocate(OWN_PAGES * PAGE_SIZE)
+        self._commands = Commands(bus, home.process, self.flags, meter, packet)
         self.under_way = self._commands.under_way
         self._owners: dict[RemoteOperation, CommandShare] = {}
 
@@ -79,14 +80,14 @@ class OpenedAdapter:
         self._commands.abandon()
 
     def _open(self, memory: HostBuffer, size: int, access: Access, little: bool) -> Exposure:
-        self.exposures.map_flags(self._flags.bus_address)
+        self.exposures.map_flags(self.flags.bus_address)
         address = process_memory.address_of(memory.view)
         pages = [memory.bus_address + PAGE_SIZE * page for page in range(pages_of(address, size))]
         walked = not self.exposures.fits(address, size + (OWN_PAGES - 1) * PAGE_SIZE)
         key = self._attachment.place.key
         first = self.exposures.add(address, size, pages, access, key=key, little=little, walked=walked)
-        pages = [self._flags.bus_address + PAGE_SIZE * page for page in range(1, OWN_PAGES)]
-        address = process_memory.address_of(self._flags.view) + PAGE_SIZE
+        pages = [self.flags.bus_address + PAGE_SIZE * page for page in range(1, OWN_PAGES)]
+        address = process_memory.address_of(self.flags.view) + PAGE_SIZE
         self.staging = self.exposures.add(address, len(pages) * PAGE_SIZE, pages, Access(0))
         return first
 

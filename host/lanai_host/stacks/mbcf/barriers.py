@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 from lanai_hdl.remote.packets import Op, Status
 
+from ...adapter.jobs import Job, Jobs
 from ...adapter.operation import REASONS
 from ...bus.base import Watched
 from ...host_model.meter import fail
 from ...operation import ErrorKind, Operation
 from .layout import ROOM
-from .operations import Job, Jobs
 from .peers import Queues
 from .sending import Sending
 

@@ -9,9 +9,10 @@ from collections.abc import Callable
 
 from lanai_hdl.remote.packets import Op, Status
 
+from ...adapter.jobs import Job, Jobs
 from ...adapter.operation import REASONS
 from .layout import SIGNAL, Head, Kind
-from .operations import Job, Jobs, Matcher, Send
+from .operations import Matcher, Send
 from .outbox import Outbox
 from .peers import NO_MESSAGE, Queues
 from .receiving import Receiving

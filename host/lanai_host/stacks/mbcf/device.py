@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from lanai_hdl.remote.packets import Status
 
 from ...adapter.fifo import interrupt_price, work
+from ...adapter.jobs import Jobs
 from ...adapter.opened import OpenedAdapter
 from ...adapter.operation import Attachment
 from ...adapter.remote import AdapterRemote
@@ -19,7 +20,7 @@ from ..host_matching import HostMatchingDevice, is_over
 from .barriers import Barriers
 from .cancelling import Cancelling
 from .layout import ROOM, MbcfOptions
-from .operations import Jobs, Matcher, Message, Receive, Send
+from .operations import Matcher, Message, Receive, Send
 from .peers import Peers, Queues
 from .receiving import Receiving, never
 from .requesting import Requesting
@@ -48,7 +49,7 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         packet = min(options.record, adapter.payload)
         meter = Meter(costs, bus.elapse)
         self._adapter = opened = OpenedAdapter(bus, attachment, meter, packet)
-        self._jobs = jobs = Jobs(bus, opened, adapter.payload, meter)
+        self._jobs = jobs = Jobs(opened, adapter.payload, meter)
         self.remote: AdapterRemote = AdapterRemote(bus, opened, meter)
         self._queues = Queues(bus, opened, attachment, options)
         matcher = Matcher(meter)

@@ -8,9 +8,10 @@ from functools import partial
 from lanai_hdl.remote.packets import Op, Status
 
 from ...adapter.fifo import Fifo
+from ...adapter.jobs import Ended, Job, Jobs, always
 from ...adapter.operation import Token
 from .layout import Request
-from .operations import Ended, Job, Jobs, Send, always
+from .operations import Send
 
 # Serial numbers of messages and requests between two ranks (MB-18 to MB-25): plain state, nothing
 # is sent here.

@@ -7,13 +7,13 @@ from lanai_hdl.remote.packets import Op, Status
 
 from ...adapter.exposures import Exposure
 from ...adapter.fifo import Fifo
+from ...adapter.jobs import Job, Jobs
 from ...adapter.opened import OpenedAdapter
 from ...adapter.operation import Attachment, Token
 from ...bus.base import Bus, Watched
 from ...operation import Wait
 from ...remote import Access
 from .layout import ROOM, SIGNAL, MbcfOptions, Queue, QueueLayout
-from .operations import Job, Jobs
 from .outbox import Outbox, Stream
 from .receiving import Inbox, Receiving
 from .requesting import Requesting, Source

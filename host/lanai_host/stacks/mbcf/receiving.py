@@ -8,13 +8,14 @@ from operator import attrgetter
 from lanai_hdl.remote.packets import Op
 
 from ...adapter.fifo import Fifo
+from ...adapter.jobs import Job, Jobs, ignored
 from ...adapter.operation import Token
 from ...bus.base import Watched
 from ...config import HostCost
 from ...host_model.meter import Ledger, Meter, fail
 from ...operation import DeviceError, ErrorKind
 from .layout import FIFO_ROOM, HEAD, ROOM, Head, Kind
-from .operations import Job, Jobs, Matcher, Message, Receive, ignored
+from .operations import Matcher, Message, Receive
 from .requesting import Requesting
 from .sending import Sending
 

@@ -17,12 +17,13 @@ from itertools import islice
 from lanai_hdl.remote.packets import Op, Status
 
 from ...adapter.exposures import Exposure
+from ...adapter.jobs import Job, Jobs
 from ...adapter.lending import Lending, Lent
 from ...adapter.operation import Token
 from ...bus.base import BusError
 from ...remote import Access
 from .layout import MbcfOptions, Request
-from .operations import Job, Jobs, Matcher, Receive
+from .operations import Matcher, Receive
 from .outbox import ReceiverSerials
 
 

@@ -8,6 +8,7 @@ from operator import attrgetter
 
 from lanai_hdl.remote.packets import Status
 
+from ...adapter.jobs import Jobs
 from ...adapter.lending import Lending
 from ...adapter.operation import REASONS
 from ...bus.base import BusError
@@ -15,7 +16,7 @@ from ...config import HostCost
 from ...host_model.meter import Meter, fail
 from ...operation import ANY_TAG, ErrorKind
 from .layout import Head, Kind, MbcfOptions, Request
-from .operations import Jobs, Send
+from .operations import Send
 from .outbox import Outbox
 from .writing import Counts, Writing
 

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 from lanai_hdl.remote.packets import Op, Status
 
+from ...adapter.jobs import Ended, Job, Jobs
 from ...adapter.lending import Lending, Lent
 from ...adapter.operation import Token
 from ...bus.base import PAGE_SIZE, BusError
 from .layout import Head, Kind, MbcfOptions, Request
-from .operations import Ended, Job, Jobs, Kept, Send
+from .operations import Kept, Send
 from .outbox import Outbox, Write
 
 LOST = (Status.LOST, Status.INVALID)

@@ -9,6 +9,7 @@ import pytest
 from pairs import first_of
 
 from lanai_hdl.remote.packets import Op
+from lanai_host.adapter.jobs import Job, Jobs, ignored
 from lanai_host.adapter.operation import Token
 from lanai_host.body import Run, Runs
 from lanai_host.bus.base import PAGE_SIZE
@@ -17,7 +18,6 @@ from lanai_host.device import SendMode
 from lanai_host.host_model.meter import Meter
 from lanai_host.operation import ANY_SOURCE, ANY_TAG, Wait
 from lanai_host.stacks.mbcf.layout import BLOCK_BYTES, ROOM_AT, MbcfOptions, Queue, QueueLayout
-from lanai_host.stacks.mbcf.operations import Job, Jobs, ignored
 
 from .adapters import World, memory
 
@@ -185,7 +185,7 @@ def test_a_job_that_will_not_begin_is_told_of_once(begun_before):
         return []
 
     commands = SimpleNamespace(free=0, take_ended=none_ended)
-    jobs = Jobs(None, SimpleNamespace(share=lambda: commands), 100, Meter(free(), None))
+    jobs = Jobs(SimpleNamespace(share=lambda: commands), 100, Meter(free(), None))
     jobs.add(Job(Op.APPEND, Token(1, 0, 1, 0, 8), 0, "a record", ignored, b"1", begins=lambda: False))
     if begun_before:
         jobs.begin()
