@@ -9,7 +9,7 @@ from ..operation import Wait
 
 VAIN = 50_000  # polls that the program makes in a row, after which it is told, and told again
 FEW = 64  # polls in a row that the program makes itself
-MOST = 20  # doublings of the polls that pass at once
+MOST = 10  # doublings of the polls that pass at once
 
 
 class Asks(Protocol):

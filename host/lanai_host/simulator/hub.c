@@ -53,6 +53,7 @@ typedef struct {
     uint32_t why_size;
     int64_t clock; /* of a running rank: it posts nothing before this */
     int64_t wake;  /* of a waiting rank: when it resumes unless an earlier datagram comes */
+    int64_t step;  /* of one that waits for LOOKS: between two looks, the first of which is one step after `clock` */
     int64_t passed; /* its time is not before this: time has passed while its process waited for the outside */
     uint32_t aside; /* it runs, but its process sleeps, and time passes without it */
     uint64_t written; /* writes to its memory that have not taken effect */

@@ -164,11 +164,17 @@ class RankTransport:
         return datagrams
 
     def pass_looks(self, price: int, most: int) -> int:
-        """Let looks pass that find nothing for certain, at most `most`, as `collect` does one after the other. Return
-        how many. Before each the rank pays `price`, which is still to be paid."""
-        client = self._client
-        count = self._lib.hub_vain_looks(self._hub, self._rank, client.clock, price + LOOK_TIME, most)
+        """Let looks pass that find nothing, at most `most`, as `collect` does one after the other. Return how many.
+        Before each the rank pays `price`, which is still to be paid."""
+        client, step = self._client, price + LOOK_TIME
+        if client.watchful:
+            client.check()
+        if not self._lib.hub_begin_looks(self._hub, self._rank, client.clock, step, most):
+            return 0
+        count = (self._wait_on(self._lib.hub_wait_on(self._hub, self._rank), None) - client.clock) // step
         client.clock += count * LOOK_TIME
+        if client.watchful:
+            client.count_from_now()
         return int(count)
 
     def receive(

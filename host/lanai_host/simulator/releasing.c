@@ -102,25 +102,6 @@ void hub_take_back(hub *o, uint32_t rank) {
     drop_lock(o);
 }
 
-/* How many looks of a rank that runs find nothing for certain, at most `most`: each `step` later than the one before,
-   the first `step` after `clock`. No datagram has arrived then, and none that is still to be posted, nor a write to the
-   rank's memory. */
-int64_t hub_vain_looks(hub *o, uint32_t rank, int64_t clock, int64_t step, int64_t most) {
-    shared *head = o->head;
-    take_lock(o);
-    int64_t until = earliest(o, rank)->arrival;
-    for (rank_state *s = o->rank_states, *me = s + rank, *end = s + head->ranks; s < end; s++) {
-        if (s == me || s->state >= STOPPED) continue;
-        int64_t posts = s->aside ? clock : s->state == RUNS ? s->clock : s->wake; /* nothing before this */
-        if (posts < until - head->latency) until = posts + head->latency;
-    }
-    if (o->rank_states[rank].written || o->rank_states[rank].passed > clock || until == FOREVER) until = clock;
-    drop_lock(o);
-    if (until > head->limit) until = head->limit;
-    int64_t count = (until - 1 - clock) / step;
-    return until <= clock || count < 0 ? 0 : count < most ? count : most;
-}
-
 /* How often time has passed without a rank that was set aside. */
 uint32_t hub_missed(hub *o) {
     take_lock(o);

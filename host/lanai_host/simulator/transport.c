@@ -90,6 +90,7 @@ int hub_post(hub *o, uint32_t from, uint32_t to, int64_t clock, int64_t quiet, c
     int waits = there->state == WAITS;
     if (waits && there->what == DATAGRAM && l->arrival < there->wake)
         there->wake = l->arrival < there->clock ? there->clock : l->arrival;
+    if (waits && there->what == LOOKS) resume_before(there, l->arrival);
     if (waits && quiet > clock)
         release_ranks(o); /* drops the lock */
     else
@@ -111,7 +112,9 @@ int hub_write(hub *o, uint32_t from, uint32_t to, int64_t clock, const char *hea
     take_lock(o);
     queue *q = &o->writes[(uint64_t)to * o->head->ranks + from];
     append(o, q, l, !q->first);
-    o->rank_states[to].written++;
+    rank_state *there = &o->rank_states[to];
+    there->written++;
+    if (there->state == WAITS && there->what == LOOKS) resume_before(there, l->arrival);
     o->rank_states[from].clock = quiet;
     drop_lock(o);
     return 1;

@@ -51,7 +51,7 @@ void hub_stop(hub *, rank_state *copies);
 int hub_pass(hub *, const uint32_t *outside, uint32_t count);
 void hub_set_aside(hub *, uint32_t rank);
 void hub_take_back(hub *, uint32_t rank);
-int64_t hub_vain_looks(hub *, uint32_t rank, int64_t clock, int64_t step, int64_t most);
+int hub_begin_looks(hub *, uint32_t rank, int64_t clock, int64_t step, int64_t most);
 uint32_t hub_missed(hub *);
 void hub_state(hub *, uint32_t rank, rank_state *copy);
 void hub_set_reason(hub *, uint32_t rank, const char *why, uint32_t size);
@@ -68,12 +68,14 @@ class State(IntEnum):
 
 
 class Awaited(IntEnum):
-    """The event that a rank waits for: a datagram, its own time, the end of the run, its turn."""
+    """The event that a rank waits for: a datagram, its own time, the last of some looks that finds nothing, the end of
+    the run, its turn."""
 
     DATAGRAM = 0
     LOOK = 1
-    END = 2
-    TURN = 3
+    LOOKS = 2
+    END = 3
+    TURN = 4
 
 
 class Answer(IntEnum):

@@ -73,6 +73,38 @@ int64_t hub_wait(hub *o, uint32_t rank, int64_t clock, uint32_t what) {
     return hub_wait_on(o, rank);
 }
 
+/* The last look before `event` of a rank that waits for LOOKS: it resumes then, or when it would anyhow. */
+static void resume_before(rank_state *s, int64_t event) {
+    int64_t looks = event > s->clock ? (event - 1 - s->clock) / s->step : 0;
+    if (s->clock + looks * s->step < s->wake) s->wake = s->clock + looks * s->step;
+}
+
+/* Begins a wait for LOOKS, of which `most` pass at most: each `step` later than the one before, the first `step` after
+   `clock`. It ends at the last one before which no datagram and no write to the rank's memory has arrived. Whether one
+   has begun: not if time has passed without the rank. */
+int hub_begin_looks(hub *o, uint32_t rank, int64_t clock, int64_t step, int64_t most) {
+    rank_state *me = &o->rank_states[rank];
+    take_lock(o);
+    take_back(o, me);
+    if (me->passed > clock) {
+        drop_lock(o);
+        return 0;
+    }
+    me->what = LOOKS;
+    me->clock = clock;
+    me->step = step;
+    me->wake = clock + most * step;
+    if (me->wake > o->head->limit) resume_before(me, o->head->limit + 1);
+    resume_before(me, earliest(o, rank)->arrival);
+    queue *writes = &o->writes[(uint64_t)rank * o->head->ranks];
+    for (queue *q = writes; me->written && q < writes + o->head->ranks; q++)
+        if (q->first) resume_before(me, q->arrival);
+    me->state = WAITS;
+    atomic_fetch_sub(&o->head->busy, 1);
+    release_ranks(o);
+    return 1;
+}
+
 /* A copy of what is known of a rank (`copy_state`). */
 void hub_state(hub *o, uint32_t rank, rank_state *copy) {
     take_lock(o);

@@ -433,33 +433,37 @@ def test_a_post_within_the_quiet_period_counts_as_posted_at_its_end():
     assert ranks.clock(1) == 10 + LATENCY
 
 
-def test_looks_pass_as_far_as_it_is_known_that_nothing_comes():
-    ranks = Ranks(3)
-    one, two, _ = ranks.transports
-    step = LOOK_TIME + 5
-    one.elapse(7)
-    assert one.pass_looks(5, 9) == 0  # the others may post at 0
-    two.elapse(1000 * step)
-    two.post(0, b"x" * 4)
-    ranks.hub.leave(2)
-    looks = one.pass_looks(5, 1 << 20)
-    assert looks == (1000 * step + LATENCY - 1 - 7) // step
-    assert ranks.clock(0) == 7 + looks * LOOK_TIME  # the price is still to be paid
-    one.elapse(looks * 5)
-    assert one.pass_looks(5, 1 << 20) == 0
-    one.elapse(5)
-    ranks.hub.leave(1)
-    assert one.collect(None) == [(1, b"xxxx")]
-
-
-def test_no_look_passes_while_a_write_is_on_its_way_or_nothing_will_come():
+@pytest.mark.parametrize("writes", [False, True])
+@pytest.mark.parametrize("first", [False, True])
+def test_looks_pass_to_the_last_that_finds_nothing_however_fast_the_others_are(first, writes):
     ranks = Ranks(2)
     one, two = ranks.transports
     place, _ = one.allocate(8)
-    two.write(0, place, body(b"12345678"))
-    two.elapse(1000 * LOOK_TIME)
-    two.post(0, b"x")
-    assert one.pass_looks(0, 5) == 0
+    step = LOOK_TIME + 5
+
+    def send():
+        time.sleep(0 if first else 0.1)
+        two.elapse(100 * step)
+        two.write(0, place, body(b"12345678")) if writes else two.post(0, b"x" * 8)
+        two.close()
+
+    def look():
+        time.sleep(0.1 if first else 0)
+        return one.pass_looks(5, 1 << 10)
+
+    one.elapse(7)
+    looks, _ = apart(look, send)
+    assert looks == (100 * step + LATENCY - 1 - 7) // step
+    assert ranks.clock(0) == 7 + looks * LOOK_TIME  # the price is still to be paid
+    one.elapse(looks * 5)
+    assert one.pass_looks(5, 1 << 10) == 0
+    one.elapse(5)
+    assert one.collect(None) == ([] if writes else [(1, b"x" * 8)])
+
+
+def test_no_more_looks_pass_than_may():
     ranks = Ranks(2)
-    ranks.hub.leave(1)
-    assert ranks.transports[0].pass_looks(0, 5) == 0
+    one, two = ranks.transports
+    two.close()
+    assert one.pass_looks(0, 5) == 5
+    assert ranks.clock(0) == 5 * LOOK_TIME

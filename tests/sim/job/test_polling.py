@@ -75,8 +75,8 @@ def asked(monkeypatch):
     return times
 
 
-def play(capfd, **options):
-    result = Job((sys.executable, "-c", LATE), 3, "mpi-np").but(**options).run()
+def play(capfd, device="mpi-np", **options):
+    result = Job((sys.executable, "-c", LATE), 3, device).but(**options).run()
     assert (result.code, result.report) == (0, "")
     return capfd.readouterr().out, result.sim_time, result.clocks
 
@@ -110,6 +110,11 @@ def test_c_code_knows_as_well_for_how_long_nothing_happens(capfd, monkeypatch):
     polls = sum(int(line.split()[1]) for line in skipped[0].splitlines())
     few, many = tags
     assert few < polls / 2 < polls < many
+
+
+def test_polls_that_pass_at_once_on_ideal_are_as_many_in_each_run(capfd):
+    first = play(capfd, "ideal")
+    assert [play(capfd, "ideal") for _ in range(3)] == [first] * 3
 
 
 LIMIT = 4_000_000_000

@@ -109,7 +109,7 @@ def test_so_does_one_that_exits_without_finalizing(tmp_path):
 @pytest.mark.parametrize("how", first_of("ends", "waits"))
 def test_else_a_line_tells_of_it(tmp_path, capfd, how):
     """Another rank may still do something, as far as is known."""
-    result, program = play(tmp_path, how, max_sim_time="1ms")
+    result, program = play(tmp_path, how, max_sim_time="1s")
     assert result.code == Exit.TIME_LIMIT
     errors = capfd.readouterr().err
     assert errors.count(HINT.format(program)) == 1
