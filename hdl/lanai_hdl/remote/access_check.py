@@ -138,11 +138,14 @@ class AccessCheck(wiring.Component):
     def _judge(self, outside, crosses):
         """The first rule that the access breaks, apart from that on its page."""
         port, rights = self.port, self._rights
+        others = rights.append
+        if self.config.match_cells:
+            others = Mux(port.need == Need.SEND, rights.messages, rights.append)
         refused = Mux(outside | crosses, Status.RANGE, Status.OK)
         right = Mux(
             port.need == Need.READ,
             rights.read,
-            Mux(port.need == Need.WRITE, rights.write, Mux(port.need == Need.ATOMIC, rights.atomic, rights.append)),
+            Mux(port.need == Need.WRITE, rights.write, Mux(port.need == Need.ATOMIC, rights.atomic, others)),
         )
         remote = Mux(port.key != self._key, Status.KEY, Mux(~right, Status.RIGHT, refused))
         judged = Mux(

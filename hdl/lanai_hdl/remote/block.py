@@ -115,7 +115,10 @@ class RemoteAdapter(NicBlock):
         yield Counts(counters.REMOTE_NO_ROOM, server.no_room)
         yield Counts(counters.REMOTE_INVALID, self.cutter.invalid)
         yield Counts(counters.REMOTE_FAILED, sender.failed)
-        yield Counts(counters.REMOTE_FAULTS, self.host.fault)
+        faults = self.host.fault
+        if self.config.match_cells:
+            faults |= server.stage.lost
+        yield Counts(counters.REMOTE_FAULTS, faults)
         yield Counts(counters.REMOTE_TLB_MISSES, self.lookup.missed)
 
     def elaborate(self, platform):
@@ -179,6 +182,8 @@ class RemoteAdapter(NicBlock):
             server.owner.eq(self.cutter.owner),
             self.cutter.failing.eq(server.failing),
         ]
+        if self.config.match_cells:
+            wiring.connect(m, host.slots, server.slots)
         for name in ("exposure_write", "page_write", "owner", "index", "field", "wdata"):
             m.d.comb += getattr(self.lookup, name).eq(getattr(host, name))
 

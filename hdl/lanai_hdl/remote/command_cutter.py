@@ -9,6 +9,7 @@ from ..machine import PAGE_SIZE
 from .command_queue import BUFFER_BITS, COMMAND_BITS, CommandQueuePort
 from .host_side import PLACES, HeadPort
 from .lookup_port import LENGTH_BITS
+from .messages import HEADER_BYTES
 from .packets import ATOMIC_BYTES, WIDE_BYTES, WINDOW, Atomic, Op, Status
 from .parameters import RemoteParameters
 from .sequencer import NewEntry
@@ -25,7 +26,7 @@ class CommandCutter(wiring.Component):
     A request's bytes lie in one page at the peer and in one page here, and in one piece of
     `payload` bytes at the side that is written. A command that means nothing ends as
     `Status.INVALID`; one of no bytes, and a NOP, ends well at once, unsent. Each request of an
-    APPEND is a record of its own.
+    APPEND is a record of its own. A SEND is one request, or means nothing.
 
     A turn of a command is `TURN` requests, and more if nothing else is to be done. Then it makes way
     for commands of other processes, if there are some, and goes on when its process's turn comes
@@ -145,6 +146,10 @@ class CommandCutter(wiring.Component):
             entry.local_offset.eq(local_offset),
             entry.last.eq((left == length) | ended),
         ]
+        if self.config.match_cells:  # a message is one packet, with a header
+            with m.If((head.op == Op.SEND) & ((left != length) | (left < HEADER_BYTES))):
+                m.d.comb += [ended.eq(1), new.status.eq(Status.INVALID)]
+                m.d.comb += self.invalid.eq(self.o.valid & self.o.ready & (status == Status.OK))
 
     def _judge(self, head, offset):
         atomic = head.op == Op.ATOMIC

@@ -8,6 +8,8 @@ from ..fields import layout
 from ..host_bus.target import RegisterAccess
 from ..memory_attributes import ANY_ON_COLLISION
 from .command_queue import BUFFER_BITS, COMMAND_BITS, CommandQueue, CommandQueuePort
+from .match_slots import SlotWrite
+from .messages import SLOT_WORDS, SLOTS, SLOTS_AT
 from .parameters import RemoteParameters
 from .streams import StorePort
 from .tables import (
@@ -74,6 +76,7 @@ class WindowPlace:
         self.in_commands = inside < COMMANDS_AT + 4 * COMMAND_WORDS * COMMANDS
         self.in_exposures = (inside >= EXPOSURES_AT) & (inside < EXPOSURES_AT + 4 * EXPOSURE_WORDS * EXPOSURES)
         self.in_pages = (inside >= PAGES_AT) & (inside < PAGES_AT + 4 * config.pages)
+        self.in_slots = (inside >= SLOTS_AT) & (inside < SLOTS_AT + 4 * SLOT_WORDS * SLOTS)
 
 
 class HostSide(wiring.Component):
@@ -97,6 +100,7 @@ class HostSide(wiring.Component):
     fault : ``Out(1)``, a slot's event
     idle : ``Out(1)``, no command is under way
     stores : ``Out(StorePort())``, if there is an aperture
+    slots : ``Out(SlotWrite())``, with `config.match_cells`
     """
 
     def __init__(self, config: RemoteParameters):
@@ -123,6 +127,7 @@ class HostSide(wiring.Component):
                 "fault": Out(1),
                 "idle": Out(1),
                 **({"stores": Out(StorePort())} if config.streams else {}),
+                **({"slots": Out(SlotWrite())} if config.match_cells else {}),
             }
         )
 
@@ -136,6 +141,9 @@ class HostSide(wiring.Component):
         m.d.sync += window.rdata.eq(0)
         elsewhere, grant, lost = self._stores(m, place, begins & ~is_busy)
         nowhere = ~(place.in_commands | place.in_exposures | place.in_pages)
+        if self.config.match_cells:
+            nowhere &= ~place.in_slots
+            self._write_slots(m, place, written & place.in_slots)
         m.d.comb += [
             window.grant.eq(window.request & self.open & grant),
             written.eq(window.request & self.open & window.write & ~elsewhere),
@@ -201,6 +209,16 @@ class HostSide(wiring.Component):
             self.page_write.eq(written & place.in_pages),
             self.field.eq(window.addr[2:4]),
             self.index.eq(Mux(place.in_pages, (place.inside - PAGES_AT) >> 2, window.addr[4:8])),
+        ]
+
+    def _write_slots(self, m, place, write):
+        slots, at = self.slots, place.inside - SLOTS_AT
+        m.d.comb += [
+            slots.write.eq(write),
+            slots.owner.eq(place.owner),
+            slots.slot.eq(at >> (2 + len(slots.field))),
+            slots.field.eq(at >> 2),
+            slots.word.eq(self.window.wdata),
         ]
 
     def _read(self, m, place, elsewhere, busy):

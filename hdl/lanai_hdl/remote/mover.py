@@ -49,6 +49,8 @@ class Mover(wiring.Component):
     flag_of : ``In``, the command whose flag is written next. It stands a slot before that is offered.
     lookup, bus : its ways to host memory
     atomic : ``Out(1)``, a slot's event: a number is changed
+    tells, told, own : ``In``, with `config.match_cells`: a FLAG is a receipt, with `told` before it; DATA are for a
+        buffer, which does not lie over the control words of a FIFO (`fifo`)
     """
 
     def __init__(self, config: RemoteParameters):
@@ -68,6 +70,7 @@ class Mover(wiring.Component):
                 "lookup": Out(LookupPort()),
                 "bus": Out(BurstPort()),
                 "atomic": Out(1),
+                **({"tells": In(1), "told": In(64), "own": In(1)} if config.match_cells else {}),
             }
         )
 
@@ -123,6 +126,9 @@ class Mover(wiring.Component):
             write_data.result.eq(self._kept.value),
             write_data.left.eq(self._run.left),
         ]
+        if self.config.match_cells:
+            with m.If(self.tells):
+                m.d.comb += write_data.result.eq(self.told)
         with m.If(self.keep):
             m.d.sync += [self._kept.eq(self.result), self._held.eq(1)]
         m.d.sync += self._returns.eq(self._held & (self._kept.buffer == self.flag_of) & ~self.keep)
@@ -179,6 +185,8 @@ class Mover(wiring.Component):
                 m.d.comb += lookup.length.eq(4)
         with m.If(self._flags):
             at = Mux(self._returns, Mux(self._kept.wide, WIDE_RESULT_AT, RESULT_AT), FLAG_AT)
+            if self.config.match_cells:
+                at = Mux(self.tells, WIDE_RESULT_AT, at)
             m.d.comb += [lookup.offset.eq(work.offset | at), lookup.length.eq(FLAG_AT + 4 - at)]
 
     def _is_misaligned(self):
@@ -304,12 +312,15 @@ class Mover(wiring.Component):
         """A work has been carried out, or was refused: what of that concerns what is kept. A record may lie in the
         page of its FIFO's control words, over those of others."""
         status, words = self.o.payload.status, self._fifo_words
+        returns, written = self._returns, (status == Status.OK) | (status == Status.BUS)
+        if self.config.match_cells:
+            returns, written = returns & ~self.tells, written & ~self.own
         with m.If(self._flags):
-            with m.If(self._returns):
+            with m.If(returns):
                 m.d.sync += self._held.eq(0)
         with m.Elif(self._appends & (status == Status.OK) & self._apart):
             m.d.comb += words.keep.eq(1)
-        with m.Elif((status == Status.OK) | (status == Status.BUS)):
+        with m.Elif(written):
             m.d.comb += words.forget.eq(1)
 
     def _store_word(self, m):

@@ -137,6 +137,9 @@ class PacketCheck:
         with m.Else():
             m.d.comb += self.release.eq(0)
             m.d.sync += self._wanted.eq(1)
+            if self.stage is not None:
+                with m.If(packet.sends):
+                    m.next = "MATCH"
 
     def _finish(self, m):
         """The request has been carried out, or has failed for good."""

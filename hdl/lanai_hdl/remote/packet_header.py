@@ -5,6 +5,7 @@ from amaranth import Cat, Mux, Signal
 from ..fields import layout
 from .fifo import RECORD_HEADER
 from .lookup_port import LENGTH_BITS
+from .messages import HEADER_BYTES
 from .packets import (
     ATOMIC_BYTES,
     MARK,
@@ -37,6 +38,7 @@ class PacketHeader:
         self.operand = Signal(64)
         self.comparand = Signal(64)
         self.appends = Signal()  # it is one for a FIFO; valid in the slot after `first`
+        self.sends = Signal()  # it is a SEND; valid in the slot after `first`
         self.answers_open = Signal()  # of a reply: the request was open in the slot before
         self.answer_words = Signal(LENGTH_BITS - 2 + 1)  # with which it is to be answered
         self.answer = layout(ReplyWord)(self.target.as_value())
@@ -53,6 +55,8 @@ class PacketHeader:
 
     def register_appends(self, m, config):
         m.d.sync += self.appends.eq(config.appends(self.first.op))
+        if config.match_cells:
+            m.d.sync += self.sends.eq(self.first.op == Op.SEND)
 
     def is_reply(self):
         return (self.first.op == Op.ACK) | (self.first.op == Op.DATA)
@@ -108,5 +112,7 @@ class PacketHeader:
         }
         if config.quiet:
             by_op[Op.QUIET] = with_data
+        if config.match_cells:
+            by_op[Op.SEND] = with_data & (length >= HEADER_BYTES)
         fits = Cat((self.first.op == op) & condition for op, condition in by_op.items()).any()
         return fits & (self.first.mark == MARK) & (self.first.source < config.peers)

@@ -10,6 +10,7 @@ from ..block_config import BlockConfig, HostWindow
 from ..errors import UserError
 from ..ranges import check_power_of_two, check_within
 from .csr import REMOTE
+from .messages import MOST_CELLS
 from .packets import FIRST_BYTES, MOST_PEERS, Op, appends
 from .tables import APERTURE_AT, MOST_PAGES, PROCESS_BYTES, WINDOW_HOST
 
@@ -31,6 +32,8 @@ class RemoteParameters(BlockConfig):
         stream_bytes: of each of them, a power of two.
         stream_slots: time without a store after which what is in them is sent.
         quiet: 1: it knows QUIET records, which are answered and flagged only if they are refused (reply on failure).
+        match_cells: messages, and receives, that it keeps to match them; each process has an equal share. 0: it does
+            not match, and knows no SEND.
     """
 
     name = "remote"
@@ -47,6 +50,7 @@ class RemoteParameters(BlockConfig):
     stream_bytes: int = 64
     stream_slots: int = 32
     quiet: int = 0
+    match_cells: int = 0
 
     def __post_init__(self):
         check_power_of_two(self, "processes", 1, 8)
@@ -59,12 +63,15 @@ class RemoteParameters(BlockConfig):
         check_power_of_two(self, "stream_bytes", 16, 128)
         check_within(self, "stream_slots", 2, 1 << 16)
         check_within(self, "quiet", 0, 1)
+        if self.match_cells != 0:
+            check_within(self, "match_cells", max(2, self.processes), MOST_CELLS)
         if self.streams and self.stream_bytes > self.payload:
             raise UserError(f"stream_bytes={self.stream_bytes} must be at most payload={self.payload}")
 
     def appends(self, op):
-        """Return 1 if an op, a signal, adds a record to a FIFO."""
-        return appends(op) | (op == Op.QUIET) if self.quiet else appends(op)
+        """Return 1 if an op, a signal, adds a record to a FIFO, or may."""
+        adds = appends(op) | (op == Op.QUIET) if self.quiet else appends(op)
+        return adds | (op == Op.SEND) if self.match_cells else adds
 
     def check(self, config: NicConfig) -> None:
         if self.payload > config.max_burst:

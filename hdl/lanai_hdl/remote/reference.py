@@ -13,13 +13,15 @@ from typing import Literal
 from ..machine import PAGE_SIZE
 from .fifo import CONTROL_BYTES, CONTROL_FIELDS, COUNT_BITS, RECORD_HEADER, RingWord, TailWord, after, record_bytes
 from .lookup_port import Need
+from .messages import HEADER_BYTES, Again, End, receipt_at
 from .packets import ATOMIC_BYTES, WIDE_BYTES, Atomic, Condition, Op, Order, SizeWord, Status, boot_code, word
 from .parameters import RemoteParameters
+from .reference_messages import ReferenceMatching, ReferenceMessage, ReferenceReceive, first_word, receipt
 from .tables import DIRECTORY_PAGES, EXPOSURES, NIBBLE, PAGE_BITS, DirectoryWord
 
 MASK = 0xFFFFFFFF
 WORD = 4  # bytes
-APPENDS = (Op.APPEND, Op.RETRY, Op.QUIET)
+APPENDS = (Op.APPEND, Op.RETRY, Op.QUIET, Op.SEND)
 
 
 @dataclass
@@ -37,6 +39,7 @@ class ReferenceExposure:
     little: bool = False
     append: bool = False
     signal: bool = False
+    messages: bool = False
     walked: bool = False
 
     def allows(self, need: Need) -> bool:
@@ -45,6 +48,7 @@ class ReferenceExposure:
             Need.WRITE: self.write,
             Need.ATOMIC: self.atomic,
             Need.APPEND: self.append,
+            Need.SEND: self.messages,
         }[need]
 
 
@@ -67,12 +71,15 @@ class ReferenceCommand:
     relaxed: bool = False  # of a WRITE
     bound: bool = False  # of a WRITE
     conditional: bool = False  # of an APPEND or RETRY
+    again: bool = False  # of a SEND
 
     @property
     def field(self) -> int:
         """The field `atomic` of its `CommandWord` and `SizeWord`."""
         if self.op is Op.ATOMIC:
             return self.atomic
+        if self.op is Op.SEND:
+            return Again.AGAIN if self.again else Again.NO
         if self.op in APPENDS:
             return Condition.CONDITIONAL if self.conditional else Condition.NONE
         return (Order.RELAXED if self.relaxed else Order.IN_TURN) | (Order.BOUND if self.bound else Order.IN_TURN)
@@ -106,6 +113,8 @@ class ReferenceNic:
     maps: dict[tuple[int, int], ReferenceMap] = field(default_factory=dict)  # of the aperture's pages
     stored: dict[int, Status] = field(default_factory=dict)  # a failure since a process's last NOP
     marked: set[tuple[int, int]] = field(default_factory=set)  # NICs and processes of which a BOUND write was refused
+    matching: dict[int, ReferenceMatching] = field(default_factory=dict)  # of each process
+    barred: set[tuple[int, int, int]] = field(default_factory=set)  # NICs and processes, and to which process
     signals: int = 0  # records that interrupt the host
     lost: set[int] = field(default_factory=set)  # NICs with which no session is open
     boot: int = boot_code(1)  # as packets to this NIC name it
@@ -156,6 +165,12 @@ class ReferenceNic:
         """None if the host refuses."""
         page = self.memory.get(address // PAGE_SIZE)
         return None if page is None else bytes(page[address % PAGE_SIZE :][:length])
+
+    def tell(self, owner: int, slot: int, receipt: bytes) -> None:
+        """Write a receipt to page 0 of a process's page table."""
+        status, page = self._entry(owner, 0, 0)
+        if status is Status.OK:
+            self.write(page * PAGE_SIZE + receipt_at(slot), receipt)
 
     def write(self, address: int, data: bytes) -> bool:
         page = self.memory.get(address // PAGE_SIZE)
@@ -216,6 +231,8 @@ def run(nics: Mapping[int, ReferenceNic], source: int, process: int, command: Re
         return nics[source].stored.pop(process, Status.OK), 0
     if command.op not in (Op.WRITE, Op.READ, Op.ATOMIC, *APPENDS) or command.peer >= config.peers:
         return Status.INVALID, 0
+    if command.op is Op.SEND and not _is_message(config, command):
+        return Status.INVALID, 0
     if (command.op is Op.ATOMIC and command.offset % atomic_bytes(command)) or (appends and command.offset % 4):
         return Status.ALIGNMENT, 0
     if command.peer in nics[source].lost and (command.length or command.op is Op.ATOMIC):
@@ -231,6 +248,12 @@ def run(nics: Mapping[int, ReferenceNic], source: int, process: int, command: Re
         worst = status if worst is Status.OK else worst
         offset, local, left = offset + (0 if appends else length), local + length, left - length
     return worst, 0
+
+
+def _is_message(config: RemoteParameters, command: ReferenceCommand) -> bool:
+    """Return whether a SEND is one packet, with a header."""
+    whole = packet_length(config, command.op, 0, command.local_offset, command.length) == command.length
+    return bool(config.match_cells) and whole and command.length >= HEADER_BYTES
 
 
 def packet_length(config: RemoteParameters, op: Op, offset: int, local: int, left: int) -> int:
@@ -260,6 +283,8 @@ def _packet(
     data = here.read(own, length)
     if status is not Status.OK or data is None:
         return _noted(there, sender, command, Status.BUS if status is Status.OK else status)
+    if command.op is Op.SEND:
+        return _deliver(there, sender, command, data)
     if command.op in APPENDS:
         status = _append(there, sender, command, local, data)
         there.marked -= {sender} if command.conditional else set()
@@ -280,30 +305,6 @@ def _noted(there: ReferenceNic, sender: tuple[int, int], command: ReferenceComma
 
 
 def _append(there: ReferenceNic, sender: tuple[int, int], command: ReferenceCommand, local: int, data: bytes) -> Status:
-    owner, number = divmod(command.exposure, EXPOSURES)
-
-    def place(offset: int, length: int) -> tuple[Status, int, bool]:
-        return there.lookup(owner, number, Need.APPEND, command.key, offset, length)
-
-    status, control, _ = place(command.offset, CONTROL_BYTES)
-    if status is not Status.OK:
-        return status
-    words = there.read(control, CONTROL_BYTES)
-    if words is None:
-        return Status.BUS
-    tail_word, head, ring_word = (int.from_bytes(words[4 * n :][:4], "big") for n in range(len(CONTROL_FIELDS)))
-    tail, ring = TailWord.from_bits(tail_word), RingWord.from_bits(ring_word)
-    begin = tail.count & ~3
-    last = (begin - (head & ~3) + record_bytes(len(data)) - 4) % (1 << COUNT_BITS)
-    barred = command.conditional and sender in there.marked
-    if barred or (tail.refusing and command.op is not Op.RETRY) or last // PAGE_SIZE & ~ring.mask:
-        there.write(control, word(TailWord, count=tail.count, refusing=1).to_bytes(4, "big"))
-        return Status.BEFORE if barred else Status.FULL
-    page = ring.page | (begin // PAGE_SIZE & ring.mask)
-    offset = page * PAGE_SIZE + begin % PAGE_SIZE
-    status, address, _ = place(offset, RECORD_HEADER + len(data))
-    if status is not Status.OK:
-        return status
     node, process = sender
     size = word(
         SizeWord,
@@ -314,13 +315,84 @@ def _append(there: ReferenceNic, sender: tuple[int, int], command: ReferenceComm
         node=node,
         process=process,
     )
-    header = size.to_bytes(4, "big") + command.offset.to_bytes(4, "big")
-    if not there.write(address, header + data):
+    barred = command.conditional and sender in there.marked
+    return _add_record(there, command, command.offset, size.to_bytes(4, "big"), data, barred)
+
+
+def _add_record(
+    there: ReferenceNic, command: ReferenceCommand, at: int, first: bytes, data: bytes, barred: bool = False
+) -> Status:
+    """Add a record whose first word is `first` to the FIFO whose control words stand at byte `at` of the exposure."""
+    owner, number = divmod(command.exposure, EXPOSURES)
+    need = Need.SEND if command.op is Op.SEND else Need.APPEND
+
+    def place(offset: int, length: int) -> tuple[Status, int, bool]:
+        return there.lookup(owner, number, need, command.key, offset, length)
+
+    status, control, _ = place(at, CONTROL_BYTES)
+    if status is not Status.OK:
+        return status
+    words = there.read(control, CONTROL_BYTES)
+    if words is None:
+        return Status.BUS
+    tail_word, head, ring_word = (int.from_bytes(words[4 * n :][:4], "big") for n in range(len(CONTROL_FIELDS)))
+    tail, ring = TailWord.from_bits(tail_word), RingWord.from_bits(ring_word)
+    begin = tail.count & ~3
+    last = (begin - (head & ~3) + record_bytes(len(data)) - 4) % (1 << COUNT_BITS)
+    refuses = tail.refusing and command.op not in (Op.RETRY, Op.SEND)
+    if barred or refuses or last // PAGE_SIZE & ~ring.mask:
+        there.write(control, word(TailWord, count=tail.count, refusing=1).to_bytes(4, "big"))
+        return Status.BEFORE if barred else Status.FULL
+    page = ring.page | (begin // PAGE_SIZE & ring.mask)
+    offset = page * PAGE_SIZE + begin % PAGE_SIZE
+    status, address, _ = place(offset, RECORD_HEADER + len(data))
+    if status is not Status.OK:
+        return status
+    if not there.write(address, first + command.offset.to_bytes(4, "big") + data):
         return Status.BUS
     new = word(TailWord, count=after(begin, len(data), there.config.payload), refusing=0)
     there.write(control, new.to_bytes(4, "big"))
     there.signals += there.exposures[owner, number].signal
     return Status.OK
+
+
+def _deliver(there: ReferenceNic, sender: tuple[int, int], command: ReferenceCommand, content: bytes) -> Status:
+    """A message arrives: it goes to a receive's buffer, or becomes a record."""
+    owner, number = divmod(command.exposure, EXPOSURES)
+    bar = (*sender, owner)
+    status, _, _ = there.lookup(owner, number, Need.SEND, command.key, 0, CONTROL_BYTES)
+    if status is not Status.OK:
+        return status
+    if bar in there.barred and not command.again:
+        return Status.BEFORE
+    message, matching = ReferenceMessage(sender, command.offset, content), there.matching[owner]
+    receive = matching.find(message)
+    if receive is not None and receive.suits(message) and _place(there, owner, receive, message.data):
+        matching.receives.remove(receive)
+        there.tell(owner, receive.slot, receipt(End.PLACED, message=message))
+    else:
+        first = first_word(message, matching.fate(message), receive)
+        status = _add_record(there, command, 0, first, content)
+        if status is Status.OK:
+            matching.record(message)
+    if status is Status.OK:
+        there.barred.discard(bar)
+    elif status is Status.FULL:
+        there.barred.add(bar)
+    return status
+
+
+def _place(there: ReferenceNic, owner: int, receive: ReferenceReceive, data: bytes) -> bool:
+    """Write a message to a receive's buffer. Return whether all of it was the process's memory."""
+    status, address, _ = there.lookup(owner, receive.ask.local, Need.OWN, 0, receive.offset, len(data))
+    return not data or (status is Status.OK and there.write(address, data))
+
+
+def ask(nic: ReferenceNic, process: int, slot: int, words: tuple[int, int, int, int]) -> None:
+    """Serve what a process asks in a slot."""
+    end = nic.matching[process].answer(ReferenceReceive.of(slot, words))
+    if end is not None:
+        nic.tell(process, slot, receipt(*end))
 
 
 def _atomic(there: ReferenceNic, command: ReferenceCommand) -> tuple[Status, int]:

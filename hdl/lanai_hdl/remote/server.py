@@ -13,6 +13,9 @@ from .entries import RequestEntry, reply_shape
 from .host_side import CommandRead
 from .links import LinkPort
 from .lookup_port import LookupPort
+from .match_slots import SlotWrite
+from .match_stage import RECORD_AT, MatchStage
+from .messages import Again
 from .mover import Mover
 from .packet_buffers import packet_members
 from .packet_check import PacketCheck
@@ -54,6 +57,7 @@ class PacketServer(PacketCheck, Completion, wiring.Component):
     links : of `Links`
     own_session, own_boot : ``In``, of this NIC
     command : ``Out(CommandRead())``; ``free``, ``freed``: the command of this buffer has ended
+    slots : of `MatchStage`, with `config.match_cells`
     failing : ``Out(1)``, of the requests of the oldest command of process `owner` one has been refused;
         within the slot
     answered_store : ``Out(1)``, the stores of request `oldest` have ended; answered_load : the load,
@@ -67,8 +71,10 @@ class PacketServer(PacketCheck, Completion, wiring.Component):
 
     def __init__(self, config: RemoteParameters):
         self.config = config
+        self.stage = MatchStage(config) if config.match_cells else None
         super().__init__(
             {
+                **({"slots": In(SlotWrite())} if config.match_cells else {}),
                 **{name: member.flip() for name, member in packet_members(config).items()},
                 "lookup": Out(LookupPort()),
                 "bus": Out(BurstPort()),
@@ -116,10 +122,15 @@ class PacketServer(PacketCheck, Completion, wiring.Component):
         self._reply(m)
         self._find_worst(m)
         m.d.comb += [self.busy.eq(1), self._mover.fifo.asked.eq(1)]
+        if self.stage is not None:
+            m.submodules.stage = self.stage
+            self._connect_stage(m)
         with m.FSM():
             self._serve(m)
             self._move(m)
             self._end_command(m)
+            if self.stage is not None:
+                self._match(m)
         return m
 
     def _registers(self):
@@ -134,6 +145,10 @@ class PacketServer(PacketCheck, Completion, wiring.Component):
         self._at = Signal.like(self.index)
         self._turn = Signal()  # the end of a command is next, if one has ended
         self._status = self._mover.o.payload.status
+        if self.stage is not None:
+            self._status = Signal(Status)
+            self._asks = Signal()  # what a process has asked is served, and no packet
+            self._ask_turn = Signal()  # ... is next, if something has been asked
         self._worst_end = Signal(Status)  # of the requests of the oldest one's command
 
     def _connect(self, m):
@@ -212,6 +227,8 @@ class PacketServer(PacketCheck, Completion, wiring.Component):
         m.d.sync += [arrived.eq(self.index), self._catching_up.eq(self._order.catching_up)]
         with m.State("IDLE"):
             at_rest = ~self.full & ~self.ended & ~self.arriving & ~self._order.catching_up
+            if self.stage is not None:
+                at_rest &= self.stage.idle
             m.d.comb += [self.idle.eq(at_rest), self.busy.eq(0)]
             m.d.comb += mover.fifo.asked.eq(0)
             m.d.sync += [self._at.eq(0), self._ends.eq(1)]
@@ -222,6 +239,8 @@ class PacketServer(PacketCheck, Completion, wiring.Component):
                 m.next = "END"
             with m.Elif(self.arriving):
                 m.next = "WORDS"
+            if self.stage is not None:
+                self._serve_slots(m)
         with m.State("WORDS"):
             here = self.full | (self._at < self.come)  # the word that is asked for
             m.d.comb += self.busy.eq(0)
@@ -233,12 +252,17 @@ class PacketServer(PacketCheck, Completion, wiring.Component):
                 with m.If(taken & (settled | ~packet.appends) & ~self._catching_up):
                     m.d.sync += self._ends.eq(0)
                     m.next = "FORM"
-            with m.Elif(self.ended | ~self.arriving | (self.come < self._at)):
+            gives_way = self.ended | ~self.arriving | (self.come < self._at)
+            if self.stage is not None:
+                gives_way |= self.stage.waits
+            with m.Elif(gives_way):
                 m.next = "IDLE"
         with m.State("FORM"):
             answers = self.answered
             sound = packet.well_formed(self.config, self.words, answers.open, answers.entry)
             m.d.comb += mover.i.valid.eq(packet.accesses(self.config, answers.entry))
+            if self.stage is not None:
+                m.d.comb += self.stage.looks.eq(packet.sends)
             m.d.sync += [well_formed.eq(sound & self.enable), looks.eq(mover.i.valid), self._turn.eq(1)]
             m.d.sync += [self._asked.eq(self._is_asked(m)), self._leaves.eq(self._says_other_boot())]
             m.d.sync += self._newest.eq(~(packet.first.sequence - self.links.answered)[15])
@@ -286,5 +310,68 @@ class PacketServer(PacketCheck, Completion, wiring.Component):
                         self.refused.eq(refused),
                         self.served.eq(~refused),
                         self.signalled.eq(self.served & packet.appends & mover.o.payload.signals),
+                    ]
+                    self._finish(m)
+
+    def _connect_stage(self, m):
+        """The stage says what the mover does for a SEND, or for what a process asks."""
+        packet, mover, stage, message = self._packet, self._mover, self.stage, self.stage.message
+        m.d.comb += [
+            self._status.eq(mover.o.payload.status),
+            message.owner.eq(packet.target.exposure >> len(message.exposure)),
+            message.exposure.eq(packet.target.exposure),
+            message.key.eq(packet.target.key),
+            message.size.eq(packet.size),
+            message.envelope.eq(packet.offset),
+            message.header.eq(packet.operand),
+            message.again.eq(packet.size.atomic == Again.AGAIN),
+            stage.did.valid.eq(mover.o.valid),
+            stage.did.payload.eq(mover.o.payload),
+            stage.work.ready.eq(mover.i.ready),
+            stage.checked.eq(self.lookup.status),
+            stage.renews.eq(self._order.renew),
+            stage.source.eq(packet.first.source),
+            mover.own.eq(stage.own),
+            mover.tells.eq(stage.tells),
+            mover.told.eq(stage.told),
+        ]
+        wiring.connect(m, wiring.flipped(self.slots), stage.slots)
+        with m.If(self._asks | (~self._ends & packet.sends)):
+            m.d.comb += mover.i.payload.eq(stage.work.payload)
+        with m.If(packet.sends):  # its FIFO is the first of the exposure, and takes it if there is room
+            m.d.comb += [mover.fifo.offset.eq(0), mover.fifo.retry.eq(1)]
+        with m.If(stage.records & (self._at == RECORD_AT)):
+            m.d.comb += mover.words.payload.eq(stage.record)
+
+    def _serve_slots(self, m):
+        """State IDLE: what processes ask takes turns with the rest."""
+        waits = self.stage.waits & (self._ask_turn | ~(self.full | self.ended))
+        m.d.sync += [self._ask_turn.eq(~waits), self._asks.eq(waits)]
+        with m.If(waits):
+            m.d.comb += self.stage.serve.eq(1)
+            m.next = "MATCH"
+
+    def _match(self, m):
+        """A SEND, or what a process has asked."""
+        mover, stage = self._mover, self.stage
+        with m.State("MATCH"):
+            m.d.comb += [
+                stage.sends.eq(~self._asks),
+                mover.i.valid.eq(stage.work.valid),
+                mover.judged.eq(stage.judged),
+                mover.wanted.eq(stage.wanted),
+            ]
+            with m.If(stage.rewinds):
+                m.d.sync += self._at.eq(stage.word_at)
+            with m.If(stage.done):
+                m.next = "IDLE"
+                with m.If(~self._asks):
+                    refused = stage.status != Status.OK
+                    m.d.comb += [
+                        self.release.eq(1),
+                        self._status.eq(stage.status),
+                        self.refused.eq(refused),
+                        self.served.eq(~refused),
+                        self.signalled.eq(stage.signals & ~refused),
                     ]
                     self._finish(m)
