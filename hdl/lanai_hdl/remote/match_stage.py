@@ -1,4 +1,4 @@
-"""Where messages meet receives: the stage between the judging of a packet and the mover."""
+"""The stage between the judging of a packet and the mover, in which messages meet receives."""
 
 from amaranth import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
