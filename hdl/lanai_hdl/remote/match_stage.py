@@ -263,12 +263,13 @@ class MatchStage(wiring.Component):
             with m.Elif(self.serve):
                 m.next = "FETCH"
         with m.State("LOOK"):
+            aside = self.message.envelope.aside
             m.d.comb += [self.work.valid.eq(self.sends), self.wanted.eq(0)]
             with m.If(match.o.valid):
                 m.d.sync += [
-                    self._found.eq(answer.outcome == Outcome.FOUND),
-                    self._full.eq(answer.outcome == Outcome.FULL),
-                    self._at.eq(Cat(answer.handle[:SLOT_BITS], self._owner[: self._owner_bits])),
+                    self._found.eq((answer.outcome == Outcome.FOUND) & ~aside),
+                    self._full.eq((answer.outcome == Outcome.FULL) | aside),
+                    self._at.eq(Cat(Mux(aside, 0, answer.handle[:SLOT_BITS]), self._owner[: self._owner_bits])),
                 ]
             with m.If(self.sends & self.work.ready):
                 m.d.sync += self.status.eq(self.checked)
@@ -317,8 +318,10 @@ class MatchStage(wiring.Component):
                 m.d.sync += [self.status.eq(self.did.payload.status), self.signals.eq(self.did.payload.signals)]
                 m.next = "END"
                 with m.If(self.did.payload.status == Status.OK):
-                    m.d.comb += [commits.eq(1), self.recorded.eq(1), self._numbers.write_en.eq(1)]
-                    m.next = "JOIN"
+                    m.d.comb += [commits.eq(~message.envelope.aside), self.recorded.eq(1)]
+                    m.d.comb += self._numbers.write_en.eq(1)
+                    with m.If(commits):
+                        m.next = "JOIN"
         with m.State("JOIN"):
             with m.If(match.o.valid):
                 m.d.comb += self.left.eq(match.o.payload.outcome == Outcome.FULL)

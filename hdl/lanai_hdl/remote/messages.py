@@ -80,7 +80,8 @@ class EnvelopeWord(Word):
 
     _zero: 2
     record: 1  # it becomes a record, also if a receive has a buffer for it
-    _reserved: 5
+    aside: 1  # it becomes a record that is LEFT, and is no message for any receive
+    _reserved: 4
     tag: TAG_BITS
 
 
@@ -163,7 +164,7 @@ assert COMMANDS * FLAG_BYTES <= RECEIPTS_AT
 
 STAGE = "match_stage.MatchStage"
 JUDGES: Judged = {
-    EnvelopeWord: {"_zero": NOTHING, "record": NOTHING, "_reserved": NOTHING, "tag": NOTHING},
+    EnvelopeWord: {"_zero": NOTHING, "record": NOTHING, "aside": NOTHING, "_reserved": NOTHING, "tag": NOTHING},
     HeaderWord: {"context": NOTHING, "note": NOTHING},
     RecordWord: "the adapter",
     WantWord: {

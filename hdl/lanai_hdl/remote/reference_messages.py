@@ -85,13 +85,14 @@ class ReferenceMatching:
     overflows: bool = False
 
     def find(self, message: ReferenceMessage) -> ReferenceReceive | None:
-        return next((one for one in self.receives if one.fits(message)), None)
+        return next((one for one in self.receives if one.fits(message) and not message.envelope.aside), None)
 
     def fate(self, message: ReferenceMessage) -> Fate:
         """The fate of a message that becomes a record."""
         if self.find(message) is not None:
             return Fate.TAKEN
-        return Fate.LEFT if self.overflows or len(self.messages) == self.share else Fate.HELD
+        full = self.overflows or len(self.messages) == self.share
+        return Fate.LEFT if full or message.envelope.aside else Fate.HELD
 
     def record(self, message: ReferenceMessage) -> None:
         """The message has become a record."""
@@ -102,7 +103,7 @@ class ReferenceMatching:
             self.receives.remove(receive)
         elif fate is Fate.HELD:
             self.messages.append((message, number))
-        else:
+        elif not message.envelope.aside:
             self.overflows = True
 
     def answer(self, asked: ReferenceReceive) -> tuple[End, int] | None:

@@ -56,7 +56,7 @@ class Messenger:
 
     # Sending.
 
-    async def begin(self, context, to, tag, data, *, comm=1, record=0, again=Again.NO, buffer=0, **options):
+    async def begin(self, context, to, tag, data, *, comm=1, record=0, aside=0, again=Again.NO, buffer=0, **options):
         """Start a SEND; gives the tag of its command."""
         header = word(HeaderWord, context=comm, note=0x5A5A).to_bytes(4, "big")
         at = self.STAGED + 256 * buffer
@@ -64,7 +64,7 @@ class Messenger:
         peer, process = to.name
         options = {"key": KEY, "length": HEADER_BYTES + len(data), **options}
         return await self.side.start(
-            context, Op.SEND, peer, process << 4 | MESSAGES, word(EnvelopeWord, tag=tag, record=record),
+            context, Op.SEND, peer, process << 4 | MESSAGES, word(EnvelopeWord, tag=tag, record=record, aside=aside),
             options.pop("length"), OWN, at, atomic=again, buffer=buffer, process=self.process, **options,
         )  # fmt: skip
 

@@ -219,6 +219,22 @@ def test_what_is_not_allowed_is_refused_and_takes_no_receive():
     between(script)
 
 
+def test_what_is_aside_is_no_message_for_a_receive():
+    async def script(context, source, target, *others):
+        await target.post(context, 3, at=64)
+        for n in range(2 * CELLS):
+            assert await source.send(context, target, n, b"", aside=1) is Status.OK
+            assert target.record()[:4] == (Fate.LEFT, None, source.name, n)
+        assert await target.asked(context, 0, Ask.PROBE) == NONE
+        assert await source.send(context, target, 7, b"message") is Status.OK
+        assert target.receipt(3) == (End.PLACED, source.name, 7, 7)
+        assert await source.send(context, target, 7, b"message") is Status.OK
+        assert target.record()[0] is Fate.HELD
+        assert await target.asked(context, 0, Ask.POST) == (End.RECORD, 2 * CELLS)
+
+    between(script)
+
+
 def test_processes_have_receives_of_their_own():
     async def script(context, source, target, other, third):
         for slot in range(SHARE):
@@ -310,15 +326,14 @@ class Story:
         for buffer in range(chance.randrange(1, 4)):
             to, options = chance.choice(others), self._envelope()
             data = chance.randbytes(chance.choice([0, 1, 4, 7, 33, 60]))
-            record, again = int(chance.random() < 0.1), chance.choice([Again.NO, Again.NO, Again.AGAIN])
+            flags = {"record": chance.random() < 0.1, "aside": chance.random() < 0.1}
+            again = chance.choice([Again.NO, Again.NO, Again.AGAIN])
             key = KEY if chance.random() < 0.95 else 1
             tag = options.pop("tag")
-            ends = await source.begin(
-                context, to, tag, data, record=record, again=again, buffer=buffer, key=key, **options
-            )
+            ends = await source.begin(context, to, tag, data, again=again, buffer=buffer, key=key, **flags, **options)
             sent.append((ends, buffer))
             command = ReferenceCommand(
-                Op.SEND, to.side.number, to.process << 4 | MESSAGES, key, word(EnvelopeWord, tag=tag, record=record),
+                Op.SEND, to.side.number, to.process << 4 | MESSAGES, key, word(EnvelopeWord, tag=tag, **flags),
                 4 + len(data), OWN, source.STAGED + 256 * buffer, again=again == Again.AGAIN,
             )  # fmt: skip
             sent[-1] += (command,)
