@@ -6,10 +6,14 @@ from typing import Any, Self
 
 from ..block_config import BlockConfig
 from ..config import NicConfig
-from ..errors import unknown
+from ..errors import UserError, unknown
 from ..remote.config import Remote
 
 OPTIONAL: dict[str, type[BlockConfig]] = {Remote.name: Remote}  # blocks that a board's NIC may have
+
+
+SERIAL, FT245 = "serial", "ft245"
+LINES = (SERIAL, FT245)  # a serial line; the asynchronous FIFO of a USB chip
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,8 @@ class Board:
     `platform()` makes its Amaranth platform, `pins(top)` an elaboratable that puts a `BoardTop` on
     its clock and pins. `config` is the NIC that fits it, at the clock that `pins` makes. `part`: the FPGA, as its
     bitstreams name it. `loader`: the command line that puts a bitstream on it, whose file is added. `cable`: where
-    its phy's pins are. `phy`: its link is on pins; else it is looped back.
+    its phy's pins are. `phy`: its link is on pins; else it is looped back. `fifo`: where a USB chip's FIFO goes, signal
+    by signal, if it has pins for one. `line`: what carries the host bus, one of LINES.
     """
 
     name: str
@@ -44,11 +49,21 @@ class Board:
     loader: tuple[str, ...] = ()
     cable: Cable | None = None
     phy: bool = False
+    fifo: tuple[tuple[str, str], ...] = ()
+    line: str = SERIAL
 
     @property
     def divisor(self) -> int:
         """Slots a bit of the serial line."""
         return round(1000 * self.config.slot_khz / self.baud)
+
+    def with_line(self, name: str) -> Self:
+        """Return the board with another line to its host."""
+        if name not in LINES:
+            raise unknown("line", name, LINES)
+        if name == FT245 and not self.fifo:
+            raise UserError(f"the board {self.name!r} does not say where a FIFO goes (`fifo` of `Board`)")
+        return replace(self, line=name)
 
     def with_blocks(self, names: Iterable[str]) -> Self:
         """Return the board with these blocks in its NIC, as they are configured by default."""

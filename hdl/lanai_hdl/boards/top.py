@@ -17,7 +17,8 @@ from ..phy.symbols import Symbol
 from ..sram.block_ram import BlockRamSram
 from ..switch.switch import Switch
 from ..switch_config import SwitchConfig
-from ..uart import FrameBridge, UartBridge
+from ..uart import FrameBridge, Ft245, Ft245Port, UartBridge
+from .board import FT245, SERIAL
 
 
 class AutoRun(wiring.Component):
@@ -56,7 +57,7 @@ class CarriedNic(wiring.Component):
     image : the SRAM's first words; the processor starts on them by itself. None: the host starts it
     phy : the NIC's link is on pins, by a `Phy`, whose domain `rx` the parent has; else it is looped back. Between
         NIC and phy is a switch, which has the NIC at port 0: a NIC reaches itself too
-    line : members of the line to the host
+    members : of the line to the host, which is `line`, one of `LINES`
 
     Members
     -------
@@ -66,14 +67,16 @@ class CarriedNic(wiring.Component):
     up : with a phy: ``Out(1)``, there is a link
     """
 
-    def __init__(self, config: NicConfig, image: Sequence[int] | None, phy: bool, line):
+    line = SERIAL
+
+    def __init__(self, config: NicConfig, image: Sequence[int] | None, phy: bool, members):
         self.config = config
         self.nic = Nic(config, sram=BlockRamSram(config, init=image or ()))
         self._starts = image is not None
         self.phy = Phy() if phy else None
         self.switch = Switch(SwitchConfig(2, config.but(rx_fifo=PORT_FIFO, blocks=()))) if phy else None
         pins = {"o": Out(Symbol), "i": In(Symbol), "up": Out(1)} if phy else {}
-        super().__init__({**line, "leds": Out(2), **pins})
+        super().__init__({**members, "leds": Out(2), **pins})
 
     def _carry(self, m, bridge):
         """Join the NIC with what brings its host's accesses, and with its link."""
@@ -120,6 +123,25 @@ class BoardTop(CarriedNic):
         bridge = UartBridge(self._divisor)
         self._carry(m, bridge)
         m.d.comb += [bridge.rx.eq(self.rx), self.tx.eq(bridge.tx)]
+        return m
+
+
+class Ft245BoardTop(CarriedNic):
+    """The NIC behind the FIFO of a USB chip. Members: `fifo`, ``Out(Ft245Port())``, and those of `CarriedNic`."""
+
+    line = FT245
+
+    def __init__(self, config: NicConfig, image: Sequence[int] | None = (), phy: bool = False):
+        super().__init__(config, image, phy, {"fifo": Out(Ft245Port())})
+
+    def elaborate(self, platform):
+        m = Module()
+        bridge = FrameBridge()
+        self._carry(m, bridge)
+        m.submodules.chip = chip = Ft245(self.config.slot_khz)
+        wiring.connect(m, chip.o, bridge.i)
+        wiring.connect(m, bridge.o, chip.i)
+        wiring.connect(m, chip.pins, wiring.flipped(self.fifo))
         return m
 
 

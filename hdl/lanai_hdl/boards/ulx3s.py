@@ -1,12 +1,12 @@
 """Radiona ULX3S with an ECP5 of three sizes: USB serial on board, 25 MHz crystal."""
 
 from amaranth import Cat, ClockDomain, ClockSignal, Elaboratable, Instance, Module, Signal
-from amaranth.build import Attrs, Pins, Resource
+from amaranth.build import Attrs, Pins, PinsN, Resource, Subsignal
 from amaranth.lib import io
 from amaranth.lib.cdc import ResetSynchronizer
 
 from ..config import KIB, small_fpga
-from .board import Board, Cable
+from .board import FT245, Board, Cable
 
 # 25 MHz / 3 * 8 = 66.67 MHz; the VCO runs at nine times that, 600 MHz, well inside its 400 .. 800
 # MHz.
@@ -17,6 +17,11 @@ SLOT_KHZ = 25_000 * FEEDBACK_DIVISOR // INPUT_DIVISOR
 # The phy's cable: out on the + pins (GP on the board) of the pairs from 0 on, in on those from 14 on.
 SIGNALS = ("clock", "control", *(f"data {n}" for n in range(4)))
 OUT_PINS, IN_PINS = (tuple(f"{first + n}+" for n in range(len(SIGNALS))) for first in (0, 14))
+
+
+# The FIFO of a USB chip, on pairs that the cable leaves free.
+FIFO_PINS = (*(f"{n}{half}" for n in range(7, 11) for half in "+-"), "11+", "11-", "12+", "12-")
+FIFO_SIGNALS = (*(f"D{n}" for n in range(8)), "RXF#", "TXE#", "RD#", "WR#")
 
 
 class SlotClock(Elaboratable):
@@ -81,7 +86,7 @@ class SlotClock(Elaboratable):
 
 
 class Ulx3sPins(Elaboratable):
-    """Puts a `BoardTop` on clock, serial line and LEDs."""
+    """Puts a board's top on clock, line to the host and LEDs."""
 
     def __init__(self, top):
         self.top = top
@@ -93,10 +98,13 @@ class Ulx3sPins(Elaboratable):
             m.domains.rx = ClockDomain()
         m.submodules.clock = clock = SlotClock(late=self.top.phy is not None)
         m.submodules.top = self.top
-        uart = platform.request("uart", dir="-")
-        m.submodules.rx = rx = io.Buffer("i", uart.rx)
-        m.submodules.tx = tx = io.Buffer("o", uart.tx)
-        m.d.comb += [self.top.rx.eq(rx.i), tx.o.eq(self.top.tx)]
+        if self.top.line == FT245:
+            m.submodules.fifo = FifoPins(self.top.fifo)
+        else:
+            uart = platform.request("uart", dir="-")
+            m.submodules.rx = rx = io.Buffer("i", uart.rx)
+            m.submodules.tx = tx = io.Buffer("o", uart.tx)
+            m.d.comb += [self.top.rx.eq(rx.i), tx.o.eq(self.top.tx)]
         for n in range(len(self.top.leds)):
             m.submodules[f"led_{n}"] = led = io.Buffer("o", platform.request("led", n, dir="-"))
             m.d.comb += led.o.eq(self.top.leds[n])
@@ -104,6 +112,32 @@ class Ulx3sPins(Elaboratable):
             m.submodules.cable = CablePins(self.top, clock.late)
             m.submodules.led_up = led = io.Buffer("o", platform.request("led", len(self.top.leds), dir="-"))
             m.d.comb += led.o.eq(self.top.up)
+        return m
+
+
+class FifoPins(Elaboratable):
+    """Puts an `Ft245Port` on pins."""
+
+    def __init__(self, fifo):
+        self.fifo = fifo
+
+    def elaborate(self, platform):
+        m = Module()
+        fifo = self.fifo
+        pins = " ".join(FIFO_PINS[:8])
+        parts = [Subsignal("data", Pins(pins, dir="io", conn=("gpio", 0)))]
+        for name, pin in zip(("rxf", "txe", "rd", "wr"), FIFO_PINS[8:], strict=True):
+            parts.append(Subsignal(name, PinsN(pin, dir="i" if name in ("rxf", "txe") else "o", conn=("gpio", 0))))
+        platform.add_resources([Resource("fifo", 0, *parts, Attrs(IO_TYPE="LVCMOS33"))])
+        port = platform.request("fifo", 0, dir={part.name: "-" for part in parts})
+        m.submodules.data = data = io.Buffer("io", port.data)
+        m.d.comb += [data.o.eq(fifo.data_o), data.oe.eq(fifo.drive), fifo.data_i.eq(data.i)]
+        for name in ("rxf", "txe"):
+            m.submodules[name] = buffer = io.Buffer("i", getattr(port, name))
+            m.d.comb += getattr(fifo, name).eq(buffer.i)
+        for name in ("rd", "wr"):
+            m.submodules[name] = buffer = io.Buffer("o", getattr(port, name))
+            m.d.comb += buffer.o.eq(getattr(fifo, name))
         return m
 
 
@@ -145,6 +179,11 @@ class CablePins(Elaboratable):
         return m
 
 
+def _printed(pin: str) -> str:
+    """Return what stands beside a header's pin on the board."""
+    return f"G{'P' if pin[-1] == '+' else 'N'}{pin[:-1]}"
+
+
 def _board(size: int, kib: int) -> Board:
     """The board with an ECP5 of this size, whose block RAM is SRAM of so many KiB."""
 
@@ -163,8 +202,9 @@ def _board(size: int, kib: int) -> Board:
         part=f"LFE5U-{size}F",
         loader=("openFPGALoader", "--board=ulx3s"),
         cable=Cable(
-            "the headers J1 and J2", SIGNALS, *(tuple(f"GP{pin[:-1]}" for pin in pins) for pins in (OUT_PINS, IN_PINS))
+            "the headers J1 and J2", SIGNALS, *(tuple(_printed(pin) for pin in pins) for pins in (OUT_PINS, IN_PINS))
         ),
+        fifo=tuple(zip(FIFO_SIGNALS, (_printed(pin) for pin in FIFO_PINS), strict=True)),
     )
 
 

@@ -1,13 +1,15 @@
 """Host memory in whole bursts, for a bus or a line that takes no beat alone."""
 
-from amaranth import Module, Mux, Signal
+from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from ..machine import PAGE_SIZE
 from ..queue import BlockRamQueue, Queue
 from .master import READ_AHEAD
 from .ports import HostMemoryPort, ReadWord, WriteWord
 
+PAGE_BITS = (PAGE_SIZE - 1).bit_length()
 QUIET = 16  # slots without a beat after which a write burst leaves with what it has
 
 
@@ -61,6 +63,7 @@ class MemoryBursts(wiring.Component):
         kind = Queue if self._longest <= READ_AHEAD else BlockRamQueue
         m.submodules.reads = self._reads = kind(ReadWord, max(2, self._longest))
         self._now = Signal(self._layout)  # the burst
+        self._next, self._follows = Signal(32), Signal()  # where the next beat is; there is one, and it is there
         self._unwanted, self._failed = Signal(), Signal()  # a read burst: after a reset; no more words come
         m.d.comb += [
             self.burst.payload.eq(self._now),
@@ -68,6 +71,7 @@ class MemoryBursts(wiring.Component):
             self._writes.i.payload.be.eq(self.mem.be),
             self.write.payload.eq(self._writes.o.payload),
             self.mem.rdata.eq(self._reads.o.payload.data),
+            self._follows.eq(self.mem.valid & (self.mem.write == self._now.write) & (self.mem.addr == self._next)),
         ]
         with m.FSM():
             with m.State("idle"):
@@ -89,6 +93,12 @@ class MemoryBursts(wiring.Component):
             self._answer_writes(m)
         return m
 
+    @staticmethod
+    def _after(address):
+        """Return the address of the next word; bursts do not leave their page."""
+        offset = address[2:PAGE_BITS]
+        return Cat(address[:2], (offset + 1)[: len(offset)], address[PAGE_BITS:])
+
     def _begin(self, m, most_written):
         mem, now = self.mem, self._now
         most = Mux(mem.write, most_written, self._longest)
@@ -102,6 +112,7 @@ class MemoryBursts(wiring.Component):
         m.d.sync += [
             now.write.eq(mem.write),
             now.addr.eq(mem.addr),
+            self._next.eq(Mux(mem.write, self._after(mem.addr), mem.addr)),
             now.count.eq(Mux(mem.write, 1, count)),
             self._unwanted.eq(0),
             self._failed.eq(0),
@@ -117,13 +128,13 @@ class MemoryBursts(wiring.Component):
         alike = mem.be == be if self._alike else 1
         m.d.comb += [
             self.pending.eq(1),
-            follows.eq(mem.valid & mem.write & alike & (mem.addr == now.addr + (now.count << 2))),
+            follows.eq(self._follows & alike),
             mem.ready.eq(follows),
             self._writes.i.valid.eq(follows),
         ]
         m.d.sync += quiet.eq(Mux(follows, 0, quiet + 1))
         with m.If(follows):
-            m.d.sync += now.count.eq(now.count + 1)
+            m.d.sync += [now.count.eq(now.count + 1), self._next.eq(self._after(self._next))]
         done = follows & ((mem.burst == 1) | (now.count == most_written - 1))
         with m.If(done | (mem.valid & ~follows) | self.reset | (quiet == QUIET)):
             m.d.sync += quiet.eq(0)
@@ -157,22 +168,19 @@ class MemoryBursts(wiring.Component):
             reads.i.payload.eq(self.read.payload),
             reads.i.valid.eq(self.read.valid & (came != now.count)),
             there.eq(reads.o.valid | lost),
-            follows.eq(
-                mem.valid & ~mem.write & there & ~answers & ~self._unwanted
-                & (mem.addr == now.addr + (given << 2))
-            ),
+            follows.eq(self._follows & there & ~answers & ~self._unwanted),
             mem.ready.eq(follows),
             reads.o.ready.eq(answers | self._unwanted),
             mem.rvalid.eq(answers),
             mem.rerror.eq(reads.o.payload.error | lost),
-        ]  # fmt: skip
+        ]
         m.d.sync += [answers.eq(follows), came.eq(came + (reads.i.valid & reads.i.ready))]
         with m.If(self.end):
             m.d.sync += self._failed.eq(1)
         with m.If(self.reset):
             m.d.sync += self._unwanted.eq(1)
         with m.If(there & (answers | self._unwanted)):
-            m.d.sync += given.eq(given + 1)
+            m.d.sync += [given.eq(given + 1), self._next.eq(self._after(self._next))]
             with m.If(given == now.count - 1):
                 m.d.sync += [came.eq(0), given.eq(0)]
                 m.next = "idle"

@@ -4,6 +4,7 @@ from amaranth.hdl import Array, Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from ..host_bus.ports import PIO_ADDRESS_BITS
 from .frame import MOST_WORDS, WITH_ADDRESS, WITH_WORDS, FrameKind, Head
 
 FROM_HOST = (FrameKind.PIO_READ, FrameKind.PIO_WRITE, FrameKind.MEMORY_ANSWER, FrameKind.MEMORY_REFUSED)
@@ -89,7 +90,7 @@ class FrameReceiver(wiring.Component):
             with m.State("part"):
                 m.d.comb += self.o.valid.eq(1)
                 with m.If(self.o.ready):
-                    m.d.sync += head.addr.eq(head.addr + 4)
+                    m.d.sync += head.addr[:PIO_ADDRESS_BITS].eq(head.addr[:PIO_ADDRESS_BITS] + 4)
                     m.next = "kind"
                     with m.If(words & (done != head.count)):
                         m.next = "word"

@@ -42,6 +42,10 @@ class SerialLine(ABC):
     def poll(self, seconds: float) -> bool:
         """Wait for a byte, so many seconds at most. Return whether there is one."""
 
+    def close(self) -> None:
+        """Give the line up."""
+        return None
+
     @property
     def seconds(self) -> float:
         """The board's time."""

@@ -5,10 +5,12 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
+from lanai_hdl.boards.board import LINES, SERIAL
 from lanai_host.bus.base import BusError
-from lanai_host.bus.serial import SerialBus, SerialPort
+from lanai_host.bus.serial import SerialBus, SerialLine, SerialPort
 from lanai_host.errors import UserError
 
 from ..console import wide
@@ -20,6 +22,7 @@ from ..report.tables import table
 NAME = "board"
 HELP = "a board on this desk: load it, ask it, test it"
 FAILED = 1
+SIMULATED = "simulated"
 BITSTREAM = "top.bit"  # as `lanai build` calls it
 
 
@@ -30,8 +33,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         if name == "load":
             action.add_argument("file", metavar="FILE", help=f"the bitstream, or the directory that has {BITSTREAM}")
         elif name != "pins":
-            action.add_argument("port", metavar="PORT", help="the board's serial port, for example /dev/ttyUSB0")
+            port = f"the board's serial port, for example /dev/ttyUSB0, or {SIMULATED!r}: its bitstream in simulation"
+            action.add_argument("port", metavar="PORT", help=port)
             action.add_argument("--baud", type=int, metavar="N", help="bits a second (default: as the board is built)")
+            line = f"what joins a simulated one to its host: {' or '.join(LINES)} (default: serial)"
+            action.add_argument("--line", metavar="LINE", help=line)
         action.add_argument("--board", metavar="NAME", default=USUAL, help="the board (default: %(default)s)")
 
 
@@ -46,6 +52,12 @@ def pins(args: argparse.Namespace) -> int:
     wide().print(grid)
     print("A cable has these wires twice, once each way, and joins the grounds. The boards must have a common ground")
     print("before the other wires are put on, and pins of the same voltage.")
+    if board.fifo:
+        print("With `lanai build --line ft245` a USB chip's FIFO goes to:")
+        grid = table(f"{board.name}: FIFO", ["signal", "at"], left=2)
+        for signal, pin in board.fifo:
+            grid.add_row(signal, pin)
+        wide().print(grid)
     return 0
 
 
@@ -92,11 +104,23 @@ def test(args: argparse.Namespace) -> int:
     return 0 if found.passed else FAILED
 
 
-def _line(args: argparse.Namespace) -> SerialPort:
+def _line(args: argparse.Namespace) -> SerialLine:
+    if args.port == SIMULATED:
+        return _simulated(args)
+    if args.line is not None:
+        raise UserError(f"--line {args.line!r} is for {SIMULATED!r}; {args.port} has the line that it has")
     baud = known.board(args.board).baud if args.baud is None else args.baud
     if baud < 1:
         raise UserError(f"--baud {baud} is no rate; write bits a second, for example {known.board(args.board).baud}")
     return SerialPort(args.port, baud)
+
+
+def _simulated(args: argparse.Namespace) -> SerialLine:
+    """The board's own bitstream in simulation, with the self-test in it."""
+    from ..fpga.board_rtl import VerilatedBoard
+
+    board = known.board(args.board).with_line(SERIAL if args.line is None else args.line)
+    return VerilatedBoard(board if args.baud is None else replace(board, baud=args.baud))
 
 
 ACTIONS: dict[str, tuple[str, Callable[[argparse.Namespace], int]]] = {

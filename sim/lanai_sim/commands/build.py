@@ -6,6 +6,8 @@ from dataclasses import replace
 
 from rich.table import Table
 
+from lanai_hdl.boards.board import LINES, SERIAL
+
 from ..console import wide
 from ..engines.boards import known
 from ..figures import write_json
@@ -37,6 +39,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="put the NIC's link on pins, behind a switch and a phy, for a cable to another board",
     )
     parser.add_argument(
+        "--line",
+        metavar="LINE",
+        default=SERIAL,
+        help=f"what joins it to its host: {' or '.join(LINES)} (default: serial)",
+    )
+    parser.add_argument(
         "--synthesis-only",
         action="store_true",
         help="stop before place and route: print the area by block, build no bitstream",
@@ -60,12 +68,12 @@ def run(args: argparse.Namespace) -> int:
         for board in known.boards():
             print(f"{board.name:12} {board.description}")
         return 0
-    board = replace(known.board(args.board).with_blocks(args.blocks), phy=args.phy)
+    board = replace(known.board(args.board).with_blocks(args.blocks).with_line(args.line), phy=args.phy)
     built = synthesize(board, args.output) if args.synthesis_only else build(board, args.output, args.seed, args.seeds)
     _show(built)
     if args.json:
         config = {"board": board.name, "seed": args.seed, "seeds": args.seeds, "synthesis_only": args.synthesis_only}
-        config |= {"blocks": args.blocks, "phy": args.phy}
+        config |= {"blocks": args.blocks, "phy": args.phy, "line": args.line}
         write_json(args.json, built.figures(), config)
     if built.lbus_fmax_mhz is None:
         return 0

@@ -18,8 +18,8 @@ from typing import Any
 from lanai_firmware.building import Work
 from lanai_firmware.programs.selftest.program import FIRMWARE as SELFTEST
 from lanai_hdl.boards import Board
-from lanai_hdl.boards.board import OPTIONAL
-from lanai_hdl.boards.top import BoardTop
+from lanai_hdl.boards.board import FT245, OPTIONAL
+from lanai_hdl.boards.top import BoardTop, CarriedNic, Ft245BoardTop
 from lanai_hdl.nic import BLOCKS
 from lanai_host.errors import UserError
 
@@ -102,10 +102,12 @@ def check_tools() -> None:
         )
 
 
-def board_top(board: Board) -> BoardTop:
+def board_top(board: Board) -> CarriedNic:
     """The design that is built, the self-test preloaded where the link is looped back. Simulating this object
     simulates what goes into the FPGA."""
     image = None if board.phy else SELFTEST.words(board.config)
+    if board.line == FT245:
+        return Ft245BoardTop(board.config, image, board.phy)
     return BoardTop(board.config, board.divisor, image, board.phy)
 
 

@@ -1,5 +1,5 @@
-// A board's top with the far end of its serial line, 8N1. Python drives it through the C functions at the end
-// (board_rtl.py).
+// A board's top with the far end of its line to the host: a serial line, 8N1, or with FT245 the asynchronous FIFO of a
+// USB chip whose host is always there. Python drives it through the C functions at the end (board_rtl.py).
 
 #include <cstdint>
 #include <deque>
@@ -7,6 +7,8 @@
 
 #include "Vlanai_board.h"
 #include "verilated.h"
+
+constexpr uint64_t BUSY_SLOTS = 6;  // between two bytes, as long as a chip's RXF# and TXE# are inactive
 
 struct Board {
     VerilatedContext context;
@@ -18,7 +20,7 @@ struct Board {
     uint8_t arriving = 0;
 
     explicit Board(uint32_t divisor_) : top(std::make_unique<Vlanai_board>(&context)), divisor(divisor_) {
-        top->rx = 1;
+        rest();
         top->rst = 1;
         clock();
         clock();
@@ -33,6 +35,37 @@ struct Board {
         top->eval();
         slots++;
     }
+
+#ifdef FT245
+    std::deque<uint8_t> sent;
+    uint64_t shut_rxf = 0, shut_txe = 0;  // until when
+    bool read = false, wrote = false;
+
+    void rest() { top->fifo___05Frxf = top->fifo___05Ftxe = 0; }
+
+    void slot() {
+        clock();
+        if (read && !top->fifo___05Frd) {
+            sent.pop_front();
+            shut_rxf = slots + BUSY_SLOTS;
+        }
+        if (!wrote && top->fifo___05Fwr) {
+            received.push_back(top->fifo___05Fdrive ? top->fifo___05Fdata_o : 0xff);
+            shut_txe = slots + BUSY_SLOTS;
+        }
+        read = top->fifo___05Frd;
+        wrote = top->fifo___05Fwr;
+        top->fifo___05Fdata_i = read && !sent.empty() ? sent.front() : 0xff;
+        top->fifo___05Frxf = !read && !sent.empty() && slots >= shut_rxf;
+        top->fifo___05Ftxe = slots >= shut_txe;
+    }
+
+    void send(uint8_t byte) {
+        sent.push_back(byte);
+        while (!sent.empty()) slot();
+    }
+#else
+    void rest() { top->rx = 1; }
 
     // One slot. What the board says is heard at any time, while a byte is being sent too: bits are sampled in their
     // middle.
@@ -56,17 +89,20 @@ struct Board {
         top->rx = level;
         for (uint32_t n = 0; n < divisor; n++) slot();
     }
+
+    void send(uint8_t byte) {
+        hold(0);
+        for (int bit = 0; bit < 8; bit++) hold(byte >> bit & 1);
+        hold(1);
+    }
+#endif
 };
 
 extern "C" {
 #define API __attribute__((visibility("default")))
 API Board* board_new(uint32_t divisor) { return new Board(divisor); }
 API void board_delete(Board* board) { delete board; }
-API void board_send(Board* board, uint8_t byte) {
-    board->hold(0);
-    for (int bit = 0; bit < 8; bit++) board->hold(byte >> bit & 1);
-    board->hold(1);
-}
+API void board_send(Board* board, uint8_t byte) { board->send(byte); }
 // The next byte, or -1 after `timeout` slots without one.
 API int32_t board_receive(Board* board, uint64_t timeout) {
     for (uint64_t n = 0; board->received.empty(); n++) {

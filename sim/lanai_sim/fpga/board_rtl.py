@@ -1,4 +1,4 @@
-"""The very top that a board carries, Verilated, its serial line in Python's hand: the self-test
+"""The very top that a board carries, Verilated, its line to the host in Python's hand: the self-test
 before there is a board.
 
 Amaranth's own simulator makes a few hundred slots a second of this top, and the self-test needs
@@ -12,6 +12,7 @@ from typing import Any
 
 from lanai_firmware.programs.selftest.program import FIRMWARE as SELFTEST
 from lanai_hdl.boards import Board
+from lanai_hdl.boards.board import FT245
 from lanai_hdl.verilog import by_yosys
 from lanai_host.bus.base import BusError
 from lanai_host.bus.serial import SerialLine
@@ -31,13 +32,15 @@ def _source(board: Board) -> Source:
     def make() -> list[Model]:
         return [Model(TOP, {f"{TOP}.v": by_yosys(board_top(board), TOP)})]
 
-    key = (*designs.key(()), TOP, repr(board.config), board.divisor, *SELFTEST.words(board.config))
+    key = (*designs.key(()), TOP, repr(board.config), board.line, board.divisor, *SELFTEST.words(board.config))
     return Source(key, make)
 
 
 @cache
 def _library(board: Board) -> ctypes.CDLL:
     harness = files(__package__).joinpath("board_harness.cc").read_text()
+    if board.line == FT245:
+        harness = f"#define FT245\n{harness}"
     loaded = ctypes.CDLL(str(library(_source(board), harness, optimize="-O1")))
     for name, result, arguments in (
         ("new", ctypes.c_void_p, (ctypes.c_uint32,)),
@@ -67,12 +70,19 @@ class VerilatedBoard(SerialLine):
         return self
 
     def __exit__(self, *_: Any) -> None:
-        self._api.board_delete(self._board)
-        self._board = None
+        self.close()
 
     def write(self, data: bytes) -> None:
         for byte in data:
             self._api.board_send(self._board, byte)
+
+    def close(self) -> None:
+        self._api.board_delete(self._board)
+        self._board = None
+
+    @property
+    def seconds(self) -> float:
+        return self.slots / self._slots_per_second
 
     def poll(self, seconds: float) -> bool:
         if not self._early:

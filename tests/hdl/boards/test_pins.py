@@ -1,25 +1,28 @@
-"""A board's link on pins: which bits of a symbol each pin has, at double data rate."""
+"""A board's pins: which bits of a symbol each one of its cable has, at double data rate, and a USB chip's FIFO."""
 
 import re
 
-from amaranth import Elaboratable, Module, Signal
+from amaranth import Cat, Elaboratable, Module, Signal
 
 from lanai_hdl.boards import BOARDS
-from lanai_hdl.boards.ulx3s import SIGNALS, Ulx3sPins
+from lanai_hdl.boards.board import FT245, SERIAL
+from lanai_hdl.boards.ulx3s import FIFO_SIGNALS, SIGNALS, Ulx3sPins
 from lanai_hdl.phy.symbols import Symbol
+from lanai_hdl.uart import Ft245Port
 
 
 class Top(Elaboratable):
     """The parts that pins need of a `BoardTop` with a phy."""
 
-    def __init__(self):
+    def __init__(self, line=SERIAL):
         self.rx, self.tx, self.leds, self.up = Signal(), Signal(), Signal(2), Signal()
         self.o, self.i = Signal(Symbol), Signal(Symbol)
-        self.phy = self
+        self.phy, self.line, self.fifo = self, line, Ft245Port().create()
 
     def elaborate(self, platform):
         m = Module()
         m.d.sync += self.o.eq(self.o.as_value() + 1)
+        m.d.sync += self.fifo.data_o.eq(Cat(self.fifo.rxf, self.fifo.txe))
         m.d.rx += self.tx.eq(self.i.as_value().xor())
         return m
 
@@ -34,3 +37,12 @@ def test_a_cable_has_ten_pins_at_double_data_rate_and_two_clocks():
     sites = re.findall(r'COMP "(phy_\w+)__io\[\d\]" SITE "(\w+)"', constraints)
     assert len({site for _, site in sites}) == len(sites) == 2 * len(SIGNALS)
     assert 'FREQUENCY NET "cable.came" 66666000.0 HZ' in constraints
+
+
+def test_a_fifo_has_pins_that_the_cable_leaves_free():
+    files = BOARDS["ulx3s-85f"].platform().prepare(Ulx3sPins(Top(FT245)), "top").files
+    sites = re.findall(r'COMP "((?:fifo|phy)_\w+)(?:\[\d\])?" SITE "(\w+)"', files["top.lpf"])
+    assert len({site for _, site in sites}) == len(sites) == 2 * len(SIGNALS) + len(FIFO_SIGNALS)
+    assert len(re.findall(r"cell \\BB ", files["top.il"])) == 8, "both directions"
+    assert len(re.findall(r"cell \$xor .*\n(?:    .*\n){6}    connect \\B 1'1\n", files["top.il"])) == 4, "active low"
+    assert "uart" not in files["top.lpf"]

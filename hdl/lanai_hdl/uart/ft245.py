@@ -1,0 +1,103 @@
+"""Bytes through the asynchronous FIFO of a USB chip: FT245R, FT232H, FT2232H and their like."""
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.cdc import FFSynchronizer
+from amaranth.lib.wiring import In, Out
+
+# Nanoseconds, of whichever of the chips takes longest.
+STROBE = 50  # of RD# and WR# at least; RD# has the byte on the pins by then
+SETUP = 20  # of a byte before WR#
+REST = 130  # from the end of a strobe to the next one; until then RXF# and TXE# tell of the next byte
+
+
+class Ft245Port(wiring.Signature):
+    """The pins of the chip, seen from the FPGA. All are active high here; those of the chip but for `data` are low.
+
+    `rxf`: the chip has a byte; `txe`: it has space for one; it puts the byte on its pins while `rd`, and takes what the
+    FPGA drives there when `wr` begins.
+    """
+
+    def __init__(self):
+        super().__init__(
+            {
+                "rxf": In(1),
+                "txe": In(1),
+                "rd": Out(1),
+                "wr": Out(1),
+                "data_i": In(8),
+                "data_o": Out(8),
+                "drive": Out(1),
+            }
+        )
+
+
+def slots_of(nanoseconds: int, slot_khz: int) -> int:
+    """Return the slots that last so long at least."""
+    return -(-nanoseconds * slot_khz // 10**6)
+
+
+class Ft245(wiring.Component):
+    """Takes bytes from the chip and gives it some, one at a time; by turns if there are both.
+
+    Parameters: `slot_khz`, of its clock.
+
+    Members
+    -------
+    pins : ``Out(Ft245Port())``; `rxf` and `txe` may be asynchronous, outputs are registers
+    o : ``Out(stream of 8)``, from the chip; i : ``In(stream of 8)``, to it
+    """
+
+    pins: Out(Ft245Port())
+    i: In(stream.Signature(8))
+    o: Out(stream.Signature(8))
+
+    def __init__(self, slot_khz: int):
+        self._strobe, self._setup, self._rest = (slots_of(time, slot_khz) for time in (STROBE, SETUP, REST))
+        super().__init__()
+
+    def elaborate(self, platform):
+        m = Module()
+        pins = self.pins
+        there, space = Signal(), Signal()
+        m.submodules.rxf = FFSynchronizer(pins.rxf, there)
+        m.submodules.txe = FFSynchronizer(pins.txe, space)
+        left = Signal(range(max(self._strobe, self._setup, self._rest)))
+        wrote = Signal()  # a read is next
+        reads, writes = there & ~self.o.valid, space & self.i.valid
+        with m.If(left != 0):
+            m.d.sync += left.eq(left - 1)
+        with m.If(self.o.ready):
+            m.d.sync += self.o.valid.eq(0)
+        with m.FSM():
+            with m.State("idle"):
+                with m.If(reads & (wrote | ~writes)):
+                    m.d.sync += [pins.rd.eq(1), wrote.eq(0), left.eq(self._strobe - 1)]
+                    m.next = "read"
+                with m.Elif(writes):
+                    m.d.comb += self.i.ready.eq(1)
+                    m.d.sync += [
+                        pins.data_o.eq(self.i.payload),
+                        pins.drive.eq(1),
+                        wrote.eq(1),
+                        left.eq(self._setup - 1),
+                    ]
+                    m.next = "set up"
+            with m.State("read"), m.If(left == 0):
+                m.d.sync += [self.o.payload.eq(pins.data_i), self.o.valid.eq(1)]
+                self._end(m, left)
+            with m.State("set up"), m.If(left == 0):
+                m.d.sync += [pins.wr.eq(1), left.eq(self._strobe - 1)]
+                m.next = "write"
+            with m.State("write"), m.If(left == 0):
+                self._end(m, left)
+            with m.State("rest"):
+                m.d.sync += pins.drive.eq(0)
+                with m.If(left == 0):
+                    m.next = "idle"
+        return m
+
+    def _end(self, m, left):
+        """End a strobe. What was written stays on the pins for a slot more."""
+        m.d.sync += [self.pins.rd.eq(0), self.pins.wr.eq(0), left.eq(self._rest - 1)]
+        m.next = "rest"
