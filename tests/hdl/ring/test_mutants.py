@@ -4,15 +4,14 @@ ring with one line changed."""
 import inspect
 
 import pytest
+from tests.hdl import wire
 
 from lanai_hdl.ring import inserter, sends, stripper
 from lanai_hdl.ring.inserter import Inserter
 from lanai_hdl.ring.sends import Sends
 from lanai_hdl.ring.stripper import Stripper
 
-from . import wire
-from .test_ring import played
-from .wire import small
+from .test_ring import played, small
 
 PARTS = {Sends: sends, Stripper: stripper, Inserter: inserter}
 ENOUGH = 1500  # slots; a sound ring takes 700

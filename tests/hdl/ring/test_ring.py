@@ -7,13 +7,26 @@ from amaranth import Module, Signal
 from amaranth.asserts import AnySeq
 from amaranth.hdl import Assert, Assume
 from amaranth.lib import wiring
+from tests.hdl.wire import Node, Simulated, nic, packet
 
 from lanai_hdl.errors import UserError
 from lanai_hdl.link.flit import Kind
 from lanai_hdl.ring.config import RingConfig
 from lanai_hdl.ring.inserter import Inserter
+from lanai_hdl.ring.ring import COUNTERS, Ring
 
-from .wire import PACKET, Node, packet, run, small
+PACKET = 12  # most flits of a packet
+
+
+def small(ports=4, *, link_kbytes=264_000, **changes):
+    return RingConfig(**{"ports": ports, "nic": nic(link_kbytes), "packet": PACKET, "hop": 2} | changes)
+
+
+def run(config, nodes, seed=1):
+    """Turn a ring. Return its counters."""
+    counters = Simulated(Ring(config)).turn(nodes, COUNTERS, seed=seed)
+    assert all(left == 0 and sound for node in nodes for left, _, sound in node.packets), "whole, every hop is spent"
+    return counters
 
 
 def numbered(source, target, count, chance):
@@ -45,7 +58,7 @@ def played(config, count, seed, **node):
     for target, at in enumerate(nodes):
         for source, packets in enumerate(sent):
             expected = [words for dest, words in packets if dest == target]
-            assert [words for words, _ in at.packets if words[0] >> 16 == source] == expected
+            assert [words for _, words, _ in at.packets if words[0] >> 16 == source] == expected
     return counters
 
 
@@ -80,7 +93,7 @@ def test_packets_that_cannot_be_sent_are_dropped_and_counted():
     bad += packet(words, 1)[:2]  # no TAIL
     nodes = [Node(bad + packet(longest, 1)), Node()]
     assert run(small(2), nodes) == {"bad_routes": 1, "strays": 1, "dropped": 2, "retries": 0}
-    assert [words for words, _ in nodes[1].packets] == [longest]
+    assert [words for _, words, _ in nodes[1].packets] == [longest]
 
 
 def shares(hold_after, count=16):
@@ -89,7 +102,7 @@ def shares(hold_after, count=16):
     words = list(range(1, PACKET - 2))
     nodes = [Node(packet([n << 16, *words], 3) * count) for n in range(3)] + [Node()]
     run(small(receives=12, hold_after=hold_after), nodes)
-    came = [words[0] >> 16 for words, _ in nodes[3].packets]
+    came = [words[0] >> 16 for _, words, _ in nodes[3].packets]
     assert len(came) == 3 * count
     return [came[: len(came) // 2].count(n) for n in range(3)]
 

@@ -5,16 +5,32 @@ import random
 from itertools import pairwise
 
 import pytest
+from tests.hdl.wire import WATCHDOG, Node, Simulated, nic, route, routed
 
 from lanai_hdl.bfm import simulator
+from lanai_hdl.bfm.kept import SIMULATIONS
 from lanai_hdl.errors import UserError
 from lanai_hdl.hub.config import FrameTimes
 from lanai_hdl.link.flit import Kind
 from lanai_hdl.link.format import multicast_word
 from lanai_hdl.segment.config import Backoff, SegmentConfig
 from lanai_hdl.segment.contention import GROWS, SEED, TAPS, Contention
+from lanai_hdl.segment.segment import Segment
 
-from .wire import Node, packet, run, small
+COUNTERS = ("bad_routes", "silences", "strays", "forwarded", "collisions", "drops")
+
+
+def packet(words, *ports):
+    return routed(route(*ports) if len(ports) == 1 else multicast_word(ports), words)
+
+
+def small(ports=3, *, link_kbytes=264_000, **changes):
+    return SegmentConfig(ports=ports, nic=nic(link_kbytes), **changes)
+
+
+def run(config, nodes, seed=1):
+    made = SIMULATIONS.take(config, WATCHDOG + 2, lambda: Simulated(Segment(config)))
+    return made.turn(nodes, COUNTERS, seed=seed)
 
 
 def test_a_packet_reaches_all_that_its_mask_names_in_the_same_slots():

@@ -5,17 +5,17 @@ import random
 
 import pytest
 from pairs import some_of
+from tests.hdl.wire import Node, packet, routed
 
-from lanai_hdl.link.crc import crc32
 from lanai_hdl.link.flit import Kind
 from lanai_hdl.link.format import MULTICAST, multicast_word
 
-from .test_switch import Node, packet, packets, run, small
+from .test_switch import run, small
 
 
 def copied(words, *ports):
     """A packet to several ports."""
-    return [(Kind.HEAD, multicast_word(ports)), *((Kind.DATA, word) for word in words), (Kind.TAIL, crc32(words))]
+    return routed(multicast_word(ports), words)
 
 
 def switch(ports=4, **changes):
@@ -25,7 +25,7 @@ def switch(ports=4, **changes):
 def test_a_packet_reaches_all_that_its_mask_names_in_the_same_slots():
     nodes = [Node(send=copied([1, 2, 3], 1, 3)), Node(), Node(), Node()]
     counters = run(switch(), nodes)
-    assert packets(nodes[1].got) == [(0, [1, 2, 3], True)]
+    assert nodes[1].packets == [(0, [1, 2, 3], True)]
     assert nodes[1].got == nodes[3].got
     assert not nodes[0].got
     assert not nodes[2].got
@@ -42,8 +42,8 @@ def test_head_latency(expected):
 def test_a_mask_of_one_and_a_mask_with_the_own_port_are_good():
     nodes = [Node(send=copied([5], 2) + copied([6], 0, 1)), Node(), Node(), Node()]
     run(switch(), nodes)
-    assert packets(nodes[2].got) == [(0, [5], True)]
-    assert packets(nodes[0].got) == packets(nodes[1].got) == [(0, [6], True)]
+    assert nodes[2].packets == [(0, [5], True)]
+    assert nodes[0].packets == nodes[1].packets == [(0, [6], True)]
 
 
 @pytest.mark.parametrize("mask", [0, 1 << 4, 1 << 15 | 1])
@@ -52,31 +52,31 @@ def test_a_mask_of_none_or_of_a_port_that_is_not_there_is_dropped_and_counted(ma
     nodes = [Node(send=bad + copied([2], 1, 2)), Node(), Node(), Node()]
     counters = run(switch(), nodes)
     assert counters["bad_routes"] == 1
-    assert [len(packets(node.got)) for node in nodes] == [0, 1, 1, 0]
+    assert [len(node.packets) for node in nodes] == [0, 1, 1, 0]
 
 
 def test_a_switch_without_it_takes_the_word_for_a_count():
     """Four more switches, out of port 0."""
     nodes = [Node(), Node(send=copied([1], 2)), Node()]
     run(small(3), nodes)
-    assert packets(nodes[0].got) == [((0xB0 << 24) | (1 << 2) << 8, [1], True)]
+    assert nodes[0].packets == [((0xB0 << 24) | (1 << 2) << 8, [1], True)]
 
 
 def test_a_slow_port_holds_up_the_others_and_a_dead_cable_does_not():
-    slow = [Node(send=copied(range(30), 1, 2)), Node(deaf_until=300), Node(), Node()]
+    slow = [Node(send=copied(range(30), 1, 2)), Node(deaf=range(300)), Node(), Node()]
     run(switch(), slow, slots=1000)
     assert slow[2].got[-1][2] > 300
     dead = [Node(send=copied(range(30), 1, 2)), Node(up=False), Node(), Node()]
     run(switch(), dead, slots=600)
-    assert packets(dead[2].got) == [(0, list(range(30)), True)]
+    assert dead[2].packets == [(0, list(range(30)), True)]
     assert dead[2].got[-1][2] < 300
 
 
 def test_a_blocked_packet_to_several_is_given_up():
-    nodes = [Node(send=copied(range(30), 1, 2)), Node(deaf_until=2000), Node(), Node(send=packet([9], 2))]
+    nodes = [Node(send=copied(range(30), 1, 2)), Node(deaf=range(2000)), Node(), Node(send=packet([9], 2))]
     counters = run(switch(blocked_slots=200), nodes)
     assert counters["blocked"] == 1
-    assert ([9], True) in [got[1:] for got in packets(nodes[2].got)]
+    assert ([9], True) in [got[1:] for got in nodes[2].packets]
 
 
 @pytest.mark.parametrize(("gap", "stop"), [(0, 0), (0.4, 0), (0, 0.2), (0.3, 0.1)])
@@ -95,7 +95,7 @@ def test_random_traffic_arrives_whole_and_in_order(gap, stop, seed):
                 sent.setdefault((source, target), []).append(words)
     counters = run(switch(), nodes, seed=seed)
     for target, node in enumerate(nodes):
-        got = packets(node.got)
+        got = node.packets
         assert all((route, sound) == (0, True) for route, _, sound in got)
         for source in range(4):
             assert [words for _, words, _ in got if words[0] >> 24 == source] == sent.get((source, target), [])

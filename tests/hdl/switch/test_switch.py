@@ -2,116 +2,34 @@
 stalls; what cannot is counted."""
 
 import random
-from dataclasses import dataclass, field
 from itertools import pairwise
 
 import pytest
+from tests.hdl.wire import WATCHDOG, Node, Simulated, nic, packet, route
 
-from lanai_hdl.bfm import Bench
 from lanai_hdl.bfm.kept import SIMULATIONS
-from lanai_hdl.config import BlockedAction, lanai41
+from lanai_hdl.config import BlockedAction
 from lanai_hdl.errors import UserError
-from lanai_hdl.link.crc import crc32
 from lanai_hdl.link.flit import Kind
 from lanai_hdl.switch.switch import Switch
 from lanai_hdl.switch_config import SwitchConfig
 
-WATCHDOG = 20_000
-
-
-def route(*ports):
-    """A HEAD flit's data: the next hop on top."""
-    return int.from_bytes(bytes(0x80 | port for port in ports).ljust(4, b"\0"), "big")
-
-
-def packet(words, *ports):
-    return [(Kind.HEAD, route(*ports)), *((Kind.DATA, word) for word in words), (Kind.TAIL, crc32(words))]
-
-
-@dataclass
-class Node:
-    """A node on one port: flits to send, flits that came, and how often it sends STOP or leaves a
-    gap."""
-
-    send: list = field(default_factory=list)
-    got: list = field(default_factory=list)
-    gap: float = 0.0
-    stop: float = 0.0
-    deaf_from: int = 0  # slots from and up to which it says STOP always
-    deaf_until: int = 0
-    up: bool = True
-    stops_seen: int = 0
-
-
-class Simulated:
-    """A switch on a bench."""
-
-    def __init__(self, config):
-        self.switch = Switch(config)
-        self.bench = Bench(self.switch, WATCHDOG + 1)
+COUNTERS = ("bad_routes", "blocked", "strays", "forwarded", "resets")
 
 
 def run(config, nodes, slots=None, seed=1):
-    """Turn the switch until it is idle and no port has anything to send (or for `slots`). Returns
-    (switch counters, slots turned)."""
-    simulated = SIMULATIONS.take(config, WATCHDOG + 1, lambda: Simulated(config))
-    dut = simulated.switch
-    rng = random.Random(seed)
-    result = {}
-
-    async def bench(ctx):
-        pending = [list(node.send) for node in nodes]
-        stopped = [[] for _ in nodes]  # the node obeys STOP as late as the link allows
-        latency = config.nic.link_latency
-        for slot in range(WATCHDOG):
-            for n, node in enumerate(nodes):
-                rx, tx = dut.rx[n], dut.tx[n]
-                stopped[n].append(ctx.get(rx.stop))
-                may = len(stopped[n]) <= 2 * latency or not stopped[n][-1 - 2 * latency]
-                node.stops_seen += stopped[n][-1]
-                kind, data = Kind.IDLE if node.up else Kind.DOWN, 0
-                if node.up and pending[n] and may and rng.random() >= node.gap:
-                    kind, data = pending[n].pop(0)
-                ctx.set(rx.kind, kind)
-                ctx.set(rx.data, data)
-                ctx.set(tx.stop, node.deaf_from <= slot < node.deaf_until or rng.random() < node.stop)
-                if ctx.get(tx.kind) != Kind.IDLE:
-                    node.got.append((ctx.get(tx.kind), ctx.get(tx.data), slot))
-            await ctx.tick()
-            done = not any(pending) and slot > 20 and all(slot > node.deaf_until for node in nodes)
-            if (slots is not None and slot >= slots) or (slots is None and done and ctx.get(dut.idle)):
-                break
-        else:
-            raise AssertionError(f"the switch is not idle after {WATCHDOG} slots")
-        names = ("bad_routes", "blocked", "strays", "forwarded", "resets")
-        result.update({name: ctx.get(getattr(dut, name)) for name in names}, slots=slot)
-
-    simulated.bench.add(bench)
-    simulated.bench.run()
-    return result
-
-
-def packets(flits):
-    """Split what a node got into (route left over, words, sound)."""
-    out = []
-    for kind, data, _ in flits:
-        if kind == Kind.HEAD:
-            out.append([data, [], None])
-        elif kind == Kind.DATA:
-            out[-1][1].append(data)
-        elif kind == Kind.TAIL:
-            out[-1][2] = data == crc32(out[-1][1])
-    return [tuple(p) for p in out]
+    made = SIMULATIONS.take(config, WATCHDOG + 2, lambda: Simulated(Switch(config)))
+    return made.turn(nodes, COUNTERS, slots, seed)
 
 
 def small(ports=3, **changes):
-    return SwitchConfig(ports=ports, nic=lanai41().but(rx_fifo=32, link_latency=4), **changes)
+    return SwitchConfig(ports=ports, nic=nic(), **changes)
 
 
 def test_route_byte_is_stripped_and_the_rest_untouched():
     nodes = [Node(send=packet([1, 2, 3], 2, 1)), Node(), Node()]
     counters = run(small(), nodes)
-    assert packets(nodes[2].got) == [(route(1), [1, 2, 3], True)]
+    assert nodes[2].packets == [(route(1), [1, 2, 3], True)]
     assert counters["forwarded"] == 5
     assert not nodes[0].got
     assert not nodes[1].got
@@ -126,7 +44,7 @@ def test_a_count_is_taken_down_and_its_byte_stripped_when_none_is_left(count, re
     nodes = [Node(send=[(Kind.HEAD, head), *flits[1:]]), Node(), Node()]
     counters = run(small(), nodes)
     left = (0x80 | (count - 1) << 4 | 2) << 24 | rest if count else rest << 8
-    assert packets(nodes[2].got) == [(left, [7, 8], True)]
+    assert nodes[2].packets == [(left, [7, 8], True)]
     assert counters["bad_routes"] == 0
 
 
@@ -151,7 +69,7 @@ def test_random_traffic_arrives_whole_and_in_order(ports, gap, stop):
     run(small(ports), nodes)
     arrived = {}
     for target, node in enumerate(nodes):
-        for left, words, sound in packets(node.got):
+        for left, words, sound in node.packets:
             assert left == 0
             assert sound
             arrived.setdefault((words[0] >> 24, target), []).append(words)
@@ -161,7 +79,7 @@ def test_random_traffic_arrives_whole_and_in_order(ports, gap, stop):
 def test_the_largest_switch_joins_every_port_to_every_other():
     nodes = [Node(send=packet([n], 15 - n)) for n in range(16)]
     counters = run(small(ports=16), nodes)
-    assert [packets(node.got) for node in nodes] == [[(0, [15 - n], True)] for n in range(16)]
+    assert [node.packets for node in nodes] == [[(0, [15 - n], True)] for n in range(16)]
     assert counters["forwarded"] == 16 * 3
 
 
@@ -169,16 +87,16 @@ def test_contenders_are_served_in_turn():
     """Two inputs keep one output busy: neither sends two packets while the other waits."""
     nodes = [Node(send=[flit for _ in range(8) for flit in packet([n] * 6, 2)]) for n in range(2)] + [Node()]
     run(small(), nodes)
-    order = [words[0] for _, words, _ in packets(nodes[2].got)]
+    order = [words[0] for _, words, _ in nodes[2].packets]
     assert sorted(order) == [0] * 8 + [1] * 8
     assert all(a != b for a, b in pairwise(order))
 
 
 def test_stop_at_the_output_stops_the_input_and_loses_nothing():
     words = list(range(200))
-    nodes = [Node(send=packet(words, 1)), Node(deaf_until=300)]
+    nodes = [Node(send=packet(words, 1)), Node(deaf=range(300))]
     run(small(ports=2), nodes)
-    assert packets(nodes[1].got) == [(0, words, True)]
+    assert nodes[1].packets == [(0, words, True)]
     assert nodes[0].stops_seen > 100
 
 
@@ -188,20 +106,20 @@ def test_bad_route_is_dropped_and_counted(bad):
     nodes = [Node(send=[(Kind.HEAD, bad), (Kind.DATA, 1), (Kind.TAIL, 0), *good]), Node(), Node()]
     counters = run(small(), nodes)
     assert counters["bad_routes"] == 1
-    assert [packets(node.got) for node in nodes] == [[], [(0, [7], True)], []]
+    assert [node.packets for node in nodes] == [[], [(0, [7], True)], []]
 
 
 def test_flits_outside_a_packet_are_dropped_and_counted():
     nodes = [Node(send=[(Kind.DATA, 1), (Kind.TAIL, 2), *packet([7], 1)]), Node()]
     assert run(small(ports=2), nodes)["strays"] == 2
-    assert packets(nodes[1].got) == [(0, [7], True)]
+    assert nodes[1].packets == [(0, [7], True)]
 
 
 def test_head_without_tail_before_it_frees_the_path():
     nodes = [Node(send=[*packet([1, 2], 1)[:-1], *packet([3], 2)]), Node(), Node()]
     run(small(), nodes)
-    assert packets(nodes[1].got) == [(0, [1, 2], None)]
-    assert packets(nodes[2].got) == [(0, [3], True)]
+    assert nodes[1].packets == [(0, [1, 2], None)]
+    assert nodes[2].packets == [(0, [3], True)]
 
 
 def test_packet_blocked_before_its_head_left_is_dropped_and_counted():
@@ -214,16 +132,16 @@ def test_packet_blocked_before_its_head_left_is_dropped_and_counted():
     ]
     counters = run(small(blocked_slots=50), nodes, slots=300)
     assert counters["blocked"] == 2
-    assert packets(nodes[0].got) == [(0, [6] * 80, True)]
-    assert packets(nodes[2].got) == [(0, [1], None), (0, [7], True)]
+    assert nodes[0].packets == [(0, [6] * 80, True)]
+    assert nodes[2].packets == [(0, [1], None), (0, [7], True)]
 
 
 def test_packet_blocked_in_its_middle_ends_unsound():
-    nodes = [Node(send=[*packet(list(range(40)), 1), *packet([9], 0)]), Node(deaf_from=20, deaf_until=80)]
+    nodes = [Node(send=[*packet(list(range(40)), 1), *packet([9], 0)]), Node(deaf=range(20, 80))]
     counters = run(small(ports=2, blocked_slots=40), nodes)
     assert counters["blocked"] == 1
-    assert packets(nodes[0].got) == [(0, [9], True)]
-    ((_, words, sound),) = packets(nodes[1].got)
+    assert nodes[0].packets == [(0, [9], True)]
+    ((_, words, sound),) = nodes[1].packets
     assert 0 < len(words) < 40
     assert sound is False
 
@@ -234,18 +152,18 @@ def test_a_stop_for_ever_holds_up_no_other_port():
     to_others = [flit for n in range(5) for flit in packet([n] * 40, 0)]
     nodes = [
         Node(send=[*packet(list(range(90)), 1), *packet([2] * 9, 1), *to_others, *packet([7], 1)]),
-        Node(deaf_from=20, deaf_until=250),
+        Node(deaf=range(20, 250)),
     ]
     counters = run(small(ports=2, blocked_slots=40), nodes)
     assert counters["blocked"] == 2
-    assert packets(nodes[0].got) == [(0, [n] * 40, True) for n in range(5)]
-    cut, whole = packets(nodes[1].got)
+    assert nodes[0].packets == [(0, [n] * 40, True) for n in range(5)]
+    cut, whole = nodes[1].packets
     assert cut[2] is None, "it ends when the next begins"
     assert whole == (0, [7], True)
 
 
 def test_reset_on_block_clears_the_switch_and_it_works_again():
-    nodes = [Node(send=packet(list(range(20)), 1)), Node(deaf_until=150)]
+    nodes = [Node(send=packet(list(range(20)), 1)), Node(deaf=range(150))]
     config = small(ports=2, blocked_slots=40, blocked_action=BlockedAction.RESET)
     assert run(config, nodes)["resets"] == 1
 
@@ -253,7 +171,7 @@ def test_reset_on_block_clears_the_switch_and_it_works_again():
 def test_dead_cable_holds_no_port_up():
     nodes = [Node(send=[*packet([1] * 50, 1), *packet([2], 2)]), Node(up=False), Node()]
     counters = run(small(), nodes, slots=300)
-    assert packets(nodes[2].got) == [(0, [2], True)]
+    assert nodes[2].packets == [(0, [2], True)]
     assert counters["strays"] == 52
 
 
