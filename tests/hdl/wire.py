@@ -57,7 +57,7 @@ class Node:
 
 
 class Simulated:
-    """What joins NICs, on a bench."""
+    """A switch, hub, segment or ring on a bench."""
 
     def __init__(self, dut):
         self.dut = dut

@@ -2,7 +2,6 @@
 
 import dataclasses
 import errno
-import json
 import re
 import subprocess
 import sys
@@ -14,7 +13,7 @@ from rich.table import Table
 
 from lanai_firmware import cache
 from lanai_host.errors import UserError
-from lanai_sim import cli, commands, console, figures
+from lanai_sim import cli, commands, console
 from lanai_sim.command_line import Parser
 from lanai_sim.commands import doctor
 
@@ -176,20 +175,6 @@ def test_completion_says_what_it_needs(monkeypatch, capsys):
     assert "choose one of bash, zsh, tcsh" in capsys.readouterr().err
 
 
-def test_figures_are_sorted_and_versioned(tmp_path):
-    path = tmp_path / "figures.json"
-    figures.write_json(path, {"b.two": 2, "a.one": 1.5}, {"size": 4})
-    record = json.loads(path.read_text())
-    assert list(record["figures"]) == ["a.one", "b.two"]
-    assert record["config"] == {"size": 4}
-    assert record["version"] == version("openlanai")
-
-
-def test_unwritable_figures_file_is_named(tmp_path):
-    with pytest.raises(UserError, match=r"missing/figures\.json"):
-        figures.write_json(tmp_path / "missing" / "figures.json", {}, {})
-
-
 def test_a_full_disk_leaves_no_half_a_file(tmp_path):
     """No file may grow beyond 4 kB, which is how a full disk looks."""
     body = (
@@ -339,32 +324,6 @@ def test_the_package_is_the_command():
     for path in [*Path(cli.__file__).parent.rglob("*.py"), *Path(__file__).parents[1].rglob("*.py")]:
         if path != Path(__file__) and path.name != "test_mpicc.py":
             assert '"import sys; from lanai_sim.cli import main' not in path.read_text(), path
-
-
-def test_ctrl_c_while_a_class_is_made_ends_as_ctrl_c(capsys):
-    """Python 3.11 makes a RuntimeError of an exception in `__set_name__`."""
-
-    class Member:
-        def __set_name__(self, owner, name):
-            raise KeyboardInterrupt
-
-    def load():
-        type("Loaded", (), {"member": Member()})
-
-    assert cli.guarded("lanai", load) == 130
-    assert capsys.readouterr().err == "lanai: interrupted\n"
-
-
-@pytest.mark.parametrize(("number", "said"), [("0", "lanai: interrupted\n"), ("1", "")])
-def test_one_of_several_parts_tells_of_ctrl_c(number, said, capsys, monkeypatch):
-    monkeypatch.setenv("PMI_RANK", number)
-    monkeypatch.setattr(sys, "argv", ["lanai", "run", "--parts"])
-
-    def wait():
-        raise KeyboardInterrupt
-
-    assert cli.guarded("lanai", wait) == 130
-    assert capsys.readouterr().err == said
 
 
 def test_help_shows_each_command_once_by_what_a_person_wants(capsys):

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pandas
@@ -13,7 +14,7 @@ import polars
 import pytest
 
 from lanai_host.errors import UserError
-from lanai_sim import cli, tables
+from lanai_sim import cli, figures, tables
 from lanai_sim.commands.results import WIDTH
 from openlanai import Job, Result, Store
 
@@ -260,3 +261,17 @@ def test_a_figure_that_is_not_a_number_is_refused(tmp_path, capsys):
     Path(path).write_text('{"figures": {"x": NaN}, "config": {"program": null}}')
     assert cli.main(["diff", path, path, "--fail-above", "1%"]) == 2
     assert "a.json: its figure 'x' is nan, which cannot be compared; measure again" in capsys.readouterr().err
+
+
+def test_figures_are_sorted_and_versioned(tmp_path):
+    path = tmp_path / "figures.json"
+    figures.write_json(path, {"b.two": 2, "a.one": 1.5}, {"size": 4})
+    record = json.loads(path.read_text())
+    assert list(record["figures"]) == ["a.one", "b.two"]
+    assert record["config"] == {"size": 4}
+    assert record["version"] == version("openlanai")
+
+
+def test_unwritable_figures_file_is_named(tmp_path):
+    with pytest.raises(UserError, match=r"missing/figures\.json"):
+        figures.write_json(tmp_path / "missing" / "figures.json", {}, {})

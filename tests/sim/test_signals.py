@@ -273,3 +273,29 @@ def test_a_run_after_it_builds_nothing(tmp_path):
     assert lanai("cache", "prune", "--to", "0").startswith(f"removed {entries}")
     assert cache_upkeep.VARIABLE in lanai("cache")
     assert "--to 'x' is not a size" in lanai("cache", "prune", "--to", "x", code=2)
+
+
+def test_ctrl_c_while_a_class_is_made_ends_as_ctrl_c(capsys):
+    """Python 3.11 makes a RuntimeError of an exception in `__set_name__`."""
+
+    class Member:
+        def __set_name__(self, owner, name):
+            raise KeyboardInterrupt
+
+    def load():
+        type("Loaded", (), {"member": Member()})
+
+    assert cli.guarded("lanai", load) == 130
+    assert capsys.readouterr().err == "lanai: interrupted\n"
+
+
+@pytest.mark.parametrize(("number", "said"), [("0", "lanai: interrupted\n"), ("1", "")])
+def test_one_of_several_parts_tells_of_ctrl_c(number, said, capsys, monkeypatch):
+    monkeypatch.setenv("PMI_RANK", number)
+    monkeypatch.setattr(sys, "argv", ["lanai", "run", "--parts"])
+
+    def wait():
+        raise KeyboardInterrupt
+
+    assert cli.guarded("lanai", wait) == 130
+    assert capsys.readouterr().err == said

@@ -1,13 +1,20 @@
-"""The rank's line to the simulator: what is posted."""
+"""The rank's line to the simulator: what is posted, and large bodies."""
 
+import ctypes
 import errno
 import gc
+import mmap
+import resource
+import signal
 import socket
 import sys
 import weakref
 
 import pytest
 
+from lanai_host import process_memory
+from lanai_host.body import Run, Runs
+from lanai_host.bus.base import PAGE_SIZE, BusError
 from lanai_host.errors import UserError
 from lanai_host.simulator import client as module
 from lanai_host.simulator import requests
@@ -24,7 +31,10 @@ from lanai_host.simulator.requests import (
     split_wait_any,
 )
 from lanai_host.simulator.spin import Chunk, SpinWait, Steering, _spin
+from lanai_host.simulator.transport import LARGE
 from openlanai import Job
+
+from .test_transport import LATENCY, WHY, Ranks, body
 
 
 def connected():
@@ -223,3 +233,68 @@ def test_chunks_in_circles_are_collected():
     del owner
     gc.collect()
     assert gone() is None
+
+
+def test_a_large_datagram_is_not_copied_and_its_memory_is_given_back():
+    ranks = Ranks(2)
+    here, there = ranks.transports
+    text = bytes(range(256)) * (LARGE // 128)
+    halves = body(text[:LARGE]), body(text[LARGE:])
+
+    def allocated():
+        """Return where in this process the next block of that size lies, which is given back."""
+        place = there._lib.hub_allocate(there._hub, len(text))
+        there._lib.hub_free(there._hub, place)
+        return there._lib.hub_address(there._hub, place) & -PAGE_SIZE
+
+    for sent in (body(text), Runs([(one.start, one.size) for one in halves])):
+        here.post(1, b"head", sent)
+        here.elapse(10 * LATENCY)
+        here.post(1, b"later")
+        ((source, datagram),) = [entry for entry in there.collect(WHY) if entry[1] != b"later"]
+        assert source == 0
+        assert isinstance(datagram, memoryview)
+        assert datagram == b"head" + text
+        lies = process_memory.address_of(datagram) & -PAGE_SIZE
+        assert allocated() != lies + PAGE_SIZE
+        del datagram
+        assert allocated() == lies + PAGE_SIZE
+
+
+def test_a_large_body_is_not_a_file_of_the_programs(monkeypatch):
+    """A program may limit the size of its files, and a write beyond that ends it."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # a module first needed here would be kept in part
+    ranks = Ranks(2)
+    here, there = ranks.transports
+    sent, limits, hits = body(b"x" * (2 * LARGE)), resource.getrlimit(resource.RLIMIT_FSIZE), []
+    handler = signal.signal(signal.SIGXFSZ, lambda *_: hits.append(True))
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
+        here.post(1, b"", sent)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    here.elapse(10 * LATENCY)
+    here.post(1, b"")
+    assert there.collect(WHY)[0][1] == b"x" * (2 * LARGE)
+    assert hits == []
+
+
+@pytest.mark.parametrize("path", [True, False], ids=["written", "copied"])
+def test_a_large_body_that_cannot_be_read_is_an_error(path):
+    ranks = Ranks(2)
+    here, there = ranks.transports
+    if not path:
+        here._lib.hub_set_path(here._hub, b"/nowhere/at all")
+    with mmap.mmap(-1, 2 * LARGE + PAGE_SIZE) as memory:
+        start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+        protect = ctypes.CDLL(None).mprotect
+        assert protect(ctypes.c_void_p(start + 2 * LARGE), ctypes.c_size_t(PAGE_SIZE), 0) == 0
+        with pytest.raises(BusError, match="cannot read the send buffer"):
+            here.post(1, b"", Run(start, 2 * LARGE + 1))
+        memory[:4] = b"text"
+        here.post(1, b"", Run(start, 2 * LARGE))
+        here.elapse(10 * LATENCY)
+        here.post(1, b"")
+        assert there.collect(WHY)[0][1][:5] == b"text\0"
+        gc.collect()

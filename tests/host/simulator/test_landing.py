@@ -1,7 +1,10 @@
-"""Writes to memory that ranks share (`landing.c`): when they take effect, and that they wake no rank."""
+"""Writes to memory that ranks share (`landing.c`): when they take effect, and that they wake no
+rank; datagrams that a rank expects."""
 
 import ctypes
 import subprocess
+import threading
+import time
 from itertools import pairwise
 
 import pytest
@@ -11,10 +14,10 @@ from lanai_host.bus.base import BusError
 from lanai_host.compilers import Language, find
 from lanai_host.errors import UserError
 from lanai_host.simulator.protocol import FOREVER
-from lanai_host.simulator.transport import State
+from lanai_host.simulator.transport import LOOK_TIME, State
 
 from . import transport_program
-from .test_transport import LATENCY, WHY, Ranks, apart, body
+from .test_transport import LATENCY, WHY, Ranks, apart, body, held
 
 
 class Memory:
@@ -188,3 +191,103 @@ def test_a_rank_that_is_released_meanwhile_is_not_told_that_the_run_is_over(tmp_
         [tmp_path / "flipping", tmp_path / "memory"], capture_output=True, text=True, check=True, timeout=300
     )
     assert told.stdout == "0 0\n"
+
+
+def test_an_expected_datagram_is_copied_straight_to_its_buffer():
+    ranks = Ranks(2)
+    here, there = ranks.transports
+    memory, place = held(b"........")
+    here.post(1, b"head" + b"body")
+    here.close()
+    assert there.receive(0, b"hea", 4, place, 8, lambda: WHY) == []
+    told = there.delivery
+    assert (told.taken, told.more, told.source, told.size, there.head(4)) == (1, 0, 0, 4, b"head")
+    assert memory.raw == b"body...."
+    assert ranks.clock(1) == LATENCY
+
+
+@pytest.mark.parametrize(("source", "match", "room"), [(1, b"head", 4), (0, b"heap", 4), (0, b"head", 3)])
+def test_a_datagram_that_does_not_match_or_is_too_long_is_handed_over(source, match, room):
+    ranks = Ranks(2)
+    here, there = ranks.transports
+    memory, place = held(b"....")
+    here.post(1, b"head" + b"body")
+    here.close()
+    assert there.receive(source, match, 4, place, room, lambda: WHY) == [(0, b"headbody")]
+    assert (there.delivery.taken, memory.raw) == (0, b"....")
+
+
+def test_datagrams_that_arrived_with_the_expected_one_are_handed_over():
+    ranks = Ranks(3)
+    one, two, there = ranks.transports
+    memory, place = held(b".")
+    one.post(2, b"1")
+    two.post(2, b"2")
+    one.close()
+    two.close()
+    assert there.receive(-1, b"", 0, place, 1, lambda: WHY) == [(1, b"2")]
+    assert (there.delivery.taken, there.delivery.source, memory.raw) == (1, 0, b"1")
+
+
+def test_a_quiet_period_releases_the_receiver_while_the_sender_runs():
+    ranks = Ranks(2)
+    here, there = ranks.transports
+    here.elapse(5)
+    seen = []
+    waiter = threading.Thread(target=lambda: seen.extend(there.collect(WHY)), daemon=True)
+    waiter.start()
+    for _ in range(3000):  # until it waits
+        if ranks.hub.look(1).state == State.WAITS:
+            break
+        waiter.join(0.01)
+    here.post(1, b"first", quiet=10)
+    waiter.join(30)  # though rank 0 runs on and never waits
+    assert seen == [(0, b"first")]
+    assert ranks.clock(1) == 5 + LATENCY
+
+
+def test_a_post_within_the_quiet_period_counts_as_posted_at_its_end():
+    ranks = Ranks(2)
+    here, there = ranks.transports
+    here.post(1, b"first", quiet=10)
+    here.post(1, b"second")
+    here.close()
+    assert there.collect(WHY) == [(0, b"first")]
+    assert there.collect(WHY) == [(0, b"second")]
+    assert ranks.clock(1) == 10 + LATENCY
+
+
+@pytest.mark.parametrize("writes", [False, True])
+@pytest.mark.parametrize("first", [False, True])
+def test_looks_pass_to_the_last_that_finds_nothing_however_fast_the_others_are(first, writes):
+    ranks = Ranks(2)
+    one, two = ranks.transports
+    place, _ = one.allocate(8)
+    step = LOOK_TIME + 5
+
+    def send():
+        time.sleep(0 if first else 0.1)
+        two.elapse(100 * step)
+        two.write(0, place, body(b"12345678")) if writes else two.post(0, b"x" * 8)
+        two.close()
+
+    def look():
+        time.sleep(0.1 if first else 0)
+        return one.pass_looks(5, 1 << 10)
+
+    one.elapse(7)
+    looks, _ = apart(look, send)
+    assert looks == (100 * step + LATENCY - 1 - 7) // step
+    assert ranks.clock(0) == 7 + looks * LOOK_TIME  # the price is still to be paid
+    one.elapse(looks * 5)
+    assert one.pass_looks(5, 1 << 10) == 0
+    one.elapse(5)
+    assert one.collect(None) == ([] if writes else [(1, b"x" * 8)])
+
+
+def test_no_more_looks_pass_than_may():
+    ranks = Ranks(2)
+    one, two = ranks.transports
+    two.close()
+    assert one.pass_looks(0, 5) == 5
+    assert ranks.clock(0) == 5 * LOOK_TIME

@@ -2,24 +2,17 @@
 each on its own thread where one must wait."""
 
 import ctypes
-import gc
-import mmap
-import resource
-import signal
-import sys
 import threading
 import time
 
 import pytest
 
-from lanai_host import process_memory
 from lanai_host.body import Run, Runs
-from lanai_host.bus.base import PAGE_SIZE, BusError
 from lanai_host.errors import UserError
 from lanai_host.operation import Wait
 from lanai_host.simulator.protocol import FOREVER
 from lanai_host.simulator.rank_transport import RankTransport
-from lanai_host.simulator.transport import LARGE, LOOK_TIME, State, TransportHub
+from lanai_host.simulator.transport import LOOK_TIME, State, TransportHub
 
 LATENCY = 1000
 WHY = Wait("MPI_Recv", 1, 7)
@@ -201,71 +194,6 @@ def test_datagrams_of_any_size_arrive_whole_and_their_memory_is_reused():
         assert got == [(0, datagram) for datagram in sent]
 
 
-def test_a_large_datagram_is_not_copied_and_its_memory_is_given_back():
-    ranks = Ranks(2)
-    here, there = ranks.transports
-    text = bytes(range(256)) * (LARGE // 128)
-    halves = body(text[:LARGE]), body(text[LARGE:])
-
-    def allocated():
-        """Return where in this process the next block of that size lies, which is given back."""
-        place = there._lib.hub_allocate(there._hub, len(text))
-        there._lib.hub_free(there._hub, place)
-        return there._lib.hub_address(there._hub, place) & -PAGE_SIZE
-
-    for sent in (body(text), Runs([(one.start, one.size) for one in halves])):
-        here.post(1, b"head", sent)
-        here.elapse(10 * LATENCY)
-        here.post(1, b"later")
-        ((source, datagram),) = [entry for entry in there.collect(WHY) if entry[1] != b"later"]
-        assert source == 0
-        assert isinstance(datagram, memoryview)
-        assert datagram == b"head" + text
-        lies = process_memory.address_of(datagram) & -PAGE_SIZE
-        assert allocated() != lies + PAGE_SIZE
-        del datagram
-        assert allocated() == lies + PAGE_SIZE
-
-
-def test_a_large_body_is_not_a_file_of_the_programs(monkeypatch):
-    """A program may limit the size of its files, and a write beyond that ends it."""
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # a module first needed here would be kept in part
-    ranks = Ranks(2)
-    here, there = ranks.transports
-    sent, limits, hits = body(b"x" * (2 * LARGE)), resource.getrlimit(resource.RLIMIT_FSIZE), []
-    handler = signal.signal(signal.SIGXFSZ, lambda *_: hits.append(True))
-    try:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
-        here.post(1, b"", sent)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        signal.signal(signal.SIGXFSZ, handler)
-    here.elapse(10 * LATENCY)
-    here.post(1, b"")
-    assert there.collect(WHY)[0][1] == b"x" * (2 * LARGE)
-    assert hits == []
-
-
-@pytest.mark.parametrize("path", [True, False], ids=["written", "copied"])
-def test_a_large_body_that_cannot_be_read_is_an_error(path):
-    ranks = Ranks(2)
-    here, there = ranks.transports
-    if not path:
-        here._lib.hub_set_path(here._hub, b"/nowhere/at all")
-    with mmap.mmap(-1, 2 * LARGE + PAGE_SIZE) as memory:
-        start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-        protect = ctypes.CDLL(None).mprotect
-        assert protect(ctypes.c_void_p(start + 2 * LARGE), ctypes.c_size_t(PAGE_SIZE), 0) == 0
-        with pytest.raises(BusError, match="cannot read the send buffer"):
-            here.post(1, b"", Run(start, 2 * LARGE + 1))
-        memory[:4] = b"text"
-        here.post(1, b"", Run(start, 2 * LARGE))
-        here.elapse(10 * LATENCY)
-        here.post(1, b"")
-        assert there.collect(WHY)[0][1][:5] == b"text\0"
-        gc.collect()
-
-
 def test_a_rank_that_only_looks_waits_until_the_others_have_come_as_far():
     ranks = Ranks(2)
     here, there = ranks.transports
@@ -367,103 +295,3 @@ def held(text):
 def test_more_ranks_than_memory_has_queues_for_are_refused():
     with pytest.raises(UserError, match=r"^1000000 ranks need \d+ MiB of memory .* \d+ MiB are available; start fewer"):
         TransportHub(1_000_000, latency=0)
-
-
-def test_an_expected_datagram_is_copied_straight_to_its_buffer():
-    ranks = Ranks(2)
-    here, there = ranks.transports
-    memory, place = held(b"........")
-    here.post(1, b"head" + b"body")
-    here.close()
-    assert there.receive(0, b"hea", 4, place, 8, lambda: WHY) == []
-    told = there.delivery
-    assert (told.taken, told.more, told.source, told.size, there.head(4)) == (1, 0, 0, 4, b"head")
-    assert memory.raw == b"body...."
-    assert ranks.clock(1) == LATENCY
-
-
-@pytest.mark.parametrize(("source", "match", "room"), [(1, b"head", 4), (0, b"heap", 4), (0, b"head", 3)])
-def test_a_datagram_that_does_not_match_or_is_too_long_is_handed_over(source, match, room):
-    ranks = Ranks(2)
-    here, there = ranks.transports
-    memory, place = held(b"....")
-    here.post(1, b"head" + b"body")
-    here.close()
-    assert there.receive(source, match, 4, place, room, lambda: WHY) == [(0, b"headbody")]
-    assert (there.delivery.taken, memory.raw) == (0, b"....")
-
-
-def test_datagrams_that_arrived_with_the_expected_one_are_handed_over():
-    ranks = Ranks(3)
-    one, two, there = ranks.transports
-    memory, place = held(b".")
-    one.post(2, b"1")
-    two.post(2, b"2")
-    one.close()
-    two.close()
-    assert there.receive(-1, b"", 0, place, 1, lambda: WHY) == [(1, b"2")]
-    assert (there.delivery.taken, there.delivery.source, memory.raw) == (1, 0, b"1")
-
-
-def test_a_quiet_period_releases_the_receiver_while_the_sender_runs():
-    ranks = Ranks(2)
-    here, there = ranks.transports
-    here.elapse(5)
-    seen = []
-    waiter = threading.Thread(target=lambda: seen.extend(there.collect(WHY)), daemon=True)
-    waiter.start()
-    for _ in range(3000):  # until it waits
-        if ranks.hub.look(1).state == State.WAITS:
-            break
-        waiter.join(0.01)
-    here.post(1, b"first", quiet=10)
-    waiter.join(30)  # though rank 0 runs on and never waits
-    assert seen == [(0, b"first")]
-    assert ranks.clock(1) == 5 + LATENCY
-
-
-def test_a_post_within_the_quiet_period_counts_as_posted_at_its_end():
-    ranks = Ranks(2)
-    here, there = ranks.transports
-    here.post(1, b"first", quiet=10)
-    here.post(1, b"second")
-    here.close()
-    assert there.collect(WHY) == [(0, b"first")]
-    assert there.collect(WHY) == [(0, b"second")]
-    assert ranks.clock(1) == 10 + LATENCY
-
-
-@pytest.mark.parametrize("writes", [False, True])
-@pytest.mark.parametrize("first", [False, True])
-def test_looks_pass_to_the_last_that_finds_nothing_however_fast_the_others_are(first, writes):
-    ranks = Ranks(2)
-    one, two = ranks.transports
-    place, _ = one.allocate(8)
-    step = LOOK_TIME + 5
-
-    def send():
-        time.sleep(0 if first else 0.1)
-        two.elapse(100 * step)
-        two.write(0, place, body(b"12345678")) if writes else two.post(0, b"x" * 8)
-        two.close()
-
-    def look():
-        time.sleep(0.1 if first else 0)
-        return one.pass_looks(5, 1 << 10)
-
-    one.elapse(7)
-    looks, _ = apart(look, send)
-    assert looks == (100 * step + LATENCY - 1 - 7) // step
-    assert ranks.clock(0) == 7 + looks * LOOK_TIME  # the price is still to be paid
-    one.elapse(looks * 5)
-    assert one.pass_looks(5, 1 << 10) == 0
-    one.elapse(5)
-    assert one.collect(None) == ([] if writes else [(1, b"x" * 8)])
-
-
-def test_no_more_looks_pass_than_may():
-    ranks = Ranks(2)
-    one, two = ranks.transports
-    two.close()
-    assert one.pass_looks(0, 5) == 5
-    assert ranks.clock(0) == 5 * LOOK_TIME
