@@ -171,7 +171,7 @@ class Progress:
         self.level = SINGLE
         self.usual_threads = 1 if foreign_threads else 0
         self.count: Callable[[], int] = threads.count if foreign_threads else _thread._count
-        self.order = ThreadOrder(self.contended, f"rank {device.rank}: ") if lockstep else None
+        self.order = ThreadOrder(self.count, self.usual_threads, f"rank {device.rank}: ") if lockstep else None
         self.pass_time: Callable[[int], None] | None = None  # lets so many picoseconds pass, for all ranks
         mutex = threading.RLock()
         self.lock: Any = mutex if self.order is None else self.order
@@ -194,9 +194,11 @@ class Progress:
             return False
         return self.level == SINGLE or self.count() <= self.usual_threads
 
-    def contended(self) -> bool:
-        """More than one thread may call the library."""
-        return self.level == MULTIPLE and self.count() > self.usual_threads
+    def grant(self, level: ThreadLevel) -> None:
+        """The thread level is known."""
+        self.level = level
+        if self.order is not None:
+            self.order.multiple = level == MULTIPLE
 
     def start(self, task: Task) -> None:
         """Run a task now as far as it goes, and later whenever anything makes progress."""

@@ -215,7 +215,12 @@ class ReceiveRequest(SendRequest):
     def __init__(
         self, communicator: Communicator, call: str, operation: Operation | None, peer: int, datatype: Datatype
     ) -> None:
-        super().__init__(communicator, call, operation, peer)
+        self.progress = communicator.progress
+        self.communicator = communicator
+        self.call = call
+        self.operation = operation
+        self.peer = peer
+        self.tag = None
         self.datatype = datatype
 
     def why(self) -> Wait:

@@ -149,8 +149,8 @@ class TwoThreads(Exception):
 
 
 class ThreadOrder:
-    """A re-entrant lock that is taken in turns. `several_threads` tells whether the process has
-    more than one thread; while it has not, this is a plain lock.
+    """A re-entrant lock that is taken in turns. `count` counts the process's threads. While they are not more than
+    `usual`, or the program has not asked for `multiple`, this is a plain lock.
 
     At any time one thread holds the lock, or one of the stopped threads watches until all have
     stopped. `unordered` becomes true when some thread sleeps or spins in real time for what another
@@ -158,8 +158,9 @@ class ThreadOrder:
     order.
     """
 
-    def __init__(self, several_threads: Callable[[], bool], name: str = "") -> None:
-        self.several_threads = several_threads
+    def __init__(self, count: Callable[[], int], usual: int, name: str = "") -> None:
+        self.count, self.usual = count, usual
+        self.multiple = False
         self.name = name
         self.unordered = False
         self._mutex = threading.Lock()  # of what follows; held for moments
@@ -171,11 +172,11 @@ class ThreadOrder:
         self._spinners: list[int] = []  # threads that spun when they were looked at last
 
     def __enter__(self) -> None:
-        if not self._holder and not self._stopped and not self.several_threads():
+        if not self._holder and not self._stopped and not (self.multiple and self.count() > self.usual):
             self._holder = threading.get_ident()
         elif self._holder == threading.get_ident():
             self._depth += 1
-        elif self._holder and not self.several_threads():
+        elif self._holder and not (self.multiple and self.count() > self.usual):
             raise TwoThreads
         else:
             self._stop(threading.get_native_id(), _Stop(None))

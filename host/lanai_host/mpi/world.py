@@ -135,7 +135,7 @@ class World:
         if self.initialized:
             raise MpiError(ErrorClass.OTHER, "MPI_Init: MPI is initialized already")
         self.thread_level = ThreadLevel(max(0, min(required, ThreadLevel.MULTIPLE)))
-        self.process.progress.level = self.thread_level
+        self.process.progress.grant(self.thread_level)
         self.main_thread = threading.get_ident()
         self.initialized = True
         return self.thread_level

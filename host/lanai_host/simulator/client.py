@@ -189,9 +189,13 @@ class SimulatorClient:
             self._posts.append(HEADER.pack(len(payload), op, 0, self.clock - self._told) + payload)
             self._told = self.clock
             self._flush()
-            answer, status = self._answer(op)
-            while status > Status.ERROR:  # ends no request
-                said = answer[HEADER.size :]
+            while True:
+                answer = self._frame(op)
+                _, status, _, self._told = HEADER.unpack_from(answer)
+                self.clock = self._told
+                if status <= Status.ERROR:
+                    break
+                said = answer[HEADER.size :]  # ends no request
                 if status == Status.RELEASED:
                     self.close()
                     raise Released
@@ -199,7 +203,6 @@ class SimulatorClient:
                     self._tell_final_state(said)
                 else:
                     self._take_snapshot(said)
-                answer, status = self._answer(op)
             if self.watchful:
                 self.count_from_now()
         if self.sink is not None:
@@ -324,16 +327,19 @@ class SimulatorClient:
             "has closed it; close only descriptors that the program has opened"
         )
 
-    def _answer(self, op: Op) -> tuple[bytes, int]:
-        """A whole answer with its header, and its status. The clock is set by it."""
-        answer = self._frame(op)
-        _, status, _, self._told = HEADER.unpack_from(answer)
-        self.clock = self._told
-        return answer, status
-
     def _frame(self, op: Op) -> bytes:
-        """A whole answer with its header."""
-        answer = self._receive(op)
+        """A whole answer with its header. A process has one answer outstanding, so nothing else can follow."""
+        try:
+            got = self._waits[op].receive(self._sock, self._chunk)
+        except ConnectionResetError:
+            got = 0
+        except OSError as error:
+            raise self._cut_off(error) from error
+        if not got:
+            self._orphaned()
+        answer = bytes(self._chunk.view[:got])
+        while len(answer) < HEADER.size:
+            answer += self._receive_rest(HEADER.size - len(answer))
         size = HEADER.unpack_from(answer)[0]
         if len(answer) < HEADER.size + size:
             answer += self._receive_rest(HEADER.size + size - len(answer))
@@ -354,22 +360,6 @@ class SimulatorClient:
         if wrong:
             text = os.strerror(wrong).encode()
             self._sock.sendall(HEADER.pack(len(text), Op.NO_SNAPSHOT, 0, 0) + text)
-
-    def _receive(self, op: Op) -> bytes:
-        """An answer's beginning, its header at least. A process has one answer outstanding, so
-        nothing else can follow."""
-        try:
-            got = self._waits[op].receive(self._sock, self._chunk)
-            answer = bytes(self._chunk.view[:got])
-        except ConnectionResetError:
-            answer = b""
-        except OSError as error:
-            raise self._cut_off(error) from error
-        if not answer:
-            self._orphaned()
-        while len(answer) < HEADER.size:
-            answer += self._receive_rest(HEADER.size - len(answer))
-        return answer
 
     def _receive_rest(self, size: int) -> bytes:
         rest = bytearray(size)

@@ -16,7 +16,7 @@ from lanai_host.mpi.threads import Spent, ThreadOrder, TwoThreads, judged
 
 
 def test_a_thread_that_was_promised_not_to_be_there_is_refused():
-    order, caught = ThreadOrder(lambda: False), []
+    order, caught = ThreadOrder(lambda: 2, 1), []
 
     def other():
         try:

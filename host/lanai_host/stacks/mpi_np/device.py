@@ -44,9 +44,12 @@ class Progress:
     def look(self) -> None:
         """Look at what the NIC has written, and use the room that this may have made."""
         self.share.meter.charge(HostCost.POLL)
-        self.records.handle_all()
+        records, look = self.records, self.share.endpoint.look
+        while (notice := look()) is not None:
+            records.handle(notice)
         self.share.meter.pay()
-        self.use_room()
+        if self.receiving.host_queues.waiting or self.sending.queues:
+            self.use_room()
 
     def use_room(self) -> None:
         """Put on the NIC what waits here and has room there now."""
@@ -80,9 +83,18 @@ class Progress:
             self.rest(why)
 
     def rest(self, why: Wait) -> None:
-        """Nothing is done yet: make room on the NIC, or sleep until it writes a record."""
-        if not self.taking.take_off_nic():
-            self._sleep(why)
+        """Nothing is done yet: make room on the NIC, or sleep until it writes a record. If operations wait for a
+        request slot, ask for a record when one is free, and look once more whether they go on: one that is done now
+        may be the one that the caller waits for."""
+        if self.taking.take_off_nic():
+            return
+        waiting = self._waiting
+        if waiting:
+            self.share.endpoint.alarm()
+            self.use_room()
+            if self._waiting != waiting:
+                return
+        self.records.sleep(why)
 
     def empty(self) -> None:
         """Put what is left of the sends on the NIC."""
@@ -91,18 +103,6 @@ class Progress:
             self.look()
             if queues:
                 self.rest(Wait("sending what is left before the end"))
-
-    def _sleep(self, why: Wait) -> None:
-        """Sleep until the NIC writes a record. If operations wait for a request slot, ask for a
-        record when one is free, and look once more whether they go on: one that is done now may be the
-        one that the caller waits for."""
-        waiting = self._waiting
-        if waiting:
-            self.share.endpoint.alarm()
-            self.use_room()
-            if self._waiting != waiting:
-                return
-        self.records.sleep(why)
 
     @property
     def _waiting(self) -> int:
@@ -147,12 +147,12 @@ class MpiNp(Device):
 
     def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
         operation = Send(self.rank, dest, tag, context, body, mode)
-        self._try(lambda: self.sending.begin(operation), operation)
+        self._try(operation, self.sending.begin, operation)
         return operation
 
     def receive(self, source: int, tag: int, context: int, body: Body) -> Operation:
         operation = Receive(source, tag, context, body)
-        self._try(lambda: self.receiving.begin(operation), operation)
+        self._try(operation, self.receiving.begin, operation)
         return operation
 
     def reopen(self, attachment: Attachment) -> "MpiNp":
@@ -177,18 +177,18 @@ class MpiNp(Device):
         held_message = arrived.handle
         if not isinstance(held_message, HeldMessage):
             raise ValueError(f"{arrived!r} was not taken by this device's probe")
-        self._try(lambda: self.posting.open(held_message, operation), operation)
+        self._try(operation, self.posting.open, held_message, operation)
         return operation
 
     def cancel(self, operation: Operation) -> bool:
-        self._try(lambda: self.cancelling.cancel(operation))
+        self._try(None, self.cancelling.cancel, operation)
         return operation.cancelled
 
     def progress(self) -> None:
-        self._try(self.progressing.look_once)
+        self._try(None, self.progressing.look_once)
 
     def wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
-        self._try(lambda: self.progressing.wait(operations, why))
+        self._try(None, self.progressing.wait, operations, why)
 
     @property
     def placement(self) -> int:  # type: ignore[override]  # of others it does not change
@@ -239,21 +239,21 @@ class MpiNp(Device):
             self._close()
 
     def _close(self) -> None:
-        self._try(self.progressing.empty)
+        self._try(None, self.progressing.empty)
         if self.hands_over:
-            self._try(lambda: self.taking.drain(int(ANY)))
+            self._try(None, self.taking.drain, int(ANY))
         self.share.memory.pins.close()
         self.share.account()
         self.share.meter.pay()
         if self.hands_over and is_clean(self.share, self.host_queues):
             self.handover = written(self.endpoint)
 
-    def _try(self, work: Callable[[], Any], operation: Operation | None = None) -> None:
+    def _try(self, operation: Operation | None, work: Callable[..., Any], *arguments: object) -> None:
         """Do some work; if the NIC is lost, all that is under way ends, and the operation that the
         work was for."""
         try:
             if self.endpoint.broken is not None:
                 raise self.endpoint.broken
-            work()
+            work(*arguments)
         except DeviceLost:
             self.losing.lose_nic(operation)

@@ -132,7 +132,12 @@ class Endpoint:
         """Place one request; `can_post` must have said yes. An inline body is written in the same
         burst, before its words. Where the host's processes have a semaphore, taking it and giving it back are paid
         for (NP-54)."""
-        end = self.take_slot(dest)
+        slot = self.next
+        self.next = self.free.popleft()
+        self.used[slot] = dest
+        if dest >= 0:
+            self.held[dest] = self.held.get(dest, 0) + 1
+        end = self.attachment.region + SLOTS_FROM + (slot + 1) * self.attachment.slot_bytes
         data = pack(Request, {**fields, "command": op << 24 | self.next << 16 | operation})
         if op == Op.SEND_INLINE:
             data = body + bytes(-len(body) % 4) + data[REQUEST - TAIL :]
@@ -145,15 +150,6 @@ class Endpoint:
         if semaphore:
             self.meter.charge(HostCost.SYSTEM_CALL)
             self.meter.pay()
-
-    def take_slot(self, dest: int) -> int:
-        """The PIO offset at which the slot of the next request ends. `next` is the one after it."""
-        slot = self.next
-        self.next = self.free.popleft()
-        self.used[slot] = dest
-        if dest >= 0:
-            self.held[dest] = self.held.get(dest, 0) + 1
-        return self.attachment.region + SLOTS_FROM + (slot + 1) * self.attachment.slot_bytes
 
     def alarm(self) -> None:
         """Ask for a ROOM record at the next slot given back."""

@@ -50,11 +50,6 @@ class Hold:
     bounce: HostBuffer | None = None
     entries: list[int] = field(default_factory=list)  # in the page table
 
-    @property
-    def total(self) -> int:
-        """Bytes."""
-        return self.body.size
-
 
 class Memory:
     """Lends memory to the NIC and takes it back.
@@ -81,9 +76,7 @@ class Memory:
             return hold
         if not bounce and self._worth_pinning(body):
             self._pin(hold)
-            for address, size in body.segments():
-                self.placement = crc32(PLACE.pack(address % PAGE_SIZE, size), self.placement)
-            if hold.total > PACKET or len(hold.pieces) <= INLINE_PIECES:
+            if body.size > PACKET or len(hold.pieces) <= INLINE_PIECES:
                 return hold
             self._unpin(hold)
         data = body.read() if outgoing else b""
@@ -109,43 +102,32 @@ class Memory:
                 self.copied += received
                 hold.body.write(bounce.view[:received])
 
-    @property
-    def owes(self) -> bool:
-        """Is there work that `work` would tell of?"""
-        return bool(self.copied or self.pins.work)
-
     def fits(self, body: Body, outgoing: bool) -> bool:
         """May these bytes be lent now? If not, they may when others have come back."""
         lent = self.lent[outgoing]
         return not lent or lent + pages(body) <= self.most
 
     def _pin(self, hold: Hold) -> None:
+        placement = self.placement
         try:
             for address, size in hold.body.segments():
                 pinned = self.pins.pin(address, size, not hold.outgoing)
-                self._lent(hold, pinned, address, size)
+                hold.pins.append(pinned)
+                self.lent[hold.outgoing] += PAGE_SIZE * len(pinned.pages)
+                hold.pieces += pieces_of(pinned, address, size)
+                placement = crc32(PLACE.pack(address % PAGE_SIZE, size), placement)
         except BusError:
             self._unpin(hold)
             raise
-
-    def _lent(self, hold: Hold, pinned: Pinned, address: int, size: int) -> None:
-        hold.pins.append(pinned)
-        self.lent[hold.outgoing] += PAGE_SIZE * len(pinned.pages)
-        hold.pieces += pieces_of(pinned, address, size)
-
-    def keep(self, hold: Hold) -> list[Pinned]:
-        """The NIC is done with memory that had no copy: what must be unpinned now."""
-        leaving = []
-        for pinned in hold.pins:
-            self.lent[hold.outgoing] -= PAGE_SIZE * len(pinned.pages)
-            leaving += self.pins.keep(pinned)
-        hold.pins = []
-        hold.pieces = []
-        return leaving
+        self.placement = placement
 
     def _unpin(self, hold: Hold) -> None:
-        for pinned in self.keep(hold):
-            self.pins.unpin(pinned)
+        """The NIC is done with memory that had no copy."""
+        for pinned in hold.pins:
+            self.lent[hold.outgoing] -= PAGE_SIZE * len(pinned.pages)
+            self.pins.release(pinned)
+        hold.pins = []
+        hold.pieces = []
 
     def _bounce(self, size: int) -> HostBuffer:
         """A buffer of at least a page, in sizes of powers of two so that they can be used again."""

@@ -101,9 +101,9 @@ class Posting:
             return False
         share.place(receive)
         if rest:
-            hold.entries = share.table.write(rest, hold.total, receive.number)
+            hold.entries = share.table.write(rest, hold.body.size, receive.number)
             fields["table"] = hold.entries[0]
-        fields |= {"token": receive.index, "limit": hold.total, "context": receive.context, **inline(hold)}
+        fields |= {"token": receive.index, "limit": hold.body.size, "context": receive.context, **inline(hold)}
         share.endpoint.post(op, receive.number, fields)
         return True
 

@@ -29,11 +29,6 @@ class Records:
         self.watching = False
         self._answers: dict[int, Notice | None] = {}  # to probes and cancels, by number
 
-    def handle_all(self) -> None:
-        """Act on all records that have come."""
-        while (notice := self.share.endpoint.look()) is not None:
-            self.handle(notice)
-
     def step(self, why: Wait) -> None:
         """Wait for one record and act on it, and on nothing else: used inside an action."""
         endpoint = self.share.endpoint
@@ -116,15 +111,18 @@ class Records:
         operation = self.share.active.get(notice.operation)
         if operation is None or not self._is_about(notice, operation):
             return
-        if operation.done:  # failed while it was on the NIC, which only now gives back what it held
-            self._release(notice.operation, operation, 0)
-            return
-        operation.error = failure(notice.error, operation, notice.total)
-        if isinstance(operation, Receive) and notice.kind is Kind.RECEIVED:
-            self.check(notice, operation)
-            operation.source, operation.tag, operation.length = notice.source, notice.tag, notice.length
-        self._release(notice.operation, operation, operation.length)
-        finish(operation)
+        failed = operation.done  # while it was on the NIC, which only now gives back what it held
+        if not failed:
+            operation.error = failure(notice.error, operation, notice.total)
+            if isinstance(operation, Receive) and notice.kind is Kind.RECEIVED:
+                self.check(notice, operation)
+                operation.source, operation.tag, operation.length = notice.source, notice.tag, notice.length
+        if isinstance(operation, Receive):
+            self.share.retire_receive(operation, 0 if failed else operation.length)
+        elif isinstance(operation, Send):
+            self.share.retire_send(notice.operation, operation)
+        if not failed:
+            finish(operation)
 
     @staticmethod
     def _is_about(notice: Notice, operation: Operation) -> bool:
@@ -134,17 +132,11 @@ class Records:
             return isinstance(operation, Send) and operation.dest == notice.source
         return notice.kind is not Kind.RECEIVED or isinstance(operation, Receive)
 
-    def _release(self, number: int, operation: Operation, received: int) -> None:
-        if isinstance(operation, Receive):
-            self.share.retire_receive(operation, received)
-        elif isinstance(operation, Send):
-            self.share.retire_send(number, operation)
-
     def check(self, notice: Notice, receive: Receive) -> None:
         """Believe of a received message only what can be: a source in the world, no more bytes than
         were asked for."""
         endpoint, size = self.share.endpoint, self.share.size
-        total = receive.hold.total if receive.hold is not None else 0
+        total = receive.hold.body.size if receive.hold is not None else 0
         if notice.length > total:
             raise endpoint.lost_by_damaged_record(f"tells of {notice.length} bytes in a buffer of {total}")
         if notice.error == NO_ERROR and notice.source >= size:

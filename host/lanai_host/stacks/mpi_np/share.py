@@ -110,8 +110,9 @@ class NicShare:
 
     def account(self) -> None:
         """Let the host pay for what lending memory took."""
-        for what, count in self.memory.work():
-            self.meter.charge(what, count)
+        if self.memory.copied or self.memory.pins.work:
+            for what, count in self.memory.work():
+                self.meter.charge(what, count)
 
     def place(self, receive: Receive) -> None:
         """A receive goes on to the NIC: it gets a number and a receive entry there."""
@@ -122,16 +123,12 @@ class NicShare:
 
     def retire_receive(self, receive: Receive, received: int) -> None:
         """The NIC has forgotten a receive: everything it held is free again."""
-        self.displace(receive)
-        self._retire(receive, received)
-
-    def displace(self, receive: Receive) -> None:
-        """The reverse of `place`."""
         del self.active[receive.number]
         self.numbers.append(receive.number)
         self.entries.append(receive.index)
         if receive.wanted_source == ANY_SOURCE:
             self.wildcards += 1
+        self._retire(receive, received)
 
     def retire_send(self, number: int, send: Send) -> None:
         """... a send."""

@@ -242,12 +242,12 @@ def test_the_parts_make_the_whole(monkeypatch):
 
 # Of a message of 4 bytes, by system: what it may take at most. No load of the machine moves these.
 MOST = {
-    "mpi-np": (85.5, 0.55, 1470),
-    "bip": (93.5, 0.5, 1420),
-    "mbcf": (160, 0.5, 395),
-    "t3d": (111, 0.5, 2400),
-    "sci": (155, 1.0, 428),
-    "ccu": (99.5, 0.5, 10100),
+    "mpi-np": (72, 0.55, 1470),
+    "bip": (89.5, 0.5, 1420),
+    "mbcf": (156, 0.5, 395),
+    "t3d": (107, 0.5, 2400),
+    "sci": (149.5, 1.0, 428),
+    "ccu": (95.5, 0.5, 10100),
 }
 
 
