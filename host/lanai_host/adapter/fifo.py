@@ -60,29 +60,29 @@ class Fifo:
     def record(self) -> memoryview:
         """The data of the oldest record; good until `drop`."""
         begin = self._first + self._head % self._size + RECORD_HEADER
-        return self._memory.view[begin : begin + (self._size_word() & LENGTH)]
+        return self._memory.view[begin : begin + (self.word(0) & LENGTH)]
+
+    def word(self, number: int) -> int:
+        """The first or second word of the oldest record."""
+        begin = self._first + self._head % self._size + 4 * number
+        return int.from_bytes(self._memory.view[begin : begin + 4], "big")
 
     def sender(self) -> tuple[int, int]:
         """Return the origin of the oldest record: the NIC, and the process of its host. The adapters write it, not the
         sender.
         """
-        size = SizeWord.from_bits(self._size_word())
+        size = SizeWord.from_bits(self.word(0))
         return size.node, size.process
 
     def drop(self) -> int:
         """The oldest record's place is free again. Return its bytes."""
-        begin, self._head = self._head, after(self._head, self._size_word() & LENGTH, self._payload)
+        begin, self._head = self._head, after(self._head, self.word(0) & LENGTH, self._payload)
         self._set(1, self._head)
         return (self._head - begin) & COUNT
 
     def watched(self) -> Watched:
         """Return the word that changes when a record is appended or refused after the last poll."""
         return Watched(self._memory, self._control, self.seen)
-
-    def _size_word(self) -> int:
-        """The `SizeWord` of the oldest record."""
-        begin = self._first + self._head % self._size
-        return int.from_bytes(self._memory.view[begin : begin + 4], "big")
 
     def _set(self, field: int, value: int) -> None:
         at = self._control + 4 * field

@@ -2,7 +2,7 @@
 the command buffers."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from lanai_hdl.remote.packets import Op
 from lanai_hdl.remote.tables import COMMANDS
@@ -49,10 +49,21 @@ class OpenedAdapter:
         self.under_way = self._commands.under_way
         self._owners: dict[RemoteOperation, CommandShare] = {}
 
-    def open(self, memory: HostBuffer, size: int, access: Access, *, little: bool = True) -> Exposure:
+    def open(
+        self,
+        memory: HostBuffer,
+        size: int,
+        access: Access,
+        *,
+        little: bool = True,
+        before: Callable[[], None] | None = None,
+    ) -> Exposure:
         """Expose the first `size` bytes of this process's memory that peers reach without having
         been told its token. `little` as `Exposures.add` has it. Memory for whose pages the adapter's table has
-        no room is walked."""
+        no room is walked. `before` is called when the adapter knows the page for flags, and not this memory yet."""
+        self.exposures.map_flags(self.flags.bus_address)
+        if before is not None:
+            before()
         return self._open(memory, size, access, little)
 
     def token(self, rank: int, size: int) -> Token:
@@ -80,7 +91,6 @@ class OpenedAdapter:
         self._commands.abandon()
 
     def _open(self, memory: HostBuffer, size: int, access: Access, little: bool) -> Exposure:
-        self.exposures.map_flags(self.flags.bus_address)
         address = process_memory.address_of(memory.view)
         pages = [memory.bus_address + PAGE_SIZE * page for page in range(pages_of(address, size))]
         walked = not self.exposures.fits(address, size + (OWN_PAGES - 1) * PAGE_SIZE)
