@@ -66,7 +66,7 @@ def test_a_program_that_no_system_runs_is_no_success(capsys):
 
 
 def test_the_default_systems_are_on_the_common_testbed():
-    assert compare.DEFAULT == ("ideal", "mpi-np", "bip", "t3d", "ccu", "mbcf", "sci")
+    assert compare.DEFAULT == ("ideal", "mpi-np", "bip", "t3d", "ccu", "mbcf", "sci", "lanai2")
 
 
 def test_names_of_figures():

@@ -45,6 +45,7 @@ SYSTEMS: Mapping[str, System] = {
     "ccu": System("ccu", "the CCU MPI on the common testbed: a daemon on each NIC's processor, over a switch"),
     "mbcf": System("mbcf", "MPI/MBCF on the common testbed: the remote-memory adapter stores, hosts match"),
     "sci": System("sci", "SCI-MPICH on the common testbed: the remote-memory adapter stores, hosts match"),
+    "lanai2": System("lanai2", "the NIC one would build today on the common testbed: the adapter matches and stores"),
     "mpi-np-1999": System(
         "mpi-np",
         "the thesis's MPI-NP (1999): its policies, and hosts that pin and unpin pages for each message",

@@ -167,6 +167,7 @@ def run(device, ranks, *options):
     ("device", "choice"),
     [
         ("sci", "private=register"),
+        ("lanai2", "place=64 --nic-option remote.processes=2 --nic-option remote.match_cells=32"),
         pytest.param("sci", "private=emulate", marks=pytest.mark.slow),
         pytest.param("sci", "longest_get=1000", marks=pytest.mark.slow),
         pytest.param("mbcf", "requests=1", marks=pytest.mark.slow),
@@ -174,7 +175,7 @@ def run(device, ranks, *options):
     ],
 )
 def test_one_sided_communication_of_all_kinds(device, choice):
-    done = run(device, 4, "--ranks-per-node", "2", "--option", choice)
+    done = run(device, 4, "--ranks-per-node", "2", "--option", *choice.split())
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -200,6 +200,7 @@ QUICK = ("ideal", "t3d")
 LONGEST = {
     "ideal": ALL,
     "mpi-np": ALL,  # the NIC goes on (NP-23)
+    "lanai2": ALL,  # the receiver reads
     "mbcf": ALL,  # the call transmits, and finishes (MB-26)
     "ccu": ALL,  # the call ends when all of it is in the daemon's queue (CC-17)
     "bip": 100,  # beyond `short`: the next grant needs a call

@@ -148,7 +148,7 @@ def test_one_sided_calls_end_where_the_whole_device_has_failed(device):
     assert run.returncode == 137
 
 
-@pytest.mark.parametrize("device", ["sci", pytest.param("mbcf", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("device", ["sci", "lanai2", pytest.param("mbcf", marks=pytest.mark.slow)])
 def test_an_access_to_the_memory_of_a_rank_that_died_says_so(device):
     run = warm.lanai(
         "run", "-q", "-n", 3, "--survive-death", "--device", device, sys.executable, "-c", ACCESS, timeout=500
@@ -219,6 +219,7 @@ FAILED = ("lost\n", "rank 1 waits in vain for rank 0")  # and the device with it
     ("device", "said"),
     [
         ("mbcf", LOST),
+        ("lanai2", LOST),
         ("sci", LOST),
         pytest.param("mpi-np", NEVER_LOST, marks=pytest.mark.slow),
         pytest.param("bip", NEVER_LOST, marks=pytest.mark.slow),

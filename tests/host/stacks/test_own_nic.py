@@ -100,7 +100,7 @@ RARE = [pytest.param(kind, marks=pytest.mark.ci) for kind in ("short", "lock")]
 
 @pytest.mark.parametrize("moment", [45_000_000, pytest.param(333_300_000, marks=pytest.mark.ci)])
 @pytest.mark.parametrize("kind", ["send", "receive", "put_and_get", "rest", "any", *RARE])
-@pytest.mark.parametrize("device", ["mbcf", "sci"])
+@pytest.mark.parametrize("device", ["mbcf", "sci", "lanai2"])
 def test_both_ranks_are_told(device, kind, moment, reset):
     reset(moment)
     check(told(kind, device), moment)
@@ -116,7 +116,7 @@ def test_of_four_ranks_those_that_it_concerns_are_told(device, kind, others, res
     assert [kind for kind, _, _ in answers[2:]] == [others, others]
 
 
-@pytest.mark.parametrize("device", ["mbcf", pytest.param("sci", marks=pytest.mark.ci)])
+@pytest.mark.parametrize("device", ["mbcf", "lanai2", pytest.param("sci", marks=pytest.mark.ci)])
 def test_a_rank_that_only_polls_is_told_too(device, reset):
     reset(45_000_000)
     answers = told("poll", device, watchdog=200_000_000)
@@ -149,7 +149,7 @@ def test_in_a_fence_of_four_ranks_all_are_told_of_the_one_whose_nic_is_lost(devi
 
 @pytest.mark.parametrize(
     ("device", "moment"),
-    [("mpi-np", 300_000_000), ("mbcf", 45_000_000), ("sci", 45_000_000), ("sci", 46_000_000)],
+    [("mpi-np", 300_000_000), ("mbcf", 45_000_000), ("sci", 45_000_000), ("sci", 46_000_000), ("lanai2", 45_000_000)],
 )
 def test_who_waits_for_a_rank_that_gave_up_is_told_why(device, moment, reset, hang):
     """The first ranks that are told leave the fence and the job, and others still wait for these."""

@@ -8,7 +8,7 @@ from lanai_host.body import Run
 from lanai_host.device import SendMode
 from lanai_host.operation import Wait
 
-from .adapters import World, memory
+from ..adapters import World, memory
 
 DATA = 1  # a tag
 CONTEXT = 0

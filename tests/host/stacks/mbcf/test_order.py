@@ -8,7 +8,7 @@ from lanai_host.config import HostCost
 from lanai_host.device import Pending, SendMode
 from lanai_host.operation import ANY_SOURCE, ErrorKind, Wait
 
-from .adapters import Left, World, memory
+from ..adapters import Left, World, memory
 
 CONTEXT = 1
 

@@ -10,7 +10,7 @@ from lanai_hdl.remote.tables import COMMANDS
 from lanai_host.bus.base import PAGE_SIZE
 from lanai_host.operation import ErrorKind
 
-from .adapters import Left, World
+from ..adapters import Left, World
 from .test_order import Block, finish, meet, send
 
 CONTEXT = 1

@@ -19,7 +19,7 @@ from lanai_host.remote import TOKEN_BYTES, Access, Atomic
 from lanai_host.stacks.mbcf.barriers import SLOTS, Barriers
 from lanai_host.stacks.mbcf.layout import ROOM
 
-from .adapters import World, memory
+from ..adapters import World, memory
 from .test_mbcf import FAULTS, lanai
 
 ALL = Access.READ | Access.WRITE | Access.ATOMIC

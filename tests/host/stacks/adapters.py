@@ -13,8 +13,10 @@ from collections import deque
 from types import SimpleNamespace
 
 from lanai_hdl.remote.config import Remote
+from lanai_hdl.remote.messages import SLOT_WORDS, SLOTS, SLOTS_AT
 from lanai_hdl.remote.packets import Atomic, Condition, Op, Order, Status, word
-from lanai_hdl.remote.reference import APPENDS, ReferenceCommand, ReferenceExposure, ReferenceNic, run
+from lanai_hdl.remote.reference import APPENDS, ReferenceCommand, ReferenceExposure, ReferenceNic, ask, run
+from lanai_hdl.remote.reference_messages import ReferenceMatching
 from lanai_hdl.remote.tables import (
     BUSY_AT,
     COMMAND_FIELDS,
@@ -36,6 +38,7 @@ from lanai_host.config import free
 from lanai_host.stacks.mbcf.device import Mbcf
 
 REMOTE = Remote()
+LONGEST_NAP = 10**9  # picoseconds of a wait that ends by itself; others are for a watchdog
 FIRST_PAGE = 0x10000  # of process 0's bus window
 
 
@@ -48,16 +51,21 @@ class Left(Exception):
 
 
 class World:
-    """`ranks` NICs with one process each. `chance` draws when commands take effect, and who
-    runs."""
+    """`ranks` NICs with one process each, whose rank has such a `device`. `chance` draws when commands take effect,
+    and who runs."""
 
-    def __init__(self, ranks, seed):
+    def __init__(self, ranks, seed, device=Mbcf, remote=REMOTE):
         self.chance = random.Random(seed)
-        self.nics = {n: ReferenceNic(REMOTE, windows={0: 1}) for n in range(ranks)}
+        self.device, self.remote = device, remote
+        self.nics = {n: ReferenceNic(remote, windows={0: 1}) for n in range(ranks)}
+        for nic in self.nics.values():
+            nic.matching[0] = ReferenceMatching(remote.match_cells)
         self.waiting = {n: deque() for n in range(ranks)}  # commands
+        self.asks = {n: deque() for n in range(ranks)}  # slots of `messages`, and their words
         self.turn = threading.Condition()
         self.running = None
         self.blocked = {}  # rank -> watched words, of ranks that wait
+        self.sleeping = set()  # those of them that wait for a short time at most
         self.ready = set()
         self.held = set()  # NICs that carry out no command for now
         self.errors = []
@@ -71,10 +79,13 @@ class World:
                 self.carry_out(self.chance.choice(busy))
 
     def busy(self):
-        """The NICs with commands to carry out."""
-        return [n for n, queue in self.waiting.items() if queue and n not in self.held]
+        """The NICs with commands to carry out, or asks to answer."""
+        return [n for n in self.nics if (self.waiting[n] or self.asks[n]) and n not in self.held]
 
     def carry_out(self, node):
+        if self.asks[node] and (not self.waiting[node] or self.chance.random() < 0.5):
+            ask(self.nics[node], 0, *self.asks[node].popleft())
+            return
         buffer, tag, command = self.waiting[node].popleft()
         status, value = run(self.nics, node, 0, command)
         if command.op is Op.QUIET and status is Status.OK:
@@ -93,7 +104,9 @@ class World:
 
     def pass_on(self):
         while True:
-            able = sorted(self.ready | {n for n, watched in self.blocked.items() if changed(watched) is not None})
+            able = sorted(
+                self.ready | {n for n, watched in self.blocked.items() if changed(watched) is not None} | self.sleeping
+            )
             busy = self.busy()
             if not able and not busy:
                 self.running = -1
@@ -120,8 +133,8 @@ class World:
             with self.turn:
                 self.await_turn(number)
                 try:
-                    attachment = Attachment(number, places, REMOTE, options)
-                    devices[number] = device = Mbcf(ModelBus(self, number), attachment, free())
+                    attachment = Attachment(number, places, self.remote, options)
+                    devices[number] = device = self.device(ModelBus(self, number), attachment, free())
                     programs[number](device)
                     device.close()
                 except Left:
@@ -152,6 +165,7 @@ class ModelBus(Bus):
         self.nic = world.nics[rank]
         self.next_page = FIRST_PAGE
         self.words = [0] * (COMMANDS * len(COMMAND_FIELDS))
+        self.slots = [0] * (SLOTS * SLOT_WORDS)
         self.exposures = {}
         self.pins = 0
         self._now = 0
@@ -178,6 +192,12 @@ class ModelBus(Bus):
             buffer, field = divmod(at // 4, len(COMMAND_FIELDS))
             if COMMAND_FIELDS[field] == "tag":
                 self._start(buffer)
+        elif SLOTS_AT <= at < SLOTS_AT + 4 * len(self.slots):
+            slot, field = divmod((at - SLOTS_AT) // 4, SLOT_WORDS)
+            self.slots[SLOT_WORDS * slot + field] = value
+            if field == SLOT_WORDS - 1:
+                words = tuple(self.slots[SLOT_WORDS * slot : SLOT_WORDS * (slot + 1)])
+                self.world.asks[self.rank].append((slot, words))
         elif at >= PAGES_AT:
             self.nic.pages[0, (at - PAGES_AT) // 4] = value
         else:
@@ -188,7 +208,7 @@ class ModelBus(Bus):
                 place, rights = PlaceWord.from_bits(words[2]), Rights.from_bits(words[3])
                 flags = {
                     name: bool(getattr(rights, name))
-                    for name in ("valid", "read", "write", "atomic", "little", "append", "signal")
+                    for name in ("valid", "read", "write", "atomic", "little", "append", "signal", "messages")
                 }
                 self.nic.exposures[0, number] = ReferenceExposure(
                     words[0], words[1], place.key, place.page, walked=bool(place.walked), **flags
@@ -202,6 +222,7 @@ class ModelBus(Bus):
             fields["local_offset"], Atomic(head.atomic), fields["operand"], fields["comparand"],
             bound=head.op == Op.WRITE and bool(head.atomic & Order.BOUND),
             conditional=head.op in APPENDS and head.atomic == Condition.CONDITIONAL,
+            again=head.op == Op.SEND and bool(head.atomic),
         )  # fmt: skip
         self.world.waiting[self.rank].append((buffer, fields["tag"], command))
 
@@ -238,11 +259,16 @@ class ModelBus(Bus):
     def wait_any(self, watched, why=None, timeout=0):
         self.world.ready.discard(self.rank)
         self.world.blocked[self.rank] = watched
+        short = 0 < timeout <= LONGEST_NAP
+        self.world.sleeping |= {self.rank} if short else set()
         try:
             self.world.give_way(self.rank)
         finally:
             del self.world.blocked[self.rank]
+            self.world.sleeping.discard(self.rank)
             self.world.ready.add(self.rank)
+        if changed(watched) is None and short:
+            self._now += timeout
         return changed(watched)
 
     def work(self, picoseconds, watched, why=None):

@@ -1,0 +1,1 @@
+"""The NIC that one would build today: it matches messages with receives."""
