@@ -19,6 +19,7 @@ from ..switch.switch import Switch
 from ..switch_config import SwitchConfig
 from ..uart import FrameBridge, Ft245, Ft245Port, UartBridge
 from .board import FT245, SERIAL
+from .registers import BoardRegisters
 
 
 class AutoRun(wiring.Component):
@@ -86,10 +87,15 @@ class CarriedNic(wiring.Component):
         m.submodules.slots = slots = SlotCounter()
         if self._starts:
             m.submodules.auto_run = auto_run = AutoRun()
-            wiring.connect(m, bridge.pio, auto_run.i)
             wiring.connect(m, auto_run.o, nic.pio)
+            first = auto_run.i
         else:
-            wiring.connect(m, bridge.pio, nic.pio)
+            first = nic.pio
+        if self.phy is not None:
+            m.submodules.registers = registers = BoardRegisters(self.phy)
+            wiring.connect(m, registers.o, first)
+            first = registers.i
+        wiring.connect(m, bridge.pio, first)
         wiring.connect(m, nic.mem, bridge.mem)
         if self.phy is None:
             m.submodules.cable = cable = Cable(self.config.link_latency)

@@ -25,6 +25,7 @@ from ..link.csr import LINK
 from ..receive_dma.csr import RECEIVE_DMA, Verdict
 from ..send_dma.csr import SEND_DMA, SendStart
 from .memory_map import (
+    BOARD_HOST,
     MACHINE_ID,
     MACHINE_VERSION,
     PAGE_SIZE,
@@ -38,8 +39,8 @@ from .memory_map import (
 )
 
 __all__ = [
-    "BY_NAME", "COUNTERS", "COUNTER_NAMES", "LEVEL_EVENTS", "MACHINE", "MACHINE_ID", "MACHINE_VERSION", "PAGE_SIZE",
-    "PIO_WINDOW_SIZE",
+    "BOARD_HOST", "BY_NAME", "COUNTERS", "COUNTER_NAMES", "LEVEL_EVENTS", "MACHINE", "MACHINE_ID", "MACHINE_VERSION",
+    "PAGE_SIZE", "PIO_WINDOW_SIZE",
     "REGISTERS", "REGISTERS_HOST", "REGISTERS_LOCAL", "REGISTERS_SIZE", "RESET_PC", "SRAM_BASE", "SRAM_HOST", "Access",
     "Behavior", "Control", "Event", "Features", "HostDmaStart", "Register", "SendStart", "Status", "Verdict",
     "host_offset", "local_address", "machine_with", "offset",

@@ -14,6 +14,7 @@ REGISTERS_SIZE = 0x01000
 # Host's view: byte offsets in the NIC's PIO window.
 SRAM_HOST = 0x000000
 REGISTERS_HOST = 0x100000
+BOARD_HOST = 0x101000  # registers of a board around the NIC (`lanai_hdl.boards.registers`)
 PIO_WINDOW_SIZE = 0x200000
 
 PAGE_SIZE = 4096

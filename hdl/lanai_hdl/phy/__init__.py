@@ -8,6 +8,7 @@ and both halves of the control pin. Both halves are 1 for a control symbol and 0
 | `symbols` | the code, and the check of route words |
 | `receiver` | `PhyReceiver`: symbols to flits, in the domain of the clock that comes with them |
 | `transmitter` | `PhyTransmitter`: flits to symbols |
+| `training` | training as each pin has it, and which wires are wrong |
 | `phy` | `Phy`: both, and what crosses between the clocks |
 
 A flit is its bytes, the first on top: DATA alone, HEAD, TAIL and CHECK behind their control symbol. A HEAD has a
@@ -17,9 +18,9 @@ and STOP, which ask for no more flits. It stands at least once in `REPEAT` flits
 that is lost does not last. REST within a packet, or another HEAD, says that its TAIL was lost: the packet is ended
 there with a wrong CRC.
 
-Without a link both sides send TRAIN, and THIRD as each third symbol. Where two wires are swapped or one is inverted,
-either is another symbol, and the link stays down. A side that has received `LOCK` training symbols in a row is
-*locked*, and sends HEARD in the place of TRAIN. One that is locked and heard is *up*, and sends flow control and
-flits. It goes down when the clock from the other side stops, when unknown symbols come often, and when the other side
-trains again.
+Without a link both sides send TRAIN, MARK and THIRD by turns. Where two wires are swapped or one is inverted, some of
+them are other symbols, and the link stays down; `training` tells by three of them which wires these are. A side that
+has received `LOCK` training symbols in a row is *locked*, and sends HEARD in the place of MARK. One that is locked
+and heard is *up*, and sends flow control and flits. It goes down when the clock from the other side stops, when
+unknown symbols come often, and when the other side trains again.
 """

@@ -1,7 +1,7 @@
 """The phy: receiver and transmitter, and what crosses between the two clocks."""
 
 from amaranth import Cat, ClockDomain, ClockSignal, DomainRenamer, Module, Signal
-from amaranth.lib import wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.cdc import FFSynchronizer, ResetSynchronizer
 from amaranth.lib.fifo import AsyncFIFO
 from amaranth.lib.wiring import In, Out
@@ -10,13 +10,24 @@ from ..link.flit import Flit, Kind, LinkPort
 from ..queue import Queue
 from .receiver import PhyReceiver
 from .symbols import Symbol
+from .training import PERIOD, SYMBOL_BITS
 from .transmitter import PhyTransmitter
 
 SILENT = 64  # slots without a clock from the other side
 BEAT_BITS = 3  # the last one changes every four slots of the other side
 CROSSING = 8  # flits between the clocks: one comes in four slots at most, and one is taken in each
 QUEUED, STOP_AT = 16, 8  # flits that wait for the pins; how few places left stop the NIC
+SHOWN = 64  # slots of the other side from one window to the next
 COUNT_BITS = 5  # of what counts across: as many events between two slots as fit are seen
+
+
+class Status(data.Struct):
+    """The state of a phy: there is a link; the other side's training was found; it has found ours; its clock comes."""
+
+    up: 1
+    locked: 1
+    heard: 1
+    clock: 1
 
 
 class CountAcross(wiring.Component):
@@ -62,7 +73,9 @@ class Phy(wiring.Component):
     o : ``Out(Symbol)``, to the pins, registered; the clock that leaves with it is that of `sync`
     i : ``In(Symbol)``, from the pins, in the domain `rx`
     up : ``Out(1)``, there is a link
-    downs : ``Out(32)``, how often it was lost
+    downs, retrains : ``Out(32)``, how often it was lost, and how often its lock was found
+    status : ``Out(Status)``
+    window : ``Out(30)``, three symbols in a row that came while there was no lock, the oldest one on top
     bad_symbols, cut_flits, misrouted : ``Out(32)``, slots with each of the receiver's `Events`, since the reset;
         without a link `bad_symbols` counts whatever the pins have
     """
@@ -73,6 +86,9 @@ class Phy(wiring.Component):
     i: In(Symbol)
     up: Out(1)
     downs: Out(32)
+    retrains: Out(32)
+    status: Out(Status)
+    window: Out(PERIOD * SYMBOL_BITS)
     bad_symbols: Out(32)
     cut_flits: Out(32)
     misrouted: Out(32)
@@ -96,6 +112,10 @@ class Phy(wiring.Component):
         m.d.sync += self.up.eq(locked & heard & alive)
         with m.If(self.up & ~(locked & heard & alive)):
             m.d.sync += self.downs.eq(self.downs + 1)
+        m.d.sync += self.status.eq(Cat(locked & heard & alive, locked & alive, heard & alive, alive))
+        with m.If(locked & alive & ~self.status.locked):
+            m.d.sync += self.retrains.eq(self.retrains + 1)
+        self._show(m, receiver)
         self._receive(m, receiver)
         self._send(m, transmitter)
         self._count(m, receiver.events)
@@ -114,6 +134,19 @@ class Phy(wiring.Component):
         with m.Elif(silence != SILENT):
             m.d.sync += silence.eq(silence + 1)
         return ~silent
+
+    def _show(self, m, receiver):
+        """Bring over three symbols each SHOWN slots of `rx`: they stand still for longer than that takes."""
+        came, shown = (Signal(PERIOD * SYMBOL_BITS, reset_less=True) for _ in range(2))
+        count, turn = Signal(range(SHOWN)), Signal(reset_less=True)
+        m.d.rx += [came.eq(Cat(receiver.pins.as_value(), came[:-SYMBOL_BITS])), count.eq(count + 1)]
+        with m.If((count == SHOWN - 1) & ~receiver.locked):
+            m.d.rx += [shown.eq(came), turn.eq(~turn)]
+        here, before = Signal(), Signal()
+        m.submodules.turn = FFSynchronizer(turn, here)
+        m.d.sync += before.eq(here)
+        with m.If(here != before):
+            m.d.sync += self.window.eq(shown)
 
     def _receive(self, m, receiver):
         width = Flit.as_shape().size

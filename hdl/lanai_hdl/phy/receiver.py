@@ -1,6 +1,6 @@
 """Symbols from the pins become flits."""
 
-from amaranth import Cat, Module, Mux, Signal
+from amaranth import Array, Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -63,11 +63,14 @@ class PhyReceiver(wiring.Component):
             self.known.eq(self.control | self.locked & (pins.control == BYTE)),
             self.trains.eq(
                 self.control
-                & Mux(
-                    self.phase == 2,
-                    pins.data == Control.THIRD.value,
-                    (self.phase != 3) & ((pins.data == Control.TRAIN.value) | (pins.data == Control.HEARD.value)),
-                )
+                & Array(
+                    [
+                        pins.data == Control.TRAIN.value,
+                        (pins.data == Control.MARK.value) | (pins.data == Control.HEARD.value),
+                        pins.data == Control.THIRD.value,
+                        0,
+                    ]
+                )[self.phase]
             ),
             self.events.bad.eq(~self.known),
         ]
@@ -98,9 +101,9 @@ class PhyReceiver(wiring.Component):
                 m.d.sync += self.locked.eq(1)
             with m.If(self.control):
                 with m.Switch(pins.data):
-                    with m.Case(Control.THIRD.value):
+                    with m.Case(Control.TRAIN.value, Control.THIRD.value):
                         pass
-                    with m.Case(Control.TRAIN.value):
+                    with m.Case(Control.MARK.value):
                         with m.If(self.trains & (run >= TRAINS_AGAIN - 1)):
                             m.d.sync += self.heard.eq(0)
                     with m.Default():

@@ -17,12 +17,14 @@ class Control(enum.Enum, shape=8):
     STOP = 0x33
     REST = 0xF0
     REST_STOP = 0xCC
-    HEAD = 0x66
+    HEAD = 0x96
     TAIL = 0x55
     CHECK = 0x69
+    # Training: TRAIN, MARK or HEARD, THIRD. Each data pin has other bits in it, and none what another has inverted.
     TRAIN = 0x3C
+    MARK = 0x66
     HEARD = 0x99
-    THIRD = 0x5A  # each third one of training; it and TRAIN together have different bits on each data pin
+    THIRD = 0x5A
 
 
 class Symbol(data.Struct):

@@ -1,6 +1,6 @@
 """Flits become symbols for the pins."""
 
-from amaranth import Module, Mux, Signal
+from amaranth import Array, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -61,9 +61,9 @@ class PhyTransmitter(wiring.Component):
                 bytes_left.eq(bytes_left - 1),
             ]
         with m.Elif(~carried):
-            train = Mux(self.locked, Control.HEARD.value, Control.TRAIN.value)
+            second = Mux(self.locked, Control.HEARD.value, Control.MARK.value)
             m.d.sync += [
-                self._control(Mux(phase == 2, Control.THIRD.value, train)),
+                self._control(Array([Control.TRAIN.value, second, Control.THIRD.value])[phase]),
                 phase.eq(Mux(phase == 2, 0, phase + 1)),
             ]
         with m.Elif((told != self.stop) | (since == REPEAT) | self.stopped | ~taken):

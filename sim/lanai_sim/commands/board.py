@@ -87,6 +87,8 @@ def info(args: argparse.Namespace) -> int:
     print(
         f"the processor {'runs' if seen.runs else 'is held in reset'}; the link is {'up' if seen.link_up else 'down'}"
     )
+    for trouble in seen.phy.troubles() if seen.phy else ():
+        print(f"  {trouble}")
     print(f"a read takes {1e6 * seen.round_trip:.0f} us")
     others = seen.others(board)
     for other in others:

@@ -12,6 +12,7 @@ from lanai_firmware.programs.selftest.report import (
     TEST_BYTES,
 )
 from lanai_hdl.boards import Board
+from lanai_hdl.boards.registers import COUNTERS, PhySeen
 from lanai_hdl.control.csr import IDENTITY, Control
 from lanai_hdl.control.identity import identity
 from lanai_hdl.csr.declare import Status
@@ -33,6 +34,7 @@ class Seen:
         counters: those that have counted anything.
         runs: its processor runs.
         link_up: something at the other end of its link answers.
+        phy: that of its link, if it is on pins.
         round_trip: seconds of one read.
     """
 
@@ -41,6 +43,7 @@ class Seen:
     runs: bool
     link_up: bool
     round_trip: float
+    phy: PhySeen | None
 
     def others(self, board: Board) -> list[str]:
         """Return what differs from the NIC that is built for a board, a line each."""
@@ -63,7 +66,11 @@ def look(bus: SerialBus) -> Seen:
     took = (bus.line.seconds - began) / ROUND_TRIPS
     runs = bool(bus.read(host_offset("CONTROL")) & Control.RUN)
     up = bool(bus.read(host_offset("RECV_STATUS")) & Status.LINK_UP)
-    return Seen(words, {name: count for name, count in counters.items() if count}, runs, up, took)
+    phy = PhySeen.of(lambda addresses: [bus.read(address) for address in addresses])
+    if phy is not None:
+        counters |= {f"PHY_{name.upper()}": phy.words[name] for name in COUNTERS}
+        up = phy.up
+    return Seen(words, {name: count for name, count in counters.items() if count}, runs, up, took, phy)
 
 
 @dataclass(frozen=True)

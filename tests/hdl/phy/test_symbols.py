@@ -13,6 +13,7 @@ from lanai_hdl.bfm import Bench
 from lanai_hdl.link.flit import Kind
 from lanai_hdl.phy.receiver import BAD, BURST, LOCK, SPOILT, PhyReceiver
 from lanai_hdl.phy.symbols import BYTE, CONTROL, DISTANCE, Control, Symbol, route_check
+from lanai_hdl.phy.training import WIRES, faults
 from lanai_hdl.phy.transmitter import LATE, PhyTransmitter
 
 ROUTE, WORD = 0x81234567, 0x89ABCDEF
@@ -34,22 +35,54 @@ def test_the_check_of_a_route_word_is_a_known_one_and_sees_three_wrong_bits():
         assert route_check(wrong[:4]) != wrong[4]
 
 
-def through(pins, inverted, one):
-    """A control symbol behind a cable whose wire n leads to pin `pins[n]`, with some of them inverted."""
-    halves = [(one.value >> n & 1, one.value >> (n + 4) & 1) for n in range(4)] + [(1, 1)]
-    moved = [tuple(bit ^ (n in inverted) for bit in halves[pins[n]]) for n in range(5)]
-    return (moved[4], sum((first << n) | (second << (n + 4)) for n, (first, second) in enumerate(moved[:4])))
+TRAININGS = [(Control.TRAIN, second, Control.THIRD) for second in (Control.MARK, Control.HEARD)]
+
+
+def through(wires, inverted, symbols):
+    """Symbols, oldest first, behind a cable whose pin n has the wire `wires[n]`, with some pins inverted."""
+    found = 0
+    for one in symbols:
+        whole = CONTROL << 8 | one.value
+        bits = [(whole >> 8 & 1, whole >> 9 & 1), *((whole >> n & 1, whole >> (n + 4) & 1) for n in range(4))]
+        (c0, c1), *rest = [tuple(bit ^ (pin in inverted) for bit in bits[wire]) for pin, wire in enumerate(wires)]
+        halves = sum(first << n | second << (n + 4) for n, (first, second) in enumerate(rest))
+        found = found << 10 | c1 << 9 | c0 << 8 | halves
+    return found
+
+
+EVERY = list(itertools.permutations(range(5)))
 
 
 def test_training_is_not_taken_where_wires_are_swapped_or_one_is_inverted():
-    def taken(pins, inverted):
-        train, third = through(pins, inverted, Control.TRAIN), through(pins, inverted, Control.THIRD)
-        trains = [((1, 1), one.value) for one in (Control.TRAIN, Control.HEARD)]
-        return train in trains and third == ((1, 1), Control.THIRD.value)
+    right = [through(range(5), (), training) for training in TRAININGS]
+    assert [wires for wires in EVERY for one in TRAININGS if through(wires, (), one) in right] == [EVERY[0]] * 2
+    assert not any(through(wires, (n,), one) in right for wires in EVERY for n in range(5) for one in TRAININGS)
 
-    every = list(itertools.permutations(range(5)))
-    assert [pins for pins in every if taken(pins, ())] == [(0, 1, 2, 3, 4)]
-    assert not any(taken(pins, (n,)) for pins in every for n in range(5))
+
+@pytest.mark.parametrize("training", TRAININGS, ids=["not found", "found"])
+@pytest.mark.parametrize("first", range(3))
+def test_wires_that_are_wrong_are_named(training, first):
+    """Two that are swapped and any one that is inverted, whichever symbol of training comes first."""
+    came = (*training[first:], *training[:first])
+    assert faults(through(range(5), (), came)) == []
+    for a, b in itertools.combinations(range(5), 2):
+        wires = [b if n == a else a if n == b else n for n in range(5)]
+        swapped = f"{WIRES[a]} and {WIRES[b]} are swapped"
+        assert faults(through(wires, (), came)) == [swapped]
+        for n in range(1, 5):
+            assert faults(through(wires, (n,), came)) == [swapped, f"{WIRES[n]} is inverted"]
+    assert faults(through((0, 2, 3, 1, 4), (), came)) == [
+        f"data {n} has the wire of data {m}" for n, m in ((0, 1), (1, 2), (2, 0))
+    ]
+    assert faults(through(range(5), (0,), came)) == ["control is inverted or has no wire"]
+
+
+def test_wires_that_are_missing_are_named():
+    assert faults(0) == ["nothing comes on any wire but the clock"]
+    for n in range(4):
+        without = through(range(5), (), TRAININGS[0]) & ~((0x11 << n) * 0x100401)
+        assert faults(without) == [f"nothing comes on data {n}"]
+    assert faults(0x12345678 & (1 << 30) - 1) == ["what comes is no training"]
 
 
 def octets(word):
@@ -62,7 +95,7 @@ def control(one):
 
 HEAD = [*control(Control.HEAD), *octets(ROUTE), (BYTE, route_check(ROUTE.to_bytes(4, "big")))]
 TAIL = [*control(Control.TAIL), *octets(WORD)]
-TRAINING = [*control(Control.HEARD) * 2, *control(Control.THIRD)]
+TRAINING = [*control(Control.TRAIN), *control(Control.HEARD), *control(Control.THIRD)]
 REST, GO = control(Control.REST), control(Control.GO)
 AT_HEAD, AT_DATA, AT_TAIL = (Kind.HEAD, ROUTE), (Kind.DATA, WORD), (Kind.TAIL, WORD)
 ENDED = (Kind.TAIL, SPOILT)
@@ -136,7 +169,10 @@ class LockSpec(Spec):
         m.d.comb += [
             dut.i.as_value().eq(symbol),
             third.eq((seen.control == CONTROL) & (seen.data == Control.THIRD.value)),
-            trains.eq((seen.control == CONTROL) & (phase < 2) & ((seen.data == 0x3C) | (seen.data == 0x99))),
+            trains.eq(
+                (seen.control == CONTROL)
+                & Mux(phase == 0, seen.data == 0x3C, (phase == 1) & ((seen.data == 0x66) | (seen.data == 0x99)))
+            ),
         ]
         m.d.sync += [
             seen.as_value().eq(symbol),

@@ -3,9 +3,11 @@
 import struct
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import takewhile
 
+from lanai_hdl.boards.registers import PhySeen
 from lanai_hdl.errors import UserError
 from lanai_hdl.machine import SRAM_HOST
 from lanai_hdl.uart.bridge import UNANSWERED
@@ -198,16 +200,33 @@ class BoardEngine(Engine):
         self._hosts[nic].watches.pop(tag, None)
 
     def sram(self, nic: int, addresses: Sequence[int]) -> list[int]:
-        """Ask the board: its time goes on meanwhile. What else happens then is reported by the next `run`."""
+        return self._ask(nic, [SRAM_HOST + address % self.layout.nic.sram_size for address in addresses])
+
+    def _ask(self, nic: int, addresses: Sequence[int]) -> list[int]:
+        """Read words of a board's window: its time goes on meanwhile. What else happens then is reported by the next
+        `run`."""
         host, found = self._hosts[nic], list[int]()
         for address in addresses:
-            host.accesses.append(Access(0, False, SRAM_HOST + address % self.layout.nic.sram_size, tag=SRAM_TAG))
+            host.accesses.append(Access(0, False, address, tag=ASK_TAG))
         while len(found) < len(addresses):
             host.go_on()
             self._run_to(self._boards.slot + A_FEW_SLOTS)
-            found += [event.value for event in host.events if event.tag == SRAM_TAG]
-            host.events = [event for event in host.events if event.tag != SRAM_TAG]
+            found += [event.value for event in host.events if event.tag == ASK_TAG]
+            host.events = [event for event in host.events if event.tag != ASK_TAG]
         return found
+
+    def await_link(self) -> None:
+        """Let the boards go on until they have a link. Raises UserError that says what is wrong with the cable."""
+        until = self._boards.slot + TRAINED
+        while True:
+            seen = [PhySeen.of(partial(self._ask, nic)) for nic in range(self.layout.nics)]
+            if all(phy is not None and phy.up for phy in seen):
+                return
+            if self._boards.slot > until:
+                raise UserError(
+                    f"the boards have no link: {'; '.join(_troubles(seen))}; `lanai board pins` shows the cable"
+                )
+            self._run_to(self._boards.slot + A_FEW_SLOTS)
 
     def refused(self, nic: int) -> int:
         return self._hosts[nic].refused
@@ -218,5 +237,14 @@ class BoardEngine(Engine):
         self._boards.close()
 
 
-SRAM_TAG = 1 << 32  # no access of a cluster's has it
+def _troubles(seen: Iterable[PhySeen | None]) -> Iterator[str]:
+    for number, phy in enumerate(seen):
+        if phy is None:
+            yield f"board {number} has no phy (`lanai build --phy`)"
+        else:
+            yield from (f"board {number}: {trouble}" for trouble in phy.troubles())
+
+
+ASK_TAG = 1 << 32  # no access of a cluster's has it
 A_FEW_SLOTS = 4096
+TRAINED = 20_000  # slots in which phys find a link, many times over

@@ -1,6 +1,7 @@
 """Two boards in simulation: the tops that boards carry, each with a clock of its own, their phys joined by a cable."""
 
 import ctypes
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 
@@ -41,6 +42,7 @@ def _library(nic: NicConfig) -> ctypes.CDLL:
         ("run", ctypes.c_int32, (pair, number)),
         ("slots", number, (pair, board)),
         ("up", ctypes.c_uint32, (pair, board)),
+        ("rewire", None, (pair, board, ctypes.c_char_p, ctypes.c_uint32)),
         ("send", None, (pair, board, ctypes.c_char_p, number)),
         ("untaken", number, (pair, board, ctypes.c_int32)),
         ("frames", number, (pair, board, ctypes.c_char_p, number)),
@@ -98,6 +100,10 @@ class SimulatedPair(Boards):
     def up(self, board: int) -> bool:
         """Return whether a board's phy has a link."""
         return bool(self._api.pair_up(self._pair, board))
+
+    def rewire(self, board: int, wires: Sequence[int], inverted: int = 0) -> None:
+        """Give each pin into a board's phy (control, data 0 to 3) another wire; invert some, a bit each."""
+        self._api.pair_rewire(self._pair, board, bytes(wires), inverted)
 
     def close(self) -> None:
         if self._pair is not None:

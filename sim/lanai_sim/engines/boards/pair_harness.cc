@@ -30,6 +30,8 @@ struct Board {
     uint64_t slots = 0;
     uint64_t symbol_at = NEVER;  // when the symbol from the other board is there
     uint16_t symbol = 0;
+    uint8_t wires[5] = {0, 1, 2, 3, 4};  // that its pins have: control, data 0 to 3
+    uint8_t inverted = 0;                // pins, a bit each
     std::deque<uint8_t> to_board, to_host;
     size_t whole = 0;  // bytes of the frames in `to_host` that have come whole
     bool tell_drained = false;
@@ -63,8 +65,20 @@ struct Board {
         next += period;
     }
 
+    // A symbol as the pins have it. Of each half, control comes first.
+    uint16_t through_wires(uint16_t sent) const {
+        uint16_t found = 0;
+        for (int half = 0; half < 2; half++)
+            for (int pin = 0; pin < 5; pin++) {
+                int wire = wires[pin];
+                int from = wire ? 4 * half + wire - 1 : 8 + half, to = pin ? 4 * half + pin - 1 : 8 + half;
+                found |= ((sent >> from & 1) ^ (inverted >> pin & 1)) << to;
+            }
+        return found;
+    }
+
     void take_symbol() {
-        top->i = symbol;
+        top->i = through_wires(symbol);
         symbol_at = NEVER;
         top->rx_clk = 1;
         top->eval();
@@ -143,6 +157,10 @@ API void pair_delete(Pair* pair) { delete pair; }
 API int32_t pair_run(Pair* pair, uint64_t limit) { return pair->run(limit); }
 API uint64_t pair_slots(Pair* pair, int32_t board) { return pair->boards[board].slots; }
 API uint32_t pair_up(Pair* pair, int32_t board) { return pair->boards[board].top->up; }
+API void pair_rewire(Pair* pair, int32_t board, const uint8_t* wires, uint32_t inverted) {
+    std::copy_n(wires, 5, pair->boards[board].wires);
+    pair->boards[board].inverted = inverted;
+}
 API void pair_send(Pair* pair, int32_t board, const uint8_t* data, uint64_t size) {
     auto& queue = pair->boards[board].to_board;
     queue.insert(queue.end(), data, data + size);

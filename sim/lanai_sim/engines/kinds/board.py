@@ -1,13 +1,16 @@
 """The engine of boards as a kind: `--engine board`, and `--board` with what is at the ends of the lines."""
 
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from lanai_hdl.config import NicConfig
 from lanai_hdl.errors import UserError
 
 from ..base import Engine, Layout
 from .base import Capability, EngineKind, EngineOptions
+
+if TYPE_CHECKING:
+    from ..boards.lines import Boards
 
 USUAL = "ulx3s-85f"
 BOARDS = 2  # a phy has one other end
@@ -59,12 +62,21 @@ class BoardKind(EngineKind):
     def make(self, layout: Layout, options: EngineOptions) -> Engine:
         from ..boards.engine import BoardEngine
 
+        engine = BoardEngine(layout, self._boards(layout.nic, options))
+        try:
+            engine.await_link()
+        except UserError:
+            engine.close()
+            raise
+        return engine
+
+    def _boards(self, nic: NicConfig, options: EngineOptions) -> "Boards":
         chosen = BoardsChosen.parse(options.board)
         if not chosen.ports:
             from ..boards.pair import SimulatedPair
 
-            return BoardEngine(layout, SimulatedPair(layout.nic, options.skip))
+            return SimulatedPair(nic, options.skip)
         from ..boards import known
         from ..boards.ports import SerialBoards
 
-        return BoardEngine(layout, SerialBoards(chosen.ports, known.board(chosen.name).baud, layout.nic.slot_khz))
+        return SerialBoards(chosen.ports, known.board(chosen.name).baud, nic.slot_khz)

@@ -4,8 +4,9 @@ import ctypes
 
 import pytest
 
+from lanai_hdl.boards.registers import BOARD_ID, CLOCK, LOCKED, PHY_WORDS, UP, address_of
 from lanai_hdl.config import NicConfig
-from lanai_hdl.machine import PAGE_SIZE, SRAM_HOST
+from lanai_hdl.machine import BOARD_HOST, PAGE_SIZE, SRAM_HOST
 from lanai_hdl.uart.bridge import UNANSWERED
 from lanai_hdl.uart.frame import MOST_WORDS, Frame, FrameKind, whole_frames
 from lanai_host.errors import UserError
@@ -24,6 +25,7 @@ class Played(Boards):
     def __init__(self):
         self.slots, self.frames, self.sent, self.answers = 0, [], [], True
         self.taken = self.is_still = True
+        self.words = {}  # that do not read as their address: (board, address)
 
     slot = property(lambda self: self.slots)
     still = property(lambda self: self.is_still and not self.frames)
@@ -38,7 +40,8 @@ class Played(Boards):
         for frame in whole_frames(line):
             self.sent.append((board, frame))
             if frame.kind is FrameKind.PIO_READ and self.answers:
-                words = range(frame.addr, frame.addr + 4 * frame.count, 4)
+                addresses = range(frame.addr, frame.addr + 4 * frame.count, 4)
+                words = [self.words.get((board, address), address) for address in addresses]
                 self.say(board, FrameKind.PIO_DATA, data=b"".join(word.to_bytes(4, "big") for word in words))
         assert not line
 
@@ -168,3 +171,29 @@ def test_a_call_takes_no_longer_than_it_may(boards, engine, monkeypatch):
     assert engine.slot(0) == engine.slot(1) == engine.evaluated(0) == 0
     engine.close()
     assert boards.slots is None
+
+
+def phy(board, status, window=0):
+    values = dict.fromkeys(PHY_WORDS, 0) | {"status": status, "window": window}
+    return {(board, BOARD_HOST): BOARD_ID} | {(board, address_of(name)): value for name, value in values.items()}
+
+
+TRAINING = 0b11_00111100_11_01100110_11_01011010  # TRAIN, MARK, THIRD
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({}, "board 1 has no phy .`lanai build --phy`."),
+        (phy(1, CLOCK, TRAINING), "board 1: it trains"),
+        (phy(1, CLOCK, TRAINING ^ 0x10_04_01 * 0x22), "board 1: data 1 is inverted"),
+        (phy(1, 0), "board 1: no clock comes in: the other board is off, or clock is not where it should be"),
+        (phy(1, CLOCK | LOCKED), "board 1: all wires that come in are right; the other board does not find those"),
+    ],
+)
+def test_boards_without_a_link_are_refused(boards, engine, words, said):
+    boards.words = phy(0, UP | LOCKED | CLOCK) | words
+    with pytest.raises(UserError, match=f"the boards have no link: {said}"):
+        engine.await_link()
+    boards.words |= phy(1, UP)
+    engine.await_link()

@@ -5,6 +5,12 @@ import sys
 
 import pytest
 
+from lanai_hdl.boards import BOARDS
+from lanai_host.errors import UserError
+from lanai_sim.engines.base import Layout
+from lanai_sim.engines.boards.engine import BoardEngine
+from lanai_sim.engines.boards.pair import SimulatedPair
+from lanai_sim.engines.kinds.board import USUAL
 from openlanai import Job
 
 PROGRAM = """
@@ -61,6 +67,24 @@ def test_a_thin_firmware_runs_too_the_same_way_each_time():
     first, second = (job(PROGRAM.replace("65536", "4096"), device="bip").run() for _ in range(2))
     assert (first.code, first.report) == (0, "")
     assert first.clocks == second.clocks
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize(
+    ("wires", "inverted", "said"),
+    [((0, 3, 2, 1, 4), 0, "data 0 and data 2 are swapped"), ((0, 1, 2, 3, 4), 0b100, "data 1 is inverted")],
+)
+def test_a_cable_with_wrong_wires_names_them(wires, inverted, said):
+    nic = BOARDS[USUAL].config
+    pair = SimulatedPair(nic)
+    engine = BoardEngine(Layout(nic, 2, ()), pair)
+    pair.rewire(1, wires, inverted)
+    found = "board 0: all wires that come in are right; the other board does not find those that go out; "
+    with pytest.raises(UserError, match=f"the boards have no link: {found}board 1: {said}; `lanai board pins`"):
+        engine.await_link()
+    pair.rewire(1, range(5))
+    engine.await_link()
+    engine.close()
 
 
 @pytest.mark.ci
