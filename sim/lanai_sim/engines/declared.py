@@ -92,7 +92,7 @@ OUTPUTS = Shared(
     ],
 )
 PROBES = Shared(
-    "NicProbes",  # what `gateware.probe.PROBES` tells of the slot before, behind the outputs
+    "NicProbes",  # what `gateware.verilog.PROBES` tells of the slot before, behind the outputs
     [
         ("blocks", "u8"),
         *_words("pc", "address", "value", "host_local", "host_address", "host_length", "send_pointer", "send_length"),

@@ -1,6 +1,6 @@
 """All sweeps, by name and letter, and how one is run."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -9,8 +9,222 @@ from lanai_host.errors import unknown
 
 from ...executors.journal import Journal, each_kept
 from ...executors.place import Place
-from . import choice, matching, patterns, processor
-from .point import Conclusion, Figures, Point, Sweep
+from ...job.job import Job
+from .. import ranks
+from ..drawing import Plot
+from . import matching, patterns, processor
+from .point import Conclusion, Figures, Point, Row, Sweep, grid, line
+
+MESSAGES = 48
+AHEAD = 8  # receives that are posted at any time
+SIZE = 512
+LATE_US = (0, 200)  # until the receiver posts its first ones
+PAUSES_US = (0, 10, 20, 40, 80)
+
+# With it both programs begin: they read a counter of the NIC.
+COUNTER = """
+import ctypes, json, sys
+from lanai_host.abi.tools import constant
+from mpi4py import MPI
+
+library = ctypes.CDLL("libmpi.so.12")
+world = MPI.COMM_WORLD
+
+def counter(name):
+    level, index, session, handle = ctypes.c_int(), ctypes.c_int(), ctypes.c_void_p(), ctypes.c_void_p()
+    found, elements = ctypes.c_ulonglong(), ctypes.c_int()
+    calls = [
+        ("MPI_T_init_thread", 0, ctypes.byref(level)),
+        ("MPI_T_pvar_get_index", name, constant("PVAR_CLASS_COUNTER"), ctypes.byref(index)),
+        ("MPI_T_pvar_session_create", ctypes.byref(session)),
+        ("MPI_T_pvar_handle_alloc", session, index, None, ctypes.byref(handle), ctypes.byref(elements)),
+        ("MPI_T_pvar_read", session, handle, ctypes.byref(found)),
+    ]
+    for call, *arguments in calls:
+        code = getattr(library, call)(*arguments)
+        assert code == 0, (call, code)
+    return found.value
+"""
+
+PROGRAM = (
+    COUNTER
+    + """
+count, ahead, size, late, pause = map(int, sys.argv[2:])
+
+
+def compute(seconds):
+    begin = MPI.Wtime()
+    while MPI.Wtime() < begin + seconds:
+        pass
+
+
+mine = bytearray(size)
+before = counter(b"nic_mbcf_written")
+if world.rank == 0:
+    world.Barrier()
+    for _ in range(count):
+        world.Send(mine, 1)
+        compute(pause * 1e-6)
+    json.dump({"percent": 100 * (counter(b"nic_mbcf_written") - before) / count}, open(sys.argv[1], "w"))
+else:
+    if not late:
+        waiting = [world.Irecv(bytearray(size), 0) for _ in range(ahead)]
+    world.Barrier()
+    if late:
+        compute(late * 1e-6)
+        waiting = [world.Irecv(bytearray(size), 0) for _ in range(ahead)]
+    for number in range(count):
+        waiting.pop(0).Wait()
+        if number + ahead < count:
+            waiting.append(world.Irecv(bytearray(size), 0))
+"""
+)
+
+
+def sticky_points(quick: bool) -> list[Point]:
+    return grid(late_us=LATE_US, pause_us=PAUSES_US[::2] if quick else PAUSES_US)
+
+
+def measure_sticky(point: Point) -> Figures:
+    """Percent of a stream's messages that went by remote write."""
+    return ranks.measure(PROGRAM, (MESSAGES, AHEAD, SIZE, point["late_us"], point["pause_us"]), Job((), 2, "mbcf"))
+
+
+def conclude_sticky(rows: Sequence[Row]) -> Conclusion:
+    shares = {late: line(rows, "pause_us", "percent", late_us=late) for late in LATE_US}
+    first, late = (shares[one] for one in LATE_US)
+    stuck = max((pause for pause, share in late.items() if not share), default=0.0)
+    figures = {f"sweep.sticky.{one}_us_late.{x:.0f}": v for one in LATE_US for x, v in shares[one].items()}
+    listed = ", ".join(
+        f"{first[pause]:.0f} % and {late[pause]:.0f} % with {pause:.0f} us between sends" for pause in sorted(first)
+    )
+    text = (
+        f"{MESSAGES} messages of {SIZE} bytes go to a receiver that keeps {AHEAD} receives posted, the first of them "
+        f"before the first message or {LATE_US[-1]} us late. By remote write go {listed}. A message by FIFO makes "
+        f"all requests stale that were made before it, so a sender that is ahead and pauses for {stuck:.0f} us at "
+        "most goes on by FIFO: the mode is sticky."
+    )
+    labels = {0: "receives first", LATE_US[-1]: f"receives {LATE_US[-1]} us late"}
+    curves = {labels[one]: shares[one] for one in LATE_US}
+    plots = {"sticky": Plot("Messages by remote write", "us between sends", "percent", curves)}
+    return Conclusion(figures, text, plots)
+
+
+STICKY = Sweep(
+    "g", "sticky", "Whether a sender returns to remote writes", sticky_points, measure_sticky, conclude_sticky
+)
+
+
+# (i) What uneven computing does to MPI/MBCF's choice between remote writes and FIFOs.
+
+
+STAGES = 24
+RANKS = (2, 4)
+WORK_US = {4096: 400, 23_040: 2000}  # of computing in a stage, by the bytes of its message: as in NPB's SP
+JITTER = (0.0, 0.01, 0.03, 0.06, 0.1, 0.3)
+SR, NSR = 1, 0  # with requests, and without
+STEP = 4_000  # picoseconds
+TURN_US = 4  # a turn of a loop: two lines of Python, 500 steps each
+OPTIONS = {"inline": 16, "record": 1408, "ask_from": 0, "first": 0, "alltoall": 0}  # as the thesis has them
+SHARE = 10  # percent of the messages by remote write: more than a chance
+
+JITTER_PROGRAM = (
+    COUNTER
+    + """
+stages, size, turns = map(int, sys.argv[2:])
+left, right = (world.rank - 1) % world.size, (world.rank + 1) % world.size
+
+
+def compute():
+    for _ in range(turns):
+        pass
+
+
+mine, theirs = bytearray(size), bytearray(size)
+world.Barrier()
+before, begin = counter(b"nic_mbcf_written"), MPI.Wtime()
+for _ in range(stages):
+    requests = [world.Irecv(theirs, left), world.Isend(mine, right)]
+    compute()
+    MPI.Request.Waitall(requests)
+took, written = MPI.Wtime() - begin, counter(b"nic_mbcf_written") - before
+took, written = world.reduce(took, MPI.MAX), world.reduce(written)
+if world.rank == 0:
+    found = {"stage_us": 1e6 * took / stages, "percent": 100 * written / (stages * world.size)}
+    json.dump(found, open(sys.argv[1], "w"))
+"""
+)
+
+
+def jitter_points(quick: bool) -> list[Point]:
+    sizes, end = tuple(WORK_US), 1 if quick else None
+    jitter = (0.0, 0.03) if quick else JITTER
+    return grid(ranks=RANKS[:end], size=sizes[:end], requests=(SR, NSR), jitter=jitter)
+
+
+def measure_jitter(point: Point) -> Figures:
+    """Microseconds of a stage of the slowest rank, and the percentage of the messages by remote write."""
+    host = {"compute": STEP, "jitter": point["jitter"]}
+    job = Job((), point["ranks"], "mbcf", options=OPTIONS | {"requests": point["requests"]}).but(host=host)
+    turns = WORK_US[point["size"]] // TURN_US
+    return ranks.measure(JITTER_PROGRAM, (STAGES, point["size"], turns), job)
+
+
+def conclude_jitter(rows: Sequence[Row]) -> Conclusion:
+    figures: Figures = {}
+    told: list[str] = []
+    shares: dict[str, dict[float, float]] = {}
+    times: dict[str, dict[float, float]] = {}
+    cases = sorted({(row.point["ranks"], row.point["size"]) for row in rows})
+    for many, size in cases:
+        name = f"{size:,} B, {many} ranks"
+        where = {"ranks": many, "size": size}
+        share = line(rows, "jitter", "percent", **where, requests=SR)
+        asked, unasked = (line(rows, "jitter", "stage_us", **where, requests=one) for one in (SR, NSR))
+        for way, curve in (("percent", share), ("sr_us", asked), ("nsr_us", unasked)):
+            figures |= {f"sweep.jitter.{size}_bytes.{many}_ranks.{way}.{100 * x:.0f}": y for x, y in curve.items()}
+        shares[name] = _percent(share)
+        times |= {f"SR, {name}": _over(asked), f"NSR, {name}": _over(unasked)}
+        told.append(_told(name, share, asked, unasked))
+    text = (
+        f"{STAGES} times each rank receives from one neighbour, sends to the other, computes and waits, as NPB's SP "
+        "does. Each stretch of computing is longer by a random part of it, up to the jitter. Ranks "
+        f"in step send at once, so a request comes too late, and messages go by FIFO. {' '.join(told)}"
+    )
+    plots = {
+        "jitter": Plot("Messages by remote write", "jitter, percent of the computing", "percent", shares),
+        "jitter-time": Plot("Time of a stage", "jitter, percent of the computing", "of that without jitter", times),
+    }
+    return Conclusion(figures, text, plots)
+
+
+def _told(name: str, share: dict[float, float], asked: dict[float, float], unasked: dict[float, float]) -> str:
+    """Return what jitter did to one size on so many ranks."""
+    first = min((x for x, y in share.items() if y >= SHARE), default=None)
+    if first is None:
+        return f"{name}: none of the jitters brings {SHARE} % by remote write."
+    if first == 0:
+        return (
+            f"{name}: {share[0.0]:.0f} % go by remote write without jitter already, as ranks drift apart; a stage "
+            f"takes {asked[0.0]:.0f} us with requests and {unasked[0.0]:.0f} without."
+        )
+    return (
+        f"{name}: from a jitter of {100 * first:.0f} % on they do: {share[first]:.0f} % go by remote write, and a "
+        f"stage takes {asked[first]:.0f} us with requests (in step {asked[0.0]:.0f}) and {unasked[first]:.0f} without "
+        f"({unasked[0.0]:.0f})."
+    )
+
+
+def _percent(curve: dict[float, float]) -> dict[float, float]:
+    return {100 * x: y for x, y in curve.items()}
+
+
+def _over(curve: dict[float, float]) -> dict[float, float]:
+    return {100 * x: y / curve[0.0] for x, y in curve.items()}
+
+
+UNEVEN = Sweep("i", "jitter", "Uneven computing as a resource", jitter_points, measure_jitter, conclude_jitter)
+
 
 SWEEPS: tuple[Sweep, ...] = (
     processor.CLOCK,
@@ -19,9 +233,9 @@ SWEEPS: tuple[Sweep, ...] = (
     patterns.FAIRNESS,
     patterns.OVERLAP,
     matching.MATCHING,
-    choice.STICKY,
+    STICKY,
     patterns.WINDOWS,
-    choice.UNEVEN,
+    UNEVEN,
 )
 
 

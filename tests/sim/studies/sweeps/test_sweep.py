@@ -11,7 +11,7 @@ from lanai_sim import sources
 from lanai_sim.cli import main
 from lanai_sim.executors.journal import Journal
 from lanai_sim.studies.drawing import Plot
-from lanai_sim.studies.sweeps import catalog, choice, matching, patterns, point, processor
+from lanai_sim.studies.sweeps import catalog, matching, patterns, point, processor
 from lanai_sim.studies.sweeps import catalog as page
 from lanai_sim.studies.sweeps.point import Conclusion, Row, Sweep
 
@@ -201,10 +201,10 @@ def test_sticky_conclusion_from_made_up_rows():
     """The longest pause with which a late receiver gets nothing by remote write."""
     rows = [
         Row({"late_us": late, "pause_us": pause}, {"percent": 100.0 if pause > late / 10 else 0.0})
-        for late in choice.LATE_US
-        for pause in choice.PAUSES_US
+        for late in catalog.LATE_US
+        for pause in catalog.PAUSES_US
     ]
-    found = choice.conclude_sticky(rows)
+    found = catalog.conclude_sticky(rows)
     assert "pauses for 20 us at most" in found.paragraph
     assert found.figures["sweep.sticky.200_us_late.40"] == 100
 
@@ -224,9 +224,9 @@ def test_windows_conclusion_from_made_up_rows():
 def test_jitter_conclusion_from_made_up_rows():
     rows = [
         Row(where, {"percent": 45.0 if where["jitter"] >= 0.03 and where["requests"] else 0.0, "stage_us": 400.0})
-        for where in choice.jitter_points(False)
+        for where in catalog.jitter_points(False)
     ]
-    found = choice.conclude_jitter(rows)
+    found = catalog.conclude_jitter(rows)
     assert "4,096 B, 2 ranks: from a jitter of 3 % on they do: 45 % go by remote write" in found.paragraph
     assert found.figures["sweep.jitter.4096_bytes.2_ranks.percent.3"] == 45
 
@@ -234,8 +234,8 @@ def test_jitter_conclusion_from_made_up_rows():
 @pytest.mark.ci
 def test_uneven_ranks_write_where_even_ones_do_not():
     """The same seed gives the same run."""
-    where = {"ranks": 2, "size": 4096, "requests": choice.SR}
-    even, uneven, again = (choice.measure_jitter(where | {"jitter": part}) for part in (0.0, 0.03, 0.03))
+    where = {"ranks": 2, "size": 4096, "requests": catalog.SR}
+    even, uneven, again = (catalog.measure_jitter(where | {"jitter": part}) for part in (0.0, 0.03, 0.03))
     assert even["percent"] == 0
     assert uneven["percent"] > 30
     assert uneven["stage_us"] < even["stage_us"]
@@ -245,9 +245,9 @@ def test_uneven_ranks_write_where_even_ones_do_not():
 @pytest.mark.slow
 def test_a_sender_by_fifo_that_is_ahead_stays_so():
     """MB-G4."""
-    shares = [choice.measure_sticky({"late_us": late, "pause_us": 0})["percent"] for late in choice.LATE_US]
+    shares = [catalog.measure_sticky({"late_us": late, "pause_us": 0})["percent"] for late in catalog.LATE_US]
     assert shares == [100, 0]
-    assert choice.measure_sticky({"late_us": choice.LATE_US[-1], "pause_us": 40})["percent"] > 50
+    assert catalog.measure_sticky({"late_us": catalog.LATE_US[-1], "pause_us": 40})["percent"] > 50
 
 
 def test_nic_at_keeps_bus_link_and_cable():

@@ -9,7 +9,7 @@ from lanai_host.mpi.datatypes.datatype import TypedBody
 from lanai_sim.machine import fabrics
 from lanai_sim.machine.presets import sci_d330
 from lanai_sim.studies.papers import claims
-from lanai_sim.studies.papers.sci import answers, below_mpi, constants, experiments, stores
+from lanai_sim.studies.papers.sci import below_mpi, constants, experiments, stores, study
 from lanai_sim.studies.papers.sci.study import STUDY
 
 
@@ -62,11 +62,11 @@ def test_other_systems_are_judged_by_their_worst_block_size():
     way = STUDY.ways()["sci.s5_3.others_generic"]
     assert way.verdict({}) is None
     assert not way.verdict(found)[0]
-    assert answers.good_throughout(found) == list(experiments.SYSTEMS)
+    assert study.good_throughout(found) == list(experiments.SYSTEMS)
     poor = found | {f"others.{system}.share.8": 0.5 for system in experiments.SYSTEMS}
     assert way.verdict(poor)[0]
     assert "t3d at least 50 % of contiguous (blocks of 8 bytes)" in way.verdict(poor)[1]
-    assert answers.good_throughout(poor | {"others.mbcf.share.8": 0.95}) == ["mbcf"]
+    assert study.good_throughout(poor | {"others.mbcf.share.8": 0.95}) == ["mbcf"]
 
 
 def test_in_a_node_blocks_must_beat_contiguous():
@@ -106,7 +106,7 @@ def test_rows_of_table_2_are_compared_with_their_own_nodes():
     for nodes, rate in zip(range(4, 9), published, strict=True):
         assert not way.verdict(found | {f"ring.most.{nodes}": 0.89 * rate})[0]
     assert way.verdict({}) is None
-    assert answers.sufficient(found) == 5
+    assert study.sufficient(found) == 5
 
 
 def test_experiments_have_names_of_their_own():
@@ -160,14 +160,14 @@ def test_shared_windows_beside_private_ones():
     found = {f"theirs.sparse.{name}": value for name, value in experiments.windows(experiments.THEIRS, True).items()}
 
     def latency(window, size):
-        return answers.sparse(found, window, "latency_us", size)
+        return study.sparse(found, window, "latency_us", size)
 
     assert latency("put.shared", 8) <= latency("put.emulated", 8) / 5
     large = max(experiments.QUICK_ACCESSES)
     windows = ("put.emulated", "get.emulated", "get.shared")
-    rates = [answers.sparse(found, window, "least", large) for window in windows]
+    rates = [study.sparse(found, window, "least", large) for window in windows]
     assert min(rates) >= 0.9 * max(rates)
-    assert max(rates) < answers.sparse(found, "put.shared", "least", large)
+    assert max(rates) < study.sparse(found, "put.shared", "least", large)
     for size in experiments.QUICK_ACCESSES:
         assert latency("put.registered", size) <= 1.1 * latency("put.shared", size)
         assert latency("put.pscw", size) == pytest.approx(latency("put.shared", size), rel=0.05)
@@ -218,7 +218,7 @@ def test_strided_stores():
     found = {f"aperture.{name}": value for name, value in stores.store_figures(sci_d330()).items()}
     theirs = {claim.id: claim for claim in claims.load("sci")}
     for access in (8, 256):
-        best = max(answers.with_gaps(found, access).values())
+        best = max(study.with_gaps(found, access).values())
         assert best == pytest.approx(theirs[f"sci.s4_3.strided_write_{access}"].high, rel=0.05), access
     lost = STUDY.ways()["sci.s4_3.write_combining_off"].value(found)
     assert lost == pytest.approx(theirs["sci.s4_3.write_combining_off"].value, abs=7)
