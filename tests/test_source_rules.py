@@ -201,7 +201,7 @@ def test_pytest_runs_without_its_cache():
         "-q",
         "-p",
         "no:cacheprovider",
-        str(HERE / "hdl/link/test_format.py"),
+        str(HERE / "hdl/test_words.py"),
     ]
     done = subprocess.run(command, cwd=HERE.parent, capture_output=True, text=True, check=False, timeout=500)
     assert done.returncode == 0, done.stdout + done.stderr

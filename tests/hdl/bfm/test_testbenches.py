@@ -1,16 +1,22 @@
 """Contexts of ours give what Amaranth's own give: ticks, samples, reads and writes of every kind."""
 
 import random
+import re
 from enum import IntFlag
+from pathlib import Path
 
 import pytest
-from amaranth import Cat, ClockDomain, Module, ResetSignal, Signal, signed
+from amaranth import Assert, Cat, ClockDomain, Module, ResetSignal, Signal, signed
+from amaranth.asserts import AnySeq
 from amaranth.hdl import DriverConflict
-from amaranth.lib import data, enum
+from amaranth.lib import data, enum, wiring
 from amaranth.sim import BrokenTrigger, DomainReset, Simulator
 from amaranth.sim.pysim import PySimEngine
 
+from lanai_hdl.bfm import Bench, Chip, proofs
 from lanai_hdl.bfm.incremental import IncrementalEngine
+from lanai_hdl.bfm.proofs import prove
+from lanai_hdl.errors import UserError
 
 SLOTS = 200
 CLOCKS = ("sync", "fall", "lost", "bare")
@@ -153,3 +159,98 @@ def test_a_wait_that_a_reset_ends_is_not_met_later():
     simulator.reset()
     simulator.run()
     assert ticks == [1, 2, 3] * 2
+
+
+# A bench that does not end says where it waits.
+
+
+def test_it_names_the_function_the_line_and_what_it_waits_for():
+    async def asks(context, world):
+        await context.tick()
+        await answered(world)
+
+    async def answered(world):
+        await world.firmware.until("SCRATCH0", 7)
+
+    with pytest.raises(TimeoutError) as told:
+        Chip(slots=300).run(asks)
+    lines = str(told.value).splitlines()
+    assert lines[0] == "the bench did not end within 300 slots; it waits in"
+    here = r"tests/hdl/bfm/test_testbenches\.py:\d+"
+    assert any(re.fullmatch(rf"  asks, {here}: await answered\(world\)", line) for line in lines), lines
+    assert any(
+        re.fullmatch(rf'  answered, {here}: await world\.firmware\.until\("SCRATCH0", 7\)', line) for line in lines
+    )
+    assert any(line.endswith("while await self.load(name) != value:") for line in lines)
+
+
+def test_it_names_each_process_that_has_not_ended_and_no_other():
+    seen = Signal()
+    bench = Bench(Module(), slots=20)
+
+    async def ends(context):
+        await context.tick()
+
+    async def hangs(context):
+        await context.posedge(seen)
+
+    async def hangs_too(context):
+        async for _, _, value in context.tick().sample(seen):
+            if value:
+                return
+
+    async def serves(context):
+        while True:
+            await context.tick()
+
+    for process in (ends, hangs, hangs_too):
+        bench.add(process)
+    bench.add_background(serves)
+    with pytest.raises(TimeoutError) as told:
+        bench.run()
+    text = str(told.value)
+    assert "await context.posedge(seen)" in text
+    assert "async for _, _, value in context.tick().sample(seen):" in text
+    assert not re.search("ends,|serves,", text)
+
+
+# The prover: what holds is proved, what does not is refused with a waveform, and what cannot be asked is told.
+
+
+class Counts(wiring.Component):
+    """A counter that stops at `last` is never above `most`."""
+
+    def __init__(self, last, most):
+        self.last, self.most = last, most
+        super().__init__({})
+
+    def elaborate(self, platform):
+        m = Module()
+        count = Signal(4)
+        with m.If((count != self.last) & AnySeq(1)):
+            m.d.sync += count.eq(count + 1)
+        m.d.comb += Assert(count <= self.most, "stops")
+        return m
+
+
+@pytest.mark.proof
+@pytest.mark.slow
+def test_what_holds_is_proved_and_what_does_not_has_a_waveform(lanai_prove, tmp_path):
+    lanai_prove(Counts(5, 5))
+    with pytest.raises(AssertionError, match="Assert failed") as caught:
+        lanai_prove(Counts(5, 4), mode="bmc", depth=8)
+    waveform = Path(str(caught.value).rpartition(": ")[2])
+    assert waveform.read_text().startswith("$")
+    lanai_prove(Counts(5, 4), mode="bmc", depth=5)  # too short to fail
+
+
+@pytest.mark.parametrize(("mode", "depth"), [("proof", 2), ("bmc", 0)])
+def test_what_is_no_proof_is_refused(tmp_path, mode, depth):
+    with pytest.raises(UserError, match=rf"mode='{mode}', depth={depth} is no proof; take one of \('prove', 'bmc'\)"):
+        prove(Counts(5, 5), tmp_path, mode=mode, depth=depth)
+
+
+def test_missing_tools_are_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(proofs, "_path", lambda: str(tmp_path))
+    with pytest.raises(UserError, match=r"yowasp-sby is not installed; pip install 'openlanai\[formal\]'"):
+        prove(Counts(5, 5), tmp_path)

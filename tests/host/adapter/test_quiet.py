@@ -10,12 +10,33 @@ from lanai_hdl.remote.packets import Op, Status, word
 from lanai_hdl.remote.tables import COMMANDS, FLAG_AT, FLAG_BYTES, CommandWord, FlagWord
 from lanai_host.adapter import Token
 from lanai_host.adapter.commands import Command, Commands
+from lanai_host.adapter.fifo import Fifo
 from lanai_host.bus.base import PAGE_SIZE, HostBuffer
 from lanai_host.config import free
 from lanai_host.host_model.meter import Meter
+from lanai_host.remote import Access
 from lanai_sim.studies.remote_hosts import play
 
-from .receiving import records
+
+def records(host, payload, given, ended, pause):
+    """Yield each record as it is read, until the sender has put something into `ended` and the FIFO is empty. The next
+    one is read when the caller asks for more.
+
+    Args:
+        host: whose memory the FIFO is in.
+        payload: bytes of a packet's payload.
+        given: the FIFO's token is put there.
+        pause: picoseconds that pass before the FIFO is looked at again.
+    """
+    memory, exposure = host.remote.own(2, Access.APPEND)
+    fifo = Fifo(memory, 0, 1, 1, payload)
+    given.append(exposure.token)
+    while not ended or fifo.look():
+        while fifo.look():
+            yield bytes(fifo.record())
+            fifo.drop()
+        host.bus.elapse(pause)
+
 
 REMOTE = Remote(quiet=1)
 NIC = lanai41().but(blocks=(REMOTE,))

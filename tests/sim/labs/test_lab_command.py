@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,22 @@ from lanai_sim.labs.grading import Work, grade
 from lanai_sim.labs.task import Case, TooLong, lab, labs, start
 
 from .mistakes import MISTAKES
-from .place import SOLUTIONS, solution
+
+SOLUTIONS = Path(__file__).with_name("solutions").resolve()
+
+
+def solution(name, folder, changes):
+    """Copy a solution to a folder and replace texts in it. Return the folder."""
+    for file in (SOLUTIONS / name).glob("*.py"):
+        shutil.copyfile(file, folder / file.name)
+    for old, new in changes.items():
+        found = [file for file in folder.glob("*.py") if old in file.read_text()]
+        assert len(found) == 1, old
+        text = found[0].read_text()
+        assert text.count(old) == 1, old
+        found[0].write_text(text.replace(old, new))
+    return folder.resolve()
+
 
 DOCS = Path(__file__).parents[3] / "docs"
 CASE = lab("dma").public[0]
