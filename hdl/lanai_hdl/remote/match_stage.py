@@ -1,16 +1,17 @@
 """The stage between the judging of a packet and the mover, in which messages meet receives."""
 
 from amaranth import Cat, Const, Module, Mux, Signal
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..fields import layout
 from .access_work import AccessDone, AccessWork, Kind
 from .cleared_memory import ClearedMemory
 from .fifo import CONTROL_BYTES
-from .lookup_port import PROCESS_BITS, Need
+from .lookup_port import Need
 from .match import Match, MatchOp, Outcome
 from .match_slots import MatchSlots, SlotWrite
+from .message_header import Message, of_message, of_placed, of_record, of_slot
 from .messages import (
     HEADER_BYTES,
     NUMBER_BITS,
@@ -20,33 +21,17 @@ from .messages import (
     TAKEN_BITS,
     Ask,
     End,
-    EnvelopeWord,
-    Fate,
     FromWord,
-    HeaderWord,
     RecordWord,
 )
-from .packets import REPLY_WORDS, REQUEST_WORDS, SizeWord, Status
+from .packets import REPLY_WORDS, REQUEST_WORDS, Status
 from .parameters import RemoteParameters
-from .tables import EXPOSURES
+from .sender_bars import SenderBars
 
 ASKED = {Ask.POST: MatchOp.POST, Ask.PROBE: MatchOp.PROBE, Ask.TAKE: MatchOp.TAKE, Ask.CANCEL: MatchOp.CANCEL}
 RECORD_AT = REPLY_WORDS  # word of the packet that a record begins with
 DATA_AT = REQUEST_WORDS + HEADER_BYTES // 4  # ... that is the first one of a receive's buffer
-SENDERS = 1 << 3  # processes of a peer
 EVENTS = ("placed", "recorded", "left", "asked")
-
-
-class Message(data.Struct):
-    """The header of a packet that is a SEND. `again`: as `Again` has it."""
-
-    owner: PROCESS_BITS
-    exposure: range(EXPOSURES)
-    key: 16
-    size: layout(SizeWord)
-    envelope: layout(EnvelopeWord)
-    header: layout(HeaderWord)
-    again: 1
 
 
 class MatchStage(wiring.Component):
@@ -113,7 +98,7 @@ class MatchStage(wiring.Component):
         m.submodules.match = self._match = Match(config.match_cells, config.match_cells // config.processes)
         m.submodules.kept = self._kept = MatchSlots(config)
         m.submodules.numbers = self._numbers = ClearedMemory(TAKEN_BITS, config.processes)
-        m.submodules.bars = self._bars = ClearedMemory(SENDERS * config.processes, config.peers)
+        m.submodules.bars = self._bars = SenderBars(config)
         self._at = Signal.like(self._kept.at)  # the slot that is served, or that of the receive that fits
         self._asks = Signal()  # what is served was asked in a slot
         self._owner = Signal(3)  # the process whose messages and receives are meant
@@ -164,72 +149,49 @@ class MatchStage(wiring.Component):
         return (self.config.processes - 1).bit_length()
 
     def _bar(self, m):
-        """A bit for each sender, by NIC and process, and each process that it sends to."""
+        """A sender is barred by its NIC and process, and by whom it sends to."""
         message, bars = self.message, self._bars
-        address, barred = bars.read(0)
-        mask = Signal.like(barred)
-        self._barred = (barred & mask).any() & ~message.again
         m.d.comb += [
-            mask.eq(1 << Cat(message.size.process, message.owner[: self._owner_bits])),
-            address.eq(message.size.node),
-            bars.write_addr.eq(Mux(self.renews, self.source, message.size.node)),
-            bars.write_en.eq(self.renews | (self.done & ~self._asks)),
-            bars.write_data.eq(Mux(self.status == Status.FULL, barred | mask, barred)),
+            bars.peer.eq(message.size.node),
+            bars.sender.eq(message.size.process),
+            bars.owner.eq(message.owner),
+            bars.ended.eq(self.done & ~self._asks),
+            bars.status.eq(self.status),
+            bars.renews.eq(self.renews),
+            bars.renewed.eq(self.source),
         ]
-        with m.If(self.status == Status.OK):
-            m.d.comb += bars.write_data.eq(barred & ~mask)
-        with m.If(self.renews):
-            m.d.comb += bars.write_data.eq(0)
 
     def _question(self, m):
         """The question is about the receive in the slot, or about the message."""
-        message, slot, entry = self.message, self._kept.words, self._match.i.payload.entry
-        envelope = entry.envelope
-        m.d.comb += [envelope.owner.eq(self._owner), self._match.i.payload.closed.eq(self._overflows)]
+        question = self._match.i.payload
+        m.d.comb += [question.entry.envelope.owner.eq(self._owner), question.closed.eq(self._overflows)]
         with m.If(self._asks):
-            m.d.comb += [
-                envelope.context.eq(slot.want.context),
-                envelope.source.eq(Cat(slot.want.process, slot.want.node)),
-                envelope.tag.eq(slot.name.tag),
-                entry.any_source.eq(slot.want.any_source),
-                entry.any_tag.eq(slot.want.any_tag),
-                entry.handle.eq(Mux(slot.ask.ask == Ask.CANCEL, slot.name.slot, self._at[:SLOT_BITS])),
-            ]
+            of_slot(m, question.entry, self._kept.words, self._at)
         with m.Else():
-            m.d.comb += [
-                envelope.context.eq(message.header.context),
-                envelope.source.eq(Cat(message.size.process, message.size.node)),
-                envelope.tag.eq(message.envelope.tag),
-                entry.handle.eq(self._count),
-            ]
+            of_message(m, question.entry, self.message, self._count)
 
     def _offer(self, m):
         """The mover's work is a look at the FIFO of messages, data for a buffer, a record, or a receipt."""
         message, size, work, slot = self.message, self.message.size, self.work.payload, self._kept.words
-        number, told, record = Signal(32), Signal(layout(FromWord)), self.record
+        number, told = Signal(32), Signal(layout(FromWord))
         m.d.comb += [
             work.owner.eq(Mux(self._asks, self._owner, message.owner)),
             work.exposure.eq(message.exposure),
             work.key.eq(message.key),
-            self.told.eq(Cat(number, told.as_value())),
-            record.length.eq(size.length),
-            record.slot.eq(self._at[:SLOT_BITS]),
-            record.fate.eq(Mux(self._found, Fate.TAKEN, Mux(self._full, Fate.LEFT, Fate.HELD))),
-            record.node.eq(size.node),
-            record.process.eq(size.process),
             work.flag.status.eq(self._end),
+            self.told.eq(Cat(number, told.as_value())),
         ]
+        of_record(m, self.record, message, self._at, self._found, self._full)
         with m.If(self._end == End.RECORD):
             m.d.comb += number.eq(self._number)
-        with m.If(~self._asks):  # the message is another process's business if this is not about it
-            m.d.comb += [told.length.eq(size.length - HEADER_BYTES), told.process.eq(size.process)]
-            m.d.comb += [told.node.eq(size.node), work.flag.tag.eq(message.envelope.tag)]
+        with m.If(~self._asks):  # else it is another process's business
+            of_placed(m, told, work.flag, message)
         with m.If(self.own):
             m.d.comb += [work.kind.eq(Kind.DATA), work.need.eq(Need.OWN), work.exposure.eq(slot.ask.local)]
             m.d.comb += [work.offset.eq(slot.offset), work.length.eq(size.length - HEADER_BYTES)]
         with m.Elif(self.tells):
             m.d.comb += [work.kind.eq(Kind.FLAG), work.need.eq(Need.FLAGS)]
-            m.d.comb += work.offset.eq(RECEIPTS_AT + Cat(Const(0, (RECEIPT_BYTES - 1).bit_length()), record.slot))
+            m.d.comb += work.offset.eq(RECEIPTS_AT + Cat(Const(0, (RECEIPT_BYTES - 1).bit_length()), self.record.slot))
         with m.Elif(self.records):
             m.d.comb += [work.kind.eq(Kind.APPEND), work.need.eq(Need.SEND), work.length.eq(size.length)]
         with m.Else():
@@ -296,7 +258,7 @@ class MatchStage(wiring.Component):
                 m.next = "PLACE"
             with m.If(self.status != Status.OK):
                 m.next = "END"
-            with m.Elif(self._barred):
+            with m.Elif(self._bars.barred & ~message.again):
                 m.d.sync += self.status.eq(Status.BEFORE)
                 m.next = "END"
             with m.Elif(fits & (size.length == HEADER_BYTES)):  # there is nothing to move
