@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from lanai_hdl.remote.fifo import RingWord, TailWord, after, record_bytes
+from lanai_hdl.remote.fifo import RingWord, TailWord, after
 from lanai_hdl.remote.messages import (
     HEADER_BYTES,
     Again,
@@ -22,10 +22,12 @@ from lanai_hdl.remote.messages import (
 )
 from lanai_hdl.remote.packets import Op, word
 
-from .bench import KEY, PAGE, SMALL
+from .bench import KEY, PAGE, SMALL, Side, play
+from .test_session import Fabric
 
 CELLS = 6
 MATCHING = replace(SMALL, match_cells=CELLS)
+SHARE = CELLS // MATCHING.processes
 MESSAGES, OWN = 3, 5  # exposures: of the FIFO for messages, and of the process's own memory
 
 
@@ -146,4 +148,21 @@ class Messenger:
         return bytes(self.page(3)[at : at + size])
 
 
-__all__ = ["CELLS", "MATCHING", "Messenger", "record_bytes"]
+def between(script, fate=lambda words: [words], *, config=MATCHING, free=PAGE, watch=None, **options):
+    """Runs `script(context, *messengers)`: of process 0 of both sides, then of process 1."""
+    sides = [Side(n, config=config, **options) for n in range(2)]
+    messengers = [Messenger(side, process) for process in range(config.processes) for side in sides]
+
+    async def whole(context):
+        for side in sides:
+            await side.boot(context)
+            if config.processes > 1:
+                await side.boot_second(context)
+        for one in messengers:
+            await one.open(context, free)
+        await script(context, *messengers)
+        for side in sides:
+            await side.rest(context)
+
+    play(sides, whole, wire=Fabric(sides, fate).carry, watch=watch, slots=100_000)
+    return sides

@@ -7,6 +7,7 @@ from pathlib import Path
 import lanai_hdl
 
 SOURCE = Path(lanai_hdl.__file__).resolve().parent
+MESSAGES = "test_messages.py"
 
 
 @dataclass(frozen=True)
@@ -548,6 +549,118 @@ MATCHING = [
         "sated.eq(joined == self.share)",
         "sated.eq(0)",
         "test_match.py::test_what_one_owner_has_leaves_the_others_their_share",
+    ),
+    Mutant(
+        "later messages overtake one that found no room",
+        "match_stage.py",
+        "with m.Elif(self._bars.barred & ~message.again):",
+        "with m.Elif(0):",
+        f"{MESSAGES}::test_a_sender_that_finds_no_room_is_refused_until_it_sends_again",
+    ),
+    Mutant(
+        "a sender that one process refuses is barred from all",
+        "sender_bars.py",
+        "mask.eq(1 << Cat(self.sender, self.owner[: (processes - 1).bit_length()]))",
+        "mask.eq(1 << self.sender)",
+        f"{MESSAGES}::test_a_sender_that_finds_no_room_is_refused_until_it_sends_again",
+    ),
+    Mutant(
+        "a sender that was reset is barred still",
+        "sender_bars.py",
+        "[bars.write_addr.eq(self.renewed), bars.write_data.eq(0)]",
+        "bars.write_addr.eq(self.renewed)",
+        f"{MESSAGES}::test_a_reset_of_the_sender_ends_its_bar",
+    ),
+    Mutant(
+        "a receipt has the envelope of another process's message",
+        "match_stage.py",
+        "with m.If(~self._asks):  # else",
+        "with m.If(1):  # else",
+        "test_messages_random.py::test_no_process_learns_of_the_messages_of_another",
+    ),
+    Mutant(
+        "messages join behind one that was left to the process",
+        "match_stage.py",
+        "m.d.sync += self._overflows.eq(1)",
+        "m.d.sync += self._overflows.eq(0)",
+        f"{MESSAGES}::test_order_stays_when_messages_find_no_cell",
+    ),
+    Mutant(
+        "messages join behind a receive that was left to the process",
+        "match_stage.py",
+        "m.d.sync += [end.eq(End.FULL), mine.eq(1)]",
+        "m.d.sync += end.eq(End.FULL)",
+        f"{MESSAGES}::test_order_stays_when_receives_find_no_cell",
+    ),
+    Mutant(
+        "a process resumes that has not taken all records",
+        "match_stage.py",
+        "with m.If(self._count == self._kept.words.offset[:TAKEN_BITS]):",
+        "with m.If(1):",
+        f"{MESSAGES}::test_order_stays_when_messages_find_no_cell",
+    ),
+    Mutant(
+        "a message that is longer than its buffer is written to it",
+        "match_stage.py",
+        "& (size.length <= slot.ask.length + HEADER_BYTES)",
+        "",
+        f"{MESSAGES}::test_what_does_not_suit_its_buffer_is_a_record_of_the_receive",
+    ),
+    Mutant(
+        "what was refused as its FIFO was looked up is served",
+        "match_stage.py",
+        "with m.If(self.status != Status.OK):",
+        "with m.If(0):",
+        f"{MESSAGES}::test_what_is_not_allowed_is_refused_and_takes_no_receive",
+    ),
+    Mutant(
+        "a receive that could not be written to is lost",
+        "match_stage.py",
+        "m.d.comb += commits.eq(self.did.payload.status == Status.OK)",
+        "m.d.comb += commits.eq(1)",
+        f"{MESSAGES}::test_what_does_not_suit_its_buffer_is_a_record_of_the_receive",
+    ),
+    Mutant(
+        "an APPEND goes to the FIFO for messages",
+        "access_check.py",
+        "others = Mux(port.need == Need.SEND, rights.messages, rights.append)",
+        "others = rights.messages | rights.append",
+        f"{MESSAGES}::test_what_is_not_allowed_is_refused_and_takes_no_receive",
+    ),
+    Mutant(
+        "a process that asks too much loses what others ask",
+        "match_slots.py",
+        "starts.eq(host.write & (host.field == START) & (mine != SLOTS))",
+        "starts.eq(host.write & (host.field == START))",
+        f"{MESSAGES}::test_a_process_that_asks_too_much_loses_its_own",
+    ),
+    Mutant(
+        "a message may be cut into two",
+        "command_cutter.py",
+        "((left != length) | (left < HEADER_BYTES))",
+        "(left < HEADER_BYTES)",
+        f"{MESSAGES}::test_what_is_not_allowed_is_refused_and_takes_no_receive",
+    ),
+    Mutant(
+        "a message needs no header",
+        "packet_header.py",
+        "by_op[Op.SEND] = with_data & (length >= HEADER_BYTES)",
+        "by_op[Op.SEND] = with_data",
+        f"{MESSAGES}::test_a_packet_without_a_header_is_dropped",
+    ),
+    Mutant(
+        "a reset leaves the messages",
+        "match_stage.py",
+        "with m.If(self._messages):\n",
+        "with m.If(1):\n",
+        f"{MESSAGES}::test_reset_forgets_what_the_process_had",
+    ),
+    Mutant(
+        "a receipt takes the result of a command",
+        "mover.py",
+        "returns, written = returns & ~self.tells, written & ~self.own",
+        "written = written & ~self.own",
+        "test_mover.py::test_a_receipt_leaves_the_result_to_its_command",
     ),
     Mutant(
         "what looks takes what it finds",

@@ -1,6 +1,7 @@
 """Works of the mover: what they do to host memory, and that no process learns the bytes of another by them."""
 
 import random
+from dataclasses import replace
 
 import pytest
 from amaranth import Module, Mux, Signal, Value
@@ -37,8 +38,8 @@ class Scene:
     """A mover, host memory, and a lookup that answers `refusal` or where an access lies. The host refuses the
     last word of a burst with `fails`. `words` are those of the packet."""
 
-    def __init__(self, seed, script):
-        self.dut, self.chance = Mover(CONFIG), random.Random(seed)
+    def __init__(self, seed, script, config=CONFIG):
+        self.dut, self.chance = Mover(config), random.Random(seed)
         self.bytes = bytearray(self.chance.randbytes(16 * SPAN))
         self.refusal, self.fails, self.words, self.at = Status.OK, False, [0], 0
         bench = Bench(self.dut, 60_000)
@@ -218,6 +219,26 @@ def test_a_result_goes_with_the_flag_of_its_command_alone(wide):
         assert await end(scene, context, 0, 2) == none, "of the next command in its buffer"
 
     Scene(5, script)
+
+
+def test_a_receipt_leaves_the_result_to_its_command():
+    """A receipt is told in the words where a command's result stands, and a result is kept meanwhile."""
+
+    async def script(scene, context):
+        flag = {"kind": Kind.FLAG, "owner": 0, "need": Need.FLAGS, "exposure": FLAGS}
+        await scene.keep(context, 0, 2, 1, SECRET)
+        told = 0x1234_5678_9ABC_DEF0
+        context.set(scene.dut.tells, 1)
+        context.set(scene.dut.told, told)
+        context.set(scene.dut.flag_of, 2)
+        await scene.carry_out(context, **flag, offset=2 * FLAG_BYTES)
+        context.set(scene.dut.tells, 0)
+        at = FLAGS * SPAN + 2 * FLAG_BYTES
+        assert scene.bytes[at : at + FLAG_AT] == told.to_bytes(8, "big")
+        await scene.carry_out(context, **flag, offset=2 * FLAG_BYTES)
+        assert scene.bytes[at : at + FLAG_AT] == SECRET.to_bytes(8, "big")
+
+    Scene(6, script, replace(CONFIG, match_cells=2))
 
 
 SEEN = ("start", "owner", "exposure", "need", "key", "offset", "length", "wanted")  # of the lookup, by all
