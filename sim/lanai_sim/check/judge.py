@@ -20,6 +20,9 @@ from .finding import Finding, Kind, PythonNames, at, finding, told_once
 from .messages import Messages, Pair, takes
 from .records import Call, Order, Rank, Record
 
+# The freedoms of MPI that a run has used: other libraries, other machines or another time may choose otherwise, and
+# the program is right only if it is right then too.
+
 LEAST_TAG_UB = 32767
 _ROUNDED = ("MPI_SUM", "MPI_PROD")  # operations on floating numbers whose order changes the last digits
 _FLOATING = re.compile(r"[fc]\d+")  # names of basic types in records

@@ -19,6 +19,12 @@ from .disk import Disk, everyones
 from .modes import Mode
 from .view import Hints, View
 
+# The shared file pointer, and the lock of atomic mode: both are kept by the file's first process.
+#
+# The others ask it by messages, and it answers in the order in which they arrive. That is an order of simulated
+# time, so a run is repeatable. It answers whenever it is inside an MPI call, as for any message: MPI promises no
+# more.
+
 KEEPER = 0  # the rank that answers
 _ASK = 0  # the tag of questions; answers have the question's number
 _QUESTION = np.dtype([("what", "<i8"), ("amount", "<i8"), ("number", "<i8")])

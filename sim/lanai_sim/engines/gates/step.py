@@ -16,6 +16,8 @@ from .netlist import SRAM, Netlist
 from .sources import WORD, Bits, Cell, Field, Outside, Port, Source, cut, width_of
 from .values import Values
 
+# The choice among the copies of a step: one masked comparison of the state for each case.
+
 VECTOR = 32  # bytes that are compared at once
 
 

@@ -27,6 +27,10 @@ from .block_signals import MOST, block_signals
 from .stepped import SteppedNic, SteppedSwitch
 from .units import unit
 
+# The NIC with its inside shown: the same gateware, and registers that repeat what went on in the slot before.
+#
+# Nothing of the NIC depends on them, so it does the same in the same slots.
+
 LBUS_USERS = (HDMA, PIO, RECV, SEND, CPU)  # as `lanai_sim.trace.schema.LBUS_USERS` titles them
 PROBES = {
     # The processor: held or running, waiting; the instruction that retired, its access to memory.

@@ -15,6 +15,8 @@ from ..drawing import Plot
 from . import matching, patterns, processor
 from .point import Conclusion, Figures, Point, Row, Sweep, grid, line
 
+# The choice of MPI/MBCF between remote writes and FIFOs (MB-G4): a sender that returns, and uneven computing.
+
 MESSAGES = 48
 AHEAD = 8  # receives that are posted at any time
 SIZE = 512
