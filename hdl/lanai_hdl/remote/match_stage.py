@@ -125,8 +125,10 @@ class MatchStage(wiring.Component):
                 with m.If(self.did.valid):
                     m.next = "END"
             with m.State("END"):
-                m.d.comb += self.done.eq(1)
-                m.next = "IDLE"
+                m.d.comb += self.done.eq(~self._match.busy)
+                with m.If(self.done):
+                    m.d.sync += [self._asks.eq(0), self.status.eq(Status.OK), self.signals.eq(0)]
+                    m.next = "IDLE"
         return m
 
     def _keep(self, m):
@@ -213,16 +215,15 @@ class MatchStage(wiring.Component):
         m.d.comb += [self.judged.eq(1), self.wanted.eq(1)]
         with m.State("IDLE"):
             m.d.comb += [
-                self.idle.eq(kept.idle & ~self.looks),
+                self.idle.eq(kept.idle & ~match.busy & ~self.looks),
                 self.waits.eq(kept.o.valid),
                 question.op.eq(MatchOp.SEEK),
                 match.i.valid.eq(self.looks),
             ]
-            m.d.sync += [self._at.eq(kept.o.payload), self._asks.eq(self.serve), self.status.eq(Status.OK)]
-            m.d.sync += self.signals.eq(0)
             with m.If(self.looks):
                 m.next = "LOOK"
             with m.Elif(self.serve):
+                m.d.sync += [self._at.eq(kept.o.payload), self._asks.eq(1)]
                 m.next = "FETCH"
         with m.State("LOOK"):
             aside = self.message.envelope.aside

@@ -43,9 +43,9 @@ class Matching:
     def _serve_slots(self, m):
         """State IDLE: what processes ask takes turns with the rest."""
         waits = self.stage.waits & (self._ask_turn | ~(self.full | self.ended))
-        m.d.sync += [self._ask_turn.eq(~waits), self._asks.eq(waits)]
         with m.If(waits):
             m.d.comb += self.stage.serve.eq(1)
+            m.d.sync += [self._ask_turn.eq(0), self._asks.eq(1)]
             m.next = "MATCH"
 
     def _match(self, m):
@@ -61,6 +61,7 @@ class Matching:
             with m.If(stage.rewinds):
                 m.d.sync += self._at.eq(stage.word_at)
             with m.If(stage.done):
+                m.d.sync += self._asks.eq(0)
                 m.next = "IDLE"
                 with m.If(~self._asks):
                     refused = stage.status != Status.OK

@@ -263,6 +263,7 @@ class PacketServer(PacketCheck, Completion, Matching, wiring.Component):
             m.d.comb += mover.i.valid.eq(packet.accesses(self.config, answers.entry))
             if self.stage is not None:
                 m.d.comb += self.stage.looks.eq(packet.sends)
+                m.d.sync += self._ask_turn.eq(1)
             m.d.sync += [well_formed.eq(sound & self.enable), looks.eq(mover.i.valid), self._turn.eq(1)]
             m.d.sync += [self._asked.eq(self._is_asked(m)), self._leaves.eq(self._says_other_boot())]
             m.d.sync += self._newest.eq(~(packet.first.sequence - self.links.answered)[15])

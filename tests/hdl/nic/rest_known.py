@@ -1,6 +1,8 @@
 """Facts of blocks that hold in each slot, for proofs by induction that a block at rest stays so: without them they
 would begin in states that cannot be. A `Value` is proved with the rest, an `Assume` is what the neighbours do."""
 
+from dataclasses import replace
+
 from amaranth import Cat, Const, Mux, Signal
 from amaranth.hdl import Assume
 
@@ -13,12 +15,13 @@ from lanai_hdl.queue import LateEntryQueue, QueueInterface
 from lanai_hdl.remote.command_queue import COMMAND_BITS
 from lanai_hdl.remote.config import Remote
 from lanai_hdl.remote.entries import RequestEntry
-from lanai_hdl.remote.packets import WINDOW
+from lanai_hdl.remote.packets import WINDOW, Op
 from lanai_hdl.remote.tables import COMMANDS
 from lanai_hdl.send_dma.engine import LENGTH_BITS
 
 NIC = NicConfig(sram_size=4096)
 REMOTE = Remote(pages=2, peers=2, processes=2, payload=16, answers=1, streams=2, stream_bytes=16)
+MATCHING = replace(REMOTE, match_cells=2)
 
 
 def registers(part):
@@ -189,6 +192,33 @@ def of_server(m, server, named):
     m.d.sync += entry.eq(server.answered.entry)
     yield Assume(~(judges & server._asked) | (server.answered.entry == entry))  # one that is open stays
     # The first word is taken two slots before the packet's form is checked.
-    yield Assume(~named.state("FORM") | (packet.appends == REMOTE.appends(packet.first.op)))
-    yield ~judges | (looks == packet.accesses(REMOTE, entry))
-    yield named.state("IDLE", "mover.") | named.state("MOVE") | (judges & looks)
+    yield Assume(~named.state("FORM") | (packet.appends == server.config.appends(packet.first.op)))
+    yield ~judges | (looks == packet.accesses(server.config, entry))
+    works = named.state("MOVE") | (judges & looks)
+    if server.stage is not None:
+        works |= named.state("MATCH") & server.stage.work.valid
+        yield from _of_matching(server, named)
+    yield named.state("IDLE", "mover.") | works
+
+
+def _of_matching(server, named):
+    """The stage serves what the server says. A message's receive is looked for in three slots, whatever the judge says;
+    the server has no other message by then."""
+    packet, asks, matches = server._packet, named["_asks"], named.state("MATCH")
+    looks, rests = named.state("LOOK", "stage."), named.state("IDLE", "stage.")
+    compares, chooses, acts = (named.state(name, "stage.match.") for name in ("COMPARE", "CHOOSE", "ACT"))
+    of_asks = Cat(named.state(name, "stage.") for name in ("FETCH", "ASK", "ANSWER", "DROP", "DROPPED")).any()
+    of_both = Cat(named.state(name, "stage.") for name in ("TELL", "END")).any()
+    yield Assume(~named.state("FORM") | (packet.sends == (packet.first.op == Op.SEND)))
+    yield asks == named["stage._asks"]
+    yield ~asks | (matches & (of_asks | of_both))
+    yield ~of_asks | asks
+    yield ~matches | ~rests
+    yield matches | rests | looks
+    yield ~(looks & compares) | (named.state("JUDGE") & packet.sends)
+    yield ~(looks & chooses) | matches | named.state("MOVE") | named.state("IDLE")
+    yield ~looks | compares | chooses | acts | (matches & ~asks)
+    yield ~(named.state("WORDS") & looks) | acts
+    yield ~named.state("FORM") | rests
+    yield ~(rests | (looks & ~acts & ~chooses & ~compares)) | ~named["stage.match.fsm_state"].any()
+    yield ~(named.state("JUDGE") & named["looks"] & packet.sends) | (looks & compares)

@@ -36,6 +36,7 @@ from lanai_hdl.remote.command_cutter import CommandCutter
 from lanai_hdl.remote.host_side import HostSide
 from lanai_hdl.remote.links import Links
 from lanai_hdl.remote.lookup import Lookup
+from lanai_hdl.remote.match_stage import MatchStage
 from lanai_hdl.remote.packet_buffers import PacketBuffers
 from lanai_hdl.remote.sender import PacketSender
 from lanai_hdl.remote.sequencer import Sequencer
@@ -49,6 +50,7 @@ from lanai_hdl.switch.switch import Switch
 from lanai_hdl.switch_config import SwitchConfig
 
 from .rest_known import (
+    MATCHING,
     NIC,
     REMOTE,
     Named,
@@ -263,6 +265,28 @@ BLOCKS = {
             *("mover._returns", "mover._step", "mover._apart"),
         ),
         of_server,
+    ),
+    "adapter's server that matches": Rest(
+        lambda: PacketServer(MATCHING),
+        (
+            *("full", "ended", "arriving", "changed", "slots__write"),
+            *("bus__read__valid", "bus__written", "bus__burst__ready", "bus__write__ready"),
+        ),
+        (  # what is worked out of the words of a packet, before there is one
+            *("before", "arrived", "answer_words", "answers_open", "out.failing"),
+            *("order.place", "order.$signal", "order.results.read0"),
+            *("mover.append.*", "mover.fifo_words.*", "mover.write_data.*"),
+            *("mover._returns", "mover._step", "mover._apart"),
+            *("stage.match.$signal", "stage.match.*.$signal", "stage.match.*.moves", "stage.match.sated"),
+            "stage.kept.storage.read0",
+        ),
+        of_server,
+    ),
+    "adapter's match stage": Rest(
+        lambda: MatchStage(MATCHING),
+        ("slots__write", "serve", "looks", "renews"),
+        # The next question.
+        ("match.$signal", "match.*.$signal", "match.*.moves", "match.sated", "kept.storage.read0"),
     ),
     "adapter's lookup": Rest(
         lambda: Lookup(REMOTE, 2, 4),
