@@ -7,10 +7,6 @@ from typing import Any, Self
 from ..block_config import BlockConfig
 from ..config import NicConfig
 from ..errors import UserError, unknown
-from ..remote.config import Remote
-
-OPTIONAL: dict[str, type[BlockConfig]] = {Remote.name: Remote}  # blocks that a board's NIC may have
-
 
 SERIAL, FT245 = "serial", "ft245"
 LINES = (SERIAL, FT245)  # a serial line; the asynchronous FIFO of a USB chip
@@ -65,10 +61,10 @@ class Board:
             raise UserError(f"the board {self.name!r} does not say where a FIFO goes (`fifo` of `Board`)")
         return replace(self, line=name)
 
-    def with_blocks(self, names: Iterable[str]) -> Self:
-        """Return the board with these blocks in its NIC, as they are configured by default."""
-        names = tuple(names)
-        for name in names:
-            if name not in OPTIONAL:
-                raise unknown("optional block", name, OPTIONAL)
-        return replace(self, config=self.config.but(blocks=tuple(OPTIONAL[name]() for name in names)))
+    def with_blocks(self, blocks: Iterable[BlockConfig]) -> Self:
+        """Return the board with these blocks in its NIC. Raises UserError for one that its link cannot serve."""
+        blocks = tuple(blocks)
+        for block in blocks:
+            if block.taps_link:
+                raise UserError(f"block {block.name!r} needs a switch that knows it at its link, which a board has not")
+        return replace(self, config=self.config.but(blocks=blocks))

@@ -12,6 +12,7 @@ from ..console import wide
 from ..engines.boards import known
 from ..figures import write_json
 from ..fpga.bitstream import SEEDS, Built, build, reaches, synthesize
+from ..machine import blocks
 
 NAME = "build"
 HELP = "build the NIC into an FPGA bitstream"
@@ -31,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="BLOCK",
         dest="blocks",
-        help="add an optional block to the NIC: remote",
+        help=f"add an optional block to the NIC: {', '.join(blocks.names())}",
     )
     parser.add_argument(
         "--phy",
@@ -68,7 +69,8 @@ def run(args: argparse.Namespace) -> int:
         for board in known.boards():
             print(f"{board.name:12} {board.description}")
         return 0
-    board = replace(known.board(args.board).with_blocks(args.blocks).with_line(args.line), phy=args.phy)
+    board = known.board(args.board).with_blocks(map(blocks.block, args.blocks)).with_line(args.line)
+    board = replace(board, phy=args.phy)
     built = synthesize(board, args.output) if args.synthesis_only else build(board, args.output, args.seed, args.seeds)
     _show(built)
     if args.json:

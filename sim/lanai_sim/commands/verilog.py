@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from lanai_firmware import output_file
-from lanai_hdl.boards.board import OPTIONAL
 from lanai_hdl.wrap.files import BLOCKS, files, make
 from lanai_hdl.wrap.tops import WRAPPERS
-from lanai_host.errors import UserError, unknown
+from lanai_host.errors import UserError
 
+from ..machine import blocks
 from ..units import counted
 
 NAME = "verilog"
@@ -42,17 +42,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         dest="blocks",
-        help=f"add an optional block to the NIC: {', '.join(OPTIONAL)}",
+        help=f"add an optional block to the NIC: {', '.join(blocks.names())}",
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    for name in args.blocks:
-        if name not in OPTIONAL:
-            raise unknown("optional block", name, OPTIONAL)
     if args.blocks and args.block != "nic":
         raise UserError(f"--with {args.blocks[0]!r} is for 'nic'; {args.block!r} has no optional blocks")
-    block = make(args.block, _values(args.config, args.block), args.wrap, [OPTIONAL[name]() for name in args.blocks])
+    block = make(args.block, _values(args.config, args.block), args.wrap, [blocks.block(name) for name in args.blocks])
     written = files(block)
     for name, text in written.items():
         path = Path(args.output, name)

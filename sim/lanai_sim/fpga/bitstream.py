@@ -18,9 +18,8 @@ from typing import Any
 from lanai_firmware.building import Work
 from lanai_firmware.programs.selftest.program import FIRMWARE as SELFTEST
 from lanai_hdl.boards import Board
-from lanai_hdl.boards.board import FT245, OPTIONAL
+from lanai_hdl.boards.board import FT245
 from lanai_hdl.boards.top import BoardTop, CarriedNic, Ft245BoardTop
-from lanai_hdl.nic import BLOCKS
 from lanai_host.errors import UserError
 
 from ..signals import signals_to
@@ -268,12 +267,12 @@ def _ended(command: Sequence[str], environment: Mapping[str, str], log: Path) ->
 
 
 def block_of(cell: str) -> str:
-    """The block that a cell of the flattened design belongs to, by its name: a block of the NIC, or
+    """The block that a cell of the flattened design belongs to, by its name: a part of the NIC, or
     of the top beside it."""
     path = [part.partition("$")[0] for part in cell.split(".")]
     if path[0] != "top" or len(path) < 3:
         return "pins"
-    return path[2] if path[1] == "nic" and path[2] in (*BLOCKS, *OPTIONAL) else path[1]
+    return path[2] if path[1] == "nic" and len(path) > 3 else path[1]
 
 
 def area_by_block(netlist: dict[str, Any]) -> tuple[Block, ...]:

@@ -17,6 +17,7 @@ from lanai_sim.cli import main
 from lanai_sim.commands import build as build_command
 from lanai_sim.fpga import bitstream
 from lanai_sim.fpga.bitstream import Block, Built, area_by_block, block_of, build, fmax_by_block, synthesize
+from lanai_sim.machine import blocks
 
 BOARD = find("ulx3s-85f")
 
@@ -38,11 +39,11 @@ def test_a_cell_belongs_to_the_block_that_its_name_tells(cell, block):
     assert block_of(cell) == block
 
 
-def test_an_optional_block_joins_the_nic_of_a_board():
-    assert [block.name for block in BOARD.with_blocks(["remote"]).config.blocks] == ["remote"]
+def test_optional_blocks_join_the_nic_of_a_board():
     assert BOARD.with_blocks([]) == BOARD
-    with pytest.raises(UserError, match="optional block 'romote' is not known; did you mean 'remote'"):
-        BOARD.with_blocks(["romote"])
+    assert BOARD.with_blocks([blocks.block("remote")]).config.blocks == (blocks.block("remote"),)
+    with pytest.raises(UserError, match="block 'barrier' needs a switch that knows it at its link, which a board has"):
+        BOARD.with_blocks([blocks.block("barrier")])
 
 
 def test_area_counts_carries_and_distributed_memory_as_luts():

@@ -14,6 +14,7 @@ from amaranth.lib.wiring import In, Out
 
 from lanai_hdl.boards import find
 from lanai_hdl.memory_attributes import ANY_ON_COLLISION, IN_BLOCK_RAM
+from lanai_hdl.remote.config import Remote
 from lanai_sim.fpga import bitstream
 from lanai_sim.fpga.ecp5 import BLOCK_RAM, MANY, MIDDLE, OPTIONS, SITES, Mapping, allow, place, promote
 
@@ -205,7 +206,7 @@ def test_an_unknown_device_or_too_large_an_sram_is_left_to_the_placer(device, na
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("blocks", [(), ("remote",)])
+@pytest.mark.parametrize("blocks", [(), (Remote(),)])
 def test_a_build_places_them(blocks, monkeypatch, tmp_path):
     board = find("ulx3s-85f").with_blocks(blocks)
     file = tmp_path / "top.json"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from lanai_hdl.boards import find
+from lanai_hdl.remote.config import Remote
 from lanai_sim.cli import main
 from lanai_sim.fpga.bitstream import build
 
@@ -88,6 +89,6 @@ def test_clock(request, tmp_path):
 @pytest.mark.timeout(7200)
 def test_clock_with_the_adapter(tmp_path):
     """The same with the adapter: what the page says of its clock."""
-    built = build(find(BOARD).with_blocks(["remote"]), tmp_path, seed=1, seeds=1)
+    built = build(find(BOARD).with_blocks([Remote()]), tmp_path, seed=1, seeds=1)
     assert f"| {SEED_1} | {built.lbus_fmax_mhz:.1f} MHz |" in PAGE.read_text()
     assert built.lbus_fmax_mhz >= GOAL_MHZ
