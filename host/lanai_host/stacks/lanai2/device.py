@@ -59,6 +59,7 @@ class Lanai2(HostMatchingDevice[Receive, Message]):
         if not self._refused(send):
             self._sending.send(send)
             self._move_on()
+            self._let_leave(send)
         return send
 
     def receive(self, source: int, tag: int, context: int, body: Body) -> Operation:
@@ -132,6 +133,18 @@ class Lanai2(HostMatchingDevice[Receive, Message]):
         if self._failure is None:
             self._sleep_on(watched, Wait("the NIC", note=what))
         return self._failure is None
+
+    def _let_leave(self, send: Send) -> None:
+        """Stay in the call until the message has left: nothing moves on while the program computes."""
+        why = Wait("MPI_Isend", send.dest, send.tag, note="the message leaves")
+        while self._failure is None and self._sending.leaves(send):
+            watched = self.remote.watched()
+            if watched:
+                self._sleep_on(watched, why)
+            else:
+                self._bus.elapse(RETRY)
+            self._move_on()
+            self._take_losses()
 
     def _look(self) -> None:
         if self._failure is not None:

@@ -112,6 +112,12 @@ class Sending:
         peer.queue.append(send)
         self._advance(peer)
 
+    def leaves(self, send: Send) -> bool:
+        """Return whether a message is about to leave: it waits for a command buffer, or for its peer to open its
+        FIFO. One that waits for room is not."""
+        peer = self.peers[send.dest]
+        return not (peer.lost or peer.barred) and (not peer.met or send in peer.queue)
+
     def tell(self, rank: int, kind: Kind, serial: int) -> None:
         """Answer a message, whose sender may be lost."""
         peer = self._peer(rank)
