@@ -1,7 +1,7 @@
 """FIFOs in a process's own memory, to which others append (MB-05): the owner's side."""
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from lanai_hdl.errors import UserError
@@ -61,6 +61,15 @@ class Fifo:
         """The data of the oldest record; good until `drop`."""
         begin = self._first + self._head % self._size + RECORD_HEADER
         return self._memory.view[begin : begin + (self.word(0) & LENGTH)]
+
+    def records(self) -> Iterator[memoryview]:
+        """The data of each record that had come at the last poll and was not dropped, oldest first."""
+        head, tail = self._head, int.from_bytes(self.seen, "big") & COUNT
+        while head != tail:
+            begin = self._first + head % self._size
+            length = int.from_bytes(self._memory.view[begin : begin + 4], "big") & LENGTH
+            yield self._memory.view[begin + RECORD_HEADER : begin + RECORD_HEADER + length]
+            head = after(head, length, self._payload)
 
     def word(self, number: int) -> int:
         """The first or second word of the oldest record."""

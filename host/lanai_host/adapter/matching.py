@@ -4,7 +4,7 @@ and its FIFO of records.
 
 import struct
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from lanai_hdl.remote.messages import (
@@ -74,7 +74,9 @@ class Receipt(NamedTuple):
 
 
 class Record(NamedTuple):
-    """A message in the FIFO. `note` is its sender's, `data` is good until the record is dropped."""
+    """A message in the FIFO. One that is `aside` was not matched. `note` is its sender's, `data` is good until the
+    record is dropped.
+    """
 
     source: Source
     tag: int
@@ -82,6 +84,7 @@ class Record(NamedTuple):
     note: int
     fate: Fate
     slot: int
+    aside: bool
     data: memoryview
 
 
@@ -200,8 +203,15 @@ def record_in(fifo: Fifo) -> Record:
     first, data = RecordWord.from_bits(size), fifo.record()
     header = HeaderWord.from_bits(*HEADER.unpack_from(data))
     source = (first.node, first.process)
-    tag = EnvelopeWord.from_bits(name).tag
-    return Record(source, tag, header.context, header.note, Fate(first.fate), first.slot, data[HEADER.size :])
+    named = EnvelopeWord.from_bits(name)
+    rest = data[HEADER.size :]
+    return Record(source, named.tag, header.context, header.note, Fate(first.fate), first.slot, bool(named.aside), rest)
+
+
+def notes(fifo: Fifo) -> Iterator[int]:
+    """The notes of all records that had come at the last poll."""
+    for data in fifo.records():
+        yield HeaderWord.from_bits(*HEADER.unpack_from(data)).note
 
 
 def names(receipt: Receipt, number: int) -> bool:

@@ -1,8 +1,8 @@
 """The device as the MPI library sees it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from ...adapter.fifo import Fifo
+from ...adapter.fifo import Fifo, interrupt_price
 from ...adapter.jobs import Jobs
 from ...adapter.matching import Asks
 from ...adapter.opened import OpenedAdapter
@@ -11,13 +11,13 @@ from ...adapter.remote import AdapterRemote
 from ...body import Body
 from ...bus.base import PAGE_SIZE, Bus, Watched
 from ...config import HostConfig
-from ...device import Arrived, Envelope, Pending, SendMode
+from ...device import Arrived, Envelope, Pending, SendMode, nothing
 from ...host_model.meter import Meter, fail
 from ...operation import DeviceError, ErrorKind, Operation, Wait
 from ...remote import Access
 from ..host_matching import HostMatchingDevice, is_over
 from ..lost_ranks import check_probe, fail_probe
-from .messages import MOST_TAG, Lanai2Options, Message, Receive, Send
+from .messages import MOST_TAG, SIGNALS, Lanai2Options, Message, Receive, Send
 from .receiving import Receiving
 from .sending import RETRY, Sending
 
@@ -52,7 +52,11 @@ class Lanai2(HostMatchingDevice[Receive, Message]):
         super().__init__(bus, meter, self._receiving.matcher, costs.watchdog)
         self._ends = self._seen = 0
         self._tried = bus.now  # since then nothing has changed while something was sent again
-        opened.open(memory, memory.size, Access.MESSAGES, before=asks.reset)
+        self.work = self._work
+        self._interrupt = interrupt_price(costs)
+        own = opened.open(memory, memory.size, Access.MESSAGES, before=asks.reset)
+        signals = opened.exposures.again(own, Access.MESSAGES | Access.SIGNAL, key=home.key)
+        assert signals.number == SIGNALS
 
     def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
         send = Send(self.rank, dest, tag, context, body, mode is SendMode.SYNCHRONOUS)
@@ -133,6 +137,19 @@ class Lanai2(HostMatchingDevice[Receive, Message]):
         if self._failure is None:
             self._sleep_on(watched, Wait("the NIC", note=what))
         return self._failure is None
+
+    def _work(self, picoseconds: int, _served: Callable[[], None] = nothing) -> None:
+        """A long message interrupts the program's own work: the NIC reads its bytes meanwhile. Nothing else does."""
+        while picoseconds > 0 or self._receiving.signalled:
+            if self._receiving.signalled:
+                self._bus.elapse(self._interrupt)
+                self._look()
+                if self._failure is not None:
+                    return
+            else:
+                begun = self._bus.now
+                self._bus.work(picoseconds, [self._receiving.arrival()], Wait("the program's own work"))
+                picoseconds -= self._bus.now - begun
 
     def _let_leave(self, send: Send) -> None:
         """Stay in the call until the message has left: nothing moves on while the program computes."""

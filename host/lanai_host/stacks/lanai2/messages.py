@@ -49,9 +49,12 @@ class Kind(IntEnum):
     ANSWER = 4
     WANT = 5
     DATA = 6
+    UNKNOWN = 7
 
 
 MOST_TAG = (1 << TAG_BITS) - 1
+SIGNALLED = frozenset((Kind.LONG, Kind.HELD_BACK, Kind.WANT))  # they interrupt the receiver's own work
+SIGNALS = 2  # number of the exposure by which they come: the first after the adapter's own
 SERIAL_BITS = 13  # of messages from one rank to another that wait for an answer
 
 
@@ -131,8 +134,10 @@ class Message:
         self.data = data
         self.token = b""
         self.length = len(data)
-        if self.kind in (Kind.LONG, Kind.HELD_BACK):
+        if self.kind in (Kind.LONG, Kind.HELD_BACK) and len(data) == NOTICE.size:
             self.length, self.token = Notice.unpack(data)
+        elif self.kind is not Kind.SYNCHRONOUS:  # whatever a sender means by it
+            self.kind = Kind.MESSAGE
         self.number = number
         self.order = 0
 

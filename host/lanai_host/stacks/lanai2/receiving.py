@@ -9,14 +9,14 @@ from lanai_hdl.remote.messages import End, Fate
 
 from ...adapter.fifo import Fifo
 from ...adapter.lending import Lending
-from ...adapter.matching import Asks, Buffer, Receipt, Record, Source, Want, names, record_in
+from ...adapter.matching import Asks, Buffer, Receipt, Record, Source, Want, names, notes, record_in
 from ...adapter.remote import AdapterRemote
 from ...bus.base import BusError, Watched
 from ...config import HostCost
 from ...host_model.matcher import Matcher
 from ...host_model.meter import Meter, fail
 from ...operation import ANY_SOURCE, ANY_TAG, ErrorKind, Operation
-from .messages import Kind, Message, Receive, noted
+from .messages import SIGNALLED, Kind, Message, Receive, noted
 from .sending import Sending
 
 ALIGNED = 4  # bytes; a message is placed at a multiple of them
@@ -161,6 +161,15 @@ class Receiving:
     def watched(self) -> list[Watched]:
         return [self._fifo.watched(), *(self._asks.watched(slot) for slot in self._asked)]
 
+    @property
+    def signalled(self) -> bool:
+        """A record has come that interrupts the program's own work."""
+        return self._fifo.look() and any(noted(note)[0] in SIGNALLED for note in notes(self._fifo))
+
+    def arrival(self) -> Watched:
+        """The word that changes when a record comes."""
+        return self._fifo.watched()
+
     def look(self) -> None:
         """Take receipts and records that have come."""
         self._meter.spend(HostCost.POLL, self.polls)
@@ -200,10 +209,9 @@ class Receiving:
             self._records += 1
             self.received += 1
             self._meter.spend(HostCost.COMPLETE)
-            kind, serial = noted(record.note)
             source = self._ranks[record.source]
-            if kind >= Kind.ANSWER:
-                self._hear(kind, source, serial, record.data)
+            if record.aside:
+                self._hear(*noted(record.note), source, record.data)
             else:
                 message = Message(source, record.tag, record.context, record.note, record.data, number)
                 self._sort(message, record, answers)
@@ -237,13 +245,13 @@ class Receiving:
                 return self._leave_slot(slot)
         return None
 
-    def _hear(self, kind: Kind, source: int, serial: int, data: memoryview) -> None:
-        """Serve a packet that is not matched."""
+    def _hear(self, kind: Kind, serial: int, source: int, data: memoryview) -> None:
+        """Serve a packet that was not matched. One that means nothing changes nothing."""
         if kind is Kind.ANSWER:
             self._sending.answered(source, serial)
         elif kind is Kind.WANT:
             self._sending.wanted(source, serial)
-        elif (source, serial) in self._streams:
+        elif kind is Kind.DATA and (source, serial) in self._streams:
             receive, message, begin = self._streams.pop((source, serial))
             if not data:
                 fail(receive, ErrorKind.DAMAGED, f"(rank {source} cannot read its buffer)")

@@ -19,7 +19,7 @@ from ...bus.base import Bus, BusError
 from ...host_model.meter import fail
 from ...operation import ErrorKind
 from ...remote import Access, Exposure
-from .messages import SERIAL_BITS, Kind, Notice, Send, note
+from .messages import SERIAL_BITS, SIGNALLED, SIGNALS, Kind, Notice, Send, note
 
 RETRY = 2_000_000  # picoseconds until a SEND that found no room, or no peer yet, is sent again
 MEETING_TRIES = 10_000  # of the first SEND to a peer, which may not have opened its FIFO yet
@@ -202,7 +202,10 @@ class Sending:
             peer.flying.append(packet)
             data = headed(packet.context, note(packet.kind, packet.serial), packet.data)
             ended = partial(self._ended, peer, packet)
-            self._jobs.add(Job(Op.SEND, peer.token, packet.envelope, what, ended, data, again=peer.barred))
+            token = peer.token
+            if packet.kind in SIGNALLED:
+                token = replace(token, exposure=token.exposure + SIGNALS)
+            self._jobs.add(Job(Op.SEND, token, packet.envelope, what, ended, data, again=peer.barred))
             self._jobs.begin()
             if packet.send is not None and packet.kind is Kind.MESSAGE:
                 packet.send.done = True  # its bytes have been copied

@@ -3,8 +3,15 @@
 import pytest
 
 from lanai_hdl.remote.config import Remote
+from lanai_hdl.remote.packets import Op
+from lanai_host.adapter.jobs import Job, ignored
+from lanai_host.adapter.matching import envelope, headed
+from lanai_host.body import Run
+from lanai_host.device import SendMode
+from lanai_host.operation import Wait
 from lanai_host.stacks.lanai2.device import Lanai2
 
+from ..adapters import World, memory
 from ..random_traffic import compare
 
 
@@ -24,3 +31,50 @@ def test_random_traffic(cells, pages):
         placed += total(devices, "placed")
     assert placed > 0
     assert (overflow > 500) == (cells < 16), overflow
+
+
+JUNK, PLAIN = 3, 5  # contexts
+
+
+def finish(device, *operations):
+    for operation in operations:
+        while not operation.done:
+            device.wait([operation], Wait("test"))
+        assert operation.error is None
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_rank_that_sends_nonsense_harms_no_other(seed):
+    """Each note, with and without `aside`: what was matched is a message of two bytes, the rest is nothing."""
+    notes = [kind << 13 | 7 for kind in range(8) if kind != 1]  # one that is synchronous is no nonsense
+    got = []
+
+    def forger(device):
+        token = device._sending._tokens[1]  # it needs no device to know
+        for note in notes:
+            for aside in (0, 1):
+                data = headed(JUNK, note, b"zz")
+                device._jobs.add(Job(Op.SEND, token, envelope(9, aside=aside), "nonsense", ignored, data))
+        block = memory(4, b"real")
+        finish(device, device.send(1, 9, PLAIN, Run(block.address, 4), SendMode.STANDARD))
+
+    def victim(device):
+        for context, count in ((PLAIN, 1), (JUNK, len(notes))):
+            for _ in range(count):
+                block = memory(8)
+                operation = device.receive(0, 9, context, Run(block.address, 8))
+                finish(device, operation)
+                got.append(bytes(block.view[: operation.length]))
+
+    def started(program):
+        def run(device):
+            block = memory(1)
+            other = 1 - device.rank
+            there = device.receive(other, 0, PLAIN, Run(block.address, 1))
+            finish(device, device.send(other, 0, PLAIN, Run(block.address, 1), SendMode.STANDARD), there)
+            program(device)
+
+        return run
+
+    World(2, seed, Lanai2, Remote(processes=1, match_cells=4)).play([started(forger), started(victim)])
+    assert got == [b"real"] + [b"zz"] * len(notes)
