@@ -22,16 +22,19 @@ from .place import LOCAL, MPI, Place
 
 
 STOP = signal.SIGUSR1  # to a worker: end the run
+SAFE_PATH = "PYTHONSAFEPATH"  # to a worker that begins: import nothing from the current folder
 
 
 class LocalPool(ProcessPoolExecutor):
     """Processes that are started when the first task is submitted."""
 
     def __init__(self, count: int) -> None:
-        super().__init__(count, mp_context=get_context("spawn"), initializer=_begin)
+        own = os.environ.get(SAFE_PATH)
+        with _set(SAFE_PATH, "1"):
+            super().__init__(count, mp_context=get_context("spawn"), initializer=_begin, initargs=(own,))
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
-        with _held_back():
+        with _held_back(), _set(SAFE_PATH, "1"):
             return super().submit(_work, function, *arguments, **named)
 
     def interrupt(self) -> None:
@@ -39,6 +42,24 @@ class LocalPool(ProcessPoolExecutor):
         for number in list(self._processes or ()):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(number, STOP)
+
+
+def _change(variable: str, value: str | None) -> None:
+    if value is None:
+        os.environ.pop(variable, None)
+    else:
+        os.environ[variable] = value
+
+
+@contextlib.contextmanager
+def _set(variable: str, value: str) -> Iterator[None]:
+    """Give processes that are started meanwhile an environment variable."""
+    before = os.environ.get(variable)
+    _change(variable, value)
+    try:
+        yield
+    finally:
+        _change(variable, before)
 
 
 @contextlib.contextmanager
@@ -70,8 +91,10 @@ class _Worker:
     over = False  # it was interrupted; the pool may have given it one more run already
 
 
-def _begin() -> None:
-    """Take Ctrl-C from here on, also one that has come since the process was started."""
+def _begin(safe_path: str | None) -> None:
+    """Take Ctrl-C from here on, also one that has come since the process was started. Ranks get `safe_path`, as the
+    command has it."""
+    _change(SAFE_PATH, safe_path)
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, _interrupted)
     signal.signal(STOP, _stopped)

@@ -123,6 +123,15 @@ def test_without_shared_memory_a_line_says_so(monkeypatch):
         list(each(abs, [1, 2], Place(jobs=2)))
 
 
+def test_workers_import_nothing_from_the_current_folder_and_give_ranks_the_commands_environment(here, capfd):
+    for name in ("multiprocessing", "pickle", "random", "socket"):
+        (here / f"{name}.py").write_text(f"raise ImportError('{name}.py of the folder')")
+    seen = dict(each(os.getenv, ["PYTHONSAFEPATH", "NO_SUCH_VARIABLE"], Place(jobs=2)))
+    assert seen == {"PYTHONSAFEPATH": None, "NO_SUCH_VARIABLE": None}
+    assert "PYTHONSAFEPATH" not in os.environ
+    assert capfd.readouterr().err == ""
+
+
 # The page on many runs has functions that give executors of Dask, and of a cluster by it.
 
 
