@@ -14,7 +14,7 @@ from ..link.flit import Flit
 from ..queue import Queue
 from .aperture import Aperture
 from .command_cutter import CommandCutter
-from .csr import ALONE, ENABLE, NUMBER_SHIFT, REMOTE
+from .csr import ALONE, ENABLE, MATCHING, NUMBER_SHIFT, REMOTE
 from .entries import reply_shape
 from .host_side import HostSide
 from .links import Links
@@ -120,6 +120,12 @@ class RemoteAdapter(NicBlock):
             faults |= server.stage.lost
         yield Counts(counters.REMOTE_FAULTS, faults)
         yield Counts(counters.REMOTE_TLB_MISSES, self.lookup.missed)
+        if self.config.match_cells:
+            counters, stage = MATCHING.counters, server.stage
+            yield Counts(counters.REMOTE_PLACED, stage.placed)
+            yield Counts(counters.REMOTE_RECORDED, stage.recorded)
+            yield Counts(counters.REMOTE_LEFT, stage.left)
+            yield Counts(counters.REMOTE_ASKED, stage.asked)
 
     def elaborate(self, platform):
         m = Module()

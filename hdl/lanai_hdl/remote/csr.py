@@ -102,3 +102,12 @@ REMOTE = RegisterBlock(
         Counter("REMOTE_TLB_MISSES", 0x384, "page of a walked exposure read from host memory", RARE),
     ),
 )
+MATCHING = RegisterBlock(
+    "Matching in the remote-memory adapter",
+    counters=(
+        Counter("REMOTE_PLACED", 0x388, "message written to the buffer of the receive that fits"),
+        Counter("REMOTE_RECORDED", 0x38C, "message that has become a record"),
+        Counter("REMOTE_LEFT", 0x390, "message that found no cell: its process matches it"),
+        Counter("REMOTE_ASKED", 0x394, "slot of a process served"),
+    ),
+)

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..block_config import BlockConfig, HostWindow
+from ..csr.declare import RegisterBlock
 from ..errors import UserError
 from ..ranges import check_power_of_two, check_within
-from .csr import REMOTE
+from .csr import MATCHING, REMOTE
 from .messages import MOST_CELLS
 from .packets import FIRST_BYTES, MOST_PEERS, Op, appends
 from .tables import APERTURE_AT, MOST_PAGES, PROCESS_BYTES, WINDOW_HOST
@@ -72,6 +73,12 @@ class RemoteParameters(BlockConfig):
         """Return 1 if an op, a signal, adds a record to a FIFO, or may."""
         adds = appends(op) | (op == Op.QUIET) if self.quiet else appends(op)
         return adds | (op == Op.SEND) if self.match_cells else adds
+
+    @property
+    def all_declared(self) -> RegisterBlock:
+        if not self.match_cells:
+            return REMOTE
+        return RegisterBlock(REMOTE.title, REMOTE.registers, REMOTE.events, (*REMOTE.counters, *MATCHING.counters))
 
     def check(self, config: NicConfig) -> None:
         if self.payload > config.max_burst:

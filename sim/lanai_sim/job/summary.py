@@ -316,7 +316,7 @@ def _counts(engine: Engine, node: Node) -> tuple[dict[str, int], str]:
 def _of_blocks(engine: Engine, node: Node) -> dict[str, dict[str, int]]:
     found = {}
     for block in engine.layout.nic.blocks:
-        counters = block.declares.counters
+        counters = block.all_declared.counters
         values = read(engine, node.number, [REGISTERS_HOST + counter.offset for counter in counters])
         if counters and len(values) == len(counters):
             found[block.name] = {counter.name: value for counter, value in zip(counters, values, strict=True)}

@@ -18,7 +18,7 @@ def block_signals(config: NicConfig) -> list[BlockSignal]:
     """Return the events and counters of all optional blocks, in the order of the probe's bits."""
     found: list[BlockSignal] = []
     for block in config.blocks:
-        found += [(block.name, one) for one in (*block.declares.events, *block.declares.counters)]
+        found += [(block.name, one) for one in (*block.all_declared.events, *block.all_declared.counters)]
     if len(found) > MOST:
         raise UserError(f"--trace shows {MOST} events and counters of optional blocks; these NICs have {len(found)}")
     return found
