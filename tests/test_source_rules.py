@@ -8,6 +8,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import amaranth
 import grimp
 import pytest
 
@@ -38,6 +39,17 @@ def test_no_docstring_begins_as_a_question(folder):
 def test_a_question_would_be_seen():
     tree = ast.parse('def place():\n    """Where it is."""\n\n\ndef other():\n    """Return it."""\n')
     assert list(questions(tree)) == [(2, "Where it is.")]
+
+
+@pytest.mark.parametrize("folder", ["hdl", "sim", "tests"])
+def test_gateware_is_spelled_in_one_way(folder):
+    """States in capitals; names from amaranth where it offers them."""
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        text = path.read_text()
+        states = re.findall(r"(?:m\.State\(|m\.next = |ongoing\()\"(\w+)", text)
+        assert [state for state in states if state != state.upper()] == [], path
+        for names in re.findall(r"^from amaranth\.hdl import ([\w, ]+)$", text, re.MULTILINE):
+            assert {*names.split(", ")} - {*amaranth.__all__}, f"{path}: take {names} from amaranth"
 
 
 # Between tests only what tests made is searched for garbage (tests/conftest.py).

@@ -74,21 +74,21 @@ class MemoryBursts(wiring.Component):
             self._follows.eq(self.mem.valid & (self.mem.write == self._now.write) & (self.mem.addr == self._next)),
         ]
         with m.FSM():
-            with m.State("idle"):
+            with m.State("IDLE"):
                 self._begin(m, most_written)
-            with m.State("gather"):
+            with m.State("GATHER"):
                 self._gather(m, most_written)
-            with m.State("offer"):
+            with m.State("OFFER"):
                 m.d.comb += [self.pending.eq(1), self.burst.valid.eq(1)]
                 with m.If(self.reset):
                     m.d.sync += self._unwanted.eq(1)
                 with m.If(self.burst.ready):
-                    m.next = "read"
+                    m.next = "READ"
                 with m.If(self._now.write):
                     self._give_words(m)
                     with m.If(self.burst.ready):
-                        m.next = "written"
-            with m.State("read"):
+                        m.next = "WRITTEN"
+            with m.State("READ"):
                 self._answer_reads(m)
             self._answer_writes(m)
         return m
@@ -118,9 +118,9 @@ class MemoryBursts(wiring.Component):
             self._failed.eq(0),
         ]
         with m.If(mem.valid):
-            m.next = "offer"
+            m.next = "OFFER"
             with m.If(mem.write & (count != 1)):
-                m.next = "gather"
+                m.next = "GATHER"
 
     def _gather(self, m, most_written):
         mem, now = self.mem, self._now
@@ -138,24 +138,24 @@ class MemoryBursts(wiring.Component):
         done = follows & ((mem.burst == 1) | (now.count == most_written - 1))
         with m.If(done | (mem.valid & ~follows) | self.reset | (quiet == QUIET)):
             m.d.sync += quiet.eq(0)
-            m.next = "offer"
+            m.next = "OFFER"
 
     def _give_words(self, m):
         m.d.comb += [self.write.valid.eq(self._writes.o.valid), self._writes.o.ready.eq(self.write.ready)]
 
     def _answer_writes(self, m):
         refused, told = Signal(), Signal.like(self._now.count)
-        with m.State("written"):
+        with m.State("WRITTEN"):
             self._give_words(m)
             m.d.sync += refused.eq(self.refused)
             with m.If(self.end):
-                m.next = "tell"
-        with m.State("tell"):
+                m.next = "TELL"
+        with m.State("TELL"):
             m.d.comb += [self.mem.rvalid.eq(1), self.mem.rerror.eq(refused)]
             m.d.sync += told.eq(told + 1)
             with m.If(told == self._now.count - 1):
                 m.d.sync += told.eq(0)
-                m.next = "idle"
+                m.next = "IDLE"
 
     def _answer_reads(self, m):
         mem, now, reads = self.mem, self._now, self._reads
@@ -183,4 +183,4 @@ class MemoryBursts(wiring.Component):
             m.d.sync += [given.eq(given + 1), self._next.eq(self._after(self._next))]
             with m.If(given == now.count - 1):
                 m.d.sync += [came.eq(0), given.eq(0)]
-                m.next = "idle"
+                m.next = "IDLE"

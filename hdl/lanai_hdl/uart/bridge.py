@@ -1,6 +1,6 @@
 """The host bus over a line of bytes: frames to PIO accesses, memory accesses to frames."""
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -59,7 +59,7 @@ class PioReader(wiring.Component):
             self.idle.eq(~asked.o.valid & ~counts.o.valid),
         ]
         with m.FSM():
-            with m.State("ask"):
+            with m.State("ASK"):
                 with m.If(done == oldest.count):
                     m.d.comb += [counts.i.valid.eq(asked.o.valid), asked.o.ready.eq(counts.i.ready)]
                     with m.If(asked.o.valid & counts.i.ready):
@@ -67,12 +67,12 @@ class PioReader(wiring.Component):
                 with m.Else():
                     m.d.comb += self.pio.valid.eq(asked.o.valid & words.i.ready)
                     with m.If(self.pio.valid & self.pio.ready):
-                        m.next = "read"
-            with m.State("read"):
+                        m.next = "READ"
+            with m.State("READ"):
                 m.d.comb += words.i.valid.eq(self.pio.rvalid)
                 with m.If(self.pio.rvalid):
                     m.d.sync += done.eq(done + 1)
-                    m.next = "ask"
+                    m.next = "ASK"
         return m
 
 
@@ -174,14 +174,14 @@ class FrameBridge(wiring.Component):
             m.d.sync += rose.eq(1)
         m.d.comb += head.be.eq(0xF)
         with m.FSM():
-            with m.State("choose"):
+            with m.State("CHOOSE"):
                 with m.If(bursts.burst.valid):
-                    m.next = "memory"
+                    m.next = "MEMORY"
                 with m.Elif(reader.count.valid & ~bursts.pending):
-                    m.next = "pio"
+                    m.next = "PIO"
                 with m.Elif(rose):
-                    m.next = "interrupt"
-            with m.State("pio"):
+                    m.next = "INTERRUPT"
+            with m.State("PIO"):
                 m.d.comb += [
                     head.kind.eq(FrameKind.PIO_DATA),
                     head.count.eq(reader.count.payload),
@@ -192,13 +192,13 @@ class FrameBridge(wiring.Component):
                     reader.count.ready.eq(send.i.ready),
                 ]
                 with m.If(send.i.ready):
-                    m.next = "choose"
-            with m.State("interrupt"):
+                    m.next = "CHOOSE"
+            with m.State("INTERRUPT"):
                 m.d.comb += [send.i.valid.eq(1), head.kind.eq(FrameKind.INTERRUPT)]
                 with m.If(send.i.ready):
                     m.d.sync += rose.eq(0)
-                    m.next = "choose"
-            with m.State("memory"):
+                    m.next = "CHOOSE"
+            with m.State("MEMORY"):
                 m.d.comb += [
                     head.kind.eq(Mux(burst.write, FrameKind.MEMORY_WRITE, FrameKind.MEMORY_READ)),
                     head.addr.eq(burst.addr),
@@ -212,7 +212,7 @@ class FrameBridge(wiring.Component):
                 with m.If(burst.write):
                     m.d.comb += head.be.eq(bursts.write.payload.be)
                 with m.If(send.i.ready):
-                    m.next = "choose"
+                    m.next = "CHOOSE"
         return rose
 
 

@@ -1,6 +1,6 @@
 """Frames from the bytes of a line, and bytes from frames."""
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal
+from amaranth import Array, Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -50,52 +50,52 @@ class FrameReceiver(wiring.Component):
         with m.If(came):
             m.d.sync += octet.eq(octet + 1)
         with m.FSM():
-            with m.State("kind"):
+            with m.State("KIND"):
                 m.d.comb += self.empty.eq(1)
                 m.d.sync += [done.eq(0), head.kind.eq(byte[4:]), head.be.eq(byte[:4])]
                 with m.If(came):
-                    m.next = "wrong"
+                    m.next = "WRONG"
                     with m.Switch(byte[4:]):
                         with m.Case(*(one.value for one in FROM_HOST)):
-                            m.next = "count"
-            with m.State("count"):
+                            m.next = "COUNT"
+            with m.State("COUNT"):
                 m.d.sync += [octet.eq(0), head.count.eq(byte)]
                 with m.If(came):
-                    m.next = "part"
+                    m.next = "PART"
                     with m.If((byte > MOST_WORDS) | (addressed & (byte == 0))):
-                        m.next = "wrong"
+                        m.next = "WRONG"
                     with m.Elif(addressed):
-                        m.next = "address"
+                        m.next = "ADDRESS"
                     with m.Elif(words & (byte != 0)):
-                        m.next = "word"
+                        m.next = "WORD"
                 with m.If(late):
-                    m.next = "kind"
-            with m.State("address"):
+                    m.next = "KIND"
+            with m.State("ADDRESS"):
                 with m.If(came):
                     m.d.sync += head.addr.eq(Cat(byte, head.addr[:24]))
                     with m.If(octet == 3):
-                        m.next = "part"
+                        m.next = "PART"
                         with m.If(words):
-                            m.next = "word"
+                            m.next = "WORD"
                 with m.If(late):
-                    m.next = "kind"
-            with m.State("word"):
+                    m.next = "KIND"
+            with m.State("WORD"):
                 with m.If(came):
                     m.d.sync += word.eq(Cat(byte, word[:24]))
                     with m.If(octet == 3):
                         m.d.sync += done.eq(done + 1)
-                        m.next = "part"
+                        m.next = "PART"
                 with m.If(late):
-                    m.next = "kind"
-            with m.State("part"):
+                    m.next = "KIND"
+            with m.State("PART"):
                 m.d.comb += self.o.valid.eq(1)
                 with m.If(self.o.ready):
                     m.d.sync += head.addr[:PIO_ADDRESS_BITS].eq(head.addr[:PIO_ADDRESS_BITS] + 4)
-                    m.next = "kind"
+                    m.next = "KIND"
                     with m.If(words & (done != head.count)):
-                        m.next = "word"
-            with m.State("wrong"), m.If(late):
-                m.next = "kind"
+                        m.next = "WORD"
+            with m.State("WRONG"), m.If(late):
+                m.next = "KIND"
         return m
 
     def _late(self, m, came):
@@ -121,30 +121,30 @@ class FrameSender(wiring.Component):
         last = Signal()  # the byte is a word's last one
         m.d.comb += last.eq(self.o.ready & (octet == 3))
         with m.FSM():
-            with m.State("kind"):
+            with m.State("KIND"):
                 m.d.comb += [self.o.valid.eq(self.i.valid), self.o.payload.eq(Cat(head.be, head.kind))]
                 with m.If(self.o.valid & self.o.ready):
-                    m.next = "count"
-            with m.State("count"):
+                    m.next = "COUNT"
+            with m.State("COUNT"):
                 m.d.comb += [self.o.valid.eq(1), self.o.payload.eq(head.count)]
                 m.d.sync += [octet.eq(0), left.eq(head.count)]
                 with m.If(self.o.ready):
                     with m.If(addressed):
-                        m.next = "address"
+                        m.next = "ADDRESS"
                     with m.Elif(words & (head.count != 0)):
-                        m.next = "word"
+                        m.next = "WORD"
                     with m.Else():
                         m.d.comb += self.i.ready.eq(1)
-                        m.next = "kind"
-            with m.State("address"):
+                        m.next = "KIND"
+            with m.State("ADDRESS"):
                 m.d.comb += [self.o.valid.eq(1), self.o.payload.eq(_octet(head.addr, octet))]
                 m.d.sync += octet.eq(octet + self.o.ready)
                 with m.If(last):
-                    m.next = "word"
+                    m.next = "WORD"
                     with m.If(~words):
                         m.d.comb += self.i.ready.eq(1)
-                        m.next = "kind"
-            with m.State("word"):
+                        m.next = "KIND"
+            with m.State("WORD"):
                 m.d.comb += [self.o.valid.eq(self.word.valid), self.o.payload.eq(_octet(word, octet))]
                 with m.If(self.word.valid):
                     m.d.sync += octet.eq(octet + self.o.ready)
@@ -153,7 +153,7 @@ class FrameSender(wiring.Component):
                         m.d.sync += left.eq(left - 1)
                         with m.If(left == 1):
                             m.d.comb += self.i.ready.eq(1)
-                            m.next = "kind"
+                            m.next = "KIND"
         return m
 
 

@@ -1,6 +1,6 @@
 """Bytes through the asynchronous FIFO of a USB chip: FT245R, FT232H, FT2232H and their like."""
 
-from amaranth.hdl import Module, Signal
+from amaranth import Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.cdc import FFSynchronizer
 from amaranth.lib.wiring import In, Out
@@ -70,10 +70,10 @@ class Ft245(wiring.Component):
         with m.If(self.o.ready):
             m.d.sync += self.o.valid.eq(0)
         with m.FSM():
-            with m.State("idle"):
+            with m.State("IDLE"):
                 with m.If(reads & (wrote | ~writes)):
                     m.d.sync += [pins.rd.eq(1), wrote.eq(0), left.eq(self._strobe - 1)]
-                    m.next = "read"
+                    m.next = "READ"
                 with m.Elif(writes):
                     m.d.comb += self.i.ready.eq(1)
                     m.d.sync += [
@@ -82,22 +82,22 @@ class Ft245(wiring.Component):
                         wrote.eq(1),
                         left.eq(self._setup - 1),
                     ]
-                    m.next = "set up"
-            with m.State("read"), m.If(left == 0):
+                    m.next = "SETUP"
+            with m.State("READ"), m.If(left == 0):
                 m.d.sync += [self.o.payload.eq(pins.data_i), self.o.valid.eq(1)]
                 self._end(m, left)
-            with m.State("set up"), m.If(left == 0):
+            with m.State("SETUP"), m.If(left == 0):
                 m.d.sync += [pins.wr.eq(1), left.eq(self._strobe - 1)]
-                m.next = "write"
-            with m.State("write"), m.If(left == 0):
+                m.next = "WRITE"
+            with m.State("WRITE"), m.If(left == 0):
                 self._end(m, left)
-            with m.State("rest"):
+            with m.State("REST"):
                 m.d.sync += pins.drive.eq(0)
                 with m.If(left == 0):
-                    m.next = "idle"
+                    m.next = "IDLE"
         return m
 
     def _end(self, m, left):
         """End a strobe. What was written stays on the pins for a slot more."""
         m.d.sync += [self.pins.rd.eq(0), self.pins.wr.eq(0), left.eq(self._rest - 1)]
-        m.next = "rest"
+        m.next = "REST"

@@ -1,6 +1,6 @@
 """Bytes on a wire: 8 data bits, no parity, one stop bit."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth import Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.cdc import FFSynchronizer
 from amaranth.lib.wiring import In, Out

@@ -96,18 +96,18 @@ class AxiPio(wiring.Component):
             if self._full:
                 m.d.sync += left.eq(left - 1)
         with m.FSM():
-            with m.State("idle"):
+            with m.State("IDLE"):
                 with m.If(bus.awvalid & ~(bus.arvalid & after_write)):
                     m.d.comb += bus.awready.eq(1)
                     self._begin(m, "aw", burst, left)
                     m.d.sync += after_write.eq(1)
-                    m.next = "write"
+                    m.next = "WRITE"
                 with m.Elif(bus.arvalid):
                     m.d.comb += bus.arready.eq(1)
                     self._begin(m, "ar", burst, left)
                     m.d.sync += after_write.eq(0)
-                    m.next = "ask"
-            with m.State("write"):
+                    m.next = "ASK"
+            with m.State("WRITE"):
                 nothing = bus.wstrb == 0
                 m.d.comb += [
                     pio.valid.eq(bus.wvalid & ~nothing),
@@ -117,25 +117,25 @@ class AxiPio(wiring.Component):
                     beat.eq(bus.wvalid & bus.wready),
                 ]
                 with m.If(beat & last):
-                    m.next = "written"
-            with m.State("written"):
+                    m.next = "WRITTEN"
+            with m.State("WRITTEN"):
                 m.d.comb += bus.bvalid.eq(1)
                 with m.If(bus.bready):
-                    m.next = "idle"
-            with m.State("ask"):
+                    m.next = "IDLE"
+            with m.State("ASK"):
                 m.d.comb += [pio.valid.eq(1), pio.be.eq(0b1111)]
                 with m.If(pio.ready):
-                    m.next = "wait"
-            with m.State("wait"):
+                    m.next = "WAIT"
+            with m.State("WAIT"):
                 with m.If(pio.rvalid):
                     m.d.sync += bus.rdata.eq(mirrored(pio.rdata))
-                    m.next = "read"
-            with m.State("read"):
+                    m.next = "READ"
+            with m.State("READ"):
                 m.d.comb += [bus.rvalid.eq(1), beat.eq(bus.rready)]
                 with m.If(bus.rready):
-                    m.next = "ask"
+                    m.next = "ASK"
                     with m.If(last):
-                        m.next = "idle"
+                        m.next = "IDLE"
         if self._full:
             m.d.comb += bus.rlast.eq(last)
         return m

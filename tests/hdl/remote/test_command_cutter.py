@@ -6,10 +6,9 @@ import random
 import subprocess
 
 import pytest
-from amaranth import Module, Signal
+from amaranth import Assert, Module, Signal
 from amaranth.asserts import AnyConst
 from amaranth.back import verilog
-from amaranth.hdl import Assert
 from amaranth.lib import wiring
 
 from lanai_hdl.bfm import Bench

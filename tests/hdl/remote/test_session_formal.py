@@ -2,9 +2,8 @@
 order, unless both are RELAXED, and none ends well that was not carried out. Bounded."""
 
 import pytest
-from amaranth import Array, Cat, Module, Mux, ResetInserter, Signal
+from amaranth import Array, Assert, Cat, Module, Mux, ResetInserter, Signal
 from amaranth.asserts import AnySeq
-from amaranth.hdl import Assert
 from amaranth.lib import data, wiring
 
 from lanai_hdl.remote import receive_order, sequencer
