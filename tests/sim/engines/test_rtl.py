@@ -13,26 +13,29 @@ from lanai_hdl.machine import SRAM_HOST, Control, host_offset
 from lanai_host.errors import UserError
 from lanai_sim.engines.base import NEVER, Access, Cable, Engine, Layout, SlotTime
 from lanai_sim.engines.boards.engine import BoardEngine
+from lanai_sim.engines.kinds.base import Capability, EngineOptions
+from lanai_sim.engines.kinds.board import BoardKind
 from lanai_sim.engines.pysim import PysimEngine
 from lanai_sim.engines.rtl import RtlEngine
 from lanai_sim.kernel.cluster import Cluster
 from lanai_sim.kernel.kernel import Deadlock, TimeLimit
+from lanai_sim.machine.fabrics.grids import from_cables, parse_cables
 from lanai_sim.machine.fabrics.switches import star, tree
 from lanai_sim.studies.benches.message import Meter, TimedEngine
 from lanai_sim.trace.writer import TracingEngine, Writer
 
-from .contract import EngineContract
+from .contract import EngineContract, LayoutContract
 from .play import NIC, PAIR, play
 
 
-class TestRtl(EngineContract):
+class TestRtl(LayoutContract):
     implementation = RtlEngine
 
     def make(self, layout):
         return RtlEngine(layout)
 
 
-class TestRtlWithoutSkipping(EngineContract):
+class TestRtlWithoutSkipping(LayoutContract):
     implementation = RtlEngine
 
     def make(self, layout):
@@ -41,7 +44,7 @@ class TestRtlWithoutSkipping(EngineContract):
 
 @pytest.mark.slow  # pysim does some thousand cycles a second
 @pytest.mark.bench
-class TestPysim(EngineContract):
+class TestPysim(LayoutContract):
     implementation = PysimEngine
     cuts = (3, 90, 111, 150, 231)
 
@@ -54,7 +57,7 @@ class TestPysim(EngineContract):
         assert not [warning for warning in recwarn if "never awaited" in str(warning.message)]
 
 
-class TestTracing(EngineContract):
+class TestTracing(LayoutContract):
     """The engine of `lanai run --trace`."""
 
     implementation = TracingEngine
@@ -69,7 +72,7 @@ class TestTracing(EngineContract):
         return TracingEngine(layout, self.open)
 
 
-class TestTimed(EngineContract):
+class TestTimed(LayoutContract):
     """The engine of `lanai dev bench message`."""
 
     implementation = TimedEngine
@@ -80,9 +83,24 @@ class TestTimed(EngineContract):
         return engine
 
 
+@pytest.mark.ci(whole=True)  # two boards, Verilated
+class TestBoards(EngineContract):
+    """Two NICs, each behind a switch, and memory of other processes: the abilities that the kind `board` declares."""
+
+    implementation = BoardEngine
+    nic, net = BoardKind().nic(""), from_cables("board", 2, parse_cables("board", list(map(list, BoardKind.fabric))))
+    late = 200
+    cuts = range(1, 700, 33)
+
+    def make(self, layout):
+        return BoardKind().make(layout, EngineOptions())
+
+    def test_it_declares_what_is_tested_here(self):
+        assert BoardKind.capabilities == Capability.RANKS | Capability.SKIP
+
+
 def test_every_engine_keeps_the_contract():
-    other = {BoardEngine}  # whose NICs and switches are the boards', and not those of a layout: see boards/
-    assert covered(EngineContract) == implementations(Engine) - other
+    assert covered(EngineContract) == implementations(Engine)
 
 
 @pytest.mark.slow  # pysim does some thousand cycles a second

@@ -152,10 +152,11 @@ class BoardEngine(Engine):
                 return False, events
             if boards.slot >= limit:
                 return False, ()
-            due = min((host.due for host in self._hosts if host.due is not None), default=limit)
+            asked = [host.due for host in self._hosts if host.due is not None]
+            due = min((limit, *asked))
             waits = any(host.waits for host in self._hosts)
             if boards.still and not waits:
-                if due >= limit:
+                if not asked:
                     return True, ()
                 boards.pass_to(due)
             elif time.monotonic() > until:

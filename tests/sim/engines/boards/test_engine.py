@@ -109,7 +109,8 @@ def test_accesses_of_words_in_a_row_share_a_frame(boards, engine):
 
 def test_an_access_waits_for_its_slot_and_still_boards_pass_the_time(boards, engine):
     engine.pio(0, [Access(10**9, False, 8, tag=5)])
-    assert engine.run(10**6) == (True, ())
+    assert engine.run(10**6) == (False, ())
+    assert engine.slot(0) == 10**6
     assert [(one.tag, one.slot >= 10**9) for one in done(engine)] == [(5, True)]
 
 
