@@ -234,6 +234,32 @@ def test_the_oldest_entry_that_fits_is_found_and_none_is_missed(prove, receives)
     prove(OrderSpec(3, receives), depth=6)
 
 
+class ApartSpec(wiring.Component):
+    """Any questions at any time: no message and receive that fit are both kept. By induction, over whole questions."""
+
+    def __init__(self, cells):
+        self.cells = cells
+        super().__init__({})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.dut = dut = Match(self.cells)
+        m.d.comb += [dut.i.valid.eq(AnySeq(1)), Value.cast(dut.i.payload).eq(AnySeq(len(Value.cast(dut.i.payload))))]
+        receives, messages = dut.lists
+        for one in dut.lists:
+            m.d.comb += Assert(((one.valid + 1) & one.valid) == 0, "cells fill from the first on")
+        for n, receive in enumerate(receives.entries):
+            for k, message in enumerate(messages.entries):
+                kept = receives.valid[n] & messages.valid[k]
+                m.d.comb += Assert(~(kept & fits(receive, message, MatchOp.ARRIVE)), "both are kept")
+        return m
+
+
+@pytest.mark.proof
+def test_no_message_and_receive_that_fit_are_both_kept(prove):
+    prove(ApartSpec(2), depth=6)
+
+
 class Top(wiring.Component):
     """`Match` for cocotb. Its output has no `ready`, which would be a constant port."""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lanai_hdl.remote import packets, tables
+from lanai_hdl.remote import messages, packets, tables
 from lanai_hdl.words import Word
 
 from .mutants import MUTANTS, SOURCE
@@ -47,9 +47,10 @@ def test_no_check_is_idle(tmp_path, mutant):
     assert done.returncode == SOME_FAILED, done.stdout[-2000:]
 
 
+TABLE = {**tables.JUDGES, **messages.JUDGES}
 JUDGES = [
     pytest.param(judge, id=f"{getattr(word, '__name__', word)}.{field}")
-    for word, fields in tables.JUDGES.items()
+    for word, fields in TABLE.items()
     if isinstance(fields, dict)
     for field, judges in fields.items()
     for judge in judges
@@ -57,9 +58,9 @@ JUDGES = [
 
 
 def test_each_field_of_a_word_is_in_the_table():
-    words = {kind for module in (packets, tables) for kind in vars(module).values() if isinstance(kind, type)}
-    assert {kind for kind in words if issubclass(kind, Word)} - {Word} <= set(tables.JUDGES)
-    for word, fields in tables.JUDGES.items():
+    words = {kind for one in (packets, tables, messages) for kind in vars(one).values() if isinstance(kind, type)}
+    assert {kind for kind in words if issubclass(kind, Word)} - {Word} <= set(TABLE)
+    for word, fields in TABLE.items():
         if isinstance(word, type) and isinstance(fields, dict):
             assert list(fields) == list(word.fields), word.__name__
 
