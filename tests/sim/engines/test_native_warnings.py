@@ -25,8 +25,8 @@ from lanai_host.simulator.transport import HEADER, PARTS
 from lanai_sim.engines import native_library, verilator, witness, words
 from lanai_sim.engines.boards import pair
 from lanai_sim.engines.native_library import texts
-from lanai_sim.engines.objects import COMPILE, defines
 from lanai_sim.engines.verilated import verilate, verilator_root
+from lanai_sim.engines.verilator import COMPILE, defines
 from lanai_sim.fpga import board_rtl
 from lanai_sim.job import native_module, request
 from lanai_sim.parts import links as mailboxes

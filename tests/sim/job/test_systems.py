@@ -14,7 +14,7 @@ from lanai_sim.studies.papers.ccu import experiments as ccu
 from lanai_sim.studies.papers.mbcf import experiments as mbcf
 from lanai_sim.studies.papers.mpi_np.host_work import thesis
 from lanai_sim.studies.papers.sci import experiments as sci
-from lanai_sim.studies.papers.t3d import experiments as t3d
+from lanai_sim.studies.papers.t3d import study
 
 
 def asked(*words):
@@ -44,7 +44,7 @@ def test_a_name_without_a_year_is_the_device_on_the_default_machine(name):
 
 
 def test_a_name_with_a_year_is_what_the_study_of_the_paper_runs_on():
-    assert same(Job.on("t3d-1996"), "t3d", t3d.RUNS.job.machine, Job(device="t3d").chosen_options)
+    assert same(Job.on("t3d-1996"), "t3d", study.RUNS.job.machine, Job(device="t3d").chosen_options)
     assert same(Job.on("ccu-1996"), "ccu", Machine(ccu.NIC, ccu.FABRIC, ccu.HOST), ccu.OURS)
     theirs = mbcf.theirs()
     assert same(Job.on("mbcf-1999"), "mbcf", theirs.machine, theirs.options)

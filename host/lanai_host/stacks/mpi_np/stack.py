@@ -20,8 +20,8 @@ from ...plain import restored
 from ...simulator.client import SimulatorClient
 from ..base import Memory, NicStack, Placement
 from ..health import examine
+from .device import take_over
 from .driver import Attachment, allocate_spill_memory, boot, channel_number
-from .handover import take_over
 
 if TYPE_CHECKING:
     from lanai_firmware.image import Image

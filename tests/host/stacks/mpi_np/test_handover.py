@@ -9,7 +9,7 @@ from lanai_firmware.nic.model import Nic
 from lanai_firmware.programs.mpi_np.scheduler import turn
 from lanai_hdl.machine import SRAM_HOST, Control, host_offset
 from lanai_host.operation import ANY_SOURCE, ErrorKind
-from lanai_host.stacks.mpi_np.handover import take_over
+from lanai_host.stacks.mpi_np.device import take_over
 from lanai_sim.kernel.kernel import Deadlock
 
 from .. import sabotage

@@ -18,7 +18,7 @@ from lanai_sim.engines.gates.compiled import Model, Simulation, write
 from lanai_sim.engines.gates.layout import Layout
 from lanai_sim.engines.gates.netlist import Netlist
 from lanai_sim.engines.gates.translate import translated
-from lanai_sim.engines.gateware.stepped import resetless
+from lanai_sim.engines.gateware.verilog import resetless
 
 SEED, SLOTS = 1999, 300
 A, B, C, D = (Signal(shape, name=name) for name, shape in (("a", 7), ("b", 5), ("c", 3), ("wide", 150)))

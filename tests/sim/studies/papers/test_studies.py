@@ -19,8 +19,7 @@ from lanai_sim.studies.papers.mpi_np import study as mpi_np_study
 from lanai_sim.studies.papers.mpi_np.host_work import thesis
 from lanai_sim.studies.papers.mpi_np.study import STUDY as MPI_NP_STUDY
 from lanai_sim.studies.papers.records import Record
-from lanai_sim.studies.papers.t3d import experiments as constants
-from lanai_sim.studies.papers.t3d import experiments as t3d_experiments
+from lanai_sim.studies.papers.t3d import study
 from lanai_sim.studies.papers.verdicts import ByShape
 
 WHO = ("theirs", "ours")
@@ -127,23 +126,23 @@ def test_collisions_are_what_the_paper_saw_on_a_hub():
 def test_sizes_are_those_of_the_paper():
     """T3-B1, T3-G2, T3-G6: what the three figures of the paper show, which prints no latency."""
     values = {claim.id.removeprefix("t3d."): claim for claim in claims.load("t3d")}
-    sizes = constants.LATENCY_SIZES
+    sizes = study.LATENCY_SIZES
     assert (sizes[0], sizes[-1], sizes.step) == values["s4.latency_sizes"].values
-    sizes = constants.MEDIUM_SIZES
+    sizes = study.MEDIUM_SIZES
     assert (sizes[0], sizes[-1], sizes.step) == values["s4.medium_sizes"].values
-    sizes = constants.LARGE_SIZES
+    sizes = study.LARGE_SIZES
     assert (sizes[0], sizes[-1]) == values["s4.large_sizes"].values
-    assert values["s4.processors"].value == constants.RANKS
+    assert values["s4.processors"].value == study.RANKS
 
 
 def test_constants_are_those_of_the_device():
-    figures = constants.figures(True)
+    figures = study.figures(True)
     assert (figures["design.slots_per_pair"], figures["design.send_levels"]) == (1, 2)
     assert (figures["design.alignment"], figures["design.alignment_first"]) == (4, 8)
 
 
 def test_experiments_have_names_of_their_own():
-    names = [one.name for one in t3d_experiments.EXPERIMENTS]
+    names = [one.name for one in study.EXPERIMENTS]
     assert len(set(names)) == len(names)
 
 
@@ -163,7 +162,7 @@ def test_the_quick_study_answers_24_claims(tmp_path):
     assert 1.6 <= found["put_MBps"] / found["half_lines.get_MBps"] <= 1.8
     for name in ("put_MBps", "get_MBps", "bandwidth_MBps.100000"):
         assert found[f"choices.{name}"] == pytest.approx(found[name], rel=0.01)
-    for size in t3d_experiments.MEDIUM_QUICK:
+    for size in study.MEDIUM_QUICK:
         assert found[f"time_us.{size}"] == pytest.approx(65 + size / 107, rel=0.1)
 
 
