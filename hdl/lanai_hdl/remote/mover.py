@@ -50,7 +50,7 @@ class Mover(wiring.Component):
     lookup, bus : its ways to host memory
     atomic : ``Out(1)``, a slot's event: a number is changed
     tells, told, own : ``In``, with `config.match_cells`: a FLAG is a receipt, with `told` before it; DATA are for a
-        buffer, which does not lie over the control words of a FIFO (`fifo`)
+        buffer, which does not lie over the control words of a FIFO (`fifo`). They stay as a work does.
     """
 
     def __init__(self, config: RemoteParameters):

@@ -48,7 +48,7 @@ class Side:
     process 1 too, after `boot_second`, with window 2 and pages 0x20000 to 0x20003.
     """
 
-    def __init__(self, number, *, timeout=2000, retries=3, config=SMALL):
+    def __init__(self, number, *, timeout=2000, retries=3, config=SMALL, slow=None):
         self.number, self.timeout, self.retries = number, timeout, retries
         self.config = config
         self.dut = RemoteAdapter(NIC, config)  # `play` may replace it by one like it
@@ -59,6 +59,7 @@ class Side:
         self.counts = dict.fromkeys((one.counter.name for one in self.dut.counts()), 0)
         self.events = []  # as they were raised, each with the host's memory at that time
         self.stop = False
+        self.slow = slow  # slots for which the host's memory waits before a word
         self.resets = Signal()  # `play` replaces it too
         self._tag = 0
 
@@ -74,6 +75,9 @@ class Side:
                 continue
             context.set(bus.burst.ready, 0)
             for address in range(burst.word * 4, (burst.word + burst.words) * 4, 4):
+                if self.slow is not None:
+                    for _ in range(self.slow()):
+                        await context.tick()
                 await (self._write(context, address) if burst.write else self._read(context, address))
                 if context.get(self.resets):
                     break

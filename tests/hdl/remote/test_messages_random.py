@@ -5,7 +5,7 @@ import random
 import pytest
 from pairs import first_of
 
-from lanai_hdl.remote.messages import Again, Ask, EnvelopeWord, Fate, receipt_at
+from lanai_hdl.remote.messages import Again, Ask, End, EnvelopeWord, Fate, receipt_at
 from lanai_hdl.remote.packets import word
 from lanai_hdl.remote.reference import ReferenceCommand, ReferenceExposure, ReferenceNic, ask, run
 from lanai_hdl.remote.reference_messages import ReferenceMatching
@@ -140,12 +140,14 @@ class Story:
 @pytest.mark.parametrize("loss", [0.0, 0.3])
 @pytest.mark.parametrize("seed", first_of(*range(8)))
 def test_all_is_as_the_model_has_it(seed, loss):
+    """With losses the hosts' memories are slow, too."""
     story, wire = Story(seed), random.Random(seed)
 
     def fate(words):
         return [] if wire.random() < loss else [words] * wire.choice([1, 1, 1, 1 + (loss > 0)])
 
-    between(story.script, fate, free=FREE, timeout=250, retries=200)
+    slow = (lambda: wire.choice([0, 0, 0, 1, 9])) if loss else None
+    between(story.script, fate, free=FREE, timeout=250, retries=200, slow=slow)
     assert story.ends >= {Status.OK, Status.FULL, Status.BEFORE}
     assert len(story.fates) == len(Fate)
 
@@ -159,3 +161,37 @@ def test_no_process_learns_of_the_messages_of_another(seed):
         between(story.script, free=FREE, timeout=250, watch=story.count)
     first, second = (story.seen for story in stories)
     assert first == second
+
+
+@pytest.mark.parametrize("seed", first_of(*range(8)))
+def test_a_reset_of_the_receiver_loses_what_it_kept_and_no_more(seed):
+    """The receiver is reset in any slot while messages come. Then it has nothing, and what is sent is lost until a
+    session is opened again, in which all comes in order."""
+    chance = random.Random(seed)
+
+    async def script(context, source, target, *others):
+        for _ in range(3):
+            for slot in range(SHARE):
+                await target.post(context, slot, tag=slot, at=64 * slot)
+            tags = [await source.begin(context, target, n, bytes([n]) * 20, buffer=n) for n in range(4)]
+            await context.tick().repeat(chance.randrange(250))
+            await target.side.reset(context)
+            await target.side.boot(context, alone=True)
+            ends = {await source.side.end(context, tag, n) for n, tag in enumerate(tags)}
+            assert ends <= {Status.OK, Status.LOST}
+            await target.open(context)
+            target.head = 0
+            if Status.LOST not in ends:  # all had come: the next message finds that out
+                assert await source.send(context, target, 9, b"") is Status.LOST
+            await source.side.open_session(context, 1)
+            assert await target.asked(context, 0, Ask.PROBE) == (End.NONE,)
+            for n in range(SHARE + 1):
+                assert await source.send(context, target, n, bytes([n])) is Status.OK
+            fates = [target.record()[::5] for _ in range(SHARE + 1)]
+            assert fates == [(Fate.LEFT if n == SHARE else Fate.HELD, bytes([n])) for n in range(SHARE + 1)]
+            assert await target.asked(context, 0, Ask.POST, 1) == (End.RECORD, 1)
+            assert await target.asked(context, 0, Ask.RESET) == (End.DONE,)
+            await target.open(context)
+            target.head = 0
+
+    between(script, timeout=250, retries=5)

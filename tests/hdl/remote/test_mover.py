@@ -4,7 +4,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from amaranth import Module, Mux, Signal, Value
+from amaranth import Cat, Module, Mux, Signal, Value
 from amaranth.asserts import AnySeq
 from amaranth.hdl import Assert, Assume
 from amaranth.lib import wiring
@@ -22,6 +22,7 @@ from lanai_hdl.remote.packets import WIDE_BYTES, Atomic, Status
 from lanai_hdl.remote.tables import FLAG_AT, FLAG_BYTES, RESULT_AT, WIDE_RESULT_AT
 
 CONFIG = Remote(processes=2, peers=2, pages=2, payload=16)
+TELLS = replace(CONFIG, match_cells=2)  # it tells receipts too
 SPAN = 256  # bytes of host memory of each exposure, one behind the other
 LOOKUP = 4  # slots from the first one of a question to its answer
 
@@ -238,7 +239,7 @@ def test_a_receipt_leaves_the_result_to_its_command():
         await scene.carry_out(context, **flag, offset=2 * FLAG_BYTES)
         assert scene.bytes[at : at + FLAG_AT] == SECRET.to_bytes(8, "big")
 
-    Scene(6, script, replace(CONFIG, match_cells=2))
+    Scene(6, script, TELLS)
 
 
 SEEN = ("start", "owner", "exposure", "need", "key", "offset", "length", "wanted")  # of the lookup, by all
@@ -249,17 +250,19 @@ class NoninterferenceSpec(wiring.Component):
     numbers in its memory, results of its ATOMICs. What they ask and do, and when, is equal; so is each word that
     is written for any other process, and each number that is returned to it.
 
-    To a depth, from reset. Assumed: a work stays until it is taken; a FLAG is for the process whose command
-    `flag_of` says from the slot before on; of an address, the lookup chooses the page alone; the host answers words
-    that it has taken. The control words of a FIFO are not secret: its owner's peers see by them how full it is.
+    To a depth, from reset. Assumed: a work stays until it is taken, with `tells` and `own`; a FLAG is for the process
+    whose command `flag_of` says from the slot before on; of an address, the lookup chooses the page alone; the host
+    answers words that it has taken. The control words of a FIFO are not secret: its owner's peers see by them how full
+    it is.
     """
 
-    def __init__(self):
+    def __init__(self, config):
+        self.config = config
         super().__init__({})
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.one, m.submodules.other = one, other = Mover(CONFIG), Mover(CONFIG)
+        m.submodules.one, m.submodules.other = one, other = Mover(self.config), Mover(self.config)
         work = one.i.payload
         secret = work.owner == 0
         secrets = {
@@ -268,6 +271,7 @@ class NoninterferenceSpec(wiring.Component):
             "words": secret,
             "read": secret & (work.kind == Kind.ATOMIC),  # not the control words of a FIFO
             "result": one.result.buffer >> COMMAND_BITS == 0,
+            "told": secret,
         }
         for name, (port, twin) in self._inputs(one, other).items():
             m.d.comb += port.eq(AnySeq(len(port)))
@@ -292,6 +296,8 @@ class NoninterferenceSpec(wiring.Component):
 
         work = {name: both(lambda mover, name=name: mover.i.payload[name]) for name, _ in Layout.cast(AccessWork)}
         control = ("judged", "wanted", "fifo", "changed", "keep", "flag_of")
+        if self.config.match_cells:
+            control = (*control, "tells", "told", "own")
         answers = ("done", "status", "address", "little", "signals")
         return {
             **work,
@@ -335,6 +341,10 @@ class NoninterferenceSpec(wiring.Component):
         work = mover.i.payload
         flags = mover.i.valid & (work.kind == Kind.FLAG)
         m.d.sync += [offered.eq(mover.i.valid & ~mover.i.ready), before.eq(work), flag_of.eq(mover.flag_of)]
+        if self.config.match_cells:
+            told = Signal(2)
+            m.d.sync += told.eq(Cat(mover.tells, mover.own))
+            m.d.comb += Assume(~offered | (told == Cat(mover.tells, mover.own)))
         unanswered, bus = Signal(BURST_BITS), mover.bus
         m.d.sync += unanswered.eq(unanswered + (bus.write.valid & bus.write.ready) - bus.written)
         m.d.comb += [
@@ -347,5 +357,6 @@ class NoninterferenceSpec(wiring.Component):
 
 
 @pytest.mark.proof
-def test_no_process_learns_the_bytes_of_another(prove):
-    prove(NoninterferenceSpec(), mode="bmc", depth=8)
+@pytest.mark.parametrize("config", [CONFIG, TELLS], ids=["plain", "with receipts"])
+def test_no_process_learns_the_bytes_of_another(prove, config):
+    prove(NoninterferenceSpec(config), mode="bmc", depth=8)
