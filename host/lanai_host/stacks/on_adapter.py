@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from lanai_firmware.vocabulary import Vocabulary
     from lanai_hdl.config import NicConfig
 
+# An adapter with an aperture that the machine does not describe. A stream waits for longer than a packet that comes
+# in takes the bus.
+APERTURE = Remote(streams=4, stream_bytes=128, stream_slots=1024)
+
 
 class AdapterStack(NicStack):
     """Ranks use the adapters of their NICs, and nothing else of them."""
@@ -155,6 +159,18 @@ def timeout_on(nic: "NicConfig", adapter: Remote, passage: Callable[[int], int] 
     packet = adapter.payload + 4 * (REQUEST_WORDS + 3)
     alone = packet * nic.slot_khz // nic.link_kbytes
     return min(MOST_TIMEOUT, max(TIMEOUT, nic.slot_khz // 10, 4 * max(alone, passage(packet))))
+
+
+def with_aperture(nic: "NicConfig") -> "NicConfig":
+    """Give the NIC an adapter, and its adapter an aperture, where there is none."""
+    adapter = adapter_in(nic)
+    if adapter is None:
+        return nic.but(blocks=(*nic.blocks, APERTURE))
+    if adapter.streams:
+        return nic
+    block = min(APERTURE.stream_bytes, adapter.payload)
+    larger = replace(adapter, streams=APERTURE.streams, stream_bytes=block, stream_slots=APERTURE.stream_slots)
+    return nic.but(blocks=tuple(larger if one is adapter else one for one in nic.blocks))
 
 
 def adapter_in(nic: "NicConfig") -> Remote | None:

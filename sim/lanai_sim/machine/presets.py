@@ -35,14 +35,14 @@ def t3d_barrier() -> NicConfig:
 
 
 def t3d_shell() -> NicConfig:
-    """The same with the remote-memory adapter as the machine's shell: puts, gets and swaps in hardware, a line of 32
-    bytes a packet. `t3d-1996` has it, and the study of the paper.
+    """The same with the remote-memory adapter as the machine's shell. `t3d-1996` has it, and the study of the paper.
 
-    The adapter works on its packets one after the other, so the bus must be faster than what it carries.
+    Stores go through four stream buffers of a line, as the Alpha 21064's write buffer has them, a line a packet. The
+    adapter works on its packets one after the other, so the bus must be faster than what it carries.
     """
     return t3d().but(
         host_bus_khz=84_000,  # fitted on t3d.s4.large_bandwidth
-        blocks=(Remote(payload=32, pages=512, peers=256),),
+        blocks=(Remote(payload=32, pages=512, peers=256, streams=4, stream_bytes=32),),
     )
 
 

@@ -1,4 +1,9 @@
-"""Puts by the shell: the NIC's remote-memory adapter does in hardware what the T3D's shell did (T3-01)."""
+"""Puts by the shell: stores of the processor through its write buffer, and gets that fetch a word at a time (T3-01).
+
+The aperture of the NIC's remote-memory adapter is the shell, and its stream buffers are the write buffer. A get is a
+loop of fetches of words of 8 bytes, with as many under way as there are command buffers. Swaps are commands too. Bytes
+that no store of a word can move, as on the T3D, go by a command here.
+"""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -9,8 +14,9 @@ from lanai_firmware.programs.put.layout import Kind
 from lanai_hdl.remote.packets import Atomic, Op, Status
 
 from ... import process_memory
+from ...adapter.aperture import MOST_MAPPED
 from ...adapter.commands import Command
-from ...adapter.exposures import Exposure, pages_of
+from ...adapter.exposures import pages_of
 from ...adapter.opened import OWN_PAGES, OpenedAdapter
 from ...adapter.operation import REASONS, Attachment, RemoteOperation
 from ...bus.base import PAGE_SIZE, Bus, HostBuffer, KnownLook, Pinned, Watched
@@ -19,30 +25,19 @@ from ...operation import DeviceError, ErrorKind, Wait
 from ...remote import Access
 from .heap import WORD
 from .puts import Presence, Put, Puts, Question, Remote, Window, Words, never
-from .windows import PAGES, Windows, landings, name_of, named, near_runs, place_of
+from .windows import PAGES, Windows, landings, name_of, named, place_of
 
 ATOMICS = {Kind.SWAP: Atomic.SWAP, Kind.ADD: Atomic.ADD}
 ALL = Access.READ | Access.WRITE | Access.ATOMIC
-
-
-@dataclass
-class Source:
-    """Pinned memory of some puts of runs. `exposure`: once the first of them has begun, until the last one ends."""
-
-    pinned: Pinned
-    address: int
-    size: int
-    exposure: Exposure | None = None
+FETCHED = 8  # bytes of a fetch
 
 
 class Run(NamedTuple):
-    """A put of some bytes of a source to one window. `last`: no other put of that source follows."""
+    """A put of some bytes of this process's memory."""
 
     there: Remote
-    source: Source
     address: int
     size: int
-    last: bool
 
 
 class Tell(NamedTuple):
@@ -52,20 +47,29 @@ class Tell(NamedTuple):
     data: bytes
 
 
+class Settle(NamedTuple):
+    """Ask what has become of all stores to these ranks."""
+
+    ranks: frozenset[int]
+
+
 Request = Put | Question | Run | Tell
 
 
 @dataclass
 class Running:
-    """A request whose command is under way."""
+    """A command under way. `last`: of its request."""
 
-    request: Request
-    number: int
+    request: Request | Settle
     operation: RemoteOperation
+    last: bool = True
 
 
 class ShellPuts(Puts):
-    """Commands to the adapter, which carries out those to one rank in order. What has no command buffer waits here.
+    """Stores, fetches and swaps, begun in order. What must wait, for a rank or a command buffer, waits here.
+
+    Nothing tells of a store's end. A command that moves nothing asks for it (`Settle`) before this rank sleeps, and
+    before a flag leaves.
 
     Args:
         size: bytes of the heap, which is this rank's first exposure. Behind it are words that tell who is there.
@@ -84,15 +88,16 @@ class ShellPuts(Puts):
         self._bus = bus
         self._rank = attachment.rank
         self._presence = Presence(self.memory, size, ranks, attachment.rank)
-        self._tokens = [attachment.token(rank, self.memory.size) for rank in range(ranks)]
+        self._tokens = [attachment.token(rank, MOST_MAPPED) for rank in range(ranks)]
         self._adapter = OpenedAdapter(bus, attachment, meter, attachment.adapter.payload, one_key=True)
         self._commands = self._adapter.share()
         pages = attachment.adapter.pages - OWN_PAGES - pages_of(0, self.memory.size)
         self._windows = Windows(self._adapter, landings(pages))
-        self._waiting: deque[tuple[int, Request]] = deque()
+        self._waiting: deque[Request] = deque()
         self._running: deque[Running] = deque()
+        self._stored: set[int] = set()  # ranks whose memory was stored to, of which no command tells yet
+        self._fetched = 0  # bytes of the get that begins
         self._questions = 0  # without an answer
-        self._done = 0  # number of the last request that has ended
         self._failure: DeviceError | None = None
         self._closed = False
 
@@ -107,7 +112,7 @@ class ShellPuts(Puts):
             for rank, word in self._presence.farewell():
                 self._queue(Tell(Remote(rank, self._presence.place), word))
             self.push()
-            while self._running:
+            while not self._settled():
                 self._bus.wait_any(self.watched(list), Wait("the end", note="peers are told that this rank leaves"))
                 self.push()
         self.abandon()
@@ -122,21 +127,22 @@ class ShellPuts(Puts):
         return self._failure
 
     def put(self, put: Put) -> int:
-        """A longer put than a command's staging page takes several commands, in order."""
-        for at in range(0, max(len(put.data), 1), PAGE_SIZE):
-            there = put.there._replace(address=put.there.address + at)
-            self._queue(put._replace(there=there, data=put.data[at : at + PAGE_SIZE]))
+        size = len(put.data)
+        if size:
+            most = size if stores(put.there, size) else PAGE_SIZE
+            for at in range(0, size, most):
+                there = put.there._replace(address=put.there.address + at)
+                self._queue(put._replace(there=there, data=put.data[at : at + most]))
+        else:
+            address = process_memory.address_of(self.memory.view) + put.source - self.memory.bus_address
+            self._queue_run(put.there, address, put.size)
         return self.asked
 
     def put_runs(self, rank: int, names: Sequence[int], pinned: Pinned, runs: Sequence[tuple[int, int]]) -> None:
-        """Each run takes a command. Runs that are near to each other in memory have one window."""
         there = Remote(rank, names[0], named=True)
-        for part in near_runs(runs):
-            begin = min(address for address, _ in part)
-            source = Source(pinned, begin, max(address + size for address, size in part) - begin)
-            for number, (address, size) in enumerate(part, start=1):
-                self._queue(Run(there, source, address, size, last=number == len(part)))
-                there = there._replace(address=there.address + size)
+        for address, size in runs:
+            self._queue_run(there, address, size)
+            there = there._replace(address=there.address + size)
 
     def ask(self, question: Question) -> None:
         self._questions += 1
@@ -146,7 +152,7 @@ class ShellPuts(Puts):
         return self._windows.share(memory)
 
     def window(self, pinned: Pinned, address: int, size: int) -> Window | None:
-        exposure = self._windows.open(pinned, address, size, Access.WRITE)
+        exposure = self._windows.open(pinned, address, size)
         if exposure is None:
             return None
         return Window([name_of(exposure.number, exposure.offset(address))], exposure.number)
@@ -159,13 +165,12 @@ class ShellPuts(Puts):
         return self._questions
 
     def completed(self, number: int) -> bool:
-        return number <= self._done
+        return number <= self.asked - len(self._waiting)
 
     def push(self) -> None:
         self._take_ended()
         while self._waiting and self._failure is None and not self._closed:
-            number, request = self._waiting[0]
-            if not self._begin(number, request):
+            if not self._begin(self._waiting[0]):
                 return
             self._waiting.popleft()
 
@@ -175,17 +180,18 @@ class ShellPuts(Puts):
         self.push()
 
     def watched(self, words: Words) -> list[Watched]:
+        self._settled()
         found = words()
         command = self._commands.watched()
         if command is not None:
             found.append(command)
-        if self._waiting and not self._is_there(self._waiting[0][1]):
-            found.append(self._presence.watched(self._waiting[0][1].there.rank))
+        if self._waiting and not self._is_there(self._waiting[0]):
+            found.append(self._presence.watched(self._waiting[0].there.rank))
         return found
 
     def known_look(self, watched: Sequence[Watched], words: Sequence[Watched], picoseconds: int) -> KnownLook | None:
-        """The good end of a put of this rank's heap or of staged bytes is noted, if nothing waits for it."""
-        if self._waiting or not all(type(one.request) is Put for one in self._running):
+        """The good end of stores is noted, if nothing waits for it."""
+        if self._waiting or not all(type(one.request) is Settle for one in self._running):
             return None
         return self._adapter.known_look(watched, picoseconds)
 
@@ -195,55 +201,91 @@ class ShellPuts(Puts):
 
     def _queue(self, request: Request) -> None:
         self.asked += 1
-        self._waiting.append((self.asked, request))
+        self._waiting.append(request)
+
+    def _queue_run(self, there: Remote, address: int, size: int) -> None:
+        """One that goes by commands takes one for each staging page."""
+        most = size if stores(there, size) else PAGE_SIZE
+        for at in range(0, size, most):
+            place = there._replace(address=there.address + at)
+            self._queue(Run(place, address + at, min(most, size - at)))
 
     def _is_there(self, request: Request) -> bool:
         return isinstance(request, Tell) or self._presence.is_there(request.there.rank)
 
-    def _begin(self, number: int, request: Request) -> bool:
-        """Begin a request. False if it must wait: for a rank, a command buffer, a window, or for all before it."""
-        if isinstance(request, Question) and request.kind == Kind.FENCE:
-            if self._running:
-                return False
-            self._questions -= 1
-            self._done = number
-            return True
-        buffer = self._commands.free
-        last = isinstance(request, Put) and request.flag  # it must not arrive if what was put before has failed
-        if buffer is None or not self._is_there(request) or (last and self._running):
+    def _begin(self, request: Request) -> bool:
+        """Begin a request. False if it must wait: for a rank, a command buffer, or for what was begun before."""
+        if isinstance(request, Question):
+            return self._begin_question(request)
+        if not self._is_there(request):
             return False
-        if isinstance(request, Run):
-            exposure = self._exposure(request.source)
-            if exposure is None:
-                return False
-            local = exposure.offset(request.address)
-            command = self._command(Op.WRITE, request.there, request.size, exposure.number, local)
-        elif isinstance(request, Question):
-            command = self._ask_command(request)
-        else:
-            command = self._put_command(request, buffer)
-        what = f"{command.op.name.lower()} of {command.size} bytes at rank {request.there.rank}"
-        self._running.append(Running(request, number, self._commands.start(command, what)))
+        if isinstance(request, Put) and request.flag and not self._settled():
+            return False  # it must not arrive if what was put before has failed
+        if isinstance(request, Tell):
+            return self._stage(request, request.data)
+        if self._presence.has_left(request.there.rank):
+            return True  # nobody needs it
+        size = request.size if isinstance(request, Run) else len(request.data)
+        data = process_memory.read(request.address, size) if isinstance(request, Run) else request.data
+        if not stores(request.there, size):
+            return self._stage(request, data)
+        if any(isinstance(one.request, Put | Run) for one in self._running):
+            return False  # a store would overtake it
+        exposure, offset = self._there(request.there)
+        self._stored.add(request.there.rank)
+        self._adapter.aperture.store(named(self._tokens[request.there.rank], exposure), offset, data)
         return True
 
-    def _exposure(self, source: Source) -> Exposure | None:
-        """Return what names a source in commands; None if it must wait for a window."""
-        if source.exposure is None:
-            source.exposure = self._windows.open(source.pinned, source.address, source.size, Access(0))
-        return source.exposure
+    def _begin_question(self, question: Question) -> bool:
+        if question.kind == Kind.FENCE:
+            if not self._settled():
+                return False
+            self._questions -= 1
+            return True
+        if not self._is_there(question):
+            return False
+        if question.kind != Kind.GET:
+            return self._start(question, self._atomic(question))
+        here = question.result - self.memory.bus_address
+        while self._fetched < question.size:
+            at = self._fetched
+            there = question.there._replace(address=question.there.address + at)
+            size = min(FETCHED, question.size - at)
+            command = self._command(Op.READ, there, size, 0, here + at)
+            if not self._start(question, command, last=at + size == question.size):
+                return False
+            self._fetched += size
+        self._fetched = 0
+        return True
 
-    def _put_command(self, put: Put | Tell, buffer: int) -> Command:
-        if not put.data:
-            assert isinstance(put, Put)
-            return self._command(Op.WRITE, put.there, put.size, 0, put.source - self.memory.bus_address)
+    def _stage(self, request: Put | Run | Tell, data: bytes) -> bool:
+        """Put bytes by a command, from the page of its buffer."""
+        buffer = self._commands.free
+        if buffer is None:
+            return False
         staging, stage = self._adapter.staging, self._adapter.stage(buffer)
-        process_memory.write(stage, put.data)
-        return self._command(Op.WRITE, put.there, len(put.data), staging.number, staging.offset(stage))
+        process_memory.write(stage, data)
+        return self._start(
+            request, self._command(Op.WRITE, request.there, len(data), staging.number, staging.offset(stage))
+        )
 
-    def _ask_command(self, question: Question) -> Command:
-        if question.kind == Kind.GET:
-            here = question.result - self.memory.bus_address
-            return self._command(Op.READ, question.there, question.size, 0, here)
+    def _start(self, request: Request, command: Command, last: bool = True) -> bool:
+        if self._commands.free is None:
+            return False
+        what = f"{command.op.name.lower()} of {command.size} bytes at rank {request.there.rank}"
+        self._running.append(Running(request, self._commands.start(command, what), last))
+        return True
+
+    def _settled(self) -> bool:
+        """Return whether nothing is under way. The command that tells of stores begins here at the latest."""
+        if self._stored and not self._closed and self._commands.free is not None:
+            ranks, self._stored = frozenset(self._stored), set()
+            what = f"stores at rank {', '.join(map(str, sorted(ranks)))}"
+            operation = self._commands.start(self._adapter.nothing, what)
+            self._running.append(Running(Settle(ranks), operation))
+        return not (self._running or self._stored)
+
+    def _atomic(self, question: Question) -> Command:
         exposure, offset = self._there(question.there)
         return Command(
             Op.ATOMIC,
@@ -266,27 +308,29 @@ class ShellPuts(Puts):
             running = self._running.popleft()
             assert running.operation is operation, "commands end in order"
             self.news += 1
-            self._done = running.number
-            request = running.request
-            if isinstance(request, Run) and request.last and request.source.exposure is not None and not self._closed:
-                self._windows.close(request.source.exposure.number)
             self._end(running)
 
     def _end(self, running: Running) -> None:
         request, operation = running.request, running.operation
-        rank = request.there.rank
+        ranks = request.ranks if isinstance(request, Settle) else frozenset((request.there.rank,))
         if isinstance(request, Tell):
             if operation.status is Status.OK:
-                self._presence.meet(rank)
+                self._presence.meet(request.there.rank)
             if operation.status is not Status.LOST:  # it may be not there yet, or have left
                 return
-        if isinstance(request, Question):
+        if isinstance(request, Question) and running.last:
             self._questions -= 1
             if request.kind != Kind.GET:
                 WORD.pack_into(self.memory.view, request.result - self.memory.bus_address, operation.value)
-        if operation.status is not Status.OK and not self._presence.has_left(rank) and self._failure is None:
+        if operation.status is not Status.OK and self._failure is None and not any(map(self._presence.has_left, ranks)):
             assert operation.status is not None
             kind = ErrorKind.PEER_FAILED if operation.status is Status.LOST else ErrorKind.NIC_LOST
             text = f"an access that failed ({operation.what}: {REASONS[operation.status]})"
             self._failure = DeviceError(kind, text)
             self._bus.report_lost(self._rank, f"its NIC met {text}")
+
+
+def stores(there: Remote, size: int) -> bool:
+    """Return whether stores can move so many bytes to a place: whole words, in a page that the aperture can name."""
+    offset = place_of(there.address)[1] if there.named else there.address
+    return not (offset | size) % WORD.size and offset + size <= MOST_MAPPED

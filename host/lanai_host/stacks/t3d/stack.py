@@ -24,7 +24,7 @@ from ...simulator.client import SimulatorClient
 from ..base import NicStack, Placement
 from ..health import examine
 from ..loader import check_machine, load, reset, start
-from ..on_adapter import AdapterStack
+from ..on_adapter import AdapterStack, with_aperture
 from .attachments import Attachment, ShellAttachment, attachment_of
 from .heap import PRESETS, HeapLayout, T3dOptions
 from .puts import Presence
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class T3dShellStack(AdapterStack):
-    """Puts, gets and swaps are commands to the adapter. No firmware runs."""
+    """Puts are stores through the adapter's aperture; words of gets, and swaps, are commands. No firmware runs."""
 
     name = "t3d"
     help = "MPICH on the Cray T3D (1996), with the remote-memory adapter as the shell"
@@ -61,6 +61,9 @@ class T3dShellStack(AdapterStack):
         self, image: None, nic: "NicConfig", options: T3dOptions, placement: Placement
     ) -> Sequence[Mapping[str, Any]]:
         return [heap_plan(HeapLayout(placement.ranks, options)) for _ in range(placement.nodes)]
+
+    def equip(self, nic: "NicConfig") -> "NicConfig":
+        return with_aperture(nic)
 
     def check(self, options: T3dOptions, placement: Placement) -> None:
         self.check_one_rank_a_nic(placement, int(NODES))

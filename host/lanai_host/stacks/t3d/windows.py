@@ -4,7 +4,6 @@ A name of a byte there has an exposure's number in its upper bits and the byte's
 All exposures of a process have one key, because within a job of the T3D nothing is protected from the other ranks.
 """
 
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ...adapter.exposures import Exposure, pages_of
@@ -16,14 +15,13 @@ from ...remote import Access
 OFFSET_BITS = 28  # of a name
 OFFSET = (1 << OFFSET_BITS) - 1  # mask
 PAGES = 32  # of a window, at most
-SOURCES = 2  # windows that this rank's own puts read
 LANDINGS = 6  # windows that peers put to, at most
 SPARE_PAGES = 4  # for flags of synchronous sends
 
 
 def landings(pages: int) -> int:
     """Return how many windows peers can have at a time if an adapter's page table has `pages` entries left."""
-    return min(LANDINGS, (pages - SPARE_PAGES) // PAGES - SOURCES)
+    return min(LANDINGS, (pages - SPARE_PAGES) // PAGES)
 
 
 def name_of(exposure: int, offset: int) -> int:
@@ -37,15 +35,12 @@ def place_of(name: int) -> tuple[int, int]:
 
 
 class Windows:
-    """The windows of one process, in as many as there are.
-
-    Sources never wait for landings, nor for peers. So two ranks that put to each other do not wait for each other.
-    """
+    """The windows of one process that peers put to, in as many as there are."""
 
     def __init__(self, adapter: OpenedAdapter, landings: int) -> None:
         self._adapter = adapter
-        self._left = {Access.WRITE: landings, Access(0): SOURCES}
-        self._open: dict[int, tuple[Exposure, Access]] = {}
+        self._left = landings
+        self._open: dict[int, Exposure] = {}
 
     def share(self, memory: HostBuffer) -> int:
         """The name of the first byte of memory that stays as long as the process."""
@@ -54,23 +49,21 @@ class Windows:
         exposure = self._adapter.exposures.add(0, size, pages, Access.WRITE, walked=len(pages) > 1)
         return name_of(exposure.number, 0)
 
-    def open(self, pinned: Pinned, address: int, size: int, access: Access) -> Exposure | None:
-        """Let the adapter reach pinned bytes: peers' puts, or with Access(0) this process's own. None while as many
-        are open as there may be."""
-        if not self._left[access]:
+    def open(self, pinned: Pinned, address: int, size: int) -> Exposure | None:
+        """Let peers put to pinned bytes. None while as many windows are open as there may be."""
+        if not self._left:
             return None
         first = address // PAGE_SIZE - pinned.address // PAGE_SIZE
         pages = pinned.pages[first : first + pages_of(address, size)]
-        exposure = self._adapter.exposures.add(address, size, pages, access)
-        self._left[access] -= 1
-        self._open[exposure.number] = exposure, access
+        exposure = self._adapter.exposures.add(address, size, pages, Access.WRITE)
+        self._left -= 1
+        self._open[exposure.number] = exposure
         return exposure
 
     def close(self, number: int) -> None:
         """Close a window. No access to it is under way."""
-        exposure, access = self._open.pop(number)
-        self._adapter.exposures.remove(exposure)
-        self._left[access] += 1
+        self._adapter.exposures.remove(self._open.pop(number))
+        self._left += 1
 
     def close_all(self) -> None:
         """Until no peer reaches any window."""
@@ -82,20 +75,3 @@ class Windows:
 def named(token: Token, number: int) -> Token:
     """Names another exposure of the process whose first exposure has this token."""
     return replace(token, exposure=token.exposure + number)
-
-
-def near_runs(runs: Sequence[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
-    """Cut a list of (address, bytes) into lists that a window of PAGES pages covers, each as long as can be. A run
-    alone may be longer than a window."""
-    part: list[tuple[int, int]] = []
-    begin = end = 0
-    for address, size in runs:
-        least, most = (min(begin, address), max(end, address + size)) if part else (address, address + size)
-        if part and pages_of(least, most - least) > PAGES:
-            yield part
-            part = []
-            least, most = address, address + size
-        part.append((address, size))
-        begin, end = least, most
-    if part:
-        yield part

@@ -30,6 +30,7 @@ MEDIUM_SIZES = range(10_000, 200_001, 10_000)
 LARGE_SIZES = range(1_000_000, 5_000_001, 1_000_000)
 # A k is taken as 1000 and a megabyte as 10^6 (T3-G6).
 RANKS = 2
+MOST = 100_000  # bytes of the longest put and get without MPI
 TORUS = "torus:4x4x4"
 
 
@@ -52,7 +53,6 @@ RUNS = Programs(programs, Job((), 2, "t3d", Machine("t3d_shell", host="alpha2106
 BY_FIRMWARE = Programs(programs, Job((), 2, "t3d", Machine("t3d", host="alpha21064")))
 T3E = Programs(programs, Job((), 4, "t3d", Machine("t3e")))  # the paper says nothing of its speed
 CHOSEN = ("post", "poll", "match", "copy", "complete", "address_check", "pio_write", "pio_read")  # prices of the host
-HALF_LINES = t3d_shell().but(blocks=(Remote(payload=16, pages=512, peers=256),))  # the least that a packet may carry
 REORDER = "reorder * rate=0.2 seed=1 by=20us"
 FENCED, UNFENCED = 8334, 50  # rounds of 12 messages
 ROUNDS = 1  # mpptest's default number of rounds is not in the paper; simulated rounds are all alike
@@ -87,21 +87,14 @@ def _bandwidths(sizes: Sequence[int]) -> dict[str, float]:
 
 def remote_memory(quick: bool) -> dict[str, float]:
     """Put, get, swap and add without MPI."""
-    sizes = (4, 1_000_000) if quick else (4, 2048, 100_000, 1_000_000)
+    sizes = (4, MOST) if quick else (4, 2048, MOST)
     found: dict[str, float] = {}
     for name, time in RUNS.lines("remote_memory", ",".join(map(str, sizes))).items():
         what, size = name.split()
         found[f"{what}_us.{size}"] = time
         if int(size) > 4:
             found[f"{what}_MBps.{size}"] = int(size) / time
-    most = max(sizes)
-    return found | {"put_MBps": found[f"put_MBps.{most}"], "get_MBps": found[f"get_MBps.{most}"]}
-
-
-def answers(quick: bool) -> dict[str, float]:
-    """A get whose answers carry 16 bytes a packet, where a put carries 32 (T3-01)."""
-    found = RUNS.lines("remote_memory", "100000", nic=HALF_LINES)
-    return {"half_lines.get_MBps": 100_000 / found["get 100000"]}
+    return found | {f"{what}_MBps": found[f"{what}_MBps.{MOST}"] for what in ("put", "get")}
 
 
 def choices(quick: bool) -> dict[str, float]:
@@ -109,11 +102,11 @@ def choices(quick: bool) -> dict[str, float]:
     host = alpha21064()
     twice = host.but(**{name: 2 * getattr(host, name) for name in CHOSEN})
     times = half_trips((0, 1024, 100_000), host=twice)
-    found = RUNS.lines("remote_memory", "1000000", host=twice)
+    found = RUNS.lines("remote_memory", str(MOST), host=twice)
     return {
         **{f"choices.latency_us.{size}": times[size] for size in (0, 1024)},
         "choices.bandwidth_MBps.100000": 100_000 / times[100_000],
-        **{f"choices.{what}_MBps": 1_000_000 / found[f"{what} 1000000"] for what in ("put", "get")},
+        **{f"choices.{what}_MBps": MOST / found[f"{what} {MOST}"] for what in ("put", "get")},
     }
 
 
@@ -182,7 +175,6 @@ EXPERIMENTS = (
     Experiment("medium", "mpptest, 10k to 200k (T3-B1, figure 7)", medium),
     Experiment("large", "mpptest, 1 to 5 MB (T3-B1, figure 8)", large),
     Experiment("remote", "put, get, swap and add without MPI (T3-01)", remote_memory),
-    Experiment("answers", "a get whose answers carry half a line a packet (T3-01)", answers),
     Experiment("choices", "the host's prices that are choices, doubled", choices),
     Experiment("alignment", "buffers that puts cannot move (T3-21)", alignment),
     Experiment("ready", "standard and ready sends (T3-13)", ready),
@@ -201,10 +193,9 @@ def plateau(figures: Figures) -> float:
     return figures[f"bandwidth_MBps.{max(sizes)}"]
 
 
-def _half_lines(figures: Figures) -> str:
-    """Return what gets of half a line do to the ratio, if they were measured."""
-    found = figures.get("half_lines.get_MBps")
-    return f" make the ratio {figures['put_MBps'] / found:.2f}" if found else " are slower"
+def _fetch(figures: Figures) -> float:
+    """Microseconds of a fetch of 8 bytes."""
+    return 8 / figures["get_MBps"]
 
 
 def _misaligned(figures: Figures) -> float:
@@ -229,7 +220,7 @@ COMPUTED: Computed = {
     "s5.wait_progress": lambda f: f["version.queue.completes"] == 1 and f["version.late.completes"] == 0,
     "s3_3.validation_cost": lambda f: _extension(f) > 10 * max(_check(f), 0.1),
     "s6.t3e_fence": lambda f: f["t3e.fenced.wrong"] == 0 < f["t3e.bare.wrong"],
-    "half_lines": _half_lines,
+    "fetch": _fetch,
     "misaligned": _misaligned,
     "check": _check,
     "extension": _extension,
