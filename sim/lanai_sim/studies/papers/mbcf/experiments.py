@@ -135,12 +135,8 @@ EXPERIMENTS = [
         Experiment(name, f"{says} (`--npb DIR`)", partial(times.causes_measured, name), needs="npb")
         for name, says in (
             ("npb_ep_gather", "table 4.3: EP, with reduces that gather at a root"),
-            ("npb_sp_fifo", "table 4.9: SP, with FIFOs of 64 KiB instead of 32"),
-            ("npb_sp_timeout", "table 4.9: SP, with packets sent again after 10 ms"),
-            ("npb_sp_copies", "table 4.9: SP, with messages that are copied before they are written"),
+            ("npb_sp_jitter", "tables 4.3 and 4.9: SP, by ranks that compute unevenly"),
             ("npb_is_half_duplex", "table 4.7: IS, on a hub in half duplex"),
-            ("npb_sp_half_duplex", "table 4.9: SP, on a hub in half duplex"),
-            ("npb_sp_list", "tables 4.3 and 4.9: SP, with a list of requests (MB-16)"),
         )
     ),
     Experiment("our_round_trip", "table 4.1 on the project's testbed", lambda q: round_trip(ours(), q)),

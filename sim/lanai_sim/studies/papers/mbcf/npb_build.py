@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 
 from lanai_host import compilers
@@ -45,7 +46,9 @@ class Benchmark:
         any_source: the files whose nonblocking receives name no source in the variant `ANY`, which is
             the paper's. Class W is run in it alone.
         whole: the class that tables 4.4 to 4.10 are measured with, and how often its timed part, as it
-            is run here, goes into the paper's.
+            is run here, goes into the paper's; with a `mark`, the paper's number of iterations.
+        mark: a file, and a line of it once an iteration, behind which it calls `MARK`. The figures are then those of
+            an iteration like the one before it. "": those of the whole run.
     """
 
     name: str
@@ -56,6 +59,7 @@ class Benchmark:
     any_source: str = ""
     whole: tuple[str, int] = ("W", 1)
     header: str = "npbparams.h"
+    mark: tuple[str, str] = ("", "")
 
     @property
     def variant(self) -> str:
@@ -80,10 +84,28 @@ PROGRAMS = (
     Benchmark("ep", 8, 29_985, "", {"S": 0}, whole=("S", 2)),  # class W has twice as many random numbers
     Benchmark("mg", 8, 15_558, "nit_default", {"S": 0, "W": 4}, "MG/mg.f", whole=("W", 10)),  # `building.MG_SIZE`
     Benchmark("cg", 8, 39_073, "niter", {"S": 2, "W": 1}, whole=("W", 15)),
-    Benchmark("is", 8, 39_077, "MAX_ITERATIONS", {"S": 0, "W": 2}, whole=("W", 5), header="is.c"),
-    Benchmark("lu", 8, 27_798, "itmax_default", {"S": 2, "W": 2}, "LU/exchange_*.f", whole=("W", 150)),
-    Benchmark("sp", 9, 34_156, "niter_default", {"S": 3, "W": 2}, whole=("W", 200)),
-    Benchmark("bt", 9, 32_170, "niter_default", {"S": 3, "W": 2}, whole=("W", 100)),
+    Benchmark(
+        "is",
+        8,
+        39_077,
+        "MAX_ITERATIONS",
+        {"W": 0},
+        whole=("W", 10),
+        header="is.c",
+        mark=("IS/is.c", r"rank\( iteration \);"),
+    ),
+    Benchmark(
+        "lu",
+        8,
+        27_798,
+        "itmax_default",
+        {"W": 0},
+        "LU/exchange_*.f",
+        ("W", 300),
+        mark=("LU/ssor.f", "do istep = 1, niter"),
+    ),
+    Benchmark("sp", 9, 34_156, "niter_default", {"W": 0}, whole=("W", 400), mark=("SP/adi.f", "call add")),
+    Benchmark("bt", 9, 32_170, "niter_default", {"W": 0}, whole=("W", 200), mark=("BT/adi.f", "call add")),
 )
 
 
@@ -93,6 +115,9 @@ def begin(program: Benchmark, ranks: int) -> str:
 
 
 NEEDED = ("sys/setparams.c", "sys/make.common", "CG/cg.f", "LU/ssor.f", "common/randdp.f")
+MARK = {".f": "\n      call lanai_mark()", ".c": " { void lanai_mark_(void); lanai_mark_(); }"}
+FEWEST, MOST = 3, 12  # iterations of a run with marks; twice as many until the last two agree
+AGREES = 0.02  # of the time; and as much of the bytes by remote write
 FLAGS = "-O2 -w -std=legacy -fallow-argument-mismatch"  # Fortran 77 that passes arrays of all types
 WRAPPER = (sys.executable, "-m", "lanai_sim")
 MAKE_DEF = """\
@@ -171,6 +196,8 @@ class Sources:
                 flags=FLAGS,
             )
         )
+        for program in PROGRAMS:
+            self._mark(*program.mark)
         setparams = self.root / "sys" / "setparams.c"
         setparams.write_text(with_papers_mg(setparams.read_text()))
         self._call(["make", "-C", "sys", "all"], self.root)
@@ -193,6 +220,16 @@ class Sources:
                 path.write_text(text)
         made = self.root / "bin" / f"{name}.{kind}.{ranks}"
         return made.rename(made.with_name(f"{made.name}.{iterations}{variant}"))
+
+    def _mark(self, name: str, line: str) -> None:
+        if name:
+            path = self.root / name
+            text, count = re.subn(
+                rf"(?m)^(\s*{line}\s*?)$", lambda found: found[1] + MARK[path.suffix], path.read_text()
+            )
+            if count != 1:
+                raise UserError(f"{name} has {line!r} {count} times; these are not the benchmarks of NPB 3.3")
+            path.write_text(text)
 
     def _change(self, program: Benchmark) -> dict[Path, str]:
         """Receives name no source. The files as they were."""
@@ -245,7 +282,28 @@ def figures(found: Mapping[str, int]) -> dict[str, float]:
     """The share of the bytes that went by remote write, in percent; how many messages and bytes there were."""
     size = found["written_bytes"] + found["queued_bytes"]
     count = found["written"] + found["queued"]
-    return {"written_percent": 100 * found["written_bytes"] / size, "messages": float(count), "bytes": float(size)}
+    return {
+        "written_percent": 100 * found["written_bytes"] / max(size, 1),
+        "messages": float(count),
+        "bytes": float(size),
+    }
+
+
+COUNTERS = ("written_bytes", "queued_bytes", "written", "queued")  # as `totals.c` prints them
+
+
+def marked(text: str, times: int) -> tuple[dict[str, float], bool]:
+    """Return the figures of the last iteration between two marks, and whether the one before it agrees. `times`: how
+    often it goes into the paper's time."""
+    marks = [list(map(float, line.split())) for line in re.findall(r"^mark (.+)$", text, re.MULTILINE)]
+    before, last = (_between(begin, end, times) for begin, end in pairwise(marks[-3:]))
+    apart = abs(before["seconds"] / last["seconds"] - 1), abs(before["written_percent"] - last["written_percent"]) / 100
+    return last, max(apart) < AGREES
+
+
+def _between(begin: Sequence[float], end: Sequence[float], times: int) -> dict[str, float]:
+    sent = {name: int(b - a) for name, a, b in zip(COUNTERS, begin[1:], end[1:], strict=True)}
+    return {"seconds": times * (end[0] - begin[0])} | figures(sent)
 
 
 def speed(text: str, times: int) -> dict[str, float]:

@@ -1,5 +1,5 @@
 /* Linked into programs of the NAS Parallel Benchmarks: at the end rank 0 prints what all ranks have
-   sent to others, by remote write and by FIFO. */
+   sent to others, by remote write and by FIFO, up to each mark between iterations and in all. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -7,7 +7,11 @@
 static const char *const NAMES[] = {
     "nic_mbcf_written_bytes", "nic_mbcf_queued_bytes", "nic_mbcf_written", "nic_mbcf_queued",
 };
-enum { COUNT = sizeof NAMES / sizeof *NAMES };
+enum { COUNT = sizeof NAMES / sizeof *NAMES, MOST = 64 };
+
+static uint64_t sent[MOST][COUNT];
+static double when[MOST];
+static int marks;
 
 static uint64_t value(MPI_T_pvar_session session, const char *name)
 {
@@ -22,20 +26,45 @@ static uint64_t value(MPI_T_pvar_session session, const char *name)
     return found;
 }
 
-int MPI_Finalize(void)
+static void read_counters(uint64_t *found)
 {
-    uint64_t mine[COUNT], all[COUNT];
     MPI_T_pvar_session session;
-    int level, rank;
-    double now = PMPI_Wtime();
+    int level;
     MPI_T_init_thread(MPI_THREAD_SINGLE, &level);
     MPI_T_pvar_session_create(&session);
     for (int n = 0; n < COUNT; n++)
-        mine[n] = value(session, NAMES[n]);
+        found[n] = value(session, NAMES[n]);
     MPI_T_pvar_session_free(&session);
     MPI_T_finalize();
-    PMPI_Reduce(mine, all, COUNT, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+}
+
+/* Called where an iteration ends. */
+void lanai_mark_(void)
+{
+    if (marks == MOST)
+        return;
+    when[marks] = PMPI_Wtime();
+    read_counters(sent[marks++]);
+}
+
+int MPI_Finalize(void)
+{
+    uint64_t mine[COUNT], all[COUNT];
+    int rank;
+    double now = PMPI_Wtime(), last;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    read_counters(mine);
+    for (int mark = 0; mark < marks; mark++) {
+        PMPI_Reduce(&when[mark], &last, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+        PMPI_Reduce(sent[mark], all, COUNT, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+        if (rank == 0) {
+            printf("mark %.9f", last);
+            for (int n = 0; n < COUNT; n++)
+                printf(" %llu", (unsigned long long)all[n]);
+            printf("\n");
+        }
+    }
+    PMPI_Reduce(mine, all, COUNT, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
     if (rank == 0) {
         for (int n = 0; n < COUNT; n++)
             printf("total %s %llu\n", NAMES[n], (unsigned long long)all[n]);
