@@ -221,24 +221,31 @@ def test_windows_conclusion_from_made_up_rows():
     assert found.figures["sweep.windows.put.emulated.64_us"] == 256
 
 
-def test_jitter_conclusion_from_made_up_rows():
+def test_noise_conclusion_from_made_up_rows():
     rows = [
-        Row(where, {"percent": 45.0 if where["jitter"] >= 0.03 and where["requests"] else 0.0, "stage_us": 400.0})
-        for where in catalog.jitter_points(False)
+        Row(
+            where,
+            {"percent": 45.0 if where["jitter"] >= 0.03 else 50.0 * where["lead"], "stage_us": 400 + where["jitter"]},
+        )
+        for where in catalog.noise_points(False)
     ]
-    found = catalog.conclude_jitter(rows)
-    assert "4,096 B, 2 ranks: from a jitter of 3 % on they do: 45 % go by remote write" in found.paragraph
-    assert found.figures["sweep.jitter.4096_bytes.2_ranks.percent.3"] == 45
+    found = catalog.conclude_noise(rows)
+    assert "| 4,096 B, 2 ranks, 0 us | 0 | 400 | 400 | 3 % | 45 | 400 | 400 |" in found.paragraph
+    assert "| 4,096 B, 2 ranks, 8 us | 100 | 400 | 400 | 3 % | 45 |" in found.paragraph
+    assert found.figures["sweep.noise.4096_bytes.2_ranks.lead_0.percent.3"] == 45
 
 
 @pytest.mark.ci
-def test_uneven_ranks_write_where_even_ones_do_not():
+def test_uneven_ranks_write_one_half_where_even_ones_write_none_or_all():
     """The same seed gives the same run."""
     where = {"ranks": 2, "size": 4096, "requests": catalog.SR}
-    even, uneven, again = (catalog.measure_jitter(where | {"jitter": part}) for part in (0.0, 0.03, 0.03))
-    assert even["percent"] == 0
-    assert uneven["percent"] > 30
-    assert uneven["stage_us"] < even["stage_us"]
+    even, uneven, again = (
+        [catalog.measure_noise(where | {"jitter": part, "lead": lead}) for lead in catalog.LEADS]
+        for part in (0.0, 0.1, 0.1)
+    )
+    assert [one["percent"] for one in even] == [0, 100]
+    assert all(catalog.HALF[0] < one["percent"] < catalog.HALF[1] for one in uneven)
+    assert uneven[0]["stage_us"] < even[0]["stage_us"]
     assert again == uneven
 
 
