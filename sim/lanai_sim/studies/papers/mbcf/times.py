@@ -248,9 +248,9 @@ WHY = {
         "paper's took 1.08 times in all."
     ),
     "bt": (
-        "On `ideal` nine ranks take 1.21 times a ninth of one's time: 1.09 for more instructions, 1.11 for waits within "
-        "an iteration, though the work of the ranks differs by 1 % in all. The paper's took 0.98 times in all, which "
-        "only caches can give; ours have none."
+        "On `ideal` nine ranks take 1.21 times a ninth of one's time: 1.09 for more instructions, 1.11 for waits "
+        "within an iteration, though the work of the ranks differs by 1 % in all. The paper's took 0.98 times in all, "
+        "which only caches can give; ours have none."
     ),
 }
 ON_FOUR = (
