@@ -114,7 +114,7 @@ def begin(program: Benchmark, ranks: int) -> str:
     return dotted("theirs.npb", program.name, ON_FEWER if ranks == FEWER else "")
 
 
-NEEDED = ("sys/setparams.c", "sys/make.common", "CG/cg.f", "LU/ssor.f", "common/randdp.f")
+NEEDED = ("sys/setparams.c", "sys/make.common", "CG/cg.f", "LU/ssor.f", "SP/adi.f", "BT/adi.f", "common/randdp.f")
 MARK = {".f": "\n      call lanai_mark()", ".c": " { void lanai_mark_(void); lanai_mark_(); }"}
 FEWEST, MOST = 3, 12  # iterations of a run with marks; twice as many until the last two agree
 AGREES = 0.02  # of the time; and as much of the bytes by remote write
