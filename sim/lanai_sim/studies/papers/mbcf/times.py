@@ -131,7 +131,7 @@ def iterated(sources: Sources, program: Benchmark, job: Job) -> dict[str, float]
 
 
 def _measure_marked(sources: Sources, program: Benchmark, ranks: int, which: str) -> Figures:
-    """As `_measure`, of an iteration of a program with marks."""
+    """Measure what `_measure` does, of an iteration of a program with marks."""
     how = {"ranks": ranks, "host": {"compute": program.step}}
     start = begin(program, ranks)
     with_requests = iterated(sources, program, ON_MACHINE.but(**how))
