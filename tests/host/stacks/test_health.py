@@ -304,7 +304,7 @@ else:
         told(receive.Wait)
     print("all exchanged")
 """
-DEVICES = [("mbcf", {}), ("sci", {}), ("t3d", {"nic": "t3d_shell"})]
+DEVICES = [("mbcf", {}), ("sci", {}), ("lanai2", {}), ("t3d", {"nic": "t3d_shell"})]
 MOMENTS = [150_000_000, *(pytest.param(150_000_000 + n * 700_000, marks=pytest.mark.ci) for n in range(1, 4))]
 
 

@@ -43,6 +43,44 @@ def finish(device, *operations):
         assert operation.error is None
 
 
+def met(program):
+    """The program, once both ranks have opened their FIFOs."""
+
+    def run(device):
+        block, other = memory(1), 1 - device.rank
+        body = Run(block.address, 1)
+        there = device.receive(other, 0, PLAIN, body)
+        finish(device, device.send(other, 0, PLAIN, body, SendMode.STANDARD), there)
+        program(device)
+
+    return run
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("cells", [2, 16])
+def test_messages_that_found_no_room_are_sent_again_in_order(seed, cells):
+    """The receiver takes nothing until its FIFO has refused a message."""
+    count, got, senders = 30, [], []
+
+    def sender(device):
+        senders.append(device)
+        blocks = [memory(1000, bytes([n]) * 1000) for n in range(count)]
+        sends = [device.send(1, 9, PLAIN, Run(block.address, 1000), SendMode.STANDARD) for block in blocks]
+        finish(device, *sends)
+
+    def receiver(device):
+        while not (senders and senders[0]._sending.peers[1].barred):
+            device._bus.elapse(1_000_000)
+        for _ in range(count):
+            block = memory(1000)
+            finish(device, device.receive(0, 9, PLAIN, Run(block.address, 1000)))
+            got.append(bytes(block.view))
+
+    remote = Remote(processes=1, match_cells=cells)
+    World(2, seed, Lanai2, remote).play([met(sender), met(receiver)], fifo_pages=1)
+    assert got == [bytes([n]) * 1000 for n in range(count)]
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_a_rank_that_sends_nonsense_harms_no_other(seed):
     """Each note, with and without `aside`: what was matched is a message of two bytes, the rest is nothing."""
@@ -66,15 +104,5 @@ def test_a_rank_that_sends_nonsense_harms_no_other(seed):
                 finish(device, operation)
                 got.append(bytes(block.view[: operation.length]))
 
-    def started(program):
-        def run(device):
-            block = memory(1)
-            other = 1 - device.rank
-            there = device.receive(other, 0, PLAIN, Run(block.address, 1))
-            finish(device, device.send(other, 0, PLAIN, Run(block.address, 1), SendMode.STANDARD), there)
-            program(device)
-
-        return run
-
-    World(2, seed, Lanai2, Remote(processes=1, match_cells=4)).play([started(forger), started(victim)])
+    World(2, seed, Lanai2, Remote(processes=1, match_cells=4)).play([met(forger), met(victim)])
     assert got == [b"real"] + [b"zz"] * len(notes)
