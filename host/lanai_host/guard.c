@@ -58,8 +58,9 @@ static void do_copy(const void *arguments) {
 /* False if not all of it could be read or written; part may have been. So do the functions below. */
 int guard_copy(uintptr_t to, uintptr_t from, uint64_t size) { return guard(do_copy, &(copy){to, from, size}); }
 
-/* The same from memory of this library's own. */
+/* The same from memory of this library's own, and to it. */
 int guard_put(uintptr_t to, const char *from, uint64_t size) { return guard_copy(to, (uintptr_t)from, size); }
+int guard_get(char *to, uintptr_t from, uint64_t size) { return guard_copy((uintptr_t)to, from, size); }
 
 /* One piece from memory to the packed stream, or back. */
 static inline void move(int packing, char *stream, char *memory, uint64_t size) {

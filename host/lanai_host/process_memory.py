@@ -18,6 +18,7 @@ GUARD_SOURCE = (__package__, "guard")  # its file, for other C parts that use it
 GUARD = """
 int guard_copy(uintptr_t to, uintptr_t from, uint64_t size);
 int guard_put(uintptr_t to, const char *from, uint64_t size);
+int guard_get(char *to, uintptr_t from, uint64_t size);
 int guard_runs(int packing, uintptr_t stream, uintptr_t memory, int64_t extent, uintptr_t offsets, uintptr_t lengths,
                uint64_t runs, uint64_t first, uint64_t skip, uint64_t total);
 int guard_blocks(int packing, uintptr_t stream, uintptr_t memory, uint64_t length, uint32_t depth,
@@ -45,8 +46,8 @@ def memory_file(name: str) -> int:
 
 def read(address: int, size: int) -> bytes:
     """The bytes at an address. Raises BusError if they are not all there."""
-    copied = bytearray(size)
-    if size and not copy(address_of(copied), address, size):
+    copied, guard = bytearray(size), _guard()
+    if size and not guard.lib.guard_get(guard.ffi.from_buffer(copied), address, size):
         raise unreadable(address, size)
     return bytes(copied)
 

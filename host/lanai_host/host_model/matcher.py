@@ -239,7 +239,9 @@ class Matcher(Generic[R, M]):
         """Return the oldest message that such a receive matches. It stays in its queue."""
         arrived = self._arrived.get(context)
         found, looks = arrived.find(source, tag) if arrived else (None, 0)
-        self._charge(self._messages.count(None if found is None else found.order, looks))
+        envelopes = self._messages.count(None if found is None else found.order, looks)
+        if envelopes:
+            self._meter.charge(HostCost.MATCH, envelopes)
         return found
 
     def remove(self, message: M) -> None:
@@ -279,7 +281,9 @@ class Matcher(Generic[R, M]):
         """Return the oldest receive that such a message matches. It leaves its queue."""
         posted = self._posted.get(context)
         receive, looks = (None, 0) if posted is None else posted.take(source, tag)
-        self._charge(self._receives.count(None if receive is None else receive.order, looks))
+        envelopes = self._receives.count(None if receive is None else receive.order, looks)
+        if envelopes:
+            self._meter.charge(HostCost.MATCH, envelopes)
         if receive is not None:
             self._gone(receive)
         return receive
@@ -336,7 +340,3 @@ class Matcher(Generic[R, M]):
         self._receives.remove(receive.order)
         self.waiting -= 1
         receive.posted = False
-
-    def _charge(self, envelopes: int) -> None:
-        if envelopes:
-            self._meter.charge(HostCost.MATCH, envelopes)

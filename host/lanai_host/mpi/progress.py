@@ -284,7 +284,7 @@ class Progress:
         """Block until one device operation is done; `target` is what waits for it. The short way
         for what happens most."""
         while not operation.done:
-            if self._tasks or self._services or self.several_threads():
+            if self._tasks or self._services or (self.level > SINGLE and self.count() > self.usual_threads):
                 self.wait(target)
                 return
             with self.lock:

@@ -42,23 +42,24 @@ def coder(kind: Any) -> struct.Struct:
 
 
 @cache
-def zeros(kind: Any) -> dict[str, int]:
-    """All members in order, each 0."""
-    return dict.fromkeys((name for name, _ in members(kind)), 0)
+def packing(kind: Any) -> tuple[dict[str, int], Callable[..., bytes]]:
+    """All members in order, each 0, and what packs their values: each request asks, once."""
+    return dict.fromkeys((name for name, _ in members(kind)), 0), coder(kind).pack
 
 
 def pack(kind: Any, values: dict[str, int]) -> bytes:
     """Bytes of a struct; members that `values` does not name are 0."""
-    whole = zeros(kind) | values  # in the struct's order
-    if len(whole) > len(zeros(kind)):
-        unknown = set(values) - set(zeros(kind))
-        raise KeyError(f"{kind.__name__} has no member {sorted(unknown)}; it has {', '.join(zeros(kind))}")
-    return coder(kind).pack(*whole.values())
+    zeros, packed = packing(kind)
+    whole = zeros | values  # in the struct's order
+    if len(whole) > len(zeros):
+        unknown = set(values) - set(zeros)
+        raise KeyError(f"{kind.__name__} has no member {sorted(unknown)}; it has {', '.join(zeros)}")
+    return packed(*whole.values())
 
 
 def unpack(kind: Any, data: bytes | memoryview) -> dict[str, int]:
     """Members of a struct by name."""
-    return dict(zip(zeros(kind), coder(kind).unpack(data), strict=True))
+    return dict(zip(packing(kind)[0], coder(kind).unpack(data), strict=True))
 
 
 def picker(kind: Any, *names: str) -> Callable[[memoryview, int], tuple[int, ...]]:
