@@ -12,7 +12,7 @@ from implementations import covered, implementations
 
 from lanai_firmware.compiler import build, load_module
 from lanai_firmware.disasm import disassemble, listing
-from lanai_firmware.isa_table import lines, pattern, rule_text, write
+from lanai_firmware.isa_table import lines, write
 from lanai_firmware.iss.memory import PlainRegisters as IssRegisters
 from lanai_firmware.iss.memory import RegisterPort
 from lanai_firmware.lang import Machine
@@ -22,7 +22,6 @@ from lanai_firmware.native import NativeProgram
 from lanai_firmware.nic.model import HostMemory, Nic
 from lanai_hdl.config import lanai41
 from lanai_hdl.isa import FORMATS, Condition, TrapCause, decode
-from lanai_hdl.isa.formats import RR, SLI, SPECIAL
 from lanai_hdl.machine import Event, local_address, offset
 from lanai_sim.corebench.firmware_ways import FedNic, Idle, OfProcessor
 
@@ -99,19 +98,6 @@ def test_listing_names_labels():
 
 
 # The page of the reference says what the declaration says.
-
-
-def test_patterns():
-    assert pattern(SLI) == "1 1 1 1 rd:5 imm:5 1 0 imm:16"
-    assert pattern(RR) == "1 1 0 0 rd:5 rs1:5 flags cond rs2:5 op:3 special:5 cond:3"
-    assert pattern(SPECIAL).endswith(" 0 0 0 function:3")
-
-
-def test_rules_in_words():
-    assert rule_text(RR, RR.rules[0]) == (
-        "`op` not shift with `special` plain; or `op` shift with `special` logical or arithmetic; "
-        "or `op` shift with `special` plain with `flags` 0"
-    )
 
 
 def test_the_page_in_the_docs_is_current(tmp_path):

@@ -169,10 +169,6 @@ def test_each_dash_has_a_reason():
     assert lines == ["three: too many nodes", "- (one): it has no NIC"]
 
 
-def test_refusals_are_told_without_dashes():
-    assert list(measured.refusals({"one": ONE, "three": REFUSED})) == ["three: too many nodes"]
-
-
 def test_answers_of_the_kit_are_compared_without_its_figures():
     one, two, three = (Measured(outputs=(text, "")) for text in ('sum 3\n{"us": 1}\n', 'sum 3\n{"us": 2}\n', "sum 4\n"))
     assert measured.sameness(measured.answers({"x": one, "y": two})) == "outputs are equal on all 2 systems"
