@@ -1,15 +1,13 @@
 """Host memory in whole bursts, for a bus or a line that takes no beat alone."""
 
-from amaranth import Cat, Module, Mux, Signal
+from amaranth import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..machine import PAGE_SIZE
 from ..queue import BlockRamQueue, Queue
 from .master import READ_AHEAD
 from .ports import HostMemoryPort, ReadWord, WriteWord
 
-PAGE_BITS = (PAGE_SIZE - 1).bit_length()
 QUIET = 16  # slots without a beat after which a write burst leaves with what it has
 
 
@@ -63,7 +61,7 @@ class MemoryBursts(wiring.Component):
         kind = Queue if self._longest <= READ_AHEAD else BlockRamQueue
         m.submodules.reads = self._reads = kind(ReadWord, max(2, self._longest))
         self._now = Signal(self._layout)  # the burst
-        self._next, self._follows = Signal(32), Signal()  # where the next beat is; there is one, and it is there
+        self._follows = Signal()  # the next beat is there: beats of a burst are in a row, unless a reset ends it
         self._unwanted, self._failed = Signal(), Signal()  # a read burst: after a reset; no more words come
         m.d.comb += [
             self.burst.payload.eq(self._now),
@@ -71,7 +69,7 @@ class MemoryBursts(wiring.Component):
             self._writes.i.payload.be.eq(self.mem.be),
             self.write.payload.eq(self._writes.o.payload),
             self.mem.rdata.eq(self._reads.o.payload.data),
-            self._follows.eq(self.mem.valid & (self.mem.write == self._now.write) & (self.mem.addr == self._next)),
+            self._follows.eq(self.mem.valid & (self.mem.write == self._now.write)),
         ]
         with m.FSM():
             with m.State("IDLE"):
@@ -93,34 +91,26 @@ class MemoryBursts(wiring.Component):
             self._answer_writes(m)
         return m
 
-    @staticmethod
-    def _after(address):
-        """Return the address of the next word; bursts do not leave their page."""
-        offset = address[2:PAGE_BITS]
-        return Cat(address[:2], (offset + 1)[: len(offset)], address[PAGE_BITS:])
-
     def _begin(self, m, most_written):
         mem, now = self.mem, self._now
-        most = Mux(mem.write, most_written, self._longest)
-        count = Signal.like(now.count)
+        count = Mux(mem.burst > self._longest, self._longest, mem.burst)
         m.d.comb += [
             self.idle.eq(~mem.valid),
             mem.ready.eq(mem.write),
             self._writes.i.valid.eq(mem.valid & mem.write),
-            count.eq(Mux(mem.burst > most, most, mem.burst)),
         ]
         m.d.sync += [
             now.write.eq(mem.write),
             now.addr.eq(mem.addr),
-            self._next.eq(Mux(mem.write, self._after(mem.addr), mem.addr)),
             now.count.eq(Mux(mem.write, 1, count)),
             self._unwanted.eq(0),
             self._failed.eq(0),
         ]
         with m.If(mem.valid):
             m.next = "OFFER"
-            with m.If(mem.write & (count != 1)):
-                m.next = "GATHER"
+            if most_written > 1:
+                with m.If(mem.write & (mem.burst != 1)):
+                    m.next = "GATHER"
 
     def _gather(self, m, most_written):
         mem, now = self.mem, self._now
@@ -134,7 +124,7 @@ class MemoryBursts(wiring.Component):
         ]
         m.d.sync += quiet.eq(Mux(follows, 0, quiet + 1))
         with m.If(follows):
-            m.d.sync += [now.count.eq(now.count + 1), self._next.eq(self._after(self._next))]
+            m.d.sync += now.count.eq(now.count + 1)
         done = follows & ((mem.burst == 1) | (now.count == most_written - 1))
         with m.If(done | (mem.valid & ~follows) | self.reset | (quiet == QUIET)):
             m.d.sync += quiet.eq(0)
@@ -180,7 +170,7 @@ class MemoryBursts(wiring.Component):
         with m.If(self.reset):
             m.d.sync += self._unwanted.eq(1)
         with m.If(there & (answers | self._unwanted)):
-            m.d.sync += [given.eq(given + 1), self._next.eq(self._after(self._next))]
+            m.d.sync += given.eq(given + 1)
             with m.If(given == now.count - 1):
                 m.d.sync += [came.eq(0), given.eq(0)]
                 m.next = "IDLE"

