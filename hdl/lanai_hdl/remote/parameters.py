@@ -18,6 +18,8 @@ from .tables import APERTURE_AT, MOST_PAGES, PROCESS_BYTES, WINDOW_HOST
 if TYPE_CHECKING:
     from ..config import NicConfig
 
+MOST_PROCESSES = 8  # that a peer's name has room for
+
 
 @dataclass(frozen=True)
 class RemoteParameters(BlockConfig):
@@ -54,7 +56,7 @@ class RemoteParameters(BlockConfig):
     match_cells: int = 0
 
     def __post_init__(self):
-        check_power_of_two(self, "processes", 1, 8)
+        check_power_of_two(self, "processes", 1, MOST_PROCESSES)
         check_within(self, "peers", 1, MOST_PEERS)
         check_power_of_two(self, "pages", 2, MOST_PAGES)
         check_power_of_two(self, "payload", 16, 2048)

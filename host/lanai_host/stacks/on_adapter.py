@@ -12,6 +12,7 @@ from lanai_hdl.errors import UserError
 from lanai_hdl.remote.config import Remote
 from lanai_hdl.remote.csr import ENABLE
 from lanai_hdl.remote.packets import MOST_PEERS, REQUEST_WORDS
+from lanai_hdl.remote.parameters import MOST_PROCESSES
 from lanai_hdl.remote.tables import DIRECTORY_PAGES
 
 from ..adapter.boot import MOST_TIMEOUT, RETRIES, TIMEOUT, WINDOW, boot, register
@@ -113,10 +114,13 @@ class AdapterStack(NicStack):
                 f"{self.name}: {placement.nodes} NICs are more than an adapter knows; it has peers={adapter.peers}: "
                 f"put more ranks on a NIC (--ranks-per-node K){larger}"
             )
-        if placement.max_ranks_per_nic > adapter.processes:
+        ranks = placement.max_ranks_per_nic
+        if ranks > adapter.processes:
+            power = 1 << (ranks - 1).bit_length()
+            larger = f", or take --nic-option remote.processes={power}" if power <= MOST_PROCESSES else ""
             raise UserError(
-                f"{self.name}: {placement.max_ranks_per_nic} ranks on a NIC are more than its adapter serves; "
-                f"it has processes={adapter.processes}: put fewer ranks on a NIC (--ranks-per-node K)"
+                f"{self.name}: {ranks} ranks on a NIC are more than its adapter serves; it has "
+                f"processes={adapter.processes}: put fewer ranks on a NIC (--ranks-per-node K){larger}"
             )
         return adapter
 

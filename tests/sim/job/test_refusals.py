@@ -43,7 +43,13 @@ def test_what_is_refused_leaves_no_trace(monkeypatch, tmp_path):
     [
         ("ccu", 9, 9, "ccu serves 8 ranks a node, not 9; put fewer ranks on a NIC"),
         ("t3d", 2, 2, "t3d puts one rank on a NIC, not 2"),
-        ("sci", 9, 9, "9 ranks on a NIC are more than its adapter serves; .*: put fewer ranks on a NIC"),
+        (
+            "sci",
+            9,
+            9,
+            "9 ranks on a NIC are more than its adapter serves; .*: put fewer ranks on a NIC .--ranks-per-node K.$",
+        ),
+        ("lanai2", 3, 3, "it has processes=1: put fewer ranks on a NIC .*, or take --nic-option remote.processes=4"),
         ("mbcf", 257, 1, "257 NICs are too many for a tree of switches, which joins 240; put more ranks on a NIC"),
     ],
 )
