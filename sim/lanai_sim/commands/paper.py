@@ -17,6 +17,7 @@ from ..executors import place
 from ..studies import drawing
 from ..studies.papers import page, records, studies, verdicts
 from ..studies.papers import studies as artifact
+from ..version import commit
 
 NAME = "paper"
 HELP = "run a paper's experiments and write published beside ours"
@@ -63,7 +64,10 @@ def run(args: argparse.Namespace) -> int:
     if args.artifact:
         return write_artifact(drawing.folder(args.artifact), study, args.source)
     folder = output_folder(args.output, args.quick, study.checkout)
-    record = records.read(args.source, args.paper) if args.source else measured(study, args, where)
+    kept = records.read(args.source, args.paper) if args.source else None
+    if folder is not None and args.output is None:
+        check_commit(kept.commit if kept else commit() or "")
+    record = kept or measured(study, args, where)
     found = dict(record.figures)
     answers = study.answer(found)
     show(answers)
@@ -127,6 +131,15 @@ def output_folder(named: str | None, quick: bool, checkout: Path) -> Path | None
             raise UserError("there is no checkout with docs here; name a directory with --output")
         named = str(checkout / "docs" / "papers")
     return drawing.folder(named)
+
+
+def check_commit(measured_by: str) -> None:
+    """The pages' records are of commits, so that anyone can repeat them."""
+    if measured_by.endswith("-dirty"):
+        raise UserError(
+            f"the pages' records are of commits, and this one is of {measured_by[:12]} with files changed (git "
+            "status); commit them first, or name a directory with --output"
+        )
 
 
 def show(answers: list[verdicts.Answer]) -> None:
