@@ -20,6 +20,8 @@ from .commands import (
     SeenControl,
     SeenRecord,
     SeenRequest,
+    SeenSend,
+    Sends,
 )
 from .fragments import Fragments, SeenFragment
 from .puts import Part, Puts, SeenPut
@@ -48,6 +50,8 @@ __all__ = [
     "SeenPut",
     "SeenRecord",
     "SeenRequest",
+    "SeenSend",
+    "Sends",
     "Table",
     "Touch",
     "Vocabulary",

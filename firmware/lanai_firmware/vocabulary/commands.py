@@ -1,4 +1,4 @@
-"""Packets of adapters, which no firmware has a part in, and the three ways in which devices send messages by them."""
+"""Packets of adapters, which no firmware has a part in, and the four ways in which devices send messages by them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -109,6 +109,30 @@ class Places:
     see: Callable[[Sequence[int], int, int, int, int, Mapping[str, Any]], SeenPut]
 
 
+class SeenSend(NamedTuple):
+    """A SEND that begins a message. The receiver reads the bytes of an `announced` one from `offset` on in the sender's
+    `exposure`."""
+
+    context: int
+    tag: int
+    announced: bool = False
+    length: int = 0
+    exposure: int = 0
+    key: int = 0
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class Sends:
+    """The messages of a device that go as SENDs, which NICs match, and as READs of what was announced.
+
+    Attributes:
+        see: a SEND by its offset and the words of its data that are known; None if it begins no message.
+    """
+
+    see: Callable[[int, Sequence[int]], SeenSend | None]
+
+
 class SeenCommand(NamedTuple):
     """A packet, as read from its first words. `process`: whose command it is part of, by its number on the
     source; `owner`: whose memory it is about, by its number on the target. None if the packet does
@@ -133,7 +157,7 @@ class Commands(Vocabulary):
 
     see: Callable[[Sequence[int]], SeenCommand]
     describe: Callable[[Sequence[int]], str]
-    messages: Records | Controls | Places | None = None
+    messages: Records | Controls | Places | Sends | None = None
 
     def text(self, words: Sequence[int]) -> str:
         return self.describe(words)

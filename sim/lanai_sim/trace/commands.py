@@ -20,6 +20,8 @@ from lanai_firmware.vocabulary import (
     Records,
     SeenRecord,
     SeenRequest,
+    SeenSend,
+    Sends,
 )
 from lanai_hdl.remote.packets import REQUEST_WORDS, Op, ReplyWord, RequestWord, SizeWord, Status, TargetWord
 from lanai_hdl.remote.tables import EXPOSURES
@@ -208,9 +210,46 @@ class FollowRecords:
             self._book.give(write, message)
 
 
+# Messages of a device whose NICs match them (`Sends`). The bytes of long ones are read by their receivers.
+
+
+class FollowSends:
+    """The state of the announced messages so far. `answers`: rows of the packets with bytes that were read."""
+
+    def __init__(self, sends: Sends, book: Book, answers: "Answers") -> None:
+        self._sends = sends
+        self._book = book
+        self._answers = answers
+        self._announced: dict[Pair, list[tuple[SeenSend, int]]] = defaultdict(list)  # by reader and owner
+
+    def run(self, requests: Iterable[Request]) -> None:
+        """All requests of the run, in the order in which they left."""
+        for request in requests:
+            if request.op == Op.READ:
+                self._read(request)
+            elif request.op == Op.SEND and not request.taken:
+                self._book.refuse(request)
+            elif request.op == Op.SEND and (seen := self._sends.see(request.offset, request.data)):
+                protocol = Protocol.RENDEZVOUS if seen.announced else Protocol.MATCHED
+                message = self._book.next(request.pair, seen.context, seen.tag, protocol)
+                self._book.give(request, message)
+                if seen.announced:
+                    self._announced[request.pair[::-1]].append((seen, message))
+
+    def _read(self, request: Request) -> None:
+        """A READ, and the packet with its bytes, belong to the last message that was announced there."""
+        for seen, message in reversed(self._announced[request.pair]):
+            inside = seen.offset <= request.offset < seen.offset + seen.length
+            if inside and (seen.exposure, seen.key) == (request.exposure, request.key):
+                for row in (request.row, *self._answers[request.row]):
+                    self._book.give(request._replace(row=row), message)
+                return
+
+
 AGAIN_WITHIN = 1024  # requests to a node: so much later equal words are those of another request
 Words = Sequence[Sequence[int]]
 Number = tuple[int, int]  # of a request to a NIC: its session and sequence number
+Answers = dict[int, list[int]]
 
 
 def attribute(trace: StoredTrace, vocabulary: Commands, messages: Any, packets: Any, headers: Any) -> None:
@@ -225,12 +264,15 @@ def attribute(trace: StoredTrace, vocabulary: Commands, messages: Any, packets: 
     if vocabulary.messages is None:
         return
     book = Book(messages, packets)
-    requests, again = _served(packets, words)
+    kinds = (Op.SEND, Op.READ) if isinstance(vocabulary.messages, Sends) else (Op.WRITE, *APPENDS)
+    requests, again = _served(packets, words, kinds)
     if isinstance(vocabulary.messages, Records):
         FollowRecords(vocabulary.messages, book, trace.meta["plans"]).run(requests)
     elif isinstance(vocabulary.messages, Places):
         puts = FollowPuts(trace, messages)
         FollowPlaces(vocabulary.messages, book, puts, packets, trace.meta["plans"]).run(requests)
+    elif isinstance(vocabulary.messages, Sends):
+        FollowSends(vocabulary.messages, book, _answers(packets, words)).run(requests)
     else:
         FollowControls(vocabulary.messages, book, trace.meta["plans"]).run(requests)
     for row, first in again:
@@ -246,10 +288,26 @@ def _rank(trace: StoredTrace, node: int, process: int | None) -> int:
     return ranks[process] if process is not None and process < len(ranks) else -1
 
 
-def _requests(packets: Any, words: Words) -> Iterator[tuple[Request, Number]]:
-    """Requests that bear on messages, and their numbers."""
+def _answers(packets: Any, words: Words) -> Answers:
+    """By the row of a READ, those of the packets that answer it."""
+    asked: dict[tuple[int, int, Number], int] = {}
+    found: Answers = defaultdict(list)
+    for row, (packet, first) in enumerate(zip(packets, words, strict=True)):
+        word, source, target = RequestWord.from_bits(first[0]), int(packet["source"]), int(packet["target"])
+        if packet["kind"] == Op.READ:
+            number = int(TargetWord.from_bits(first[1]).session), int(word.sequence)
+            asked[source, target, number] = row
+        elif packet["kind"] == Op.DATA and packet["fault"] != Fault.EXTRA:
+            number = int(ReplyWord.from_bits(first[1]).session), int(word.sequence)
+            if (target, source, number) in asked:
+                found[asked[target, source, number]].append(row)
+    return found
+
+
+def _requests(packets: Any, words: Words, kinds: Sequence[Op]) -> Iterator[tuple[Request, Number]]:
+    """Requests of the kinds that bear on messages, and their numbers."""
     rows = np.flatnonzero(
-        np.isin(packets["kind"], (Op.WRITE, *APPENDS))
+        np.isin(packets["kind"], kinds)
         & (packets["from_rank"] >= 0)
         & (packets["to_rank"] >= 0)
         & (packets["fault"] != Fault.EXTRA)
@@ -264,14 +322,14 @@ def _requests(packets: Any, words: Words) -> Iterator[tuple[Request, Number]]:
         yield Request(row, int(word.op), pair, *where, length, data), (int(place.session), int(word.sequence))
 
 
-def _served(packets: Any, words: Words) -> tuple[list[Request], list[tuple[int, int]]]:
+def _served(packets: Any, words: Words, kinds: Sequence[Op]) -> tuple[list[Request], list[tuple[int, int]]]:
     """Each request once. Rows that were sent again, each with that of the first time."""
     replies = _Replies(packets, words)
     last: dict[tuple[int, int, Number], tuple[int, int]] = {}  # row and count, by both nodes and number
     count: dict[tuple[int, int], int] = defaultdict(int)
     served: list[Request] = []
     again: list[tuple[int, int]] = []
-    for request, asked in _requests(packets, words):
+    for request, asked in _requests(packets, words, kinds):
         packet = packets[request.row]
         nodes = int(packet["source"]), request.node
         count[nodes] += 1

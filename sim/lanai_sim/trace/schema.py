@@ -79,6 +79,7 @@ class Protocol(IntEnum):
     TO_ITSELF = 14  # a rank's message to itself, which its device keeps in memory
     PACKETS = 15  # cut into packets, which the daemons of both nodes pass on
     WITHIN_NODE = 16  # from rank to rank of one node, without a packet
+    MATCHED = 17  # in one packet, which the receiver's NIC matches
 
 
 class Engine(IntEnum):

@@ -6,8 +6,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from lanai_hdl.remote.messages import EnvelopeWord, HeaderWord
 from lanai_hdl.remote.packets import MARK, Op, ReplyWord, RequestWord, SizeWord, Status, TargetWord, word
 from lanai_hdl.remote.tables import EXPOSURES
+from lanai_host.adapter.operation import Token
+from lanai_host.stacks.lanai2 import messages as lanai2
 from lanai_host.stacks.mbcf.layout import HEAD, VOCABULARY, Head, Kind, MbcfOptions, Queue, QueueLayout, Request
 from lanai_host.stacks.sci.layout import PACKET, Layout, Packet, SciOptions, plan
 from lanai_host.stacks.sci.layout import VOCABULARY as VOCABULARY_controls
@@ -73,12 +76,28 @@ class Wire:
     def write(self, size, offset=0, exposure=MEMORY, key=KEY, **how):
         self.request(Op.WRITE, size, offset, exposure=exposure, key=key, **how)
 
-    def linked(self):
+    def send(self, kind, *data, tag=TAG, **how):
+        """A SEND of `lanai2`, with bytes of so many words behind its header."""
+        header = word(HeaderWord, context=CONTEXT, note=lanai2.note(kind))
+        self.request(Op.SEND, 4 + 4 * len(data), word(EnvelopeWord, tag=tag), header, *data, **how)
+
+    def announces(self, size, offset=0, key=KEY):
+        """The first words of a notice: the bytes are at an offset in rank 0's memory."""
+        notice = lanai2.Notice(size, Token(0, MEMORY, key, offset, size).pack()).pack()
+        self.send(lanai2.Kind.LONG, *np.frombuffer(notice, ">u4"))
+
+    def reads(self, size, offset=0, key=KEY):
+        """Rank 1 reads there; the answer has the bytes."""
+        self.request(Op.READ, size, offset, exposure=MEMORY, key=key, source=1, replied=False)
+        answer = word(RequestWord, sequence=self.sequence, source=0, op=Op.DATA, mark=MARK)
+        self._packet(0, (answer, word(ReplyWord, status=Status.OK)))
+
+    def linked(self, vocabulary=VOCABULARY):
         """The message of each request."""
         packets = np.array(self.packets, PACKETS)
         commands.attribute(
             SimpleNamespace(nodes=self.nodes, meta={"plans": [{"payload": PAYLOAD}] * 2}),
-            VOCABULARY,
+            vocabulary,
             self.messages,
             packets,
             np.array(self.words),
@@ -122,6 +141,29 @@ def test_what_a_program_puts_itself_belongs_to_no_message(other):
     wire.write(1000)
     wire.record(Kind.WRITTEN, 1000, 0, asked=5)
     assert wire.linked() == [-1, -1, 0, 0]
+
+
+def test_a_message_that_the_nic_matches_is_one_send():
+    wire = Wire([8, 4])
+    wire.send(lanai2.Kind.MESSAGE, 1, 2, status=Status.FULL)
+    wire.send(lanai2.Kind.MESSAGE, 1, 2)
+    wire.send(lanai2.Kind.ANSWER, tag=0)
+    wire.send(lanai2.Kind.SYNCHRONOUS, 3)
+    assert wire.linked(lanai2.VOCABULARY) == [0, 0, -1, 1]
+    assert wire.messages["protocol"].tolist() == [Protocol.MATCHED] * 2
+
+
+def test_a_message_that_its_receiver_reads_is_its_notice_and_the_answers():
+    wire = Wire([1500, 400])
+    wire.announces(1500)
+    wire.announces(400, offset=4096)
+    for size, offset in ((400, 4096), (1024, 0), (476, 1024)):
+        wire.reads(size, offset)
+    wire.reads(400, 8192)  # the program's own
+    wire.reads(400, 4096, key=KEY + 1)
+    assert wire.linked(lanai2.VOCABULARY) == [0, 1, 1, 1, 0, 0, 0, 0, -1, -1, -1, -1]
+    assert wire.messages["protocol"].tolist() == [Protocol.RENDEZVOUS] * 2
+    assert wire.messages["arrived"].tolist() == [95, 55]
 
 
 def test_messages_of_one_pair_context_and_tag_are_taken_in_order_whatever_way_they_go():

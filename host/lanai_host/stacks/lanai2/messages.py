@@ -1,14 +1,18 @@
 """Options, messages, and the ways in which they travel."""
 
 import struct
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import NamedTuple, Self
 
+from lanai_firmware.vocabulary import SeenSend, Sends
 from lanai_hdl import ranges
 from lanai_hdl.remote.fifo import MOST_RING_PAGES
+from lanai_hdl.remote.messages import HEADER_BYTES, EnvelopeWord, HeaderWord
 from lanai_hdl.remote.tables import TAG_BITS
 
+from ...adapter import trace
 from ...adapter.lending import Lent
 from ...adapter.operation import Token
 from ...body import Body
@@ -148,3 +152,21 @@ class Message:
     def fits(self, source: int, tag: int, context: int) -> bool:
         """Return whether a receive takes it."""
         return context == self.context and source in (ANY_SOURCE, self.source) and tag in (ANY_TAG, self.tag)
+
+
+# This device's messages as traces find them in the adapter's packets.
+
+PLACE = struct.Struct(">QxBHI")  # of a `Notice`, as far as it is known: length; exposure, key, offset
+
+
+def see(offset: int, words: Sequence[int]) -> SeenSend | None:
+    """A SEND that begins a message. `words`: of its data, as far as they are known."""
+    header, tag = HeaderWord.from_bits(words[0]), int(EnvelopeWord.from_bits(offset).tag)
+    kind, context = noted(int(header.note))[0], int(header.context)
+    data = struct.pack(f">{len(words)}I", *words)[HEADER_BYTES:]
+    if kind is Kind.LONG and len(data) >= PLACE.size:
+        return SeenSend(context, tag, True, *PLACE.unpack_from(data))
+    return SeenSend(context, tag, kind is Kind.HELD_BACK) if kind <= Kind.HELD_BACK else None
+
+
+VOCABULARY = replace(trace.VOCABULARY, messages=Sends(see))

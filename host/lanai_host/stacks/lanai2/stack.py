@@ -17,6 +17,7 @@ from ..on_adapter import AdapterStack, adapter_in
 from .messages import Lanai2Options
 
 if TYPE_CHECKING:
+    from lanai_firmware.vocabulary import Vocabulary
     from lanai_hdl.config import NicConfig
 
 # An adapter that the machine does not describe.
@@ -28,6 +29,12 @@ class Lanai2Stack(AdapterStack):
     help = "the NIC that one would build today: the remote-memory adapter matches messages with receives"
     presets = {"default": Lanai2Options}
     options_table = "lanai2"
+
+    @property
+    def vocabulary(self) -> "Vocabulary":
+        from .messages import VOCABULARY
+
+        return VOCABULARY
 
     def equip(self, nic: "NicConfig") -> "NicConfig":
         """Give the NIC an adapter, and its adapter cells, where there are none."""
