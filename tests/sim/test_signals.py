@@ -186,7 +186,10 @@ def test_what_is_given_later_counts(tmp_path):
     [
         (["nicc"], "block 'nicc' is not known; did you mean 'nic'?"),
         (["nic", "--wrap", "axi-light"], "wrapper 'axi-light' is not known; did you mean 'axi-lite'?"),
-        (["nic", "--with", "romote"], "optional block 'romote' is not known; did you mean 'remote'?"),
+        (
+            ["nic", "--with", "romote"],
+            "block 'romote' is not known; did you mean 'remote'? choose one of barrier, remote",
+        ),
         (["link", "--with", "remote"], "--with 'remote' is for 'nic'; 'link' has no optional blocks"),
         (["nic", "--config", "srm_size=4"], "parameter 'srm_size' is not known; did you mean 'sram_size'?"),
         (["nic", "--config", "no.toml"], "cannot read --config 'no.toml': No such file or directory; name a TOML file"),
@@ -223,7 +226,7 @@ def asked(monkeypatch):
 
 def test_all_devices_that_the_flags_fit(asked, capsys):
     assert cli.main(["cache", "warm", "-n", "4", "--fabric", "torus:2x2"]) == 0
-    assert [config.device for config in asked] == ["bip", "ccu", "mbcf", "mpi-np", "sci", "t3d"]
+    assert [config.device for config in asked] == ["bip", "ccu", "lanai2", "mbcf", "mpi-np", "sci", "t3d"]
     assert {(config.ranks, config.machine.fabric, config.trace) for config in asked} == {(4, "torus:2x2", None)}
     said = capsys.readouterr().out
     assert "ideal: left out: --fabric cannot act on the device 'ideal'" in said
