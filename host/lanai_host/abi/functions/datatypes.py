@@ -1,7 +1,6 @@
 """Datatypes: constructors, sizes and bounds, names."""
 
 from collections.abc import Callable
-from operator import attrgetter
 from typing import Any
 
 from ...config import HostCost
@@ -154,7 +153,7 @@ bind("MPI_Type_get_name", lambda datatype: "MPI_DATATYPE_NULL" if datatype is No
 for _name in ("MPI_Type_size", "MPI_Type_size_x"):
     bind(_name, lambda datatype: datatype.size)
 for _name in ("MPI_Type_get_extent", "MPI_Type_get_extent_x"):
-    bind(_name, attrgetter("lb", "extent"), "datatype")
+    bind(_name, lambda datatype: (datatype.lb, datatype.extent))
 for _name in ("MPI_Type_get_true_extent", "MPI_Type_get_true_extent_x"):
     bind(_name, lambda datatype: (datatype.true_lb, datatype.true_extent))
 bind("MPI_Type_extent", lambda datatype: datatype.extent)
