@@ -261,6 +261,7 @@ def _voluntary(pid: int) -> Iterator[str]:
 
 
 MOST_LOOKS = 100  # a process that starts another one while it is killed takes a further look
+PAUSE = 0.01  # seconds before the next look: on a busy machine a process that is killed waits for its turn to end
 
 
 class Exits(Protocol):
@@ -287,6 +288,7 @@ def end_sessions(leaders: Collection[int]) -> None:
         for pid in left:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
+        time.sleep(PAUSE)
 
 
 def end_left_sessions(leaders: Collection[int]) -> None:
