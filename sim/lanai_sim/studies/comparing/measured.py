@@ -268,7 +268,7 @@ def counters(found: Found) -> Table:
     made = table("What the runs took", ["", *found])
     for one in FIGURES:
         made.add_row(one.title, *(number(result.figures.get(one.name), one.places) for result in found.values()))
-    made.add_row("bytes are moved by", *(result.mover or DASH for result in found.values()))
+    made.add_row("bytes are moved by", *(result.mover.replace(", ", ",\n") or DASH for result in found.values()))
     for protocol in dict.fromkeys(name for result in found.values() for name in result.protocols):
         made.add_row(f"messages: {protocol}", *(number(result.protocols.get(protocol)) for result in found.values()))
     return made
