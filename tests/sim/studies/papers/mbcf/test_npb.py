@@ -127,7 +127,7 @@ def test_what_make_says_is_told(folder, tmp_path):
 
 
 def test_a_wrong_folder_and_a_missing_compiler_are_told_in_a_line(folder, tmp_path, monkeypatch, capsys):
-    assert main(["paper", "mbcf", "--npb", str(tmp_path)]) == 2
+    assert main(["paper", "mbcf", "--output", str(tmp_path), "--npb", str(tmp_path)]) == 2
     said = capsys.readouterr().err
     assert f"--npb {str(tmp_path)!r} has no sys/setparams.c; name the folder NPB3.3-MPI of the benchmarks" in said
     monkeypatch.setenv("FC", "no-such-compiler")
