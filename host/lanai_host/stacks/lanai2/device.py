@@ -44,7 +44,7 @@ class Lanai2(HostMatchingDevice[Receive, Message]):
         tokens = {rank: attachment.token(rank, memory.size) for rank in range(self.size)}
         places = {rank: (place.node, place.process) for rank, place in enumerate(attachment.places)}
         cells = adapter.match_cells // adapter.processes
-        self._sending = Sending(bus, jobs, opened.lending, self.remote, tokens, adapter.payload)
+        self._sending = Sending(self.rank, bus, jobs, opened.lending, self.remote, tokens, adapter.payload)
         placed = range(options.place, self._sending.most + 1)
         self._receiving = Receiving(
             meter, asks, fifo, places, self._sending, self.remote, opened.lending, cells, placed

@@ -337,7 +337,7 @@ class Receiving:
             receive.put(self._meter, 0, message.data)
             receive.finish(message.source, message.tag, message.length)
             if message.kind is Kind.SYNCHRONOUS:
-                self._sending.tell(message.source, Kind.ANSWER, message.serial)
+                self._sending.answer(message.source, message.serial)
 
     def _fetch(self, message: Message, receive: Receive) -> None:
         """Read the bytes of a message from its sender's memory."""
@@ -355,4 +355,4 @@ class Receiving:
             if transfer.error is not None:
                 receive.error = transfer.error
             receive.finish(message.source, message.tag, message.length)
-            self._sending.tell(message.source, Kind.ANSWER, message.serial)
+            self._sending.answer(message.source, message.serial)

@@ -81,7 +81,7 @@ class Peer:
 
 
 class Sending:
-    """Messages of this rank. `payload` is the most bytes of a packet.
+    """Messages of this rank, `rank`. `payload` is the most bytes of a packet.
 
     Attributes:
         peers: those that it has sent to.
@@ -90,8 +90,16 @@ class Sending:
     """
 
     def __init__(
-        self, bus: Bus, jobs: Jobs, lending: Lending, remote: AdapterRemote, tokens: dict[int, Token], payload: int
+        self,
+        rank: int,
+        bus: Bus,
+        jobs: Jobs,
+        lending: Lending,
+        remote: AdapterRemote,
+        tokens: dict[int, Token],
+        payload: int,
     ) -> None:
+        self._rank = rank
         self._bus = bus
         self._jobs = jobs
         self._lending = lending
@@ -124,6 +132,13 @@ class Sending:
         if not peer.lost:
             peer.queue.append(Packet(kind, 0, 0, serial, b""))
             self._advance(peer)
+
+    def answer(self, rank: int, serial: int) -> None:
+        """Tell a message's sender that it has met its receive. This rank knows it at once."""
+        if rank == self._rank:
+            self.answered(rank, serial)
+        else:
+            self.tell(rank, Kind.ANSWER, serial)
 
     def answered(self, rank: int, serial: int) -> None:
         """A message has met its receive, which has all of it."""

@@ -106,3 +106,14 @@ def test_a_rank_that_sends_nonsense_harms_no_other(seed):
 
     World(2, seed, Lanai2, Remote(processes=1, match_cells=4)).play([met(forger), met(victim)])
     assert got == [b"real"] + [b"zz"] * len(notes)
+
+
+@pytest.mark.parametrize("size", [8, 5000])
+def test_a_synchronous_message_to_itself_is_over_once_it_is_received(size):
+    def program(device):
+        out, there = memory(size), memory(size)
+        send = device.send(device.rank, 0, PLAIN, Run(out.address, size), SendMode.SYNCHRONOUS)
+        finish(device, device.receive(device.rank, 0, PLAIN, Run(there.address, size)))
+        assert send.done
+
+    World(2, 1, Lanai2, Remote(processes=1, match_cells=2)).play([met(program)] * 2)
