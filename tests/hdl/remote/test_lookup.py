@@ -2,6 +2,7 @@
 window."""
 
 import random
+from dataclasses import replace
 
 import pytest
 from amaranth import Cat, Module, Signal, Value
@@ -242,7 +243,7 @@ class RightsSpec(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.dut = dut = AccessCheck(SMALL)
+        m.submodules.dut = dut = AccessCheck(replace(SMALL, match_cells=SMALL.processes))
         port, waiting, second = dut.port, Signal(), Signal()
         for signal in (dut.windows, dut.range, dut.rights, dut.page, dut.walk.done, dut.walk.status, dut.walk.page):
             m.d.comb += signal.eq(AnySeq(len(Value.cast(signal))))
@@ -284,7 +285,9 @@ class RightsSpec(wiring.Component):
         return m
 
 
-NEEDED_RIGHTS = {Need.READ: "read", Need.WRITE: "write", Need.ATOMIC: "atomic", Need.APPEND: "append"}
+NEEDED_RIGHTS = {
+    Need.READ: "read", Need.WRITE: "write", Need.ATOMIC: "atomic", Need.APPEND: "append", Need.SEND: "messages"
+}  # fmt: skip
 
 
 def test_what_keeps_the_rules_is_allowed_and_nothing_else(prove):

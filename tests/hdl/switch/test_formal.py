@@ -167,13 +167,13 @@ class RoutedSpec(wiring.Component):
         mask = self.dut.i[n].payload.data[24:] == MULTICAST
         on = {name: fsm.state == code for name, code in fsm.encoding.items()}
         m.d.comb += [
-            Assert(on["idle"] | on["turn"] | on["head"] | on["body"] | on["swallow"], "no packet is cut"),
+            Assert(on["IDLE"] | on["TURN"] | on["HEAD"] | on["BODY"] | on["SWALLOW"], "no packet is cut"),
             Assert(one_at_most(wanted) | (block.several & block.turn), "several outputs take the turn"),
-            Assert(~on["body"] | ((wanted == live) & wanted.any() & (has & wanted == wanted)), "body"),
-            Assert(on["body"] | ~live.any(), "outside"),
-            Assert(~on["head"] | (head_waits & (wanted == named) & wanted.any() & (block.copied == mask)), "head"),
-            Assert(~on["turn"] | (head_waits & mask & named.any() & block.copied), "turn"),
-            Assert(on["head"] | on["body"] | ~wanted.any(), "none wanted"),
+            Assert(~on["BODY"] | ((wanted == live) & wanted.any() & (has & wanted == wanted)), "body"),
+            Assert(on["BODY"] | ~live.any(), "outside"),
+            Assert(~on["HEAD"] | (head_waits & (wanted == named) & wanted.any() & (block.copied == mask)), "head"),
+            Assert(~on["TURN"] | (head_waits & mask & named.any() & block.copied), "turn"),
+            Assert(on["HEAD"] | on["BODY"] | ~wanted.any(), "none wanted"),
         ]
 
     def _outputs(self, m, leaves, states):
@@ -194,7 +194,7 @@ class RoutedSpec(wiring.Component):
                 with m.If(o.payload.kind != Kind.HEAD):
                     m.d.comb += Assert(came == owner, "a packet within another")
             for n in inputs:
-                body = states[n].state == states[n].encoding["body"]
+                body = states[n].state == states[n].encoding["BODY"]
                 with m.If(body & self.dut.inputs[n].request[p]):
                     m.d.comb += Assert(owner == 1 << n, "the last HEAD was this packet's")
 
