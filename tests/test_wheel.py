@@ -79,7 +79,11 @@ def test_a_wheel_carries_what_is_built_and_a_run_with_it_builds_nothing(hook, tm
     hook.fill(ROOT, built, "-n 2 mpi-np mbcf")
     lanai(site, tmp_path / "one", os.environ["PATH"], "warm", "-n", "2", "mpi-np", "mbcf")
     made, brought = contents(tmp_path / "one/cache/openlanai"), contents(built)
-    assert made.keys() - brought.keys() <= {"abi", "object"}  # a copy, and parts of firmware
+    assert made.keys() - brought.keys() <= {
+        "abi",
+        "object",
+        "bindings",
+    }  # a copy, parts of firmware, Fortran if it is there
     for kind, entries in brought.items():
         assert made[kind]
         assert [[*files] for files in made[kind] if files not in entries] == [], kind
