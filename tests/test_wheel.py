@@ -79,15 +79,12 @@ def test_a_wheel_carries_what_is_built_and_a_run_with_it_builds_nothing(hook, tm
     hook.fill(ROOT, built, "-n 2 mpi-np mbcf")
     lanai(site, tmp_path / "one", os.environ["PATH"], "warm", "-n", "2", "mpi-np", "mbcf")
     made, brought = contents(tmp_path / "one/cache/openlanai"), contents(built)
-    assert made.keys() - brought.keys() <= {
-        "abi",
-        "object",
-        "bindings",
-    }  # a copy, parts of firmware, Fortran if it is there
+    # A copy, parts of firmware, and links to MPICH's Fortran library where that is installed.
+    assert made.keys() - brought.keys() <= {"abi", "object", "bindings"}
     for kind, entries in brought.items():
         assert made[kind]
         assert [[*files] for files in made[kind] if files not in entries] == [], kind
     built.rename(site / built.name)
     done = lanai(site, tmp_path / "two", str(Path(sys.executable).parent), *HELLO)
     assert done.stderr == ""
-    assert contents(tmp_path / "two/cache/openlanai").keys() == {"abi"}
+    assert contents(tmp_path / "two/cache/openlanai").keys() - {"bindings"} == {"abi"}
