@@ -115,6 +115,9 @@ def test_readme_and_ci_run_the_tests_by_one_command():
     checks = (PROJECT / ".ci" / "run").read_text()
     assert f'check tests "$bin/python" {command}' in checks
     assert "-m 'slow_benches or slow_ci'\n" in checks
+    named = re.findall(r"tests/\S+\.py", checks)
+    assert named
+    assert [name for name in named if not (PROJECT / name).exists()] == []
 
 
 # `warm.lanai` is the command `lanai`, of a process that is there already.
