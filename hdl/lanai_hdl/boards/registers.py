@@ -38,7 +38,7 @@ class PhySeen:
         return bool(self.words["status"] & UP)
 
     def troubles(self) -> list[str]:
-        """Return why there is no link, a phrase each; what is wrong with the wires that come in, by name."""
+        """Return the reasons for which there is no link, as phrases that name the wires."""
         status = self.words["status"]
         if self.up:
             return []

@@ -47,7 +47,7 @@ class Outcome(enum.Enum, shape=2):
     FOUND = 0
     JOINED = 1
     NONE = 2  # nothing fits, and nothing has changed
-    FULL = 3  # nothing fits, and nothing has changed: what would join may not, or there is no cell for it
+    FULL = 3  # nothing fits, and nothing has changed: the entry may not join, or no cell is free
 
 
 class Question(data.Struct):

@@ -38,9 +38,9 @@ class MatchStage(wiring.Component):
     """Serves a SEND, or what a process has asked in a slot, one after the other.
 
     Nothing else is served meanwhile, so what becomes of a message is one step. The receive that fits is looked for.
-    The message is written to its buffer, or to a record. Then the receive leaves, or the message joins. If there
-    is no room for a record nothing changes, and the sender is barred: what it sends to this process is refused until a
-    SEND that comes AGAIN is taken.
+    The message is written to its buffer, or to a record. Then the receive leaves, or the message joins. Without room
+    for a record nothing changes, and the sender is barred. Its SENDs to this process are refused until one that comes
+    AGAIN is taken.
 
     A process that once finds no cell is in overflow until it RESUMEs: nothing of it joins. So what is kept
     here is older than all that the process keeps itself.
@@ -272,7 +272,7 @@ class MatchStage(wiring.Component):
                 m.next = "TELL"
                 with m.If(~commits):
                     m.next = "REWIND"
-        with m.State("REWIND"):  # the buffer is no memory of the process's
+        with m.State("REWIND"):  # the process may not write to its buffer
             m.d.comb += [self.rewinds.eq(1), self.word_at.eq(RECORD_AT)]
             m.next = "RECORD"
         with m.State("RECORD"):
