@@ -83,9 +83,13 @@ REFUSED = [
     ("dev bench p2p --parts trafic", "--parts names 'trafic'; there are traffic, stages"),
     ("dev bench p2p --sizes 4,-1", "--sizes names '-1'"),
     ("dev bench p2p --repetitions 0", "--repetitions 0 measures nothing"),
-    ("dev bench stream --device ideal", "--device 'ideal' has no NICs to measure"),
-    ("dev bench stream --size 0", "--size 0 measures nothing"),
-    ("dev bench stream --count -1", "--count -1 measures nothing"),
+    ("dev bench rate --size 0", "--size 0 measures nothing"),
+    ("dev bench rate --count -1", "--count -1 measures nothing"),
+    ("dev bench rate --messages 0", "--messages 0 measures nothing"),
+    ("dev bench overlap --ranks 1", "--ranks 1 is too small; a transfer has two ends"),
+    ("dev bench overlap --size 0", "--size 0 measures nothing"),
+    ("dev bench collectives --ranks 4 1", "--ranks 1 is too small; a collective operation has two ranks"),
+    ("dev bench collectives --calls 0", "--calls 0 --late 1000: take one call or more"),
     ("run --device 'none such' true", "'none such'"),
 ]
 

@@ -11,7 +11,8 @@ import pytest
 
 from lanai_host.errors import UserError
 from lanai_sim.cli import main
-from lanai_sim.studies.benches import cold, engine, loggp, mcp, message, scale, start
+from lanai_sim.job.job import Job
+from lanai_sim.studies.benches import cold, collectives, engine, loggp, mcp, message, overlap, rate, scale, start
 from lanai_sim.studies.benches.message import BLOCK, MARK, Cost, Meter, cheapest, spread
 
 # `lanai dev bench alltoall`: a bound on the bytes under way is faster where NICs would drop packets.
@@ -146,17 +147,60 @@ def test_a_run_without_ranks_is_refused():
         start.run(asked(ranks=[4, 0]))
 
 
-# `lanai dev bench stream`: figures that are exact, and the bandwidth that mbcf must reach.
+# `lanai dev bench rate`, `overlap` and `collectives`: figures that are exact on any device.
 
 
 @pytest.mark.ci
 def test_mbcf_reaches_120_mb_per_s_also_from_memory_never_sent_from(tmp_path, expected):
-    assert main(["dev", "bench", "stream", "--json", str(tmp_path / "stream.json")]) == 0
+    words = ["dev", "bench", "rate", "--device", "mbcf", "--parts", "stream", "--json", str(tmp_path / "stream.json")]
+    assert main(words) == 0
     figures = json.loads((tmp_path / "stream.json").read_text())["figures"]
     assert len(figures) == 12
     for name, value in figures.items():
         expected(name, round(value, 6))
         assert value >= (110 if ".late." in name else 120)
+
+
+def test_messages_behind_others_take_a_host_its_looks():
+    """A host of `ideal` looks at an entry in 60 ns. What lies there is not looked at: a receive was posted before."""
+    figures = rate.messages(Job((), 2), window=4, queues=((0, 0), (8, 0), (0, 8)))
+    alone = figures["behind_0.one_way_us"]
+    assert figures["behind_8.one_way_us"] == pytest.approx(alone + 8 * 0.06)
+    assert [figures[f"{name}.one_way_us"] for name in ("beside_8", "any_source")] == pytest.approx([alone] * 2)
+    rates = [figures[f"{name}.messages_per_s"] for name in ("behind_0", "any_source", "behind_8")]
+    assert rates[0] == pytest.approx(rates[1])
+    assert rates[2] < 0.9 * rates[0]
+    assert 1 / rates[0] < 1e-6 * alone  # messages of a window are on their way side by side
+
+
+def test_ideals_line_needs_no_host_and_a_tree_does():
+    figures = overlap.measure(Job((), 4), size=4096)
+    assert figures["receive.hidden_percent"] > 95
+    assert figures["bcast_4096.hidden_percent"] < 60  # a rank in the tree sends on when it waits
+    assert figures["receive.alone_us"] == pytest.approx(1 + 4096 / 160, rel=0.03)
+
+
+def test_what_a_late_rank_costs_the_others():
+    names = ("barrier", "reduce_8")
+    even, late = (collectives.measure(Job((), 4), names, late, calls=2) for late in (0, 100))
+    assert even["barrier.us"] == pytest.approx(even["barrier.in_call_us"])
+    assert late["barrier.in_call_us"] > 100
+    assert late["reduce_8.in_call_us"] == pytest.approx(2 / 3 * 100, rel=0.05)  # the third of the others is a leaf
+    for name in names:
+        assert late[f"{name}.us"] == pytest.approx(even[f"{name}.us"], abs=0.3)
+        assert late[f"{name}.host_us"] == pytest.approx(even[f"{name}.host_us"], abs=0.3)
+        assert 0 < even[f"{name}.host_us"] < 0.3 * even[f"{name}.us"]
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("device", ["bip", "mpi-np", "mbcf", "sci", "lanai2"])
+def test_the_same_figures_on_each_device(device):
+    job = Job((), 2, device)
+    figures = rate.messages(job, window=4, queues=((4, 0), (0, 4)))
+    assert all(value > 0 for value in figures.values())
+    assert overlap.measure(job, 16384).keys() == overlap.measure(Job((), 2), 16384).keys()
+    found = collectives.measure(job, ("barrier", "allreduce_8"), calls=1)
+    assert 0 < found["barrier.host_us"] < found["barrier.in_call_us"]
 
 
 def asked_scale(**changes):
