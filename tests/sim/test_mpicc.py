@@ -49,10 +49,16 @@ def show(name, *words):
     return shlex.split(done.stdout)
 
 
-@pytest.mark.parametrize("name", ["mpicc", "mpicxx"])
-def test_show_prints_the_whole_command(name):
+def call_of(language):
+    """The words that call this machine's compiler: one, or three where only ziglang is there."""
+    return list(compilers.find(language).command)
+
+
+@pytest.mark.parametrize(("name", "language"), [("mpicc", compilers.Language.C), ("mpicxx", compilers.Language.CXX)])
+def test_show_prints_the_whole_command(name, language):
     command = show(name, "-show", "-O2", "a b.c", "-o", "a")
-    assert command[1:5] == ["-O2", "a b.c", "-o", "a"]
+    call = [*call_of(language), "-O2", "a b.c", "-o", "a"]
+    assert command[: len(call)] == call
     assert f"-I{include_directory()}" in command
     assert command[-1] == "-lmpi"
     assert f"-L{library_directory()}" in command
@@ -77,10 +83,11 @@ def test_what_does_not_link_gets_no_library():
 
 def test_parts_of_the_command():
     includes, libraries = f"-I{include_directory()}", f"-L{library_directory()}"
+    call = call_of(compilers.Language.C)
     for spelling in ("-compile-info", "-compile_info"):
-        assert show("mpicc", spelling)[1:] == [includes]
+        assert show("mpicc", spelling) == [*call, includes]
     for spelling in ("-link-info", "-link_info"):
-        assert show("mpicc", spelling)[1] == libraries
+        assert show("mpicc", spelling)[: len(call) + 1] == [*call, libraries]
     assert show("mpicc", "-show-compile-info") == [includes]
     assert show("mpicc", "-show-link-info")[0] == libraries
     assert show("mpicc", "-mpi-abi", "-show-compile-info") == ["-DMPI_ABI", includes]
@@ -94,7 +101,7 @@ def test_parts_of_the_command_as_open_mpi_names_them():
     assert show("mpicc", "--showme:incdirs") == [str(include_directory())]
     assert show("mpicc", "--showme:libdirs") == [str(library_directory())]
     assert show("mpicc", "--showme:libs") == ["mpi"]
-    assert show("mpicc", "--showme:command") == show("mpicc", "-show")[:1]
+    assert show("mpicc", "--showme:command") == call_of(compilers.Language.C)
     refused = wrap("mpicc", "--showme:rubbish")
     assert refused.returncode == 2
     assert "--showme:rubbish is not understood; write --showme, or --showme: and one of command, " in refused.stderr
@@ -111,9 +118,9 @@ def test_help_and_no_argument():
 
 
 def test_questions_go_to_the_compiler_without_linking():
-    compiler = compilers.find(compilers.Language.C)
+    version = subprocess.check_output([*call_of(compilers.Language.C), "--version"], text=True)
     done = wrap("mpicc", "--version")
-    assert (done.returncode, done.stdout.split("\n")[0]) == (0, compiler.identity)
+    assert (done.returncode, done.stdout) == (0, version)
     assert wrap("mpicc", "-v").returncode == 0
     assert wrap("mpicc", "-no-such-option", "-c", "x.c").returncode != 0
 
