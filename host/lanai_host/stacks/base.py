@@ -172,8 +172,9 @@ class NicStack(Stack):
         """The NICs that the user chose, with the optional blocks that this system needs."""
         return nic
 
-    def sized(self, nic: "NicConfig", nodes: int) -> "NicConfig":
-        """The NICs of `equip`, whose tables have room for so many nodes where the user did not choose their sizes."""
+    def sized(self, nic: "NicConfig", nodes: int, ranks: int) -> "NicConfig":
+        """The NICs of `equip`, whose tables have room for so many nodes, and so many ranks on each, where the user did
+        not choose their sizes."""
         return self.equip(nic)
 
     def fitting(self, placement: Placement) -> Any:

@@ -65,7 +65,7 @@ class AdapterStack(NicStack):
             return nic
         return nic.but(blocks=(*nic.blocks, Remote()))
 
-    def sized(self, nic: "NicConfig", nodes: int) -> "NicConfig":
+    def sized(self, nic: "NicConfig", nodes: int, ranks: int) -> "NicConfig":
         """The NICs of `equip`. An adapter with the default number of peers knows as many NICs as there are, up to a
         power of two, so that jobs of similar sizes share a model.
         """

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from lanai_firmware.cache import kept
+from lanai_hdl.config import NicConfig
 from lanai_host.c_module import preload
 from lanai_host.clocks.library import ASAN, PRELOAD, SEPARATORS, Clock, can_be_loaded
 from lanai_host.config import free
@@ -284,8 +285,12 @@ class JobData:
         chosen = self.stack
         if self.options is not None or not isinstance(chosen, NicStack):
             return chosen.default_options() if self.options is None else self.options
-        nic = chosen.sized(self.machine.nic, self.nodes)
+        nic = self.sized_nic(chosen)
         return chosen.fitting(Placement(self.total_ranks, self.ranks_per_node, lambda a, b: 0, nic))
+
+    def sized_nic(self, system: NicStack) -> NicConfig:
+        """Return the NICs with what the messaging system adds to them for this job."""
+        return system.sized(self.machine.nic, self.nodes, min(self.ranks_per_node, self.total_ranks))
 
     @property
     def chosen_clock(self) -> Clock:

@@ -65,7 +65,7 @@ def described(job: JobData) -> Document:
     changes = {"options": job.chosen_options, "buffers": job.chosen_buffers, "clock": job.chosen_clock}
     left_out = EVALUATION
     if isinstance(job.stack, NicStack):
-        changes["nic"] = job.stack.sized(job.machine.nic, job.nodes)
+        changes["nic"] = job.sized_nic(job.stack)
     else:
         left_out |= OF_NICS
     return {name: value for name, value in document(job.but(**changes)).items() if name not in left_out}

@@ -54,7 +54,7 @@ class NicWorld(World):
         self.stack: NicStack = config.stack
         if config.trace is not None and self.stack.vocabulary is None:  # said before a model is built
             raise UserError(f"--trace cannot show the packets of the device {config.device!r}; run it without")
-        config = replace(config, machine=config.machine.but(nic=self.stack.sized(config.machine.nic, config.nodes)))
+        config = replace(config, machine=config.machine.but(nic=config.sized_nic(self.stack)))
         net = fabrics.describe(config.machine.fabric, config.nodes)
         net.check()
         self.placement = Placement(

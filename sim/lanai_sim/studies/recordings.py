@@ -102,7 +102,7 @@ class Recording:
         """The run's NICs, with what its messaging system adds to them."""
         stack = self.job.stack
         assert isinstance(stack, NicStack)
-        return stack.sized(self.job.machine.nic, self.job.nodes)
+        return self.job.sized_nic(stack)
 
 
 def _job(program: str, ranks: int, device: str, *faults: str, nic: NicConfig | None = None, **how: Any) -> Job:

@@ -167,7 +167,7 @@ def run(device, ranks, *options):
     ("device", "choice"),
     [
         ("sci", "private=register"),
-        ("lanai2", "place=64 --nic-option remote.processes=2 --nic-option remote.match_cells=32"),
+        ("lanai2", "place=64"),
         pytest.param("sci", "private=emulate", marks=pytest.mark.slow),
         pytest.param("sci", "longest_get=1000", marks=pytest.mark.slow),
         pytest.param("mbcf", "requests=1", marks=pytest.mark.slow),

@@ -49,7 +49,7 @@ def test_what_is_refused_leaves_no_trace(monkeypatch, tmp_path):
             9,
             "9 ranks on a NIC are more than its adapter serves; .*: put fewer ranks on a NIC .--ranks-per-node K.$",
         ),
-        ("lanai2", 3, 3, "it has processes=1: put fewer ranks on a NIC .*, or take --nic-option remote.processes=4"),
+        ("lanai2", 9, 9, "it has processes=8: put fewer ranks on a NIC .--ranks-per-node K.$"),
         ("mbcf", 257, 1, "257 NICs are too many for a tree of switches, which joins 240; put more ranks on a NIC"),
     ],
 )
@@ -57,6 +57,14 @@ def test_more_ranks_than_a_system_serves(device, ranks, ranks_per_node, text, mo
     monkeypatch.setattr(rtl, "build", None)
     with pytest.raises(UserError, match=text):
         Job(("true",), ranks, device, ranks_per_node=ranks_per_node).run()
+
+
+def test_more_ranks_than_the_chosen_adapter_serves(monkeypatch):
+    """An adapter that the user described is taken as it is."""
+    monkeypatch.setattr(rtl, "build", None)
+    machine = Machine(lanai41().but(blocks=(Remote(processes=2),)))
+    with pytest.raises(UserError, match=r"it has processes=2: .*, or take --nic-option remote.processes=4"):
+        Job(("true",), 3, "lanai2", machine, ranks_per_node=3).run()
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lanai_hdl.remote.config import Remote
+from lanai_hdl.remote.messages import MOST_CELLS
+from lanai_hdl.remote.parameters import MOST_PROCESSES
 
 from ...adapter.matching import MOST_POSTED
 from ...adapter.operation import Attachment
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from lanai_hdl.config import NicConfig
 
 # An adapter that the machine does not describe.
-CELLS = 16  # of each rank
+CELLS = 16  # of each rank, if all of its NIC have so many
 
 
 class Lanai2Stack(AdapterStack):
@@ -40,11 +42,16 @@ class Lanai2Stack(AdapterStack):
         """Give the NIC an adapter, and its adapter cells, where there are none."""
         adapter = adapter_in(nic)
         if adapter is None:
-            return nic.but(blocks=(*nic.blocks, Remote(processes=1, match_cells=CELLS)))
+            return nic.but(blocks=(*nic.blocks, _matching(Remote(processes=1))))
         if adapter.match_cells:
             return nic
-        matches = replace(adapter, match_cells=CELLS * adapter.processes)
-        return nic.but(blocks=tuple(matches if one is adapter else one for one in nic.blocks))
+        return nic.but(blocks=tuple(_matching(adapter) if one is adapter else one for one in nic.blocks))
+
+    def sized(self, nic: "NicConfig", nodes: int, ranks: int) -> "NicConfig":
+        if adapter_in(nic) is None:
+            processes = min(MOST_PROCESSES, 1 << (ranks - 1).bit_length())
+            nic = nic.but(blocks=(*nic.blocks, _matching(Remote(processes=processes))))
+        return super().sized(nic, nodes, ranks)
 
     def check(self, options: Lanai2Options, placement: Placement) -> None:
         super().check(options, placement)
@@ -65,6 +72,10 @@ class Lanai2Stack(AdapterStack):
         from .device import Lanai2
 
         return Lanai2(bus, attachment, costs)
+
+
+def _matching(adapter: Remote) -> Remote:
+    return replace(adapter, match_cells=min(MOST_CELLS, CELLS * adapter.processes))
 
 
 STACK = Lanai2Stack()
