@@ -11,6 +11,8 @@ from ..errors import UserError, unknown
 SERIAL, FT245 = "serial", "ft245"
 LINES = (SERIAL, FT245)  # a serial line; the asynchronous FIFO of a USB chip
 
+TWO_PORTS = 2  # of a switch at least
+
 
 @dataclass(frozen=True)
 class Cable:
@@ -28,11 +30,12 @@ class Cable:
 class Board:
     """One supported board.
 
-    `platform()` makes its Amaranth platform, `pins(top)` an elaboratable that puts a `BoardTop` on
-    its clock and pins. `config` is the NIC that fits it, at the clock that `pins` makes. `part`: the FPGA, as its
-    bitstreams name it. `loader`: the command line that puts a bitstream on it, whose file is added. `cable`: where
-    its phy's pins are. `phy`: its link is on pins; else it is looped back. `fifo`: where a USB chip's FIFO goes, signal
-    by signal, if it has pins for one. `line`: what carries the host bus, one of LINES.
+    `platform()` makes its Amaranth platform, `pins(top)` an elaboratable that puts a `BoardTop`, or a `SwitchTop` if
+    there are `ports`, on its clock and pins. `config` is the NIC that fits it, at the clock that `pins` makes. `part`:
+    the FPGA, as its bitstreams name it. `loader`: the command line that puts a bitstream on it, whose file is added.
+    `cable`: where its phy's pins are. `phy`: its link is on pins; else it is looped back. `fifo`: where a USB chip's
+    FIFO goes, signal by signal, if it has pins for one. `line`: what carries the host bus, one of LINES. `ports`: where
+    the cables of a switch go, as many as its pins hold. `switch`: how many of them it has as a switch; 0: it has a NIC.
     """
 
     name: str
@@ -47,6 +50,8 @@ class Board:
     phy: bool = False
     fifo: tuple[tuple[str, str], ...] = ()
     line: str = SERIAL
+    ports: tuple[Cable, ...] = ()
+    switch: int = 0
 
     @property
     def divisor(self) -> int:
@@ -68,3 +73,14 @@ class Board:
             if block.taps_link:
                 raise UserError(f"block {block.name!r} needs a switch that knows it at its link, which a board has not")
         return replace(self, config=self.config.but(blocks=blocks))
+
+    def as_switch(self, ports: int | None = None) -> Self:
+        """Return the board as a switch, with as many ports as its pins hold or with `ports`."""
+        most = len(self.ports)
+        if most < TWO_PORTS:
+            raise UserError(f"the board {self.name!r} does not say where a switch's cables go (`ports` of `Board`)")
+        if ports is not None and not TWO_PORTS <= ports <= most:
+            raise UserError(
+                f"{ports} ports do not go on {self.name!r}, whose pins hold {most} cables; give {TWO_PORTS} to {most}"
+            )
+        return replace(self, switch=most if ports is None else ports)

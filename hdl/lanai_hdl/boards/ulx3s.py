@@ -1,5 +1,7 @@
 """Radiona ULX3S with an ECP5 of three sizes: USB serial on board, 25 MHz crystal."""
 
+from dataclasses import dataclass
+
 from amaranth import Cat, ClockDomain, ClockSignal, Elaboratable, Instance, Module, Signal
 from amaranth.build import Attrs, Pins, PinsN, Resource, Subsignal
 from amaranth.lib import io
@@ -7,6 +9,7 @@ from amaranth.lib.cdc import ResetSynchronizer
 
 from ..config import KIB, small_fpga
 from .board import FT245, Board, Cable
+from .switch import SwitchTop
 
 # 25 MHz / 3 * 8 = 66.67 MHz; the VCO runs at nine times that, 600 MHz, well inside its 400 .. 800
 # MHz.
@@ -14,12 +17,31 @@ INPUT_DIVISOR, FEEDBACK_DIVISOR, OUTPUT_DIVISOR = 3, 8, 9
 SLOT_KHZ = 25_000 * FEEDBACK_DIVISOR // INPUT_DIVISOR
 
 
-# The phy's cable: out on the + pins (GP on the board) of the pairs from 0 on, in on those from 14 on.
 SIGNALS = ("clock", "control", *(f"data {n}" for n in range(4)))
-OUT_PINS, IN_PINS = (tuple(f"{first + n}+" for n in range(len(SIGNALS))) for first in (0, 14))
 
 
-# The FIFO of a USB chip, on pairs that the cable leaves free.
+@dataclass(frozen=True)
+class CablePlace:
+    """The pins of one cable on the headers: out on a half of each pair from `out` on, in on those from `into` on."""
+
+    out: int
+    into: int
+    half: str
+
+    def pins(self, first: int) -> tuple[str, ...]:
+        return tuple(f"{first + n}{self.half}" for n in range(len(SIGNALS)))
+
+    def cable(self) -> Cable:
+        """Return it as users see it."""
+        out, into = (tuple(map(_printed, self.pins(first))) for first in (self.out, self.into))
+        return Cable("the headers J1 and J2", SIGNALS, out, into)
+
+
+# A NIC's cable is at the first of these places (GP on the board), those of a switch are at all of them.
+PLACES = tuple(CablePlace(first, 14 + first, half) for first in (0, 7) for half in "+-")
+
+
+# The FIFO of a USB chip, on pairs that a NIC's cable leaves free.
 FIFO_PINS = (*(f"{n}{half}" for n in range(7, 11) for half in "+-"), "11+", "11-", "12+", "12-")
 FIFO_SIGNALS = (*(f"D{n}" for n in range(8)), "RXF#", "TXE#", "RD#", "WR#")
 
@@ -105,14 +127,36 @@ class Ulx3sPins(Elaboratable):
             m.submodules.rx = rx = io.Buffer("i", uart.rx)
             m.submodules.tx = tx = io.Buffer("o", uart.tx)
             m.d.comb += [self.top.rx.eq(rx.i), tx.o.eq(self.top.tx)]
-        for n in range(len(self.top.leds)):
-            m.submodules[f"led_{n}"] = led = io.Buffer("o", platform.request("led", n, dir="-"))
-            m.d.comb += led.o.eq(self.top.leds[n])
+        leds = [*self.top.leds]
         if self.top.phy is not None:
-            m.submodules.cable = CablePins(self.top, clock.late)
-            m.submodules.led_up = led = io.Buffer("o", platform.request("led", len(self.top.leds), dir="-"))
-            m.d.comb += led.o.eq(self.top.up)
+            m.submodules.cable = CablePins(self.top.o, self.top.i, clock.late)
+            leds.append(self.top.up)
+        _light(m, platform, leds)
         return m
+
+
+class Ulx3sSwitchPins(Elaboratable):
+    """Puts a `SwitchTop` on clock and cables. A LED a port says that there is a link."""
+
+    def __init__(self, top):
+        self.top = top
+
+    def elaborate(self, platform):
+        m = Module()
+        m.domains.sync = ClockDomain()
+        m.submodules.clock = clock = SlotClock(late=True)
+        m.submodules.top = top = self.top
+        for port, domain in enumerate(top.domains):
+            m.domains += ClockDomain(domain)
+            m.submodules[f"cable{port}"] = CablePins(top.o[port], top.i[port], clock.late, port, domain)
+        _light(m, platform, top.up)
+        return m
+
+
+def _light(m, platform, lights):
+    for n, light in enumerate(lights):
+        m.submodules[f"led_{n}"] = led = io.Buffer("o", platform.request("led", n, dir="-"))
+        m.d.comb += led.o.eq(light)
 
 
 class FifoPins(Elaboratable):
@@ -142,41 +186,51 @@ class FifoPins(Elaboratable):
 
 
 class CablePins(Elaboratable):
-    """Puts a `BoardTop`'s phy on pins, at double data rate. The clock that leaves is `late`: its edges are in the
+    """Puts a phy on the pins of a place, at double data rate. The clock that leaves is `late`: its edges are in the
     middle of what leaves with `sync`, and so are those that come.
 
-    The parent has the domains `sync` and `rx`, of which this one drives the clock of `rx`.
+    The parent has the domains `sync` and `domain`, of which this one drives the second one's clock.
+
+    Parameters: `o`, `i`, of the phy; `late`; `place`, of PLACES; `domain`, in which `i` comes.
     """
 
-    def __init__(self, top, late):
-        self.top, self.late = top, late
+    def __init__(self, o, i, late, place=0, domain="rx"):
+        self.o, self.i, self.late = o, i, late
+        self._place, self._domain = place, domain
 
     def elaborate(self, platform):
         m = Module()
-        platform.add_resources(
-            [
-                Resource("phy_out", 0, Pins(" ".join(OUT_PINS), dir="o", conn=("gpio", 0)), Attrs(IO_TYPE="LVCMOS33")),
-                Resource("phy_in", 0, Pins(" ".join(IN_PINS), dir="i", conn=("gpio", 0)), Attrs(IO_TYPE="LVCMOS33")),
-            ]
-        )
-        out, into = platform.request("phy_out", dir="-"), platform.request("phy_in", dir="-")
+        out, into = self._pins(platform)
         m.domains.late = ClockDomain(reset_less=True, local=True)
         m.d.comb += ClockSignal("late").eq(self.late)
         m.submodules.out_clock = out_clock = io.DDRBuffer("o", out[:1], o_domain="late")
         m.submodules.out = outward = io.DDRBuffer("o", out[1:])
         m.d.comb += [out_clock.o[0].eq(1), out_clock.o[1].eq(0)]
         m.submodules.in_clock = in_clock = io.Buffer("i", into[:1])
-        m.submodules.into = inward = io.DDRBuffer("i", into[1:], i_domain="rx")
+        m.submodules.into = inward = io.DDRBuffer("i", into[1:], i_domain=self._domain)
         came = Signal()
-        m.d.comb += [came.eq(in_clock.i), ClockSignal("rx").eq(came)]
+        m.d.comb += [came.eq(in_clock.i), ClockSignal(self._domain).eq(came)]
         platform.add_clock_constraint(came, 1000 * SLOT_KHZ)
         for half in range(2):
-            sent, received = (symbol.data[4 * half : 4 * half + 4] for symbol in (self.top.o, self.top.i))
+            sent, received = (symbol.data[4 * half : 4 * half + 4] for symbol in (self.o, self.i))
             m.d.comb += [
-                outward.o[half].eq(Cat(self.top.o.control[half], sent)),
-                Cat(self.top.i.control[half], received).eq(inward.i[half]),
+                outward.o[half].eq(Cat(self.o.control[half], sent)),
+                Cat(self.i.control[half], received).eq(inward.i[half]),
             ]
         return m
+
+    def _pins(self, platform):
+        """Pins out and in."""
+        place, found = PLACES[self._place], []
+        for name, way, first in (("phy_out", "o", place.out), ("phy_in", "i", place.into)):
+            pins = Pins(" ".join(place.pins(first)), dir=way, conn=("gpio", 0))
+            platform.add_resources([Resource(name, self._place, pins, Attrs(IO_TYPE="LVCMOS33"))])
+            found.append(platform.request(name, self._place, dir="-"))
+        return found
+
+
+def _pins(top):
+    return Ulx3sSwitchPins(top) if isinstance(top, SwitchTop) else Ulx3sPins(top)
 
 
 def _printed(pin: str) -> str:
@@ -198,12 +252,11 @@ def _board(size: int, kib: int) -> Board:
         config=small_fpga().but(slot_khz=SLOT_KHZ, sram_size=kib * KIB),
         baud=1_000_000,
         platform=platform,
-        pins=Ulx3sPins,
+        pins=_pins,
         part=f"LFE5U-{size}F",
         loader=("openFPGALoader", "--board=ulx3s"),
-        cable=Cable(
-            "the headers J1 and J2", SIGNALS, *(tuple(_printed(pin) for pin in pins) for pins in (OUT_PINS, IN_PINS))
-        ),
+        cable=PLACES[0].cable(),
+        ports=tuple(place.cable() for place in PLACES),
         fifo=tuple(zip(FIFO_SIGNALS, (_printed(pin) for pin in FIFO_PINS), strict=True)),
     )
 

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..link.flit import Flit, Kind, LinkPort
 from ..queue import Queue
-from .receiver import PhyReceiver
+from .receiver import SPOILT, PhyReceiver
 from .symbols import Symbol
 from .training import PERIOD, SYMBOL_BITS
 from .transmitter import PhyTransmitter
@@ -69,7 +69,8 @@ class Phy(wiring.Component):
     Members
     -------
     link_tx : ``In(LinkPort())``, what the NIC sends
-    link_rx : ``Out(LinkPort())``, what it receives; DOWN without a link. Registered
+    link_rx : ``Out(LinkPort())``, what it receives; DOWN without a link. A packet that has begun ends before with a
+        wrong CRC, so that it holds no path through a switch. Registered
     o : ``Out(Symbol)``, to the pins, registered; the clock that leaves with it is that of `sync`
     i : ``In(Symbol)``, from the pins, in the domain `rx`
     up : ``Out(1)``, there is a link
@@ -151,7 +152,7 @@ class Phy(wiring.Component):
     def _receive(self, m, receiver):
         width = Flit.as_shape().size
         m.submodules.crossing = crossing = AsyncFIFO(width=width, depth=CROSSING, w_domain="rx", r_domain="sync")
-        flit = Flit(crossing.r_data)
+        flit, inside = Flit(crossing.r_data), Signal()  # a packet whose TAIL is to come
         m.d.comb += [
             crossing.w_en.eq(receiver.write),
             crossing.w_data.eq(receiver.flit),
@@ -162,6 +163,10 @@ class Phy(wiring.Component):
             m.d.sync += self.link_rx.kind.eq(Kind.IDLE)
             with m.If(crossing.r_rdy):
                 m.d.sync += [self.link_rx.kind.eq(flit.kind), self.link_rx.data.eq(flit.data)]
+                with m.If((flit.kind == Kind.HEAD) | (flit.kind == Kind.TAIL)):
+                    m.d.sync += inside.eq(flit.kind == Kind.HEAD)
+        with m.Elif(inside):
+            m.d.sync += [self.link_rx.kind.eq(Kind.TAIL), self.link_rx.data.eq(SPOILT), inside.eq(0)]
 
     def _send(self, m, transmitter):
         m.submodules.queue = queue = Queue(Flit, QUEUED)
@@ -181,22 +186,27 @@ class Phy(wiring.Component):
 
 
 class RxClockPort(wiring.Component):
-    """A component with a phy in it, whose domain `rx` becomes a port: `rx_clk` is the clock that comes with the other
-    side's symbols. Other members are the component's."""
+    """A component with phys in it, whose domains of clocks that come in become ports: for `rx` that is `rx_clk`, the
+    clock that comes with the other side's symbols. Other members are the component's."""
 
-    def __init__(self, part):
+    def __init__(self, part, domains=("rx",)):
         self.part = part
-        super().__init__({**part.signature.members, "rx_clk": In(1)})
+        self._domains = domains
+        super().__init__({**part.signature.members, **{f"{name}_clk": In(1) for name in domains}})
 
     def elaborate(self, platform):
         m = Module()
-        m.domains.rx = ClockDomain()
+        for name in self._domains:
+            m.domains += ClockDomain(name)
+            m.d.comb += ClockSignal(name).eq(getattr(self, f"{name}_clk"))
         m.submodules.part = part = self.part
-        m.d.comb += ClockSignal("rx").eq(self.rx_clk)
         for name, member in part.signature.members.items():
             outside, inside = getattr(self, name), getattr(part, name)
             if member.is_signature:
                 wiring.connect(m, wiring.flipped(outside), inside)
+            elif member.dimensions:
+                for n in range(len(inside)):
+                    m.d.comb += inside[n].eq(outside[n]) if member.flow is In else outside[n].eq(inside[n])
             else:
                 m.d.comb += inside.eq(outside) if member.flow is In else outside.eq(inside)
         return m

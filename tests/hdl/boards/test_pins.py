@@ -1,12 +1,16 @@
 """A board's pins: which bits of a symbol each one of its cable has, at double data rate, and a USB chip's FIFO."""
 
 import re
+from dataclasses import replace
 
+import pytest
 from amaranth import Cat, Elaboratable, Module, Signal
 
 from lanai_hdl.boards import BOARDS
 from lanai_hdl.boards.board import FT245, SERIAL
+from lanai_hdl.boards.switch import SwitchTop
 from lanai_hdl.boards.ulx3s import FIFO_SIGNALS, SIGNALS, Ulx3sPins
+from lanai_hdl.errors import UserError
 from lanai_hdl.phy.symbols import Symbol
 from lanai_hdl.uart import Ft245Port
 
@@ -46,3 +50,31 @@ def test_a_fifo_has_pins_that_the_cable_leaves_free():
     assert len(re.findall(r"cell \\BB ", files["top.il"])) == 8, "both directions"
     assert len(re.findall(r"cell \$xor .*\n(?:    .*\n){6}    connect \\B 1'1\n", files["top.il"])) == 4, "active low"
     assert "uart" not in files["top.lpf"]
+
+
+def test_a_switch_has_a_cable_for_each_port_and_a_clock_that_comes_with_it():
+    board = BOARDS["ulx3s-85f"]
+    pins = board.pins(SwitchTop(board.config, len(board.ports)))
+    files = board.platform().prepare(pins, "top").files
+    sites = re.findall(r'COMP "(phy_\w+)__io\[\d\]" SITE "(\w+)"', files["top.lpf"])
+    assert len({site for _, site in sites}) == len(sites) == 2 * len(SIGNALS) * len(board.ports)
+    for port in range(len(board.ports)):
+        assert f'FREQUENCY NET "cable{port}.came" 66666000.0 HZ' in files["top.lpf"]
+    shown = [pin for cable in board.ports for pin in (*cable.out, *cable.into)]
+    assert len(set(shown)) == len(sites)
+    assert board.ports[0] == board.cable
+
+
+@pytest.mark.parametrize(
+    ("change", "ports", "said"),
+    [
+        ({}, 5, "5 ports do not go on 'ulx3s-85f', whose pins hold 4 cables; give 2 to 4"),
+        ({}, 1, "1 ports do not go on 'ulx3s-85f'"),
+        ({"ports": ()}, None, "the board 'ulx3s-85f' does not say where a switch's cables go"),
+    ],
+)
+def test_a_switch_that_does_not_fit_is_refused(change, ports, said):
+    with pytest.raises(UserError, match=said):
+        replace(BOARDS["ulx3s-85f"], **change).as_switch(ports)
+    assert BOARDS["ulx3s-85f"].as_switch(3).switch == 3
+    assert BOARDS["ulx3s-85f"].as_switch().switch == 4
