@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from lanai_hdl.boards.board import LINES, SERIAL
+from lanai_hdl.boards.board import LINES, SERIAL, Cable
 from lanai_host.bus.base import BusError
 from lanai_host.bus.serial import SerialBus, SerialLine, SerialPort
 from lanai_host.errors import UserError
@@ -45,13 +45,13 @@ def pins(args: argparse.Namespace) -> int:
     board = known.board(args.board)
     if board.cable is None:
         raise UserError(f"the board {board.name!r} does not say where its cable goes (`cable` of `Board`)")
-    cable = board.cable
-    grid = table(f"{board.name}: {cable.connector}", ["signal", "leaves one board at", "comes in at"], left=3)
-    for signal, leaves, comes in zip(cable.signals, cable.out, cable.into, strict=True):
-        grid.add_row(signal, leaves, comes)
-    wide().print(grid)
+    _show(f"{board.name}: {board.cable.connector}", board.cable)
     print("A cable has these wires twice, once each way, and joins the grounds. The boards must have a common ground")
     print("before the other wires are put on, and pins of the same voltage.")
+    if board.ports:
+        print("A switch (`lanai build switch`) has a cable's pins at each port:")
+    for port, cable in enumerate(board.ports):
+        _show(f"{board.name} as a switch, port {port}: {cable.connector}", cable)
     if board.fifo:
         print("With `lanai build --line ft245` a USB chip's FIFO goes to:")
         grid = table(f"{board.name}: FIFO", ["signal", "at"], left=2)
@@ -59,6 +59,13 @@ def pins(args: argparse.Namespace) -> int:
             grid.add_row(signal, pin)
         wide().print(grid)
     return 0
+
+
+def _show(title: str, cable: Cable) -> None:
+    grid = table(title, ["signal", "leaves a board at", "comes in at"], left=3)
+    for signal, leaves, comes in zip(cable.signals, cable.out, cable.into, strict=True):
+        grid.add_row(signal, leaves, comes)
+    wide().print(grid)
 
 
 def load(args: argparse.Namespace) -> int:

@@ -6,7 +6,9 @@ from dataclasses import replace
 
 from rich.table import Table
 
+from lanai_hdl.boards import Board
 from lanai_hdl.boards.board import LINES, SERIAL
+from lanai_host.errors import UserError, unknown
 
 from ..console import wide
 from ..engines.boards import known
@@ -15,11 +17,15 @@ from ..fpga.bitstream import SEEDS, Built, build, reaches, synthesize
 from ..machine import blocks
 
 NAME = "build"
-HELP = "build the NIC into an FPGA bitstream"
+HELP = "build the NIC, or a switch, into an FPGA bitstream"
+NIC, SWITCH = "nic", "switch"
 SLOW = 13  # the exit code of a bitstream that does not reach its board's clock
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "what", metavar="WHAT", nargs="?", default=NIC, help=f"{NIC}, or {SWITCH}: one with a phy at each port"
+    )
     target = parser.add_mutually_exclusive_group(required=True)
     target.add_argument("--board", metavar="NAME", help="the board to build for")
     target.add_argument("--list", action="store_true", help="show the boards and stop")
@@ -42,8 +48,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--line",
         metavar="LINE",
-        default=SERIAL,
         help=f"what joins it to its host: {' or '.join(LINES)} (default: serial)",
+    )
+    parser.add_argument(
+        "--ports", type=int, metavar="N", help="of a switch (default: as many as the board's pins hold cables)"
     )
     parser.add_argument(
         "--synthesis-only",
@@ -69,18 +77,36 @@ def run(args: argparse.Namespace) -> int:
         for board in known.boards():
             print(f"{board.name:12} {board.description}")
         return 0
-    board = known.board(args.board).with_blocks(map(blocks.block, args.blocks)).with_line(args.line)
-    board = replace(board, phy=args.phy)
+    board = _board(args)
     built = synthesize(board, args.output) if args.synthesis_only else build(board, args.output, args.seed, args.seeds)
     _show(built)
     if args.json:
         config = {"board": board.name, "seed": args.seed, "seeds": args.seeds, "synthesis_only": args.synthesis_only}
-        config |= {"blocks": args.blocks, "phy": args.phy, "line": args.line}
+        config |= {"blocks": args.blocks, "phy": board.phy, "line": board.line, "switch": board.switch}
         write_json(args.json, built.figures(), config)
     if built.lbus_fmax_mhz is None:
         return 0
     print(f"the slot clock reaches {built.lbus_fmax_mhz:.2f} of {board.config.slot_khz / 1000:.2f} MHz")
     return 0 if reaches(board, built.lbus_fmax_mhz) or args.allow_slow else SLOW
+
+
+def _board(args: argparse.Namespace) -> Board:
+    """The board with what it is to be. Raises UserError for what cannot be together."""
+    board = known.board(args.board)
+    if args.what not in (NIC, SWITCH):
+        raise unknown("design", args.what, (NIC, SWITCH))
+    others = (
+        {"--ports": args.ports is not None}
+        if args.what == NIC
+        else {"--with": bool(args.blocks), "--phy": args.phy, "--line": args.line is not None}
+    )
+    for option, given in others.items():
+        if given:
+            raise UserError(f"{option} is not for a {args.what}; leave it out")
+    if args.what == SWITCH:
+        return board.as_switch(args.ports)
+    board = board.with_blocks(map(blocks.block, args.blocks)).with_line(SERIAL if args.line is None else args.line)
+    return replace(board, phy=args.phy)
 
 
 def _show(built: Built) -> None:

@@ -19,6 +19,7 @@ from lanai_firmware.building import Work
 from lanai_firmware.programs.selftest.program import FIRMWARE as SELFTEST
 from lanai_hdl.boards import Board
 from lanai_hdl.boards.board import FT245
+from lanai_hdl.boards.switch import SwitchTop
 from lanai_hdl.boards.top import BoardTop, CarriedNic, Ft245BoardTop
 from lanai_host.errors import UserError
 
@@ -101,9 +102,11 @@ def check_tools() -> None:
         )
 
 
-def board_top(board: Board) -> CarriedNic:
-    """The design that is built, the self-test preloaded where the link is looped back. Simulating this object
+def board_top(board: Board) -> CarriedNic | SwitchTop:
+    """The design that is built, the self-test preloaded where a NIC's link is looped back. Simulating this object
     simulates what goes into the FPGA."""
+    if board.switch:
+        return SwitchTop(board.config, board.switch)
     image = None if board.phy else SELFTEST.words(board.config)
     if board.line == FT245:
         return Ft245BoardTop(board.config, image, board.phy)
@@ -302,19 +305,23 @@ CAPACITY = {
 
 def _check_fit(board: Board, total: Block) -> None:
     room = CAPACITY.get(board.platform().device)
+    other = "take fewer --ports" if board.switch else f"choose a smaller NicConfig (sram_size={board.config.sram_size})"
     for what in ("luts", "ffs", "brams", "multipliers"):
         if room is not None and getattr(total, what) > getattr(room, what):
             raise UserError(
                 f"the design does not fit {board.name}: it takes {getattr(total, what)} {what} of "
-                f"{getattr(room, what)}; "
-                f"choose a smaller NicConfig (sram_size={board.config.sram_size})"
+                f"{getattr(room, what)}; {other}"
             )
 
 
+ALIKE = 0.999  # a phy's clock is given to the tools in whole kHz
+
+
 def _slot_clock(timing: dict[str, Any]) -> str:
-    """The fastest constrained clock of the design."""
-    clocks = timing["fmax"]
-    return str(max(clocks, key=lambda name: float(clocks[name]["constraint"])))
+    """Return the clock with the longest path, of those at the slot rate, the phys' included."""
+    clocks = {name: (float(one["constraint"]), float(one["achieved"])) for name, one in timing["fmax"].items()}
+    rate = max(constraint for constraint, _ in clocks.values())
+    return str(min((name for name in clocks if clocks[name][0] > ALIKE * rate), key=lambda name: clocks[name][1]))
 
 
 def _fmax(timing: dict[str, Any]) -> float:

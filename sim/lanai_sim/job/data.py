@@ -225,12 +225,13 @@ class JobData:
                 raise UserError(f"--board {self.board!r} cannot act on the engine {self.engine!r}; take --engine board")
             return
         usual, chosen, blocks = Machine(), self.machine, self.machine.nic.blocks
-        own = chosen.but(nic=nic.but(blocks=blocks), fabric=kind.fabric)
+        fabrics = {count: usual.but(fabric=cables).fabric for count, cables in kind.fabrics(self.board).items()}
+        own = chosen.but(nic=nic.but(blocks=blocks), fabric=fabrics.get(self.nodes, min(fabrics.items())[1]))
         if kind.is_real(self.board) and chosen.host == usual.host:
             own = own.but(host=free())
         for what, is_usual, is_own in (
             ("--nic", chosen.nic == usual.nic.but(blocks=blocks), chosen.nic == own.nic),
-            ("--fabric", chosen.fabric == usual.fabric, chosen.fabric == own.fabric),
+            ("--fabric", chosen.fabric == usual.fabric, chosen.fabric in fabrics.values()),
         ):
             if not (is_usual or is_own):
                 raise UserError(f"{what} cannot act on the engine {self.engine!r}, which has its own; leave it out")
@@ -337,10 +338,11 @@ class JobData:
 
     def check_engine(self) -> None:
         """Raise UserError if the run needs what its engine cannot do."""
-        most = self.engine_kind.nics
-        if most and self.nodes != most:
+        counts = sorted(self.engine_kind.fabrics(self.board))
+        if counts and self.nodes not in counts:
+            has = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
             raise UserError(
-                f"the engine {self.engine!r} has {most} NICs, not {self.nodes}; start {most} ranks with -n, or more of "
+                f"the engine {self.engine!r} has {has} NICs, not {self.nodes}; start {has} ranks with -n, or more of "
                 "them with --ranks-per-node"
             )
         needs = {

@@ -14,7 +14,7 @@ from lanai_host.errors import UserError
 from lanai_sim.engines.base import NEVER, Access, Cable, Engine, Layout, SlotTime
 from lanai_sim.engines.boards.engine import BoardEngine
 from lanai_sim.engines.kinds.base import Capability, EngineOptions
-from lanai_sim.engines.kinds.board import BoardKind
+from lanai_sim.engines.kinds.board import BoardKind, cables
 from lanai_sim.engines.pysim import PysimEngine
 from lanai_sim.engines.rtl import RtlEngine
 from lanai_sim.kernel.cluster import Cluster
@@ -88,7 +88,7 @@ class TestBoards(EngineContract):
     """Two NICs, each behind a switch, and memory of other processes: the abilities that the kind `board` declares."""
 
     implementation = BoardEngine
-    nic, net = BoardKind().nic(""), from_cables("board", 2, parse_cables("board", list(map(list, BoardKind.fabric))))
+    nic, net = BoardKind().nic(""), from_cables("board", 2, parse_cables("board", list(map(list, cables(2)))))
     late = 200
     cuts = range(1, 700, 33)
 

@@ -17,7 +17,7 @@ from lanai_hdl.uart.frame import HEAD_BYTES, FrameKind, whole_frames
 from lanai_host.bus.serial import SerialBus, SerialLine, SerialPort
 from lanai_host.errors import UserError
 from lanai_sim.cli import main
-from lanai_sim.engines.boards.pair import SimulatedPair
+from lanai_sim.engines.boards.simulated import SimulatedBoards
 from lanai_sim.fpga.attached import PATTERN, look, selftest
 from lanai_sim.fpga.board_rtl import VerilatedBoard
 
@@ -130,7 +130,7 @@ def port():
     """The name of a serial port with a simulated board behind it."""
     ours, theirs = os.openpty()
     os.set_blocking(ours, False)
-    pair, over = SimulatedPair(BOARD.config, skip=False), threading.Event()
+    pair, over = SimulatedBoards(BOARD.config, skip=False), threading.Event()
 
     def play():
         while not over.is_set():

@@ -117,6 +117,33 @@ def test_a_design_that_does_not_fit_is_told_before_place_and_route(monkeypatch):
     with pytest.raises(UserError, match=r"does not fit ulx3s-85f: it takes 64 brams of 16; .*sram_size=131072"):
         bitstream._check_fit(BOARD, Block("top", 8000, 4000, 64, 0))
 
+    with pytest.raises(UserError, match=r"it takes 90000 luts of 83640; take fewer --ports"):
+        bitstream._check_fit(BOARD.as_switch(), Block("top", 90_000, 4000, 0, 0))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["switch", "--phy"], "--phy is not for a switch; leave it out"),
+        (["switch", "--with", "remote"], "--with is not for a switch"),
+        (["switch", "--line", "serial"], "--line is not for a switch"),
+        (["switch", "--ports", "9"], "9 ports do not go on 'ulx3s-85f', whose pins hold 4 cables"),
+        (["--ports", "2"], "--ports is not for a nic"),
+        (["swich"], "design 'swich' is not known; did you mean 'switch'"),
+    ],
+)
+def test_what_cannot_be_built_is_refused(words, said, capsys):
+    assert main(["build", *words, "--board", BOARD.name]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_clock_of_a_phy_must_reach_the_slot_rate_too():
+    def clock(constraint, achieved):
+        return {"constraint": constraint, "achieved": achieved}
+
+    clocks = {"slot": clock(66.67, 80.0), "phy": clock(66.666, 70.0), "crystal": clock(25.0, 60.0)}
+    assert bitstream._fmax({"fmax": clocks}) == 70.0
+
 
 def test_a_failing_tool_is_quoted(tmp_path):
     with pytest.raises(UserError, match=r"(?s)trial failed with code 3:\nno such thing.*trial.log"):
@@ -273,3 +300,12 @@ def test_place_and_route_gives_a_bitstream(tmp_path):
     by_block = {block.name: block.fmax_mhz for block in built.blocks if block.fmax_mhz}
     assert min(by_block.values()) == pytest.approx(built.lbus_fmax_mhz, rel=1e-3)
     assert {"processor", "host_dma", "send_dma", "receive_dma", "sram"} <= set(by_block)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_a_switch_reaches_the_slot_clock_on_the_smallest_board(tmp_path):
+    built = build(find("ulx3s-25f").as_switch(), tmp_path)
+    assert built.bitstream.stat().st_size > 100_000
+    assert built.lbus_fmax_mhz >= 66.66, built.critical_path
+    assert {"switch", "phy0", "phy3"} <= {block.name for block in built.blocks}

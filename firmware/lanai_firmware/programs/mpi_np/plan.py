@@ -154,9 +154,9 @@ def paper() -> McpConfig:
 
 
 def small() -> McpConfig:
-    """For two ranks on NICs with 128 KiB of memory, as boards have: fewer messages under way, and shorter ones in a
-    request."""
-    return McpConfig(messages=16, ack_slots=4, receives=16, inline_bytes=128, buffers=4, stages=4)
+    """For a few ranks on NICs with 128 KiB of memory, as boards have: fewer messages under way, and shorter ones in a
+    request. Two have a pool each, more share two."""
+    return McpConfig(messages=16, ack_slots=4, receives=16, inline_bytes=128, buffers=4, stages=4, resident=2)
 
 
 @dataclass(frozen=True)

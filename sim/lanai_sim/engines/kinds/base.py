@@ -1,7 +1,7 @@
 """The kinds of engines: their capabilities, and how a run makes one."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Flag, auto
 from typing import ClassVar
@@ -9,6 +9,8 @@ from typing import ClassVar
 from lanai_hdl.config import NicConfig
 
 from ..base import Engine, Layout
+
+Cables = Sequence[tuple[str, str]]  # pairs of ends such as ("nic0", "switch0.3")
 
 
 class Capability(Flag):
@@ -47,21 +49,22 @@ class EngineKind(ABC):
         name: as `--engine` has it; the module's name with dashes.
         help: one line for users.
         capabilities: a run that needs others is refused before it starts.
-        fabric: the cables of the only one that it has; none: a job can choose one.
-        nics: their number, if it has so many and no others; 0: any.
         measured: what a report says of the times, if they are not those of the NICs alone.
     """
 
     name: ClassVar[str]
     help: ClassVar[str]
     capabilities: ClassVar[Capability]
-    fabric: ClassVar[Sequence[tuple[str, str]]] = ()
-    nics: ClassVar[int] = 0
     measured: ClassVar[str] = ""
 
     def nic(self, board: str) -> NicConfig | None:
         """The only NIC that it has, on the boards that `--board` names; None: those that a job can choose."""
         return None
+
+    def fabrics(self, board: str) -> Mapping[int, Cables]:
+        """Return the cables of the only fabric that it has, by the number of NICs, on the boards that `--board` names;
+        none: a job can choose one, for any number."""
+        return {}
 
     def is_real(self, board: str) -> bool:
         """Return whether its time is this machine's, so that the host's own work has no price beside."""

@@ -11,8 +11,8 @@ import pytest
 from lanai_hdl.boards import BOARDS
 from lanai_hdl.uart.frame import Frame, FrameKind
 from lanai_sim.engines.boards.lines import Came
-from lanai_sim.engines.boards.pair import SimulatedPair
 from lanai_sim.engines.boards.ports import SerialBoards
+from lanai_sim.engines.boards.simulated import SimulatedBoards
 from lanai_sim.engines.kinds.board import USUAL
 from openlanai import Job
 
@@ -72,7 +72,7 @@ def play(pair, lines, over):
 
 @pytest.mark.ci
 def test_mpi_runs_over_boards_on_ports(lines):
-    over, pair = threading.Event(), SimulatedPair(BOARDS[USUAL].config, skip=False)
+    over, pair = threading.Event(), SimulatedBoards(BOARDS[USUAL].config, skip=False)
     player = threading.Thread(target=play, args=(pair, lines, over))
     player.start()
     try:

@@ -9,7 +9,7 @@ from lanai_hdl.boards import BOARDS
 from lanai_host.errors import UserError
 from lanai_sim.engines.base import Layout
 from lanai_sim.engines.boards.engine import BoardEngine
-from lanai_sim.engines.boards.pair import SimulatedPair
+from lanai_sim.engines.boards.simulated import SimulatedBoards
 from lanai_sim.engines.kinds.board import USUAL
 from openlanai import Job
 
@@ -43,6 +43,20 @@ total = world.allreduce(np.arange(100) * (rank + 1))
 assert (total == np.arange(100) * 3).all()
 print(rank, "ok")
 """
+ROUND = """
+from mpi4py import MPI
+import numpy as np
+world = MPI.COMM_WORLD
+rank, after, before = world.rank, (world.rank + 1) % world.size, (world.rank - 1) % world.size
+assert world.sendrecv([rank], after, source=before) == [before]
+for size in (1, 1000, 20000):
+    came = np.zeros(size, np.uint8)
+    world.Sendrecv((np.arange(size) + rank).astype(np.uint8), after, recvbuf=came, source=before)
+    assert (came == (np.arange(size) + before).astype(np.uint8)).all(), size
+total = world.allreduce(np.arange(100) * (rank + 1))
+assert (total == np.arange(100) * sum(range(world.size + 1))).all()
+print(rank, "ok")
+"""
 STUCK = """
 from mpi4py import MPI
 if MPI.COMM_WORLD.rank == 0:
@@ -70,13 +84,21 @@ def test_a_thin_firmware_runs_too_the_same_way_each_time():
 
 
 @pytest.mark.ci
+@pytest.mark.parametrize(("device", "boards"), [("bip", 3), ("mpi-np", 4)])
+def test_more_boards_than_two_are_joined_by_one_that_is_a_switch(device, boards):
+    result = job(ROUND, device=device, ranks=boards).run()
+    assert (result.code, result.report) == (0, "")
+    assert [one.stdout.strip() for one in result.outputs] == [f"{rank} ok" for rank in range(boards)]
+
+
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("wires", "inverted", "said"),
     [((0, 3, 2, 1, 4), 0, "data 0 and data 2 are swapped"), ((0, 1, 2, 3, 4), 0b100, "data 1 is inverted")],
 )
 def test_a_cable_with_wrong_wires_names_them(wires, inverted, said):
     nic = BOARDS[USUAL].config
-    pair = SimulatedPair(nic)
+    pair = SimulatedBoards(nic)
     engine = BoardEngine(Layout(nic, 2, ()), pair)
     pair.rewire(1, wires, inverted)
     found = "board 0: all wires that come in are right; the other board does not find those that go out; "
