@@ -255,12 +255,19 @@ NIC_FLAGS = (
 )  # fmt: skip
 
 
+ON_NICS = "lanai2"  # the device of who asks for NICs and names none
+
+
+def nic_flags(args: argparse.Namespace) -> list[str]:
+    """Return the flags that were given and act on NICs."""
+    flags = {**vars(args), "fault": [text for text in args.fault if not is_kill(text)]}
+    return [f"--{flag.replace('_', '-')}" for flag in NIC_FLAGS if flags[flag] not in (None, [])]
+
+
 def check_flags(args: argparse.Namespace, config: JobData) -> None:
     """Raise UserError for flags that cannot act. A file's tables may describe what another device
     would use."""
-    flags = {**vars(args), "fault": [text for text in args.fault if not is_kill(text)]}
-    nics = [f"--{flag.replace('_', '-')}" for flag in NIC_FLAGS if flags[flag] not in (None, [])]
-    check_given(nics, {f"--host-option {word}": word.partition("=")[0] for word in args.host_option}, config)
+    check_given(nic_flags(args), {f"--host-option {word}": word.partition("=")[0] for word in args.host_option}, config)
     if config.stack.options_table != "firmware":
         given = [f"--firmware {word}" for word in args.firmware]
         _refuse(given, config, "whose own options are set by --option", lambda one: one.options_table == "firmware")

@@ -264,8 +264,21 @@ NIC_ONLY = [
 def test_flags_that_cannot_act_are_refused_by_name(flags):
     named = " ".join(flags) if flags[0] in ("--host-option", "--firmware") else flags[0]
     with pytest.raises(UserError, match=f"^{named} cannot act on the device 'ideal'"):
-        asked("-n", "2", *flags)
+        asked("-n", "2", "--device", "ideal", *flags)
     assert asked("-n", "2", "--device", "mpi-np", *flags).device == "mpi-np"
+
+
+@pytest.mark.parametrize("flags", [one for one in NIC_ONLY if one[0] not in ("--host-option", "--firmware")])
+def test_who_asks_for_nics_and_names_no_device_gets_lanai2(flags, file):
+    assert asked("-n", "2", *flags).device == "lanai2"
+    assert asked("-n", "2", "--config", str(file("device = 'bip'")), *flags).device == "bip"
+    assert asked("-n", "2", "--system", "sci-2002", *flags).device == "sci"
+
+
+def test_without_a_word_of_nics_there_are_none(file):
+    assert asked("-n", "2").device == "ideal"
+    assert asked("-n", "2", "--fault", "kill rank1 at=20ms").device == "ideal"
+    assert asked("-n", "2", "--config", str(file("[nic]\nlink_latency = 16"))).device == "ideal"
 
 
 @pytest.mark.parametrize("device", names())

@@ -121,6 +121,8 @@ def config_of(args: argparse.Namespace) -> Job:
     if args.system is not None and document:
         document = settings.without_machine(document)
     document = settings.whole(settings.overlay(document, document_of(args)))
+    if settings.nic_flags(args):
+        document.setdefault("device", settings.ON_NICS)
     document["program"] = command or document.get("program")
     if not document["program"]:
         raise UserError("no program was named; write, for example: lanai run -n 2 python examples/mpi/ring.py")

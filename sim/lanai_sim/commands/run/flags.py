@@ -69,7 +69,11 @@ ON: dict[str, Any] = {"action": "store_const", "const": True}
 
 def _add_machine(add: Add) -> None:
     add("-n", "--ranks", type=count, metavar="N", help="processes to start (default: 1)")
-    add("--device", choices=device_names(), help="messaging system below MPI (default: ideal)")
+    add(
+        "--device",
+        choices=device_names(),
+        help="messaging system below MPI (default: ideal; lanai2 if flags ask for NICs)",
+    )
     add(
         "--system",
         choices=list(SYSTEMS),
