@@ -14,7 +14,6 @@ import argparse
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lanai_host.errors import UserError
 from lanai_host.stacks import names
@@ -22,8 +21,7 @@ from lanai_host.stacks import names
 from ...executors import place
 from ...executors.workers import each
 from ...job.job import Job
-from ...trace import Trace
-from ...trace.schema import HostKind
+from .. import ranks
 
 NAME = "collectives"
 HELP = "time and host work of collective operations by ranks, also with a late rank"
@@ -92,7 +90,8 @@ def measure(
     words = [str(word) for name in operations for word in OPERATIONS[name]]
     program = ("python", "-c", PROGRAM, str(calls + 1), str(late), *words)
     trace = job.but(program=program).run(trace=True).check().trace
-    spans = [_spans(trace, rank) for rank in range(job.ranks)]
+    known = {name for name, _ in OPERATIONS.values()}
+    spans = [ranks.spans(trace, rank, known) for rank in range(job.ranks)]
     figures: dict[str, float] = {}
     for number, name in enumerate(operations):
         first = 2 * (calls + 1) * number
@@ -105,19 +104,9 @@ def measure(
     return figures
 
 
-def _spans(trace: Trace, rank: int) -> NDArray[np.int64]:
-    """Begin, end, and time without waiting, in picoseconds, of a rank's collective calls of the program, in order."""
-    known = {name for name, _ in OPERATIONS.values()}
-    calls = trace.calls[(trace.calls["rank"] == rank) & (trace.calls["parent"] < 0)]
-    calls = calls[[trace.name(name) in known for name in calls["name"]]]
-    waits = trace.host[(trace.host["rank"] == rank) & (trace.host["kind"] == HostKind.WAIT)]
-    waited = np.array([(waits["end"] - waits["begin"])[waits["call"] == call].sum() for call in calls["id"]])
-    return np.stack([calls["begin"], calls["end"], calls["end"] - calls["begin"] - waited], axis=1)
-
-
 def _point(point: tuple[str, int, int, int]) -> dict[str, float]:
-    device, ranks, late, calls = point
-    return measure(Job((), ranks, device), late=late, calls=calls)
+    device, count, late, calls = point
+    return measure(Job((), count, device), late=late, calls=calls)
 
 
 def run(args: argparse.Namespace) -> dict[str, float]:
@@ -126,10 +115,10 @@ def run(args: argparse.Namespace) -> dict[str, float]:
         raise UserError(f"--ranks {wrong[0]} is too small; a collective operation has two ranks or more")
     if args.calls < 1 or args.late < 0:
         raise UserError(f"--calls {args.calls} --late {args.late}: take one call or more, and 0 us or more")
-    points = [(args.device, ranks, late, args.calls) for ranks in args.ranks for late in sorted({0, args.late})]
+    points = [(args.device, count, late, args.calls) for count in args.ranks for late in sorted({0, args.late})]
     found = dict(each(_point, points, place.Place.of(args)))
     return {
-        f"collectives.{args.device}.{ranks}_ranks.{'late.' if late else ''}{name}": value
-        for device, ranks, late, calls in points
-        for name, value in found[device, ranks, late, calls].items()
+        f"collectives.{args.device}.{count}_ranks.{'late.' if late else ''}{name}": value
+        for device, count, late, calls in points
+        for name, value in found[device, count, late, calls].items()
     }

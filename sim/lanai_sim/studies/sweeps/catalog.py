@@ -1,6 +1,7 @@
 """All sweeps, by name and letter, and how one is run."""
 
 from collections.abc import Callable, Sequence
+from datetime import date
 from functools import partial
 from pathlib import Path
 
@@ -10,9 +11,10 @@ from lanai_host.errors import unknown
 from ...executors.journal import Journal, each_kept
 from ...executors.place import Place
 from ...job.job import Job
+from ...version import commit
 from .. import ranks
 from ..drawing import Plot
-from . import matching, patterns, processor
+from . import generations, matching, patterns, processor
 from .point import Conclusion, Figures, Point, Row, Sweep, grid, line
 
 # The choice of MPI/MBCF between remote writes and FIFOs (MB-G4): a sender that returns, and uneven computing.
@@ -241,6 +243,8 @@ SWEEPS: tuple[Sweep, ...] = (
     STICKY,
     patterns.WINDOWS,
     NOISE,
+    generations.GENERATIONS,
+    generations.MOVERS_STUDY,
 )
 
 
@@ -286,9 +290,10 @@ def end(name: str) -> str:
 def section(sweep: Sweep, found: Conclusion) -> str:
     plots = "\n\n".join(f"![{plot.title}](figures/beyond-{name}.svg)" for name, plot in found.plots.items())
     heading = f"## ({sweep.letter}) {sweep.title}"
+    measured = f"by commit `{(commit() or 'unknown')[:12]}` on {date.today().isoformat()}"
     return (
         f"{begin(sweep.name)}\n\n{heading}\n\n{found.paragraph}\n\n{plots}\n\n`lanai sweep "
-        f"{sweep.name}`\n\n{end(sweep.name)}\n"
+        f"{sweep.name}`, {measured}.\n\n{end(sweep.name)}\n"
     )
 
 

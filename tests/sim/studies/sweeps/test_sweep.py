@@ -11,7 +11,7 @@ from lanai_sim import sources
 from lanai_sim.cli import main
 from lanai_sim.executors.journal import Journal
 from lanai_sim.studies.drawing import Plot
-from lanai_sim.studies.sweeps import catalog, matching, patterns, point, processor
+from lanai_sim.studies.sweeps import catalog, generations, matching, patterns, point, processor
 from lanai_sim.studies.sweeps import catalog as page
 from lanai_sim.studies.sweeps.point import Conclusion, Row, Sweep
 
@@ -233,6 +233,62 @@ def test_noise_conclusion_from_made_up_rows():
     assert "| 4,096 B, 2 ranks, 0 us | 0 | 400 | 400 | 3 % | 45 | 400 | 400 |" in found.paragraph
     assert "| 4,096 B, 2 ranks, 8 us | 100 | 400 | 400 | 3 % | 45 |" in found.paragraph
     assert found.figures["sweep.noise.4096_bytes.2_ranks.lead_0.percent.3"] == 45
+
+
+def made_up(point, questions):
+    """A row whose figures are 1, 2, 3, ... times the place of its system."""
+    asked = [one.figure for one in questions if one.part == point.get("part", "")]
+    names = {"system": generations.SYSTEMS, "mover": (*generations.MOVERS,)}
+    times = next(places.index(point[name]) + 1 for name, places in names.items() if name in point)
+    return Row(point, {figure: float(times * number) for number, figure in enumerate(asked, start=1)})
+
+
+def test_generations_conclusion_from_made_up_rows():
+    rows = [made_up(where, generations.QUESTIONS) for where in generations.generations_points(False)]
+    found = generations.conclude_generations(rows)
+    assert "| 8 B one way, us | 1.0 | 2.0 | 3.0 | 4.0 | 5.0 |" in found.paragraph
+    assert (
+        "a step takes, beyond its computing, 1 (bip), 2 (mpi-np), 3 (mbcf), 4 (sci), 5 (lanai2) us" in found.paragraph
+    )
+    assert len(found.figures) == len(generations.SYSTEMS) * len(generations.QUESTIONS)
+    plot = found.plots["generations"]
+    assert plot.lines["8 B one way"] == {1: 1, 2: 2, 3: 3, 4: 4, 5: 5}
+    assert {name for name in plot.lines if "host work" in name} == {
+        "allreduce of 8 B: host work",
+        "a step beside its computing: host work",
+    }
+
+
+def test_a_part_of_the_generations_concludes_nothing():
+    rows = [made_up(where, generations.QUESTIONS) for where in generations.generations_points(True)]
+    found = generations.conclude_generations(rows)
+    assert "A few points only." in found.paragraph
+    assert "hidden" not in found.paragraph.partition("**Result.**")[2]
+
+
+def test_movers_conclusion_from_made_up_rows():
+    rows = [made_up(where, generations.MOVED) for where in generations.movers_points(False)]
+    found = generations.conclude_movers(rows)
+    assert "8 bytes by firmware take 0.5 times what they take by stores" in found.paragraph
+    assert "| 64 B one way, us | 2.0 | 4.0 | 6.0 | 8.0 | 10.0 | 12.0 |" in found.paragraph
+    assert found.plots["movers"].lines["data plane"][8.0] == 6
+    assert "A few points only." in generations.conclude_movers(rows[:2]).paragraph
+
+
+def test_a_step_waits_for_what_computing_does_not_hide():
+    """On `ideal` lines carry the edges while a rank computes. It posts four transfers, and sums up over two rounds."""
+    found = generations.skeleton("ideal")
+    assert 2 * 1.0 < found["step_us"] < 6  # the latency of a round is 1 us
+    assert 0 < found["step_host_us"] < found["step_us"]
+
+
+def test_a_mover_is_measured_by_both_its_ends(monkeypatch):
+    monkeypatch.setitem(generations.MOVERS, "a line", {"device": "ideal"})
+    monkeypatch.setattr(generations, "SIZES", (8, 64))
+    found = generations.measure_movers({"mover": "a line"})
+    assert found["one_way_us.64"] == pytest.approx(found["one_way_us.8"] + 56 / 160, abs=0.01)
+    assert 0 < found["host_us.8"] < 2 * found["one_way_us.8"]
+    assert found["hidden.receive"] > 95
 
 
 @pytest.mark.ci
