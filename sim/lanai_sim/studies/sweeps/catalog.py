@@ -290,7 +290,8 @@ def end(name: str) -> str:
 def section(sweep: Sweep, found: Conclusion) -> str:
     plots = "\n\n".join(f"![{plot.title}](figures/beyond-{name}.svg)" for name, plot in found.plots.items())
     heading = f"## ({sweep.letter}) {sweep.title}"
-    measured = f"by commit `{(commit() or 'unknown')[:12]}` on {date.today().isoformat()}"
+    number, dash, state = (commit() or "unknown").partition("-")
+    measured = f"by commit `{number[:12]}{dash}{state}` on {date.today().isoformat()}"
     return (
         f"{begin(sweep.name)}\n\n{heading}\n\n{found.paragraph}\n\n{plots}\n\n`lanai sweep "
         f"{sweep.name}`, {measured}.\n\n{end(sweep.name)}\n"

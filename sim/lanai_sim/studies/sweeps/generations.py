@@ -165,10 +165,12 @@ def told_of_generations(found: Mapping[str, Mapping[str, float]]) -> str:
         return ", ".join(f"{found[system][figure]:,.{places}f} ({system})" for system in systems)
 
     short, step, work = "pair.behind_0.one_way_us", "step.step_us", "step.step_host_us"
+    summed = "even.allreduce_8.us"
     received, late = "hidden.receive.hidden_percent", "late.reduce_8.in_call_us"
     return (
-        f"Gateware is what makes a short message fast: {each(short, *SYSTEMS, places=1)} us. To match in the NIC then "
-        "takes no time, and buys something else. A transfer goes on while the receiver computes: of 16 KiB are "
+        f"Gateware is what makes a short message fast: {each(short, *SYSTEMS, places=1)} us. To match by firmware made "
+        f"an allreduce slower: it takes {each(summed, *SYSTEMS)} us. To match in the NIC buys something else: a "
+        "transfer goes on while the receiver computes. Of 16 KiB are "
         f"hidden {each(received, *SYSTEMS)} %. So a step takes, beyond its computing, {each(step, *SYSTEMS)} us, "
         f"with {each(work, *SYSTEMS)} us of host work. A rank that is late is waited for by those above it in the "
         f"tree, if the host climbs it: the others spend {each(late, *SYSTEMS)} us in a reduce."
