@@ -216,6 +216,11 @@ class Bus(ABC):
         """Ranks that can be reached no more, as the simulator knows, and why."""
         return {}
 
+    def unreceived(self) -> Sequence[tuple[int, int, int, int]]:
+        """Messages on the NIC that no receive of this process has taken, as far as a simulator sees them: source, tag,
+        context, length."""
+        return ()
+
     def examine(self) -> str | None:
         """Have the driver's trusted half check the NIC: what is wrong with it, or None. None too where there is no
         such half."""

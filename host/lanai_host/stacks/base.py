@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from ..config import HostConfig
 from ..device import Device, Envelope
 from ..errors import UserError
+from ..plain import restored
+from .attachment import Attachment, FirmwareAttachment
 
 if TYPE_CHECKING:
     from lanai_firmware.image import Image
@@ -68,39 +70,6 @@ class Memory(Protocol):
 
     def host(self, bus_address: int, size: int) -> bytes:
         """Host memory that was allocated to boot it. Zeros where there is none."""
-
-
-class Attachment(Protocol):
-    """The facts of a booted NIC that a rank's process needs. They are plain numbers, so that it travels as JSON
-    (`plain.restored`).
-    """
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-    @property
-    def rank(self) -> int: ...
-
-    @property
-    def reach(self) -> Sequence[range]:
-        """Ranges of PIO offsets that the rank may read and write."""
-
-    @property
-    def doorbell_bits(self) -> int:
-        """Bits of DOORBELL that the rank may set."""
-
-
-@dataclass(frozen=True)
-class PlacedRequest:
-    """A request that a rank wrote to its NIC, as a trace shows it."""
-
-    local_rank: int  # the rank's number on its NIC
-    slot: int
-    op: int
-    operation: int
-    peer: int
-    tag: int
-    context: int
-    length: int
 
 
 class Stack(ABC):
@@ -213,13 +182,28 @@ class NicStack(Stack):
         """Start one node's NIC, with `image` as its firmware. The answer has an attachment for each
         rank there. `bus` must live as long as the NIC runs: what it allocated may be the NIC's."""
 
+    def open(self, client: "SimulatorClient", costs: HostConfig) -> Device:
+        from ..simulator.rank_bus import RankBus
+
+        assert self.attachment is not None, "who keeps no attachments opens devices in a way of its own"
+        attachment = restored(self.attachment, client.config["nic"])
+        return self.device(RankBus(client, costs), attachment, costs, client.start().members)
+
+    @abstractmethod
+    def device(self, bus: "Bus", attachment: Any, costs: HostConfig, members: Sequence[int]) -> Device:
+        """A rank's device over its NIC. `members`: the ranks that began together with it."""
+
     def examine(
         self, bus: "Bus", attachment: Any, place: Callable[[int], str], before_reset: Callable[[], None]
     ) -> str | None:
         """Look whether the NIC is well, when a rank has waited for too long. If it is not, reset it
         after `before_reset` and say what was wrong. `place` names an instruction's place in the
         firmware. A system whose ranks wait without a limit is never asked."""
-        return None
+        from .health import examine
+
+        if not isinstance(attachment, FirmwareAttachment):
+            return None
+        return examine(bus, attachment, place, before_reset)
 
     def unexpected(
         self, memory: Memory, image: Any, nic: "NicConfig", options: Any, placement: Placement, node: int

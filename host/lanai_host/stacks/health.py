@@ -13,13 +13,16 @@ memory, and left as a sink for what others have sent to it. The reset clears wha
 is left in two more scratch registers for the other ranks on this NIC.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Mapping
+from typing import NoReturn
 
 from lanai_hdl.isa.traps import CAUSES, TrapCause
 from lanai_hdl.machine import Control, host_offset
 
 from ..bus.base import Bus
+from ..errors import DeviceEnded, DeviceLost, PeerLost
+from ..operation import ANY_SOURCE, DeviceError, ErrorKind
+from .attachment import FirmwareAttachment
 
 TRAP_CAUSE, TRAP_PC = host_offset("TRAP_CAUSE"), host_offset("TRAP_PC")
 CONTROL, DOORBELL = host_offset("CONTROL"), host_offset("DOORBELL")
@@ -35,39 +38,11 @@ DONE = [
 ]  # descriptors done; the firmware queues them
 
 
-class Mark(NamedTuple):
-    """A word that a boot leaves on the NIC, and that a reset clears."""
-
-    register: str
-    word: int
-
-
-class Attachment(Protocol):
-    """The facts of its NIC that the check of one rank needs."""
-
-    @property
-    def mark(self) -> Mark:
-        """A register, and the word in it as long as the NIC is the one that was booted."""
-
-    @property
-    def doorbell_bits(self) -> int:
-        """The rank's bit of DOORBELL."""
-
-    @property
-    def routes(self) -> tuple[int, ...]:
-        """To the NICs of the job, in any order."""
-
-    @property
-    def longest_turn(self) -> int:
-        """Picoseconds that the firmware may spend on a turn beyond its instructions. LOOKS allow for these."""
-
-
 Place = Callable[[int], str]  # the place in the firmware of an instruction, in words
-Examine = Callable[[Bus, Attachment], str | None]  # `examine`, or what asks the trusted half for it
 
 
 def examine(
-    bus: Bus, attachment: Attachment, place: Place = hex, before_reset: Callable[[], None] | None = None
+    bus: Bus, attachment: FirmwareAttachment, place: Place = hex, before_reset: Callable[[], None] | None = None
 ) -> str | None:
     """Return the fault of the NIC, as the rest of a sentence that begins with it; None if it has none.
 
@@ -118,7 +93,7 @@ def tell(cause: int, pc: int, place: Place, patience: int = LOOK * LOOKS) -> str
     return f"stopped: its processor trapped at {at}: {reason}"
 
 
-def _dead(bus: Bus, attachment: Attachment) -> tuple[int, int]:
+def _dead(bus: Bus, attachment: FirmwareAttachment) -> tuple[int, int]:
     """Cause and place, (0, 0) if the firmware runs."""
     if cause := bus.read(TRAP_CAUSE):
         return cause, bus.read(TRAP_PC)
@@ -138,7 +113,7 @@ def _dead(bus: Bus, attachment: Attachment) -> tuple[int, int]:
     return SILENT, 0
 
 
-def _looks(attachment: Attachment) -> int:
+def _looks(attachment: FirmwareAttachment) -> int:
     """Return how many looks at the doorbell a NIC that is well needs at most."""
     return LOOKS + attachment.longest_turn // LOOK
 
@@ -146,3 +121,40 @@ def _looks(attachment: Attachment) -> int:
 def _done(bus: Bus) -> list[int]:
     """Return how many descriptors each DMA engine has done."""
     return [bus.read(offset) for offset in DONE]
+
+
+# The reasons why ranks are lost, and the errors of a probe where no message can come any more.
+
+RAISED = {ErrorKind.PEER_FAILED: PeerLost, ErrorKind.RANK_LOST: DeviceEnded}
+
+
+def reasons(lost: Mapping[int, str]) -> dict[int, str]:
+    """Return why each rank can be reached no more. `lost`: by rank, the first that was lost first.
+
+    Ranks that are lost later may have given up because of the first. So their reasons name that too.
+    """
+    if not lost:
+        return {}
+    first, why = next(iter(lost.items()))
+    return {
+        rank: text if rank == first else f"{text}, after rank {first} was lost: {why}" for rank, text in lost.items()
+    }
+
+
+def check_probe(source: int, lost: Mapping[int, str], told: set[int]) -> None:
+    """Refuse a probe that has found nothing. Raises PeerLost if `source` is in `lost`, which says why.
+
+    Probes for ANY_SOURCE are told of each loss once, because the other ranks may still send. `told`:
+    the ranks of which they have been.
+    """
+    if source in lost:
+        raise PeerLost(lost[source])
+    if source == ANY_SOURCE and (untold := lost.keys() - told):
+        rank = min(untold)
+        told.add(rank)
+        raise PeerLost(lost[rank])
+
+
+def fail_probe(failure: DeviceError) -> NoReturn:
+    """The whole device has failed. Raises DeviceLost, or PeerLost or DeviceEnded if that was because of a peer."""
+    raise RAISED.get(failure.kind, DeviceLost)(failure.text)

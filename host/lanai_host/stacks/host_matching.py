@@ -13,7 +13,7 @@ from ..device import Arrived, ChargeSink, Device, Envelope, Pending
 from ..host_model.matcher import M, Matcher, R
 from ..host_model.meter import Meter, Receive
 from ..operation import DeviceError, ErrorKind, Operation, Wait
-from .lost_ranks import check_probe, fail_probe, reasons
+from .health import check_probe, fail_probe, reasons
 
 DONE = attrgetter("done")
 

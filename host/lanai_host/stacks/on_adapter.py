@@ -3,7 +3,6 @@ boot.
 """
 
 import random
-from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -19,10 +18,6 @@ from ..adapter.boot import MOST_TIMEOUT, RETRIES, TIMEOUT, WINDOW, boot, registe
 from ..adapter.opened import OWN_PAGES
 from ..adapter.operation import Attachment, Place
 from ..bus.base import PAGE_SIZE, Bus
-from ..config import HostConfig
-from ..device import Device
-from ..plain import restored
-from ..simulator.client import SimulatorClient
 from .base import NicStack, Placement
 from .health import RESET, tell
 from .loader import check_machine, reset
@@ -142,16 +137,6 @@ class AdapterStack(NicStack):
                 f"{self.name}: {what} {pages} pages, and the adapter has at most {most} for a rank; choose smaller "
                 f"options, such as --option {smaller}, or fewer ranks"
             )
-
-    def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
-        from ..simulator.rank_bus import RankBus
-
-        attachment = restored(self.attachment, client.config["nic"])
-        return self.device(RankBus(client, costs), attachment, costs, client.start().members)
-
-    @abstractmethod
-    def device(self, bus: Bus, attachment: Attachment, costs: HostConfig, members: Sequence[int]) -> Device:
-        """A rank's device over its adapter. `members`: the ranks that began together with it."""
 
 
 def timeout_on(nic: "NicConfig", adapter: Remote, passage: Callable[[int], int] = lambda size: 0) -> int:

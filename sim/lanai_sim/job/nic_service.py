@@ -31,7 +31,8 @@ from lanai_host.simulator.requests import (
     split_pio_write,
     split_words,
 )
-from lanai_host.stacks.base import Attachment, NicStack
+from lanai_host.stacks.attachment import Attachment
+from lanai_host.stacks.base import NicStack
 
 from ..engines.base import Burst
 from ..engines.words import Buffers, Continuation, Polls, Stage, Words

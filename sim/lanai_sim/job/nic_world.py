@@ -13,7 +13,8 @@ from lanai_firmware.image import Image
 from lanai_hdl.errors import UserError
 from lanai_host.bus.greenlets import run_in_greenlet
 from lanai_host.device import Envelope
-from lanai_host.stacks.base import Attachment, NicStack, Placement
+from lanai_host.stacks.attachment import Attachment
+from lanai_host.stacks.base import NicStack, Placement
 from lanai_host.stacks.on_adapter import adapter_in
 
 from .. import sources

@@ -8,7 +8,7 @@ from typing import Any, Self
 from lanai_hdl.machine import COUNTER_NAMES, PIO_WINDOW_SIZE, host_offset
 from lanai_host.c_module import load
 from lanai_host.simulator.protocol import HEADER, Op
-from lanai_host.stacks.base import Attachment
+from lanai_host.stacks.attachment import Attachment
 
 from ..engines.base import PackedBursts
 

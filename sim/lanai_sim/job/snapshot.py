@@ -22,7 +22,7 @@ from lanai_hdl import cache_entries
 from lanai_hdl.errors import UserError
 from lanai_hdl.machine import PAGE_SIZE
 from lanai_host.plain import restored
-from lanai_host.stacks.base import Attachment
+from lanai_host.stacks.attachment import Attachment
 
 from ..kernel.cluster import Cluster, ClusterBus
 

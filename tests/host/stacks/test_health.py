@@ -18,7 +18,7 @@ from lanai_host.stacks.mpi_np.driver import Attachment
 from openlanai import Job
 
 OURS = Attachment(3, 4, 1, 0, 0, 0, 0, 0, 0, 0, 0, epoch=77, routes=(0,) * 4)
-OF_A_DAEMON = CcuAttachment(0, (), 0, 0, 0, 0, False, 0, (0,), 3_000_000_000)
+OF_A_DAEMON = CcuAttachment(0, (), 0, 0, 0, 0, False, False, turn=3_000_000_000, routes=(0,))
 DEPTHS = 0x04040404
 
 

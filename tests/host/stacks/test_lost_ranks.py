@@ -8,7 +8,7 @@ import warm
 from lanai_host.errors import DeviceLost, PeerLost
 from lanai_host.operation import ANY_SOURCE, DeviceError, ErrorKind
 from lanai_host.stacks import names
-from lanai_host.stacks.lost_ranks import check_probe, fail_probe
+from lanai_host.stacks.health import check_probe, fail_probe
 
 WITHOUT_NICS = {"ideal"}
 WITHOUT_RECOVERY = {"bip", "t3d", "ccu"}  # all that is under way ends, and so does what begins

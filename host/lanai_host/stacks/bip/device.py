@@ -10,7 +10,6 @@ from ...config import HostConfig, HostCost
 from ...device import Pending, SendMode
 from ...host_model.meter import Meter, read_all
 from ...operation import DeviceError, ErrorKind, Operation, Wait
-from ..health import Examine, examine
 from ..host_matching import NoRecovery, is_over
 from ..pinning import Pins
 from .attachment import HEADER, Attachment, Head
@@ -22,9 +21,7 @@ class Bip(NoRecovery[Message]):
     """Messages by a thin firmware. What the NIC has been given moves on while the program is outside the
     library; nothing meets a receive there, and no credit is given back."""
 
-    def __init__(self, bus: Bus, attachment: Attachment, costs: HostConfig, examiner: Examine = examine) -> None:
-        """`examiner`: what checks the NIC when it has been silent for long."""
-        self._attachment, self._examiner = attachment, examiner
+    def __init__(self, bus: Bus, attachment: Attachment, costs: HostConfig) -> None:
         self.rank = attachment.rank
         self.size = attachment.ranks
         options = attachment.options
@@ -156,9 +153,6 @@ class Bip(NoRecovery[Message]):
         if self._failure is None:
             super()._check_lost()
             self._silent = None
-
-    def _examine(self) -> str | None:
-        return self._examiner(self._bus, self._attachment)
 
     def _lose_nic(self, text: str) -> None:
         self._fail(ErrorKind.NIC_LOST, text)

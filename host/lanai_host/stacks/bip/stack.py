@@ -1,7 +1,7 @@
 """BIP as a messaging system: `lanai run --device bip`."""
 
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lanai_firmware.lang import constants_set, offset_of
@@ -16,10 +16,7 @@ from ...bus.base import Bus, window_of
 from ...config import HostConfig
 from ...device import Device
 from ...errors import UserError
-from ...plain import restored
-from ...simulator.client import SimulatorClient
 from ..base import NicStack, Placement
-from ..health import examine
 from ..loader import EPOCH, check_machine, load, new_epoch, reset, start
 from .attachment import PRESETS, Attachment, BipOptions
 
@@ -75,19 +72,12 @@ class BipStack(NicStack):
         bus.write_block(SRAM_HOST + config, config_words(node, routes))
         bus.write(EPOCH, epoch)
         start(bus, FIRMWARE, options.boot_polls)
-        return {node: Attachment(node, placement.nodes, border, options, epoch, tuple(routes))}
+        return {node: Attachment(node, placement.nodes, border, options, epoch=epoch, routes=tuple(routes))}
 
-    def examine(
-        self, bus: Bus, attachment: Attachment, place: Callable[[int], str], before_reset: Callable[[], None]
-    ) -> str | None:
-        return examine(bus, attachment, place, before_reset)
-
-    def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
-        from ...simulator.rank_bus import RankBus
+    def device(self, bus: Bus, attachment: Attachment, costs: HostConfig, members: Sequence[int]) -> Device:
         from .device import Bip
 
-        bus = RankBus(client, costs)
-        return Bip(bus, restored(Attachment, client.config["nic"]), costs, lambda *_: bus.examine())
+        return Bip(bus, attachment, costs)
 
 
 STACK = BipStack()

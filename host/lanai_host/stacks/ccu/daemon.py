@@ -39,7 +39,7 @@ from ...bus.base import Bus, Watched
 from ...config import HostCost
 from ...errors import UserError
 from ...host_model.meter import Meter
-from ..health import Mark
+from ..attachment import FirmwareAttachment, Mark
 
 # The facts of its node's daemon that a rank needs.
 
@@ -52,13 +52,12 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Attachment:
+class Attachment(FirmwareAttachment):
     """`places`: of all ranks. `shared`: where in SRAM the memory begins that ranks share with the
     daemon. `memory`: the bus address at which the rank's first allocation must lie. `packet`,
     `datagram`, `stay`: as in `CcuOptions`. `multicasts`: the fabric broadcasts, and the options let it.
-    `routes`: to each node. `longest_turn`: picoseconds that a turn of the daemon may take beyond its instructions."""
+    `turn`: picoseconds that a turn of the daemon may take beyond its instructions."""
 
-    rank: int
     places: tuple[Place, ...]
     shared: int
     memory: int
@@ -66,8 +65,7 @@ class Attachment:
     datagram: int
     multicasts: bool
     stay: bool
-    routes: tuple[int, ...] = ()
-    longest_turn: int = 0
+    turn: int = 0
 
     @property
     def sizes(self) -> Mapping[str, int]:
@@ -98,15 +96,12 @@ class Attachment:
         return (range(SRAM_HOST + self.shared, self.pool + int(SEND_ENTRIES) * int(sizeof(Packet))),)
 
     @property
-    def doorbell_bits(self) -> int:
-        return 1
-
-    @property
     def mark(self) -> Mark:
         return Mark("SCRATCH0", READY)
 
-    def request_in(self, offset: int, data: bytes) -> None:
-        """Return None: no write alone is a request, as packets of a message are many writes."""
+    @property
+    def longest_turn(self) -> int:
+        return self.turn
 
 
 DOORBELL = host_offset("DOORBELL")

@@ -10,8 +10,8 @@ from ...config import HostConfig, HostCost
 from ...device import Arrived, Choices, Pending, SendMode
 from ...host_model.meter import Meter, Receive, fail
 from ...operation import DeviceError, ErrorKind, Operation, Wait
+from ..health import fail_probe
 from ..host_matching import HostMatchingDevice, is_over
-from ..lost_ranks import fail_probe
 from .daemon import Attachment, Daemon
 from .messages import HEADER, Message, Receiving, Send, Sending
 

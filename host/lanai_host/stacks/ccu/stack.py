@@ -1,7 +1,7 @@
 """The CCU MPI as a messaging system: `lanai run --device ccu`."""
 
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
@@ -29,17 +29,13 @@ from lanai_hdl.machine import SRAM_HOST, host_offset
 from ...bus.base import Bus, window_of
 from ...config import HostConfig
 from ...device import Device
-from ...plain import restored
-from ...simulator.client import SimulatorClient
 from ..base import NicStack, Placement
-from ..health import examine
 from ..loader import check_machine, load, reset, start
 from .daemon import Attachment, Place
 from .messages import HEADER, SOURCE, Kind
 
 if TYPE_CHECKING:
     from lanai_firmware.image import Image
-    from lanai_firmware.vocabulary import Vocabulary
     from lanai_hdl.config import NicConfig
 
 
@@ -280,10 +276,7 @@ class CcuStack(NicStack):
     firmware = FIRMWARE
     presets = PRESETS
     options_table = "ccu"
-
-    @property
-    def vocabulary(self) -> "Vocabulary | None":
-        return VOCABULARY
+    vocabulary = VOCABULARY
 
     def plans(
         self, image: "Image", nic: "NicConfig", options: CcuOptions, placement: Placement
@@ -320,22 +313,16 @@ class CcuStack(NicStack):
         shared = image.address(FIRMWARE.symbol("shared"))
         routes = tuple(placement.route(node, other) for other in range(placement.nodes))
         same = (options.packet, options.datagram, multicasts(options, placement), options.stay)
-        longest_turn = (options.away + options.work * PACKETS) * MICROSECOND
+        turn = (options.away + options.work * PACKETS) * MICROSECOND
         return {
-            rank: Attachment(rank, places, shared, window_of(client), *same, routes, longest_turn)
+            rank: Attachment(rank, places, shared, window_of(client), *same, turn, routes=routes)
             for client, rank in enumerate(placement.ranks_on(node))
         }
 
-    def examine(
-        self, bus: Bus, attachment: Attachment, place: Callable[[int], str], before_reset: Callable[[], None]
-    ) -> str | None:
-        return examine(bus, attachment, place, before_reset)
-
-    def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
-        from ...simulator.rank_bus import RankBus
+    def device(self, bus: Bus, attachment: Attachment, costs: HostConfig, members: Sequence[int]) -> Device:
         from .device import Ccu
 
-        return Ccu(RankBus(client, costs), restored(Attachment, client.config["nic"]), costs)
+        return Ccu(bus, attachment, costs)
 
 
 def _way_out(ranks: int) -> str:

@@ -15,8 +15,8 @@ from ...device import Arrived, Envelope, Pending, SendMode, nothing
 from ...host_model.meter import Meter, fail
 from ...operation import DeviceError, ErrorKind, Operation, Wait
 from ...remote import Access
+from ..health import check_probe, fail_probe
 from ..host_matching import HostMatchingDevice, is_over
-from ..lost_ranks import check_probe, fail_probe
 from .messages import MOST_TAG, SIGNALS, Lanai2Options, Message, Receive, Send
 from .receiving import Receiving
 from .sending import RETRY, Sending

@@ -10,10 +10,9 @@ from ...device import Device
 from ...errors import UserError
 from ..base import Placement
 from ..on_adapter import AdapterStack
-from .layout import MbcfOptions, QueueLayout
+from .layout import VOCABULARY, MbcfOptions, QueueLayout
 
 if TYPE_CHECKING:
-    from lanai_firmware.vocabulary import Vocabulary
     from lanai_hdl.config import NicConfig
 
 
@@ -24,12 +23,7 @@ class MbcfStack(AdapterStack):
     )
     presets = {"sr": MbcfOptions, "nsr": lambda: MbcfOptions(requests=False)}
     options_table = "mbcf"
-
-    @property
-    def vocabulary(self) -> "Vocabulary":
-        from .layout import VOCABULARY
-
-        return VOCABULARY
+    vocabulary = VOCABULARY
 
     def check(self, options: MbcfOptions, placement: Placement) -> None:
         super().check(options, placement)

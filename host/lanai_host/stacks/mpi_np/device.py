@@ -17,8 +17,7 @@ from ...device import Arrived, ChargeSink, Device, Envelope, Pending, SendMode
 from ...errors import DeviceLost
 from ...operation import ANY_SOURCE, ANY_TAG, Operation, Wait
 from ...plain import restored
-from ..health import Examine, examine
-from ..lost_ranks import check_probe
+from ..health import check_probe
 from .driver import Attachment
 from .endpoint import Endpoint
 from .operations import HeldMessage, HostQueues, Receive, Send, described
@@ -181,13 +180,12 @@ class MpiNp(Device):
         bus: Bus,
         attachment: Attachment,
         config: HostConfig,
-        examiner: Examine = examine,
         copyblock: HostBuffer | None = None,
     ) -> None:
         self.bus = bus
         self.rank = attachment.rank
         self.size = attachment.ranks
-        self.share = share = NicShare(bus, attachment, config, examiner, copyblock)
+        self.share = share = NicShare(bus, attachment, config, copyblock)
         self.endpoint = share.endpoint
         self.host_queues = host_queues = HostQueues(share.meter)
         self.sending = Sending(share)
@@ -199,7 +197,6 @@ class MpiNp(Device):
         self.cancelling = Cancelling(share, records, self.sending, host_queues)
         self.progressing = Progress(share, records, self.sending, self.receiving, self.taking)
         self.closed = False
-        self.on_nic: Callable[[], Sequence[Envelope]] = tuple  # messages there, as a simulator sees them
         self._told: set[int] = set()  # lost ranks of which a probe for any source has told
 
     def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
@@ -216,7 +213,7 @@ class MpiNp(Device):
         """A device for the same process on its NIC booted again. This one is of no use then."""
         self.bus.report_lost(self.rank, "")
         endpoint = self.endpoint
-        return type(self)(self.bus, attachment, endpoint.config, endpoint.examiner, endpoint.copyblock)
+        return type(self)(self.bus, attachment, endpoint.config, endpoint.copyblock)
 
     def probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
         try:
@@ -281,7 +278,7 @@ class MpiNp(Device):
         held = super().unmatched(context)
         if any(one.context == context and not one.sends for one in self.pending()):
             return held  # a receive under way may take what is on the NIC
-        on_nic = sum(message.context == context for message in self.on_nic())
+        on_nic = sum(found == context for _, _, found, _ in self.bus.unreceived())
         if on_nic and self.probe(ANY_SOURCE, ANY_TAG, context, False) is None:  # what was seen was being changed
             return held
         return held + on_nic

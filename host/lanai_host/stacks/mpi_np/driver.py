@@ -33,8 +33,7 @@ from lanai_hdl.machine import SRAM_HOST, host_offset
 
 from ...bus.base import PAGE_SIZE, WINDOW_MASK, Bus, HostBuffer, window_of
 from ...errors import UserError
-from ..base import PlacedRequest
-from ..health import Mark
+from ..attachment import FirmwareAttachment, PlacedRequest, place_ended
 from ..loader import EPOCH, check_machine, load, new_epoch, reset, start
 
 # Host memory in which a NIC's channels leave their messages, if they share pools (docs/design/mpi-np.md).
@@ -69,10 +68,9 @@ PAGE_ENTRIES = int(MOST_ENTRIES)  # of four pages: 256 MB of messages on the way
 
 
 @dataclass(frozen=True)
-class Attachment:
+class Attachment(FirmwareAttachment):
     """The facts of its NIC that a rank's process needs. They are plain numbers, so that it travels as JSON."""
 
-    rank: int
     ranks: int
     local_rank: int  # its bit of DOORBELL
     region: int  # PIO offset of its Region
@@ -83,8 +81,6 @@ class Attachment:
     receives: int
     any_receives: int
     messages: int  # slots of each channel
-    epoch: int = 0  # what EPOCH reads as long as the NIC is the one that was booted
-    routes: tuple[int, ...] = ()  # to the NIC of each rank
 
     @property
     def region_bytes(self) -> int:
@@ -100,25 +96,19 @@ class Attachment:
     def doorbell_bits(self) -> int:
         return 1 << self.local_rank
 
-    @property
-    def mark(self) -> Mark:
-        return Mark("SCRATCH1", self.epoch)
-
-    longest_turn = 0
-
     def request_in(self, offset: int, data: bytes) -> PlacedRequest | None:
         """The request that this write to PIO `offset` completes, if it does: it ends where a
         request slot does."""
         end = offset + len(data) - self.region - int(sizeof(Region))
-        slot, rest = divmod(end, self.slot_bytes)
+        slot = place_ended(end, self.slot_bytes, int(SLOTS))
         tail = int(REQUEST_TAIL)
-        if rest or not 0 < slot <= int(SLOTS) or len(data) < tail:
+        if slot is None or len(data) < tail:
             return None
         request = unpack(Request, bytes(int(sizeof(Request)) - tail) + data[-tail:])
         command, tag = request["command"], request["tag"]
         return PlacedRequest(
             self.local_rank,
-            slot - 1,
+            slot,
             op=command >> 24,
             operation=command & 0xFFFF,
             peer=request["peer"],

@@ -20,7 +20,6 @@ from ...config import HostConfig, HostCost
 from ...errors import DeviceLost, UserError
 from ...host_model.meter import Meter
 from ...operation import Wait
-from ..health import Examine, examine
 from .driver import Attachment
 
 REQUEST = int(sizeof(Request))
@@ -59,7 +58,6 @@ class Endpoint:
     Args:
         copyblock: that of the endpoint before, where the NIC was booted again; else it is
             allocated.
-        examiner: what checks the NIC when it has been silent for long.
     """
 
     def __init__(
@@ -68,12 +66,10 @@ class Endpoint:
         attachment: Attachment,
         config: HostConfig,
         copyblock: HostBuffer | None = None,
-        examiner: Examine = examine,
     ) -> None:
         self.bus = bus
         self.attachment = attachment
         self.config = config
-        self.examiner = examiner
         self.copyblock = copyblock or bus.allocate(attachment.copyblock_bytes)
         if copyblock is not None:
             copyblock.view[:] = bytes(copyblock.size)
@@ -206,7 +202,7 @@ class Endpoint:
 
     def examine(self) -> None:
         """Check the NIC's health. Raises DeviceLost if it has failed."""
-        finding = self.examiner(self.bus, self.attachment)
+        finding = self.bus.examine()
         if finding is not None:
             self.stopped = True
             raise self.mark_lost(finding)

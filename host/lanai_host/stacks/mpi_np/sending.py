@@ -9,7 +9,7 @@ from lanai_firmware.programs.mpi_np.layout import Op
 from ...bus.base import BusError
 from ...device import SendMode
 from ...operation import ANY_SOURCE, ErrorKind, Operation
-from ..lost_ranks import reasons
+from ..health import reasons
 from .operations import HostQueues, Receive, Send, fail, finish
 from .share import NicShare, inline
 

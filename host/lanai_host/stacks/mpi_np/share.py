@@ -13,7 +13,6 @@ from lanai_firmware.programs.mpi_np.layout import ANY, PageEntry
 from ...bus.base import Bus, BusError, HostBuffer
 from ...config import HostConfig
 from ...operation import ANY_SOURCE, DeviceError, ErrorKind, Operation
-from ..health import Examine
 from ..pinning import Piece
 from .driver import Attachment
 from .endpoint import Endpoint
@@ -85,14 +84,12 @@ class NicShare:
         broken: why the NIC is of no use, if it is not.
     """
 
-    def __init__(
-        self, bus: Bus, attachment: Attachment, config: HostConfig, examiner: Examine, copyblock: HostBuffer | None
-    ) -> None:
+    def __init__(self, bus: Bus, attachment: Attachment, config: HostConfig, copyblock: HostBuffer | None) -> None:
         self.bus = bus
         self.config = config
         self.rank = attachment.rank
         self.size = attachment.ranks
-        self.endpoint = Endpoint(bus, attachment, config, copyblock, examiner)
+        self.endpoint = Endpoint(bus, attachment, config, copyblock)
         self.meter = self.endpoint.meter
         self.memory = Memory(bus, config, attachment.page_entries)
         table = self.endpoint.copyblock.view[attachment.page_table_offset :]

@@ -1,6 +1,6 @@
 """MPI-NP as a messaging system: matching, credit and rendezvous on the NIC (1999)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +16,9 @@ from ...bus.base import Bus
 from ...config import CHOICES, HostConfig
 from ...device import Device, Envelope
 from ...errors import UserError
-from ...plain import restored
 from ...simulator.client import SimulatorClient
 from ..base import Memory, NicStack, Placement
-from ..health import examine
-from .device import take_over
+from .device import MpiNp, take_over
 from .driver import Attachment, allocate_spill_memory, boot, channel_number
 
 if TYPE_CHECKING:
@@ -143,11 +141,6 @@ class MpiNpStack(NicStack):
         number = channel_number(placement.ranks_on(there).index(peer), placement.ranks, rank)
         return sram.ChannelRoute(placement.route(placement.node_of(rank), there), number)
 
-    def examine(
-        self, bus: Bus, attachment: Attachment, place: Callable[[int], str], before_reset: Callable[[], None]
-    ) -> str | None:
-        return examine(bus, attachment, place, before_reset)
-
     def unexpected(
         self, memory: Memory, image: "Image", nic: NicConfig, options: plan.McpConfig, placement: Placement, node: int
     ) -> Mapping[int, Sequence[Envelope]]:
@@ -175,14 +168,12 @@ class MpiNpStack(NicStack):
             depths=plan.QueueDepths.built(nic),
         )
 
+    def device(self, bus: Bus, attachment: Attachment, costs: HostConfig, members: Sequence[int]) -> MpiNp:
+        return MpiNp(bus, attachment, costs)
+
     def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
-        from ...simulator.rank_bus import RankBus
-        from .device import MpiNp
-
-        bus = RankBus(client, costs)
-
-        device = MpiNp(bus, restored(Attachment, client.config["nic"]), costs, lambda *_: bus.examine())
-        device.on_nic = bus.unreceived
+        device = super().open(client, costs)
+        assert isinstance(device, MpiNp)
         device.hands_over = client.start().parent is not None
         if text := client.config.get("handover"):
             take_over(device.endpoint, text)

@@ -9,10 +9,9 @@ from ...config import HostConfig
 from ...device import Device
 from ..base import Placement
 from ..on_adapter import AdapterStack, with_aperture
-from .layout import Layout, SciOptions
+from .layout import VOCABULARY, Layout, SciOptions, plan
 
 if TYPE_CHECKING:
-    from lanai_firmware.vocabulary import Vocabulary
     from lanai_hdl.config import NicConfig
 
 
@@ -21,19 +20,12 @@ class SciStack(AdapterStack):
     help = "SCI-MPICH (2002): puts into mapped segments; short, eager and rendezvous protocols"
     presets = {"default": SciOptions}
     options_table = "sci"
-
-    @property
-    def vocabulary(self) -> "Vocabulary":
-        from .layout import VOCABULARY
-
-        return VOCABULARY
+    vocabulary = VOCABULARY
 
     def plans(
         self, image: None, nic: "NicConfig", options: SciOptions, placement: Placement
     ) -> Sequence[Mapping[str, Any]]:
         """Return what traces know of each node, the layout of its segments, and how its ranks reach each other."""
-        from .layout import plan
-
         layout = {**plan(self._layout(options, placement)), "local": options.node == "memory"}
         return [{**one, **layout} for one in super().plans(image, nic, options, placement)]
 

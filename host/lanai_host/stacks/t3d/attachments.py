@@ -13,27 +13,22 @@ from ...adapter import operation as adapter
 from ...bus.base import Bus
 from ...host_model.meter import Meter
 from ...plain import restored
-from ..base import PlacedRequest
-from ..health import Mark
+from ..attachment import FirmwareAttachment, Mark, PlacedRequest, place_ended
 from .by_firmware import FIELDS, FirmwarePuts
 from .by_shell import ShellPuts
 from .heap import T3dOptions
 
 
 @dataclass(frozen=True)
-class Attachment:
+class Attachment(FirmwareAttachment):
     """The facts of its NIC that a rank needs: how many ranks there are, where in SRAM it writes requests, and the
     options.
     """
 
-    rank: int
     ranks: int
     border: int
     options: T3dOptions
     tree: bool = False  # the NICs have the barrier tree, and the firmware for it
-    routes: tuple[int, ...] = ()  # to the NIC of each rank
-
-    longest_turn = 0
 
     @property
     def chosen(self) -> T3dOptions:
@@ -48,10 +43,6 @@ class Attachment:
         return (range(SRAM_HOST + self.border, SRAM_HOST + self.border + int(sizeof(Border))),)
 
     @property
-    def doorbell_bits(self) -> int:
-        return 1
-
-    @property
     def mark(self) -> Mark:
         """The firmware's word, as SCRATCH1 has the number of the node."""
         return Mark("SCRATCH0", READY_WITH_TREE if self.tree else READY)
@@ -60,12 +51,12 @@ class Attachment:
         """The request that this write to PIO `offset` completes, if it does: it ends where a place of
         the ring does."""
         end = offset + len(data) - SRAM_HOST - self.border - int(offset_of(Border, "requests"))
-        place, rest = divmod(end, int(sizeof(Request)))
-        if rest or not 0 < place <= int(RING) or len(data) < FIELDS.size:
+        place = place_ended(end, int(sizeof(Request)), int(RING))
+        if place is None or len(data) < FIELDS.size:
             return None
         node, _, length, _, number = FIELDS.unpack(data[-FIELDS.size :])
         kind = length >> int(KIND_AT) & int(KIND_MASK)
-        return PlacedRequest(0, place - 1, kind, number & 0xFFFF, node, tag=-1, context=-1, length=length & int(LENGTH))
+        return PlacedRequest(0, place, kind, number & 0xFFFF, node, tag=-1, context=-1, length=length & int(LENGTH))
 
 
 @dataclass(frozen=True)

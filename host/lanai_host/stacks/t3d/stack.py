@@ -1,7 +1,7 @@
 """MPICH on the Cray T3D as a messaging system: `lanai run --device t3d`."""
 
 import struct
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lanai_firmware.lang import offset_of
@@ -15,26 +15,23 @@ from lanai_hdl.remote.config import Remote
 
 from ...adapter.exposures import pages_of
 from ...adapter.opened import OWN_PAGES
-from ...adapter.operation import Attachment as AdapterAttachment
 from ...bus.base import Bus
 from ...config import HostConfig
 from ...device import Device
 from ...errors import UserError
 from ...simulator.client import SimulatorClient
 from ..base import NicStack, Placement
-from ..health import examine
 from ..loader import check_machine, load, reset, start
 from ..on_adapter import AdapterStack, with_aperture
-from .attachments import Attachment, ShellAttachment, attachment_of
+from .attachments import AnyAttachment, Attachment, ShellAttachment
 from .heap import PRESETS, HeapLayout, T3dOptions
 from .puts import Presence
-from .trace import VOCABULARY, heap_plan, plan
+from .trace import SHELL_VOCABULARY, VOCABULARY, heap_plan, plan
 from .windows import landings
 
 if TYPE_CHECKING:
     from lanai_firmware.image import Image
     from lanai_firmware.programs import Firmware
-    from lanai_firmware.vocabulary import Vocabulary
     from lanai_hdl.config import NicConfig
 
 
@@ -50,12 +47,7 @@ class T3dShellStack(AdapterStack):
     options_table = "t3d"
     attachment = ShellAttachment
     host_choices = frozenset({"watchdog", "pinned_cache_pages"})
-
-    @property
-    def vocabulary(self) -> "Vocabulary":
-        from .trace import SHELL_VOCABULARY
-
-        return SHELL_VOCABULARY
+    vocabulary = SHELL_VOCABULARY
 
     def plans(
         self, image: None, nic: "NicConfig", options: T3dOptions, placement: Placement
@@ -91,11 +83,14 @@ class T3dShellStack(AdapterStack):
                 "(--nic-option remote.pages=512)"
             )
 
-    def device(self, bus: Bus, attachment: AdapterAttachment, costs: HostConfig, members: Sequence[int]) -> Device:
-        from .device import T3d
+    def device(self, bus: Bus, attachment: AnyAttachment, costs: HostConfig, members: Sequence[int]) -> Device:
+        return _device(bus, attachment, costs)
 
-        assert isinstance(attachment, ShellAttachment)
-        return T3d(bus, attachment, costs)
+
+def _device(bus: Bus, attachment: AnyAttachment, costs: HostConfig) -> Device:
+    from .device import T3d
+
+    return T3d(bus, attachment, costs)
 
 
 SHELL = T3dShellStack()
@@ -124,14 +119,11 @@ class T3dStack(NicStack):
     presets = PRESETS
     options_table = "t3d"
     host_choices = frozenset({"watchdog", "pinned_cache_pages"})
+    vocabulary = VOCABULARY
 
     def on(self, blocks: Collection[str]) -> NicStack:
         """By firmware, or by the remote-memory adapter if the NICs have one."""
         return SHELL if Remote.name in blocks else self
-
-    @property
-    def vocabulary(self) -> "Vocabulary | None":
-        return VOCABULARY
 
     def plans(
         self, image: "Image", nic: "NicConfig", options: T3dOptions, placement: Placement
@@ -158,18 +150,15 @@ class T3dStack(NicStack):
         bus.write(host_offset("SCRATCH2"), ADAPTIVE if options.adaptive else 0)
         start(bus, _firmware(placement.nic), options.boot_polls)
         border = nic + int(offset_of(state.Nic, "border"))
-        return {node: Attachment(node, placement.nodes, border, options, _has_tree(placement.nic), tuple(routes))}
-
-    def examine(
-        self, bus: Bus, attachment: Attachment, place: Callable[[int], str], before_reset: Callable[[], None]
-    ) -> str | None:
-        return examine(bus, attachment, place, before_reset)
+        return {
+            node: Attachment(node, placement.nodes, border, options, _has_tree(placement.nic), routes=tuple(routes))
+        }
 
     def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
-        from ...simulator.rank_bus import RankBus
-        from .device import T3d
+        return SHELL.open(client, costs) if "places" in client.config["nic"] else super().open(client, costs)
 
-        return T3d(RankBus(client, costs), attachment_of(client.config["nic"]), costs)
+    def device(self, bus: Bus, attachment: AnyAttachment, costs: HostConfig, members: Sequence[int]) -> Device:
+        return _device(bus, attachment, costs)
 
 
 STACK = T3dStack()

@@ -17,7 +17,7 @@ from lanai_host.operation import Wait
 from lanai_host.simulator.protocol import OUTSIDE, Fields, Note, Notebooks, Op, unpack_wait
 from lanai_host.simulator.requests import PIO_READ, PIO_WRITE, split_wait_any
 from lanai_host.source_lines import place_of
-from lanai_host.stacks.base import PlacedRequest
+from lanai_host.stacks.attachment import PlacedRequest
 
 from ...trace.schema import HostKind, kind_of_work
 from ...trace.writer import Writer

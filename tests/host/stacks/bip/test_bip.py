@@ -192,7 +192,8 @@ class BipRanks(Ranks):
     def _rank(self, rank, program):
         def live(bus):
             attachment = self.boot(bus, rank)
-            device = Bip(bus, attachment, self.host, partial(examine, place=hex))
+            bus.examine = partial(examine, bus, attachment)
+            device = Bip(bus, attachment, self.host)
             self.meet(bus)
             return program(Rank(self, bus, device))
 

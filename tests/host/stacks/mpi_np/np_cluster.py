@@ -61,7 +61,8 @@ class Ranks:
     def _rank(self, rank, program):
         def live(bus):
             attachment = self.boot(bus, rank)
-            device = MpiNp(bus, attachment, self.host, partial(examine, place=lambda pc: str(self.image.where(pc))))
+            bus.examine = partial(examine, bus, attachment, place=lambda pc: str(self.image.where(pc)))
+            device = MpiNp(bus, attachment, self.host)
             self.meet(bus)
             return program(Rank(self, bus, device))
 

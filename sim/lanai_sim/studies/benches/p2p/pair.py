@@ -14,7 +14,8 @@ from lanai_host.config import HostConfig, HostCost, pentium2_266
 from lanai_host.device import Device, SendMode
 from lanai_host.host_model.meter import Meter
 from lanai_host.operation import Operation, Wait
-from lanai_host.stacks.base import Attachment, NicStack, Placement
+from lanai_host.stacks.attachment import Attachment
+from lanai_host.stacks.base import NicStack, Placement
 from lanai_host.stacks.bip.attachment import BipOptions
 from lanai_host.stacks.bip.device import Bip
 from lanai_host.stacks.bip.stack import STACK as BIP
