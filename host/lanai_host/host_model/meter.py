@@ -1,6 +1,7 @@
 """The one place where host work is charged."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from .. import process_memory
 from ..body import NOTHING, Body
@@ -139,6 +140,23 @@ class Receive(Operation):
                 self.error = DeviceError(ErrorKind.TRUNCATED, f"(it has {length} bytes)")
         self.body = NOTHING
         self.done = True
+
+
+@dataclass(slots=True, eq=False)
+class Message:
+    """A message that has arrived, or of which its sender has told. A system adds what it must know of it.
+
+    Attributes:
+        own_send: the synchronous send of this rank that it is, which ends when a receive takes it.
+        order: the matcher's to use.
+    """
+
+    source: int
+    tag: int
+    context: int
+    length: int
+    own_send: Send | None = field(default=None, kw_only=True)
+    order: int = field(default=0, kw_only=True)
 
 
 def fail(operation: Operation, kind: ErrorKind, text: str) -> None:

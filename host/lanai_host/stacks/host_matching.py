@@ -1,28 +1,33 @@
 """The common base of all devices that match messages and receives on the host."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
-from typing import Generic, Protocol, cast
+from typing import ClassVar, Generic, TypeVar
 
-from ..body import Body
 from ..bus.base import Bus, KnownLook, Slept, Watched
 from ..config import HostCost
 from ..device import Arrived, ChargeSink, Device, Envelope, Pending
 from ..host_model.matcher import M, Matcher, R
-from ..host_model.meter import Meter, Receive
+from ..host_model.meter import Meter, Receive, Send, fail, read_all
 from ..operation import DeviceError, ErrorKind, Operation, Wait
 from .health import check_probe, fail_probe, reasons
 
 DONE = attrgetter("done")
+S = TypeVar("S", bound=Send)
 
 
 class HostMatchingDevice(Device, Generic[R, M]):
-    """Probes, time and queues. A system adds how its messages travel.
+    """Sends to this rank itself, waits, probes, time and queues, and what happens when ranks or NICs are lost. A system
+    adds how its messages travel.
 
     Nothing moves on while the program is outside the library, but for what the NIC does by itself.
+
+    Attributes:
+        keeps_news: news of any look ends the next wait for anything; else only news of looks within that wait does.
     """
+
+    keeps_news: ClassVar[bool] = False
 
     def __init__(self, bus: Bus, meter: Meter, matcher: Matcher[R, M], watchdog: int) -> None:
         """`watchdog`: picoseconds of silence after which it is asked which ranks are lost, and whether this rank's own
@@ -37,6 +42,9 @@ class HostMatchingDevice(Device, Generic[R, M]):
         self._silent: object = None  # `_found` when a wait has ended because nothing came for long
         self._polled = self._silent_since = bus.now  # when the program polled last; ... and found nothing since then
         self._polled_found: object = None  # `_found` when it polled last
+        self._seen: object = 0  # `_found`, as far as waits have seen it
+        self._awaited: Sequence[Operation] | None = None  # what the wait under way is for
+        self._self_sends: list[Send] = []  # synchronous sends to this rank itself
 
     @property
     def meter(self) -> Meter:
@@ -48,8 +56,21 @@ class HostMatchingDevice(Device, Generic[R, M]):
         """Once over all that may have changed since the last look."""
 
     @abstractmethod
-    def _wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
-        """`Device.wait`."""
+    def _watched(self) -> list[Watched]:
+        """The words that change when there is something to look at, as they are now."""
+
+    def _known_look(self, watched: Sequence[Watched], first: bool) -> KnownLook | None:
+        """The look of a device that is `_settled`; None if it may do something all the same. `first`: before the
+        sleep."""
+        return None
+
+    def _after(self, slept: Slept) -> None:
+        """A sleep with known looks has ended."""
+
+    @property
+    def _settled(self) -> bool:
+        """Return whether a look does nothing unless a word has changed, so that it can be a known look."""
+        return False
 
     @abstractmethod
     def _lose(self, rank: int, text: str) -> None:
@@ -65,9 +86,77 @@ class HostMatchingDevice(Device, Generic[R, M]):
     def _found(self) -> object:
         """Differs after each look that found something."""
 
-    @abstractmethod
-    def _finish(self) -> None:
-        """`Device.close`."""
+    def _start(self, send: S, begin: Callable[[S], object], own: Callable[[S, bytes], object]) -> S:
+        """Start a send: by `begin`, or by `own` with its bytes if it is to this rank itself."""
+        if send.dest == self.rank:
+            return self._start_own(send, own)
+        if not self._refused(send):
+            begin(send)
+        return send
+
+    def _start_own(self, send: S, own: Callable[[S, bytes], object]) -> S:
+        """Start a send to this rank itself."""
+        data = None if self._refused(send) else read_all(send)
+        if data is not None:
+            if send.synchronous:
+                self._self_sends = [*self._own_sends(), send]
+            own(send, data)
+        return send
+
+    def _own_sends(self) -> Iterable[Send]:
+        """Synchronous sends to this rank itself that no receive has taken."""
+        return [one for one in self._self_sends if not one.done]
+
+    def _wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
+        """`Device.wait`."""
+        self._awaited = operations
+        if operations is None or is_over(operations, False) or not self._settled:
+            self._bus.catch_up()
+        else:
+            self._rest(why, first=True)
+        lost = len(self._lost)
+        while True:
+            if not self.keeps_news:
+                self._seen = self._found
+            self._look()
+            news = self._found != self._seen or len(self._lost) != lost
+            if self._failure is not None or is_over(operations, news):
+                break
+            self._rest(why)
+        if operations is None:
+            self._seen = self._found
+        self._awaited = None
+
+    def _enough(self) -> bool:
+        """One of the operations that are waited for is done."""
+        return self._awaited is not None and is_over(self._awaited, False)
+
+    def _until(self, over: Callable[[], bool], why: Wait) -> None:
+        """Look and sleep until something is over, or the device has failed."""
+        self._look()
+        while self._failure is None and not over():
+            self._sleep(why)
+            self._look()
+
+    def _sleep(self, why: Wait) -> None:
+        """Until something changes that this rank has not seen."""
+        self._sleep_on(self._watched(), why)
+
+    def _rest(self, why: Wait, first: bool = False) -> None:
+        """`_sleep`, with known looks while the device is settled. `first`: it is, and catches up and looks before."""
+        if not (first or self._settled):
+            self._sleep(why)
+            return
+        watched = self._watched()
+        look = self._known_look(watched, first)
+        if look is not None:
+            slept = self._poll_and_sleep(watched, look, why)
+            if slept is not None:
+                self._after(slept)
+        elif first:
+            self._bus.catch_up()
+        else:
+            self._sleep_on(watched, why)
 
     def _sleep_on(self, watched: Sequence[Watched], why: Wait) -> None:
         """Wait until one of some words changes. If that takes long, look for what is lost."""
@@ -117,7 +206,7 @@ class HostMatchingDevice(Device, Generic[R, M]):
                 self._lose(rank, text)
 
     def _check_nic(self) -> None:
-        finding = self._examine()
+        finding = self._bus.examine()
         self._silent_since = self._bus.now
         if finding is None:
             return
@@ -125,6 +214,8 @@ class HostMatchingDevice(Device, Generic[R, M]):
         self._failure = DeviceError(ErrorKind.NIC_LOST, text)
         self.impaired = True
         self._lose_nic(text)
+        for send in self._self_sends:
+            fail(send, ErrorKind.NIC_LOST, text)
         self._bus.report_lost(self.rank, text)
 
     def _nic_watch(self) -> Callable[[], bool]:
@@ -140,10 +231,6 @@ class HostMatchingDevice(Device, Generic[R, M]):
             return self._failure is not None and self._failure.kind is ErrorKind.NIC_LOST
 
         return lost
-
-    def _examine(self) -> str | None:
-        """Check this rank's NIC: what is wrong with it, or None."""
-        return self._bus.examine()
 
     def probe(self, source: int, tag: int, context: int, take: bool) -> Arrived | None:
         message = self._matcher.find(source, tag, context)
@@ -201,14 +288,15 @@ class HostMatchingDevice(Device, Generic[R, M]):
         return self._matcher.unexpected()
 
     def pending(self) -> list[Pending]:
-        return [*self._matcher.posted(), *self._pending_sends()]
+        return [*self._matcher.posted(), *map(_described, self._own_sends()), *self._pending_sends()]
 
     def _pending_sends(self) -> list[Pending]:
-        """Sends that are not done, of a device that can tell."""
-        return []
+        """Describe the sends to other ranks that are not done."""
+        return [_described(send) for send in self._sends()]
 
-    def close(self) -> None:
-        self._finish()
+    def _sends(self) -> Iterable[Send]:
+        """The sends to other ranks that are not done."""
+        return ()
 
     def _refused(self, operation: Operation) -> bool:
         """Return whether the device has failed, which ends an operation that begins."""
@@ -217,49 +305,8 @@ class HostMatchingDevice(Device, Generic[R, M]):
         return self._failure is not None
 
 
-class Receiver(Protocol[M]):
-    """The part of a device that gives messages to receives."""
-
-    @property
-    def matcher(self) -> Matcher[Receive, M]: ...
-
-    def receive(self, receive: Receive) -> None:
-        """Find the message of a receive, or keep the receive until it comes."""
-
-    def take(self, message: M, receive: Receive) -> None:
-        """Give a message that a probe has taken to its receive."""
-
-
-class NoRecovery(HostMatchingDevice[Receive, M]):
-    """A device that one failure ends. Receives that are not done end with it."""
-
-    def __init__(self, bus: Bus, meter: Meter, receiver: Receiver[M], watchdog: int) -> None:
-        super().__init__(bus, meter, receiver.matcher, watchdog)
-        self._receiver = receiver
-        self._receives: set[Receive] = set()  # not done
-
-    @abstractmethod
-    def _push(self) -> None:
-        """Give the NIC what waits for it, as far as it has room."""
-
-    def receive(self, source: int, tag: int, context: int, body: Body) -> Operation:
-        receive = Receive(source, tag, context, body)
-        return self._receive(receive, partial(self._receiver.receive, receive))
-
-    def receive_taken(self, arrived: Arrived, body: Body) -> Operation:
-        receive = Receive(arrived.source, arrived.tag, arrived.context, body)
-        return self._receive(receive, partial(self._receiver.take, cast(M, arrived.handle), receive))
-
-    def _receive(self, receive: Receive, begin: Callable[[], None]) -> Receive:
-        if not self._refused(receive):
-            begin()
-            self._push()
-            if not receive.done:
-                self._receives.add(receive)
-        return receive
-
-    def _forget(self, receive: Receive) -> None:
-        self._receives.discard(receive)
+def _described(send: Send) -> Pending:
+    return Pending(True, send.dest, send.tag, send.context, send.length)
 
 
 def is_over(operations: Sequence[Operation] | None, news: bool) -> bool:

@@ -1,6 +1,6 @@
 """`echo` as a messaging system: `lanai run --device echo`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lanai_firmware.image import Image
@@ -10,9 +10,6 @@ from lanai_hdl import ranges
 from ...bus.base import Bus
 from ...config import HostConfig
 from ...device import Device
-from ...errors import UserError
-from ...plain import restored
-from ...simulator.client import SimulatorClient
 from ..base import NicStack, Placement
 from ..loader import load, reset, start
 from . import layout
@@ -40,10 +37,7 @@ class EchoStack(NicStack):
     options_table = "echo"
 
     def check(self, options: EchoOptions, placement: Placement) -> None:
-        if placement.ranks_per_node != 1:
-            raise UserError(f"echo puts one rank on a NIC, not {placement.ranks_per_node}; leave out --ranks-per-node")
-        if placement.ranks > layout.RANKS:
-            raise UserError(f"echo has room for {layout.RANKS} ranks, not {placement.ranks}; start fewer")
+        self.check_one_rank_a_nic(placement, layout.RANKS)
 
     def boot(
         self, bus: Bus, image: Image, options: EchoOptions, placement: Placement, node: int
@@ -54,14 +48,12 @@ class EchoStack(NicStack):
         nodes = range(placement.nodes)
         there = tuple(placement.route(node, other) for other in nodes)
         back = tuple(placement.route(other, node) for other in nodes)
-        return {node: Attachment(node, there, back)}
+        return {node: Attachment(node, back, routes=there)}
 
-    def open(self, client: SimulatorClient, costs: HostConfig) -> Device:
-        from ...simulator.rank_bus import RankBus
+    def device(self, bus: Bus, attachment: Attachment, costs: HostConfig, members: Sequence[int]) -> Device:
         from ..ideal.device import IdealDevice
 
-        attachment = restored(Attachment, client.config["nic"])
-        return IdealDevice(client.rank, client.size, PacketTransport(RankBus(client, costs), attachment), costs)
+        return IdealDevice(attachment.rank, len(attachment.routes), PacketTransport(bus, attachment), costs)
 
 
 STACK = EchoStack()

@@ -10,6 +10,7 @@ from lanai_hdl.machine import host_offset
 
 from ...body import Body
 from ...bus.base import Bus, Wait
+from ..attachment import FirmwareAttachment, Mark
 from . import layout
 
 _HEAD = struct.Struct(">4I")
@@ -17,11 +18,9 @@ _COUNTERS = struct.Struct(">3I")
 
 
 @dataclass(frozen=True)
-class Attachment:
+class Attachment(FirmwareAttachment):
     """The routes of a rank's NIC, to and from each rank."""
 
-    rank: int
-    there: tuple[int, ...]
     back: tuple[int, ...]
 
     @property
@@ -30,8 +29,8 @@ class Attachment:
         return [range(host_offset("SCRATCH1"), host_offset("SCRATCH4") + 4)]
 
     @property
-    def doorbell_bits(self) -> int:
-        return 1
+    def mark(self) -> Mark:
+        return Mark("SCRATCH0", layout.READY)
 
 
 class PacketTransport:
@@ -62,7 +61,7 @@ class PacketTransport:
         for start in range(0, len(message), layout.BODY):
             part = message[start : start + layout.BODY]
             last = layout.LAST if start + layout.BODY >= len(message) else 0
-            self._queue.append(_HEAD.pack(here.there[dest], here.back[dest], here.rank, len(part) | last) + part)
+            self._queue.append(_HEAD.pack(here.routes[dest], here.back[dest], here.rank, len(part) | last) + part)
         self._send_next()
 
     def collect(self, why: Wait | None) -> list[tuple[int, bytes]]:

@@ -1,16 +1,16 @@
 """The device as the MPI library sees it. Ready sends are standard sends. Collectives are those of the library."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from lanai_firmware.programs.bip.layout import Type
 
 from ...body import Body
-from ...bus.base import Bus, KnownLook
+from ...bus.base import Bus, KnownLook, Slept, Watched
 from ...config import HostConfig, HostCost
-from ...device import Pending, SendMode
-from ...host_model.meter import Meter, read_all
+from ...device import SendMode
+from ...host_model.meter import Meter
 from ...operation import DeviceError, ErrorKind, Operation, Wait
-from ..host_matching import NoRecovery, is_over
+from ..no_recovery import NoRecovery
 from ..pinning import Pins
 from .attachment import HEADER, Attachment, Head
 from .link import Link, Outbox
@@ -33,47 +33,29 @@ class Bip(NoRecovery[Message]):
         self._receiving = Receiving(meter, self._link, self._outbox, self._pins, self.size)
         super().__init__(bus, meter, self._receiving, costs.watchdog)
         self._news = 0  # packets read, and operations that ended
-        self._seen = 0  # those of the last look
         self._next = 0  # the channel whose ring is looked at first
         self._link.open()
 
     def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
         send = Send(self.rank, dest, tag, context, body, mode is SendMode.SYNCHRONOUS)
-        if self._refused(send):
-            return send
-        if dest == self.rank:
-            self._send_to_self(send)
-        else:
-            self._sending.queue(send)
-            self._push()
-        return send
+        return self._start(send, self._queue, self._to_self)
 
-    def _pending_sends(self) -> list[Pending]:
-        return [Pending(True, one.dest, one.tag, one.context, one.length) for one in self._sending.pending()]
+    def _queue(self, send: Send) -> None:
+        self._sending.queue(send)
+        self._push()
 
-    def _send_to_self(self, send: Send) -> None:
+    def _to_self(self, send: Send, data: bytes) -> None:
         """A match on this host."""
-        data = read_all(send)
-        if data is not None:
-            own = send if send.synchronous else None
-            self._receiving.arrive(Message(self.rank, send.tag, send.context, len(data), data, own_send=own))
-            self._push()
+        own = send if send.synchronous else None
+        self._receiving.arrive(Message(self.rank, send.tag, send.context, len(data), data, own_send=own))
+        self._push()
+
+    def _sends(self) -> Iterable[Send]:
+        return self._sending.pending()
 
     def _push(self) -> None:
         self._outbox.push()
         self._pins.pay(self._meter)
-
-    def _wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
-        if operations is None or is_over(operations, False) or not self._settled:
-            self._bus.catch_up()
-        else:
-            self._sleep(why, first=True)
-        before = self._news
-        while True:
-            self._look()
-            if self._failure is not None or is_over(operations, self._news != before):
-                return
-            self._sleep(why)
 
     @property
     def _settled(self) -> bool:
@@ -81,35 +63,23 @@ class Bip(NoRecovery[Message]):
         return (
             self._failure is None
             and self._outbox.is_settled
-            and self._news == self._seen
             and not (self._meter.owed or self._meter.sink or any(receive.done for receive in self._receives))
         )
 
-    def _sleep(self, why: Wait, first: bool = False) -> None:
-        """Until there is news. `first`: it is `_settled`. Catch up and poll before, which does nothing unless there is
-        news.
-        """
-        watched = self._link.watched()
-        if not (first or self._settled):
-            self._sleep_on(watched, why)
-            return
+    def _watched(self) -> list[Watched]:
+        return self._link.watched()
+
+    def _known_look(self, watched: Sequence[Watched], first: bool) -> KnownLook | None:
         price = self._meter.costs.price(HostCost.POLL, self.size)
-        slept = self._poll_and_sleep(watched, KnownLook(price, first=first, decisive=self._link.decisive()), why)
-        if slept is not None:
-            self._next = (self._next + slept.polls) % self.size
+        return KnownLook(price, first=first, decisive=self._link.decisive())
+
+    def _after(self, slept: Slept) -> None:
+        self._next = (self._next + slept.polls) % self.size
 
     def _look(self) -> None:
         """Once over the rings of all peers, and the words of the NIC."""
         self._link.look()
-        if self._failure is None and self._link.faults:
-            self._hear_lost()  # a NIC that is lost ends its packets
-        if self._failure is None and self._link.faults:
-            self._give_up(
-                ErrorKind.NIC_LOST,
-                f"the NIC of rank {self.rank} met {self._link.faults} packets or accesses that failed; bip has no "
-                "recovery",
-            )
-        if self._failure is not None:
+        if self._fails(self._met()):
             return
         self._meter.spend(HostCost.POLL, self.size)  # a ring for each peer, and the words of the NIC
         for source in self._link.arrivals(self._next):
@@ -118,11 +88,14 @@ class Bip(NoRecovery[Message]):
         self._receiving.advance()
         self._sending.advance()
         self._push()
-        done = {receive for receive in self._receives if receive.done}
-        self._receives -= done
-        self._news += len(done)
-        if self._news != self._seen:
-            self._seen = self._news
+        self._news += self._forget_done()
+
+    def _met(self) -> DeviceError | None:
+        """The failure of the NIC, if it counts packets or accesses that failed."""
+        if not self._link.faults:
+            return None
+        met = f"{self._link.faults} packets or accesses that failed"
+        return DeviceError(ErrorKind.NIC_LOST, f"the NIC of rank {self.rank} met {met}; bip has no recovery")
 
     def _read_ring(self, source: int) -> None:
         while (data := self._link.arrived(source)) is not None:
@@ -154,34 +127,17 @@ class Bip(NoRecovery[Message]):
             super()._check_lost()
             self._silent = None
 
-    def _lose_nic(self, text: str) -> None:
-        self._fail(ErrorKind.NIC_LOST, text)
-
-    def _lose(self, rank: int, text: str) -> None:
-        self._give_up(ErrorKind.RANK_LOST, f"rank {rank} has gone: {text}")
-
-    def _give_up(self, kind: ErrorKind, text: str) -> None:
-        """End everything. The NIC lets go of this process's memory before, because packets may still come to buffers
-        that the program gets back now."""
+    def _let_go(self) -> None:
         self._link.close(self._nic_watch())
-        if self._failure is None:
-            self._fail(kind, text)
 
-    def _fail(self, kind: ErrorKind, text: str) -> None:
-        """Nothing can be trusted any more: what is under way ends with an error, and so does what begins."""
-        self._failure = DeviceError(kind, text)
-        self.impaired = True
+    def _drop(self, kind: ErrorKind, text: str) -> None:
         self._outbox.clear()
         self._sending.fail_all(kind, text)
-        self._receiving.fail_all(list(self._receives), kind, text)
-        self._receives.clear()
+        self._receiving.clear()
 
-    def _finish(self) -> None:
+    def close(self) -> None:
         why = Wait("MPI_Finalize", note="the last messages leave")
-        self._look()
-        while self._failure is None and not (self._sending.is_idle and self._outbox.is_idle):
-            self._sleep_on(self._link.watched(), why)
-            self._look()
+        self._until(lambda: self._sending.is_idle and self._outbox.is_idle, why)
         if self._failure is None:
-            self._link.close(self._nic_watch())
+            self._let_go()
         self._pins.close()

@@ -30,25 +30,13 @@ class Send(operations.Send):
         self.region: Region | None = None
 
 
-@dataclass
-class Message:
-    """A message that has arrived, or of which its sender has told.
+@dataclass(slots=True, eq=False)
+class Message(operations.Message):
+    """`data`: its bytes; None for a long one. `handle`: the sender's number of it, if that waits for an answer; 0 if
+    not."""
 
-    Attributes:
-        data: its bytes; None for a long one.
-        handle: the sender's number of it, if that waits for an answer; 0 if not.
-        own_send: the synchronous send of this rank that it is.
-        order: the queues' to use.
-    """
-
-    source: int
-    tag: int
-    context: int
-    length: int
     data: bytes | None = None
     handle: int = 0
-    own_send: operations.Send | None = None
-    order: int = 0
 
 
 class Region:
@@ -253,14 +241,11 @@ class Receiving:
             if landings and self._link.has_landed(source):
                 self._continue(landings)
 
-    def fail_all(self, receives: list[Receive], kind: ErrorKind, text: str) -> None:
+    def clear(self) -> None:
+        """Nothing lands any more."""
         for landings in self._landings:
-            for landing in landings:
-                fail(landing.receive, kind, text)
             landings.clear()
         self.busy = 0
-        for receive in receives:
-            fail(receive, kind, text)
 
     def _await_long(self, message: Message, receive: Receive) -> None:
         """Ask for a long message behind those of its channel that were asked for before."""

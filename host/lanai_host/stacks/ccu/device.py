@@ -1,19 +1,20 @@
 """The device as the MPI library sees it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from lanai_firmware.programs.ccu.layout import Count
 
 from ...body import Body
-from ...bus.base import Bus, BusError, KnownLook, Watched
+from ...bus.base import Bus, KnownLook, Watched
 from ...config import HostConfig, HostCost
-from ...device import Arrived, Choices, Pending, SendMode
-from ...host_model.meter import Meter, Receive, fail
+from ...device import Choices, Pending, SendMode
+from ...host_model import meter as operations
+from ...host_model.meter import Meter
 from ...operation import DeviceError, ErrorKind, Operation, Wait
 from ..health import fail_probe
-from ..host_matching import HostMatchingDevice, is_over
+from ..no_recovery import NoRecovery
 from .daemon import Attachment, Daemon
-from .messages import HEADER, Message, Receiving, Send, Sending
+from .messages import HEADER, Message, Receiving, Sending
 
 COUNTERS = {
     Count.SENT: "data packets that the node's daemon sent; a broadcast is one",
@@ -37,7 +38,7 @@ def never() -> bool:
     return False
 
 
-class Ccu(HostMatchingDevice[Receive, Message]):
+class Ccu(NoRecovery[Message]):
     """Messages in packets through the daemon. Packets move on while the program is outside the
     library, as far as its ring goes; messages meet receives only inside."""
 
@@ -58,34 +59,20 @@ class Ccu(HostMatchingDevice[Receive, Message]):
         meter = Meter(costs, bus.elapse)
         self._daemon = Daemon(bus, attachment, meter)
         self._sending = Sending(self._daemon, self.rank, attachment.packet, attachment.datagram)
-        self._receiving = Receiving(meter, self._answer, self._sending.answered)
-        super().__init__(bus, meter, self._receiving.matcher, costs.watchdog)
-        self._own: dict[int, Send] = {}  # synchronous sends to this rank itself, by serial number
-        self._seen = 0  # the daemon's `changes` at the last look
+        self._receiving = Receiving(meter, self._sending.answer, self._sending.answered)
+        super().__init__(bus, meter, self._receiving, costs.watchdog)
+        self._looked = 0  # the daemon's `changes` at the last look
         self._open()
 
     def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
         synchronous = mode is SendMode.SYNCHRONOUS
-        if dest == self.rank and self._failure is None:
-            return self._send_to_self(tag, context, body, synchronous)
-        return self._send((dest,), tag, context, body, synchronous)
+        if dest != self.rank:
+            return self._send((dest,), tag, context, body, synchronous)
+        own = operations.Send(self.rank, dest, tag, context, body, synchronous)
+        return self._start_own(own, self._to_self)
 
     def multicast(self, dests: Sequence[int], tag: int, context: int, body: Body) -> Operation | None:
         return self._send(tuple(dests), tag, context, body, False)
-
-    def receive(self, source: int, tag: int, context: int, body: Body) -> Operation:
-        receive = Receive(source, tag, context, body)
-        if not self._refused(receive):
-            self._receiving.receive(receive)
-            self._sending.push()
-        return receive
-
-    def receive_taken(self, arrived: Arrived, body: Body) -> Operation:
-        assert isinstance(arrived.handle, Message)
-        receive = Receive(arrived.source, arrived.tag, arrived.context, body)
-        self._receiving.take_kept(arrived.handle, receive)
-        self._sending.push()
-        return receive
 
     def counters(self) -> Mapping[str, str]:
         copied = {COPIED: "bytes of this rank's messages that went through its local buffer"}
@@ -96,11 +83,8 @@ class Ccu(HostMatchingDevice[Receive, Message]):
             return self._receiving.copied
         return self._daemon.count(Count[name.removeprefix("ccu_").upper()])
 
-    def _forget(self, receive: Receive) -> None:
-        self._receiving.forget(receive)
-
     def _pending_sends(self) -> list[Pending]:
-        return [*(one for send in self._own.values() for one in send.pending()), *self._sending.pending()]
+        return self._sending.pending()
 
     def _send(self, ranks: tuple[int, ...], tag: int, context: int, body: Body, synchronous: bool) -> Operation:
         failed = Operation(self.rank, tag)
@@ -114,43 +98,13 @@ class Ccu(HostMatchingDevice[Receive, Message]):
             self._look()
         return send
 
-    def _send_to_self(self, tag: int, context: int, body: Body, synchronous: bool) -> Operation:
+    def _to_self(self, send: operations.Send, data: bytes) -> None:
         """A match on this host: the daemon has nothing to do with it."""
-        serial = self._sending.next_serial() if synchronous else 0
-        send = Send(self.rank, (self.rank,), tag, context, body, b"", serial)
-        try:
-            data = body.read()
-        except BusError as error:
-            fail(send, ErrorKind.BUS_ERROR, str(error))
-            return send
-        send.done = not synchronous
-        if synchronous:
-            self._own[serial] = send
-        self._receiving.accept(Message(self.rank, tag, context, len(data), serial), data)
-        return send
+        own = send if send.synchronous else None
+        self._receiving.accept(Message(self.rank, send.tag, send.context, len(data), own_send=own), data)
 
-    def _answer(self, rank: int, serial: int) -> None:
-        """A receive has taken a synchronous message."""
-        if rank == self.rank:
-            self._own.pop(serial).done = True
-        else:
-            self._sending.answer(rank, serial)
-
-    def _wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
-        if operations is None or is_over(operations, False) or not self._settled:
-            self._bus.catch_up()
-        else:
-            self._sleep(why, first=True)
-
-        def enough() -> bool:
-            return bool(self._stay) and operations is not None and is_over(operations, False)
-
-        while True:
-            before = self._news
-            self._look(enough)
-            if self._failure is not None or is_over(operations, self._news != before):
-                return
-            self._sleep(why)
+    def _push(self) -> None:
+        self._sending.push()
 
     @property
     def _settled(self) -> bool:
@@ -162,59 +116,43 @@ class Ccu(HostMatchingDevice[Receive, Message]):
             and not (self._meter.owed or self._meter.sink)
         )
 
-    def _sleep(self, why: Wait, first: bool = False) -> None:
-        """Until something has changed. `first`: catch up and poll before, which does nothing unless something has."""
-        watched = [self._changes(self._seen)]
-        if self._settled:
-            price = self._meter.costs.price(HostCost.POLL)
-            self._poll_and_sleep(watched, KnownLook(price, first=first, decisive=self._daemon.decisive()), why)
-        else:
-            self._sleep_on(watched, why)
+    def _watched(self) -> list[Watched]:
+        return [self._changes(self._looked)]
 
-    @property
-    def _news(self) -> tuple[int, int]:
-        """Differs whenever a look found something."""
-        return self._seen, self._daemon.read if self._stay else 0
+    def _known_look(self, watched: Sequence[Watched], first: bool) -> KnownLook:
+        price = self._meter.costs.price(HostCost.POLL)
+        return KnownLook(price, first=first, decisive=self._daemon.decisive())
 
     @property
     def _found(self) -> tuple[int, int]:
-        return self._news
+        return self._looked, self._daemon.read if self._stay else 0
 
-    def _look(self, enough: Callable[[], bool] = never) -> None:
-        """Take what has arrived, and send what waits. Packets that come when there is `enough` stay in the ring until
+    def _look(self) -> None:
+        """Take what has arrived, and send what waits. Packets that come when there is enough stay in the ring until
         a receive wants them, so that they are not copied (CC-18, option `stay`)."""
-        self._seen = self._daemon.changes
+        self._looked = self._daemon.changes
         self._meter.spend(HostCost.POLL)
-        if self._daemon.silent and self._failure is None:
-            self._hear_lost()  # a NIC that is lost makes others wait
-        if self._daemon.silent and self._failure is None:
-            lost = [rank for rank, place in enumerate(self._places) if self._daemon.silent >> place.node & 1]
-            self._fail(f"no acknowledgement from the node of rank {', '.join(map(str, lost))}")
-        if self._failure is not None:
+        if self._fails(self._silence()):
             return
-        for arrival in self._daemon.arrivals(enough):
-            self._receiving.take(arrival)
+        for arrival in self._daemon.arrivals(self._enough if self._stay else never):
+            self._receiving.take_packet(arrival)
         self._daemon.tell_read()
         self._sending.push()
+        self._forget_done()
+
+    def _silence(self) -> DeviceError | None:
+        """The failure that the daemon reports: nodes that do not answer."""
+        silent = self._daemon.silent
+        if not silent:
+            return None
+        lost = [str(rank) for rank, place in enumerate(self._places) if silent >> place.node & 1]
+        return DeviceError(ErrorKind.RANK_LOST, f"no acknowledgement from the node of rank {', '.join(lost)}")
 
     def _changes(self, seen: int) -> Watched:
         return Watched(self._daemon.memory, self._daemon.changes_at, seen.to_bytes(4, "big"))
 
-    def _lose(self, rank: int, text: str) -> None:
-        self._fail(f"rank {rank} has gone: {text}")
-
-    def _lose_nic(self, text: str) -> None:
-        self._fail(text, ErrorKind.NIC_LOST)
-
-    def _fail(self, text: str, kind: ErrorKind = ErrorKind.RANK_LOST) -> None:
-        """A rank or a node does not answer, or the NIC was lost. What is under way ends with an error, and so does what
-        begins."""
-        self._failure = DeviceError(kind, text)
-        self.impaired = True
-        for send in self._own.values():
-            fail(send, kind, text)
+    def _drop(self, kind: ErrorKind, text: str) -> None:
         self._sending.fail_all(text, kind)
-        self._receiving.fail_all(text, kind)
 
     def _open(self) -> None:
         """Returns once the daemon has answered. Raises DeviceLost if it never will."""
@@ -225,7 +163,7 @@ class Ccu(HostMatchingDevice[Receive, Message]):
                 fail_probe(self._failure)
             self._sleep_on([self._changes(0)], why)
 
-    def _finish(self) -> None:
+    def close(self) -> None:
         why = Wait("MPI_Finalize", note="the daemon takes the last packets")
         while self._failure is None and not self._sending.is_idle:
             seen = self._daemon.changes

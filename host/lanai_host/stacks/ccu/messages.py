@@ -12,6 +12,7 @@ from ...body import NOTHING, Body
 from ...bus.base import BusError
 from ...config import HostCost
 from ...device import Pending
+from ...host_model import meter
 from ...host_model.matcher import Matcher
 from ...host_model.meter import Meter, Receive, fail
 from ...operation import ErrorKind, Operation
@@ -79,8 +80,8 @@ class Send(Operation):
         return self.offset == len(self.header) + self.body.size
 
 
-@dataclass
-class Message:
+@dataclass(slots=True, eq=False)
+class Message(meter.Message):
     """A message that arrives in packets, or has arrived.
 
     Attributes:
@@ -88,18 +89,12 @@ class Message:
         came: bytes that have arrived.
         data: those that came before a receive took it (the local buffer, CC-18).
         receive: that takes it; None: none has yet.
-        order: the queues' to use.
     """
 
-    source: int
-    tag: int
-    context: int
-    length: int
-    serial: int
+    serial: int = 0
     came: int = 0
     data: bytearray | None = None
     receive: Receive | None = None
-    order: int = 0
 
     @property
     def is_whole(self) -> bool:
@@ -125,10 +120,9 @@ class Receiving:
         self._answered = answered
         self.matcher: Matcher[Receive, Message] = Matcher(meter)
         self._coming: dict[int, Message] = {}  # messages that are not whole, by source
-        self._waiting: set[Receive] = set()  # receives that are not done
         self.copied = 0
 
-    def take(self, arrival: Arrival) -> None:
+    def take_packet(self, arrival: Arrival) -> None:
         """A packet. Those of one source come in order, a message after the other."""
         source = arrival.tag & SOURCE
         content = arrival.content
@@ -178,11 +172,9 @@ class Receiving:
         """Take a message that waits, or wait for one."""
         message = self.matcher.begin(receive)
         if message is not None:
-            self.take_kept(message, receive)
-            return
-        self._waiting.add(receive)
+            self.take(message, receive)
 
-    def take_kept(self, message: Message, receive: Receive) -> None:
+    def take(self, message: Message, receive: Receive) -> None:
         """A receive takes a message from the local buffer, as much of it as is there. The rest goes
         to it directly."""
         assert message.data is not None
@@ -194,25 +186,14 @@ class Receiving:
     def _meet(self, message: Message, receive: Receive) -> None:
         message.receive = receive
         receive.source, receive.tag = message.source, message.tag
-        self._waiting.add(receive)
+        if message.own_send is not None:
+            message.own_send.done = True
         if message.serial:
             self._taken(message.source, message.serial)
 
     def _finish_whole(self, message: Message) -> None:
         if message.receive is not None and message.is_whole:
-            self._waiting.discard(message.receive)
             message.receive.finish(message.source, message.tag, message.length)
-
-    def forget(self, receive: Receive) -> None:
-        """A receive that had met no message has been cancelled."""
-        self._waiting.discard(receive)
-
-    def fail_all(self, text: str, kind: ErrorKind) -> None:
-        for receive in self._waiting:
-            if receive.posted:
-                self.matcher.withdraw(receive)
-            fail(receive, kind, text)
-        self._waiting.clear()
 
 
 class Sending:
@@ -246,7 +227,7 @@ class Sending:
     def queue(self, ranks: tuple[int, ...], tag: int, context: int, body: Body, *, synchronous: bool = False) -> Send:
         """A message that leaves after those before it. `push` writes its packets."""
         kind = Kind.SYNCHRONOUS if synchronous else Kind.MESSAGE
-        serial = self.next_serial() if synchronous else 0
+        serial = self._next_serial() if synchronous else 0
         send = Send(self._rank, ranks, tag, context, body, HEADER.pack(kind, context, tag, body.size, serial), serial)
         if synchronous:
             self._untaken[serial] = send
@@ -258,7 +239,7 @@ class Sending:
         rest = [send for send in self._untaken.values() if send not in self._waiting]
         return [one for send in (*rest, *self._waiting) for one in send.pending()]
 
-    def next_serial(self) -> int:
+    def _next_serial(self) -> int:
         self._serial = self._serial % 0xFFFF_FFFF + 1
         return self._serial
 

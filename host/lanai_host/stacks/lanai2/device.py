@@ -225,9 +225,12 @@ class Lanai2(HostMatchingDevice[Receive, Message]):
                 return
             self._sleep(why)
 
+    def _watched(self) -> list[Watched]:
+        return self._receiving.watched() + self.remote.watched()
+
     def _sleep(self, why: Wait) -> None:
         """Until something changes that this rank has not seen, or something may be sent again."""
-        watched = self._receiving.watched() + self.remote.watched()
+        watched = self._watched()
         if self._sending.retries and self._bus.now - self._tried < self._watchdog:
             if self._bus.wait_any(watched, why, RETRY) is not None:
                 self._tried = self._bus.now
@@ -235,7 +238,7 @@ class Lanai2(HostMatchingDevice[Receive, Message]):
             self._sleep_on(watched, why)
             self._tried = self._bus.now
 
-    def _finish(self) -> None:
+    def close(self) -> None:
         why = Wait("MPI_Finalize", note="the last messages leave")
         self._look()
         while self._failure is None and not (

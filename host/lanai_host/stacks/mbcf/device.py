@@ -11,18 +11,18 @@ from ...adapter.opened import OpenedAdapter
 from ...adapter.operation import Attachment
 from ...adapter.remote import AdapterRemote
 from ...body import Body
-from ...bus.base import Bus, Watched
+from ...bus.base import Bus, KnownLook, Slept, Watched
 from ...config import HostConfig
-from ...device import MAX_TAG, Arrived, Choices, Pending, RoomSink, SendMode, nothing
-from ...host_model.meter import Ledger, Meter, fail, read_all
+from ...device import MAX_TAG, Arrived, Choices, RoomSink, SendMode, nothing
+from ...host_model.meter import Ledger, Meter, fail
 from ...operation import DeviceError, ErrorKind, Operation, Wait
-from ..host_matching import HostMatchingDevice, is_over
+from ..host_matching import HostMatchingDevice
 from .barriers import Barriers
 from .cancelling import Cancelling
 from .layout import ROOM, MbcfOptions
 from .operations import Matcher, Message, Receive, Send
 from .peers import Peers, Queues
-from .receiving import Receiving, never
+from .receiving import Receiving
 from .requesting import Requesting
 from .sending import Sending
 
@@ -71,7 +71,8 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         self._open(() if large else greeted)
 
     def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
-        return self._send(Send(self.rank, dest, tag, context, body, mode is SendMode.SYNCHRONOUS))
+        send = Send(self.rank, dest, tag, context, body, mode is SendMode.SYNCHRONOUS)
+        return self._start(send, self._send, self._to_self)
 
     def receive(self, source: int, tag: int, context: int, body: Body) -> Operation:
         receive = Receive(source, tag, context, body)
@@ -95,8 +96,8 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
         self._take(arrived.handle, receive)
         return receive
 
-    def _pending_sends(self) -> list[Pending]:
-        return [Pending(True, one.dest, one.tag, one.context, one.length) for one in self._sending.pending()]
+    def _sends(self) -> Iterable[Send]:
+        return self._sending.pending()
 
     def cancel(self, operation: Operation) -> bool:
         """Receives without a message, and sends of which nothing has left. Other sends are called
@@ -155,18 +156,12 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
             self._take_ended()
         return self._failure is None
 
-    def _send(self, send: Send) -> Send:
-        if self._refused(send):
-            return send
-        if send.dest == self.rank:
-            self._send_to_self(send)
-        else:
-            if send.dest in self._peers.unmet:
-                self._meet(send.dest)
-            self._sending.queue(send)
-            self._move_on()
-            self._let_leave(send)
-        return send
+    def _send(self, send: Send) -> None:
+        if send.dest in self._peers.unmet:
+            self._meet(send.dest)
+        self._sending.queue(send)
+        self._move_on()
+        self._let_leave(send)
 
     def _let_leave(self, send: Send) -> None:
         """Stay in the call until the message has left, as the thesis's does (MB-26), or the peer's FIFO is full."""
@@ -174,14 +169,11 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
             self._sleep_on(self.remote.watched(), Wait("MPI_Isend", send.dest, send.tag, note="the message leaves"))
             self._move_on()
 
-    def _send_to_self(self, send: Send) -> None:
+    def _to_self(self, send: Send, data: bytes) -> None:
         """A match on this host."""
-        data = read_all(send)
-        if data is None:
-            return
-        message = Message(self.rank, send.tag, send.context, len(data))
+        own = send if send.synchronous else None
+        message = Message(self.rank, send.tag, send.context, len(data), own_send=own)
         message.data, message.here = bytearray(data), len(data)
-        message.own_send = send if send.synchronous else None
         self._receiving.arrive(message)
 
     def _begin(self, receive: Receive) -> Receive:
@@ -244,12 +236,12 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
             self._sleep_on(self.remote.watched(), Wait("the program's own work", note="messages go back"))
             self._move_on()
 
-    def _look(self, enough: Callable[[], bool] = never) -> None:
-        """Once over all that may have changed, as far as there is not `enough`."""
+    def _look(self) -> None:
+        """Once over all that may have changed, as far as there is not enough."""
         if self._failure is not None:
             return
         self._move_on()
-        self._receiving.look(enough)
+        self._receiving.look(self._enough)
         self._take_room()
         self._cancelling.serve()
         written = self._barriers.look()
@@ -289,9 +281,6 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
             self._requesting.forget(peer)
         for receive in list(self._matcher.receives):
             self._give_up(receive, text, kind)
-        for message in self._matcher.messages:
-            if message.own_send is not None:
-                fail(message.own_send, kind, text)
         self._barriers.fail_all(text, kind)
         self.remote.abandon(DeviceError(kind, text))
         self._move_on()
@@ -319,23 +308,6 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
     def _found(self) -> int:
         return self._ends + self._receiving.received + self._barriers.passed
 
-    def _wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
-        if operations is None or is_over(operations, False) or not self._settled:
-            self._bus.catch_up()
-        else:
-            self._look_and_sleep(why)
-
-        def enough() -> bool:
-            return operations is not None and is_over(operations, False)
-
-        lost = len(self._lost)
-        while True:
-            before = self._found
-            self._look(enough)
-            if self._failure is not None or is_over(operations, self._found != before or len(self._lost) != lost):
-                return
-            self._sleep(why)
-
     @property
     def _settled(self) -> bool:
         """A poll does nothing unless a word has changed, and nothing follows from the good end of a command."""
@@ -349,19 +321,16 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
             and not (self._jobs.untaken or self._meter.owed or self._meter.sink)
         )
 
-    def _look_and_sleep(self, why: Wait) -> None:
-        """`_look`, which does nothing but take time, and `_sleep`, which the end of a command does not end."""
-        watched = self._words()
-        look = self._adapter.known_look(watched, self._receiving.poll_price)
-        slept = self._poll_and_sleep(watched, look, why)
-        if slept is None:
-            return
+    def _known_look(self, watched: Sequence[Watched], first: bool) -> KnownLook:
+        return self._adapter.known_look(watched, self._receiving.poll_price)
+
+    def _after(self, slept: Slept) -> None:
         self._receiving.woken = self._receiving.woken or slept.waited
         if slept.noted:
             self._adapter.note()
             self._take_ended()
 
-    def _words(self) -> list[Watched]:
+    def _watched(self) -> list[Watched]:
         """The words that change when something happens that this rank has not seen."""
         watched = self._receiving.watched() + self.remote.watched()  # which has the jobs' word
         watched += [self._queues.signals.watched(), *self._barriers.watched()]
@@ -370,21 +339,24 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
                 watched.append(self._queues.watched(peer, box.stream.emptied))
         return watched
 
+    def _rest(self, why: Wait, first: bool = False) -> None:
+        """Only a look before the sleep is known: commands end during a sleep."""
+        if first:
+            super()._rest(why, first)
+        else:
+            self._sleep(why)
+
     def _sleep(self, why: Wait) -> None:
-        """Until something changes that this rank has not seen."""
         ends = self._ends
         self._move_on()
         if self._ends != ends:
             return
-        watched = self._words()
+        watched = self._watched()
         since = self._bus.now
         self._sleep_on(watched, why)
         self._receiving.woken = self._receiving.woken or self._bus.now > since
 
-    def _finish(self) -> None:
+    def close(self) -> None:
         why = Wait("MPI_Finalize", note="the last messages leave")
-        self._look()
-        while self._failure is None and not (self._sending.idle and self._jobs.idle and self.remote.idle):
-            self._sleep(why)
-            self._look()
+        self._until(lambda: self._sending.idle and self._jobs.idle and self.remote.idle, why)
         self.remote.close()

@@ -2,6 +2,7 @@
 
 import ctypes
 from collections import OrderedDict
+from dataclasses import dataclass
 
 from ...body import Body, Run
 from ...host_model import matcher
@@ -52,36 +53,24 @@ class Receive(operations.Receive):
         self.number = 0
 
 
-class Message:
+@dataclass(slots=True, eq=False)
+class Message(operations.Message):
     """A message that comes, or has come, by FIFO. Its bytes go to `receive`, or are kept in `data`.
 
     Attributes:
-        here: bytes of it that have come.
         synchronous: serial that its sender waits to see matched; None if it does not, or has been
             told.
-        own_send: the synchronous send of this rank to itself that it is.
+        here: bytes of it that have come.
         probed: a probe has told the program of it.
         failure: why the rest of it does not come.
     """
 
-    __slots__ = (
-        "context", "data", "failure", "here", "length", "order", "own_send", "probed", "receive", "source",
-        "synchronous", "tag",
-    )  # fmt: skip
-
-    def __init__(self, source: int, tag: int, context: int, length: int, synchronous: int | None = None) -> None:
-        self.source = source
-        self.tag = tag
-        self.context = context
-        self.length = length
-        self.synchronous = synchronous
-        self.here = 0
-        self.order = 0
-        self.data: bytearray | None = None
-        self.receive: Receive | None = None
-        self.own_send: Send | None = None
-        self.probed = False
-        self.failure: DeviceError | None = None
+    synchronous: int | None = None
+    here: int = 0
+    data: bytearray | None = None
+    receive: Receive | None = None
+    probed: bool = False
+    failure: DeviceError | None = None
 
     @property
     def whole(self) -> bool:

@@ -9,10 +9,10 @@ from ...adapter.remote import AdapterRemote, buffer_of
 from ...body import Body
 from ...bus.base import Bus, KnownLook, Watched
 from ...config import HostConfig, HostCost
-from ...device import Arrived, Pending, RoomSink, SendMode, nothing
-from ...host_model.meter import Ledger, Meter, Send, fail, read_all
+from ...device import Arrived, RoomSink, SendMode, nothing
+from ...host_model.meter import Ledger, Meter, Send, fail
 from ...operation import DeviceError, ErrorKind, Operation, Wait
-from ..host_matching import HostMatchingDevice, is_over
+from ..host_matching import HostMatchingDevice
 from .layout import Kind, Layout, Packet, SciOptions
 from .links import Link, PeerSegment, RemoteSegment
 from .messages import Receiving, Sending
@@ -31,6 +31,8 @@ class Sci(HostMatchingDevice[Receive, Message]):
     In a large job (`SciOptions.greet`) this rank polls for those ranks only that it has talked to, and those of its
     node. Others announce themselves by a remote interrupt.
     """
+
+    keeps_news = True
 
     def __init__(self, bus: Bus, attachment: Attachment, costs: HostConfig) -> None:
         self.rank = attachment.rank
@@ -60,7 +62,7 @@ class Sci(HostMatchingDevice[Receive, Message]):
         self._sending = Sending(meter, layout, self._links, self.rank, interrupts)
         self._receiving = Receiving(meter, layout, self._links, interrupts)
         super().__init__(bus, meter, self._receiving.matcher, costs.watchdog)
-        self._news = self._seen = 0
+        self._news = 0
         self._large = self.size > options.greet
         self._ranks = {(place.node, place.process): rank for rank, place in enumerate(attachment.places)}
         self._known = {rank: link for rank, link in self._links.items() if not self._large or link.local}
@@ -69,8 +71,7 @@ class Sci(HostMatchingDevice[Receive, Message]):
 
     def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
         send = Send(self.rank, dest, tag, context, body, mode is SendMode.SYNCHRONOUS)
-        self._send(send)
-        return send
+        return self._start(send, self._send, self._to_self)
 
     def receive(self, source: int, tag: int, context: int, body: Body) -> Operation:
         receive = Receive(source, tag, context, body)
@@ -89,18 +90,13 @@ class Sci(HostMatchingDevice[Receive, Message]):
     def interrupt_for(self, contexts: Iterable[int]) -> None:
         self._interrupts.add(contexts)
 
-    def _pending_sends(self) -> list[Pending]:
-        return [Pending(True, one.dest, one.tag, one.context, one.length) for one in self._sending.pending()]
+    def _sends(self) -> Iterable[Send]:
+        return self._sending.pending()
 
     def _forget(self, receive: Receive) -> None:
         self._receiving.forget(receive)
 
     def _send(self, send: Send) -> None:
-        if self._refused(send):
-            return
-        if send.dest == self.rank:
-            self._send_to_self(send)
-            return
         link = self._links[send.dest]
         self._meet(link)
         if link.lost is not None:
@@ -150,14 +146,10 @@ class Sci(HostMatchingDevice[Receive, Message]):
             self._sleep(why)
             self._look()
 
-    def _send_to_self(self, send: Send) -> None:
+    def _to_self(self, send: Send, data: bytes) -> None:
         """A match on this host."""
-        data = read_all(send)
-        if data is None:
-            return
-        message = Message(Kind.SHORT, self.rank, send.tag, send.context, len(data), data=data)
-        message.own_send = send if send.synchronous else None
-        self._receiving.arrive(message)
+        own = send if send.synchronous else None
+        self._receiving.arrive(Message(self.rank, send.tag, send.context, len(data), data=data, own_send=own))
         self._advance()
 
     def _receive(self, receive: Receive, message: Message | None = None) -> None:
@@ -172,39 +164,23 @@ class Sci(HostMatchingDevice[Receive, Message]):
             self._receiving.receive(receive)
         self._advance()
 
-    def _wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
-        self._bus.catch_up()
-        while True:
-            self._look()
-            if self._failure is not None or is_over(operations, self._news != self._seen):
-                if operations is None:
-                    self._seen = self._news
-                return
-            watched = self._watched()
-            look = self._known_look(watched) if operations else None
-            if look is None:
-                self._sleep_on(watched, why)
-            else:
-                self._sleep_and_note(watched, look, why)
+    def _rest(self, why: Wait, first: bool = False) -> None:
+        watched = self._watched()
+        look = self._known_look(watched, first) if self._awaited else None
+        slept = None if look is None else self._poll_and_sleep(watched, look, why)
+        if look is None:
+            self._sleep_on(watched, why)
+        elif slept is not None and slept.noted:
+            self._news += self.remote.note()
+            self._advance()
 
-    def _sleep(self, why: Wait) -> None:
-        """Until a peer or the adapter writes something."""
-        self._sleep_on(self._watched(), why)
-
-    def _known_look(self, watched: Sequence[Watched]) -> KnownLook | None:
+    def _known_look(self, watched: Sequence[Watched], first: bool) -> KnownLook | None:
         """`AdapterRemote.known_look`, if nothing here follows from a command's end either."""
         if not self._sending.idle or self._interrupts.expected or self._meter.owed or self._meter.sink:
             return None
         if not all(map(SETTLED, self._known.values())):
             return None
         return self.remote.known_look(watched, self._meter.costs.price(HostCost.POLL, self._polls))
-
-    def _sleep_and_note(self, watched: Sequence[Watched], look: KnownLook, why: Wait) -> None:
-        """`_sleep`, which the end of a command does not end."""
-        slept = self._poll_and_sleep(watched, look, why)
-        if slept is not None and slept.noted:
-            self._news += self.remote.note()
-            self._advance()
 
     def _work(self, picoseconds: int, served: Callable[[], None] = nothing) -> None:
         """Remote interrupts break the program's own work off (SC-21). Nothing else does."""
@@ -252,17 +228,8 @@ class Sci(HostMatchingDevice[Receive, Message]):
 
     def _handle(self, link: Link, packet: Packet) -> None:
         if packet.kind in MESSAGES:
-            fields = (
-                packet.kind,
-                link.rank,
-                packet.tag,
-                packet.context,
-                packet.length,
-                packet.a,
-                packet.b,
-                packet.data,
-            )
-            self._receiving.arrive(Message(*fields))
+            kind, context, tag, length, number, slot, _, data = packet
+            self._receiving.arrive(Message(link.rank, tag, context, length, kind, number, slot, data))
         elif packet.kind is Kind.CHUNK:
             self._receiving.chunk(link, packet)
         elif packet.kind is Kind.READY:
@@ -302,16 +269,13 @@ class Sci(HostMatchingDevice[Receive, Message]):
         for rank in range(self.size):
             self._sending.lose(rank, text, kind)
             self._receiving.lose(rank, text, kind)
-        for message in self._matcher.messages:
-            if message.own_send is not None:
-                fail(message.own_send, kind, text)
         self.remote.abandon(DeviceError(kind, text))
 
     @property
     def _found(self) -> int:
         return self._news
 
-    def _finish(self) -> None:
+    def close(self) -> None:
         why = Wait("MPI_Finalize", note="the last messages leave")
         self._until_idle(why)
         for link in self._live():
@@ -323,4 +287,4 @@ class Sci(HostMatchingDevice[Receive, Message]):
         def idle() -> bool:
             return self.remote.idle and self._sending.idle and all(link.idle for link in self._live())
 
-        self._await(idle, why)
+        self._until(idle, why)

@@ -31,28 +31,20 @@ class Receive(operations.Receive):
         self.wanted_source = source
 
 
-@dataclass
-class Message:
+@dataclass(slots=True, eq=False)
+class Message(operations.Message):
     """A message that has arrived, or of which the sender has told.
 
     Attributes:
         kind: SHORT, whose bytes are `data`; EAGER, which lies in eager slot `slot`; REQUEST, which
             waits at its sender.
         number: of the send, for the answer that it waits for; 0 if it waits for none.
-        own_send: the synchronous send of this rank that it is.
-        order: the queues' to use.
     """
 
-    kind: Kind
-    source: int
-    tag: int
-    context: int
-    length: int
+    kind: Kind = Kind.SHORT
     number: int = 0
     slot: int = 0
     data: bytes = b""
-    own_send: Send | None = None
-    order: int = 0
 
 
 @dataclass

@@ -3,17 +3,17 @@
 Ready sends are standard sends (T3-13). Collectives are those of the library, over messages (T3-23).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from lanai_hdl.barrier.csr import BITS
 
 from ...body import Body
-from ...bus.base import Bus, Watched
+from ...bus.base import Bus, KnownLook, Slept, Watched
 from ...config import HostConfig, HostCost
-from ...device import MAX_TAG, Pending, SendMode
-from ...host_model.meter import Meter, read_all
+from ...device import MAX_TAG, SendMode
+from ...host_model.meter import Meter
 from ...operation import DeviceError, ErrorKind, Operation, Wait
-from ..host_matching import NoRecovery, is_over
+from ..no_recovery import NoRecovery
 from ..pinning import Pins
 from .attachments import AnyAttachment
 from .by_firmware import Barriers, FirmwarePuts
@@ -51,7 +51,8 @@ class T3d(NoRecovery[Message]):
         puts.open()
 
     def send(self, dest: int, tag: int, context: int, body: Body, mode: SendMode) -> Operation:
-        return self._send(Send(self.rank, dest, tag, context, body, mode is SendMode.SYNCHRONOUS))
+        send = Send(self.rank, dest, tag, context, body, mode is SendMode.SYNCHRONOUS)
+        return self._start(send, self._send, self._to_self)
 
     def barrier(self, members: Sequence[int], number: int) -> Operation | None:
         """One of all ranks, by the barrier tree. A context has a bit of its own, because those of two
@@ -69,61 +70,36 @@ class T3d(NoRecovery[Message]):
             self._puts.push()
         return operation
 
-    def _pending_sends(self) -> list[Pending]:
-        return [Pending(True, one.dest, one.tag, one.context, one.length) for one in self._sending.pending()]
+    def _sends(self) -> Iterable[Send]:
+        return self._sending.pending()
 
-    def _send(self, send: Send) -> Send:
-        if self._refused(send):
-            return send
-        if send.dest == self.rank:
-            self._send_to_self(send)
-        else:
-            self._sending.queue(send)
-            self._sending.advance(() if self._unfinished == "late" else None)
-            if self._sending.waits(send):
-                self._bus.catch_up()  # the flag may have been cleared while the program computed
-                self._await_slot(send)
-            if self._unfinished == "spin" and not send.synchronous:
-                self._wait(
-                    [send], Wait("MPI_Send", send.dest, send.tag, note="the send spins until its bytes have left")
-                )
-        return send
+    def _send(self, send: Send) -> None:
+        self._sending.queue(send)
+        self._sending.advance(() if self._unfinished == "late" else None)
+        if self._sending.waits(send):
+            self._bus.catch_up()  # the flag may have been cleared while the program computed
+            self._await_slot(send)
+        if self._unfinished == "spin" and not send.synchronous:
+            self._wait([send], Wait("MPI_Send", send.dest, send.tag, note="the send spins until its bytes have left"))
 
     def _await_slot(self, send: Send) -> None:
         """Stay in the call until the slot at the receiver is free, and serve the slots here meanwhile (T3-06)."""
         why = Wait("MPI_Isend", send.dest, send.tag, note="the slot at its receiver is taken")
-        moving = () if self._unfinished == "late" else None
-        while True:
-            self._look(moving)
-            if self._failure is not None or not self._sending.waits(send):
-                return
-            self._sleep(moving, why)
+        self._awaited = ()
+        self._look()
+        while self._failure is None and self._sending.waits(send):
+            self._rest(why)
+            self._look()
+        self._awaited = None
 
-    def _send_to_self(self, send: Send) -> None:
+    def _to_self(self, send: Send, data: bytes) -> None:
         """A match on this host (T3-G4)."""
-        data = read_all(send)
-        if data is None:
-            return
-        message = Message(self.rank, send.tag, send.context, len(data), data)
-        message.own_send = send if send.synchronous else None
-        self._receiving.arrive(message)
-        self._puts.push()
+        own = send if send.synchronous else None
+        self._receiving.arrive(Message(self.rank, send.tag, send.context, len(data), data, own_send=own))
+        self._push()
 
     def _push(self) -> None:
         self._puts.push()
-
-    def _wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
-        moving = operations if self._unfinished == "late" else None
-        if operations is None or is_over(operations, False) or not self._settled:
-            self._bus.catch_up()
-        else:
-            self._sleep(moving, why, first=True)
-        while True:
-            before = self._puts.news
-            self._look(moving)
-            if self._failure is not None or is_over(operations, self._puts.news != before):
-                return
-            self._sleep(moving, why)
 
     @property
     def _settled(self) -> bool:
@@ -137,42 +113,36 @@ class T3d(NoRecovery[Message]):
             and not (self._pins.work or self._meter.owed or self._meter.sink)
         )
 
-    def _sleep(self, moving: Sequence[Operation] | None, why: Wait, first: bool = False) -> None:
-        """Until something comes or ends. `first`: it is `_settled`. Catch up and poll before, which does nothing unless
-        something has come or ended.
-        """
-        watched = self._puts.watched(lambda: self._words(moving))
+    @property
+    def _moving(self) -> Sequence[Operation] | None:
+        """The long sends that move on now; None: all (T3-15)."""
+        return self._awaited if self._unfinished == "late" else None
+
+    def _watched(self) -> list[Watched]:
+        return self._puts.watched(self._words)
+
+    def _known_look(self, watched: Sequence[Watched], first: bool) -> KnownLook | None:
         price = self._meter.costs.price(HostCost.POLL, self.size)
-        look = self._puts.known_look(watched, self._words(moving), price) if first or self._settled else None
-        if look is None:
-            if first:
-                self._bus.catch_up()
-            else:
-                self._sleep_on(watched, why)
-            return
-        if look.first != first:
-            look = look._replace(first=first)
-        slept = self._poll_and_sleep(watched, look, why)
-        if slept is not None and slept.noted:
+        look = self._puts.known_look(watched, self._words(), price)
+        return look if look is None or look.first == first else look._replace(first=first)
+
+    def _after(self, slept: Slept) -> None:
+        if slept.noted:
             self._puts.note()
 
-    def _look(self, moving: Sequence[Operation] | None = None) -> None:
-        """Once over all that peers may have written. Long sends move on; with `moving`, only those (T3-15)."""
-        self._puts.look(lambda: self._words(moving))
+    def _look(self) -> None:
+        """Once over all that peers may have written."""
+        self._puts.look(self._words)
         failure = self._puts.failure
-        if failure is not None and self._failure is None:
-            self._hear_lost()  # a NIC that is lost ends its packets, and makes others wait
-        if failure is not None and self._failure is None:
-            self._fail(failure.kind, self._what_failed(failure.text))
-        if self._failure is not None:
+        if self._fails(failure and DeviceError(failure.kind, self._what_failed(failure.text))):
             return
         if self._barriers is not None and not self._barriers.idle:
             self._barriers.look()
             self._puts.push()
         self._receiving.scan()
-        self._sending.advance(moving)
+        self._sending.advance(self._moving)
         self._pay()
-        self._receives = {receive for receive in self._receives if not receive.done}
+        self._forget_done()
 
     def _pay(self) -> None:
         """For pinning, and for lines of the cache that were invalidated one by one."""
@@ -181,9 +151,9 @@ class T3d(NoRecovery[Message]):
             self._heap.invalidated = 0
         self._pins.pay(self._meter)
 
-    def _words(self, moving: Sequence[Operation] | None = None) -> list[Watched]:
-        """The words that peers write, as they are while nothing has come. `moving` as `_look` has it."""
-        words = self._receiving.watched() + self._sending.watched(moving)
+    def _words(self) -> list[Watched]:
+        """The words that peers write, as they are while nothing has come."""
+        words = self._receiving.watched() + self._sending.watched(self._moving)
         if self._heap.layout.options.cache == "off":  # what has come may be hidden for ever
             return [one._replace(seen=bytes(one.now)) for one in words]
         return words
@@ -196,42 +166,31 @@ class T3d(NoRecovery[Message]):
     def _lose(self, rank: int, text: str) -> None:
         self._check_nic()  # the other may be lost because it met no answer from here
         if self._failure is None:
-            self._fail(ErrorKind.RANK_LOST, f"rank {rank} has gone: {text}")
+            super()._lose(rank, text)
 
-    def _fail(self, kind: ErrorKind, text: str) -> None:
-        """Nothing can be trusted any more: what is under way ends with an error, and so does what
-        begins.
-
-        The NIC lets go of this process's memory first, because peers may still put to buffers that
-        the program gets back now.
-        """
+    def _let_go(self) -> None:
         self._puts.close(orderly=False, lost=self._nic_watch())
-        if self._failure is None:
-            self._end_all(kind, text)
 
     def _lose_nic(self, text: str) -> None:
         self._puts.abandon()
-        self._end_all(ErrorKind.NIC_LOST, text)
+        super()._lose_nic(text)
+
+    def _drop(self, kind: ErrorKind, text: str) -> None:
+        self._sending.fail_all(kind, text)
+        self._receiving.clear()
+        if self._barriers is not None:
+            self._barriers.fail_all(kind, text)
 
     @property
     def _found(self) -> int:
         return self._puts.news
 
-    def _end_all(self, kind: ErrorKind, text: str) -> None:
-        self._failure = DeviceError(kind, text)
-        self.impaired = True
-        self._sending.fail_all(kind, text)
-        self._receiving.fail_all(list(self._receives), kind, text)
-        self._receives.clear()
-        if self._barriers is not None:
-            self._barriers.fail_all(kind, text)
-
-    def _finish(self) -> None:
+    def close(self) -> None:
         why = Wait("MPI_Finalize", note="the last messages leave")
         while self._failure is None and not (self._sending.idle and self._puts.completed(self._puts.asked)):
             self._look()
             if not (self._sending.idle and self._puts.completed(self._puts.asked)):
-                self._sleep_on(self._puts.watched(self._words), why)
+                self._sleep(why)
         if self._failure is None:
             self._puts.close(lost=self._nic_watch())
         self._pins.close()

@@ -24,27 +24,19 @@ class Send(operations.Send):
         self.matched: int | None = None
 
 
-@dataclass
-class Message:
+@dataclass(slots=True, eq=False)
+class Message(operations.Message):
     """A message that has arrived, or is arriving. `data` has its bytes once it is `whole`.
 
     Attributes:
         matched: name of the sender's flag to set when a receive takes it; NONE for none.
-        own_send: the synchronous send of this rank that it is, which ends then.
         receive: that is to have it once it is whole.
-        order: the queues' to use.
     """
 
-    source: int
-    tag: int
-    context: int
-    length: int
     data: bytes | bytearray | memoryview = b""
     whole: bool = True
     matched: int = NONE
-    own_send: Send | None = None
     receive: Receive | None = None
-    order: int = 0
 
 
 @dataclass

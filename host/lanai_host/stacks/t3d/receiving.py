@@ -35,7 +35,6 @@ class Receiving:
         self._served = 0  # the peer whose slot was served last
         self._landings: list[Landing] = []
         self._free_arrivals = list(range(self._layout.arrivals))
-        self._waiting: set[Receive] = set()  # receives whose long messages are coming
 
     def scan(self) -> None:
         """See which long messages are there; then serve the slots that hold a message, the one
@@ -86,8 +85,6 @@ class Receiving:
         message.receive = receive
         if message.whole:
             self._deliver(receive, message, message.data)
-        else:
-            self._waiting.add(receive)
 
     def arrive(self, message: Message) -> None:
         """A message whose bytes are all there meets its receive, or is kept."""
@@ -95,11 +92,8 @@ class Receiving:
         if receive is not None:
             self.take(message, receive)
 
-    def fail_all(self, receives: list[Receive], kind: ErrorKind, text: str) -> None:
-        for receive in [*receives, *self._waiting]:
-            if not receive.done:
-                fail(receive, kind, text)
-        self._waiting.clear()
+    def clear(self) -> None:
+        """Nothing lands any more."""
         self._landings.clear()
 
     def _serve(self, peer: int) -> None:
@@ -126,7 +120,6 @@ class Receiving:
         if receive is not None:
             self._tell_matched(message)
             message.receive = receive
-            self._waiting.add(receive)
             if self._fits(receive.body, message.length):
                 address = receive.body.address
                 try:
@@ -182,12 +175,8 @@ class Receiving:
         if landing.buffer is not None:
             message.data = landing.buffer
         receive = message.receive
-        if receive is None:
-            return
-        self._waiting.discard(receive)
-        if receive.done:  # its memory could not be written
-            return
-        self._deliver(receive, message, landing.buffer)
+        if receive is not None and not receive.done:  # else its memory could not be written
+            self._deliver(receive, message, landing.buffer)
 
     def _deliver(self, receive: Receive, message: Message, data: bytes | bytearray | memoryview | None) -> None:
         """End a receive. `data` None: its memory has the bytes already."""
