@@ -143,7 +143,7 @@ def test_a_receive_that_is_taken_back_leaves_the_memory_of_a_put_to_the_adapter(
 # message and take less time; a lost rank is an error (MB-36).
 
 
-PROGRAM = Path(__file__).parent.with_name("t3d") / "barriers.py"
+PROGRAM = Path(__file__).parent.with_name("t3d") / "programs.py", "barriers"
 ONLY = """
 from mpi4py import MPI
 world = MPI.COMM_WORLD
@@ -273,7 +273,7 @@ def test_a_lost_rank_ends_all_that_wait_and_all_that_begin():
 @pytest.mark.parametrize("faults", [(), FAULTS], ids=["clean", "faults"])
 def test_barriers_of_all_kinds_are_passed(faults):
     more = [word for fault in faults for word in ("--fault", fault)]
-    run = lanai("-q", "-n", 3, "--device", "mbcf", *more, sys.executable, PROGRAM)
+    run = lanai("-q", "-n", 3, "--device", "mbcf", *more, sys.executable, *PROGRAM)
     assert (run.returncode, run.stdout) == (0, "passed\n" * 3)
 
 

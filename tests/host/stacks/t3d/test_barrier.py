@@ -12,7 +12,7 @@ from lanai_host.stacks.t3d.by_firmware import Barriers
 
 from .test_t3d import EXAMPLES_SHMEM, SAID, lanai
 
-PROGRAM = Path(__file__).with_name("barriers.py")
+PROGRAM = Path(__file__).with_name("programs.py"), "barriers"
 ONLY = """
 from mpi4py import MPI
 world = MPI.COMM_WORLD
@@ -79,13 +79,13 @@ def test_a_tree_that_is_lost_ends_what_waits():
 
 
 def test_barriers_of_all_kinds_are_passed():
-    run = lanai(*TREE, "-n", 3, sys.executable, PROGRAM)
+    run = lanai(*TREE, "-n", 3, sys.executable, *PROGRAM)
     assert (run.returncode, run.stdout, run.stderr) == (0, "passed\n" * 3, "")
 
 
 @pytest.mark.parametrize("fabric", first_of("switches:2", "torus:2x2x1"))
 def test_several_switches_have_one_tree(fabric):
-    run = lanai(*TREE, "-n", 4, "--fabric", fabric, sys.executable, PROGRAM)
+    run = lanai(*TREE, "-n", 4, "--fabric", fabric, sys.executable, *PROGRAM)
     assert (run.returncode, run.stdout, run.stderr) == (0, "passed\n" * 4, "")
 
 
@@ -102,7 +102,7 @@ def test_a_barrier_takes_less_time_than_by_messages():
 @pytest.mark.slow
 def test_the_tree_on_a_network_that_reorders():
     more = ("--option", "preset=t3e", "--fault", "reorder * rate=0.2 seed=3 by=300us")
-    run = lanai(*TREE, "-n", 2, *more, sys.executable, PROGRAM)
+    run = lanai(*TREE, "-n", 2, *more, sys.executable, *PROGRAM)
     assert run.returncode == 0
     assert run.stderr
     assert all(line.startswith("lanai: fault: reorder of ") for line in run.stderr.splitlines())

@@ -32,7 +32,7 @@ REORDER = ("--fault", "reorder * rate=0.2 seed=1 by=500us")
 
 def program(name, *arguments, options=(), more=(), ranks=2):
     chosen = [word for option in options for word in ("--option", option)]
-    here = [sys.executable, HERE / f"{name}.py", *arguments]
+    here = [sys.executable, HERE / "programs.py", name, *arguments]
     return lanai("-q", "-n", ranks, "--device", "t3d", *chosen, *more, *here)
 
 

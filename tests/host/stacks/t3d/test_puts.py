@@ -17,8 +17,7 @@ from lanai_host.stacks.loader import load, reset, start
 from lanai_host.stacks.t3d.by_firmware import FirmwarePuts
 from lanai_host.stacks.t3d.heap import HEADER, LONG, REPLY, SHORT, WORD, Heap, HeapLayout, T3dOptions
 from lanai_host.stacks.t3d.puts import Put, Question, Remote
-from lanai_host.stacks.t3d.stack import config_words
-from lanai_host.stacks.t3d.trace import VOCABULARY, Type, plan
+from lanai_host.stacks.t3d.stack import VOCABULARY, Type, config_words, plan
 from lanai_sim.kernel.cluster import Cluster
 from lanai_sim.machine.fabrics.switches import star
 

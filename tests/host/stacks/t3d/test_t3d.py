@@ -99,7 +99,7 @@ def test_messages_of_all_kinds_arrive_whole_and_in_order_shell(ranks, option, si
 
 @pytest.mark.ci
 def test_a_message_of_several_windows_arrives():
-    run = on_shell(2, HERE / "one_way.py")
+    run = on_shell(2, HERE / "programs.py", "one_way")
     assert (run.returncode, run.stdout, run.stderr) == (0, "all there\n", "")
 
 

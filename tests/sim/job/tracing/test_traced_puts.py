@@ -11,7 +11,7 @@ from lanai_hdl.remote.packets import Op
 from lanai_host.abi.observe import MODES
 from lanai_host.device import SendMode
 from lanai_host.stacks.t3d.heap import HEADER, LONG, REPLY, SHORT, HeapLayout, T3dOptions
-from lanai_host.stacks.t3d.trace import SHELL_VOCABULARY, Type, heap_plan
+from lanai_host.stacks.t3d.stack import SHELL_VOCABULARY, Type, heap_plan
 from lanai_host.stacks.t3d.windows import name_of
 from lanai_sim.job.data import Buffers
 from lanai_sim.machine.machine import Machine
