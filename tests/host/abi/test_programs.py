@@ -45,7 +45,7 @@ def compiled(tmp_path_factory):
 @pytest.fixture(scope="module")
 def phases(tmp_path_factory):
     binary = tmp_path_factory.mktemp("c") / "phases"
-    mpicc("-O1", str(C / "phases.c"), "-o", str(binary))
+    mpicc("-O1", "-g0", str(C / "phases.c"), "-o", str(binary))
     return str(binary)
 
 
