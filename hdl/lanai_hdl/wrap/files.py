@@ -224,16 +224,22 @@ def ports_page(block: Block) -> str:
     component = block.component
     lines = [f"# Ports of `{block.name}`", "", f"It is {BLOCKS[block.kind][0]}.", ""]
     lines.append(RULES + (TWO_CLOCKS if block.kind == "phy" else ONE_CLOCK))
-    rows: list[tuple[str, str, object]] = [("`clk`", "in", 1), ("`rst`", "in", 1)]
-    for path, member, value in component.signature.flatten(component):
-        name = "__".join(map(str, path))
-        rows.append((f"`{KEYWORDS.get(name, name)}`", "in" if member.flow is In else "out", _bits(value)))
+    rows: list[tuple[str, str, object]] = [("`clk`", "in", 1), ("`rst`", "in", 1), *port_rows(component)]
     lines += table(("port", "direction", "bits"), rows)
     if block.kind == "nic":
         lines += ["Registers: `registers.rdl`, `registers.h`; docs/reference/machine.md says more of each.", ""]
     for title, text in _contracts(block).items():
-        lines += [f"## {title}", "", _plain(text), ""]
+        lines += [f"## {title}", "", plain(text), ""]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def port_rows(part: Any) -> list[tuple[str, str, object]]:
+    """Return a row for each port of a component, or of an interface as its signature has it: name, direction, bits."""
+    rows: list[tuple[str, str, object]] = []
+    for path, member, value in part.signature.flatten(part):
+        name = "__".join(map(str, path))
+        rows.append((f"`{KEYWORDS.get(name, name)}`", "in" if member.flow is In else "out", _bits(value)))
+    return rows
 
 
 def _bits(value: Any) -> str:
@@ -245,7 +251,7 @@ def _bits(value: Any) -> str:
     return f"{layout.size}: {', '.join(fields)}"
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """A docstring as Markdown: what a bench in Python needs to make the part is left out, and members are a list."""
     lines, listed, skipped = [], False, False
     for line in re.sub(r"``(.*?)``", r"`\1`", cleandoc(text)).split("\n"):
@@ -270,7 +276,17 @@ def _contracts(block: Block) -> dict[str, str]:
     if block.wraps:
         found["Byte order"] = (wrap.__doc__ or "").split("\n\n")[1]
     found |= {type(part).__name__: type(part).__doc__ or "" for part in getattr(block.component, "parts", ())}
-    pending = [block.component.signature]
+    for signature in interfaces(block.component):
+        if isinstance(signature, stream.Signature):
+            found["Streams"] = STREAM_RULE
+        else:
+            found[type(signature).__name__] = type(signature).__doc__ or ""
+    return {title: text for title, text in found.items() if text}
+
+
+def interfaces(component: Any) -> list[Any]:
+    """Return the signatures of a component's interfaces, and of theirs, that are more than a group of members."""
+    found, pending = [], [component.signature]
     while pending:
         for member in pending.pop().members.values():
             if not member.is_signature:
@@ -279,8 +295,6 @@ def _contracts(block: Block) -> dict[str, str]:
             pending.append(signature)
             while isinstance(signature, wiring.FlippedSignature):
                 signature = signature.flip()
-            if isinstance(signature, stream.Signature):
-                found["Streams"] = STREAM_RULE
-            elif type(signature) is not wiring.Signature:
-                found[type(signature).__name__] = type(signature).__doc__ or ""
-    return {title: text for title, text in found.items() if text}
+            if type(signature) is not wiring.Signature:
+                found.append(signature)
+    return found
