@@ -164,9 +164,13 @@ def test_a_board_on_a_port(port, capsys):
 
 def test_the_pins_of_a_cable(capsys):
     assert main(["board", "pins"]) == 0
-    rows = re.findall(r"^(clock|control|data \d) +(GP\d+) +(GP\d+)", capsys.readouterr().out, re.MULTILINE)
-    assert [signal for signal, *_ in rows] == ["clock", "control", "data 0", "data 1", "data 2", "data 3"]
-    assert len({pin for _, *pins in rows for pin in pins}) == 12
+    rows = re.findall(r"^(clock|control|data \d) +(G[PN]\d+) +(G[PN]\d+)", capsys.readouterr().out, re.MULTILINE)
+    cable, ports = rows[:6], rows[6:]
+    assert [signal for signal, *_ in cable] == ["clock", "control", "data 0", "data 1", "data 2", "data 3"]
+    assert len({pin for _, *pins in cable for pin in pins}) == 12
+    assert ports[:6] == cable, "a switch has a NIC's pins at its port 0"
+    assert len(ports) == 4 * 6
+    assert len({pin for _, *pins in ports for pin in pins}) == 4 * 12
 
 
 @pytest.mark.parametrize(
