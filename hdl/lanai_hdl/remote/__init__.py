@@ -43,4 +43,7 @@ A request's way, for a WRITE of process P to a peer:
 7. A `Reply` goes to the peer's `PacketSender` and comes back as a packet. Our `PacketServer` checks it, and
    `Sequencer` ends the request.
 8. If it was the command's last, `Completion` has the `Mover` write the command's flag into P's memory.
+
+With `match_cells` a `MatchStage` stands between `PacketServer` and `Mover`. With `groups` `Collect` takes COLLECTs from
+`PacketServer`, and gives requests to `Sequencer` beside those of commands.
 """

@@ -8,9 +8,9 @@ from amaranth.lib.wiring import In, Out
 from ..fields import layout
 from .cleared_memory import ClearCounter
 from .command_queue import COMMAND_BITS
+from .entries import new_entry_shape
 from .packets import Op, Status
 from .parameters import RemoteParameters
-from .sequencer import NewEntry
 from .streams import PLACE_BITS, StorePort, StreamBuffers, stream_bits, word_bits
 from .tables import APERTURE_PAGE_BITS, APERTURE_WORD_BITS, MAP_WORDS, MapPlaceWord, MapWord
 
@@ -42,7 +42,7 @@ class Aperture(wiring.Component):
         super().__init__(
             {
                 "host": In(StorePort()),
-                "o": Out(stream.Signature(NewEntry)),
+                "o": Out(stream.Signature(new_entry_shape(config))),
                 "pending": Out(1),
                 "free": In(1),
                 "freed": In(stream_bits(config)),

@@ -13,9 +13,10 @@ from ..link.deframer import Part
 from ..link.flit import Flit
 from ..queue import Queue
 from .aperture import Aperture
+from .collect import Collect
 from .command_cutter import CommandCutter
-from .csr import ALONE, ENABLE, MATCHING, NUMBER_SHIFT, REMOTE
-from .entries import reply_shape
+from .csr import ALONE, COLLECTIVES, ENABLE, MATCHING, NUMBER_SHIFT, REMOTE
+from .entries import new_entry_shape, reply_shape
 from .host_side import HostSide
 from .links import Links
 from .lookup import Lookup
@@ -54,6 +55,7 @@ class RemoteAdapter(NicBlock):
         self.arrivals, self.server = PacketBuffers(config), PacketServer(config)
         self.lookup = Lookup(config, 2)
         self.aperture = Aperture(config) if config.streams else None
+        self.collect = Collect(config) if config.groups else None
         super().__init__(
             {
                 "window": In(RegisterAccess(config.host_window.size)),
@@ -126,6 +128,9 @@ class RemoteAdapter(NicBlock):
             yield Counts(counters.REMOTE_RECORDED, stage.recorded)
             yield Counts(counters.REMOTE_LEFT, stage.left)
             yield Counts(counters.REMOTE_ASKED, stage.asked)
+        if self.config.groups:
+            yield Counts(COLLECTIVES.counters.REMOTE_TAKEN, self.collect.taken)
+            yield Counts(COLLECTIVES.counters.REMOTE_PASSED, self.collect.passed)
 
     def elaborate(self, platform):
         m = Module()
@@ -140,6 +145,9 @@ class RemoteAdapter(NicBlock):
         wiring.connect(m, self.server.bus, bursts.ports()[SERVER])
         wiring.connect(m, self.sender.lookup, self.lookup.port(SENDER))
         wiring.connect(m, self.server.lookup, self.lookup.port(SERVER))
+        self._requests = self.sequencer.i  # of commands, and of the aperture
+        if self.collect is not None:
+            self._connect_collect(m)
         self._connect_commands(m)
         self._connect_packets(m)
         self._connect_links(m)
@@ -151,6 +159,9 @@ class RemoteAdapter(NicBlock):
         clearing = [self.lookup, self.sequencer, self.links, self.server]
         if self.aperture is not None:
             clearing.append(self.aperture)
+        if self.collect is not None:
+            parts.append(self.collect)
+            clearing.append(self.collect)
         cleared = Cat(part.ready_next for part in clearing)
         m.d.sync += self._ready.eq(cleared.all())
         m.d.comb += self.idle.eq(
@@ -193,22 +204,49 @@ class RemoteAdapter(NicBlock):
         for name in ("exposure_write", "page_write", "owner", "index", "field", "wdata"):
             m.d.comb += getattr(self.lookup, name).eq(getattr(host, name))
 
+    def _connect_collect(self, m):
+        """Requests of collectives go before all others. One that is offered stays until it is taken."""
+        collect, server, sequencer = self.collect, self.server, self.sequencer
+        m.submodules.collect = collect
+        self._requests = others = stream.Signature(new_entry_shape(self.config)).create()
+        first, offered = Signal(), Signal()  # a collective's turn; another request is offered
+        wiring.connect(m, self.host.groups, collect.host)
+        wiring.connect(m, collect.ended, server.group_ended)
+        m.d.sync += offered.eq(~first & others.valid & ~sequencer.i.ready)
+        m.d.comb += [
+            first.eq(collect.o.valid & ~offered),
+            sequencer.i.valid.eq(first | others.valid),
+            sequencer.i.payload.eq(Mux(first, collect.o.payload, others.payload)),
+            collect.o.ready.eq(sequencer.i.ready & first),
+            others.ready.eq(sequencer.i.ready & ~first),
+            collect.i.eq(server.contribution),
+            server.allowed.eq(collect.allowed),
+            collect.arrives.eq(server.arrives),
+            collect.loss.eq(server.loss),
+            collect.loses.eq(server.loses),
+        ]
+
     def _connect_stores(self, m):
         """Requests of the cutter and, before them, of the aperture. One that is offered stays until it is taken."""
-        aperture, cutter, sequencer, server = self.aperture, self.cutter, self.sequencer, self.server
+        aperture, cutter, server = self.aperture, self.cutter, self.server
+        requests = self._requests
         if aperture is None:
-            wiring.connect(m, cutter.o, sequencer.i)
+            m.d.comb += [
+                requests.valid.eq(cutter.o.valid),
+                requests.payload.eq(cutter.o.payload),
+                cutter.o.ready.eq(requests.ready),
+            ]
             return
         m.submodules.aperture = aperture
         wiring.connect(m, self.host.stores, aperture.host)
         stores, offered = Signal(), Signal()  # the aperture's turn; the cutter's request is offered
-        m.d.sync += offered.eq(~stores & cutter.o.valid & ~sequencer.i.ready)
+        m.d.sync += offered.eq(~stores & cutter.o.valid & ~requests.ready)
         m.d.comb += [
             stores.eq(aperture.pending & ~offered),
-            sequencer.i.valid.eq(Mux(stores, aperture.o.valid, cutter.o.valid)),
-            sequencer.i.payload.eq(Mux(stores, aperture.o.payload, cutter.o.payload)),
-            aperture.o.ready.eq(sequencer.i.ready & stores),
-            cutter.o.ready.eq(sequencer.i.ready & ~stores),
+            requests.valid.eq(Mux(stores, aperture.o.valid, cutter.o.valid)),
+            requests.payload.eq(Mux(stores, aperture.o.payload, cutter.o.payload)),
+            aperture.o.ready.eq(requests.ready & stores),
+            cutter.o.ready.eq(requests.ready & ~stores),
             aperture.index.eq(self.sender.stored),
             self.sender.stored_word.eq(aperture.read),
             aperture.free.eq(server.answered_store),

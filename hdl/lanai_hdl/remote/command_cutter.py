@@ -7,12 +7,12 @@ from amaranth.lib.wiring import In, Out
 from ..fields import layout
 from ..machine import PAGE_SIZE
 from .command_queue import BUFFER_BITS, COMMAND_BITS, CommandQueuePort
+from .entries import new_entry_shape
 from .host_side import PLACES, HeadPort
 from .lookup_port import LENGTH_BITS
 from .messages import HEADER_BYTES
 from .packets import ATOMIC_BYTES, WIDE_BYTES, WINDOW, Atomic, Op, Status
 from .parameters import RemoteParameters
-from .sequencer import NewEntry
 from .tables import COMMAND_FIELDS, FIRST_OF_HEAD, CommandWord
 
 TURN = WINDOW  # requests of a command behind which others' commands may go on, or more
@@ -52,7 +52,7 @@ class CommandCutter(wiring.Component):
                 "head": Out(HeadPort()),
                 "owner": Out(range(max(config.processes, 2))),
                 "failing": In(1),
-                "o": Out(stream.Signature(NewEntry)),
+                "o": Out(stream.Signature(new_entry_shape(config))),
                 "invalid": Out(1),
                 "idle": Out(1),
             }

@@ -53,6 +53,9 @@ class Completion:
             if self.config.quiet:  # a QUIET command that has ended well writes no flag
                 with m.If((oldest.op == Op.QUIET) & (self._worst_end == Status.OK)):
                     m.d.comb += [flags.eq(0), self.free.eq(oldest.last)]
+            if self.config.groups:  # a COLLECT is of no command
+                with m.If(self._loses_collect(m)):
+                    m.d.comb += [flags.eq(0), self._worst.write_en.eq(0)]
             m.next = "IDLE"
             with m.If(flags):
                 m.next = "MOVE"

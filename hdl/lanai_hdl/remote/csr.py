@@ -111,3 +111,10 @@ MATCHING = RegisterBlock(
         Counter("REMOTE_ASKED", 0x394, "slot of a process served"),
     ),
 )
+COLLECTIVES = RegisterBlock(
+    "Collectives in the remote-memory adapter",
+    counters=(
+        Counter("REMOTE_TAKEN", 0x398, "value of another member taken by a collective"),
+        Counter("REMOTE_PASSED", 0x39C, "collective that has ended well, or a group cleared"),
+    ),
+)

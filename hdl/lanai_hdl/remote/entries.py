@@ -54,9 +54,22 @@ class Reply(data.Struct):
     keeps: 1
 
 
+def request_shape(config):
+    """Return the shape of a `RequestEntry`. With `config.groups` it has the `value` of a COLLECT too."""
+    return _with(RequestEntry, value=64) if config.groups else RequestEntry
+
+
+def new_entry_shape(config):
+    """Return the shape of a new request. `ended`: it is not sent; it has ended with `status`. The sequencer fills in
+    `entry.sequence`."""
+    return data.StructLayout({"entry": request_shape(config), "ended": 1, "status": Status})
+
+
+def _with(shape, **more):
+    fields = {name: field.shape for name, field in data.Layout.cast(shape)}
+    return data.StructLayout({**fields, **more})
+
+
 def reply_shape(config):
     """Return the shape of a `Reply`. With `config.quiet` it has `vouches` too, which is that of `ReplyWord`."""
-    if not config.quiet:
-        return Reply
-    fields = {name: field.shape for name, field in data.Layout.cast(Reply)}
-    return data.StructLayout({**fields, "vouches": 1})
+    return _with(Reply, vouches=1) if config.quiet else Reply

@@ -7,7 +7,9 @@ from amaranth.lib.wiring import In, Out
 from ..fields import layout
 from ..host_bus.target import RegisterAccess
 from ..memory_attributes import ANY_ON_COLLISION
+from .collect import GroupWrite
 from .command_queue import BUFFER_BITS, COMMAND_BITS, CommandQueue, CommandQueuePort
+from .groups import LANES, START_BYTES, STARTS_AT, STEPS, STEPS_AT
 from .match_slots import SlotWrite
 from .messages import SLOT_WORDS, SLOTS, SLOTS_AT
 from .parameters import RemoteParameters
@@ -76,6 +78,9 @@ class WindowPlace:
         self.in_commands = inside < COMMANDS_AT + 4 * COMMAND_WORDS * COMMANDS
         self.in_exposures = (inside >= EXPOSURES_AT) & (inside < EXPOSURES_AT + 4 * EXPOSURE_WORDS * EXPOSURES)
         self.in_pages = (inside >= PAGES_AT) & (inside < PAGES_AT + 4 * config.pages)
+        groups = config.groups
+        self.in_starts = (inside >= STARTS_AT) & (inside < STARTS_AT + START_BYTES * LANES * groups)
+        self.in_steps = (inside >= STEPS_AT) & (inside < STEPS_AT + 4 * STEPS * groups)
         self.in_slots = (inside >= SLOTS_AT) & (inside < SLOTS_AT + 4 * SLOT_WORDS * SLOTS)
 
 
@@ -100,7 +105,7 @@ class HostSide(wiring.Component):
     fault : ``Out(1)``, a slot's event
     idle : ``Out(1)``, no command is under way
     stores : ``Out(StorePort())``, if there is an aperture
-    slots : ``Out(SlotWrite())``, with `config.match_cells`
+    slots : ``Out(SlotWrite())``, with `config.match_cells`; groups : ``Out(GroupWrite())``, with `config.groups`
     """
 
     def __init__(self, config: RemoteParameters):
@@ -128,6 +133,7 @@ class HostSide(wiring.Component):
                 "idle": Out(1),
                 **({"stores": Out(StorePort())} if config.streams else {}),
                 **({"slots": Out(SlotWrite())} if config.match_cells else {}),
+                **({"groups": Out(GroupWrite())} if config.groups else {}),
             }
         )
 
@@ -144,6 +150,9 @@ class HostSide(wiring.Component):
         if self.config.match_cells:
             nowhere &= ~place.in_slots
             self._write_slots(m, place, written & place.in_slots)
+        if self.config.groups:
+            nowhere &= ~(place.in_starts | place.in_steps)
+            self._write_groups(m, place, written)
         m.d.comb += [
             window.grant.eq(window.request & self.open & grant),
             written.eq(window.request & self.open & window.write & ~elsewhere),
@@ -219,6 +228,17 @@ class HostSide(wiring.Component):
             slots.slot.eq(at >> (2 + len(slots.field))),
             slots.field.eq(at >> 2),
             slots.word.eq(self.window.wdata),
+        ]
+
+    def _write_groups(self, m, place, written):
+        groups, lane, step = self.groups, place.inside - STARTS_AT, place.inside - STEPS_AT
+        m.d.comb += [
+            groups.start.eq(written & place.in_starts),
+            groups.step.eq(written & place.in_steps),
+            groups.owner.eq(place.owner),
+            groups.at.eq(Mux(place.in_steps, step >> 2, lane >> (START_BYTES - 1).bit_length())),
+            groups.field.eq(lane >> 2),
+            groups.word.eq(self.window.wdata),
         ]
 
     def _read(self, m, place, elsewhere, busy):

@@ -2,7 +2,7 @@
 
 from amaranth import Mux, Signal
 
-from .entries import RequestEntry, reply_shape
+from .entries import reply_shape, request_shape
 from .links import SessionName
 from .lookup_port import LENGTH_BITS, Need
 from .packet_parts import Part, follow, values
@@ -25,7 +25,7 @@ class PacketBuilder:
 
     def __init__(self, config):
         self.config = config
-        self.entry = Signal(RequestEntry)
+        self.entry = Signal(request_shape(config))
         self.reply = Signal(reply_shape(config))
         self.index = Signal(INDEX_BITS)
         self.replies = Signal()
@@ -41,9 +41,16 @@ class PacketBuilder:
     def values(self, m, number, own_boot, word):
         """The value of each part, by part; `number` and `own_boot` are the NIC's, `word` is a command's."""
         vouches = self.reply.vouches if self.config.quiet else 0
+        if self.config.groups:
+            lower = self.part == Part.OPERAND
+            word = Mux(self._collects, self.entry.value.word_select(~lower, 32), word)
         return values(
             m, number, own_boot, word, self.link, self.entry, self.reply, self.replies, self.op, self.index, vouches
         )  # fmt: skip
+
+    @property
+    def _collects(self):
+        return self.op == Op.COLLECT
 
     def take_link(self, m, link):
         """A packet has one `link` from its first word to its last, though that may change meanwhile."""
@@ -54,7 +61,11 @@ class PacketBuilder:
         """The part after this one."""
         after = Signal(Part)
         wide = Mux(self.replies, self.reply.length, self.entry.length) == WIDE_BYTES
-        follow(m, after, self.part, self.replies, self.op, self.reads, wide)
+        words_follow = self.op == Op.ATOMIC
+        if self.config.groups:
+            wide &= ~self._collects
+            words_follow |= self._collects
+        follow(m, after, self.part, self.replies, self.op, words_follow, self.reads, wide)
         return after
 
     def ask(self, m, lookup):

@@ -140,6 +140,9 @@ class PacketCheck:
             if self.stage is not None:
                 with m.If(packet.sends):
                     m.next = "MATCH"
+            if self.config.groups:
+                with m.If(packet.first.op == Op.COLLECT):
+                    m.next = "COLLECT"
 
     def _finish(self, m):
         """The request has been carried out, or has failed for good."""

@@ -4,6 +4,7 @@ from amaranth import Cat, Mux, Signal
 
 from ..fields import layout
 from .fifo import RECORD_HEADER
+from .groups import VALUE_BYTES
 from .lookup_port import LENGTH_BITS
 from .messages import HEADER_BYTES
 from .packets import (
@@ -22,6 +23,7 @@ from .packets import (
 
 ATOMIC_WORDS = REQUEST_WORDS + 2  # of 32 bits
 WIDE_WORDS = REQUEST_WORDS + 4  # of 64 bits
+COLLECT_WORDS = REQUEST_WORDS + VALUE_BYTES // 4
 MOST_WORDS = WIDE_WORDS  # that are taken
 RECORD_AT = REQUEST_WORDS - RECORD_HEADER // 4  # a record is the packet from its `SizeWord` on
 assert RECORD_AT == REPLY_WORDS  # so that one mux has both
@@ -114,5 +116,7 @@ class PacketHeader:
             by_op[Op.QUIET] = with_data
         if config.match_cells:
             by_op[Op.SEND] = with_data & (length >= HEADER_BYTES)
+        if config.groups:
+            by_op[Op.COLLECT] = (length == VALUE_BYTES) & (words == COLLECT_WORDS)
         fits = Cat((self.first.op == op) & condition for op, condition in by_op.items()).any()
         return fits & (self.first.mark == MARK) & (self.first.source < config.peers)

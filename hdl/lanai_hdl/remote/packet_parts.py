@@ -70,15 +70,16 @@ def values(m, number, own_boot, command_word, link, entry, reply, replies, op, i
     }
 
 
-def follow(m, after, part, replies, op, reads, wide):
-    """`after`: the part behind `part`. An ATOMIC, or its result, is `wide`."""
+def follow(m, after, part, replies, op, words_follow, reads, wide):
+    """`after`: the part behind `part`. `words_follow` on the header of a request. An ATOMIC, or its result, is
+    `wide`."""
     m.d.comb += after.eq(part.as_value() + 1)
     with m.Switch(part):
         with m.Case(Part.TARGET):
             with m.If(replies):
                 m.d.comb += after.eq(Mux(reads, Part.DATA, Mux(op == Op.DATA, Part.VALUE, Part.TAIL)))
         with m.Case(Part.OFFSET):
-            m.d.comb += after.eq(Mux(reads, Part.DATA, Mux(op == Op.ATOMIC, Part.OPERAND, Part.TAIL)))
+            m.d.comb += after.eq(Mux(reads, Part.DATA, Mux(words_follow, Part.OPERAND, Part.TAIL)))
         with m.Case(Part.COMPARAND, Part.VALUE):
             with m.If(~wide):
                 m.d.comb += after.eq(Part.TAIL)

@@ -33,6 +33,7 @@ class Op(IntEnum):
     SEND = 7  # a message that is matched with receives; of adapters that are built for it (`match_cells`)
     ACK = 8  # `Status` of a request
     DATA = 9  # what a READ asked for, or the value before an ATOMIC
+    COLLECT = 10  # a value for a collective (`groups`); of adapters that are built for it
 
 
 class Atomic(IntEnum):

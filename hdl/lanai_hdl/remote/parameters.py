@@ -10,7 +10,9 @@ from ..block_config import BlockConfig, HostWindow
 from ..csr.declare import RegisterBlock
 from ..errors import UserError
 from ..ranges import check_power_of_two, check_within
-from .csr import MATCHING, REMOTE
+from .csr import COLLECTIVES, MATCHING, REMOTE
+from .groups import MOST_GROUPS
+from .groups import MOST_PAGES as PAGES_WITH_GROUPS
 from .messages import MOST_CELLS
 from .packets import FIRST_BYTES, MOST_PEERS, Op, appends
 from .tables import APERTURE_AT, MOST_PAGES, PROCESS_BYTES, WINDOW_HOST
@@ -37,6 +39,7 @@ class RemoteParameters(BlockConfig):
         quiet: 1: it knows QUIET records, which are answered and flagged only if they are refused (reply on failure).
         match_cells: messages, and receives, that it keeps to match them; each process has an equal share. 0: it does
             not match, and knows no SEND.
+        groups: of each process, whose collectives it carries on, a power of two. 0: it knows no COLLECT.
     """
 
     name = "remote"
@@ -54,6 +57,7 @@ class RemoteParameters(BlockConfig):
     stream_slots: int = 32
     quiet: int = 0
     match_cells: int = 0
+    groups: int = 0
 
     def __post_init__(self):
         check_power_of_two(self, "processes", 1, MOST_PROCESSES)
@@ -68,6 +72,11 @@ class RemoteParameters(BlockConfig):
         check_within(self, "quiet", 0, 1)
         if self.match_cells != 0:
             check_within(self, "match_cells", max(2, self.processes), MOST_CELLS)
+        if self.groups != 0:
+            check_power_of_two(self, "groups", 1, MOST_GROUPS)
+            check_within(self, "pages", 2, PAGES_WITH_GROUPS)
+            if not self.match_cells:
+                raise UserError(f"groups={self.groups} need match_cells, whose receipts they use")
         if self.streams and self.stream_bytes > self.payload:
             raise UserError(f"stream_bytes={self.stream_bytes} must be at most payload={self.payload}")
 
@@ -80,7 +89,8 @@ class RemoteParameters(BlockConfig):
     def all_declared(self) -> RegisterBlock:
         if not self.match_cells:
             return REMOTE
-        return RegisterBlock(REMOTE.title, REMOTE.registers, REMOTE.events, (*REMOTE.counters, *MATCHING.counters))
+        more = (*MATCHING.counters, *(COLLECTIVES.counters if self.groups else ()))
+        return RegisterBlock(REMOTE.title, REMOTE.registers, REMOTE.events, (*REMOTE.counters, *more))
 
     def check(self, config: NicConfig) -> None:
         if self.payload > config.max_burst:

@@ -118,10 +118,14 @@ class ReferenceNic:
         return None if page is None else bytes(page[address % PAGE_SIZE :][:length])
 
     def tell(self, owner: int, slot: int, receipt: bytes) -> None:
+        """Write the receipt of a slot."""
+        self.tell_at(owner, receipt_at(slot), receipt)
+
+    def tell_at(self, owner: int, at: int, receipt: bytes) -> None:
         """Write a receipt to page 0 of a process's page table."""
         status, page = self._entry(owner, 0, 0)
         if status is Status.OK:
-            self.write(page * PAGE_SIZE + receipt_at(slot), receipt)
+            self.write(page * PAGE_SIZE + at, receipt)
 
     def write(self, address: int, data: bytes) -> bool:
         page = self.memory.get(address // PAGE_SIZE)

@@ -7,28 +7,19 @@ from amaranth.lib.wiring import In, Out
 
 from ..memory_attributes import ANY_ON_COLLISION, IN_BLOCK_RAM
 from .cleared_memory import ClearedMemory
-from .entries import RequestEntry
+from .entries import new_entry_shape, request_shape
 from .packets import WINDOW, Op, Status, relaxed
 from .parameters import RemoteParameters
 
 INDEX_BITS = (WINDOW - 1).bit_length()
 
 
-class NewEntry(data.Struct):
-    """`ended`: the request is not sent; it has ended with `status`. The sequencer fills in
-    `entry.sequence`."""
-
-    entry: RequestEntry
-    ended: 1
-    status: Status
-
-
 class EntryRead(wiring.Signature):
     """Looks at entry `index`: `entry` stands within the slot, or in the next one. `open`, within the
     slot: it is in use and not answered yet."""
 
-    def __init__(self):
-        super().__init__({"index": Out(INDEX_BITS), "entry": In(RequestEntry), "open": In(1)})
+    def __init__(self, config: RemoteParameters):
+        super().__init__({"index": Out(INDEX_BITS), "entry": In(request_shape(config)), "open": In(1)})
 
 
 class Sequencer(wiring.Component):
@@ -78,10 +69,10 @@ class Sequencer(wiring.Component):
         self.config = config
         super().__init__(
             {
-                "i": In(stream.Signature(NewEntry)),
+                "i": In(stream.Signature(new_entry_shape(config))),
                 "send": Out(stream.Signature(INDEX_BITS)),
-                "sent": In(EntryRead()),
-                "answered": In(EntryRead()),
+                "sent": In(EntryRead(config)),
+                "answered": In(EntryRead(config)),
                 **({"answered_run": Out(INDEX_BITS), "oldest_answered": In(16)} if config.quiet else {}),
                 "resolve": In(1),
                 "resolution": In(Status),
@@ -89,7 +80,7 @@ class Sequencer(wiring.Component):
                 "void_status": In(Status),
                 "voided": Out(1),
                 "ended": Out(1),
-                "oldest": Out(RequestEntry),
+                "oldest": Out(request_shape(config)),
                 "oldest_status": Out(Status),
                 "retire": In(1),
                 "timeout": In(24),
@@ -116,11 +107,12 @@ class Sequencer(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         peers = self.config.peers
-        m.submodules.entries = entries = memory.Memory(shape=RequestEntry, depth=WINDOW, init=[])
+        shape = request_shape(self.config)
+        m.submodules.entries = entries = memory.Memory(shape=shape, depth=WINDOW, init=[])
         # What is sent is kept apart, in block RAM: who sends needs all of it, but not within the slot.
         # It is not looked at in the slot after it is written.
         attributes = IN_BLOCK_RAM | ANY_ON_COLLISION
-        m.submodules.requests = requests = memory.Memory(shape=RequestEntry, depth=WINDOW, init=[], attrs=attributes)
+        m.submodules.requests = requests = memory.Memory(shape=shape, depth=WINDOW, init=[], attrs=attributes)
         writes = entries.write_port(), requests.write_port()
         m.submodules.sequences = sequences = ClearedMemory(16, peers)
         head, send, tail = (Signal(INDEX_BITS + 1, name=name) for name in ("head", "send_at", "tail"))

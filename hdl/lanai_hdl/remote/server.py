@@ -9,7 +9,8 @@ from .access_work import of_end, of_reply, of_request
 from .cleared_memory import ClearedMemory
 from .command_queue import BUFFER_BITS, COMMAND_BITS
 from .completion import Completion
-from .entries import RequestEntry, reply_shape
+from .entries import reply_shape, request_shape
+from .grouping import Grouping, group_members
 from .host_side import CommandRead
 from .links import LinkPort
 from .lookup_port import LookupPort
@@ -40,7 +41,7 @@ from .tables import START
 EVENTS = ("served", "atomic", "refused", "duplicate", "ahead", "stale", "malformed", "no_room", "signalled")
 
 
-class PacketServer(PacketCheck, Completion, Matching, wiring.Component):
+class PacketServer(PacketCheck, Completion, Matching, Grouping, wiring.Component):
     """One thing at a time: a packet, or the end of a request. It waits for the mover, and for
     nothing else.
 
@@ -58,6 +59,7 @@ class PacketServer(PacketCheck, Completion, Matching, wiring.Component):
     own_session, own_boot : ``In``, of this NIC
     command : ``Out(CommandRead())``; ``free``, ``freed``: the command of this buffer has ended
     slots : of `MatchStage`, with `config.match_cells`
+    contribution, allowed, arrives, loss, loses, group_ended : of `Collect`, with `config.groups`
     failing : ``Out(1)``, of the requests of the oldest command of process `owner` one has been refused;
         within the slot
     answered_store : ``Out(1)``, the stores of request `oldest` have ended; answered_load : the load,
@@ -79,12 +81,13 @@ class PacketServer(PacketCheck, Completion, Matching, wiring.Component):
                 "lookup": Out(LookupPort()),
                 "bus": Out(BurstPort()),
                 "replies": Out(stream.Signature(reply_shape(config))),
-                "answered": Out(EntryRead()),
+                **(group_members() if config.groups else {}),
+                "answered": Out(EntryRead(config)),
                 **({"answered_run": In(INDEX_BITS)} if config.quiet else {}),
                 "resolve": Out(1),
                 "resolution": Out(Status),
                 "ended": In(1),
-                "oldest": In(RequestEntry),
+                "oldest": In(request_shape(config)),
                 "oldest_status": In(Status),
                 "retire": Out(1),
                 "left": Out(1),
@@ -125,12 +128,16 @@ class PacketServer(PacketCheck, Completion, Matching, wiring.Component):
         if self.stage is not None:
             m.submodules.stage = self.stage
             self._connect_stage(m)
+        if self.config.groups:
+            self._connect_groups(m)
         with m.FSM():
             self._serve(m)
             self._move(m)
             self._end_command(m)
             if self.stage is not None:
                 self._match(m)
+            if self.config.groups:
+                self._serve_groups(m)
         return m
 
     def _registers(self):
@@ -241,6 +248,8 @@ class PacketServer(PacketCheck, Completion, Matching, wiring.Component):
                 m.next = "WORDS"
             if self.stage is not None:
                 self._serve_slots(m)
+            if self.config.groups:
+                self._tell_group(m)
         with m.State("WORDS"):
             here = self.full | (self._at < self.come)  # the word that is asked for
             m.d.comb += self.busy.eq(0)
@@ -255,6 +264,8 @@ class PacketServer(PacketCheck, Completion, Matching, wiring.Component):
             gives_way = self.ended | ~self.arriving | (self.come < self._at)
             if self.stage is not None:
                 gives_way |= self.stage.waits
+            if self.config.groups:
+                gives_way |= self.group_ended.valid
             with m.Elif(gives_way):
                 m.next = "IDLE"
         with m.State("FORM"):

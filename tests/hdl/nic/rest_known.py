@@ -14,7 +14,7 @@ from lanai_hdl.host_dma.engine import HostDescriptor
 from lanai_hdl.queue import LateEntryQueue, QueueInterface
 from lanai_hdl.remote.command_queue import COMMAND_BITS
 from lanai_hdl.remote.config import Remote
-from lanai_hdl.remote.entries import RequestEntry
+from lanai_hdl.remote.entries import request_shape
 from lanai_hdl.remote.packets import WINDOW, Op
 from lanai_hdl.remote.tables import COMMANDS
 from lanai_hdl.send_dma.engine import LENGTH_BITS
@@ -22,6 +22,7 @@ from lanai_hdl.send_dma.engine import LENGTH_BITS
 NIC = NicConfig(sram_size=4096)
 REMOTE = Remote(pages=2, peers=2, processes=2, payload=16, answers=1, streams=2, stream_bytes=16)
 MATCHING = replace(REMOTE, match_cells=2)
+COLLECTING = replace(MATCHING, groups=1)
 
 
 def registers(part):
@@ -188,7 +189,8 @@ def of_sender(m, sender, named):
 
 def of_server(m, server, named):
     """The mover has work only while the server waits for that, or has offered it."""
-    packet, entry, looks, judges = server._packet, Signal(RequestEntry), named["looks"], named.state("JUDGE")
+    packet, looks, judges = server._packet, named["looks"], named.state("JUDGE")
+    entry = Signal(request_shape(server.config))
     m.d.sync += entry.eq(server.answered.entry)
     yield Assume(~(judges & server._asked) | (server.answered.entry == entry))  # one that is open stays
     # The first word is taken two slots before the packet's form is checked.
@@ -198,7 +200,14 @@ def of_server(m, server, named):
     if server.stage is not None:
         works |= named.state("MATCH") & server.stage.work.valid
         yield from _of_matching(server, named)
+    if server.config.groups:
+        works |= named.state("PASS")
     yield named.state("IDLE", "mover.") | works
+
+
+def of_collect(m, collect, named):
+    """Nothing is added but by a lane."""
+    yield ~named.state("IDLE") | (named["adder.under_way"] == 0)
 
 
 def _of_matching(server, named):

@@ -32,6 +32,7 @@ from lanai_hdl.link.transmitter import LinkTransmitter
 from lanai_hdl.receive_dma.engine import ReceiveDma
 from lanai_hdl.remote.aperture import Aperture
 from lanai_hdl.remote.cleared_memory import ClearCounter
+from lanai_hdl.remote.collect import Collect
 from lanai_hdl.remote.command_cutter import CommandCutter
 from lanai_hdl.remote.host_side import HostSide
 from lanai_hdl.remote.links import Links
@@ -50,12 +51,14 @@ from lanai_hdl.switch.switch import Switch
 from lanai_hdl.switch_config import SwitchConfig
 
 from .rest_known import (
+    COLLECTING,
     MATCHING,
     NIC,
     REMOTE,
     Named,
     always,
     of_aperture,
+    of_collect,
     of_host_bus,
     of_host_dma,
     of_host_side,
@@ -287,6 +290,15 @@ BLOCKS = {
         ("slots__write", "serve", "looks", "renews"),
         # The next question.
         ("match.$signal", "match.*.$signal", "match.*.moves", "match.sated", "kept.storage.read0"),
+    ),
+    "adapter's collectives": Rest(
+        lambda: Collect(COLLECTING),
+        ("host__start", "host__step", "arrives", "loses"),
+        (  # of the lane that was looked at last, and of what comes
+            *("programs.read?", "cells.read0", "starts.read0", "running.read0", "losses.read0"),
+            *("adder.*", "out.allowed", "out.o__*", "out.ended__*"),
+        ),
+        of_collect,
     ),
     "adapter's lookup": Rest(
         lambda: Lookup(REMOTE, 2, 4),

@@ -784,4 +784,86 @@ MOVING = [
         "test_relaxed.py::test_an_adapter_whose_receiver_still_catches_up_is_not_idle",
     ),
 ]
-MUTANTS = [*PROTECTION, *ORDER, *SESSIONS, *QUIETNESS, *MATCHING, *MOVING]
+COLLECT = "test_collect.py"
+STRANGERS = f"{COLLECT}::test_a_value_is_taken_only_from_the_member_that_the_program_names"
+COLLECTIVES = [
+    Mutant(
+        "a value is taken from any NIC",
+        "collect.py",
+        "                & (judged.data.from_node == i.node)\n",
+        "",
+        STRANGERS,
+    ),
+    Mutant(
+        "a value is taken from any process of a NIC",
+        "collect.py",
+        "                & (judged.data.from_process == i.process)\n",
+        "",
+        STRANGERS,
+    ),
+    Mutant("a step takes a value that it does not receive", "collect.py", "judged.data.receives\n", "1\n", STRANGERS),
+    Mutant(
+        "a process beyond the last one has the groups of another",
+        "collect.py",
+        "                & (i.owner < config.processes)\n",
+        "",
+        STRANGERS,
+    ),
+    Mutant(
+        "a group beyond the last one is another",
+        "collect.py",
+        "                & (i.place.group < config.groups)\n",
+        "",
+        STRANGERS,
+    ),
+    Mutant(
+        "a step sends to a NIC that there is not",
+        "collect.py",
+        "with m.If(step.node >= self.config.peers)",
+        "with m.If(0)",
+        f"{COLLECT}::test_a_step_may_name_no_nic_that_there_is_not",
+    ),
+    Mutant(
+        "collectives of two names meet",
+        "collect.py",
+        "cell.came & (cell.name == self._start.name)",
+        "cell.came",
+        f"{COLLECT}::test_collectives_of_two_names_never_meet",
+    ),
+    Mutant(
+        "a program has no end",
+        "collect.py",
+        "with m.If(step.last | self._step.all())",
+        "with m.If(step.last)",
+        f"{COLLECT}::test_a_program_without_an_end_ends",
+    ),
+    Mutant(
+        "a value stays when it has been taken",
+        "collect.py",
+        "self._forgets.eq(step.receives)",
+        "self._forgets.eq(0)",
+        f"{COLLECT}::test_values_are_combined",
+    ),
+    Mutant(
+        "even and odd collectives share their cells",
+        "collect.py",
+        "arrived = self._address(place.step, place.turn, ",
+        "arrived = self._address(place.step, 0, ",
+        f"{COLLECT}::test_values_are_combined",
+    ),
+    Mutant(
+        "a loss ends the collective after it",
+        "collect.py",
+        "with m.If(lost.place.turn != kept.start.turn)",
+        "with m.If(0)",
+        f"{COLLECT}::test_a_loss_of_before_ends_nothing",
+    ),
+    Mutant(
+        "the end of a collective's request is that of a command's",
+        "completion.py",
+        "m.d.comb += [flags.eq(0), self._worst.write_en.eq(0)]",
+        "m.d.comb += [flags.eq(0)]",
+        f"{COLLECT}::test_a_collective_that_needs_a_lost_peer_ends_with_its_step",
+    ),
+]
+MUTANTS = [*PROTECTION, *ORDER, *SESSIONS, *QUIETNESS, *MATCHING, *COLLECTIVES, *MOVING]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lanai_hdl.remote import messages, packets, tables
+from lanai_hdl.remote import groups, messages, packets, tables
 from lanai_hdl.words import Word
 
 from .mutants import MUTANTS, SOURCE
@@ -47,7 +47,7 @@ def test_no_check_is_idle(tmp_path, mutant):
     assert done.returncode == SOME_FAILED, done.stdout[-2000:]
 
 
-TABLE = {**tables.JUDGES, **messages.JUDGES}
+TABLE = {**tables.JUDGES, **messages.JUDGES, **groups.JUDGES}
 JUDGES = [
     pytest.param(judge, id=f"{getattr(word, '__name__', word)}.{field}")
     for word, fields in TABLE.items()
@@ -58,7 +58,9 @@ JUDGES = [
 
 
 def test_each_field_of_a_word_is_in_the_table():
-    words = {kind for one in (packets, tables, messages) for kind in vars(one).values() if isinstance(kind, type)}
+    words = {
+        kind for one in (packets, tables, messages, groups) for kind in vars(one).values() if isinstance(kind, type)
+    }
     assert {kind for kind in words if issubclass(kind, Word)} - {Word} <= set(TABLE)
     for word, fields in TABLE.items():
         if isinstance(word, type) and isinstance(fields, dict):
