@@ -151,6 +151,56 @@ class Unreceived(NamedTuple):
     times: int
 
 
+# Collectives that the NICs carry on by themselves.
+
+VALUE_BYTES = 8
+
+
+class Combine(Enum):
+    """The way in which values become one: bits, numbers with a sign, or reals of binary64."""
+
+    OR = auto()
+    AND = auto()
+    XOR = auto()
+    ADD = auto()
+    MIN = auto()
+    MAX = auto()
+    ADD_REAL = auto()
+
+
+class Combined(Operation):
+    """A collective of one value of each member. `value`: what they have combined, when it is done. `posted` is done
+    when the NIC has this member's value, and goes on without the host."""
+
+    __slots__ = ("posted", "value")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.value = 0
+        self.posted = Operation()
+
+
+class Collectives(Protocol):
+    """Collectives of a group of ranks, a value of `VALUE_BYTES` of each. They go on while the program computes.
+
+    A group has a small number, which is the same at all its members, and that of no other group of one of them at the
+    time. It has lanes. Collectives of a lane begin in the same order at all members.
+    """
+
+    def takes(self, number: int, members: Sequence[int]) -> bool:
+        """Return whether there may be collectives of this group. All members get the same answer."""
+
+    def join(self, number: int, members: Sequence[int]) -> None:
+        """Make the group known to this rank's NIC. All that a group of this number had is forgotten."""
+
+    def open(self, number: int, lane: int) -> None:
+        """All members have joined: what is begun in a lane goes on."""
+
+    def combine(self, number: int, lane: int, name: int, combine: Combine, value: int) -> Combined:
+        """Begin a collective; never blocks. Its `name` (below 2**20) is the same at all members: those of two names
+        wait for each other for ever."""
+
+
 class FastPath(Protocol):
     """A shorter way for the calls that programs make most, which a device may offer: the blocking
     ones with one run of memory. It may be taken while no other thread can be in the library and no
@@ -190,6 +240,7 @@ class Device(ABC):
     max_tag: int = MAX_TAG
     fast_path: FastPath | None = None
     remote: Remote | None = None  # memory of other ranks, if this device reaches it
+    collectives: Collectives | None = None  # of small values, which NICs carry on, if they can
     writes: Writes | None = None  # memory that other ranks only write, if this device offers that
     choices: Choices = Choices()
     orders: Orders | None = None  # what to take where MPI leaves a choice, if somebody explores that

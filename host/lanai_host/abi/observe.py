@@ -240,7 +240,7 @@ class ObservedDevice(Device):
         self._device = device
         self._observer = observer
         self.rank, self.size, self.node, self.max_tag = device.rank, device.size, device.node, device.max_tag
-        self.remote, self.writes = device.remote, device.writes
+        self.remote, self.writes, self.collectives = device.remote, device.writes, device.collectives
         self.choices, self.copies, self.work = device.choices, device.copies, device.work
         self.orders = device.orders
 

@@ -174,6 +174,7 @@ class Communicator:
         "holds_number",
         "info",
         "is_inter",
+        "lanes",
         "local",
         "lock",
         "name",
@@ -183,6 +184,7 @@ class Communicator:
         "partitioned_sends",
         "partitions_context",
         "predefined",
+        "prepared",
         "process",
         "progress",
         "rank",
@@ -237,6 +239,8 @@ class Communicator:
         self.sequence = 0  # of blocking collectives, the same on all members
         self.background_sequence = 0  # of the others
         self.partitioned_sends = 0  # initialized so far
+        self.lanes: set[int] = set()  # of collectives that the NICs carry on, which have been used
+        self.prepared = False  # one of them is a persistent collective's
         self.freed = False
 
     def set_number(self, number: int) -> None:

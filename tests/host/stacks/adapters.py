@@ -13,9 +13,11 @@ from collections import deque
 from types import SimpleNamespace
 
 from lanai_hdl.remote.config import Remote
+from lanai_hdl.remote.groups import LANES, START_BYTES, START_WORDS, STARTS_AT, STEPS, STEPS_AT
 from lanai_hdl.remote.messages import SLOT_WORDS, SLOTS, SLOTS_AT
 from lanai_hdl.remote.packets import Atomic, Condition, Op, Order, Status, word
 from lanai_hdl.remote.reference import APPENDS, ReferenceCommand, ReferenceExposure, ReferenceNic, ask, run
+from lanai_hdl.remote.reference_groups import ReferenceGroups
 from lanai_hdl.remote.reference_messages import ReferenceMatching
 from lanai_hdl.remote.tables import (
     BUSY_AT,
@@ -60,8 +62,10 @@ class World:
         self.nics = {n: ReferenceNic(remote, windows={0: 1}) for n in range(ranks)}
         for nic in self.nics.values():
             nic.matching[0] = ReferenceMatching(remote.match_cells)
+        self.groups = ReferenceGroups(self.nics)
         self.waiting = {n: deque() for n in range(ranks)}  # commands
         self.asks = {n: deque() for n in range(ranks)}  # slots of `messages`, and their words
+        self.starts = {n: deque() for n in range(ranks)}  # lanes of `groups`, and their words
         self.turn = threading.Condition()
         self.running = None
         self.blocked = {}  # rank -> watched words, of ranks that wait
@@ -80,9 +84,14 @@ class World:
 
     def busy(self):
         """The NICs with commands to carry out, or asks to answer."""
-        return [n for n in self.nics if (self.waiting[n] or self.asks[n]) and n not in self.held]
+        waits = (self.waiting, self.asks, self.starts)
+        return [n for n in self.nics if any(one[n] for one in waits) and n not in self.held]
 
     def carry_out(self, node):
+        if self.starts[node]:
+            at, (low, high, start) = self.starts[node].popleft()
+            self.groups.start((node, 0, *at), high << 32 | low, start)
+            return
         if self.asks[node] and (not self.waiting[node] or self.chance.random() < 0.5):
             ask(self.nics[node], 0, *self.asks[node].popleft())
             return
@@ -166,6 +175,7 @@ class ModelBus(Bus):
         self.next_page = FIRST_PAGE
         self.words = [0] * (COMMANDS * len(COMMAND_FIELDS))
         self.slots = [0] * (SLOTS * SLOT_WORDS)
+        self.lanes = {}
         self.exposures = {}
         self.pins = 0
         self._now = 0
@@ -198,6 +208,14 @@ class ModelBus(Bus):
             if field == SLOT_WORDS - 1:
                 words = tuple(self.slots[SLOT_WORDS * slot : SLOT_WORDS * (slot + 1)])
                 self.world.asks[self.rank].append((slot, words))
+        elif STARTS_AT <= at < PAGES_AT:
+            lane, field = divmod((at - STARTS_AT) // 4, START_BYTES // 4)
+            words = self.lanes.setdefault(lane, [0] * START_WORDS)
+            words[field] = value
+            if field == START_WORDS - 1:
+                self.world.starts[self.rank].append((divmod(lane, LANES), tuple(words)))
+        elif at >= STEPS_AT and self.world.remote.groups:
+            self.world.groups.program[self.rank, 0, *divmod((at - STEPS_AT) // 4, STEPS)] = value
         elif at >= PAGES_AT:
             self.nic.pages[0, (at - PAGES_AT) // 4] = value
         else:

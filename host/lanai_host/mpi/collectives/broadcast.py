@@ -7,6 +7,7 @@ from ..constants import PROC_NULL, ROOT
 from ..datatypes import Datatype
 from . import checks
 from .link import Link, children, parent
+from .offloaded import dissemination, synchronize
 from .schedule import Steps, collective, run_apart
 
 
@@ -85,7 +86,7 @@ def _between_groups(link: Link, address: int, count: int, datatype: Datatype, ro
     yield from broadcast(link.local(), datatype.body(address, count), 0)
 
 
-# Barrier: the device's own, else dissemination. MPI_Finalize begins with one.
+# Barrier: the NICs' or the device's own, else dissemination. MPI_Finalize begins with one.
 
 
 @collective("MPI_Barrier")
@@ -95,23 +96,14 @@ def barrier(link: Link) -> Steps:
 
 
 def _inside_group(link: Link) -> Steps:
+    if link.offloads:
+        yield from synchronize(link)
+        return
     operation = link.device_barrier()
     if operation is None:
         yield from dissemination(link)
     else:
         yield [operation]
-
-
-def dissemination(link: Link) -> Steps:
-    """In round k each rank tells the one 2**k above it and hears from the one 2**k below:
-    log2(size) rounds."""
-    rank, size = link.rank, link.size
-    distance = 1
-    while distance < size:
-        heard = link.receive_bytes((rank - distance) % size, 0, 0)
-        told = link.send_bytes((rank + distance) % size, 0, 0)
-        yield [heard, told]
-        distance *= 2
 
 
 def _barrier_between_groups(link: Link) -> Steps:

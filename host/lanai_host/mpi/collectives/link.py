@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ...body import NOTHING, Body, Run
 from ...config import HostCost
-from ...device import MAX_TAG, SendMode
+from ...device import MAX_TAG, Collectives, SendMode
 from ...operation import ANY_SOURCE, ErrorKind, Operation
 from ..communicator import Communicator
 from ..datatypes import Datatype
@@ -66,6 +66,24 @@ def next_tag(communicator: Communicator, kind: int, background: bool) -> int:
     return communicator.sequence * _KINDS + kind
 
 
+# Lanes of a communicator, for collectives that the NICs carry on: those of a lane are in the same order at all members.
+BLOCKING, _BACKGROUND_LANES, _PERSISTENT = 0, (1, 2), 3
+_ROOT_BITS, _SIZE_BITS = 10, 4  # in a collective's name, beside its kind
+
+
+def background_lane(communicator: Communicator) -> int:
+    """The lane of the collective in the background whose tag was taken last."""
+    return _BACKGROUND_LANES[communicator.background_sequence % len(_BACKGROUND_LANES)]
+
+
+def persistent_lane(communicator: Communicator) -> int | None:
+    """The lane of the next persistent collective; None for all but the first, as starts are in any order."""
+    if communicator.prepared:
+        return None
+    communicator.prepared = True
+    return _PERSISTENT
+
+
 def kind_of(name: str) -> int:
     """The number of the collective whose blocking call has this name."""
     return _NAMES.index(name)
@@ -119,6 +137,7 @@ class Link:
         self.communicator = communicator
         self.call = call
         self.tag = tag
+        self.lane: int | None = None  # in which the NICs may carry it on; None: they may not
         self.context = communicator.collective_context if context is None else context
         self.is_inter = communicator.is_inter and group is None
         self.rank = communicator.rank if group is None else group.rank
@@ -194,13 +213,35 @@ class Link:
         self.under_way.append((operation, self._route[rank]))
         return operation
 
+    @property
+    def collectives(self) -> Collectives | None:
+        return self._device.collectives
+
+    @property
+    def offloads(self) -> bool:
+        """May the NICs carry this call on? All members get the same answer."""
+        comm, collectives = self.communicator, self.collectives
+        if self.lane is None or self.is_inter or collectives is None or self.size < 2:
+            return False
+        return collectives.takes(comm.number, comm.route)
+
+    def name(self, size: int, root: int) -> int:
+        """The name of this call among collectives that the NICs carry on: those of two names never meet."""
+        kind = self.tag % _KINDS
+        return kind | (size | root % (1 << _ROOT_BITS) << _SIZE_BITS) * _KINDS
+
+    def awaits(self, operation: Operation) -> list[Operation]:
+        """Wait for an operation that all members have a part in."""
+        hold(operation, self.held)
+        self._expected.append((operation, 0, ANY_SOURCE, self))
+        self.under_way += [(operation, rank) for rank in self._route if rank != self._device.rank]
+        return [operation]
+
     def device_barrier(self) -> Operation | None:
         """A barrier of all members that the device does by itself; None if it does none."""
         operation = self._device.barrier(self._route, self.context << TAG_BITS | self.tag)
         if operation is not None:
-            hold(operation, self.held)
-            self._expected.append((operation, 0, ANY_SOURCE, self))
-            self.under_way += [(operation, rank) for rank in self._route if rank != self._device.rank]
+            self.awaits(operation)
         return operation
 
     def reduce(self, op: Op, incoming: int, inout: int, count: int, datatype: Datatype) -> None:

@@ -9,6 +9,7 @@ from ..op import Op
 from . import checks
 from .broadcast import broadcast
 from .link import Link
+from .offloaded import Small, reduce_small
 from .schedule import Steps, collective
 
 
@@ -84,7 +85,10 @@ def reduce(link: Link, send: int, receive: int, count: int, datatype: Datatype, 
 
 def reduce_to(link: Link, send: int, receive: int, count: int, datatype: Datatype, op: Op, root: int) -> Steps:
     """The choice. `receive` counts at the root only."""
-    if link.choices.reduce_by_gather:
+    small = Small.of(link, count, datatype, op)
+    if small is not None:
+        yield from reduce_small(link, small, send, receive, root)
+    elif link.choices.reduce_by_gather:
         yield from _reduce_by_gather(link, send, receive, count, datatype, op, root)
     elif _by_parts(link, count, datatype, op):
         vector = Vector(link, count, datatype, op).load(send)
@@ -146,6 +150,10 @@ def allreduce(link: Link, send: int, receive: int, count: int, datatype: Datatyp
 
 def allreduce_into(link: Link, send: int, receive: int, count: int, datatype: Datatype, op: Op) -> Steps:
     """The choice."""
+    small = Small.of(link, count, datatype, op)
+    if small is not None:
+        yield from reduce_small(link, small, send, receive, None)
+        return
     if link.choices.reduce_by_gather:
         yield from _reduce_by_gather(link, send, receive, count, datatype, op, 0)
         yield from broadcast(link, datatype.body(receive, count), 0)

@@ -13,7 +13,7 @@ from ..communicator import CALL, Communicator
 from ..constants import Status
 from ..errors import MpiError
 from ..request import PersistentRequest, Request
-from .link import Link, kind_of, next_tag, nonblocking, number_of
+from .link import BLOCKING, Link, background_lane, kind_of, next_tag, nonblocking, number_of, persistent_lane
 
 Steps = Generator[Iterable[Operation], None, None]
 Arguments = ParamSpec("Arguments")
@@ -140,7 +140,7 @@ def run_for(
     """The same as a part of another MPI function, which reports and errors then name."""
     link = Link(comm, call, 0)
     steps = plan.describe(link, *arguments, **named)
-    link.tag = next_tag(comm, plan.kind, background=False)
+    link.tag, link.lane = next_tag(comm, plan.kind, background=False), BLOCKING
     launch(link, steps).wait()
 
 
@@ -157,6 +157,7 @@ def start(
     link = Link(comm, nonblocking(plan.name), 0)
     steps = plan.describe(link, *arguments, **named)
     link.tag = next_tag(comm, plan.kind, background=True)
+    link.lane = background_lane(comm)
     return launch(link, steps)
 
 
@@ -168,9 +169,11 @@ def prepare(
     call = plan.name + "_init"
     plan.describe(Link(comm, call, 0), *arguments, **named).close()
     tag = next_tag(comm, plan.kind, background=True)
+    lane = persistent_lane(comm)
 
     def begin() -> Request:
         link = Link(comm, call, tag)
+        link.lane = lane
         return launch(link, plan.describe(link, *arguments, **named))
 
     return PersistentRequest(comm, call, begin)

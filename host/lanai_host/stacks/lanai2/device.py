@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from ...adapter.fifo import Fifo, interrupt_price
+from ...adapter.groups import Groups
 from ...adapter.jobs import Jobs
 from ...adapter.matching import Asks
 from ...adapter.opened import OpenedAdapter
@@ -17,6 +18,7 @@ from ...operation import DeviceError, ErrorKind, Operation, Wait
 from ...remote import Access
 from ..health import check_probe, fail_probe
 from ..host_matching import HostMatchingDevice, is_over
+from .collectives import Lanai2Collectives
 from .messages import MOST_TAG, SIGNALS, Lanai2Options, Message, Receive, Send
 from .receiving import Receiving
 from .sending import RETRY, Sending
@@ -49,6 +51,9 @@ class Lanai2(HostMatchingDevice[Receive, Message]):
         self._receiving = Receiving(
             meter, asks, fifo, places, self._sending, self.remote, opened.lending, cells, placed
         )
+        groups = Groups(bus, home.process, opened.flags, meter, self._await)
+        self._collectives = Lanai2Collectives(self.rank, groups, adapter.groups, places, meter, self._note_silent)
+        self.collectives = self._collectives if adapter.groups else None
         super().__init__(bus, meter, self._receiving.matcher, costs.watchdog)
         self._ends = self._seen = 0
         self._tried = bus.now  # since then nothing has changed while something was sent again
@@ -168,6 +173,7 @@ class Lanai2(HostMatchingDevice[Receive, Message]):
             return
         self._move_on()
         self._receiving.look()
+        self._collectives.look()
         self._move_on()
         self._take_losses()
 
@@ -184,11 +190,13 @@ class Lanai2(HostMatchingDevice[Receive, Message]):
         self._ends += 1
         self._sending.lose(rank, text)
         self._receiving.lose(rank, text)
+        self._collectives.lose(rank, text)
 
     def _lose_nic(self, text: str) -> None:
         kind = ErrorKind.NIC_LOST
         for rank in range(self.size):
             self._sending.lose(rank, text, kind)
+            self._collectives.lose(rank, text, kind)
         self.remote.abandon(DeviceError(kind, text))
         self._move_on()
         self._receiving.end_fetched()
@@ -213,7 +221,7 @@ class Lanai2(HostMatchingDevice[Receive, Message]):
 
     @property
     def _found(self) -> int:
-        return self._ends + self._receiving.received
+        return self._ends + self._receiving.received + self._collectives.ended
 
     def _wait(self, operations: Sequence[Operation] | None, why: Wait) -> None:
         self._bus.catch_up()
@@ -226,7 +234,7 @@ class Lanai2(HostMatchingDevice[Receive, Message]):
             self._sleep(why)
 
     def _watched(self) -> list[Watched]:
-        return self._receiving.watched() + self.remote.watched()
+        return self._receiving.watched() + self.remote.watched() + self._collectives.watched()
 
     def _sleep(self, why: Wait) -> None:
         """Until something changes that this rank has not seen, or something may be sent again."""
@@ -242,7 +250,11 @@ class Lanai2(HostMatchingDevice[Receive, Message]):
         why = Wait("MPI_Finalize", note="the last messages leave")
         self._look()
         while self._failure is None and not (
-            self._sending.idle and self._receiving.idle and self._jobs.idle and self.remote.idle
+            self._sending.idle
+            and self._receiving.idle
+            and self._collectives.idle
+            and self._jobs.idle
+            and self.remote.idle
         ):
             self._sleep(why)
             self._look()

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lanai_hdl.remote.config import Remote
+from lanai_hdl.remote.groups import MOST_PAGES as PAGES_WITH_GROUPS
 from lanai_hdl.remote.messages import MOST_CELLS
 from lanai_hdl.remote.parameters import MOST_PROCESSES
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 # An adapter that the machine does not describe.
 CELLS = 16  # of each rank, if all of its NIC have so many
+GROUPS = 8  # of each rank, whose collectives its NIC carries on
 
 
 class Lanai2Stack(AdapterStack):
@@ -75,7 +77,8 @@ class Lanai2Stack(AdapterStack):
 
 
 def _matching(adapter: Remote) -> Remote:
-    return replace(adapter, match_cells=min(MOST_CELLS, CELLS * adapter.processes))
+    groups = GROUPS if adapter.pages <= PAGES_WITH_GROUPS else 0
+    return replace(adapter, match_cells=min(MOST_CELLS, CELLS * adapter.processes), groups=groups)
 
 
 STACK = Lanai2Stack()
