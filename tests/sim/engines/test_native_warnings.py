@@ -23,7 +23,7 @@ from lanai_host.process_memory import GUARD_SOURCE
 from lanai_host.simulator.spin import PARTS as SPIN
 from lanai_host.simulator.transport import HEADER, PARTS
 from lanai_sim.engines import native_library, verilator, witness, words
-from lanai_sim.engines.boards import pair
+from lanai_sim.engines.boards import simulated
 from lanai_sim.engines.native_library import texts
 from lanai_sim.engines.verilated import verilate, verilator_root
 from lanai_sim.engines.verilator import COMPILE, defines
@@ -98,9 +98,11 @@ def test_the_harness_of_boards(monkeypatch, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_harness_of_two_boards(monkeypatch, tmp_path):
-    pair._library.cache_clear()
-    assert complain(lambda: pair._library(find_board("ulx3s-85f").config), pair, monkeypatch, tmp_path) == ""
+@pytest.mark.parametrize("ports", [0, 3], ids=["two", "switch"])
+def test_the_harness_of_boards_with_cables(ports, monkeypatch, tmp_path):
+    simulated._library.cache_clear()
+    nic = find_board("ulx3s-85f").config
+    assert complain(lambda: simulated._library(nic, ports), simulated, monkeypatch, tmp_path) == ""
 
 
 @pytest.mark.slow
