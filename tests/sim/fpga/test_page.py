@@ -8,6 +8,7 @@ import pytest
 
 from lanai_hdl.boards import find
 from lanai_hdl.remote.config import Remote
+from lanai_host.stacks.lanai2.stack import CELLS
 from lanai_sim.cli import main
 from lanai_sim.fpga.bitstream import build
 
@@ -15,6 +16,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "reference" / "fpga.md"
 BOARD = "ulx3s-85f"
 HEAD = "| block | LUT4 | flip-flops | block RAMs | MHz |\n|---|---|---|---|---|\n"
 WITH_ADAPTER = "| with the adapter | LUT4 | flip-flops | block RAMs |\n|---|---|---|---|\n"
+WITH_MATCHING = "| with matching | LUT4 | flip-flops | block RAMs | MHz |\n|---|---|---|---|---|\n"
 TOTAL = "all"
 SEED_1 = "`router1`, as `lanai build` uses, seed 1"  # the row of the clock with the adapter
 GOAL_MHZ = 66  # with the adapter
@@ -92,3 +94,13 @@ def test_clock_with_the_adapter(tmp_path):
     built = build(find(BOARD).with_blocks([Remote()]), tmp_path, seed=1, seeds=1)
     assert f"| {SEED_1} | {built.lbus_fmax_mhz:.1f} MHz |" in PAGE.read_text()
     assert built.lbus_fmax_mhz >= GOAL_MHZ
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_area_and_clock_with_matching(request, tmp_path):
+    """The same with the adapter that `lanai2` takes."""
+    built = build(find(BOARD).with_blocks([Remote(processes=1, match_cells=CELLS)]), tmp_path, seed=1, seeds=1)
+    reached = {block.name: block.fmax_mhz for block in built.blocks} | {TOTAL: built.lbus_fmax_mhz}
+    measured = {name: [*cells(built.figures(), name), f"{reached[name]:.1f}"] for name in rows(WITH_MATCHING)}
+    hold(request, measured, WITH_MATCHING)
