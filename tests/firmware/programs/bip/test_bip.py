@@ -8,8 +8,8 @@ from lanai_firmware.programs.bip import state
 from lanai_firmware.programs.bip.layout import CLOSED, PAGES, RING, RINGS_AT, SHORT, SLOTS, Word
 from lanai_firmware.programs.bip.state import IN, OUT
 
-from ..holding import go_on
-from .rig import BASE, PAGE, USER, pattern, play
+from ..rig import go_on, pattern
+from .rig import BASE, PAGE, USER, play
 
 
 def test_short_packets_arrive_whole_and_in_order():
@@ -134,7 +134,7 @@ def test_a_rank_that_has_ended_gets_nothing_and_its_memory_is_released():
     two.land(0, 4096)
     two.write("base", int(CLOSED))
     fabric.run()
-    assert two.released()
+    assert two.read("released")
     one.send(1, b"late")
     one.send_long(1, 4096)
     two.write("base", BASE)
@@ -238,9 +238,9 @@ def test_memory_is_released_when_nothing_is_on_its_way_to_it():
     go_on(fabric, ("copy", 1))
     two.write("base", int(CLOSED))
     go_on(fabric, ("copy", 1))
-    assert not two.released()
+    assert not two.read("released")
     fabric.run()
-    assert two.released()
+    assert two.read("released")
 
 
 def test_no_more_copies_are_queued_than_the_host_dma_takes():

@@ -7,7 +7,8 @@ import pytest
 
 from lanai_firmware.programs.bip.layout import SHORT, Word
 
-from .rig import CRC, PAGE, USER, arrive, mark, pattern, play
+from ..rig import CRC, pattern
+from .rig import PAGE, USER, arrive, mark, play
 
 COUNT = 3
 ROUNDS = 40

@@ -11,7 +11,8 @@ from lanai_firmware.programs.bip import main as bip_main
 from lanai_firmware.programs.bip.layout import HEAD, NODES, PAGES, PART, SHORT, Word, host_bytes
 
 from ..mutants import functions_of, tree_of
-from .rig import BASE, CRC, PAGE, USER, WINDOW, arrive, innocent, mark, pattern, play, still_works
+from ..rig import CRC, pattern
+from .rig import BASE, PAGE, USER, WINDOW, arrive, innocent, mark, play, still_works
 
 FOREIGN = 0x2200_0000  # a page in another rank's window
 NOWHERE = 0x1F00_0000  # one of this rank's that is not there
@@ -271,7 +272,7 @@ def test_a_packet_that_is_not_the_next_one_is_a_fault():
 def test_a_damaged_packet_is_a_fault_and_so_is_the_gap_behind_it():
     unsound(b"whatever", mark(0, 0, 8), CRC)
     fabric, (one, two) = play(2)
-    fabric.filter = lambda source, target, packet: [] if not two.read[0] and b"lost" in packet.data else [packet]
+    fabric.filter = lambda source, target, packet: [] if not two.taken[0] and b"lost" in packet.data else [packet]
     for data in (b"lost", b"seen", b"next"):
         one.send(1, data)
     fabric.run()

@@ -9,7 +9,6 @@ from lanai_firmware.lang.machine import current
 from lanai_firmware.lang.types import annotations_of, field_of, resolve
 from lanai_firmware.native import NativeProgram
 from lanai_firmware.nic.model import Fabric
-from lanai_firmware.nic.model import Packet as ModelPacket
 from lanai_firmware.programs.ccu import state
 from lanai_firmware.programs.ccu.layout import (
     BEGUN,
@@ -33,11 +32,12 @@ from lanai_firmware.programs.ccu.main import turn
 from lanai_firmware.programs.ccu.pool import fill_pools
 from lanai_firmware.programs.ccu.receiving import post_buffers
 from lanai_hdl.link.format import MASK_SHIFT, MULTICAST
-from lanai_hdl.machine import Verdict
+
+from .. import rig
+from ..rig import VALID
 
 MEMORY = 0x1000_0000  # bus address of client 0's memory; each next one has its own a window further
 WINDOW = 0x10_0000
-CRC = int(Verdict.VALID | Verdict.CRC)
 DEFAULTS = {
     "window": 25,
     "ack_every": 25,
@@ -169,7 +169,7 @@ class Daemons:
                 for client in range(count):
                     config.memory[client] = MEMORY + client * WINDOW
                 for other in range(len(places)):
-                    config.routes[other] = (0x80 | other) << 24
+                    config.routes[other] = rig.route(other)
                 fill_pools()
                 post_buffers()
                 border = int(state.shared._address)
@@ -209,10 +209,9 @@ class Daemons:
         """The hosts know their entries."""
         self.wire.run()
 
-    def arrive(self, node, words, data=b"", verdict=int(Verdict.VALID)):
+    def arrive(self, node, words, data=b"", verdict=VALID):
         """A packet comes to a node, whoever made it."""
-        packet = ModelPacket((0x80 | node) << 24, struct.pack(f">{len(words)}I", *words) + data, verdict)
-        self.wire.wires.setdefault((len(self.wire.nics), node), deque()).append(packet)
+        rig.arrive(self.wire, node, struct.pack(f">{len(words)}I", *words) + data, verdict)
 
     def count(self, which):
         """Over all nodes, as the last host of each node sees it."""

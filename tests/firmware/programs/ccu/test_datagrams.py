@@ -22,7 +22,8 @@ from lanai_firmware.programs.ccu.layout import (
     Packet,
 )
 
-from .daemons import CRC, Daemons, unreliable
+from ..rig import CRC
+from .daemons import Daemons, unreliable
 
 UDP = {"datagrams": 1, "ack_every": 1, "window": 1, "broadcast": 0}
 

@@ -9,7 +9,7 @@ from lanai_firmware.lang import constants_set, offset_of
 from lanai_firmware.programs.ccu import layout, state
 from lanai_firmware.programs.ccu.layout import DATA, ENTRIES, RING, SEND_ENTRIES, SLOTS, Client, Count
 
-from ..holding import go_on
+from ..rig import go_on
 from .daemons import Daemons
 
 

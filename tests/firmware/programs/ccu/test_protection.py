@@ -7,7 +7,8 @@ import pytest
 from lanai_firmware.programs.ccu import acks, state
 from lanai_firmware.programs.ccu.layout import ACK, BEGUN, CLOSED, CONTENT, DATA, NODES, NUMBERS, TARGETS, Count
 
-from .daemons import CRC, WINDOW, Daemons
+from ..rig import CRC
+from .daemons import WINDOW, Daemons
 
 SECRET = b"another rank's memory" * 40
 

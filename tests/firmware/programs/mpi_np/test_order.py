@@ -10,7 +10,7 @@ from lanai_firmware.programs.mpi_np.layout import Kind, Op, PageEntry, Region
 from lanai_firmware.programs.mpi_np.memory.heap import store_body
 from lanai_hdl.config import lanai41
 
-from ..holding import go_on
+from ..rig import go_on
 from .rig import BODY, ENTRY, FULL, Rig, body, channel_of, received, run, types
 from .test_protocols import arriving
 from .test_recovery import ON

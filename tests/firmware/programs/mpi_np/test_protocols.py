@@ -10,7 +10,7 @@ from lanai_firmware.programs.mpi_np.codec import pack
 from lanai_firmware.programs.mpi_np.layout import Error, Kind, Op, PageEntry
 from lanai_hdl.machine import HostDmaStart, Verdict
 
-from ..holding import go_on
+from ..rig import go_on
 from .rig import BODY, ENTRY, FULL, SMALL, Rig, body, run, types
 
 

@@ -23,8 +23,8 @@ from lanai_firmware.programs.put.layout import (
 from lanai_firmware.programs.put.state import BUFFERS
 from lanai_hdl.machine import Verdict
 
-from ..holding import go_on
-from .rig import CRC, FREE, HEAP, arrive, play
+from ..rig import CRC, go_on
+from .rig import FREE, HEAP, arrive, play
 
 A, B, C = FREE, FREE + 256, FREE + 512
 NOWHERE = 0x7000_0000

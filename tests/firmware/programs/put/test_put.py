@@ -6,7 +6,8 @@ import pytest
 from lanai_firmware.programs.put.layout import ASKS, BUS, CLOSED, FLAG, NODES, OUTSTANDING, Counter, Kind
 from lanai_firmware.programs.put.state import BUFFERS
 
-from .rig import CRC, FREE, HEAP, SIZE, play
+from ..rig import CRC
+from .rig import FREE, HEAP, SIZE, play
 
 A, B, C = FREE, FREE + 256, FREE + 512
 

@@ -25,9 +25,9 @@ from lanai_firmware.programs.put.state import BUFFERS
 from lanai_firmware.programs.put_barrier import barriers
 from lanai_firmware.programs.put_barrier import main as barrier_main
 
-from ..holding import go_on
 from ..mutants import functions_of, tree_of
-from .rig import ASK, CRC, FREE, HEAP, SIZE, arrive, play
+from ..rig import CRC, go_on
+from .rig import ASK, FREE, HEAP, SIZE, arrive, play
 
 A, B, C = FREE, FREE + 256, FREE + 512
 INLINE = 4 * int(INLINE_WORDS)

@@ -9,8 +9,8 @@ from lanai_firmware.programs.put_barrier.main import turn
 from lanai_hdl.barrier.csr import BARRIER as DECLARED
 from lanai_hdl.machine import REGISTERS_LOCAL
 
-from ..holding import go_on
 from ..put.rig import FREE, HEAP, play
+from ..rig import go_on
 
 TREE = f"{state.__name__}.tree", state.Tree
 A, B, WORD = FREE, FREE + 256, FREE + 512
