@@ -206,8 +206,10 @@ def of_server(m, server, named):
 
 
 def of_collect(m, collect, named):
-    """Nothing is added but by a lane."""
-    yield ~named.state("IDLE") | (named["adder.under_way"] == 0)
+    """One pair is added at a time, for which the lane waits."""
+    under_way, adds = named["adder.under_way"], named.state("ADDING")
+    yield adds == under_way.any()
+    yield (under_way & (under_way - 1)) == 0
 
 
 def _of_matching(server, named):

@@ -173,6 +173,26 @@ def unit(make):
     return Rest(make, tuple(asks), ("*receiver*.data", "*receiver*.fifo.oldest"))
 
 
+def matching_server(config, *asks):
+    """Return the rest of a server with a match stage."""
+    return Rest(
+        lambda: PacketServer(config),
+        (
+            *("full", "ended", "arriving", "changed", "slots__write", *asks),
+            *("bus__read__valid", "bus__written", "bus__burst__ready", "bus__write__ready"),
+        ),
+        (  # what is worked out of the words of a packet, before there is one
+            *("before", "arrived", "answer_words", "answers_open", "out.failing"),
+            *("order.place", "order.$signal", "order.results.read0"),
+            *("mover.append.*", "mover.fifo_words.*", "mover.write_data.*"),
+            *("mover._returns", "mover._step", "mover._apart"),
+            *("stage.match.$signal", "stage.match.*.$signal", "stage.match.*.moves", "stage.match.sated"),
+            "stage.kept.storage.read0",
+        ),
+        of_server,
+    )
+
+
 BLOCKS = {
     "switch": unit(lambda: Switch(SwitchConfig(2, NIC))),
     "switch with a barrier tree": unit(lambda: Switch(SwitchConfig(2, NIC, barrier=0b11))),
@@ -269,22 +289,8 @@ BLOCKS = {
         ),
         of_server,
     ),
-    "adapter's server that matches": Rest(
-        lambda: PacketServer(MATCHING),
-        (
-            *("full", "ended", "arriving", "changed", "slots__write"),
-            *("bus__read__valid", "bus__written", "bus__burst__ready", "bus__write__ready"),
-        ),
-        (  # what is worked out of the words of a packet, before there is one
-            *("before", "arrived", "answer_words", "answers_open", "out.failing"),
-            *("order.place", "order.$signal", "order.results.read0"),
-            *("mover.append.*", "mover.fifo_words.*", "mover.write_data.*"),
-            *("mover._returns", "mover._step", "mover._apart"),
-            *("stage.match.$signal", "stage.match.*.$signal", "stage.match.*.moves", "stage.match.sated"),
-            "stage.kept.storage.read0",
-        ),
-        of_server,
-    ),
+    "adapter's server that matches": matching_server(MATCHING),
+    "adapter's server that collects": matching_server(COLLECTING, "group_ended__valid"),
     "adapter's match stage": Rest(
         lambda: MatchStage(MATCHING),
         ("slots__write", "serve", "looks", "renews"),
@@ -296,7 +302,7 @@ BLOCKS = {
         ("host__start", "host__step", "arrives", "loses"),
         (  # of the lane that was looked at last, and of what comes
             *("programs.read?", "cells.read0", "starts.read0", "running.read0", "losses.read0"),
-            *("adder.*", "out.allowed", "out.o__*", "out.ended__*"),
+            *("adder.*", "queue_*.oldest", "out.allowed"),
         ),
         of_collect,
     ),

@@ -109,7 +109,7 @@ def test_a_value_is_taken_only_from_the_member_that_the_program_names():
         bad = (
             {"node": 2},
             {"process": 1},
-            {"step": 1},
+            {"step": 1, "node": 0},
             {"group": 1},
             {"group": 2},
             {"group": 3},
@@ -176,6 +176,7 @@ def test_a_collective_that_needs_a_lost_peer_ends_with_its_step():
         await one.start(context, 0, 0, 1)
         await one.start(context, 0, 1, 1)
         assert [await one.end(context, 0, lane) for lane in (0, 1)] == [(Status.LOST, 0)] * 2
+        assert await one.side.command(context, Op.NOP, 0, 0, 0, 0) is Status.OK  # it is no command's end
 
     between(script, timeout=200, retries=1)
 
