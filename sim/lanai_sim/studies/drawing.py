@@ -22,7 +22,7 @@ class Plot:
     """Lines over one axis, or stacked bars.
 
     Attributes:
-        lines: name to {x: y}.
+        lines: name to {x: y}. An x that is a text stands at a place of its own, in the given order.
         points: the same, as published: drawn as marks that no line joins.
         bars: label to {part: height}, stacked; used instead of `lines`.
         marks: horizontal lines: name to height.
@@ -32,11 +32,16 @@ class Plot:
     title: str
     x: str
     y: str
-    lines: Mapping[str, Mapping[float, float]] = field(default_factory=dict)
+    lines: Mapping[str, Mapping[float, float] | Mapping[str, float]] = field(default_factory=dict)
     points: Mapping[str, Mapping[float, float]] = field(default_factory=dict)
     bars: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     marks: Mapping[str, float] = field(default_factory=dict)
     log: str = ""
+
+    @property
+    def named(self) -> bool:
+        """Do its lines go from one name to the next?"""
+        return any(isinstance(x, str) for points in self.lines.values() for x in points)
 
     def digest(self) -> str:
         """A hash of what is drawn, to nine digits. An SVG drawing carries it (`digest_of`)."""
@@ -102,6 +107,8 @@ def draw(plot: Plot, path: Path) -> None:
         axes.set_ylabel(plot.y)
         if plot.bars:
             figure.legend(loc="outside lower center", ncol=5, fontsize=8)
+        elif plot.named:
+            figure.legend(loc="outside lower center", ncol=2, fontsize=8)
         elif len(plot.lines) + len(plot.points) > 1:
             axes.legend(fontsize=8)
         kinds: dict[str, Any] = {
@@ -114,14 +121,14 @@ def draw(plot: Plot, path: Path) -> None:
 
 def _lines(axes: Any, plot: Plot) -> None:
     for number, (name, points) in enumerate(plot.lines.items()):
-        places: Sequence[float] = sorted(points)
+        places: Sequence[Any] = list(points) if plot.named else sorted(points)
         axes.plot(places, [points[x] for x in places], marker=MARKS[number % len(MARKS)], markersize=4, label=name)
     for number, (name, points) in enumerate(plot.points.items()):
         look: dict[str, Any] = {"marker": PUBLISHED[number % len(PUBLISHED)], "markersize": 7, "color": "black"}
         axes.plot(list(points), list(points.values()), linestyle="", fillstyle="none", label=name, **look)
     everything = [*plot.lines.values(), *plot.points.values()]
     if "x" in plot.log:
-        smallest = min((x for points in everything for x in points), default=1)
+        smallest = min((float(x) for points in everything for x in points), default=1.0)
         axes.set_xscale("log" if smallest > 0 else "symlog", base=2)
     if "y" in plot.log:
         axes.set_yscale("log")

@@ -131,15 +131,13 @@ def conclude_generations(rows: Sequence[Row]) -> Conclusion:
     found = answers(rows, QUESTIONS)
     figures = {f"sweep.generations.{one}.{name}": v for one, column in found.items() for name, v in column.items()}
     first = next(iter(found.values()))
-    lines: dict[str, dict[float, float]] = {}
+    lines: dict[str, dict[str, float]] = {}
     above = ""
     for one in QUESTIONS:
         above = above if one.title.startswith("...") else one.title.partition(",")[0]
         if one.drawn and one.key in first:
             name = f"{above}: host work" if "host work" in one.title else above
-            values = enumerate((column[one.key] / first[one.key] for column in found.values()), start=1)
-            lines[name] = {float(number): value for number, value in values}
-    axis = ", ".join(f"{number} {system}" for number, system in enumerate(found, start=1))
+            lines[name] = {system: column[one.key] / first[one.key] for system, column in found.items()}
     text = (
         "**Question.** One NIC after the other took over a piece of MPI. What did each piece buy: in time, in work of "
         "the host, beside computing, and when a rank comes late?\n\n"
@@ -152,7 +150,7 @@ def conclude_generations(rows: Sequence[Row]) -> Conclusion:
         "**Limits.** One testbed, few ranks, one rank that is late. `lanai dev bench rate`, `overlap` and "
         "`collectives` have other sizes, [the comparison of systems](../compare.md) has LAMMPS."
     )
-    plot = Plot("What each generation bought", axis, "of the first one's", lines, log="y")
+    plot = Plot("What each generation bought", "", f"times that of {next(iter(found))}", lines, log="y")
     return Conclusion(figures, text, {"generations": plot})
 
 
