@@ -252,7 +252,7 @@ def test_generations_conclusion_from_made_up_rows():
     )
     assert len(found.figures) == len(generations.SYSTEMS) * len(generations.QUESTIONS)
     plot = found.plots["generations"]
-    assert plot.lines["8 B one way"] == {1: 1, 2: 2, 3: 3, 4: 4, 5: 5}
+    assert plot.lines["8 B one way"] == {system: place for place, system in enumerate(generations.SYSTEMS, start=1)}
     assert {name for name in plot.lines if "host work" in name} == {
         "allreduce of 8 B: host work",
         "a step beside its computing: host work",
