@@ -171,10 +171,10 @@ def study(args: argparse.Namespace) -> int:
     console.print(grid)
     console.print(found.paragraph)
     if folder is not None:
+        page.update(folder, sweep, found)  # first: a drawing that has changed would make the page's commit a dirty one
         drawn = drawing.folder(folder / "figures")
         for name, plot in found.plots.items():
             drawing.draw(plot, drawn / f"beyond-{name}.svg")
-        page.update(folder, sweep, found)
     if args.json:
         write_json(args.json, found.figures, {"sweep": sweep.name, "quick": args.quick})
     return 0
