@@ -62,7 +62,7 @@ _TEXTS = {"key": '"key"', "datarep": '"external32"', "pset_name": '"mpi://SELF"'
 IN_OUT = {
     ("Comm_free", "comm"): "spare_comm",
     ("Comm_disconnect", "comm"): "spare_comm",
-    ("Comm_spawn_multiple", "array_of_info"): "(MPI_Info[]){MPI_INFO_NULL}",
+    ("Comm_spawn_multiple", "array_of_info"): "(MPI_Info){MPI_INFO_NULL}",
     ("Group_free", "group"): "group",
     ("Info_free", "info"): "info",
     ("Op_free", "op"): "op",
