@@ -87,7 +87,7 @@ class RealAdder(wiring.Component):
         ]
 
     def _round(self, m, large, exponent, subtracts, a, b):
-        """The nearest number that there is; and what is no sum of digits."""
+        """Round to the nearest number. Infinities, and what is not a number, are no sums of digits."""
         total, result = self._total, Signal(Real)
         up = total[GUARD - 1] & (total[: GUARD - 1].any() | total[GUARD])
         normal = Signal()  # else it has the lowest exponent, and no leading digit
