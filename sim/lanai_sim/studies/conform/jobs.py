@@ -19,6 +19,7 @@ from lanai_host.errors import UserError
 from lanai_host.stacks import stack
 
 from ...job.job import Job
+from ...job.result import Ending
 from . import suite
 from .suite import VERSION
 
@@ -221,6 +222,8 @@ def simulated(device: str) -> Runner:
 
     def run(names: Sequence[str], ranks: int, limit: float) -> Ran:
         result = job(device, names, ranks, limit).run()
+        if result.ending is Ending.INTERRUPTED:
+            raise KeyboardInterrupt  # who ends the command means the suite, not this module
         printed = [of_rank(rank, one.stdout + one.stderr) for rank, one in enumerate(result.outputs)]
         said = [f"lanai: {text}" for text in (result.report, *result.notes) if text]
         return Ran("\n".join([*printed, *said]), result.code, result.figures)

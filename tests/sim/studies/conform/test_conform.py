@@ -6,6 +6,7 @@ import pytest
 
 from lanai_host.errors import UserError
 from lanai_host.stacks import stack
+from lanai_sim.job.result import Ending, Exit, Result
 from lanai_sim.studies.conform import command as conform
 from lanai_sim.studies.conform import jobs, page, suite
 from lanai_sim.studies.conform import jobs as kept
@@ -129,6 +130,20 @@ def test_a_suite_goes_on_where_it_was_interrupted(tmp_path):
     assert [(one.module, one.passed, one.seconds) for one in found] == [(f"test_{x}", 2, 1.5) for x in "xyw"]
     file = tmp_path / "mpi-np.2.json"
     assert '\n"test_y": {"run": 3, "skipped": ["test_y.A.s"], "seconds": 1.5}' in file.read_text()
+
+
+def test_a_signal_ends_the_suite_and_not_one_module(tmp_path, monkeypatch):
+    class Interrupted:
+        def run(self):
+            return Result(Exit.INTERRUPTED, 0, "interrupted by SIGTERM", ending=Ending.INTERRUPTED)
+
+    monkeypatch.setattr(jobs, "job", lambda *arguments: Interrupted())
+    store = kept.Kept(tmp_path, "ideal", 2)
+    with pytest.raises(KeyboardInterrupt):
+        list(
+            store.go_on(["test_a", "test_b"], lambda name: jobs.run_job(jobs.simulated("ideal"), name, [name], 2, 9)[0])
+        )
+    assert not store.ended()
 
 
 def test_kept_outcomes_belong_to_one_device_and_number_of_ranks(tmp_path):
