@@ -340,6 +340,7 @@ class ExposureSpec(wiring.Component):
         return m
 
 
+@pytest.mark.by_hand
 @pytest.mark.slow
 def test_an_append_never_leaves_the_exposure(prove):
     prove(ExposureSpec(), mode="bmc", depth=ExposureSpec.SLOTS)

@@ -357,6 +357,8 @@ class NoninterferenceSpec(wiring.Component):
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("config", [CONFIG, TELLS], ids=["plain", "with receipts"])
+@pytest.mark.parametrize(
+    "config", [pytest.param(CONFIG, id="plain", marks=pytest.mark.by_hand), pytest.param(TELLS, id="with receipts")]
+)
 def test_no_process_learns_the_bytes_of_another(prove, config):
     prove(NoninterferenceSpec(config), mode="bmc", depth=8)

@@ -47,7 +47,7 @@ def test_wishbone(lanai_cocotb, simulator):
     lanai_cocotb(NicTop(CONFIG, "wishbone"), "cocotb_wishbone.py", simulator=simulator)
 
 
-@pytest.mark.parametrize("top", ["nic", "link"])
+@pytest.mark.parametrize("top", [pytest.param("nic", marks=pytest.mark.by_hand), "link"])
 def test_axi_stream(lanai_cocotb, top, simulator):
     pytest.importorskip("cocotbext.axi")
     component = NicTop(CONFIG, streams=True) if top == "nic" else Loop()

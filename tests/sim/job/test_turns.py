@@ -319,7 +319,7 @@ def test_an_event_loop_with_timers_does_not_stop_simulated_time(device, monkeypa
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("device", ["ideal", "mpi-np"])
+@pytest.mark.parametrize("device", [pytest.param("ideal", marks=pytest.mark.by_hand), "mpi-np"])
 def test_an_event_loop_beside_other_work(device, busy_machine, tmp_path, capfd):
     program = tmp_path / "loop.py"
     program.write_text(LOOP)

@@ -152,7 +152,7 @@ def test_a_healthy_program_that_is_interrupted_shows_no_circle(device):
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("device", ["ideal", "mpi-np"])
+@pytest.mark.parametrize("device", [pytest.param("ideal", marks=pytest.mark.by_hand), "mpi-np"])
 def test_the_same_beside_other_work(device, busy_machine):
     result = Job((sys.executable, "-c", HEALTHY), 2, device, max_wall=30).run()
     assert result.code == Exit.TIME_LIMIT
@@ -161,7 +161,7 @@ def test_the_same_beside_other_work(device, busy_machine):
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("device", ["ideal", "mpi-np"])
+@pytest.mark.parametrize("device", ["ideal", pytest.param("mpi-np", marks=pytest.mark.by_hand)])
 def test_a_deadlock_beside_other_work(device, busy_machine):
     """The end of the rank in MPI_Finalize is waited for, however long it takes."""
     body = (

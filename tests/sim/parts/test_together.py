@@ -61,7 +61,7 @@ def check_all(tmp_path, counts, *arguments):
     return whole
 
 
-@pytest.mark.ci(whole=True)  # each system
+@pytest.mark.ci
 @pytest.mark.parametrize("device", [name for name in names() if stack(name).nics])
 def test_results_do_not_depend_on_the_number_of_parts(device, tmp_path):
     done = check_all(tmp_path, (1, 2, 3, 4), "-n", 4, "--device", device, "python", RING)

@@ -70,7 +70,7 @@ def test_protocols_have_names(trace):
     ]  # fmt: skip
 
 
-@pytest.mark.ci
+@pytest.mark.by_hand
 def test_messages_by_the_shell_have_the_same_names(tmp_path, trace):
     result, shell = traced(tmp_path, *SIZES, machine=Machine("t3d_shell"))
     assert (result.code, result.report) == (0, "")
