@@ -1,22 +1,22 @@
 """Carries collectives on: takes what members have sent, combines it, and sends it on."""
 
 from amaranth import Cat, Module, Mux, Signal
-from amaranth.lib import data, enum, memory, stream, wiring
+from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..fields import layout
 from ..memory_attributes import ANY_ON_COLLISION
-from ..queue import Queue
 from .cleared_memory import ClearCounter
+from .collect_parts import Cell, Contribution, GroupEnd, GroupWrite, Loss, OnceQueue, Reason, Running
 from .command_queue import COMMAND_BITS
 from .entries import new_entry_shape
 from .groups import (
-    GROUP_BITS,
     LANE_BITS,
     LANES,
     NAME_BITS,
     START_WORDS,
     STEP_BITS,
+    TURN_BITS,
     VALUE_BYTES,
     Combine,
     PlaceWord,
@@ -24,113 +24,12 @@ from .groups import (
     StepWord,
     Take,
 )
-from .lookup_port import PROCESS_BITS
 from .packets import Op, Status
 from .parameters import RemoteParameters
 from .real_adder import RealAdder
 from .tables import EXPOSURES
 
 EVENTS = ("taken", "passed")
-
-
-class GroupWrite(wiring.Signature):
-    """The host writes word `field` of a lane (`start`), or a step of a program (`step`), of process `owner`. `at`
-    numbers the lanes, or the steps, of all its groups."""
-
-    def __init__(self):
-        super().__init__(
-            {
-                "start": Out(1),
-                "step": Out(1),
-                "owner": Out(3),
-                "at": Out(GROUP_BITS + STEP_BITS),
-                "field": Out(2),
-                "word": Out(32),
-            }
-        )
-
-
-class Contribution(data.Struct):
-    """A COLLECT: a value for a cell of process `owner`, from a process of a NIC."""
-
-    owner: PROCESS_BITS
-    place: layout(PlaceWord)
-    node: 8
-    process: 3
-    value: 64
-
-
-class Loss(data.Struct):
-    """The end of a request that the process `owner` needed: it was not sent, or not taken."""
-
-    owner: 3
-    place: layout(PlaceWord)  # of the step here that sent it
-    status: Status
-
-
-class GroupEnd(data.Struct):
-    """A collective has ended in a lane of process `owner`: its `value`, or of one that has failed the step."""
-
-    owner: 3
-    lane: LANE_BITS + GROUP_BITS  # of all its groups
-    name: NAME_BITS
-    status: Status
-    value: 64
-
-
-class Cell(data.Struct):
-    came: 1
-    name: NAME_BITS
-    value: 64
-
-
-class Running(data.Struct):
-    """The state of a lane between two values that come. It waits, if it is `on`, in `step`."""
-
-    on: 1
-    step: STEP_BITS
-    start: layout(StartWord)
-    value: 64
-
-
-class Reason(enum.Enum, shape=2):
-    """The reason for which a lane is looked at."""
-
-    START = 0
-    ARRIVAL = 1
-    LOSS = 2
-
-
-class OnceQueue(wiring.Component):
-    """Numbers below `count`, each of them once at most: one that is `put` while it waits is not put again.
-
-    Members: `put`, `number` : ``In``; `o` : ``Out(stream)``; `idle` : ``Out(1)``, none waits
-    """
-
-    def __init__(self, count):
-        self.count = count
-        number = range(max(count, 2))
-        super().__init__(
-            {"put": In(1), "number": In(number), "o": Out(stream.Signature(number)), "idle": Out(1)},
-        )
-
-    def elaborate(self, platform):
-        m = Module()
-        m.submodules.queue = queue = Queue(len(self.number), self.count)
-        waits = Signal(self.count)
-        new = Signal()
-        m.d.comb += [
-            new.eq(self.put & ~waits.bit_select(self.number, 1)),
-            queue.i.valid.eq(new),
-            queue.i.payload.eq(self.number),
-            self.idle.eq((queue.level == 0) & ~self.put),
-        ]
-        wiring.connect(m, queue.o, wiring.flipped(self.o))
-        with m.If(self.o.valid & self.o.ready):
-            m.d.sync += waits.bit_select(self.o.payload, 1).eq(0)
-        with m.If(new):
-            m.d.sync += waits.bit_select(self.number, 1).eq(1)
-        return m
 
 
 class Collect(wiring.Component):
@@ -140,6 +39,9 @@ class Collect(wiring.Component):
     Whether a value has come is a bit of its cell, which the step clears that takes it. A lane is looked at again after
     each value that comes, so none is missed. A process can spoil only what it has started itself: a value is taken
     only from the member that the program of its receiver names, and nothing is sent but values of collectives.
+
+    Calls that do not fit end at all members that wait for a value: what one has combined of two names has a name that
+    no call has, so it fits nobody.
 
     Members
     -------
@@ -179,6 +81,7 @@ class Collect(wiring.Component):
         self._start = Signal(layout(StartWord))
         self._value = Signal(64)
         self._sent = Signal()  # the value of this step
+        self._mixed = Signal()
         self._status = Signal(Status)
         self._other = Signal(64)  # what is added
         m.submodules.adder = self._adder = RealAdder()
@@ -227,9 +130,9 @@ class Collect(wiring.Component):
             m.d.comb += write.data.eq(host.word)
 
     def _keep_cells(self, m):
-        """The cells of each lane: of either turn, one for each step. What arrives is written first."""
+        """The cells of each lane: of each turn, one for each step. What arrives is written first."""
         config, i = self.config, self.i
-        depth = config.processes * config.groups * LANES << (1 + STEP_BITS)
+        depth = config.processes * config.groups * LANES << (TURN_BITS + STEP_BITS)
         m.submodules.cells = cells = memory.Memory(shape=Cell, depth=depth, init=[])
         write = cells.write_port()
         read = cells.read_port()
@@ -273,6 +176,7 @@ class Collect(wiring.Component):
             *(port.addr.eq(self._at) for port in (started, kept, lost, put)),
             put.en.eq(self._saves),
             put.data.on.eq(self._waits),
+            put.data.mixed.eq(self._mixed),
             put.data.step.eq(self._step),
             put.data.start.eq(self._start),
             put.data.value.eq(self._value),
@@ -303,7 +207,7 @@ class Collect(wiring.Component):
             here.turn.eq(self._start.turn),
             here.lane.eq(lane),
             here.group.eq(self._at[LANE_BITS:][:groups]),
-            here.name.eq(self._start.name),
+            here.name.eq(self._start.name | self._mixed.replicate(NAME_BITS)),
             there.eq(here),
             there.step.eq(step.cell),
             entry.op.eq(Op.COLLECT),
@@ -317,7 +221,7 @@ class Collect(wiring.Component):
             end.owner.eq(owner),
             end.lane.eq(self._at[: LANE_BITS + groups]),
             end.name.eq(self._start.name),
-            end.status.eq(self._status),
+            end.status.eq(Mux(self._mixed & (self._status == Status.OK), Status.MIXED, self._status)),
             end.value.eq(self._value),
         ]
 
@@ -338,10 +242,10 @@ class Collect(wiring.Component):
         with m.State("BEGIN"):
             kept, lost, start = self._kept, self._lost, layout(StartWord)(self._started[START_WORDS - 1])
             m.d.sync += [self._start.eq(kept.start), self._step.eq(kept.step), self._value.eq(kept.value)]
-            m.d.sync += self._sent.eq(1)
+            m.d.sync += [self._sent.eq(1), self._mixed.eq(kept.mixed)]
             m.next = "STEP"
             with m.If(self._reason == Reason.START):
-                m.d.sync += [self._start.eq(start), self._step.eq(0), self._sent.eq(0)]
+                m.d.sync += [self._start.eq(start), self._step.eq(0), self._sent.eq(0), self._mixed.eq(0)]
                 m.d.sync += self._value.eq(Cat(self._started[0], self._started[1]))
                 with m.If(start.combine == Combine.CLEAR):
                     m.d.sync += [self._at[:LANE_BITS].eq(0), self._start.turn.eq(0)]
@@ -356,26 +260,34 @@ class Collect(wiring.Component):
 
     def _go_on(self, m):
         """A step: its value is sent, and then one is taken."""
-        step, cell = self._program, self._cell
-        fits = cell.came & (cell.name == self._start.name)
+        step, cell, start = self._program, self._cell, self._start
+        spreads = start.combine == Combine.SPREAD
+        sends, receives, replaces = Signal(), Signal(), Signal()
+        m.d.comb += [
+            sends.eq(step.sends & (~spreads | start.gives | (self._step > start.enters))),
+            receives.eq(step.receives & (~spreads | (self._step == start.enters))),
+            replaces.eq(spreads | (step.take == Take.INSTEAD)),
+        ]
         with m.State("STEP"):
             m.next = "ACT"
         with m.State("ACT"):
-            with m.If(step.sends & ~self._sent):
+            with m.If(sends & ~self._sent):
                 m.next = "SEND"
                 with m.If(step.node >= self.config.peers):
                     m.d.sync += [self._status.eq(Status.INVALID), self._value.eq(self._step)]
                     m.next = "END"
-            with m.Elif(step.receives & ~fits):
+            with m.Elif(receives & ~cell.came):
                 m.d.comb += [self._saves.eq(1), self._waits.eq(1)]
                 m.next = "IDLE"
-            with m.Elif(~self.arrives | ~step.receives):  # the cell can be written
-                m.d.comb += [self._forgets.eq(step.receives), self.taken.eq(step.receives)]
+            with m.Elif(~self.arrives | ~receives):  # the cell can be written
+                m.d.comb += [self._forgets.eq(receives), self.taken.eq(receives)]
                 m.d.sync += self._other.eq(cell.value)
-                with m.If(step.receives):
-                    m.d.sync += self._value.eq(self._combine(m, step, cell))
+                with m.If(receives):
+                    m.d.sync += self._value.eq(self._combine(m, cell, replaces))
+                    with m.If(cell.name != start.name):
+                        m.d.sync += self._mixed.eq(1)
                 self._advance(m, step)
-                with m.If(step.receives & (step.take != Take.INSTEAD) & (self._start.combine == Combine.ADD_REAL)):
+                with m.If(receives & ~replaces & (start.combine == Combine.ADD_REAL)):
                     m.d.sync += [self._value.eq(self._value), self._step.eq(self._step), self._sent.eq(1)]
                     m.next = "ADD"
         before = step.take == Take.BEFORE
@@ -403,7 +315,7 @@ class Collect(wiring.Component):
         with m.If(step.last | self._step.all()):
             m.next = "END"
 
-    def _combine(self, m, step, cell):
+    def _combine(self, m, cell, replaces):
         own, other = self._value, cell.value
         less = own.as_signed() < other.as_signed()
         result = Signal(64)
@@ -419,7 +331,7 @@ class Collect(wiring.Component):
             for combine, value in by_name.items():
                 with m.Case(combine):
                     m.d.comb += result.eq(value)
-        with m.If(step.take == Take.INSTEAD):
+        with m.If(replaces):
             m.d.comb += result.eq(other)
         return result
 

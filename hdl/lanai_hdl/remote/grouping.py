@@ -5,7 +5,7 @@ from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
 from .access_work import Kind
-from .collect import Contribution, GroupEnd, Loss
+from .collect_parts import Contribution, GroupEnd, Loss
 from .command_queue import COMMAND_BITS
 from .groups import RESULTS_AT
 from .lookup_port import Need

@@ -5,9 +5,12 @@ another member, a COLLECT, and then takes the value that another member has sent
 its own. The last step ends the collective, and its value is written to host memory.
 
 A collective begins when the process writes a `StartWord`, behind the value, to one of its group's lanes. In each lane
-collectives are numbered, and even and odd ones (`turn`) have cells of their own for what comes in. A member may begin
-the next one while others have not ended this one, but not the one after that: so programs are such that a member
-ends only when all have begun.
+collectives are numbered, and `TURNS` in a row have cells of their own for what comes in. A member may begin one only
+if all have ended the one that had its cells before. A collective that combines ends when all have begun it, so that is
+so if at least one of any three in a row combines.
+
+A SPREAD takes the same program, and of it only the steps by which one member's value reaches all: a tree. Its members
+wait for nobody else.
 
 When it has ended, its receipt stands in page 0 of the page table: the value, and a `FlagWord` with the `ended` tag of
 its name.
@@ -25,7 +28,9 @@ MOST_GROUPS = 8  # of a process
 LANES = 4  # of a group: collectives that may be under way
 STEPS = 16  # of a program, at most
 GROUP_BITS, LANE_BITS, STEP_BITS = ((count - 1).bit_length() for count in (MOST_GROUPS, LANES, STEPS))
-NAME_BITS = 20
+TURNS = 4  # of the collectives of a lane
+TURN_BITS = (TURNS - 1).bit_length()
+NAME_BITS = 19
 VALUE_BYTES = 8
 START_WORDS = 3  # the value, lower half first, and what starts it
 START_BYTES = 16  # from one lane to the next
@@ -46,6 +51,7 @@ class Combine(IntEnum):
     MIN = 5  # of numbers with a sign
     MAX = 6
     ADD_REAL = 7  # of IEEE 754 binary64: the one of the lower rank first
+    SPREAD = 8  # the value of one member, which the others take
 
 
 class Take(IntEnum):
@@ -57,11 +63,11 @@ class Take(IntEnum):
 
 
 class PlaceWord(Word):
-    """Fourth word of a COLLECT: the cell for which its value is. Collectives of two names never meet."""
+    """Fourth word of a COLLECT: the cell for which its value is, and the name of its collective."""
 
     _zero: 2
     step: STEP_BITS  # of the receiver's program
-    turn: 1
+    turn: TURN_BITS
     lane: LANE_BITS
     group: GROUP_BITS
     name: NAME_BITS
@@ -69,11 +75,15 @@ class PlaceWord(Word):
 
 class StartWord(Word):
     """Last word of a lane. `name`: the lower bits of what the process calls the collective, which is the same at all
-    members."""
+    members: one that meets another name ends as MIXED, and so do all that take a value of it. Of a SPREAD, `enters`
+    is the step in which the value comes, and `gives` says that the value is this member's: it sends from the first
+    step on, and the others after the one in which it came."""
 
     combine: 4  # `Combine`
-    turn: 1
-    _reserved: 7
+    turn: TURN_BITS
+    enters: STEP_BITS
+    gives: 1
+    _reserved: 2
     name: NAME_BITS
 
 
@@ -155,6 +165,21 @@ def doubling(members: Sequence[tuple[int, int]], rank: int) -> list[int]:
     return [*steps[:-1], steps[-1] | last]
 
 
+def spread(size: int, rank: int, root: int) -> tuple[int, bool]:
+    """`enters` and `gives` of a SPREAD from `root` by a program of `doubling`."""
+    paired = 2 * (size - (1 << (size.bit_length() - 1)))
+
+    def place(one: int) -> int:
+        return one // 2 if one < paired else one - paired // 2
+
+    apart = place(rank) ^ place(root)
+    if rank == root and (rank >= paired or rank % 2):
+        return STEPS - 1, True
+    if not apart or (rank < paired and rank % 2 == 0):  # from its neighbour, to whom the value goes first
+        return 0, rank == root
+    return apart.bit_length() - 1 + (rank < paired), False
+
+
 assert PlaceWord.fields["name"].width == StartWord.fields["name"].width
 assert StepWord.fields["process"].width == SizeWord.fields["process"].width
 assert STARTS_AT + START_BYTES * LANES * MOST_GROUPS <= PAGES_AT
@@ -170,7 +195,14 @@ JUDGES: Judged = {
         "group": judged(Names.INDEX, STAGE),
         "name": NOTHING,
     },
-    StartWord: {"combine": NOTHING, "turn": NOTHING, "_reserved": NOTHING, "name": NOTHING},
+    StartWord: {
+        "combine": NOTHING,
+        "turn": NOTHING,
+        "enters": NOTHING,
+        "gives": NOTHING,
+        "_reserved": NOTHING,
+        "name": NOTHING,
+    },
     StepWord: {
         "node": judged(Names.PEER, STAGE),
         "process": judged(Names.PEER, STAGE, of="there"),

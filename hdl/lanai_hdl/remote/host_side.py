@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from ..fields import layout
 from ..host_bus.target import RegisterAccess
 from ..memory_attributes import ANY_ON_COLLISION
-from .collect import GroupWrite
+from .collect_parts import GroupWrite
 from .command_queue import BUFFER_BITS, COMMAND_BITS, CommandQueue, CommandQueuePort
 from .groups import LANES, START_BYTES, STARTS_AT, STEPS, STEPS_AT
 from .match_slots import SlotWrite

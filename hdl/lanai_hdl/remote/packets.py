@@ -83,6 +83,7 @@ class Status(IntEnum):
     BEFORE = 11  # a BOUND write before a CONDITIONAL record was refused, or a SEND before this one
     SESSION = 12  # of a packet only: the receiver is not in the boot that the request names
     VOID = 13  # of a packet only: the request came first as a NOP, so it was not carried out
+    MIXED = 14  # of a collective only: members gave it two names
 
 
 class RequestWord(Word):

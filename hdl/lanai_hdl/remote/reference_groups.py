@@ -6,12 +6,13 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from .groups import LANES, STEPS, VALUE_BYTES, Combine, StartWord, StepWord, Take, ended, result_at
+from .groups import LANES, NAME_BITS, STEPS, VALUE_BYTES, Combine, StartWord, StepWord, Take, ended, result_at
 from .packets import Status, word
 from .reference_nic import ReferenceNic
 from .tables import FlagWord
 
 MASK = (1 << 8 * VALUE_BYTES) - 1
+MIXED_NAME = (1 << NAME_BITS) - 1
 QUIET, NO_NUMBER = 1 << 51, 0xFFF8 << 48
 Source = tuple[int, int]  # a NIC, and a process of its host
 Address = tuple[int, int, int, int]  # NIC, process, group, lane
@@ -25,6 +26,7 @@ class ReferenceLane:
     on: bool = False
     step: int = 0
     sent: bool = False
+    mixed: bool = False
     start: StartWord = field(default_factory=lambda: StartWord.from_bits(0))
     value: int = 0
     cells: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
@@ -52,7 +54,7 @@ class ReferenceGroups:
                 self.lanes[(*at[:3], number)] = ReferenceLane(start=word_)
             self._tell((*at[:3], 0), Status.OK, 0)
             return
-        lane.on, lane.step, lane.sent, lane.start, lane.value = True, 0, False, word_, value
+        lane.on, lane.step, lane.sent, lane.mixed, lane.start, lane.value = True, 0, False, False, word_, value
         self._run(at)
 
     def _run(self, first: Address) -> None:
@@ -65,23 +67,24 @@ class ReferenceGroups:
     def _act(self, at: Address, looked_at: deque[Address]) -> bool:
         """Send or take the value of a step. Return whether the lane goes on."""
         lane, step = self.lane(at), self.step(*at[:3], self.lane(at).step)
-        if step.sends and not lane.sent:
+        start, spreads = lane.start, lane.start.combine == Combine.SPREAD
+        if step.sends and not lane.sent and (not spreads or start.gives or lane.step > start.enters):
             status = self._send(at, step, looked_at)
             if status is not Status.OK:
                 lane.on = False
                 self._tell(at, status, lane.step)
             lane.sent = True
             return status is Status.OK
-        if step.receives:
-            name, value = lane.cells.get((lane.start.turn, lane.step), (None, 0))
-            if name != lane.start.name:
+        if step.receives and (not spreads or lane.step == start.enters):
+            if (start.turn, lane.step) not in lane.cells:
                 return False
-            del lane.cells[lane.start.turn, lane.step]
-            lane.value = combine(step, lane.start, lane.value, value)
+            name, value = lane.cells.pop((start.turn, lane.step))
+            lane.mixed |= name != start.name
+            lane.value = combine(step, start, lane.value, value)
         lane.step, lane.sent, last = lane.step + 1, False, step.last or lane.step + 1 == STEPS
         if last:
             lane.on = False
-            self._tell(at, Status.OK, lane.value)
+            self._tell(at, Status.MIXED if lane.mixed else Status.OK, lane.value)
         return not last
 
     def _send(self, at: Address, step: StepWord, looked_at: deque[Address]) -> Status:
@@ -96,7 +99,8 @@ class ReferenceGroups:
         if not known or (there.from_node, there.from_process) != (node, process):
             return Status.RIGHT
         target = (step.node, step.process, group, number)
-        self.lane(target).cells[lane.start.turn, step.cell] = (lane.start.name, lane.value)
+        name = MIXED_NAME if lane.mixed else lane.start.name
+        self.lane(target).cells[lane.start.turn, step.cell] = (name, lane.value)
         looked_at.append(target)
         return Status.OK
 
@@ -110,7 +114,7 @@ class ReferenceGroups:
 
 def combine(step: StepWord, start: StartWord, own: int, other: int) -> int:
     """Return what the value of a lane becomes."""
-    if step.take == Take.INSTEAD:
+    if start.combine == Combine.SPREAD or step.take == Take.INSTEAD:
         return other
     if start.combine == Combine.ADD_REAL:
         return add_reals(other, own) if step.take == Take.BEFORE else add_reals(own, other)

@@ -20,8 +20,8 @@ def told(page, group, lane):
     return (Status(flag.status), int.from_bytes(page[at : at + VALUE_BYTES], "big")) if flag.tag else None
 
 
-def started(combine, turn=0, name=NAME):
-    return word(StartWord, combine=combine, turn=turn, name=name)
+def started(combine, turn=0, name=NAME, enters=0, gives=False):
+    return word(StartWord, combine=combine, turn=turn, name=name, enters=enters, gives=gives)
 
 
 class Member:

@@ -785,6 +785,8 @@ MOVING = [
     ),
 ]
 COLLECT = "test_collect.py"
+MIXED = f"{COLLECT}::test_calls_that_do_not_fit_end_at_all_members_that_wait"
+SPREAD = f"{COLLECT}::test_a_value_spreads_to_all_members_while_others_have_not_begun"
 STRANGERS = f"{COLLECT}::test_a_value_is_taken_only_from_the_member_that_the_program_names"
 COLLECTIVES = [
     Mutant(
@@ -824,11 +826,60 @@ COLLECTIVES = [
         f"{COLLECT}::test_a_step_may_name_no_nic_that_there_is_not",
     ),
     Mutant(
-        "collectives of two names meet",
+        "calls that do not fit end well",
         "collect.py",
-        "cell.came & (cell.name == self._start.name)",
-        "cell.came",
-        f"{COLLECT}::test_collectives_of_two_names_never_meet",
+        "with m.If(cell.name != start.name)",
+        "with m.If(0)",
+        MIXED,
+    ),
+    Mutant(
+        "a member that has met another call tells nobody",
+        "collect.py",
+        " | self._mixed.replicate(NAME_BITS)",
+        "",
+        MIXED,
+    ),
+    Mutant(
+        "a lane that waits forgets that it has met another call",
+        "collect.py",
+        "self._mixed.eq(kept.mixed)",
+        "self._mixed.eq(0)",
+        MIXED,
+    ),
+    Mutant(
+        "a lane begins with what it has met before",
+        "collect.py",
+        "self._sent.eq(0), self._mixed.eq(0)]",
+        "self._sent.eq(0)]",
+        MIXED,
+    ),
+    Mutant(
+        "a member sends on what has not come yet",
+        "collect.py",
+        "self._step > start.enters",
+        "self._step >= start.enters",
+        f"{SPREAD}[6]",
+    ),
+    Mutant(
+        "a root sends nothing",
+        "collect.py",
+        " | start.gives | ",
+        " | ",
+        f"{SPREAD}[3]",
+    ),
+    Mutant(
+        "a root waits for all members",
+        "collect.py",
+        "step.receives & (~spreads | (self._step == start.enters))",
+        "step.receives",
+        f"{SPREAD}[3]",
+    ),
+    Mutant(
+        "a value that spreads is combined",
+        "collect.py",
+        "replaces.eq(spreads | ",
+        "replaces.eq(",
+        f"{SPREAD}[3]",
     ),
     Mutant(
         "a program has no end",
@@ -840,12 +891,12 @@ COLLECTIVES = [
     Mutant(
         "a value stays when it has been taken",
         "collect.py",
-        "self._forgets.eq(step.receives)",
+        "self._forgets.eq(receives)",
         "self._forgets.eq(0)",
         f"{COLLECT}::test_values_are_combined",
     ),
     Mutant(
-        "even and odd collectives share their cells",
+        "collectives in a row share their cells",
         "collect.py",
         "arrived = self._address(place.step, place.turn, ",
         "arrived = self._address(place.step, 0, ",

@@ -6,7 +6,18 @@ import struct
 import pytest
 from pairs import first_of
 
-from lanai_hdl.remote.groups import LANES, STEPS, Combine, PlaceWord, StepWord, doubling, start_at, step_at
+from lanai_hdl.remote.groups import (
+    LANES,
+    STEPS,
+    TURNS,
+    Combine,
+    PlaceWord,
+    StepWord,
+    doubling,
+    spread,
+    start_at,
+    step_at,
+)
 from lanai_hdl.remote.packets import word
 from lanai_hdl.remote.reference_groups import ReferenceGroups
 from lanai_hdl.remote.reference_nic import ReferenceNic
@@ -85,15 +96,88 @@ def test_a_member_may_begin_the_next_one_before_others_have_begun_this_one():
     between(script)
 
 
-def test_collectives_of_two_names_never_meet():
-    async def script(context, fabric, one, other, *others):
-        for member in (one, other):
-            await member.join(context, 0, [one, other])
-        await one.start(context, 0, 0, 1, name=1)
-        await other.start(context, 0, 0, 2, name=2)
-        for _ in range(500):
-            await context.tick()
-        assert one.ended(0, 0) is other.ended(0, 0) is None
+def test_calls_that_do_not_fit_end_at_all_members_that_wait():
+    """Also at those to whom only values of their own name would have come."""
+
+    async def script(context, fabric, *all_members):
+        members = all_members[:6]
+        for one in members:
+            await one.join(context, 0, members)
+        for odd in (0, 3):
+            for n, one in enumerate(members):
+                await one.start(context, 0, 0, n, turn=odd % 2, name=n == odd)
+            assert [status for status, _ in await ends(context, members)] == [Status.MIXED] * 6
+        for one in members:
+            await one.start(context, 0, 0, 1, turn=2)
+        assert await ends(context, members) == [(Status.OK, 6)] * 6
+
+    between(script, 4)
+
+
+@pytest.mark.parametrize("count", [2, 3, 6])
+def test_a_value_spreads_to_all_members_while_others_have_not_begun(count):
+    """From each root. Nobody waits for those to whom it sends, but a root for its neighbour beyond a power of two."""
+
+    async def script(context, fabric, *all_members):
+        members = all_members[:count]
+        for one in members:
+            await one.join(context, 0, members)
+        for root, chosen in enumerate(members):
+            turn, apart = root % TURNS, root < 2 * (count - (1 << count.bit_length() - 1)) and root % 2 == 0
+            ways = [spread(count, rank, root) for rank in range(count)]
+
+            async def begin(*ranks, turn=turn, root=root, ways=ways):
+                for rank in ranks:
+                    enters, gives = ways[rank]
+                    value = LARGE + root if gives else rank
+                    how = {"turn": turn, "enters": enters, "gives": gives}
+                    await members[rank].start(context, 0, 0, value, Combine.SPREAD, **how)
+
+            await begin(root, *([root + 1] if apart else []))
+            assert await chosen.end(context, 0, 0) == (Status.OK, LARGE + root)
+            await begin(*(rank for rank in range(count) if rank != root and not (apart and rank == root + 1)))
+            assert await ends(context, members) == [(Status.OK, LARGE + root)] * count
+        assert all(side.counts["REMOTE_REFUSED"] == 0 for side in fabric.sides)
+
+    between(script, max(2, (count + 1) // 2))
+
+
+def test_a_spread_of_another_name_is_told_and_told_on():
+    async def script(context, fabric, *members):
+        for one in members:
+            await one.join(context, 0, members)
+        for rank, one in enumerate(members):
+            enters, gives = spread(4, rank, 0)
+            await one.start(context, 0, 0, rank, Combine.SPREAD, enters=enters, gives=gives, name=rank == 1)
+        found = await ends(context, members)
+        assert [status for status, _ in found] == [Status.OK, Status.MIXED, Status.OK, Status.MIXED]  # 0 -> 1 -> 3
+
+    between(script)
+
+
+def test_three_in_a_row_may_be_ahead_of_a_member_that_is_late():
+    """A SPREAD, another one, and one that combines, which waits for it: each has cells of its own."""
+
+    async def script(context, fabric, *members):
+        for one in members:
+            await one.join(context, 0, members)
+
+        async def begin(rank, turn):
+            enters, gives = spread(4, rank, 0)
+            combine = Combine.ADD if turn == 2 else Combine.SPREAD
+            value = 1 if turn == 2 else LARGE + turn
+            await members[rank].start(context, 0, 0, value, combine, turn=turn, enters=enters, gives=gives, name=turn)
+
+        for rank in range(3):
+            for turn in range(2):
+                await begin(rank, turn)
+                assert await members[rank].end(context, 0, 0) == (Status.OK, LARGE + turn)
+            await begin(rank, 2)
+        for turn in range(2):
+            await begin(3, turn)
+            assert await members[3].end(context, 0, 0) == (Status.OK, LARGE + turn)
+        await begin(3, 2)
+        assert await ends(context, members) == [(Status.OK, 4)] * 4
 
     between(script)
 
@@ -278,13 +362,17 @@ class Story:
             for rank, one in enumerate(chosen):
                 await one.join(context, group, chosen)
                 model.program |= {(*one.name, group, n): step for n, step in enumerate(doubling(names, rank))}
-        for turn in range(2):
+        for turn in range(4):
             lanes = [(group, lane) for group in range(2) for lane in chance.sample(range(LANES), 2)]
             calls = [(one, *lane) for lane in lanes for one in groups[lane[0]]]
             chance.shuffle(calls)
-            combines = {lane: chance.choice([*Combine][1:]) for lane in lanes}
+            combines = {lane: chance.choice([Combine.SPREAD, *[*Combine][1:]]) for lane in lanes}
+            roots = {lane: chance.randrange(len(groups[lane[0]])) for lane in lanes}
             for one, *lane in calls:
-                value, options = chance.getrandbits(64), {"turn": self.turns.get((*lane,), 0), "name": turn}
+                members = groups[lane[0]]
+                enters, gives = spread(len(members), members.index(one), roots[*lane])
+                value = chance.getrandbits(64)
+                options = {"turn": self.turns.get((*lane,), 0), "name": turn, "enters": enters, "gives": gives}
                 await one.start(context, *lane, value, combines[*lane], **options)
                 model.start((*one.name, *lane), value, started(combines[*lane], **options))
                 for _ in range(chance.choice([0, 0, 20, 300])):
@@ -292,7 +380,7 @@ class Story:
             for one, *lane in calls:
                 page = model.nics[one.side.number].memory[one.process + 1 << 16]
                 assert await one.end(context, *lane) == told(page, *lane)
-            self.turns |= {lane: 1 - self.turns.get(lane, 0) for lane in lanes}
+            self.turns |= {lane: (self.turns.get(lane, 0) + 1) % TURNS for lane in lanes}
 
 
 def model_of(side):
