@@ -197,8 +197,12 @@ class Collectives(Protocol):
         """All members have joined: what is begun in a lane goes on."""
 
     def combine(self, number: int, lane: int, name: int, combine: Combine, value: int) -> Combined:
-        """Begin a collective; never blocks. Its `name` (below 2**20) is the same at all members: those of two names
-        wait for each other for ever."""
+        """Begin a collective; never blocks. Its `name` (below 2**19) is the same at all members. Those that wait for
+        a value of two names get an error, MIXED, and so do those that wait for one of theirs."""
+
+    def spread(self, number: int, lane: int, name: int, root: int, value: int) -> Combined:
+        """Begin one in which all members get the value of the one at `root`. They seldom wait for others than those
+        through which it comes."""
 
 
 class FastPath(Protocol):

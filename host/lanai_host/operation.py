@@ -17,6 +17,7 @@ class ErrorKind(Enum):
     CANCELLED = auto()
     BAD_REQUEST = auto()
     NOT_READY = auto()  # a ready send met no posted receive
+    MIXED = auto()  # members of a group gave the NICs calls that do not fit each other
     NIC_LOST = auto()  # the NIC was reset or its processor stopped
 
 

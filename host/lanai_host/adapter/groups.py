@@ -44,7 +44,7 @@ class Groups:
 
     def join(self, group: int, members: Sequence[Source], rank: int) -> None:
         """Forget what a group had, and give it the program for these members, of which this process has a rank."""
-        self.start(group, 0, Combine.CLEAR, name=CLEARED)
+        self.start(group, 0, word(StartWord, combine=Combine.CLEAR, name=CLEARED))
         while self.result(group, 0, CLEARED) is None:
             if not self._wait([self.watched(group, 0)], "the NIC's answer to CLEAR"):
                 return
@@ -53,13 +53,12 @@ class Groups:
         self._meter.spend(HostCost.POST)
         self._bus.write_block(step_at(self._process, group, 0), struct.pack(f">{len(steps)}I", *steps))
 
-    def start(self, group: int, lane: int, combine: Combine, value: int = 0, *, turn: int = 0, name: int = 0) -> None:
-        """Start a collective. The one before in this lane must have ended."""
+    def start(self, group: int, lane: int, how: int, value: int = 0) -> None:
+        """Start a collective, as the `StartWord` says. The one before in this lane must have ended."""
         at = result_at(group, lane) + FLAG_AT
         self._flags.view[at : at + len(NONE_YET)] = NONE_YET
         self._meter.spend(HostCost.POST)
-        words = value & WORD, value >> 32, word(StartWord, combine=combine, turn=turn, name=name)
-        self._bus.write_block(start_at(self._process, group, lane), START.pack(*words))
+        self._bus.write_block(start_at(self._process, group, lane), START.pack(value & WORD, value >> 32, how))
 
     def result(self, group: int, lane: int, name: int) -> Result | None:
         """The end of the collective of this name, the last of its lane, if it has come."""

@@ -92,6 +92,23 @@ def many(count, length, start):
     MPI.Request.Waitall(sends)
 
 
+def small_collectives(count):
+    """From each root, and more under way than there are cells for; NICs may carry them on."""
+    begun = []
+    for n in range(count):
+        root, own = n % size, np.array([100 * n + rank])
+        got, total, sums = own.copy(), np.zeros(1, int), np.zeros(1, int)
+        world.Bcast(got, root)
+        assert got[0] == 100 * n + root
+        world.Reduce(own, total, MPI.MAX, root)
+        assert rank != root or total[0] == 100 * n + size - 1
+        begun += [(world.Ibcast(own if rank == root else got, root), got if rank != root else own, 100 * n + root)]
+        begun += [(world.Iallreduce(own, sums), sums, 100 * n * size + size * (size - 1) // 2)]
+    for request, found, expected in reversed(begun):
+        request.Wait()
+        assert found[0] == expected
+
+
 for length in map(int, sys.argv[1].split(",")):
     exchange(length)
     unexpected(length)
@@ -103,6 +120,7 @@ scattered()
 same_order(20)
 many(70, 8, world.Issend)
 many(20, 2000, world.Isend)
+small_collectives(12)
 assert world.sendrecv("me", rank, 5, source=rank, recvtag=5) == "me"
 assert world.allreduce(rank) == size * (size - 1) // 2
 if rank == 0:

@@ -12,10 +12,12 @@ from openlanai import Job
 VICTIM = 1
 WATCHDOG = 2_000_000_000  # picoseconds
 HEAD = """
+from array import array
 from mpi4py import MPI
 world, begin = MPI.COMM_WORLD, MPI.Wtime()
 rank, peer = world.rank, world.rank ^ 1
 data, got = bytearray(b"x" * 3000), bytearray(3000)
+number, total = array("q", [1]), array("q", [0])
 world.Set_errhandler(MPI.ERRORS_RETURN)
 
 def message(sender, size=20_000):
@@ -45,7 +47,14 @@ def poll():
     while not request.Test():
         pass
 
+def together():
+    world.Barrier()
+    world.Bcast(number, 0)
+    world.Allreduce(number, total)
+    world.Reduce(number, total, MPI.SUM, 3 % world.size)
+
 doing = {
+    "together": together,
     "send": lambda: message(1),
     "receive": lambda: message(0),
     "short": wait_in_turn,
@@ -145,6 +154,15 @@ def test_in_a_fence_of_four_ranks_all_are_told_of_the_one_whose_nic_is_lost(devi
     answers = told("put_and_get", device, ranks=4, nic="t3d" if device == "t3d" else None)
     check(answers, 300_000_000, seen)
     assert {named for _, _, text in answers for named in re.findall(r"rank (\d+)", text)} == {"1"}
+
+
+@pytest.mark.parametrize(
+    "moment", [45_000_000, *(pytest.param(at, marks=pytest.mark.ci) for at in (46_500_000, 48_000_000))]
+)
+@pytest.mark.parametrize("ranks", [2, 5])
+def test_in_collectives_that_nics_carry_on_all_are_told(ranks, moment, reset):
+    reset(moment)
+    check(told("together", "lanai2", ranks=ranks), moment)
 
 
 @pytest.mark.parametrize(

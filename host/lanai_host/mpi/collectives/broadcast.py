@@ -2,12 +2,13 @@
 scatter followed by a ring."""
 
 from ...body import NOTHING, Body
+from ...device import VALUE_BYTES
 from ..communicator import Communicator
 from ..constants import PROC_NULL, ROOT
 from ..datatypes import Datatype
 from . import checks
 from .link import Link, children, parent
-from .offloaded import dissemination, synchronize
+from .offloaded import broadcast_small, dissemination, synchronize
 from .schedule import Steps, collective, run_apart
 
 
@@ -24,11 +25,14 @@ def bcast(link: Link, address: int, count: int, datatype: Datatype, root: int) -
 
 def broadcast(link: Link, body: Body, root: int) -> Steps:
     """The choice. None packs: all send and receive the buffer itself."""
-    if link.choices.multicast:
-        return at_once(link, body, root)
-    if body.size >= link.choices.broadcast_by_pieces and link.size >= link.choices.pieces_from_size:
-        return by_pieces(link, body, root)
-    return binomial(link, body, root)
+    if link.offloads and 0 < body.size <= VALUE_BYTES:
+        yield from broadcast_small(link, body, root)
+    elif link.choices.multicast:
+        yield from at_once(link, body, root)
+    elif body.size >= link.choices.broadcast_by_pieces and link.size >= link.choices.pieces_from_size:
+        yield from by_pieces(link, body, root)
+    else:
+        yield from binomial(link, body, root)
 
 
 def at_once(link: Link, body: Body, root: int) -> Steps:

@@ -68,7 +68,7 @@ def next_tag(communicator: Communicator, kind: int, background: bool) -> int:
 
 # Lanes of a communicator, for collectives that the NICs carry on: those of a lane are in the same order at all members.
 BLOCKING, _BACKGROUND_LANES, _PERSISTENT = 0, (1, 2), 3
-_ROOT_BITS, _SIZE_BITS = 10, 4  # in a collective's name, beside its kind
+_ROOT_BITS, _SIZE_BITS = 9, 4  # in a collective's name, beside its kind
 
 
 def background_lane(communicator: Communicator) -> int:
@@ -226,7 +226,8 @@ class Link:
         return collectives.takes(comm.number, comm.route)
 
     def name(self, size: int, root: int) -> int:
-        """The name of this call among collectives that the NICs carry on: those of two names never meet."""
+        """The name of this call among collectives that the NICs carry on. `size` 0: this member has nothing to give,
+        so those that wait for it get an error."""
         kind = self.tag % _KINDS
         return kind | (size | root % (1 << _ROOT_BITS) << _SIZE_BITS) * _KINDS
 
@@ -261,11 +262,13 @@ class Link:
                 self._mismatch(
                     f"rank {rank} sent more than the {size} bytes that rank {self.rank} expects {error.text}"
                 )
+            elif error is not None and error.kind is ErrorKind.MIXED:
+                self._mismatch(error.text)
             elif error is not None:
                 failure = device_error(self.call, error, operation.length, rank)
                 if error.kind in _END_AT_ONCE:
                     raise failure
-                self._fail(failure)
+                self.fail(failure)
             elif size and not operation.length:
                 self._mismatch(
                     f"rank {rank} sent nothing, because its count is 0 or its own call failed, "
@@ -285,9 +288,9 @@ class Link:
             self._mismatch(f"rank {self.rank} sends {sent} bytes where it expects {expected} from itself")
 
     def _mismatch(self, text: str) -> None:
-        self._fail(MpiError(ErrorClass.TRUNCATE, f"{self.call}: {text}: counts or datatypes do not match"))
+        self.fail(MpiError(ErrorClass.TRUNCATE, f"{self.call}: {text}: counts or datatypes do not match"))
 
-    def _fail(self, error: MpiError) -> None:
+    def fail(self, error: MpiError) -> None:
         """The error is raised at the end: the other processes need the messages that are still to come
         from here. One that ends the job does so now."""
         if self.communicator.errhandler.ends:

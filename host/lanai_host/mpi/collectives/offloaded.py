@@ -1,12 +1,16 @@
 """Collectives of small values that the NICs carry on by themselves, where the device has this."""
 
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
+from typing import Concatenate, ParamSpec
 
 import numpy as np
 
-from ...device import VALUE_BYTES, Combine, Combined
+from ...body import Body
+from ...bus.base import BusError
+from ...device import VALUE_BYTES, Collectives, Combine, Combined
 from ...operation import Operation
 from ..datatypes import Datatype
+from ..errors import ErrorClass, MpiError
 from ..memory import array_at
 from ..op import Op
 from ..request import hold
@@ -30,6 +34,7 @@ _SIGN = 1 << 8 * VALUE_BYTES - 1
 _MASK = (1 << 8 * VALUE_BYTES) - 1
 
 
+Arguments = ParamSpec("Arguments")
 Begun = Generator[Iterable[Operation], None, Combined]
 
 
@@ -85,18 +90,28 @@ class Small:
         return _SIGN if orders and self._datatype.dtype is not None and self._datatype.dtype.kind == "u" else 0
 
 
-def begin(link: Link, combine: Combine, value: int, size: int = 0, root: int = 0) -> Begun:
+def nics(link: Link) -> Collectives:
+    """The device's collectives, of a call that has them."""
+    assert link.collectives is not None
+    return link.collectives
+
+
+def begin(
+    link: Link,
+    call: Callable[Concatenate[int, int, Arguments], Combined],
+    *arguments: Arguments.args,
+    **named: Arguments.kwargs,
+) -> Begun:
     """Begin a collective of the NICs, after all others of its lane. Before the first one of a lane goes on, all
     members wait for each other, so that all NICs know the group."""
-    comm, collectives, lane = link.communicator, link.collectives, link.lane
-    assert collectives is not None
+    comm, collectives, lane = link.communicator, nics(link), link.lane
     assert lane is not None
     first = lane not in comm.lanes
     if first:
         if not comm.lanes:
             collectives.join(comm.number, comm.route)
         comm.lanes.add(lane)
-    operation = collectives.combine(comm.number, lane, link.name(size, root), combine, value)
+    operation = call(comm.number, lane, *arguments, **named)
     if first:
         yield from dissemination(link)
         collectives.open(comm.number, lane)
@@ -105,14 +120,15 @@ def begin(link: Link, combine: Combine, value: int, size: int = 0, root: int = 0
 
 def synchronize(link: Link) -> Steps:
     """A barrier of the NICs."""
-    operation = yield from begin(link, Combine.OR, 0)
+    operation = yield from begin(link, nics(link).combine, link.name(0, 0), Combine.OR, 0)
     yield link.awaits(operation)
 
 
 def reduce_small(link: Link, small: Small, send: int, receive: int, root: int | None) -> Steps:
     """All members, or `root` alone, get what all have combined. The others go on once their NICs have their
     values."""
-    operation = yield from begin(link, small.combine, small.load(send), small.size, 0 if root is None else root)
+    name = link.name(small.size, 0 if root is None else root)
+    operation = yield from begin(link, nics(link).combine, name, small.combine, small.load(send))
     if root is None or link.rank == root:
         yield link.awaits(operation)
         if operation.error is None:
@@ -120,6 +136,28 @@ def reduce_small(link: Link, small: Small, send: int, receive: int, root: int | 
     else:
         hold(operation, link.communicator)  # so its number is not another's while the NIC goes on
         yield link.awaits(operation.posted)
+
+
+def broadcast_small(link: Link, body: Body, root: int) -> Steps:
+    """All members get the root's bytes. The root goes on once its NIC has them."""
+    value, size = 0, body.size
+    if link.rank == root:
+        try:
+            value = int.from_bytes(body.read(), "little")
+        except BusError as error:
+            link.fail(MpiError(ErrorClass.BUFFER, f"{link.call}: {error}"))
+            size = 0
+    operation = yield from begin(link, nics(link).spread, link.name(size, root), root, value)
+    if link.rank == root:
+        hold(operation, link.communicator)
+        yield link.awaits(operation.posted)
+        return
+    yield link.awaits(operation)
+    if operation.error is None:
+        try:
+            body.write((operation.value & (1 << 8 * size) - 1).to_bytes(size, "little"))
+        except BusError as error:
+            link.fail(MpiError(ErrorClass.BUFFER, f"{link.call}: {error}"))
 
 
 def dissemination(link: Link) -> Steps:

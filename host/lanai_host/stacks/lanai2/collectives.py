@@ -3,9 +3,10 @@
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from lanai_hdl.remote import groups as hardware
-from lanai_hdl.remote.packets import Status
+from lanai_hdl.remote.packets import Status, word
 
 from ...adapter.groups import Groups
 from ...adapter.matching import Source
@@ -19,14 +20,27 @@ from ...operation import ErrorKind
 COMBINES = {one: hardware.Combine[one.name] for one in Combine}
 
 
+class Call(NamedTuple):
+    """A collective: of a SPREAD, also the step in which the value comes, or that it is this member's."""
+
+    operation: Combined
+    name: int
+    combine: hardware.Combine
+    value: int
+    enters: int = 0
+    gives: bool = False
+
+
 @dataclass
 class Lane:
-    """Collectives that wait, oldest first: the first one is `running` on the NIC. `turn` is that of the next one."""
+    """Collectives that wait, oldest first: the first one is `running` on the NIC. `turn` is that of the next one,
+    `spreads` the number of the last ones in a row in which members need not wait for each other."""
 
-    waiting: deque[tuple[Combined, int, Combine, int]] = field(default_factory=deque)
+    waiting: deque[Call] = field(default_factory=deque)
     open: bool = False
     running: bool = False
     turn: int = 0
+    spreads: int = 0
 
 
 @dataclass
@@ -85,20 +99,33 @@ class Lanai2Collectives(Collectives):
         self._advance(number, lane)
 
     def combine(self, number: int, lane: int, name: int, combine: Combine, value: int) -> Combined:
-        operation, group = Combined(), self._groups[number]
-        group.lanes[lane].waiting.append((operation, name, combine, value))
+        self._groups[number].lanes[lane].spreads = 0
+        return self._begin(number, lane, Call(Combined(), name, COMBINES[combine], value))
+
+    def spread(self, number: int, lane: int, name: int, root: int, value: int) -> Combined:
+        group = self._groups[number]
+        rank, at = group.members.index(self._rank), group.lanes[lane]
+        if at.spreads == hardware.TURNS - 2:  # one of any three in a row must be such that all wait for all
+            return self.combine(number, lane, name, Combine.OR, value if rank == root else 0)
+        at.spreads += 1
+        way = hardware.spread(len(group.members), rank, root)
+        return self._begin(number, lane, Call(Combined(), name, hardware.Combine.SPREAD, value, *way))
+
+    def _begin(self, number: int, lane: int, call: Call) -> Combined:
+        group = self._groups[number]
+        group.lanes[lane].waiting.append(call)
         if group.error:
             self._fail(group, group.error, group.kind)
         else:
             self._advance(number, lane)
-        return operation
+        return call.operation
 
     def look(self) -> None:
         """Take what has ended, and begin what waits for it."""
         if not self._running:
             return
         for number, at, lane in tuple(self._running):
-            result = self._hardware.result(number, at, lane.waiting[0][1]) if lane.running else None
+            result = self._hardware.result(number, at, lane.waiting[0].name) if lane.running else None
             if result is None:
                 continue
             self._meter.spend(HostCost.POLL)
@@ -123,26 +150,37 @@ class Lanai2Collectives(Collectives):
         lane = self._groups[number].lanes[at]
         if lane.running or not lane.open or not lane.waiting:
             return
-        operation, name, combine, value = lane.waiting[0]
+        call = lane.waiting[0]
         lane.running = True
         self._running.append((number, at, lane))
-        self._hardware.start(number, at, COMBINES[combine], value, turn=lane.turn, name=name)
-        lane.turn = 1 - lane.turn
-        operation.posted.done = True
+        how = word(
+            hardware.StartWord,
+            combine=call.combine,
+            turn=lane.turn,
+            enters=call.enters,
+            gives=call.gives,
+            name=call.name,
+        )
+        self._hardware.start(number, at, how, call.value)
+        lane.turn = (lane.turn + 1) % hardware.TURNS
+        call.operation.posted.done = True
 
     def _end(self, number: int, at: int, lane: Lane, status: Status, value: int) -> None:
         group = self._groups[number]
         self.ended += 1
-        if status is not Status.OK:
+        if status not in (Status.OK, Status.MIXED):
             peer = self._partner(group, value)
-            text = f"rank {peer} cannot be reached by a collective: {REASONS[status]}"
+            why = "its own call differs" if status is Status.RIGHT else REASONS[status]
+            text = f"rank {peer} cannot be reached by a collective: {why}"
             self._fail(group, text, ErrorKind.PEER_FAILED)
             self._silent(peer, text)
             return
         self._running.remove((number, at, lane))
         lane.running = False
-        operation = lane.waiting.popleft()[0]
+        operation = lane.waiting.popleft().operation
         operation.value = value
+        if status is Status.MIXED:
+            fail(operation, ErrorKind.MIXED, "the calls of the members differ in what they are, in root or in length")
         operation.done = True
         self._advance(number, at)
 
@@ -158,7 +196,7 @@ class Lanai2Collectives(Collectives):
         group.error, group.kind = text, kind
         for lane in group.lanes:
             while lane.waiting:
-                operation = lane.waiting.popleft()[0]
+                operation = lane.waiting.popleft().operation
                 fail(operation.posted, kind, text)
                 fail(operation, kind, text)
             lane.running = False

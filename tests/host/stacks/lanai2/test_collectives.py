@@ -1,8 +1,11 @@
 """Collectives that modelled NICs carry on, as the device offers them."""
 
 import random
+import sys
+from pathlib import Path
 
 import pytest
+import warm
 
 from lanai_hdl.remote.config import Remote
 from lanai_host.body import NOTHING
@@ -13,6 +16,7 @@ from lanai_host.stacks.lanai2.device import Lanai2
 from ..adapters import Deadlock, World
 from .test_traffic import finish, met
 
+MESSAGES = Path(__file__).parents[1] / "messages.py"
 REMOTE = Remote(processes=1, match_cells=16, groups=2)
 MASK = (1 << 64) - 1
 
@@ -94,12 +98,65 @@ def test_what_a_lane_has_begun_waits_until_it_is_open():
     play(program, 2)
 
 
-def test_two_names_are_a_deadlock():
+@pytest.mark.parametrize("odd", range(3))
+def test_two_names_are_an_error_at_all_and_the_lane_goes_on(odd):
     def program(device, collectives):
-        wait(device, collectives.combine(1, 0, device.rank, Combine.OR, 0))
+        wrong = collectives.combine(1, 0, int(device.rank == odd), Combine.OR, 0)
+        well = collectives.combine(1, 0, 2, Combine.ADD, 1)
+        wait(device, wrong, well)
+        assert wrong.error.kind is ErrorKind.MIXED
+        assert well.error is None
+        assert well.value == 3
+
+    play(program)
+
+
+def test_a_root_that_does_not_come_is_a_deadlock():
+    def program(device, collectives):
+        if device.rank:
+            wait(device, collectives.spread(1, 0, 0, 0, 0))
 
     with pytest.raises(Deadlock):
         play(program, 2)
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 6])
+def test_values_spread_in_any_number_while_members_are_late(ranks):
+    """Also among others in their lane. A root need not wait, and a member has each value in turn."""
+
+    def program(device, collectives):
+        chance, calls = random.Random(device.rank), random.Random(ranks)
+        begun = []
+        for number in range(30):
+            root, name = calls.randrange(ranks), number % 7
+            if calls.random() < 0.2:
+                begun.append((collectives.combine(1, 0, name, Combine.ADD, number), ranks * number))
+            else:
+                value = number if device.rank == root else MASK
+                begun.append((collectives.spread(1, 0, name, root, value), number))
+            if chance.random() < 0.1:
+                wait(device, begun[-1][0])
+        wait(device, *(one for one, _ in begun))
+        assert [one.value for one, _ in begun] == [value for _, value in begun]
+        assert all(one.error is None for one, _ in begun)
+
+    for seed in range(4):
+        play(program, ranks, seed)
+
+
+def test_a_root_is_two_ahead_of_a_late_member_and_no_more():
+    def program(device, collectives):
+        if device.rank:
+            finish(device, device.receive(0, 0, 5, NOTHING))
+        begun = [collectives.spread(1, 0, number, 0, 5 + number) for number in range(3)]
+        if device.rank == 0:
+            wait(device, *begun[:2], begun[2].posted)
+            assert not begun[2].done
+            finish(device, device.send(1, 0, 5, NOTHING, SendMode.STANDARD))
+        wait(device, *begun)
+        assert [one.value for one in begun] == [5, 6, 7]
+
+    play(program, 2)
 
 
 def test_a_lost_rank_ends_the_collectives_of_its_groups():
@@ -127,3 +184,44 @@ def test_only_numbers_for_which_the_nic_has_room_are_taken():
         assert not device.collectives.takes(0, (0,))
 
     World(2, 1, Lanai2, REMOTE).play([met(program)] * 2)
+
+
+WRONG = """
+from mpi4py import MPI
+import numpy as np
+world = MPI.COMM_WORLD
+world.Set_errhandler(MPI.ERRORS_RETURN)
+odd = world.rank == 1
+mine, sums = np.ones(1, "i4" if odd else "i8"), np.zeros(1, "i4" if odd else "i8")
+
+def told(call):
+    try:
+        call()
+    except MPI.Exception as error:
+        return error.Get_error_class() == MPI.ERR_TRUNCATE
+    return False
+
+def reduce():
+    world.Allreduce(mine, sums)
+
+found = told(reduce), told(world.Barrier if odd else reduce), told(lambda: world.Bcast(mine, 0))
+total = np.zeros(1, "i8")
+world.Allreduce(np.ones(1, "i8"), total)
+print(*found, total[0], flush=True)
+"""
+
+
+def test_ranks_whose_lengths_or_calls_differ_are_told():
+    """But the root of a bcast, who waits for nothing."""
+    run = warm.lanai("run", "-q", "-n", 3, "--device", "lanai2", sys.executable, "-c", WRONG, timeout=300)
+    assert sorted(run.stdout.splitlines()) == ["True True False 3", "True True True 3", "True True True 3"], run.stderr
+
+
+@pytest.mark.ci
+def test_messages_and_collectives_come_through_faults_of_all_kinds():
+    """Packets are lost, damaged, doubled and late, those with values of collectives too."""
+    faults = [f"{kind} * rate=0.01 seed=3" for kind in ("drop", "corrupt", "duplicate", "reorder")]
+    options = ("-q", "-n", 5, "--device", "lanai2", *(word for fault in faults for word in ("--fault", fault)))
+    run = warm.lanai("run", *options, sys.executable, MESSAGES, "4,2000", timeout=600)
+    assert (run.returncode, "all there" in run.stdout) == (0, True), run.stderr
+    assert all(f"lanai: fault: {kind}" in run.stderr for kind in ("drop", "corrupt", "duplicate", "reorder"))
