@@ -17,7 +17,7 @@ describes what software sees. `RemoteAdapter` (block.py) wires these parts:
        requests |     | answers
                 v     |
     PacketSender <-- PacketServer <--- PacketBuffers <--- packets_in
-     (PacketBuilder)   (PacketHeader, PacketCheck, ReceiveOrder, Completion)
+     (PacketBuilder)   (PacketHeader, PacketCheck, ReceiveOrder) <--- Completion: ends of requests
       |     |   replies   |
       |     |             | AccessWork, AccessDone
       |     |             |
@@ -42,7 +42,8 @@ A request's way, for a WRITE of process P to a peer:
    address, where `AccessCheck` compares key, right and range, and writes the data (`BoundedBurst`).
 7. A `Reply` goes to the peer's `PacketSender` and comes back as a packet. Our `PacketServer` checks it, and
    `Sequencer` ends the request.
-8. If it was the command's last, `Completion` has the `Mover` write the command's flag into P's memory.
+8. If it was the command's last, the end (`Completion`) takes its turn beside packets, and the `Mover` writes the
+   command's flag into P's memory.
 
 With `match_cells` a `MatchStage` stands between `PacketServer` and `Mover`. With `groups` `Collect` takes COLLECTs from
 `PacketServer`, and gives requests to `Sequencer` beside those of commands.

@@ -1,5 +1,6 @@
 """Work for the mover: what is read and written of host memory, and whose it is."""
 
+from amaranth import Cat
 from amaranth.lib import data, enum
 
 from ..fields import layout
@@ -100,6 +101,11 @@ def of_reply(m, work, entry):
         work.offset.eq(entry.local_offset),
         work.length.eq(entry.length),
     ]
+
+
+def flag_of(work):
+    """The command buffer of whose command `work` is the end."""
+    return Cat((work.offset // FLAG_BYTES)[:COMMAND_BITS], work.owner)[:BUFFER_BITS]
 
 
 def of_end(m, work, oldest):

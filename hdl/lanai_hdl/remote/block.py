@@ -15,6 +15,7 @@ from ..queue import Queue
 from .aperture import Aperture
 from .collect import Collect
 from .command_cutter import CommandCutter
+from .completion import Completion
 from .csr import ALONE, COLLECTIVES, ENABLE, MATCHING, NUMBER_SHIFT, REMOTE
 from .entries import new_entry_shape, reply_shape
 from .host_side import HostSide
@@ -52,7 +53,7 @@ class RemoteAdapter(NicBlock):
         self.host, self.cutter = HostSide(config), CommandCutter(config)
         self.sequencer, self.sender = Sequencer(config), PacketSender(nic, config)
         self.links = Links(config)
-        self.arrivals, self.server = PacketBuffers(config), PacketServer(config)
+        self.arrivals, self.server, self.ends = PacketBuffers(config), PacketServer(config), Completion(config)
         self.lookup = Lookup(config, 2)
         self.aperture = Aperture(config) if config.streams else None
         self.collect = Collect(config) if config.groups else None
@@ -134,7 +135,7 @@ class RemoteAdapter(NicBlock):
 
     def elaborate(self, platform):
         m = Module()
-        for name in ("host", "cutter", "sequencer", "links", "sender", "arrivals", "server", "lookup"):
+        for name in ("host", "cutter", "sequencer", "links", "sender", "arrivals", "server", "ends", "lookup"):
             m.submodules[name] = getattr(self, name)
         m.submodules.replies = self._replies = Queue(reply_shape(self.config), self.config.answers)
         self._ready = Signal()  # all memories have been cleared since reset
@@ -153,10 +154,10 @@ class RemoteAdapter(NicBlock):
         self._connect_links(m)
         self._connect_settings(m)
         parts = [self.host, self.cutter, self.sequencer, self.links, self.sender, self.arrivals, self.server]
-        parts.append(self.lookup)
+        parts += [self.ends, self.lookup]
         if self.aperture is not None:
             parts.append(self.aperture)
-        clearing = [self.lookup, self.sequencer, self.links, self.server]
+        clearing = [self.lookup, self.sequencer, self.links, self.server, self.ends]
         if self.aperture is not None:
             clearing.append(self.aperture)
         if self.collect is not None:
@@ -170,7 +171,7 @@ class RemoteAdapter(NicBlock):
         return m
 
     def _connect_commands(self, m):
-        host, sequencer, sender, server = self.host, self.sequencer, self.sender, self.server
+        host, sequencer, sender, server, ends = self.host, self.sequencer, self.sender, self.server, self.ends
         wiring.connect(m, wiring.flipped(self.window), host.window)
         wiring.connect(m, host.started, self.cutter.i)
         self._connect_stores(m)
@@ -179,12 +180,13 @@ class RemoteAdapter(NicBlock):
         wiring.connect(m, server.answered, sequencer.answered)
         wiring.connect(m, self.cutter.head, host.head)
         wiring.connect(m, sender.words, host.read_0)
-        wiring.connect(m, server.command, host.read_1)
+        wiring.connect(m, ends.command, host.read_1)
+        wiring.connect(m, ends.flag, server.flag)
         m.d.comb += [
-            host.free.eq(server.free),
+            host.free.eq(ends.free),
             host.server_busy.eq(server.busy),
             host.sender_busy.eq(sender.busy),
-            host.freed.eq(server.freed),
+            host.freed.eq(ends.freed),
             host.open.eq(self._ready),
             sequencer.void.eq(sender.void),
             sequencer.void_status.eq(sender.void_status),
@@ -193,11 +195,12 @@ class RemoteAdapter(NicBlock):
             sequencer.resolution.eq(server.resolution),
             server.changed.eq(host.exposure_write | host.page_write),
             server.ended.eq(sequencer.ended),
-            server.oldest.eq(sequencer.oldest),
-            server.oldest_status.eq(sequencer.oldest_status),
-            sequencer.retire.eq(server.retire),
-            server.owner.eq(self.cutter.owner),
-            self.cutter.failing.eq(server.failing),
+            ends.oldest.eq(sequencer.oldest),
+            ends.oldest_status.eq(sequencer.oldest_status),
+            ends.serve.eq(server.serve_end),
+            sequencer.retire.eq(ends.retire),
+            ends.owner.eq(self.cutter.owner),
+            self.cutter.failing.eq(ends.failing),
         ]
         if self.config.match_cells:
             wiring.connect(m, host.slots, server.slots)
@@ -222,13 +225,13 @@ class RemoteAdapter(NicBlock):
             collect.i.eq(server.contribution),
             server.allowed.eq(collect.allowed),
             collect.arrives.eq(server.arrives),
-            collect.loss.eq(server.loss),
-            collect.loses.eq(server.loses),
+            collect.loss.eq(self.ends.loss),
+            collect.loses.eq(self.ends.loses),
         ]
 
     def _connect_stores(self, m):
         """Requests of the cutter and, before them, of the aperture. One that is offered stays until it is taken."""
-        aperture, cutter, server = self.aperture, self.cutter, self.server
+        aperture, cutter, server, ends = self.aperture, self.cutter, self.server, self.ends
         requests = self._requests
         if aperture is None:
             m.d.comb += [
@@ -249,11 +252,11 @@ class RemoteAdapter(NicBlock):
             cutter.o.ready.eq(requests.ready & ~stores),
             aperture.index.eq(self.sender.stored),
             self.sender.stored_word.eq(aperture.read),
-            aperture.free.eq(server.answered_store),
-            aperture.freed.eq(server.oldest.offset >> (2 + word_bits(self.config))),
-            aperture.answered.eq(server.answered_load),
+            aperture.free.eq(ends.answered_store),
+            aperture.freed.eq(ends.oldest.offset >> (2 + word_bits(self.config))),
+            aperture.answered.eq(ends.answered_load),
             aperture.word.eq(server.loaded),
-            aperture.status.eq(server.oldest_status),
+            aperture.status.eq(ends.oldest_status),
         ]
 
     def _connect_packets(self, m):

@@ -5,12 +5,11 @@ from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
 from .access_work import Kind
-from .collect_parts import Contribution, GroupEnd, Loss
-from .command_queue import COMMAND_BITS
+from .collect_parts import Contribution, GroupEnd
 from .groups import RESULTS_AT
 from .lookup_port import Need
 from .messages import RECEIPT_BYTES
-from .packets import Op, Status
+from .packets import Status
 from .tables import EXPOSURES
 
 
@@ -20,8 +19,6 @@ def group_members():
         "contribution": Out(Contribution),
         "allowed": In(1),
         "arrives": Out(1),
-        "loss": Out(Loss),
-        "loses": Out(1),
         "group_ended": In(stream.Signature(GroupEnd)),
     }
 
@@ -30,16 +27,13 @@ class Grouping:
     """Methods of `PacketServer` with `config.groups`, and its states COLLECT and PASS."""
 
     def _connect_groups(self, m):
-        packet, came, loss, oldest = self._packet, self.contribution, self.loss, self.oldest
+        packet, came = self._packet, self.contribution
         m.d.comb += [
             came.owner.eq(packet.target.exposure >> (EXPOSURES - 1).bit_length()),
             came.place.eq(packet.offset),
             came.node.eq(packet.size.node),
             came.process.eq(packet.size.process),
             came.value.eq(Cat(packet.operand[:32], packet.comparand[:32])),
-            loss.owner.eq(oldest.buffer >> COMMAND_BITS),
-            loss.place.eq(oldest.local_offset),
-            loss.status.eq(self.oldest_status),
         ]
 
     def _tell_group(self, m):
@@ -82,9 +76,3 @@ class Grouping:
             ]
             with m.If(mover.i.ready):
                 m.next = "IDLE"
-
-    def _loses_collect(self, m):
-        """State END: the oldest request is a COLLECT, which has no flag. Return 1 if it is one."""
-        collects = self.oldest.op == Op.COLLECT
-        m.d.comb += self.loses.eq(collects & (self.oldest_status != Status.OK))
-        return collects

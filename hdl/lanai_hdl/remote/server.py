@@ -1,17 +1,13 @@
-"""Serves packets and ends commands. What they do to host memory the mover does."""
+"""Serves packets, and lets ends of commands take turns with them. What both do to host memory the mover does."""
 
 from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..host_bus.ports import BurstPort
-from .access_work import of_end, of_reply, of_request
-from .cleared_memory import ClearedMemory
-from .command_queue import BUFFER_BITS, COMMAND_BITS
-from .completion import Completion
-from .entries import reply_shape, request_shape
+from .access_work import AccessWork, flag_of, of_reply, of_request
+from .entries import reply_shape
 from .grouping import Grouping, group_members
-from .host_side import CommandRead
 from .links import LinkPort
 from .lookup_port import LookupPort
 from .match_slots import SlotWrite
@@ -36,12 +32,11 @@ from .packets import (
 from .parameters import RemoteParameters
 from .receive_order import ReceiveOrder
 from .sequencer import INDEX_BITS, EntryRead
-from .tables import START
 
 EVENTS = ("served", "atomic", "refused", "duplicate", "ahead", "stale", "malformed", "no_room", "signalled")
 
 
-class PacketServer(PacketCheck, Completion, Matching, Grouping, wiring.Component):
+class PacketServer(PacketCheck, Matching, Grouping, wiring.Component):
     """One thing at a time: a packet, or the end of a request. It waits for the mover, and for
     nothing else.
 
@@ -53,17 +48,13 @@ class PacketServer(PacketCheck, Completion, Matching, Grouping, wiring.Component
     full, words, arriving, come, release, index, word : of `PacketBuffers`
     lookup, bus : its ways to host memory
     replies : ``Out(stream)``
-    answered, answered_run, resolve, resolution, ended, oldest, oldest_status, retire, left, left_peer : of
-        `Sequencer`; its `again` is `links.learn`
+    answered, answered_run, resolve, resolution, ended, left, left_peer : of `Sequencer`; its `again` is `links.learn`
     links : of `Links`
     own_session, own_boot : ``In``, of this NIC
-    command : ``Out(CommandRead())``; ``free``, ``freed``: the command of this buffer has ended
+    serve_end, flag : of `Completion`
     slots : of `MatchStage`, with `config.match_cells`
-    contribution, allowed, arrives, loss, loses, group_ended : of `Collect`, with `config.groups`
-    failing : ``Out(1)``, of the requests of the oldest command of process `owner` one has been refused;
-        within the slot
-    answered_store : ``Out(1)``, the stores of request `oldest` have ended; answered_load : the load,
-        whose word is `loaded`
+    contribution, allowed, arrives, group_ended : of `Collect`, with `config.groups`
+    loaded : ``Out(32)``, the word of a load
     enable : ``In(1)``; without it every packet is dropped
     changed : ``In(1)``, a page or an exposure of any process is written
     served, atomic, ... : ``Out(1)``, a slot's events, as the counters of these names
@@ -87,21 +78,13 @@ class PacketServer(PacketCheck, Completion, Matching, Grouping, wiring.Component
                 "resolve": Out(1),
                 "resolution": Out(Status),
                 "ended": In(1),
-                "oldest": In(request_shape(config)),
-                "oldest_status": In(Status),
-                "retire": Out(1),
                 "left": Out(1),
                 "left_peer": Out(8),
                 "links": Out(LinkPort()),
                 "own_session": In(SESSION_BITS),
                 "own_boot": In(BOOT_BITS),
-                "command": Out(CommandRead()),
-                "free": Out(1),
-                "freed": Out(BUFFER_BITS),
-                "owner": In(range(max(self.config.processes, 2))),  # not `process`: a class in SystemVerilog
-                "failing": Out(1),
-                "answered_store": Out(1),
-                "answered_load": Out(1),
+                "serve_end": Out(1),
+                "flag": In(stream.Signature(AccessWork)),
                 "loaded": Out(32),
                 "enable": In(1),
                 "changed": In(1),
@@ -115,7 +98,6 @@ class PacketServer(PacketCheck, Completion, Matching, Grouping, wiring.Component
     def elaborate(self, platform):
         m = Module()
         m.submodules.order = self._order = ReceiveOrder(self.config)
-        m.submodules.worst = self._worst = ClearedMemory(Status, self.config.processes, reads=2)
         m.submodules.mover = self._mover = Mover(self.config)
         self._registers()
         self._connect(m)
@@ -123,7 +105,6 @@ class PacketServer(PacketCheck, Completion, Matching, Grouping, wiring.Component
         self._packet.register_appends(m, self.config)
         self._packet.register_answer(m, self.answered.open, self.answered.entry)
         self._reply(m)
-        self._find_worst(m)
         m.d.comb += [self.busy.eq(1), self._mover.fifo.asked.eq(1)]
         if self.stage is not None:
             m.submodules.stage = self.stage
@@ -133,7 +114,7 @@ class PacketServer(PacketCheck, Completion, Matching, Grouping, wiring.Component
         with m.FSM():
             self._serve(m)
             self._move(m)
-            self._end_command(m)
+            self._serve_end(m)
             if self.stage is not None:
                 self._match(m)
             if self.config.groups:
@@ -156,14 +137,13 @@ class PacketServer(PacketCheck, Completion, Matching, Grouping, wiring.Component
             self._status = Signal(Status)
             self._asks = Signal()  # what a process has asked is served, and no packet
             self._ask_turn = Signal()  # ... is next, if something has been asked
-        self._worst_end = Signal(Status)  # of the requests of the oldest one's command
 
     def _connect(self, m):
         """Packet and command to the units that work on them."""
         packet, order, links = self._packet, self._order, self.links
         first = packet.first
         m.d.comb += [
-            self.ready_next.eq(order.ready_next & self._worst.ready_next),
+            self.ready_next.eq(order.ready_next),
             links.source.eq(first.source),
             links.sequence.eq(first.sequence),
             links.answer.eq(self.resolve & self._newest),
@@ -184,13 +164,6 @@ class PacketServer(PacketCheck, Completion, Matching, Grouping, wiring.Component
             order.atomic.eq(first.op == Op.ATOMIC),
             order.result.eq(self._mover.o.payload.old),
             self.answered.index.eq(packet.answer.entry),
-            self.freed.eq(self.oldest.buffer),
-            self._worst.read(0)[0].eq(self.oldest.buffer[COMMAND_BITS:]),
-            self._worst.write_addr.eq(self.oldest.buffer[COMMAND_BITS:]),
-            self._worst.read(1)[0].eq(self.owner),
-            self.failing.eq(self._worst.read(1)[1] != Status.OK),
-            self.command.buffer.eq(self.oldest.buffer),
-            self.command.field.eq(START),
             self.index.eq(self._at),
         ]
 
@@ -200,7 +173,7 @@ class PacketServer(PacketCheck, Completion, Matching, Grouping, wiring.Component
         wiring.connect(m, mover.lookup, wiring.flipped(self.lookup))
         wiring.connect(m, mover.bus, wiring.flipped(self.bus))
         with m.If(self._ends):
-            of_end(m, mover.i.payload, self.oldest)
+            m.d.comb += mover.i.payload.eq(self.flag.payload)
         with m.Elif(packet.is_reply()):
             of_reply(m, mover.i.payload, entry)
         with m.Else():
@@ -217,7 +190,7 @@ class PacketServer(PacketCheck, Completion, Matching, Grouping, wiring.Component
             mover.result.buffer.eq(entry.buffer),
             mover.result.wide.eq(entry.length == WIDE_BYTES),
             mover.result.value.eq(packet.value),
-            mover.flag_of.eq(self.oldest.buffer),
+            mover.flag_of.eq(flag_of(self.flag.payload)),
             self.atomic.eq(mover.atomic),
         ]
         with m.If(mover.words.ready):  # the packet's next word stands on `word` in the next slot
@@ -302,6 +275,15 @@ class PacketServer(PacketCheck, Completion, Matching, Grouping, wiring.Component
         m.d.sync += before.eq(Mux(offset_taken, Cat(1, before[0]), 0))
         return offset_taken & before.all()
 
+    def _serve_end(self, m):
+        """The end of the oldest request. If it was its command's last, the flag is written."""
+        with m.State("END"):
+            m.d.comb += [self.serve_end.eq(1), self._mover.i.valid.eq(self.flag.valid)]
+            m.d.sync += [self._turn.eq(0), self._wanted.eq(1)]
+            m.next = "IDLE"
+            with m.If(self.flag.valid):
+                m.next = "MOVE"
+
     def _move(self, m):
         """The mover takes its work: it was carried out, or was not wanted."""
         mover, packet = self._mover, self._packet
@@ -312,8 +294,7 @@ class PacketServer(PacketCheck, Completion, Matching, Grouping, wiring.Component
             with m.If(mover.o.valid):
                 refused = self._status != Status.OK
                 with m.If(self._ends):
-                    m.d.comb += [self.retire.eq(1), self.free.eq(1), self.refused.eq(refused)]
-                    m.d.comb += [self._worst.write_en.eq(1), self._worst.write_data.eq(Status.OK)]
+                    m.d.comb += [self.flag.ready.eq(1), self.refused.eq(refused)]
                 with m.Elif(packet.is_reply()):
                     m.d.comb += [self.release.eq(1), self.resolve.eq(1), self.resolution.eq(self._status)]
                 with m.Else():

@@ -34,6 +34,7 @@ from lanai_hdl.remote.aperture import Aperture
 from lanai_hdl.remote.cleared_memory import ClearCounter
 from lanai_hdl.remote.collect import Collect
 from lanai_hdl.remote.command_cutter import CommandCutter
+from lanai_hdl.remote.completion import Completion
 from lanai_hdl.remote.host_side import HostSide
 from lanai_hdl.remote.links import Links
 from lanai_hdl.remote.lookup import Lookup
@@ -182,7 +183,7 @@ def matching_server(config, *asks):
             *("bus__read__valid", "bus__written", "bus__burst__ready", "bus__write__ready"),
         ),
         (  # what is worked out of the words of a packet, before there is one
-            *("before", "arrived", "answer_words", "answers_open", "out.failing"),
+            *("before", "arrived", "answer_words", "answers_open"),
             *("order.place", "order.$signal", "order.results.read0"),
             *("mover.append.*", "mover.fifo_words.*", "mover.write_data.*"),
             *("mover._returns", "mover._step", "mover._apart"),
@@ -282,13 +283,14 @@ BLOCKS = {
             *("bus__read__valid", "bus__written", "bus__burst__ready", "bus__write__ready"),
         ),
         (  # what is worked out of the words of a packet, before there is one
-            *("before", "arrived", "answer_words", "answers_open", "out.failing"),
+            *("before", "arrived", "answer_words", "answers_open"),
             *("order.place", "order.$signal", "order.results.read0"),
             *("mover.append.*", "mover.fifo_words.*", "mover.write_data.*"),
             *("mover._returns", "mover._step", "mover._apart"),
         ),
         of_server,
     ),
+    "adapter's ends": Rest(lambda: Completion(COLLECTING), ("serve",), ("worst.*read?", "out.failing")),
     "adapter's server that matches": matching_server(MATCHING),
     "adapter's server that collects": matching_server(COLLECTING, "group_ended__valid"),
     "adapter's match stage": Rest(

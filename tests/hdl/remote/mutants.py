@@ -269,9 +269,9 @@ PROTECTION = [
     ),
     Mutant(
         "one process's refusal is told to the other",
-        "server.py",
-        "self._worst.read(0)[0].eq(self.oldest.buffer[COMMAND_BITS:]),",
-        "self._worst.read(0)[0].eq(0),",
+        "completion.py",
+        "            worst.read(0)[0].eq(mine),",
+        "            worst.read(0)[0].eq(0),",
         "test_turns.py::test_a_command_ends_at_its_first_refusal[1]",
     ),
 ]
@@ -509,7 +509,7 @@ QUIETNESS = [
     Mutant(
         "a quiet record writes no flag, however it ends",
         "completion.py",
-        "(oldest.op == Op.QUIET) & (self._worst_end == Status.OK)",
+        "(oldest.op == Op.QUIET) & (self._end == Status.OK)",
         "oldest.op == Op.QUIET",
         "test_quiet.py::test_records_that_find_a_full_fifo_are_flagged",
     ),
@@ -709,8 +709,8 @@ MOVING = [
     Mutant(
         "a command ends as its last request",
         "completion.py",
-        "_worst_end.eq(Mux(before == Status.OK, self.oldest_status, before))",
-        "_worst_end.eq(self.oldest_status)",
+        "self._end.eq(Mux(before == Status.OK, self.oldest_status, before))",
+        "self._end.eq(self.oldest_status)",
         "test_turns.py::test_a_command_ends_at_its_first_refusal[1]",
     ),
     Mutant(
