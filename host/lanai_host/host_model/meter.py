@@ -84,6 +84,11 @@ class Ledger:
         if self.sink is not None:
             self.sink(room, self._rank, peer, -count)
 
+    def filled(self, room: str, peer: int, count: int = 1) -> None:
+        """A peer has taken room of this rank's own."""
+        if self.sink is not None:
+            self.sink(room, peer, self._rank, count)
+
     def freed(self, room: str, peer: int, count: int = 1) -> None:
         """This rank has freed room of its own that a peer had taken."""
         if self.sink is not None:

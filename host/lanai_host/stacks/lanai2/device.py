@@ -12,8 +12,8 @@ from ...adapter.remote import AdapterRemote
 from ...body import Body
 from ...bus.base import PAGE_SIZE, Bus, Watched
 from ...config import HostConfig
-from ...device import Arrived, Envelope, Pending, SendMode, nothing
-from ...host_model.meter import Meter, fail
+from ...device import Arrived, Envelope, Pending, RoomSink, SendMode, nothing
+from ...host_model.meter import Ledger, Meter, fail
 from ...operation import DeviceError, ErrorKind, Operation, Wait
 from ...remote import Access
 from ..health import check_probe, fail_probe
@@ -48,8 +48,9 @@ class Lanai2(HostMatchingDevice[Receive, Message]):
         cells = adapter.match_cells // adapter.processes
         self._sending = Sending(self.rank, bus, jobs, opened.lending, self.remote, tokens, adapter.payload)
         placed = range(options.place, self._sending.most + 1)
+        self._ledger = ledger = Ledger(self.rank)
         self._receiving = Receiving(
-            meter, asks, fifo, places, self._sending, self.remote, opened.lending, cells, placed
+            meter, asks, fifo, places, self._sending, self.remote, opened.lending, cells, placed, ledger
         )
         groups = Groups(bus, home.process, opened.flags, meter, self._await)
         self._collectives = Lanai2Collectives(self.rank, groups, adapter.groups, places, meter, self._note_silent)
@@ -119,6 +120,9 @@ class Lanai2(HostMatchingDevice[Receive, Message]):
             *(Pending(False, one.source, one.tag, one.context, one.body.size) for one in receives),
             *(Pending(True, one.dest, one.tag, one.context, one.length) for one in self._sending.pending()),
         ]
+
+    def report_room(self, sink: RoomSink) -> None:
+        self._ledger.sink = sink
 
     def counters(self) -> Mapping[str, str]:
         return {

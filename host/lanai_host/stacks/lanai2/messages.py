@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import NamedTuple, Self
 
-from lanai_firmware.vocabulary import SeenSend, Sends
+from lanai_firmware.vocabulary import Room, SeenSend, Sends
 from lanai_hdl import ranges
 from lanai_hdl.remote.fifo import MOST_RING_PAGES
 from lanai_hdl.remote.messages import HEADER_BYTES, EnvelopeWord, HeaderWord
@@ -125,10 +125,11 @@ class Message:
         serial: of a message whose sender waits for an answer.
         data: its bytes, or its `Notice`.
         number: of its record.
+        kept: it came before its receive.
         order: the matcher's to use.
     """
 
-    __slots__ = ("context", "data", "kind", "length", "number", "order", "serial", "source", "tag", "token")
+    __slots__ = ("context", "data", "kept", "kind", "length", "number", "order", "serial", "source", "tag", "token")
 
     def __init__(self, source: int, tag: int, context: int, note: int, data: memoryview, number: int) -> None:
         self.source = source
@@ -143,11 +144,13 @@ class Message:
         elif self.kind is not Kind.SYNCHRONOUS:  # whatever a sender means by it
             self.kind = Kind.MESSAGE
         self.number = number
+        self.kept = False
         self.order = 0
 
     def keep(self) -> None:
         """Copy the bytes: their record is dropped."""
         self.data = memoryview(bytes(self.data))
+        self.kept = True
 
     def fits(self, source: int, tag: int, context: int) -> bool:
         """Return whether a receive takes it."""
@@ -169,4 +172,7 @@ def see(offset: int, words: Sequence[int]) -> SeenSend | None:
     return SeenSend(context, tag, kind is Kind.HELD_BACK) if kind <= Kind.HELD_BACK else None
 
 
-VOCABULARY = replace(trace.VOCABULARY, messages=Sends(see))
+UNEXPECTED = Room(
+    "unexpected messages", "messages", "messages that have come to it and that no receive has taken", at_owner=True
+)
+VOCABULARY = replace(trace.VOCABULARY, messages=Sends(see), rooms=(UNEXPECTED,))

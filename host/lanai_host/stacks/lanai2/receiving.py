@@ -14,9 +14,9 @@ from ...adapter.remote import AdapterRemote
 from ...bus.base import BusError, Watched
 from ...config import HostCost
 from ...host_model.matcher import Matcher
-from ...host_model.meter import Meter, fail
+from ...host_model.meter import Ledger, Meter, fail
 from ...operation import ANY_SOURCE, ANY_TAG, ErrorKind, Operation
-from .messages import SIGNALLED, Kind, Message, Receive, noted
+from .messages import SIGNALLED, UNEXPECTED, Kind, Message, Receive, noted
 from .sending import Sending
 
 ALIGNED = 4  # bytes; a message is placed at a multiple of them
@@ -52,6 +52,7 @@ class Receiving:
         lending: Lending,
         cells: int,
         placed: range,
+        ledger: Ledger,
     ) -> None:
         self._meter = meter
         self._asks = asks
@@ -63,6 +64,7 @@ class Receiving:
         self._lending = lending
         self._cells = cells
         self._placed = placed
+        self._ledger = ledger
         self.matcher: Matcher[Receive, Message] = Matcher(meter)
         self.overflow = False
         self._asked: dict[int, Receive] = {}  # by slot, oldest first
@@ -233,6 +235,7 @@ class Receiving:
         if receive is None:
             self._meter.spend(HostCost.COPY, len(message.data))
             message.keep()
+            self._ledger.filled(UNEXPECTED.name, message.source)
         else:
             self._deliver(message, receive)
 
@@ -327,6 +330,8 @@ class Receiving:
 
     def _deliver(self, message: Message, receive: Receive) -> None:
         """A message has met its receive."""
+        if message.kept:
+            self._ledger.freed(UNEXPECTED.name, message.source)
         if message.kind is Kind.LONG:
             self._fetch(message, receive)
         elif message.kind is Kind.HELD_BACK:

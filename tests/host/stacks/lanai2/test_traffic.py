@@ -56,6 +56,28 @@ def met(program):
     return run
 
 
+@pytest.mark.parametrize("cells", [2, 16])
+def test_messages_that_came_before_their_receives_are_told_to_traces(cells):
+    """By whose they are, whether the NIC or the host keeps them. A receive that was posted has none."""
+    changes = []
+
+    def sender(device):
+        block = memory(4)
+        body = Run(block.address, 4)
+        finish(device, *(device.send(1, tag, PLAIN, body, SendMode.STANDARD) for tag in (*range(5), 9)))
+
+    def receiver(device):
+        device.report_room(lambda *change: changes.append(change))
+        block = memory(4)
+        body = Run(block.address, 4)
+        finish(device, device.receive(0, 9, PLAIN, body))
+        assert changes == [("unexpected messages", 0, 1, 1)] * 5
+        finish(device, *(device.receive(0, tag, PLAIN, body) for tag in reversed(range(5))))
+
+    World(2, 1, Lanai2, Remote(processes=1, match_cells=cells)).play([met(sender), met(receiver)])
+    assert changes == [("unexpected messages", 0, 1, change) for change in [1] * 5 + [-1] * 5]
+
+
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("cells", [2, 16])
 def test_messages_that_found_no_room_are_sent_again_in_order(seed, cells):
