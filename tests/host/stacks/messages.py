@@ -97,11 +97,13 @@ def small_collectives(count):
     begun = []
     for n in range(count):
         root, own = n % size, np.array([100 * n + rank])
-        got, total, sums = own.copy(), np.zeros(1, int), np.zeros(1, int)
+        got, total, sums, pair = own.copy(), np.zeros(1, int), np.zeros(1, int), np.array([n + 0.5, rank])
         world.Bcast(got, root)
         assert got[0] == 100 * n + root
         world.Reduce(own, total, MPI.MAX, root)
         assert rank != root or total[0] == 100 * n + size - 1
+        world.Allreduce(MPI.IN_PLACE, pair)
+        assert pair.tolist() == [size * (n + 0.5), size * (size - 1) / 2]
         begun += [(world.Ibcast(own if rank == root else got, root), got if rank != root else own, 100 * n + root)]
         begun += [(world.Iallreduce(own, sums), sums, 100 * n * size + size * (size - 1) // 2)]
     for request, found, expected in reversed(begun):

@@ -32,6 +32,7 @@ _BITS = (Combine.OR, Combine.AND, Combine.XOR)
 _LOGICAL = ("MPI_LAND", "MPI_LOR", "MPI_LXOR")
 _SIGN = 1 << 8 * VALUE_BYTES - 1
 _MASK = (1 << 8 * VALUE_BYTES) - 1
+PAIR = VALUE_BYTES + 1  # in place of a size
 
 
 Arguments = ParamSpec("Arguments")
@@ -136,6 +137,19 @@ def reduce_small(link: Link, small: Small, send: int, receive: int, root: int | 
     else:
         hold(operation, link.communicator)  # so its number is not another's while the NIC goes on
         yield link.awaits(operation.posted)
+
+
+def allreduce_pair(link: Link, one: Small, send: int, receive: int) -> Steps:
+    """Two elements of which each is `one` value for the NICs: two collectives, which take less than messages."""
+    names = [link.name(PAIR, number) for number in range(2)]  # of no call with one element
+    operations = []
+    for number, name in enumerate(names):
+        value = one.load(send + number * one.size)
+        operations.append((yield from begin(link, nics(link).combine, name, one.combine, value)))
+    yield [awaited for operation in operations for awaited in link.awaits(operation)]
+    for number, operation in enumerate(operations):
+        if operation.error is None:
+            one.store(operation.value, receive + number * one.size)
 
 
 def broadcast_small(link: Link, body: Body, root: int) -> Steps:

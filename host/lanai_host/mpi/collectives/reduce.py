@@ -9,7 +9,7 @@ from ..op import Op
 from . import checks
 from .broadcast import broadcast
 from .link import Link
-from .offloaded import Small, reduce_small
+from .offloaded import Small, allreduce_pair, reduce_small
 from .schedule import Steps, collective
 
 
@@ -153,6 +153,9 @@ def allreduce_into(link: Link, send: int, receive: int, count: int, datatype: Da
     small = Small.of(link, count, datatype, op)
     if small is not None:
         yield from reduce_small(link, small, send, receive, None)
+        return
+    if count == 2 and (one := Small.of(link, 1, datatype, op)) is not None:
+        yield from allreduce_pair(link, one, send, receive)
         return
     if link.choices.reduce_by_gather:
         yield from _reduce_by_gather(link, send, receive, count, datatype, op, 0)
