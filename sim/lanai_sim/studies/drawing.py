@@ -15,6 +15,10 @@ from lanai_host.errors import UserError
 FORMATS = (".svg", ".png", ".pdf")
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 PUBLISHED = ("o", "s", "^", "D")
+# The colours of the report's page (report/page/parts/page.css), the strongest first.
+COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#7a4b1e", "#77839a")
+MOST_TICKS = 10  # with more sizes, matplotlib chooses
+GAP = 0.06  # of the plot's height, between the names at the ends of two lines
 
 
 @dataclass(frozen=True)
@@ -85,7 +89,7 @@ def folder(name: str | Path) -> Path:
 def draw(plot: Plot, path: Path) -> None:
     """Draw to a file; its ending says how: .svg, .png or .pdf."""
     available(path)
-    from matplotlib import rc_context
+    from matplotlib import cycler, rc_context
     from matplotlib.figure import Figure
 
     style: Any = {
@@ -93,6 +97,8 @@ def draw(plot: Plot, path: Path) -> None:
         "svg.fonttype": "none",
         "font.size": 9,
         "axes.grid": True,
+        "axes.axisbelow": True,
+        "axes.prop_cycle": cycler(color=COLOURS),
         "grid.alpha": 0.3,
     }
     with rc_context(style):
@@ -103,14 +109,16 @@ def draw(plot: Plot, path: Path) -> None:
             axes.axhline(height, linestyle="--", linewidth=1, color="0.4")
             axes.annotate(name, (1, height), xycoords=("axes fraction", "data"), ha="right", va="bottom", color="0.3")
         axes.set_title(plot.title, fontsize=10)
-        axes.set_xlabel(plot.x)
-        axes.set_ylabel(plot.y)
+        axes.set_xlabel(_unit(plot.x))
+        axes.set_ylabel(_unit(plot.y))
         if plot.bars:
             figure.legend(loc="outside lower center", ncol=5, fontsize=8)
         elif plot.named:
             figure.legend(loc="outside lower center", ncol=2, fontsize=8)
-        elif len(plot.lines) + len(plot.points) > 1:
+        elif plot.points and len(plot.lines) + len(plot.points) > 1:
             axes.legend(fontsize=8)
+        elif len(plot.lines) > 1:
+            _name_at_ends(axes, plot.lines)
         kinds: dict[str, Any] = {
             ".svg": {"Date": None, "Creator": None, "Identifier": plot.digest()},
             ".pdf": {"CreationDate": None},
@@ -130,11 +138,40 @@ def _lines(axes: Any, plot: Plot) -> None:
     if "x" in plot.log:
         smallest = min((float(x) for points in everything for x in points), default=1.0)
         axes.set_xscale("log" if smallest > 0 else "symlog", base=2)
+        sizes = sorted({x for points in everything for x in points})
+        if len(sizes) <= MOST_TICKS:
+            axes.set_xticks(sizes)
+        axes.xaxis.set_major_formatter(lambda x, _: _binary(x))
     if "y" in plot.log:
         axes.set_yscale("log")
     else:
         top = max([*plot.marks.values(), *(y for points in everything for y in points.values())], default=1)
         axes.set_ylim(0, 1.1 * top)
+
+
+def _name_at_ends(axes: Any, lines: Mapping[str, Mapping[float, float] | Mapping[str, float]]) -> None:
+    """Write the name of each line beside its last point, where there is room."""
+    axes.get_xlim(), axes.get_ylim()  # matplotlib finds the limits when it is asked for them
+    to_axes = axes.transData + axes.transAxes.inverted()
+    ends = {name: float(to_axes.transform(max(points.items()))[1]) for name, points in lines.items() if points}
+    most = 1.0
+    for name, height in sorted(ends.items(), key=lambda one: -one[1]):
+        place = min(height, most)
+        colour = COLOURS[list(lines).index(name) % len(COLOURS)]
+        axes.annotate(name, (1.01, place), xycoords="axes fraction", va="center", fontsize=8, color=colour)
+        most = place - GAP
+
+
+def _binary(number: float) -> str:
+    """1024 as 1 Ki."""
+    for unit, size in (("Mi", 1 << 20), ("Ki", 1 << 10)):
+        if number >= size:
+            return f"{number / size:g} {unit}"
+    return f"{number:g}"
+
+
+def _unit(label: str) -> str:
+    return re.sub(r"\bus\b", "µs", label)
 
 
 def _bars(axes: Any, bars: Mapping[str, Mapping[str, float]]) -> None:

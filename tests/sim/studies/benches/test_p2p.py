@@ -2,13 +2,16 @@
 the gateware (NP-B1 .. NP-B7)."""
 
 import json
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from lanai_firmware.programs.mpi_np.plan import McpConfig
 from lanai_host.config import pentium2_266
 from lanai_host.errors import UserError
+from lanai_sim import report
 from lanai_sim.cli import main
 from lanai_sim.studies import drawing
 from lanai_sim.studies.benches import core, p2p
@@ -104,6 +107,18 @@ def test_a_drawing_carries_the_digest_of_what_it_shows(tmp_path):
     ]
     assert plot.digest() not in {other.digest() for other in others}
     assert drawing.digest_of("<svg></svg>") is None
+
+
+def test_a_drawing_has_the_pages_colours_its_units_and_the_lines_names_at_their_ends(tmp_path):
+    page = (Path(report.__file__).parent / "page" / "parts" / "page.css").read_text()
+    assert [one for one in drawing.COLOURS if one not in page] == []
+    lines = {"slow": {64: 2.0, 2048: 3.0}, "quick": {64: 1.0, 2048: 3.0}}
+    drawing.draw(drawing.Plot("a", "bytes", "us", lines, log="xy"), tmp_path / "a.svg")
+    drawn = (tmp_path / "a.svg").read_text()
+    assert all(f">{text}</text>" in drawn for text in ("64", "2 Ki", "µs"))
+    names = {name: re.search(rf'fill: (#\w+)"[^>]*y="([\d.]+)"[^>]*>{name}</text>', drawn) for name in lines}
+    assert [names[name][1] for name in lines] == [*drawing.COLOURS[:2]]
+    assert abs(float(names["slow"][2]) - float(names["quick"][2])) > 8  # points: one above the other
 
 
 def test_drawing_refuses(tmp_path):
