@@ -88,10 +88,7 @@ def number(value: float | None) -> str:
 
 UNCOUNTED = (Kind.SHAPE, Kind.CONTEXT)
 MOST = 15 << 10  # bytes of a page at most, so that it is read
-HOW_TO_READ = (
-    "In a table by size the published number stands before the stroke and ours behind it. **Bold** is off by more than "
-    "15 %."
-)
+HOW_TO_READ = "Tables by size hold `published / ours`, **bold** if they differ by more than 15 %."
 
 WHERE = (
     "A claim's id begins with `{paper}.` and its section in the paper. `sim/lanai_sim/studies/papers/{module}` has all "
@@ -135,12 +132,12 @@ def write(
     shown = {name for section in frame.sections for grid in section.grids for name in grid.claims}
     rest = [answer for answer in answers if answer.short not in shown]
     top = [frame.verdict] if frame.verdict else []
-    parts = [f"# {frame.title}", *top, record.words, frame.intro, "## Score", words(score(answers))]
-    parts += [HOW_TO_READ] if shown else []
-    parts += [WHERE.format(paper=paper, module=paper.replace("-", "_"))]
+    parts = [f"# {frame.title}", *top, "## Score", words(score(answers)), *([HOW_TO_READ] if shown else [])]
+    parts += ["## Measured", frame.intro]
     for section in _sections(frame, plots):
         parts += _section(section, {answer.short: answer for answer in answers}, plots, f"{folder}/{paper}")
     parts += [*_numbers(frame, rest), *_shapes(rest), *_tested(rest), *_open(rest)]
+    parts += ["## Record", record.words, WHERE.format(paper=paper, module=paper.replace("-", "_"))]
     return "\n\n".join(parts) + "\n"
 
 

@@ -251,15 +251,16 @@ def words(total: Mapping[str, float]) -> str:
         f"{total['predicted']} predicted numbers: {within} within 10 %, {fair - within} more within "
         f"25 %, {total['predicted'] - fair} off."
         if total["predicted"]
-        else "No number is predicted: constants and fitted rows say nothing about ours."
+        else "No number is predicted, so nothing is scored."
     )
     if total["predicted_unanswered"]:
         predicted += f" {total['predicted_unanswered']} more have no answer."
     return (
         f"{predicted} {total['predicted_weak']} more could not have failed, and do not count. Besides: "
-        f"{total['fitted_that_agree']} of {total['fitted']} fitted rows agree, {total['constants']} constants are read "
-        f"back, {total['shapes_that_hold']} of {total['shapes']} shapes show, {total['shapes_that_tie']} tie, "
-        f"tests hold {total['tested']} claims. Of {total['claims']} claims {total['answered']} are answered."
+        f"{total['fitted_that_agree']} of {total['fitted']} fitted rows agree, {total['shapes_that_hold']} of "
+        f"{total['shapes']} shapes show and {total['shapes_that_tie']} tie, tests hold {total['tested']} claims, "
+        f"{total['constants']} numbers are the design's constants. Of "
+        f"{total['claims']} claims {total['answered']} are answered."
     )
 
 

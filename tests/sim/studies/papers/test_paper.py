@@ -59,8 +59,8 @@ def test_only_predicted_numbers_are_scored():
     )
     assert verdicts.words(total) == (
         "3 predicted numbers: 1 within 10 %, 1 more within 25 %, 1 off. 1 more could not have failed, and do not "
-        "count. Besides: 2 of 3 fitted rows agree, 1 constants are read back, 0 of 0 shapes show, 0 tie, tests hold 0 "
-        "claims. Of 8 claims 8 are answered."
+        "count. Besides: 2 of 3 fitted rows agree, 0 of 0 shapes show and 0 tie, tests hold 0 claims, 1 numbers "
+        "are the design's constants. Of 8 claims 8 are answered."
     )
     assert verdicts.words(verdicts.score([answer(Kind.CONSTANT, 10.0)])).startswith("No number is predicted")
 
@@ -93,7 +93,7 @@ def test_page_holds_every_claim_once():
     record = Record(FIGURES, "abc", "2026-11-26", True, 90)
     frame = replace(STUDY.frame, sections=())
     text = page.write("p", frame, found, {"f": Plot("A plot", "x", "y")}, "figures", record)
-    assert text.splitlines()[6] == (
+    assert text.splitlines()[-3] == (
         "Measured by a quick run, with fewer sizes and repetitions, of commit `abc` on 2026-11-26, in 1.5 h."
     )
     assert all(text.count(f"`{claim.id.removeprefix('p.')}`") == 1 for claim in CLAIMS)
