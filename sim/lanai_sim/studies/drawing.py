@@ -89,8 +89,9 @@ def folder(name: str | Path) -> Path:
 def draw(plot: Plot, path: Path) -> None:
     """Draw to a file; its ending says how: .svg, .png or .pdf."""
     available(path)
-    from matplotlib import cycler, rc_context
+    from matplotlib import rc_context
     from matplotlib.figure import Figure
+    from matplotlib.rcsetup import cycler
 
     style: Any = {
         "svg.hashsalt": "openlanai",
