@@ -52,7 +52,7 @@ function table(target, columns, rows, choose) {
 
 // Columns of kinds that some row has time in.
 function splitColumns(rows, split, share = () => 1) {
-  const columns = groups.map((group, kind) => [group, (row) => split(row)[kind] / share(row), us]);
+  const columns = groups.map((group, kind) => [group, (row) => split(row)[kind] / share(row), (time) => (time ? us(time) : "·")]);
   return columns.filter((_, kind) => kind && rows.some((row) => split(row)[kind]));
 }
 

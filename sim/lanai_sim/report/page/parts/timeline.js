@@ -231,7 +231,7 @@ const timeline = {
   // From the call that sent a message to the moment at which it was there; the chosen one alone, if there is one.
   paintArrows(pen, top, high) {
     const seen = (this.chosen ? [this.chosen] : messages).filter((one) => one.end >= this.begin && one.begin <= this.end);
-    if (seen.length > 400) return;  // a thicket tells nothing
+    if (seen.length > 60) return;  // they would cover the lanes: zoom in, or choose a message
     const places = new Map();
     for (const row of this.rows) {
       if (row.lane.rank === undefined) continue;
