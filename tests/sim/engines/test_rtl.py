@@ -244,13 +244,23 @@ def anonymous_bytes():
     return 1024 * int(line.split()[1])
 
 
+def leave_a_hole(size):
+    """Free memory of the heap that nobody has written: calloc writes zeros there, which it need not in new memory.
+    What is returned keeps the system from taking it back."""
+    bytes(size)  # the heap takes pieces of this size after one is freed
+    hole, above = bytes(size), bytes(4096)
+    del hole
+    return above
+
+
 def test_a_nic_takes_no_memory_for_zeros_in_its_sram():
     nic, nics = PRESETS["lanai41"](), 16
     layout = Layout(nic, nics, tuple(Cable(number, 0, number, 0) for number in range(nics)))
     RtlEngine(layout).close()
+    above = leave_a_hole(30 << 20)
     before = anonymous_bytes()
     engine = RtlEngine(layout)
     try:
-        assert anonymous_bytes() - before < nics * nic.sram_size / 4
+        assert anonymous_bytes() - before < nics * nic.sram_size / 8, len(above)
     finally:
         engine.close()

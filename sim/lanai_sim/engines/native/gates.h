@@ -10,9 +10,8 @@ class Gates {
   public:
     explicit Gates(const GatesTable& table)
         : table(table), blocks_(static_cast<uint8_t*>(allocated(2 * table.state_bytes + table.store_bytes))),
-          sram_(static_cast<uint32_t*>(calloc(sram_bytes() + 1, 1))), state_(blocks_),
-          next_(blocks_ + table.state_bytes), store_(next_ + table.state_bytes) {
-        if (!sram_) abort();
+          sram_(static_cast<uint32_t*>(zeros(sram_bytes() + 1))), state_(blocks_), next_(blocks_ + table.state_bytes),
+          store_(next_ + table.state_bytes) {
         memcpy(state_, reinterpret_cast<const void*>(table.state), table.state_bytes);
         memcpy(next_, state_, table.state_bytes);
         memcpy(store_, reinterpret_cast<const void*>(table.store), table.store_bytes);
@@ -26,7 +25,7 @@ class Gates {
     Gates(const Gates&) = delete;
     ~Gates() {
         free(blocks_);
-        free(sram_);
+        munmap(sram_, sram_bytes() + 1);
     }
 
     // An edge of the clock with these inputs, and the outputs after it.

@@ -4,8 +4,16 @@
 #include <unistd.h>
 
 #include <stdint.h>
+#include <stdlib.h>
 
-// Content stays the same. The memory is private and anonymous, as what `new` gives.
+// Zeros from the system, which take no memory yet. calloc may take memory that was used, and write all the zeros.
+inline void* zeros(size_t size) {
+    void* found = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (found == MAP_FAILED) abort();
+    return found;
+}
+
+// Content stays the same. The memory is private and anonymous.
 inline void give_back_zeros(void* memory, size_t size) {
     const uintptr_t page = uintptr_t(sysconf(_SC_PAGESIZE)), begin = uintptr_t(memory);
     const uintptr_t end = (begin + size) & ~(page - 1);
