@@ -23,7 +23,7 @@ SYMBOL_TABLES = (2, 11)  # sections' types
 DEBUGGING = b".debug_line"
 SYMBOL = struct.Struct("<IBBHQQ")  # name, type and binding, other, section, value, size
 FUNCTION = 2  # a symbol's type
-_SYSTEM = ("/usr/include", "/usr/lib")
+_SYSTEM, _ZIG = ("/usr/include", "/usr/lib"), "/ziglang/lib/"  # where C++'s library has its headers
 EXECUTABLE = 2  # of a map's permissions, "r-xp"
 
 
@@ -43,7 +43,8 @@ def place_of(pid: int, site: str) -> str:
 def in_system_header(pid: int, site: str) -> bool:
     """Return if a call site lies in a header of the system."""
     found = mapped(pid, int(site[1:], 16) - 1) if site.startswith("@") else None
-    return found is not None and _source(*found)[0].startswith(_SYSTEM)
+    folder = "" if found is None else _source(*found)[0]
+    return folder.startswith(_SYSTEM) or _ZIG in folder
 
 
 def mapped(pid: int, address: int) -> tuple[str, int] | None:

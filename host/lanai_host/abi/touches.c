@@ -239,9 +239,10 @@ void *__wrap_memmove(void *to, const void *from, size_t size) {
     LOOK(to, size, 1);
     return __real_memmove(to, from, size);
 }
+static __thread int deleting; /* C++'s library may be linked in, so what it calls is sent here too */
 void __wrap_free(void *at);
 void __wrap_free(void *at) {
-    if (at) LOOK(at, malloc_usable_size(at), FREES);
+    if (at && !deleting) LOOK(at, malloc_usable_size(at), FREES);
     if (at) forget(at);
     __real_free(at);
 }
@@ -259,15 +260,19 @@ __attribute__((weak)) void __real__ZdlPv(void *at);
 __attribute__((weak)) void __real__ZdlPvm(void *at, size_t size);
 void __wrap__ZdlPv(void *at);
 void __wrap__ZdlPv(void *at) {
-    if (at) LOOK(at, malloc_usable_size(at), FREES);
+    if (at && !deleting) LOOK(at, malloc_usable_size(at), FREES);
     if (at) forget(at);
+    deleting++;
     __real__ZdlPv(at);
+    deleting--;
 }
 void __wrap__ZdlPvm(void *at, size_t size);
 void __wrap__ZdlPvm(void *at, size_t size) {
-    if (at) LOOK(at, size, FREES);
+    if (at && !deleting) LOOK(at, size, FREES);
     if (at) forget(at);
+    deleting++;
     __real__ZdlPvm(at, size);
+    deleting--;
 }
 void *__real_memset(void *to, int value, size_t size);
 void *__wrap_memset(void *to, int value, size_t size);
@@ -275,3 +280,10 @@ void *__wrap_memset(void *to, int value, size_t size) {
     LOOK(to, size, 1);
     return __real_memset(to, value, size);
 }
+/* Clang calls these instead. */
+void *__tsan_memcpy(void *to, const void *from, size_t size);
+void *__tsan_memcpy(void *to, const void *from, size_t size) { return __wrap_memcpy(to, from, size); }
+void *__tsan_memmove(void *to, const void *from, size_t size);
+void *__tsan_memmove(void *to, const void *from, size_t size) { return __wrap_memmove(to, from, size); }
+void *__tsan_memset(void *to, int value, size_t size);
+void *__tsan_memset(void *to, int value, size_t size) { return __wrap_memset(to, value, size); }

@@ -85,7 +85,7 @@ def line(
     compiler = find(wrapper.language, chosen)
     if checked:
         made = line(wrapper, arguments, chosen, standard=standard, links=links, counts=counts)
-        made.compile_flags += ["-fsanitize=thread", "-g"]
+        made.compile_flags += [*_telling(compiler), "-fsanitize=thread", "-g"]
         made.link_flags += [str(_touches()), *_CHECKED, *_RUN_TIME[wrapper.language]] if links else []
         return made
     if counts:
@@ -124,6 +124,11 @@ _RUN_TIME = {
 }
 
 
+def _telling(compiler: Compiler) -> list[str]:
+    """The flag before `-fsanitize=thread`. Clang would link its library too, so the part that compiles is told."""
+    return ["-Xclang"] if compiler.is_zig or "clang" in compiler.identity else []
+
+
 def _weighing(compiler: Compiler) -> list[str]:
     """The flags with which a compiler's output goes through `weighing.py`. None for one whose assembler cannot be
     replaced: `counter.c` counts its blocks."""
@@ -151,7 +156,7 @@ def _object(name: str, what: str) -> Path:
     """Return the object of one of our C files, compiled once. It is itself neither counted nor checked."""
     source = resources.files(__package__).joinpath(f"{name}.c").read_text()
     compiler = find(Language.C)
-    arguments = ["-O2", "-fPIC", "-x", "c", "-c", "-"]
+    arguments = ["-O2", "-g0", "-fPIC", "-x", "c", "-c", "-"]
 
     def build(made: Path) -> None:
         compiler.run([*arguments, "-o", str(made)], f"building {what}", source)

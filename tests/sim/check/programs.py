@@ -7,13 +7,14 @@ between MPI_Init and MPI_Finalize, `raw` a whole C file, `py` follows the lines 
 """
 
 import re
-import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from lanai_host.abi.wrappers import WRAPPERS, line
+from lanai_host.compilers import Language, find
+from lanai_host.errors import UserError
 
 CORPUS = Path(__file__).parent / "corpus"
 C_BEGIN = """#include <mpi.h>
@@ -113,4 +114,8 @@ def _whole(language, body):
 
 
 def has_compiler():
-    return shutil.which("cc") is not None
+    try:
+        find(Language.C)
+    except UserError:
+        return False
+    return True
