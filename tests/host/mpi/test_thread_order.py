@@ -134,10 +134,12 @@ void waits(volatile int *end) { while (!*end); }
 void yields(volatile int *end) { while (!*end) sched_yield(); }
 void counts_and_yields(volatile int *end) { for (volatile long i = 0; !*end; i++) sched_yield(); }
 void counts(volatile int *end) { for (volatile long i = 0; !*end; i++); }
-void counts_far_away(volatile int *end) { static volatile long i; while (!*end) i++; }
+#define SEEN(value) __asm__ volatile("" : "+r"(value) : : "memory") /* it is in a register, and memory is read */
+void counts_far_away(volatile int *end) { static long i; while (!*end) { long n = i + 1; SEEN(n); i = n; } }
 volatile double product;
 void multiplies(volatile int *end) { double x = 1; while (!*end) x *= 1.0000001; product = x; }
-void fills(volatile int *end) { static char to[1 << 22]; for (int i = 0; !*end; i++) memset(to, i, sizeof to); }
+char to[1 << 22];
+void fills(volatile int *end) { for (int i = 0; !*end; i++) { memset(to, i, sizeof to); SEEN(i); } }
 void walks(volatile int *end) { unsigned x = 1; while (!*end) x = x * 1664525u + 1013904223u; *end = x | 1; }
 """
 SPINS = {
