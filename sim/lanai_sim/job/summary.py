@@ -10,7 +10,7 @@ from lanai_firmware.image import Image
 from lanai_hdl.isa.traps import CAUSES, TrapCause
 from lanai_hdl.machine import REGISTERS_HOST, SRAM_HOST, Control, Event, Status, host_offset
 from lanai_hdl.remote.csr import ENABLE
-from lanai_host.adapter.boot import register
+from lanai_host.adapter.boot import counter, register
 
 from ..engines.base import Access, Engine, EventKind, SlotTime
 from ..kernel.cluster import ClusterBus
@@ -24,7 +24,7 @@ from ..units import counted, format_time
 REPLY_SLOTS = 100_000  # slots that an answer may take
 SLOTS_PER_WORD = 1_000  # ... and as many more for each word
 REGISTERS = ("TRAP_CAUSE", "TRAP_PC", "CONTROL", "ISR", "DOORBELL", "HDMA_STATUS", "SEND_STATUS", "RECV_STATUS")
-TRAFFIC = ("TX_PACKETS", "RX_PACKETS")
+TRAFFIC = ("TX_PACKETS", "RX_PACKETS")  # of the latter an adapter has none: its packets do not go to memory
 TROUBLES = (
     "TX_DROPPED", "RX_CRC_ERRORS", "RX_TRUNCATED", "RX_OVERRUNS", "RX_MISROUTED", "RX_STRAYS", "RX_OVERFLOWS",
     "LINK_DOWNS",
@@ -72,15 +72,19 @@ def describe(engine: Engine, nic: int, image: Image | None, still: bool, adapter
         adapter: it was booted to work by its remote-memory adapter.
     """
     names = [*REGISTERS, *TRAFFIC, *TROUBLES]
-    controls = [register("REMOTE_CONTROL")] if adapter else []
-    values = read(engine, nic, [*(host_offset(name) for name in names), *controls])
-    if len(values) < len(names) + len(controls):
+    asked = [*map(host_offset, names), *([register("REMOTE_CONTROL"), counter("REMOTE_SERVED")] if adapter else [])]
+    values = read(engine, nic, asked)
+    if len(values) < len(asked):
         return f"  nic {nic}: does not answer on its host bus"
     found = dict(zip(names, values, strict=False))
     parts = [_processor(engine, nic, found, image, still), *_engines(found)]
-    if controls and not values[-1] & ENABLE:
-        parts.append("its adapter is off: the NIC was RESET after its boot")
-    parts += [f"{counted(found['TX_PACKETS'], 'packet')} sent, {found['RX_PACKETS']} received"]
+    received = f"{found['RX_PACKETS']} received"
+    if adapter:
+        control, served = values[len(names) :]
+        if not control & ENABLE:
+            parts.append("its adapter is off: the NIC was RESET after its boot")
+        received = f"{counted(served, 'request')} of others carried out"  # the rest of what came are answers
+    parts += [f"{counted(found['TX_PACKETS'], 'packet')} sent, {received}"]
     parts += [f"{name} {found[name]}" for name in TROUBLES if found[name]]
     return f"  nic {nic}: {'; '.join(parts)}"
 

@@ -193,6 +193,17 @@ def test_a_processor_in_reset_is_told():
     assert "held in reset" in after(0, run=False)
 
 
+def test_an_adapter_is_told_by_what_it_has_carried_out():
+    """Its packets are none of those that went to the NIC's memory."""
+    program = "from mpi4py.MPI import COMM_WORLD as w\nw.sendrecv(1, 1 - w.rank)\nw.recv()"
+    result = Job((sys.executable, "-c", program), 2, "mbcf").run()
+    assert result.code == Exit.DEADLOCK
+    lines = [line for line in result.report.splitlines() if line.startswith("  nic ")]
+    assert len(lines) == 2
+    for line in lines:
+        assert re.search(r"[1-9]\d* packets sent, [1-9]\d* requests? of others carried out$", line)
+
+
 def test_events_of_others_are_not_taken_for_answers():
     """The NIC answers accesses that a rank had begun when the run ended, while the registers are
     read."""
