@@ -57,7 +57,9 @@ REFUSED = [
     ("mpicc -static-mpi a.c", "-static-mpi: there is no static library"),
     ("mpicc -config=gcc a.c", "-config=gcc: ", "-cc=COMPILER"),
     ("mpicc -cc=mpicc a.c", "'mpicc' is an MPI wrapper"),
-    ("sweep queues --store", "--store keeps the runs of a program; a study has its journal alone"),
+    ("sweep queues --store", "--store is for a program; a study has its journal and --output DIR: leave --store out"),
+    ("sweep queues --rows a.csv", "--rows is for a program; a study has its journal"),
+    ("sweep -n 2 --output out -- true", "--output is for a study; a program has --rows FILE and --plot FILE"),
     (
         "sweep queues --on no_such_module:make",
         "gives no executor: ModuleNotFoundError: No module named 'no_such",

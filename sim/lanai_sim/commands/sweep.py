@@ -36,6 +36,8 @@ VARY = (
     "environment; may be given again"
 )
 PROGRAM_JOURNAL = "sweep.jsonl"
+OF_PROGRAMS = ("config", "system", "device", "format", "rows", "store", "plot")
+OF_STUDIES = ("quick", "output")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -80,8 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.vary or args.ranks:
         return over_parameters(args)
-    if args.store is not None:
-        raise UserError("--store keeps the runs of a program; a study has its journal alone: leave --store out")
+    leave_out(args, OF_PROGRAMS, "is for a program; a study has its journal and --output DIR")
     if len(args.words) != 1:
         raise UserError(
             "name a study, such as `lanai sweep queues`, or what shall vary and a program: "
@@ -90,8 +91,16 @@ def run(args: argparse.Namespace) -> int:
     return study(args)
 
 
+def leave_out(args: argparse.Namespace, names: Sequence[str], why: str) -> None:
+    """Raise UserError if one of these options was given, which nothing would come of."""
+    for name in names:
+        if getattr(args, name) not in (None, False):
+            raise UserError(f"--{name} {why}: leave --{name} out")
+
+
 def over_parameters(args: argparse.Namespace) -> int:
     """Run a program over parameters."""
+    leave_out(args, OF_STUDIES, "is for a study; a program has --rows FILE and --plot FILE")
     if not args.words:
         raise UserError("no program was named; write it behind --: lanai sweep --vary ... -- python ring.py")
     form = tables.format_of(args.rows, args.format)
