@@ -65,6 +65,22 @@ def _member(where: str, pattern: Any, value: Any) -> Any:
     return like(where, pattern, value)
 
 
+def assignments(option: str, words: list[str]) -> dict[str, int | float | str]:
+    """Return NAME=VALUE words of a flag as a table. A value that reads as a number is one."""
+    found: dict[str, int | float | str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not name or not equals or not value:
+            raise UserError(f"{option} {word!r} is not understood; write NAME=VALUE")
+        for kind in (int, float, str):
+            try:
+                found[name] = kind(value)
+                break
+            except ValueError:
+                continue
+    return found
+
+
 def to_table(config: Any) -> Document:
     """Return all members of a dataclass of plain values, as `from_table` takes them."""
     return {field.name: plain(getattr(config, field.name)) for field in fields(config)}

@@ -15,6 +15,7 @@ from ..engines.boards import known
 from ..figures import write_json
 from ..fpga.bitstream import SEEDS, Built, build, reaches, synthesize
 from ..machine import blocks
+from ..machine.machine import block_from
 
 NAME = "build"
 HELP = "build the NIC, or a switch, into an FPGA bitstream"
@@ -36,9 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--with",
         action="append",
         default=[],
-        metavar="BLOCK",
+        metavar="BLOCK[:NAME=VALUE,...]",
         dest="blocks",
-        help=f"add an optional block to the NIC: {', '.join(blocks.names())}",
+        help=f"add an optional block to the NIC, e.g. remote:processes=1,match_cells=16: {', '.join(blocks.names())}",
     )
     parser.add_argument(
         "--phy",
@@ -105,7 +106,9 @@ def _board(args: argparse.Namespace) -> Board:
             raise UserError(f"{option} is not for a {args.what}; leave it out")
     if args.what == SWITCH:
         return board.as_switch(args.ports)
-    board = board.with_blocks(map(blocks.block, args.blocks)).with_line(SERIAL if args.line is None else args.line)
+    board = board.with_blocks(block_from("--with", text) for text in args.blocks).with_line(
+        SERIAL if args.line is None else args.line
+    )
     return replace(board, phy=args.phy)
 
 

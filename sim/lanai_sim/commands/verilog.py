@@ -12,6 +12,7 @@ from lanai_hdl.wrap.tops import WRAPPERS
 from lanai_host.errors import UserError
 
 from ..machine import blocks
+from ..machine.machine import block_from
 from ..units import counted
 
 NAME = "verilog"
@@ -49,7 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.blocks and args.block != "nic":
         raise UserError(f"--with {args.blocks[0]!r} is for 'nic'; {args.block!r} has no optional blocks")
-    block = make(args.block, _values(args.config, args.block), args.wrap, [blocks.block(name) for name in args.blocks])
+    block = make(
+        args.block, _values(args.config, args.block), args.wrap, [block_from("--with", text) for text in args.blocks]
+    )
     written = files(block)
     for name, text in written.items():
         path = Path(args.output, name)

@@ -13,6 +13,7 @@ from lanai_host.errors import UserError
 
 from ..tables import (
     Document,
+    assignments,
     brief,
     chosen,
     from_preset,
@@ -54,6 +55,13 @@ def nic_from(values: Any, equip: Equip | None = None) -> NicConfig:
         nic = equip(nic)
     known("[nic] of these NICs", tables, [one.name for one in nic.blocks])
     return _with_parameters(nic, nic.blocks, tables)
+
+
+def block_from(option: str, text: str) -> BlockConfig:
+    """Return the block that a flag gives as NAME[:PARAMETER=VALUE,...], its other parameters by default."""
+    name, _, parameters = text.partition(":")
+    values = assignments(option, [word for word in parameters.split(",") if word])
+    return from_table(f"{option} {name}", block(name), values)
 
 
 def nic_table(nic: NicConfig) -> Document:

@@ -19,29 +19,13 @@ from ...job.document import described
 from ...job.job import Job
 from ...job.result import Result, digest
 from ...job.settings import check_flags
-from ...tables import Document
+from ...tables import Document, assignments
 from .flags import FIRST, add_arguments
 
 __all__ = ["FIRST", "HELP", "NAME", "add_arguments", "run"]
 
 NAME = "run"
 HELP = "run an MPI program on N simulated NICs"
-
-
-def assignments(option: str, words: list[str]) -> dict[str, int | float | str]:
-    """NAME=VALUE words as a dictionary; a value that reads as a number is one."""
-    found: dict[str, int | float | str] = {}
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not name or not equals or not value:
-            raise UserError(f"{option} {word!r} is not understood; write NAME=VALUE")
-        for kind in (int, float, str):
-            try:
-                found[name] = kind(value)
-                break
-            except ValueError:
-                continue
-    return found
 
 
 def nested(values: dict[str, Any]) -> dict[str, Any]:
