@@ -33,7 +33,7 @@ BLOCKS = {  # what it is, and the wrappers that it has a port for
     "link": ("one end of a link", (STREAM,)),
     "phy": ("a link over pins to another board, with its own clock", ()),
 }
-KEYWORDS = {"wait": "\\wait "}  # ports whose name Verilog has too, as it writes them
+KEYWORDS = ("wait",)  # ports whose name Verilog has too, where it is written with a backslash and a blank
 LISTED = (  # warnings of `verilator -Wall` about how the text is written, not about what it does
     *("CASEINCOMPLETE", "DECLFILENAME", "INITIALDLY", "PROCASSINIT"),
     *("UNSIGNED", "UNUSEDSIGNAL", "WIDTHEXPAND", "WIDTHTRUNC"),
@@ -238,7 +238,8 @@ def port_rows(part: Any) -> list[tuple[str, str, object]]:
     rows: list[tuple[str, str, object]] = []
     for path, member, value in part.signature.flatten(part):
         name = "__".join(map(str, path))
-        rows.append((f"`{KEYWORDS.get(name, name)}`", "in" if member.flow is In else "out", _bits(value)))
+        escaped = f", in Verilog `\\{name} `" if name in KEYWORDS else ""
+        rows.append((f"`{name}`{escaped}", "in" if member.flow is In else "out", _bits(value)))
     return rows
 
 
