@@ -6,6 +6,7 @@ while this side waits for anything at all, and whenever it catches up, so a tran
 the program is inside a call of the bus."""
 
 import ctypes
+import errno
 import os
 import time
 from abc import ABC, abstractmethod
@@ -68,6 +69,8 @@ class SerialPort(SerialLine):
             raise UserError(f"serial port {str(path)!r}, baud rate {baud}: {error}") from error
         except OSError as error:
             reason = os.strerror(error.errno) if error.errno else str(error)
+            if error.errno in (errno.EAGAIN, errno.EBUSY):
+                reason = "another program has it open"
             raise UserError(f"cannot open serial port {str(path)!r}: {reason}; name the board's port") from error
         while self._port.read(4096):
             pass

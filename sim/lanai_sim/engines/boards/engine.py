@@ -8,8 +8,9 @@ from functools import partial
 from itertools import takewhile
 
 from lanai_hdl.boards.registers import PhySeen
+from lanai_hdl.control.identity import identity
 from lanai_hdl.errors import UserError
-from lanai_hdl.machine import SRAM_HOST
+from lanai_hdl.machine import SRAM_HOST, host_offset
 from lanai_hdl.uart.bridge import UNANSWERED
 from lanai_hdl.uart.frame import MOST_WORDS, Frame, FrameKind
 
@@ -215,6 +216,17 @@ class BoardEngine(Engine):
             found += [event.value for event in host.events if event.tag == ASK_TAG]
             host.events = [event for event in host.events if event.tag != ASK_TAG]
         return found
+
+    def check(self) -> None:
+        """Raise UserError if a board's NIC is not that of the layout. Its clock may be another: time is the board's."""
+        expected = {name: value for name, value in identity(self.layout.nic).items() if name != "SLOT_KHZ"}
+        for nic in range(self.layout.nics):
+            for name, value in zip(expected, self._ask(nic, [host_offset(name) for name in expected]), strict=True):
+                if value != expected[name]:
+                    raise UserError(
+                        f"board {nic} has another bitstream: {name} is {value:#x}, and {expected[name]:#x} in this "
+                        "run's NIC; `lanai board load` puts that on it, and --board NAME:PORT,PORT names another board"
+                    )
 
     def await_link(self) -> None:
         """Let the boards go on until they have a link. Raises UserError that says what is wrong with the cable."""

@@ -85,6 +85,8 @@ class BoardKind(EngineKind):
 
         engine = BoardEngine(layout, self._boards(layout, options))
         try:
+            if self.is_real(options.board):
+                engine.check()
             engine.await_link()
         except UserError:
             engine.close()

@@ -6,7 +6,8 @@ import pytest
 
 from lanai_hdl.boards.registers import BOARD_ID, CLOCK, LOCKED, PHY_WORDS, UP, address_of
 from lanai_hdl.config import NicConfig
-from lanai_hdl.machine import BOARD_HOST, PAGE_SIZE, SRAM_HOST
+from lanai_hdl.control.identity import identity
+from lanai_hdl.machine import BOARD_HOST, PAGE_SIZE, SRAM_HOST, host_offset
 from lanai_hdl.uart.bridge import UNANSWERED
 from lanai_hdl.uart.frame import MOST_WORDS, Frame, FrameKind, whole_frames
 from lanai_host.errors import UserError
@@ -76,6 +77,16 @@ def done(engine, limit=NEVER):
         found += events
         if still or (not events and not engine.cut_short):
             return found
+
+
+def test_a_board_with_another_bitstream_is_named(boards, engine):
+    said = {host_offset(name): value for name, value in identity(LAYOUT.nic).items()}
+    boards.words = {(board, address): value for board in range(2) for address, value in said.items()}
+    boards.words[0, host_offset("SLOT_KHZ")] = 50_000
+    engine.check()
+    boards.words[1, host_offset("SRAM_SIZE")] = 0x10000
+    with pytest.raises(UserError, match="board 1 has another bitstream: SRAM_SIZE is 0x10000, and 0x100000 in this"):
+        engine.check()
 
 
 def test_accesses_go_in_order_and_those_with_a_tag_are_reported(boards, engine):

@@ -10,6 +10,7 @@ import pytest
 
 from lanai_hdl.boards import BOARDS
 from lanai_hdl.uart.frame import Frame, FrameKind
+from lanai_host.errors import UserError
 from lanai_sim.engines.boards.lines import Came
 from lanai_sim.engines.boards.ports import SerialBoards
 from lanai_sim.engines.boards.simulated import SimulatedBoards
@@ -20,19 +21,19 @@ SLOTS = 5_000  # between two looks at the lines
 PROGRAM = """
 from mpi4py import MPI
 world = MPI.COMM_WORLD
-rank, peer = world.rank, 1 - world.rank
+rank, after, before = world.rank, (world.rank + 1) % world.size, (world.rank - 1) % world.size
 for size in (0, 100, 1000):
     text = world.bcast("x" * size if rank == 0 else None)
     assert text == "x" * size
-    assert world.sendrecv(rank, peer, source=peer) == peer
+    assert world.sendrecv(rank, after, source=before) == before
 print(rank, "ok")
 """
 
 
 @pytest.fixture
 def lines():
-    """(board's end, name of the port) of two lines."""
-    ends = [os.openpty() for _ in range(2)]
+    """(board's end, name of the port) of three lines."""
+    ends = [os.openpty() for _ in range(3)]
     for _, port in ends:
         tty.setraw(port)
     yield [(board, os.ttyname(port)) for board, port in ends]
@@ -42,7 +43,7 @@ def lines():
 
 
 def test_frames_come_whole_and_time_does_not_stop(lines):
-    boards = SerialBoards([name for _, name in lines], 1_000_000, 66_666)
+    boards = SerialBoards([name for _, name in lines[:2]], 1_000_000, 66_666)
     assert len(boards.run(0)) == 0
     frames = [Frame(FrameKind.INTERRUPT), Frame(FrameKind.PIO_DATA, data=b"12345678")]
     frame = frames[1].to_bytes()
@@ -60,6 +61,14 @@ def test_frames_come_whole_and_time_does_not_stop(lines):
     boards.close()
 
 
+def test_a_port_that_another_program_has_is_told(lines):
+    port = lines[0][1]
+    boards = SerialBoards([port], 1_000_000, 66_666)
+    with pytest.raises(UserError, match=f"cannot open serial port '{port}': another program has it open"):
+        SerialBoards([port], 1_000_000, 66_666)
+    boards.close()
+
+
 def play(pair, lines, over):
     """Be the boards at the other ends of the lines."""
     files = [file for file, _ in lines]
@@ -71,16 +80,18 @@ def play(pair, lines, over):
 
 
 @pytest.mark.ci
-def test_mpi_runs_over_boards_on_ports(lines):
-    over, pair = threading.Event(), SimulatedBoards(BOARDS[USUAL].config, skip=False)
-    player = threading.Thread(target=play, args=(pair, lines, over))
+@pytest.mark.parametrize(("count", "ports"), [(2, 0), (3, len(BOARDS[USUAL].ports))], ids=["a cable", "a switch"])
+def test_mpi_runs_over_boards_on_ports(lines, count, ports):
+    lines = lines[:count]
+    over, boards = threading.Event(), SimulatedBoards(BOARDS[USUAL].config, count, ports, skip=False)
+    player = threading.Thread(target=play, args=(boards, lines, over))
     player.start()
+    named = ",".join(name for _, name in lines)
     try:
-        job = Job((sys.executable, "-c", PROGRAM), 2, "mpi-np", board=",".join(name for _, name in lines), capture=True)
-        result = job.run()
+        result = Job((sys.executable, "-c", PROGRAM), count, "mpi-np", board=named, capture=True).run()
     finally:
         over.set()
         player.join()
-        pair.close()
+        boards.close()
     assert (result.code, result.report) == (0, "")
-    assert [one.stdout.strip() for one in result.outputs] == ["0 ok", "1 ok"]
+    assert [one.stdout.strip() for one in result.outputs] == [f"{rank} ok" for rank in range(count)]
