@@ -74,6 +74,7 @@ def run_cocotb(
     plusargs: Iterable[str] = (),
     coverage: bool = False,
     environment: Mapping[str, str] | None = None,
+    sources: Iterable[str | Path] = (),
     **options: Any,
 ) -> int:
     """Convert `component`, compile it as the top, and run against it the cocotb tests of the Python
@@ -93,6 +94,7 @@ def run_cocotb(
     coverage : write which lines and bits were reached, as `coverage.info` for lcov and editors
         (Verilator only)
     environment : variables for the bench
+    sources : more files of Verilog, for what `component` makes instances of
     options : those of `amaranth.back.verilog.convert`
     """
     if lacking := missing(simulator):
@@ -108,7 +110,7 @@ def run_cocotb(
     top.write_text(text)
     with _surroundings(module.parent):
         runner = get_runner(simulator)
-        built = _kept_build(runner, simulator, top, waves, coverage)
+        built = _kept_build(runner, simulator, [top, VERILOG, *map(Path, sources)], waves, coverage)
         results = directory / "results.xml"
         results.unlink(missing_ok=True)
         with suppress(SystemExit):  # how the runner tells of a failed test; the results do as well
@@ -135,10 +137,11 @@ def run_cocotb(
     return ran
 
 
-def _kept_build(runner: Any, simulator: str, top: Path, waves: bool, coverage: bool) -> Path:
-    """The directory with what the simulator runs, which is compiled unless the cache has it."""
+def _kept_build(runner: Any, simulator: str, sources: list[Path], waves: bool, coverage: bool) -> Path:
+    """The directory with what the simulator runs, which is compiled unless the cache has it. The first source is the
+    top's."""
     arguments = [*SIMULATORS[simulator].arguments, *(SIMULATORS[simulator].coverage if coverage else ())]
-    texts = [file.read_bytes() for file in (top, VERILOG)]
+    texts = [file.read_bytes() for file in sources]
     versions = [sys.version, version("cocotb"), *(_version(tool) for tool in SIMULATORS[simulator].compilers)]
     path = place(KEPT, key_of([*texts, simulator, MAKEFLAGS, str(waves), *arguments, *versions]))
     if damage(path) is None:
@@ -148,14 +151,14 @@ def _kept_build(runner: Any, simulator: str, top: Path, waves: bool, coverage: b
     work = Path(mkdtemp(prefix=".partial-", dir=path.parent))
     try:
         runner.build(
-            sources=[top, VERILOG],
+            sources=sources,
             hdl_toplevel="top",
             build_dir=work,
             build_args=arguments,
             timescale=("1ns", "1ps"),
             waves=waves,
             always=True,
-            log_file=top.with_name("build.log"),
+            log_file=sources[0].with_name("build.log"),
         )
         for file in work.iterdir():
             if file.name != SIMULATORS[simulator].product:
