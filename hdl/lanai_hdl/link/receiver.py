@@ -17,8 +17,9 @@ class LinkReceiver(NicBlock):
 
     Members: `link`; `o`, flits other than IDLE and DOWN; `up`, the carrier. Events of a slot:
     `received`, `raised` (STOP), `overflow` (a flit was lost, which takes a sender that ignores
-    STOP), `fell` (the carrier). `idle` while nothing has come or waits. `link.stop` is registered.
-    A flit can be read two slots after it stood on `link`.
+    STOP), `fell` (the carrier). `idle` while nothing has come or waits and there is a carrier: a NIC without one is
+    evaluated in each slot, so that it sees it come. `link.stop` is registered. A flit can be read two slots after it
+    stood on `link`.
     """
 
     link: In(LinkPort())

@@ -82,7 +82,8 @@ class FrameBridge(wiring.Component):
 
     The host may send up to UNANSWERED frames of reads before it has had the answer to the first; a write may overtake
     them. Bursts on `mem` are passed on and answered one at a time, so the host's software sees them in order. They
-    leave whole, even if the NIC is reset meanwhile. Nothing here counts time: a board's figures are the board's.
+    leave whole, even if the NIC is reset meanwhile. A write that the NIC does not take yet holds up the frames behind
+    it, answers to its own reads of memory among them. Nothing here counts time: a board's figures are the board's.
 
     Parameters
     ----------
