@@ -1,8 +1,9 @@
-"""Bytes through the asynchronous FIFO of a USB chip: FT245R, FT232H, FT2232H and their like."""
+"""Bytes through the FIFO of a USB chip (FT245R, FT232H, FT2232H and their like), asynchronous or with its clock."""
 
 from amaranth import Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.cdc import FFSynchronizer
+from amaranth.lib.fifo import AsyncFIFO
 from amaranth.lib.wiring import In, Out
 
 # Nanoseconds, of whichever of the chips takes longest.
@@ -15,7 +16,8 @@ class Ft245Port(wiring.Signature):
     """The pins of the chip, seen from the FPGA. All are active high here; those of the chip but for `data` are low.
 
     `rxf`: the chip has a byte; `txe`: it has space for one; it puts the byte on its pins while `rd`, and takes what the
-    FPGA drives there when `wr` begins.
+    FPGA drives there when `wr` begins. With the chip's clock it drives its pins while `oe`; at each edge with `rd` and
+    `rxf` a byte has come, at each with `wr` and `txe` one has gone.
     """
 
     def __init__(self):
@@ -23,6 +25,7 @@ class Ft245Port(wiring.Signature):
             {
                 "rxf": In(1),
                 "txe": In(1),
+                "oe": Out(1),
                 "rd": Out(1),
                 "wr": Out(1),
                 "data_i": In(8),
@@ -101,3 +104,63 @@ class Ft245(wiring.Component):
         """End a strobe. What was written stays on the pins for a slot more."""
         m.d.sync += [self.pins.rd.eq(0), self.pins.wr.eq(0), left.eq(self._rest - 1)]
         m.next = "REST"
+
+
+KEPT = 64  # bytes between the clocks, each way
+ROOM = 4  # bytes that may still come when it has been seen that there are few places left
+TURN = 512  # bytes one way while the other way waits
+
+
+class ClockedFt245(wiring.Component):
+    """The same with the chip's clock, up to a byte in each of its cycles, in its mode "245 synchronous FIFO".
+
+    The parent has the domain `usb` beside `sync`, of the clock that comes from the chip, and resets both.
+
+    Members: as `Ft245` has them; all `pins` belong to `usb`.
+    """
+
+    pins: Out(Ft245Port())
+    i: In(stream.Signature(8))
+    o: Out(stream.Signature(8))
+
+    def elaborate(self, platform):
+        m = Module()
+        pins = self.pins
+        m.submodules.down = down = AsyncFIFO(width=8, depth=KEPT, w_domain="usb", r_domain="sync")
+        m.submodules.up = up = AsyncFIFO(width=8, depth=KEPT, w_domain="sync", r_domain="usb")
+        m.d.comb += [
+            self.o.valid.eq(down.r_rdy), self.o.payload.eq(down.r_data), down.r_en.eq(self.o.ready),
+            up.w_en.eq(self.i.valid), up.w_data.eq(self.i.payload), self.i.ready.eq(up.w_rdy),
+            down.w_en.eq(pins.rd & pins.rxf), down.w_data.eq(pins.data_i),
+        ]  # fmt: skip
+        held, taken = Signal(), pins.wr & pins.txe  # held: `data_o` is yet to be taken
+        more, wrote, left = held & ~taken | up.r_rdy, Signal(), Signal(range(TURN + 1))
+        reads, writes = pins.rxf & (down.w_level < KEPT - ROOM), pins.txe & (held | up.r_rdy)
+        with m.If(taken):
+            m.d.usb += held.eq(0)
+        with m.If(left != 0):
+            m.d.usb += left.eq(left - 1)
+        with m.FSM(domain="usb"):
+            with m.State("IDLE"):  # nobody drives the pins
+                m.d.usb += left.eq(TURN)
+                with m.If(reads & (wrote | ~writes)):
+                    m.d.usb += [pins.oe.eq(1), wrote.eq(0)]
+                    m.next = "READ"
+                with m.Elif(writes):
+                    m.d.usb += [pins.drive.eq(1), wrote.eq(1)]
+                    m.next = "WRITE"
+            with m.State("READ"):
+                m.d.usb += pins.rd.eq(1)
+                with m.If(~reads | ((left == 0) & writes)):
+                    m.d.usb += [pins.rd.eq(0), pins.oe.eq(0)]
+                    m.next = "IDLE"
+            with m.State("WRITE"):
+                with m.If(~pins.txe | ~more | ((left == 0) & reads)):
+                    m.d.usb += [pins.wr.eq(0), pins.drive.eq(0)]
+                    m.next = "IDLE"
+                with m.Else():
+                    m.d.usb += [pins.wr.eq(1), held.eq(1)]
+                    with m.If(taken | ~held):
+                        m.d.comb += up.r_en.eq(1)
+                        m.d.usb += pins.data_o.eq(up.r_data)
+        return m

@@ -4,13 +4,14 @@ import itertools
 import random
 
 import pytest
-from amaranth import Module, ResetSignal, Signal
+from amaranth import ClockDomain, Module, ResetSignal, Signal
 from amaranth.asserts import AnyConst, AnySeq
 from amaranth.hdl import Assert, Assume
 from amaranth.lib import wiring
+from amaranth.sim import Simulator
 
 from lanai_hdl.bfm import Bench, stream_get, stream_put
-from lanai_hdl.uart.ft245 import REST, SETUP, STROBE, Ft245, slots_of
+from lanai_hdl.uart.ft245 import REST, SETUP, STROBE, TURN, ClockedFt245, Ft245, slots_of
 
 KHZ = 66_666
 BYTES = 60
@@ -94,6 +95,66 @@ def test_bytes_pass_both_ways_in_order(stalls, seed):
     assert chip.has == []
     if not stalls:
         assert next(slots) / BYTES / KHZ < 1e-3 / 2.2, "2.2 MB/s each way while both are busy"
+
+
+class ClockedChip:
+    """The chip with its clock. What it says holds from one edge to the next. Neither side drives beside the other."""
+
+    def __init__(self, dut, has, seed, stalls):
+        self.dut, self.has, self.got = dut, list(has), []
+        self.chance, self.stalls = random.Random(seed), stalls
+
+    async def serve(self, context):
+        pins, drove = self.dut.pins, [False, False]
+        while True:
+            says = [not self.stalls or self.chance.random() < 0.7 for _ in range(2)]
+            rxf, txe = bool(self.has) and says[0], says[1]
+            context.set(pins.rxf, rxf)
+            context.set(pins.txe, txe)
+            outputs = {name: context.get(getattr(pins, name)) for name in ("oe", "rd", "wr", "drive", "data_o")}
+            drives = [bool(outputs["oe"]), bool(outputs["drive"])]
+            assert not (drives[0] and (drives[1] or drove[1])), "no clock between the two that drive the pins"
+            assert not (drives[1] and drove[0])
+            assert outputs["oe"] or not outputs["rd"]
+            context.set(pins.data_i, self.has[0] if drove[0] and drives[0] and rxf else self.chance.getrandbits(8))
+            if outputs["rd"] and rxf:
+                assert drove[0], "OE# comes a clock before RD#"
+                del self.has[0]
+            if outputs["wr"] and txe:
+                assert outputs["drive"]
+                self.got.append(outputs["data_o"])
+            drove = drives
+            await context.tick("usb")
+
+
+@pytest.mark.parametrize(
+    ("stalls", "slot"),
+    [(True, 16e-9), *(pytest.param(*case, marks=pytest.mark.ci) for case in [(False, 16e-9), (True, 40e-9)])],
+)
+def test_bytes_pass_with_the_chips_clock_in_order(stalls, slot):
+    count = TURN + 100
+    dut, chance = ClockedFt245(), random.Random(7)
+    down, up = ([chance.getrandbits(8) for _ in range(count)] for _ in range(2))
+    chip, top, found = ClockedChip(dut, down, 7, stalls), Module(), []
+    top.domains += [ClockDomain("sync"), ClockDomain("usb")]
+    top.submodules.dut = dut
+    bench = Simulator(top)
+    bench.add_clock(slot)
+    bench.add_clock(1 / 60e6, domain="usb")
+    bench.add_testbench(chip.serve, background=True)
+
+    async def take(context):
+        found.extend(await stream_get(context, dut.o, count, pause=0.3 if stalls else 0.0, seed=1))
+
+    async def give(context):
+        await stream_put(context, dut.i, up, idle=0.3 if stalls else 0.0, seed=2)
+        while len(chip.got) < count:
+            await context.tick()
+
+    bench.add_testbench(take)
+    bench.add_testbench(give)
+    bench.run_until(12 * count * slot)
+    assert (found, chip.got, chip.has) == (down, up, [])
 
 
 class PinsSpec(wiring.Component):
