@@ -9,7 +9,7 @@ from lanai_hdl.boards import BOARDS
 BOARD = replace(
     BOARDS["ulx3s-25f"],
     name="ulx3s-12f",
-    description="Radiona ULX3S, ECP5 LFE5U-12F, NIC at 66.67 MHz slots with 64 KiB of block RAM",
+    description="Radiona ULX3S, ECP5 LFE5U-12F, NIC at 60 MHz with 64 KiB of block RAM",
     platform=ULX3S_12F_Platform,
     part="LFE5U-12F",
 )

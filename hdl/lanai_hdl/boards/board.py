@@ -8,8 +8,9 @@ from ..block_config import BlockConfig
 from ..config import NicConfig
 from ..errors import UserError, unknown
 
-SERIAL, FT245 = "serial", "ft245"
-LINES = (SERIAL, FT245)  # a serial line; the asynchronous FIFO of a USB chip
+SERIAL, FT245, FT245_SYNC = "serial", "ft245", "ft245-sync"
+LINES = (SERIAL, FT245, FT245_SYNC)  # a serial line; the FIFO of a USB chip, asynchronous or with the chip's clock
+USB_KHZ = 60_000  # the chip's clock
 
 TWO_PORTS = 2  # of a switch at least
 
@@ -36,6 +37,7 @@ class Board:
     `cable`: where its phy's pins are. `phy`: its link is on pins; else it is looped back. `fifo`: where a USB chip's
     FIFO goes, signal by signal, if it has pins for one. `line`: what carries the host bus, one of LINES. `ports`: where
     the cables of a switch go, as many as its pins hold. `switch`: how many of them it has as a switch; 0: it has a NIC.
+    `clocks`: the slot clocks in kHz that `pins` can make; none: that of `config` alone.
     """
 
     name: str
@@ -52,17 +54,26 @@ class Board:
     line: str = SERIAL
     ports: tuple[Cable, ...] = ()
     switch: int = 0
+    clocks: tuple[int, ...] = ()
 
     @property
     def divisor(self) -> int:
         """Slots a bit of the serial line."""
         return round(1000 * self.config.slot_khz / self.baud)
 
+    def with_clock(self, mhz: float) -> Self:
+        """Return the board with another slot clock, given as users read it: in MHz, to two decimals."""
+        clocks = {f"{khz / 1000:.2f}": khz for khz in self.clocks or (self.config.slot_khz,)}
+        text = f"{mhz:.2f}"
+        if text not in clocks:
+            raise UserError(f"{mhz:g} MHz is no slot clock of {self.name!r}; choose one of {', '.join(clocks)}")
+        return replace(self, config=self.config.but(slot_khz=clocks[text]))
+
     def with_line(self, name: str) -> Self:
         """Return the board with another line to its host."""
         if name not in LINES:
             raise unknown("line", name, LINES)
-        if name == FT245 and not self.fifo:
+        if name != SERIAL and not self.fifo:
             raise UserError(f"the board {self.name!r} does not say where a FIFO goes (`fifo` of `Board`)")
         return replace(self, line=name)
 

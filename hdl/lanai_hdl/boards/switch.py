@@ -41,6 +41,7 @@ class SwitchTop(wiring.Component):
     """
 
     def __init__(self, config: NicConfig, ports: int, blocked_slots: int = BLOCKED_SLOTS):
+        self.config = config
         nic = config.but(rx_fifo=PORT_FIFO, blocks=())
         self.switch = Switch(SwitchConfig(ports, nic, blocked_slots))
         self.phys = [Phy() for _ in range(ports)]

@@ -17,7 +17,7 @@ from ..phy.symbols import Symbol
 from ..sram.block_ram import BlockRamSram
 from ..switch.switch import Switch
 from ..switch_config import SwitchConfig
-from ..uart import FrameBridge, Ft245, Ft245Port, UartBridge
+from ..uart import ClockedFt245, FrameBridge, Ft245, Ft245Port, UartBridge
 from .board import FT245, SERIAL
 from .registers import BoardRegisters
 
@@ -133,18 +133,21 @@ class BoardTop(CarriedNic):
 
 
 class Ft245BoardTop(CarriedNic):
-    """The NIC behind the FIFO of a USB chip. Members: `fifo`, ``Out(Ft245Port())``, and those of `CarriedNic`."""
+    """The NIC behind the FIFO of a USB chip. Members: `fifo`, ``Out(Ft245Port())``, and those of `CarriedNic`.
 
-    line = FT245
+    Parameters: `line`, FT245, or FT245_SYNC, where the parent has the domain `usb` of `ClockedFt245`; others as
+    `CarriedNic` has them.
+    """
 
-    def __init__(self, config: NicConfig, image: Sequence[int] | None = (), phy: bool = False):
+    def __init__(self, config: NicConfig, image: Sequence[int] | None = (), phy: bool = False, line: str = FT245):
+        self.line = line
         super().__init__(config, image, phy, {"fifo": Out(Ft245Port())})
 
     def elaborate(self, platform):
         m = Module()
         bridge = FrameBridge()
         self._carry(m, bridge)
-        m.submodules.chip = chip = Ft245(self.config.slot_khz)
+        m.submodules.chip = chip = Ft245(self.config.slot_khz) if self.line == FT245 else ClockedFt245()
         wiring.connect(m, chip.o, bridge.i)
         wiring.connect(m, bridge.o, chip.i)
         wiring.connect(m, chip.pins, wiring.flipped(self.fifo))

@@ -2,19 +2,35 @@
 
 from dataclasses import dataclass
 
-from amaranth import Cat, ClockDomain, ClockSignal, Elaboratable, Instance, Module, Signal
+from amaranth import Cat, ClockDomain, ClockSignal, Elaboratable, Instance, Module, ResetSignal, Signal
 from amaranth.build import Attrs, Pins, PinsN, Resource, Subsignal
 from amaranth.lib import io
 from amaranth.lib.cdc import ResetSynchronizer
 
 from ..config import KIB, small_fpga
-from .board import FT245, Board, Cable
+from .board import FT245_SYNC, SERIAL, USB_KHZ, Board, Cable
 from .switch import SwitchTop
 
-# 25 MHz / 3 * 8 = 66.67 MHz; the VCO runs at nine times that, 600 MHz, well inside its 400 .. 800
-# MHz.
-INPUT_DIVISOR, FEEDBACK_DIVISOR, OUTPUT_DIVISOR = 3, 8, 9
-SLOT_KHZ = 25_000 * FEEDBACK_DIVISOR // INPUT_DIVISOR
+CRYSTAL_KHZ = 25_000
+
+
+@dataclass(frozen=True)
+class Dividers:
+    """The PLL's dividers: the crystal's clock is divided by `into` and multiplied by `back`. Its VCO runs `out` times
+    as fast as the slot clock, and must be inside 400 .. 800 MHz."""
+
+    into: int
+    back: int
+    out: int
+
+    @property
+    def khz(self) -> int:
+        return CRYSTAL_KHZ * self.back // self.into
+
+
+# The slot clocks that a board can be built for, by kHz. The first is one that place and route reaches.
+CLOCKS = {one.khz: one for one in (Dividers(5, 12, 10), Dividers(2, 5, 9), Dividers(3, 8, 9), Dividers(1, 2, 12))}
+SLOT_KHZ = next(iter(CLOCKS))
 
 
 SIGNALS = ("clock", "control", *(f"data {n}" for n in range(4)))
@@ -42,27 +58,29 @@ PLACES = tuple(CablePlace(first, 14 + first, half) for first in (0, 7) for half 
 
 
 # The FIFO of a USB chip, on pairs that a NIC's cable leaves free.
-FIFO_PINS = (*(f"{n}{half}" for n in range(7, 11) for half in "+-"), "11+", "11-", "12+", "12-")
-FIFO_SIGNALS = (*(f"D{n}" for n in range(8)), "RXF#", "TXE#", "RD#", "WR#")
+FIFO_PINS = tuple(f"{n}{half}" for n in range(7, 14) for half in "+-")
+FIFO_SIGNALS = (*(f"D{n}" for n in range(8)), "RXF#", "TXE#", "RD#", "WR#", "OE#", "CLKOUT")
 
 
 class SlotClock(Elaboratable):
     """Makes the slot clock from the crystal and drives the domain `sync`, its parent's, with it. In
     reset until the PLL has locked; all flip-flops leave it with the same edge.
 
-    `late`: a clock a quarter of a slot behind it, if it is asked for."""
+    Parameters: `khz`, one of CLOCKS. `late`: a clock a quarter of a slot behind it, if it is asked for."""
 
-    def __init__(self, late: bool = False):
+    def __init__(self, khz: int, late: bool = False):
+        self._dividers = CLOCKS[khz]
         self._is_late = late
         self.late = Signal()
 
     def _late_output(self):
         """The PLL's second output. It counts eighths of a cycle of its VCO."""
-        eighths = 8 * OUTPUT_DIVISOR // 4
+        out = self._dividers.out
+        eighths = 8 * out // 4
         return {
             "p_CLKOS_ENABLE": "ENABLED",
-            "p_CLKOS_DIV": OUTPUT_DIVISOR,
-            "p_CLKOS_CPHASE": OUTPUT_DIVISOR - 1 + eighths // 8,
+            "p_CLKOS_DIV": out,
+            "p_CLKOS_CPHASE": out - 1 + eighths // 8,
             "p_CLKOS_FPHASE": eighths % 8,
             "o_CLKOS": self.late,
         }
@@ -80,11 +98,11 @@ class SlotClock(Elaboratable):
             p_DPHASE_SOURCE="DISABLED",
             p_OUTDIVIDER_MUXA="DIVA",
             p_CLKOP_ENABLE="ENABLED",
-            p_CLKOP_DIV=OUTPUT_DIVISOR,
-            p_CLKOP_CPHASE=OUTPUT_DIVISOR - 1,
+            p_CLKOP_DIV=self._dividers.out,
+            p_CLKOP_CPHASE=self._dividers.out - 1,
             p_CLKOP_FPHASE=0,
-            p_CLKI_DIV=INPUT_DIVISOR,
-            p_CLKFB_DIV=FEEDBACK_DIVISOR,
+            p_CLKI_DIV=self._dividers.into,
+            p_CLKFB_DIV=self._dividers.back,
             p_FEEDBK_PATH="CLKOP",
             i_CLKI=crystal.i,
             i_CLKFB=clock,
@@ -115,13 +133,17 @@ class Ulx3sPins(Elaboratable):
 
     def elaborate(self, platform):
         m = Module()
+        khz = self.top.config.slot_khz
         m.domains.sync = ClockDomain()
         if self.top.phy is not None:
             m.domains.rx = ClockDomain()
-        m.submodules.clock = clock = SlotClock(late=self.top.phy is not None)
+        m.submodules.clock = clock = SlotClock(khz, late=self.top.phy is not None)
         m.submodules.top = self.top
-        if self.top.line == FT245:
-            m.submodules.fifo = FifoPins(self.top.fifo)
+        if self.top.line != SERIAL:
+            if clocked := self.top.line == FT245_SYNC:
+                m.domains.usb = ClockDomain()
+                m.submodules.usb_reset = ResetSynchronizer(ResetSignal("sync"), domain="usb")
+            m.submodules.fifo = FifoPins(self.top.fifo, clocked)
         else:
             uart = platform.request("uart", dir="-")
             m.submodules.rx = rx = io.Buffer("i", uart.rx)
@@ -129,7 +151,7 @@ class Ulx3sPins(Elaboratable):
             m.d.comb += [self.top.rx.eq(rx.i), tx.o.eq(self.top.tx)]
         leds = [*self.top.leds]
         if self.top.phy is not None:
-            m.submodules.cable = CablePins(self.top.o, self.top.i, clock.late)
+            m.submodules.cable = CablePins(self.top.o, self.top.i, khz, clock.late)
             leds.append(self.top.up)
         _light(m, platform, leds)
         return m
@@ -143,12 +165,13 @@ class Ulx3sSwitchPins(Elaboratable):
 
     def elaborate(self, platform):
         m = Module()
+        khz = self.top.config.slot_khz
         m.domains.sync = ClockDomain()
-        m.submodules.clock = clock = SlotClock(late=True)
+        m.submodules.clock = clock = SlotClock(khz, late=True)
         m.submodules.top = top = self.top
         for port, domain in enumerate(top.domains):
             m.domains += ClockDomain(domain)
-            m.submodules[f"cable{port}"] = CablePins(top.o[port], top.i[port], clock.late, port, domain)
+            m.submodules[f"cable{port}"] = CablePins(top.o[port], top.i[port], khz, clock.late, port, domain)
         _light(m, platform, top.up)
         return m
 
@@ -160,18 +183,22 @@ def _light(m, platform, lights):
 
 
 class FifoPins(Elaboratable):
-    """Puts an `Ft245Port` on pins."""
+    """Puts an `Ft245Port` on pins. `clocked`: it belongs to the domain `usb` of the parent, whose clock this drives."""
 
-    def __init__(self, fifo):
+    def __init__(self, fifo, clocked):
         self.fifo = fifo
+        self._clocked = clocked
 
     def elaborate(self, platform):
         m = Module()
         fifo = self.fifo
         pins = " ".join(FIFO_PINS[:8])
         parts = [Subsignal("data", Pins(pins, dir="io", conn=("gpio", 0)))]
-        for name, pin in zip(("rxf", "txe", "rd", "wr"), FIFO_PINS[8:], strict=True):
-            parts.append(Subsignal(name, PinsN(pin, dir="i" if name in ("rxf", "txe") else "o", conn=("gpio", 0))))
+        strobes = ("rd", "wr", "oe") if self._clocked else ("rd", "wr")
+        for name, pin in zip(("rxf", "txe", *strobes), FIFO_PINS[8:], strict=False):
+            parts.append(Subsignal(name, PinsN(pin, dir="o" if name in strobes else "i", conn=("gpio", 0))))
+        if self._clocked:
+            parts.append(Subsignal("clock", Pins(FIFO_PINS[-1], dir="i", conn=("gpio", 0))))
         platform.add_resources([Resource("fifo", 0, *parts, Attrs(IO_TYPE="LVCMOS33"))])
         port = platform.request("fifo", 0, dir={part.name: "-" for part in parts})
         m.submodules.data = data = io.Buffer("io", port.data)
@@ -179,7 +206,12 @@ class FifoPins(Elaboratable):
         for name in ("rxf", "txe"):
             m.submodules[name] = buffer = io.Buffer("i", getattr(port, name))
             m.d.comb += getattr(fifo, name).eq(buffer.i)
-        for name in ("rd", "wr"):
+        if self._clocked:
+            m.submodules.clock = clock = io.Buffer("i", port.clock)
+            came = Signal()
+            m.d.comb += [came.eq(clock.i), ClockSignal("usb").eq(came)]
+            platform.add_clock_constraint(came, 1000 * USB_KHZ)
+        for name in strobes:
             m.submodules[name] = buffer = io.Buffer("o", getattr(port, name))
             m.d.comb += buffer.o.eq(getattr(fifo, name))
         return m
@@ -191,11 +223,12 @@ class CablePins(Elaboratable):
 
     The parent has the domains `sync` and `domain`, of which this one drives the second one's clock.
 
-    Parameters: `o`, `i`, of the phy; `late`; `place`, of PLACES; `domain`, in which `i` comes.
+    Parameters: `o`, `i`, of the phy; `khz`, of both clocks; `late`; `place`, of PLACES; `domain`, in which `i` comes.
     """
 
-    def __init__(self, o, i, late, place=0, domain="rx"):
+    def __init__(self, o, i, khz, late, place=0, domain="rx"):
         self.o, self.i, self.late = o, i, late
+        self._khz = khz
         self._place, self._domain = place, domain
 
     def elaborate(self, platform):
@@ -210,7 +243,7 @@ class CablePins(Elaboratable):
         m.submodules.into = inward = io.DDRBuffer("i", into[1:], i_domain=self._domain)
         came = Signal()
         m.d.comb += [came.eq(in_clock.i), ClockSignal(self._domain).eq(came)]
-        platform.add_clock_constraint(came, 1000 * SLOT_KHZ)
+        platform.add_clock_constraint(came, 1000 * self._khz)
         for half in range(2):
             sent, received = (symbol.data[4 * half : 4 * half + 4] for symbol in (self.o, self.i))
             m.d.comb += [
@@ -248,8 +281,9 @@ def _board(size: int, kib: int) -> Board:
 
     return Board(
         name=f"ulx3s-{size}f",
-        description=f"Radiona ULX3S, ECP5 LFE5U-{size}F, NIC at 66.67 MHz slots with {kib} KiB of block RAM",
+        description=f"Radiona ULX3S, ECP5 LFE5U-{size}F, NIC at {SLOT_KHZ / 1000:g} MHz with {kib} KiB of block RAM",
         config=small_fpga().but(slot_khz=SLOT_KHZ, sram_size=kib * KIB),
+        clocks=tuple(CLOCKS),
         baud=1_000_000,
         platform=platform,
         pins=_pins,

@@ -55,6 +55,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--ports", type=int, metavar="N", help="of a switch (default: as many as the board's pins hold cables)"
     )
     parser.add_argument(
+        "--mhz",
+        type=float,
+        metavar="F",
+        help="the slot clock (default: the board's own, which place and route reaches)",
+    )
+    parser.add_argument(
         "--synthesis-only",
         action="store_true",
         help="stop before place and route: print the area by block, build no bitstream",
@@ -84,6 +90,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         config = {"board": board.name, "seed": args.seed, "seeds": args.seeds, "synthesis_only": args.synthesis_only}
         config |= {"blocks": args.blocks, "phy": board.phy, "line": board.line, "switch": board.switch}
+        config |= {"slot_khz": board.config.slot_khz}
         write_json(args.json, built.figures(), config)
     if built.lbus_fmax_mhz is None:
         return 0
@@ -104,6 +111,8 @@ def _board(args: argparse.Namespace) -> Board:
     for option, given in others.items():
         if given:
             raise UserError(f"{option} is not for a {args.what}; leave it out")
+    if args.mhz is not None:
+        board = board.with_clock(args.mhz)
     if args.what == SWITCH:
         return board.as_switch(args.ports)
     board = board.with_blocks(block_from("--with", text) for text in args.blocks).with_line(

@@ -18,7 +18,7 @@ from typing import Any
 from lanai_firmware.building import Work
 from lanai_firmware.programs.selftest.program import FIRMWARE as SELFTEST
 from lanai_hdl.boards import Board
-from lanai_hdl.boards.board import FT245
+from lanai_hdl.boards.board import SERIAL
 from lanai_hdl.boards.switch import SwitchTop
 from lanai_hdl.boards.top import BoardTop, CarriedNic, Ft245BoardTop
 from lanai_host.errors import UserError
@@ -108,9 +108,9 @@ def board_top(board: Board) -> CarriedNic | SwitchTop:
     if board.switch:
         return SwitchTop(board.config, board.switch)
     image = None if board.phy else SELFTEST.words(board.config)
-    if board.line == FT245:
-        return Ft245BoardTop(board.config, image, board.phy)
-    return BoardTop(board.config, board.divisor, image, board.phy)
+    if board.line == SERIAL:
+        return BoardTop(board.config, board.divisor, image, board.phy)
+    return Ft245BoardTop(board.config, image, board.phy, board.line)
 
 
 def synthesize(board: Board, output: str | Path) -> Built:

@@ -1,5 +1,6 @@
 // A board's top with the far end of its line to the host: a serial line, 8N1, or with FT245 the asynchronous FIFO of a
-// USB chip whose host is always there. Python drives it through the C functions at the end (board_rtl.py).
+// USB chip whose host is always there; with USB_KHZ the chip has a clock of its own. Python drives it through the C
+// functions at the end (board_rtl.py).
 
 #include <cstdint>
 #include <deque>
@@ -8,6 +9,7 @@
 #include "Vlanai_board.h"
 #include "verilated.h"
 
+constexpr uint64_t USB_BYTES = 512;  // that a chip with a clock has for the FPGA; then it has none for a while
 constexpr uint64_t BUSY_SLOTS = 6;  // between two bytes, as long as a chip's RXF# and TXE# are inactive
 
 struct Board {
@@ -43,6 +45,34 @@ struct Board {
 
     void rest() { top->fifo___05Frxf = top->fifo___05Ftxe = 0; }
 
+#ifdef USB_KHZ
+    uint64_t phase = 0, cycles = 0;
+
+    void slot() {
+        clock();
+        phase += USB_KHZ;
+        if (phase < SLOT_KHZ) return;
+        phase -= SLOT_KHZ;
+        bool took = top->fifo___05Frd && top->fifo___05Frxf, gave = top->fifo___05Fwr && top->fifo___05Ftxe;
+        if (took) sent.pop_front();
+        if (gave) received.push_back(top->fifo___05Fdrive && !top->fifo___05Foe ? top->fifo___05Fdata_o : 0xff);
+        top->usb_clk = 1;
+        top->eval();
+        top->usb_clk = 0;
+        cycles++;
+        bool shut = cycles % USB_BYTES < BUSY_SLOTS;
+        top->fifo___05Frxf = !sent.empty() && !shut;
+        top->fifo___05Ftxe = !shut;
+        bool drives = top->fifo___05Foe && !top->fifo___05Fdrive && !sent.empty();
+        top->fifo___05Fdata_i = drives ? sent.front() : 0xff;
+        top->eval();
+    }
+
+    void send(uint8_t byte) {
+        sent.push_back(byte);
+        while (sent.size() > USB_BYTES) slot();
+    }
+#else
     void slot() {
         clock();
         if (read && !top->fifo___05Frd) {
@@ -64,6 +94,7 @@ struct Board {
         sent.push_back(byte);
         while (!sent.empty()) slot();
     }
+#endif
 #else
     void rest() { top->rx = 1; }
 

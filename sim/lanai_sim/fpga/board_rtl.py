@@ -12,7 +12,8 @@ from typing import Any
 
 from lanai_firmware.programs.selftest.program import FIRMWARE as SELFTEST
 from lanai_hdl.boards import Board
-from lanai_hdl.boards.board import FT245
+from lanai_hdl.boards.board import FT245, FT245_SYNC, USB_KHZ
+from lanai_hdl.phy.phy import RxClockPort
 from lanai_hdl.verilog import by_yosys
 from lanai_host.bus.base import BusError
 from lanai_host.bus.serial import SerialLine
@@ -30,7 +31,10 @@ def _source(board: Board) -> Source:
     """Its top, elaborated only if the cache lacks the library: that takes seconds."""
 
     def make() -> list[Model]:
-        return [Model(TOP, {f"{TOP}.v": by_yosys(board_top(board), TOP)})]
+        top: Any = board_top(board)
+        if board.line == FT245_SYNC:
+            top = RxClockPort(top, ["usb"])
+        return [Model(TOP, {f"{TOP}.v": by_yosys(top, TOP)})]
 
     key = (*designs.key(()), TOP, repr(board.config), board.line, board.divisor, *SELFTEST.words(board.config))
     return Source(key, make)
@@ -41,6 +45,8 @@ def _library(board: Board) -> ctypes.CDLL:
     harness = files(__package__).joinpath("board_harness.cc").read_text()
     if board.line == FT245:
         harness = f"#define FT245\n{harness}"
+    if board.line == FT245_SYNC:
+        harness = f"#define FT245\n#define USB_KHZ {USB_KHZ}\n#define SLOT_KHZ {board.config.slot_khz}\n{harness}"
     loaded = ctypes.CDLL(str(library(_source(board), harness, optimize="-O1")))
     for name, result, arguments in (
         ("new", ctypes.c_void_p, (ctypes.c_uint32,)),

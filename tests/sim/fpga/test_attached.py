@@ -85,6 +85,15 @@ def test_the_self_test_passes_again_and_again():
 
 
 @pytest.mark.ci
+def test_a_usb_chips_clocked_fifo_is_quicker():
+    board = FAST.with_line("ft245-sync")
+    with VerilatedBoard(board) as line:
+        found = selftest(SerialBus(line), board)
+    assert found.passed
+    assert found.bytes_per_second > 15e6
+
+
+@pytest.mark.ci
 def test_a_usb_chips_fifo_carries_a_megabyte_a_second(capsys):
     board = FAST.with_line("ft245")
     with VerilatedBoard(board) as line:
@@ -178,7 +187,10 @@ def test_the_pins_of_a_cable(capsys):
     [
         (["info", "/dev/none"], "cannot open serial port '/dev/none': No such file or directory; name the board's"),
         (["info", "/dev/none", "--line", "ft245"], "--line 'ft245' is for 'simulated'; /dev/none has the line that it"),
-        (["info", "simulated", "--line", "ft600"], "line 'ft600' is not known; choose one of serial, ft245"),
+        (
+            ["info", "simulated", "--line", "ft600"],
+            "line 'ft600' is not known; choose one of serial, ft245, ft245-sync",
+        ),
         (["info", "/dev/none", "--baud", "0"], "--baud 0 is no rate; write bits a second, for example 1000000"),
         (["pins", "--board", "ulx3s-84f"], "board 'ulx3s-84f' is not known; did you mean 'ulx3s-85f'?"),
         (["load", "none"], "'none' is no file; `lanai build --board ulx3s-85f --output DIR` writes top.bit"),

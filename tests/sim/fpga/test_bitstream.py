@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from lanai_hdl.boards import find
+from lanai_hdl.remote.config import Remote
 from lanai_host.errors import UserError
 from lanai_sim.cli import main
 from lanai_sim.commands import build as build_command
@@ -20,6 +21,7 @@ from lanai_sim.fpga.bitstream import Block, Built, area_by_block, block_of, buil
 from lanai_sim.machine import blocks
 
 BOARD = find("ulx3s-85f")
+QUICK = BOARD.with_clock(66.67)
 
 
 @pytest.mark.parametrize(
@@ -129,12 +131,28 @@ def test_a_design_that_does_not_fit_is_told_before_place_and_route(monkeypatch):
         (["switch", "--line", "serial"], "--line is not for a switch"),
         (["switch", "--ports", "9"], "9 ports do not go on 'ulx3s-85f', whose pins hold 4 cables"),
         (["--ports", "2"], "--ports is not for a nic"),
+        (["--mhz", "70"], "70 MHz is no slot clock of 'ulx3s-85f'; choose one of 60.00, 62.50, 66.67, 50.00"),
+        (["--with", "remote:cells=16"], "--with remote has no key 'cells'; did you mean 'match_cells'?"),
+        (["--with", "remote:match_cells"], "--with 'match_cells' is not understood; write NAME=VALUE"),
+        (["--with", "remote:match_cells=3"], "match_cells=3"),
         (["swich"], "design 'swich' is not known; did you mean 'switch'"),
     ],
 )
 def test_what_cannot_be_built_is_refused(words, said, capsys):
     assert main(["build", *words, "--board", BOARD.name]) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("what", [["nic", "--with", "remote:processes=1,match_cells=16"], ["switch"]])
+def test_clock_and_blocks_are_as_the_flags_say(what, monkeypatch, tmp_path, capsys):
+    """The exit code is that of the clock that was asked for."""
+    built, reached = [], Built(Block("top", 1, 2, 3, 4), (), lbus_fmax_mhz=63.0)
+    monkeypatch.setattr(build_command, "build", lambda board, *_: built.append(board) or reached)
+    codes = [main(["build", *what, "--board", BOARD.name, *words]) for words in ([], ["--mhz", "66.67"])]
+    assert codes == [0, build_command.SLOW]
+    assert [board.config.slot_khz for board in built] == [60_000, 66_666]
+    assert "the slot clock reaches 63.00 of 66.67 MHz" in capsys.readouterr().out
+    assert built[0].config.blocks == (() if "switch" in what else (Remote(processes=1, match_cells=16),))
 
 
 def test_a_clock_of_a_phy_must_reach_the_slot_rate_too():
@@ -223,7 +241,7 @@ def flow(monkeypatch, tmp_path):
 
 def test_seeds_are_tried_until_one_reaches_the_slot_clock(flow, tmp_path):
     tried = flow({3: 61.0, 4: 66.7, 5: 80.0})
-    built = build(BOARD, tmp_path, seed=3, seeds=10)
+    built = build(QUICK, tmp_path, seed=3, seeds=10)
     assert tried == [3, 4]
     assert (built.seed, built.lbus_fmax_mhz) == (4, 66.7)
     assert built.figures()["build.seed"] == 4
@@ -233,7 +251,7 @@ def test_seeds_are_tried_until_one_reaches_the_slot_clock(flow, tmp_path):
 
 def test_of_seeds_that_do_not_reach_it_the_fastest_is_kept(flow, tmp_path):
     tried = flow({1: 61.0, 2: 64.0, 3: 64.0, 4: 63.0})
-    built = build(BOARD, tmp_path)
+    built = build(QUICK, tmp_path)
     assert tried == [1, 2, 3, 4]
     assert (built.seed, built.bitstream.read_text()) == (2, "top.bit of 2")
 
@@ -248,7 +266,7 @@ def test_of_seeds_that_do_not_reach_it_the_fastest_is_kept(flow, tmp_path):
 )
 def test_a_clock_that_is_not_reached_has_an_exit_code(reached, options, code, told, flow, tmp_path, capsys):
     flow({1: reached})
-    command = ["build", "--board", BOARD.name, "--output", str(tmp_path), "--seeds", "1"]
+    command = ["build", "--board", BOARD.name, "--mhz", "66.67", "--output", str(tmp_path), "--seeds", "1"]
     assert main([*command, "--json", str(tmp_path / "figures.json"), *options]) == code
     assert capsys.readouterr().out.splitlines()[-1] == f"the slot clock {told}"
     assert json.loads((tmp_path / "figures.json").read_text())["figures"]["build.lbus_fmax_mhz"] == reached
