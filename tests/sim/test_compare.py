@@ -119,7 +119,7 @@ def test_what_a_system_needs_and_offers(lists):
     assert ideal["needs"] == "nothing"
     assert "--trace" not in ideal["offers"]
     assert np["needs"] == "NICs with the firmware mpi-np"
-    assert np["offers"] == "--trace; presets default, paper, small"
+    assert np["offers"] == "--trace; presets default, paper, thesis-code, small"
 
 
 def test_the_tables_hold_each_cell(capsys):

@@ -52,6 +52,12 @@ def test_a_name_with_a_year_is_what_the_study_of_the_paper_runs_on():
     assert same(Job.on("mpi-np-1999"), "mpi-np", Machine(host=thesis().host), paper().but(mark_entries=1))
 
 
+def test_the_thesiss_system_may_have_code_of_the_thesiss_speed():
+    job = asked("--system", "mpi-np-1999", "--firmware", "preset=thesis-code")
+    assert job.chosen_options == paper().but(mark_entries=1, quick=0, optimize=0)
+    assert job.machine == Job.on("mpi-np-1999").machine
+
+
 def test_flags_have_priority():
     job = asked("--system", "ccu-1996", "--fabric", "switch", "--host-option", "poll=7", "--option", "window=3")
     assert (job.machine.fabric, job.machine.host.poll, job.chosen_options.window) == ("switch", 7, 3)

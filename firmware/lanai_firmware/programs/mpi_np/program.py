@@ -17,7 +17,7 @@ from .layout import (
     Region,
     Request,
 )
-from .plan import McpConfig, constants, effort, paper, small
+from .plan import McpConfig, constants, effort, paper, small, thesis_code
 from .sram import lay_out
 from .trace import VOCABULARY
 
@@ -90,7 +90,7 @@ FIRMWARE = Firmware(
     name="mpi-np",
     module=f"{__package__}.main",
     memory=state.__name__,
-    presets={"default": McpConfig, "paper": paper, "small": small},
+    presets={"default": McpConfig, "paper": paper, "thesis-code": thesis_code, "small": small},
     lay_out=lay_out,
     ready=int(LAYOUT_MAGIC) | int(LAYOUT_VERSION),
     refused=int(LAYOUT_MAGIC),
