@@ -42,8 +42,8 @@ class Firmware:
             there is no such answer.
         constants: values of the program's constants, by name, with which it is compiled for a configuration, so
             that its image leaves out what the configuration does not use.
-        effort: how far the compiler goes for fast code, for a configuration: an `Effort` of the compiler. None: as
-            far as it can.
+        effort: how far the compiler goes for fast code, for a configuration: an `Effort` of the compiler. Without one,
+            or without a configuration, as far as it can.
         judges: who judges each field of what a rank or another NIC fills in.
         vocabulary: how traces and waveforms read its packets and its memory. None: they cannot.
     """
@@ -77,7 +77,7 @@ class Firmware:
         of constants that give its tables room for more nodes. The toolchain is needed to build, not to load."""
         chosen = self.constants(config or self.default_config()) if self.constants else {}
         constants = {**chosen, **(sizes or {})}
-        effort = self.effort(config or self.default_config()) if self.effort else FULL
+        effort = FULL if config is None or self.effort is None else self.effort(config)
         if not self.module.startswith(f"{PACKAGE}."):
             return self._compiled(nic, constants, effort)
         return package_image(

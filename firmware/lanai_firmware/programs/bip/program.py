@@ -49,6 +49,7 @@ FIRMWARE = Firmware(
     module=f"{__package__}.main",
     memory=state.__name__,
     ready=READY,
+    effort=lambda options: int(options.optimize),
     judges=JUDGES,
     vocabulary=VOCABULARY,
 )

@@ -23,6 +23,7 @@ RANGES = {
     "credits": (1, MOST_CREDITS),
     "packet": (0, int(PART)),
     "boot_polls": (1, 1_000_000),
+    "optimize": (0, 2),
 }
 PACKETS = ((4096, 1024), (16_384, 2048))  # up to so many bytes of a message, bytes of a packet; longer ones: PART
 
@@ -37,12 +38,14 @@ class BipOptions:
         credits: short packets to one rank that it has not read yet.
         packet: bytes of a packet of a long message; 0: as the message's length has it.
         boot_polls: looks, a microsecond apart, until the firmware must be ready.
+        optimize: by the firmware's compiler. 1: not across functions, each is called. 0: not at all.
     """
 
     short: int = 256
     credits: int = MOST_CREDITS
     packet: int = 0
     boot_polls: int = 1000
+    optimize: int = 2
 
     def __post_init__(self) -> None:
         ranges.check(self, RANGES)

@@ -245,6 +245,7 @@ SWEEPS: tuple[Sweep, ...] = (
     NOISE,
     generations.GENERATIONS,
     generations.MOVERS_STUDY,
+    matching.THICKNESS,
 )
 
 

@@ -1,14 +1,19 @@
 """Matching: against the length of queues, and at the receiver's NIC, at its sender, at the receiver's host."""
 
 from collections.abc import Sequence
+from functools import partial
+from math import inf
 
 from lanai_firmware.programs.mpi_np.layout import SLOTS
+from lanai_host.stacks.bip.attachment import BipOptions
 
 from ...job.job import Job
 from .. import ranks
 from ..benches.p2p.pair import Buffer, Side, play
+from ..benches.p2p.traffic import lost
 from ..drawing import Plot
 from .point import Conclusion, Figures, Point, Row, Sweep, grid, line, setting
+from .processor import reaches
 
 DEPTHS = (0, 1, 2, 4, 8, 16, 24, 32, 64, 128, 256)
 QUICK = (0, 8, 32)
@@ -221,4 +226,122 @@ def conclude_matching(rows: Sequence[Row]) -> Conclusion:
 
 MATCHING = Sweep(
     "f", "matching", "Where messages meet their receives", matching_points, measure_matching, conclude_matching
+)
+
+
+# (l) The thesis's verdict on thick NICs, and how much of it was its code: firmware that matches, and BIP's, by what
+# the compiler does, by the NIC's clock, and by the receives that do not match.
+
+
+CODES = {"straight": (2, 1), "full": (2, 0), "called": (1, 0), "written": (0, 0)}  # optimize, quick
+MEGAHERTZ = (33, 133, 528)
+AWAITED = (0, 24)  # receives before the one that matches
+LONG = 16384
+TODAY = "full"  # of the thin firmware, which has one path for all messages
+SAYS = {
+    "straight": "full, a straight path in the thick",
+    "full": "full",
+    "called": "functions called",
+    "written": "as it is written",
+}
+
+
+def thickness_points(quick: bool) -> list[Point]:
+    codes, clocks = (("straight", "full"), MEGAHERTZ[:1]) if quick else (tuple(CODES), MEGAHERTZ)
+    return grid(nic=("thick",), code=codes, megahertz=clocks) + grid(
+        nic=("thin",), code=[code for code in codes if code != "straight"], megahertz=clocks
+    )
+
+
+def measure_thickness(point: Point) -> Figures:
+    """Microseconds of 4 bytes one way, by the receives before theirs, and what a long message takes from programs at
+    both ends that compute meanwhile."""
+    effort, quick = CODES[point["code"]]
+    chosen = setting(mcp={"optimize": effort, "quick": quick}, megahertz=point["megahertz"])
+    if point["nic"] == "thin":
+        chosen = chosen.but(thin=BipOptions(optimize=effort))
+    figures = {"taken_us": sum(lost(chosen, LONG).values())}
+    for depth in AWAITED:
+        sent, received = play(chosen, partial(behind_posted, depth=depth))
+        figures[f"behind_{depth}_us"] = (received["end"] - sent["begin"]) / 1e6
+    return figures
+
+
+def conclude_thickness(rows: Sequence[Row]) -> Conclusion:
+    codes = [code for code in CODES if line(rows, "megahertz", "taken_us", nic="thick", code=code)]
+    names = ("behind_0_us", f"behind_{AWAITED[-1]}_us", "taken_us")
+
+    def curve(nic: str, code: str, name: str) -> dict[float, float]:
+        same = TODAY if nic == "thin" and code == "straight" else code
+        return line(rows, "megahertz", name, nic=nic, code=same)
+
+    figures, ratios, table = dict[str, float](), dict[str, dict[float, float]](), list[str]()
+    for code in codes:
+        both = {name: (curve("thin", code, name), curve("thick", code, name)) for name in names}
+        for name, (thin, thick) in both.items():
+            figures |= {f"sweep.thickness.{code}.thin.{name}.{mhz:g}": value for mhz, value in thin.items()}
+            figures |= {f"sweep.thickness.{code}.thick.{name}.{mhz:g}": value for mhz, value in thick.items()}
+        for mhz in both[names[0]][0]:
+            cells = [f"{one[mhz]:,.1f}" for name in names for one in both[name]]
+            table.append(f"| {SAYS[code]} | {mhz:g} | {' | '.join(cells)} |")
+        for name, depth in zip(names, AWAITED, strict=False):
+            thin, thick = both[name]
+            ratios[f"{SAYS[code]}, behind {depth}"] = {mhz: thick[mhz] / thin[mhz] for mhz in thin}
+        slow = min(both[names[0]][0])
+        for name, target in (("same", code), ("today", TODAY)):
+            factor = reaches(both[names[0]][1], curve("thin", target, names[0])[slow]) / slow
+            figures |= {f"sweep.thickness.{code}.needed.{name}": factor} if factor < inf else {}
+    text = (
+        "**Question.** MPI-NP needs a processor 24 times as fast to match BIP, says the thesis, so for latency more "
+        "work belongs on the host. Is that a verdict on thick NICs, on their compiler, or on their code?\n\n"
+        "**Method.** Both firmwares run on the same NICs and hosts, made by the same compiler, which optimizes fully, "
+        "leaves each function a call, or compiles statements as they are written. The thick one takes its straight "
+        "path or, as in the thesis, one path for all messages. A message of 4 bytes meets its receive alone or "
+        f"behind {AWAITED[-1]} others. A message of {LONG:,} bytes goes between programs that compute: what it takes "
+        f"from both.\n\n**Result.** {told_of_thickness(figures)}\n\n"
+        f"| code | MHz | 4 B, thin, us | thick | behind {AWAITED[-1]}, thin | thick | {LONG:,} B take, thin | thick |\n"
+        f"|---|---:|{'---:|' * 6}\n" + "\n".join(table) + "\n\n"
+        "**Limits.** One testbed, and one firmware of each kind. The clock is that of the NIC; bus, link and hosts "
+        "stay."
+    )
+    plot = Plot("Thick over thin, 4 bytes one way", "MHz", "times", ratios, log="x")
+    return Conclusion(figures, text, {"thickness": plot})
+
+
+def told_of_thickness(figures: Figures) -> str:
+    """Return what follows from the whole map; nothing from a part of it."""
+    clocks = MEGAHERTZ[0], MEGAHERTZ[-1]
+
+    def ratio(code: str, name: str, mhz: int) -> float:
+        thin, thick = (figures[f"sweep.thickness.{code}.{nic}.{name}.{mhz}"] for nic in ("thin", "thick"))
+        return thick / thin
+
+    def each(name: str, mhz: int, *codes: str) -> str:
+        return ", ".join(f"{ratio(code, name, mhz):.2f}" for code in codes)
+
+    try:
+        slow, fast = ([each(f"behind_{n}_us", mhz, *CODES) for n in AWAITED] for mhz in clocks)
+        needed = {
+            name: ", ".join(f"{figures[f'sweep.thickness.{code}.needed.{name}']:.1f}" for code in CODES)
+            for name in ("same", "today")
+        }
+        taken = [ratio(code, "taken_us", mhz) for code in CODES for mhz in clocks]
+    except KeyError:
+        return "A few points only."
+    return (
+        f"At {clocks[0]} MHz a message alone takes {slow[0]} times as long on the thick NIC (straight path, one path, "
+        "functions called, statements as written). So a poor compiler slows both alike: what the verdict was about is "
+        "the one path for all messages. The compiler alone makes it only if just the thick firmware has a poor one: to "
+        f"match the thin NIC's full code of {clocks[0]} MHz its clock must be {needed['today']} times as fast, and "
+        f"{needed['same']} times to match thin code of the same compiler. None is the thesis's 24, which compares its "
+        f"NICs' part with a guess of BIP's. Behind {AWAITED[-1]} receives the thick NIC takes {slow[1]} times as long, "
+        f"as the host's processor searches faster. At {clocks[1]} MHz it takes {fast[0]} times as long alone, and "
+        f"{fast[1]} behind {AWAITED[-1]}: there it searches faster. By what a long message takes from programs the "
+        f"thick NIC is ahead with any code and clock: it is {100 * min(taken):.1f} to {100 * max(taken):.1f} % of the "
+        "thin one's."
+    )
+
+
+THICKNESS = Sweep(
+    "l", "thickness", "Thin or thick, by code and clock", thickness_points, measure_thickness, conclude_thickness
 )

@@ -275,6 +275,38 @@ def test_movers_conclusion_from_made_up_rows():
     assert "A few points only." in generations.conclude_movers(rows[:2]).paragraph
 
 
+def thickness_row(point, **changed):
+    """The thick NIC's times are twice the thin one's, and both halve with twice the clock."""
+    scale = (2.0 if point["nic"] == "thick" else 1.0) * 33 / point["megahertz"]
+    return Row(point, {"behind_0_us": 8 * scale, "behind_24_us": 16 * scale, "taken_us": 300 * scale} | changed)
+
+
+def test_thickness_conclusion_from_made_up_rows():
+    points = matching.thickness_points(False)
+    found = matching.conclude_thickness([thickness_row(point) for point in points])
+    assert "a message alone takes 2.00, 2.00, 2.00, 2.00 times as long on the thick NIC" in found.paragraph
+    assert "its clock must be 2.0, 2.0, 2.0, 2.0 times as fast" in found.paragraph
+    assert "| functions called | 33 | 8.0 | 16.0 | 16.0 | 32.0 | 300.0 | 600.0 |" in found.paragraph
+    assert found.figures["sweep.thickness.written.needed.same"] == pytest.approx(2)
+    assert found.plots["thickness"].lines["full, behind 24"] == {33.0: 2, 133.0: 2, 528.0: 2}
+    few = matching.conclude_thickness([thickness_row(point) for point in matching.thickness_points(True)])
+    assert "A few points only." in few.paragraph
+
+
+@pytest.mark.ci
+def test_a_straight_path_and_no_compiler_brings_the_thick_nic_level_with_the_thin_one():
+    points = matching.thickness_points(True)
+    thick, whole, thin = (matching.measure_thickness(point)["behind_0_us"] for point in points)
+    assert thick == pytest.approx(thin, rel=0.1)
+    assert whole > 2 * thin
+    called = {
+        nic: matching.measure_thickness({"nic": nic, "code": "called", "megahertz": 33}) for nic in ("thin", "thick")
+    }
+    assert 1.8 < called["thick"]["behind_0_us"] / called["thin"]["behind_0_us"] < whole / thin
+    assert called["thin"]["behind_0_us"] > 2 * thin
+    assert called["thick"]["taken_us"] < 0.02 * called["thin"]["taken_us"]
+
+
 def test_a_step_waits_for_what_computing_does_not_hide():
     """On `ideal` lines carry the edges while a rank computes. It posts four transfers, and sums up over two rounds."""
     found = generations.skeleton("ideal")

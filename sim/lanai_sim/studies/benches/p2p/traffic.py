@@ -121,6 +121,26 @@ def receive_overheads(setting: Setting, sizes: Sequence[int]) -> dict[int, float
     return result
 
 
+def lost(setting: Setting, size: int) -> dict[str, float]:
+    """Time that a message takes from a program that computes for longer than the message is under way: the calls
+    that begin and end it, and what is left of it then. By side, in microseconds."""
+
+    def run(side: Side) -> float:
+        buffer, spent = Buffer(size), 0
+        for _ in range(2):  # the first one pins, if pages stay pinned
+            side.meet()
+            work = 2_000_000_000
+            began = side.now
+            operation = side.receive(buffer) if side.rank else side.send(buffer)
+            side.compute(work)
+            side.finish(operation)
+            spent = side.now - began - work
+        return spent / 1e6
+
+    sender, receiver = play(setting, run)
+    return {"lost_us.send": sender, "lost_us.receive": receiver}
+
+
 def stream(side: Side, size: int, count: int) -> float:
     """MB/s of `count` messages at once, from the first send to the last receive; rank 0 sends. Only
     rank 1's answer counts."""

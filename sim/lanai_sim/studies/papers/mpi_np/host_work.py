@@ -280,7 +280,7 @@ def measure(quick: bool) -> Figures:
         figures[f"bip.clock_us.{mhz}"] = fast[4].one_way
     for name, setting in (("bip", thin(thesis())), ("thesis", thesis())):
         for size in HIDDEN:
-            figures |= {f"{name}.{key}.{size}": value for key, value in lost(setting, size).items()}
+            figures |= {f"{name}.{key}.{size}": value for key, value in traffic.lost(setting, size).items()}
     return figures
 
 
@@ -296,23 +296,3 @@ def below_mpi() -> Figures:
         "bip.nic_us": parts.nic_send + parts.nic_receive,
         "bip.fast_bus_us.4": traffic.trips(quick_bus, (4,), 3)[4].one_way,
     }
-
-
-def lost(setting: Setting, size: int) -> Figures:
-    """Time that a message takes from a program that computes for longer than the message is under way: the calls
-    that begin and end it, and what is left of it then. By side, in microseconds."""
-
-    def run(side: Side) -> float:
-        buffer, spent = Buffer(size), 0
-        for _ in range(2):  # the first one pins, if pages stay pinned
-            side.meet()
-            work = 2_000_000_000
-            began = side.now
-            operation = side.receive(buffer) if side.rank else side.send(buffer)
-            side.compute(work)
-            side.finish(operation)
-            spent = side.now - began - work
-        return spent / 1e6
-
-    sender, receiver = play(setting, run)
-    return {"lost_us.send": sender, "lost_us.receive": receiver}
