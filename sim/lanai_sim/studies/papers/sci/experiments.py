@@ -1,6 +1,7 @@
 """The paper's experiments, each a function from `quick` to figures: programs run with
 hosts and NICs like the paper's. "ours" is the project's testbed."""
 
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -28,6 +29,7 @@ QUICK_ACCESSES = (8, 64, 1024, 65536)
 TRIPS = (8, 64, 1024)
 SCALING = (2, 4, NODES)  # nodes; each number takes a switch of its own
 RINGS = (4, 5, 6, 7, NODES)  # nodes of a ringlet
+SEEDS = 8  # of partners by chance
 FASTER = "sci_d330_200"
 SHORT = 64  # bytes of a packet
 COPIED, COPY = 8 * KIB, 1_000_000  # bytes, in one chunk; picoseconds a byte
@@ -132,23 +134,33 @@ def scaling(quick: bool) -> Figures:
     return found
 
 
+def partners(seed: int) -> list[int]:
+    """Return partners of the nodes by chance, another one for each, with four transfers on each segment: as each node
+    sends to one and receives from one, all segments have the same number."""
+    chance, found = random.Random(seed), list(range(NODES))
+    while any(a == b for a, b in enumerate(found)) or sum((b - a) % NODES for a, b in enumerate(found)) != 4 * NODES:
+        chance.shuffle(found)
+    return found
+
+
 def on_rings(quick: bool) -> Figures:
     """The least of the nodes' MiB/s where each puts to the next one on a ringlet, to the one before
-    it, and to the one opposite; the second with a faster ring too."""
+    it, and to one by chance; the second with a faster ring too."""
     found: Figures = {}
     for nodes in RINGS[:1] if quick else RINGS:
         found[f"ring.least.{nodes}"] = on_ring(nodes, 1)
         found[f"ring.most.{nodes}"] = on_ring(nodes, nodes - 1)
     if not quick:
         found[f"ring.half.{NODES}"] = on_ring(NODES, NODES // 2)
+        found |= {f"ring.chance.{seed}": on_ring(NODES, commas(partners(seed))) for seed in range(SEEDS)}
         found[f"ring.faster.{NODES}"] = on_ring(NODES, NODES - 1, FASTER)
     return found
 
 
 def on_ring(
-    nodes: int, distance: int, nic: NicConfig | str = MACHINE.nic, options: Mapping[str, Any] | None = None
+    nodes: int, distance: int | str, nic: NicConfig | str = MACHINE.nic, options: Mapping[str, Any] | None = None
 ) -> float:
-    """MiB/s of the slowest node, where each puts to the one so many nodes ahead."""
+    """MiB/s of the slowest node, where each puts to the one so many nodes ahead, or to the one that a list says."""
     arguments = ("put", "shared", "fence", distance, 4, 2 * WINDOW, 8 * KIB)
     rates = THEIRS.lines("sparse", *arguments, ranks=nodes, fabric="ring", nic=nic, options=options or {})
     return rates[f"least.{8 * KIB}"]
@@ -210,7 +222,7 @@ EXPERIMENTS = (
     ),
     Experiment(
         "aperture",
-        "stores through the aperture, by stride, with write combining and without (SC-B4)",
+        "stores through the aperture, by stride: with write combining, without, and mis-aligned (SC-B4)",
         lambda quick: renamed("aperture", stores.store_figures(sci_d330())),
     ),
     Experiment("copies", "copies by the hosts' processors (section 3.2, figure 4)", copies),

@@ -122,6 +122,8 @@ STRIDES = {
 }
 STORED = {8: 2 * KIB, 256: 16 * KIB}  # bytes that a run stores
 MAPPED = APERTURE_PAGES * PAGE_SIZE  # what a process can have mapped at one time
+MISALIGNED = (257, 258, 260)  # strides of accesses of 256 bytes, whose addresses are no multiples of 8
+COMBINED, GAP = 32, 16_000  # bytes of a line of a Pentium III; picoseconds after which the bus joins no more
 UNCOMBINED_LINE = 8  # bytes: what a processor without write combining gives the bus at one time
 
 
@@ -143,12 +145,42 @@ def strided(host: RemoteHost, access: int, stride: int) -> float:
     return total / ((host.bus.now - begin) / 1e12) / MIB
 
 
+def transactions(access: int, stride: int, count: int) -> Iterator[tuple[int, int]]:
+    """(address, bytes) of the stores that a processor's write-combining buffer makes of accesses one behind the other:
+    a line that they fill leaves whole, of others each eight bytes that they touch, with the bytes' enables. Ours are
+    whole words, of which the bus and the adapter take as long."""
+    end = (count - 1) * stride + access
+    touched = bytearray(-(-end // COMBINED) * COMBINED)
+    for number in range(count):
+        touched[number * stride : number * stride + access] = b"\1" * access
+    for line in range(0, len(touched), COMBINED):
+        if all(touched[line : line + COMBINED]):
+            yield line, COMBINED
+            continue
+        for at in range(line, line + COMBINED, UNCOMBINED_LINE):
+            if any(touched[at : at + UNCOMBINED_LINE]):
+                yield at, UNCOMBINED_LINE
+
+
+def misaligned(host: RemoteHost, stride: int, access: int = 256) -> float:
+    """MiB/s of mis-aligned accesses, by transactions of the bus."""
+    count = min(STORED[access] // access, (MAPPED - access) // stride + 1)
+    host.remote.store(host.tokens[1], 0, bytes(MAPPED))  # so that all of it is mapped
+    host.remote.settle()
+    begin = host.bus.now
+    for at, size in transactions(access, stride, count):
+        host.remote.store(host.tokens[1], at, bytes(size))
+        host.bus.elapse(GAP if size < COMBINED else 0)
+    host.remote.settle()
+    return count * access / ((host.bus.now - begin) / 1e12) / MIB
+
+
 def measured(host: RemoteHost) -> Figures:
     return {
         f"store.{access}.{stride}_mibps": strided(host, access, stride)
         for access, strides in STRIDES.items()
         for stride in strides
-    }
+    } | {f"misaligned.{stride}_mibps": misaligned(host, stride) for stride in MISALIGNED}
 
 
 def store_figures(nic: NicConfig) -> Figures:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from ...benches.p2p.plots import by_size
 from ...drawing import Plot
@@ -12,7 +13,7 @@ from ..studies import study
 from ..verdicts import NEAR, ByShape, Computed, Figures
 from . import experiments, stores
 from .constants import BLOCKS, NODES
-from .experiments import RINGS, SYSTEMS
+from .experiments import RINGS, SEEDS, SYSTEMS
 from .stores import CHUNKS, L2, RING_NODES
 
 ROWS = RINGS  # nodes of the rows of table 2
@@ -72,6 +73,14 @@ def spread(access: int) -> ByShape:
     return ByShape(holds, saw)
 
 
+def with_misaligned(figures: Figures) -> str:
+    """The spread of aligned strides, and mis-aligned ones."""
+    saw = spread(256).saw
+    assert callable(saw)
+    rates = ", ".join(f"{figures[f'aperture.combined.misaligned.{stride}_mibps']:.0f}" for stride in stores.MISALIGNED)
+    return f"{saw(figures)}; {rates} with strides of {', '.join(map(str, stores.MISALIGNED))}"
+
+
 def converged(figures: Figures) -> list[float]:
     return [sparse(figures, window, "least", LARGE) for window in ("put.emulated", "get.emulated", "get.shared")]
 
@@ -118,6 +127,10 @@ def sensible(figures: Figures) -> float:
     """Nodes of the longest ringlet at 200 MHz that gives a node what six nodes have at 166 MHz."""
     enough = figures[f"table_2.ring.{SLOW_ENOUGH}.max_use_mibps"]
     return float(max(nodes for nodes in stores.FASTER if figures[f"table_2.ring_200.{nodes}.max_use_mibps"] >= enough))
+
+
+def by_chance(figures: Figures) -> list[float]:
+    return [figures[f"ring.chance.{seed}"] for seed in range(SEEDS)]
 
 
 def listed(values: Callable[[Figures], Sequence[float]], unit: str = "MiB/s") -> Callable[[Figures], str]:
@@ -208,9 +221,10 @@ COMPUTED: Computed = {
     "s3_3.copies_direct": lambda f: max(f["copies.short"], f["copies.long"]) - f["copies.contiguous"],
     "over_generic": lambda f: over_generic(f)[8],
     "with_dear_blocks": with_dear_blocks,
+    "worst_of_8": lambda f: min(with_gaps(f, 8).values()),
     "s3_4.generic_wins_8": lambda f: over_generic(f)[8] < 1,
     "s4_3.strided_write_8": spread(8),
-    "s4_3.strided_write_256": spread(256),
+    "s4_3.strided_write_256": replace(spread(256), saw=with_misaligned),
     "s4_3.best_stride": _best_stride,
     "s4_3.write_combining_off": lambda f: (
         100 * (1 - f["aperture.uncombined.store.256.256_mibps"] / f["aperture.combined.store.256.256_mibps"])
@@ -237,6 +251,9 @@ COMPUTED: Computed = {
     "table2.max_use.accumulated": rows("max_use.accumulated", lambda f: summed(f, "most"), "MiB/s", "most"),
     "table2.max_use.load": rows("max_use.load", lambda f: shares(f, "least"), "percent", "least"),
     "table2.max_use.efficiency": rows("max_use.efficiency", lambda f: shares(f, "most"), "percent", "most"),
+    "s5_3.peak_8_nodes": lambda f: stores.mean(by_chance(f)),
+    "least_by_chance": lambda f: min(by_chance(f)),
+    "most_by_chance": lambda f: max(by_chance(f)),
     "s5_3.saturation_nodes": sufficient,
     "s5_3.max_ringlet": sensible,
     "s5_3.congestion": lambda f: shares(f, "most")[-1],

@@ -109,6 +109,33 @@ def test_rows_of_table_2_are_compared_with_their_own_nodes():
     assert study.sufficient(found) == 5
 
 
+def test_partners_by_chance_use_each_segment_by_four():
+    """SC-B5: as in the paper's average case, and never oneself."""
+    found = [experiments.partners(seed) for seed in range(experiments.SEEDS)]
+    assert len({tuple(partners) for partners in found}) == experiments.SEEDS
+    for partners in found:
+        assert sorted(partners) == list(range(constants.NODES))
+        crossing = [0] * constants.NODES
+        for node, partner in enumerate(partners):
+            for hop in range((partner - node) % constants.NODES):
+                crossing[(node + hop) % constants.NODES] += 1
+        assert crossing == [4] * constants.NODES
+        assert all(node != partner for node, partner in enumerate(partners))
+
+
+def test_a_line_that_accesses_do_not_fill_leaves_in_transactions_of_eight_bytes():
+    """SC-B4."""
+    assert list(stores.transactions(64, 64, 2)) == [(0, 32), (32, 32), (64, 32), (96, 32)]
+    assert list(stores.transactions(64, 65, 2)) == [
+        (0, 32),
+        (32, 32),
+        *((64 + 8 * n, 8) for n in range(4)),
+        (96, 32),
+        (128, 8),
+    ]
+    assert list(stores.transactions(32, 80, 2)) == [(0, 32), (80, 8), (88, 8), (96, 8), (104, 8)]
+
+
 def test_experiments_have_names_of_their_own():
     names = [one.name for one in experiments.EXPERIMENTS]
     assert len(set(names)) == len(names)

@@ -1,9 +1,9 @@
 """The paper's benchmark sparse (SC-B3, SC-B5): each rank walks through another's window in steps of
 STRIDE accesses, all at once.
 
-Arguments: put or get; shared or private; fence or pscw; ranks to the partner; calls at most; bytes of
-the window; access sizes. Prints microseconds a call, and the least and the sum of the ranks' MiB/s, by
-access size.
+Arguments: put or get; shared or private; fence or pscw; ranks to the partner, or all partners with commas
+between; calls at most; bytes of the window; access sizes. Prints microseconds a call, and the least and the
+sum of the ranks' MiB/s, by access size.
 """
 
 import mmap
@@ -15,10 +15,13 @@ from mpi4py import MPI
 from lanai_sim.studies.papers.sci.constants import STRIDE
 
 operation, memory, synchronisation = sys.argv[1:4]
-distance, most, window_size = map(int, sys.argv[4:7])
+most, window_size = map(int, sys.argv[5:7])
 world = MPI.COMM_WORLD
-partner = (world.rank + distance) % world.size
-origins = world.group.Incl([(world.rank - distance) % world.size])
+partners = list(map(int, sys.argv[4].split(",")))
+if len(partners) == 1:
+    partners = [(rank + partners[0]) % world.size for rank in range(world.size)]
+partner, origin = partners[world.rank], partners.index(world.rank)
+origins = world.group.Incl([origin])
 targets = world.group.Incl([partner])
 if memory == "shared":
     window = MPI.Win.Allocate(window_size, 1, comm=world)
@@ -69,7 +72,7 @@ for size in map(int, sys.argv[7].split(",")):
     if operation == "put":
         at = STRIDE * size * np.arange(calls)
         own = np.frombuffer(window.tomemory().tobytes(), "u1")
-        assert (own[at] == 1 + (world.rank - distance) % world.size).all()
+        assert (own[at] == 1 + origin).all()
         world.Barrier()
 if synchronisation == "fence":
     window.Fence(MPI.MODE_NOSUCCEED)
