@@ -4,12 +4,14 @@ import pytest
 
 from lanai_host.config import pentium3_800
 from lanai_sim.machine.presets import sci_d330
+from lanai_sim.studies.benches.p2p import traffic
 from lanai_sim.studies.papers import claims, records, studies
 from lanai_sim.studies.papers.ccu import experiments as ccu
 from lanai_sim.studies.papers.mbcf import experiments as mbcf
-from lanai_sim.studies.papers.mbcf import times
+from lanai_sim.studies.papers.mpi_np.host_work import thesis
 from lanai_sim.studies.papers.sci import experiments as sci
 from lanai_sim.studies.papers.sci import stores
+from lanai_sim.studies.papers.t3d import study as t3d
 from lanai_sim.studies.remote_hosts import idle, play
 
 CHEAP = {
@@ -51,10 +53,31 @@ def blocks():
     return {"theirs.noncontig.contiguous": rates["0"], "theirs.noncontig.direct.8": rates["8"]}
 
 
+def policies():
+    """MPI-NP by the thesis's policies: what two rules of its hosts cost 4 bytes, and one path for all messages."""
+    base = thesis()
+    rules = {
+        "rules.empty": base,
+        "rules.semaphore": base.but(host=base.host.but(semaphore=True)),
+        "general.thesis": base.but(mcp=base.mcp.but(quick=0)),
+    }
+    trips = {name: traffic.trips(chosen, (4,), 1)[4].one_way for name, chosen in rules.items()}
+    return {f"{name}.{'trip' if 'rules' in name else 'latency'}_us.4": time for name, time in trips.items()}
+
+
+def stores_and_fetches():
+    """The T3D's shell: the first sizes of messages, of puts and of gets."""
+    found = {f"latency_us.{size}": time for size, time in t3d.half_trips((0, 32)).items()}
+    moved = t3d.RUNS.lines("remote_memory", "4,2048")
+    return found | {f"{name.replace(' ', '_us.')}": time for name, time in moved.items()}
+
+
 CELLS = {
-    "mbcf.round_trip": lambda: messages("rtt", times.ROUND_TRIP, "hub", (24, *mbcf.ROUND_TRIP_SIZES[:2])),
-    "mbcf.full_duplex": lambda: messages("bandwidth", times.BANDWIDTH, "switching-hub", (131_072, 4)),
-    "mbcf.half_duplex": lambda: messages("half_duplex", times.BANDWIDTH, "csma", (131_072, 4)),
+    "mpi-np.policies": policies,
+    "t3d.shell": stores_and_fetches,
+    "mbcf.round_trip": lambda: messages("rtt", mbcf.ROUND_TRIP, "hub", (24, *mbcf.ROUND_TRIP_SIZES[:2])),
+    "mbcf.full_duplex": lambda: messages("bandwidth", mbcf.BANDWIDTH, "switching-hub", (131_072, 4)),
+    "mbcf.half_duplex": lambda: messages("half_duplex", mbcf.BANDWIDTH, "csma", (131_072, 4)),
     "sci.aperture": store,
     "sci.table_2": ring,
     "sci.noncontig": blocks,
