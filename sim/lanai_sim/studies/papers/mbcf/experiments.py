@@ -31,6 +31,65 @@ KERNEL_RANKS = 8
 CLOCK = 20_000_000  # picoseconds a look at the clock: kernels that compute look at nothing else
 
 
+# The paper's two MPI programs (MB-B3, MB-B4), run by ranks of `lanai run`. Rank 0 writes what it measured to a file.
+
+
+ROUND_TRIP = """
+import json, mmap, random, sys
+from mpi4py import MPI
+world, turns = MPI.COMM_WORLD, int(sys.argv[2])
+found, chance = {}, random.Random(world.rank)
+memory = memoryview(mmap.mmap(-1, 32768))
+
+
+def place(half, size):
+    begin = 16384 * half + 16 * chance.randrange(256)
+    return memory[begin : begin + size]
+
+
+for size in map(int, sys.argv[3:]):
+    times = []
+    for _ in range(turns):
+        mine, theirs = place(0, size), place(1, size)
+        receive = world.Irecv(theirs, 1 - world.rank)
+        world.Barrier()
+        ready = MPI.Wtime() + 1e-4 * (2 - world.rank)
+        while MPI.Wtime() < ready:  # the barrier has used up the requests: new ones come (MB-23)
+            world.Iprobe(1 - world.rank, 1)
+        start = MPI.Wtime()
+        if world.rank == 0:
+            world.Send(mine, 1)
+            receive.Wait()
+        else:
+            receive.Wait()
+            world.Send(mine, 0)
+        times.append(MPI.Wtime() - start)
+    found[size] = 1e6 * sum(times) / turns
+if world.rank == 0:
+    json.dump(found, open(sys.argv[1], "w"))
+"""
+
+BANDWIDTH = """
+import json, sys
+from mpi4py import MPI
+world, total = MPI.COMM_WORLD, int(sys.argv[2])
+found = {}
+for size in map(int, sys.argv[3:]):
+    buffer, count = bytearray(size), max(1, min(100, total // size))
+    world.Barrier()
+    start = MPI.Wtime()
+    for _ in range(count):
+        if world.rank == 0:
+            world.Send(buffer, 1)
+        else:
+            world.Recv(buffer, 0)
+    world.Barrier()
+    found[size] = count * size / (MPI.Wtime() - start) / 1e6
+if world.rank == 0:
+    json.dump(found, open(sys.argv[1], "w"))
+"""
+
+
 @dataclass(frozen=True)
 class Setting:
     """Hosts and NICs of a run."""
@@ -65,12 +124,12 @@ def both(setting: Setting, what: str, program: str, arguments: Sequence[int]) ->
 
 
 def round_trip(setting: Setting, quick: bool) -> Figures:
-    return both(setting, "rtt", times.ROUND_TRIP, (8 if quick else 24, *ROUND_TRIP_SIZES))
+    return both(setting, "rtt", ROUND_TRIP, (8 if quick else 24, *ROUND_TRIP_SIZES))
 
 
 def bandwidth(setting: Setting, sizes: Sequence[int], quick: bool, name: str = "bandwidth") -> Figures:
     chosen = sizes[:5] if quick else sizes
-    return both(setting, name, times.BANDWIDTH, (32_768 if quick else 131_072, *chosen))
+    return both(setting, name, BANDWIDTH, (32_768 if quick else 131_072, *chosen))
 
 
 def phases(quick: bool) -> Figures:
@@ -78,7 +137,7 @@ def phases(quick: bool) -> Figures:
     are those of `BEFORE`."""
     found: Figures = {}
     for number, before in enumerate(() if quick else BEFORE):
-        speeds = measure(theirs("csma"), False, times.BANDWIDTH, (131_072, *before, PHASE_SIZE))
+        speeds = measure(theirs("csma"), False, BANDWIDTH, (131_072, *before, PHASE_SIZE))
         found[f"theirs.phases.nsr.{PHASE_SIZE}.{number}"] = speeds[str(PHASE_SIZE)]
     return found
 

@@ -56,7 +56,9 @@ def ways() -> Mapping[str, Way]:
             ours = f"ours.{figure}" if size in OUR_SIZES else ""
             found[f"mbcf.t4_2.{name}f.{size}"] = ByFigure(f"theirs.{figure}", why, ours)
             found[f"mbcf.t4_2.{name}h.{size}"] = ByFigure(f"theirs.half_duplex.{name}.{size}", HUB)
-    found[f"mbcf.t4_2.nsrh.{PHASE_SIZE}"] = ByFigure(f"theirs.half_duplex.nsr.{PHASE_SIZE}", _phases)
+    found[f"mbcf.t4_2.nsrh.{PHASE_SIZE}"] = ByFigure(
+        f"theirs.half_duplex.nsr.{PHASE_SIZE}", _phases, experiment="phases"
+    )
     return found | verdicts.ways("mbcf", COMPUTED) | times.ways()
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from lanai_host.errors import UserError
 
 from ....job.job import Job
+from ....machine.presets import mbcf_100baset
 from .. import claims
 from ..claims import Figures
 from ..verdicts import NEAR, ByFigure, ByShape, Way
@@ -47,6 +48,7 @@ class Change:
         options: of `mbcf`.
         fabric: instead of that of the tables.
         jitter: of the hosts.
+        rate: kilobytes a second of each direction of a cable, instead of the wire's.
     """
 
     program: str
@@ -54,8 +56,16 @@ class Change:
     options: Mapping[str, int]
     fabric: str = ""
     jitter: float = 0.0
+    rate: int = 0
+
+    def machine(self, job: Job) -> Job:
+        """The job with the wire that is changed."""
+        if self.rate:
+            job = job.but(nic=mbcf_100baset().but(link_kbytes=self.rate))
+        return job.but(fabric=self.fabric) if self.fabric else job
 
 
+HALF = mbcf_100baset().link_kbytes // 2  # what each direction has of a port in half duplex, if both are as busy
 UNEVEN = 0.03  # at most so much of each stretch of computing
 CHANGES = {
     "npb_ep_gather": (Change("ep", "gather", {"gather": 1}),),
@@ -66,6 +76,8 @@ CHANGES = {
     "npb_is_half_duplex": (
         Change("is", "half_duplex", {}, "hub"),
         Change("is", f"half_duplex.{NSR}", {"requests": 0}, "hub"),
+        Change("is", "half_rate", {}, rate=HALF),
+        Change("is", f"half_rate.{NSR}", {"requests": 0}, rate=HALF),
     ),
 }
 
@@ -80,7 +92,7 @@ def causes_measured(experiment: str, quick: bool, folder: str) -> Figures:
         job = ON_MACHINE.but(ranks=program.ranks, host=host, options=dict(change.options))
         with tempfile.TemporaryDirectory(prefix="lanai-npb-") as work:
             sources = Sources(Path(folder), Path(work))
-            changed = _changed(sources, program, job.but(fabric=change.fabric) if change.fabric else job)
+            changed = _changed(sources, program, change.machine(job))
         begin = dotted(BEGIN, change.program, change.name)
         found |= {f"{begin}.{what}": value for what, value in changed.items()}
     return found
@@ -169,65 +181,6 @@ def _verify(sources: Sources, program: Benchmark) -> None:
         raise UserError(f"NPB's {program.name.upper()} does not verify its result on `ideal`:\n{text}")
 
 
-# The paper's two MPI programs (MB-B3, MB-B4), run by ranks of `lanai run`. Rank 0 writes what it measured to a file.
-
-
-ROUND_TRIP = """
-import json, mmap, random, sys
-from mpi4py import MPI
-world, turns = MPI.COMM_WORLD, int(sys.argv[2])
-found, chance = {}, random.Random(world.rank)
-memory = memoryview(mmap.mmap(-1, 32768))
-
-
-def place(half, size):
-    begin = 16384 * half + 16 * chance.randrange(256)
-    return memory[begin : begin + size]
-
-
-for size in map(int, sys.argv[3:]):
-    times = []
-    for _ in range(turns):
-        mine, theirs = place(0, size), place(1, size)
-        receive = world.Irecv(theirs, 1 - world.rank)
-        world.Barrier()
-        ready = MPI.Wtime() + 1e-4 * (2 - world.rank)
-        while MPI.Wtime() < ready:  # the barrier has used up the requests: new ones come (MB-23)
-            world.Iprobe(1 - world.rank, 1)
-        start = MPI.Wtime()
-        if world.rank == 0:
-            world.Send(mine, 1)
-            receive.Wait()
-        else:
-            receive.Wait()
-            world.Send(mine, 0)
-        times.append(MPI.Wtime() - start)
-    found[size] = 1e6 * sum(times) / turns
-if world.rank == 0:
-    json.dump(found, open(sys.argv[1], "w"))
-"""
-
-BANDWIDTH = """
-import json, sys
-from mpi4py import MPI
-world, total = MPI.COMM_WORLD, int(sys.argv[2])
-found = {}
-for size in map(int, sys.argv[3:]):
-    buffer, count = bytearray(size), max(1, min(100, total // size))
-    world.Barrier()
-    start = MPI.Wtime()
-    for _ in range(count):
-        if world.rank == 0:
-            world.Send(buffer, 1)
-        else:
-            world.Recv(buffer, 0)
-    world.Barrier()
-    found[size] = count * size / (MPI.Wtime() - start) / 1e6
-if world.rank == 0:
-    json.dump(found, open(sys.argv[1], "w"))
-"""
-
-
 # Tables 4.4 to 4.10: how long NPB's programs take on the largest number of processes, and on 4.
 
 
@@ -253,6 +206,8 @@ WHY = {
         "which only caches can give; ours have none."
     ),
 }
+ON_ONE = "On one wire that all share"
+SHOWN = {"is": "npb_is_half_duplex", "bt": "npb_bt"}  # experiments that show why a time is what it is
 ON_FOUR = (
     "Judged by 4 processes. A single one takes as long as the paper's by the choice of an instruction's price; two "
     "were not run."
@@ -285,7 +240,9 @@ def ways() -> dict[str, Way]:
     for program in PROGRAMS:
         name, why = program.name, WHY[program.name]
         for way in ("sr", NSR):
-            found[f"mbcf.{_claim(name, way)}"] = ByFigure(_figure(name, way), partial(_reason, name, why))
+            found[f"mbcf.{_claim(name, way)}"] = ByFigure(
+                _figure(name, way), partial(_reason, name, why), experiment=SHOWN.get(name, "")
+            )
         fewer = f"mbcf.{_claim(name, 'fewer')}"
         found[fewer] = _on_four(program, published[fewer])
     return found
@@ -332,15 +289,19 @@ def _figure(name: str, way: str, what: str = "seconds") -> str:
 
 
 def _reason(name: str, why: str, figures: ReadFigures) -> str:
-    """With what it takes on `ideal`, and IS on one wire that all share: the paper's hub switched, half duplex, and
-    lies between that and ours. SP's is in `_sps`."""
+    """With what it takes on `ideal`, and IS in half duplex: by ports whose directions have half the rate, and on one
+    wire that all share. SP's is in `_sps`."""
     alone = figures.get(_figure(name, ALONE))
     why = why if alone is None else f"{why} Without a network: {alone:.4g} s."
-    half = [dotted(BEGIN, name, "half_duplex", way, "seconds") for way in ("", NSR)]
-    if name != "is" or not figures.keys() >= {*half}:
-        return why
-    requested, without = (figures[one] for one in half)
-    return f"{why} On one wire that all share {requested:.4g} s with requests, {without:.4g} without."
+    for how, words in (
+        ("half_rate", "Half duplex by ports, each direction at half the rate:"),
+        ("half_duplex", ON_ONE),
+    ):
+        half = [dotted(BEGIN, name, how, way, "seconds") for way in ("", NSR)]
+        if figures.keys() >= {*half}:
+            requested, without = (figures[one] for one in half)
+            why = f"{why} {words} {requested:.4g} s with requests, {without:.4g} without."
+    return why
 
 
 def _gain(figures: ReadFigures, name: str) -> float:

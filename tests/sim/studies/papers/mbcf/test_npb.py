@@ -238,6 +238,10 @@ def test_tables_4_4_to_4_10_are_answered_by_it():
     assert (answers["t4_6.cg.sr"].value, answers["t4_6.cg.nsr"].value) == (10, 12.5)
     assert answers["t4_6.cg.sr"].claim.value == 11.24
     assert answers["t4_6.cg.sr"].why.endswith("Without a network: 8 s.")
+    half = {f"theirs.npb.causes.is.half_rate.{way}": 13.0 for way in ("seconds", "nsr.seconds")}
+    (one,) = (one for one in studies.find("mbcf").answer(found | half) if one.claim.id == "mbcf.t4_7.is.sr")
+    assert "each direction at half the rate: 13 s with requests, 13 without." in one.why
+    assert one.cause.endswith("Experiment `npb_is_half_duplex` shows it.")
     better = answers["s4_3.sr_better"]
     assert (better.holds, better.saw) == (True, "CG 0.80, IS 0.80, LU 0.80, SP 0.80 times NSR")
     four = answers["t4_6.cg.fewer"]
@@ -325,4 +329,7 @@ def test_sp_by_uneven_ranks_is_told():
 def test_a_change_is_one_thing():
     """An option, the network or the hosts, beside the lack of requests."""
     for change in (one for changes in times.CHANGES.values() for one in changes):
-        assert len([*(set(change.options) - {"requests"}), *filter(None, [change.fabric, change.jitter])]) == 1
+        assert (
+            len([*(set(change.options) - {"requests"}), *filter(None, [change.fabric, change.jitter, change.rate])])
+            == 1
+        )
