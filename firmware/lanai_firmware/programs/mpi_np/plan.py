@@ -154,8 +154,8 @@ def paper() -> McpConfig:
 
 
 def thesis_code() -> McpConfig:
-    """What `mpi-np-1999` has, in code of about the thesis's speed: one path for all messages, each statement compiled
-    as it is written. Chosen for mpi-np.s4_3.latency_4B: 4 bytes take 70 us one way, in the thesis 68."""
+    """Policies of `mpi-np-1999`, in code of about the thesis's speed: one path for all messages, each statement
+    compiled as it is written. Chosen for mpi-np.s4_3.latency_4B: 4 bytes take 70 us one way, in the thesis 68."""
     return paper().but(mark_entries=1, quick=0, optimize=0)
 
 
