@@ -170,8 +170,10 @@ class Lanai2Collectives(Collectives):
         self.ended += 1
         if status not in (Status.OK, Status.MIXED):
             peer = self._partner(group, value)
-            why = "its own call differs" if status is Status.RIGHT else REASONS[status]
-            text = f"rank {peer} cannot be reached by a collective: {why}"
+            if status is Status.RIGHT:  # its NIC does not know the group yet, and all members had met
+                self._fail(group, f"rank {peer} makes another call", ErrorKind.MIXED)
+                return
+            text = f"rank {peer} cannot be reached by a collective: {REASONS[status]}"
             self._fail(group, text, ErrorKind.PEER_FAILED)
             self._silent(peer, text)
             return

@@ -111,6 +111,23 @@ def test_two_names_are_an_error_at_all_and_the_lane_goes_on(odd):
     play(program)
 
 
+def test_a_member_whose_nic_does_not_know_the_group_is_named():
+    """It has met the others by messages of another call. It is not lost."""
+
+    def program(device, collectives):
+        if device.rank:
+            finish(device, device.receive(0, 0, 5, NOTHING))
+            return
+        collectives.join(0, range(2))
+        collectives.open(0, 0)
+        wrong = collectives.combine(0, 0, 0, Combine.OR, 0)
+        wait(device, wrong)
+        assert (wrong.error.kind, wrong.error.text) == (ErrorKind.MIXED, "rank 1 makes another call")
+        finish(device, device.send(1, 0, 5, NOTHING, SendMode.STANDARD))
+
+    play(program, 2)
+
+
 def test_a_root_that_does_not_come_is_a_deadlock():
     def program(device, collectives):
         if device.rank:
