@@ -1,6 +1,7 @@
 """Develop openlanai: measure, run test suites of MPI, hold the processor and the models to what they are made of."""
 
 import argparse
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,8 +21,10 @@ from ..engines.rtl import build
 from ..figures import write_json
 from ..studies import benches
 from ..studies.conform import command as conform
-from ..studies.recordings import RECORDINGS, nic_of, record
+from ..studies.recordings import RECORDINGS, nic_of, record, usual
 from ..units import counted
+from . import run as run_command
+from .run.flags import add_flags
 
 NAME = "dev"
 HELP = "for openlanai's developers: bench, conform, lockstep, replay"
@@ -101,19 +104,30 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
     check.add_argument("--as-synthesized", action="store_true", help="through Verilator's model of the hardware")
     new = actions.add_parser("record", help="play the runs and write their files; needs mpi4py")
     new.add_argument("--only", choices=sorted(RECORDINGS), help="one run alone")
-    usual = actions.add_parser("usual", help="find the values that registers often have together, for the quick engine")
+    usual = actions.add_parser(
+        "usual",
+        help="play runs, and find the values that registers often have together, for the quick engine",
+        description="Play runs on NICs, and find the values that their registers often have together, which make the "
+        "engine quick. Flags are those of `lanai run`, for NICs of your own.",
+    )
+    add_flags(usual)
+    usual.add_argument("devices", nargs="*", metavar="DEVICE", help="messaging systems (default: none)")
+    usual.add_argument("--recorded", type=Path, metavar="DIRECTORY", help="choose from the files here too")
     usual.add_argument(
         "--output",
         type=Path,
         metavar="FILE",
         default=cases.PATH,
-        help="where to write them (where the engine reads them)",
+        help="where to write them (default: where the engine reads them); for NICs of your own: cases.txt in a "
+        "directory on LANAI_PATH",
     )
-    for action in (check, new, usual):
+    for action in (check, new):
         action.add_argument("folder", type=Path, metavar="DIRECTORY", help="where the files are, e.g. tests/inputs")
 
 
 def replay(args: argparse.Namespace) -> int:
+    if args.action == "usual":
+        return find_usual(args)
     if not args.folder.is_dir():
         raise UserError(f"{str(args.folder)!r} is not a directory; name the one that holds the {SUFFIX} files")
     if args.action == "record":
@@ -122,24 +136,30 @@ def replay(args: argparse.Namespace) -> int:
             found = Inputs.load(path, nic_of(path))
             print(f"{path.name}: {len(found.slots):,} slots, {path.stat().st_size:,} bytes, outputs {found.digest}")
         return 0
-    if args.action == "usual":
-        return find_usual(_paths(args.folder), args.output)
     return check_all(args)
 
 
-def find_usual(paths: list[Path], output: Path) -> int:
-    if not output.parent.is_dir():
-        raise UserError(f"cannot write {str(output)!r}: its directory does not exist; name a file in one that does")
+def find_usual(args: argparse.Namespace) -> int:
+    """Choose cases from runs on these devices, and write them."""
     from ..engines.gates import choose
 
-    groups: dict[str, list[Inputs]] = {}
-    for path in paths:
-        inputs = Inputs.load(path, nic_of(path))
-        groups.setdefault(cases.blocks_of(inputs.nic), []).append(inputs)
-    found = [case for group in groups.values() for case in choose.chosen(group)]
-    output_file.write(output, cases.written(found), "the cases")
+    if not args.output.parent.is_dir():
+        raise UserError(f"cannot write {str(args.output)!r}: its directory does not exist; name a file in one that is")
+    every = [Inputs.load(path, nic_of(path)) for path in (_paths(args.recorded) if args.recorded else ())]
+    for device in args.devices:
+        print(f"lanai: playing runs on {device}", file=sys.stderr)
+        every += usual(
+            run_command.config_of(argparse.Namespace(**vars(args) | {"device": device, "program": ["true"]}))
+        )
+    if not every:
+        raise UserError("there is nothing to choose from; name a device, or --recorded DIRECTORY")
+    kinds: dict[str, list[Inputs]] = {}
+    for inputs in every:
+        kinds.setdefault(cases.kind_of(inputs.nic), []).append(inputs)
+    found = [case for group in kinds.values() for case in choose.chosen(group)]
+    output_file.write(args.output, cases.written(found), "the cases")
     for case in found:
-        print(f"{case.name}, NICs {f'with {case.blocks}' if case.blocks else 'alone'}: {len(case.values)} fields")
+        print(f"{case.name}, NICs {case.nics}: {len(case.values)} fields")
     return 0
 
 

@@ -9,7 +9,7 @@ import ctypes
 import json
 import lzma
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,11 +41,15 @@ def described(nic: NicConfig) -> str:
 @dataclass(frozen=True)
 class Inputs:
     """The inputs of one NIC, slot by slot. `digest` is that of its outputs, 16 hexadecimal
-    digits."""
+    digits; none until the witness has given it."""
 
     nic: NicConfig
     slots: NDArray[np.void]  # of INPUTS
     digest: str
+
+    def witnessed(self) -> "Inputs":
+        """The same with the digest of the NIC as it is synthesized."""
+        return replace(self, digest=as_synthesized(self.nic, self.slots))
 
     def save(self, path: Path) -> None:
         head = {"nic": described(self.nic), "slots": len(self.slots), "digest": self.digest}
@@ -81,14 +85,11 @@ class Inputs:
 
 
 def record(engine: Engine, nic: int) -> Callable[[], Inputs]:
-    """Keep the inputs of a NIC from now on; what comes back gives them, with the digest of the NIC
-    as it is synthesized."""
+    """Keep the inputs of a NIC from now on; what comes back gives them."""
     engine.record(nic)
 
     def finish() -> Inputs:
-        slots = np.frombuffer(engine.recorded(nic), INPUTS)
-        config = engine.layout.nic
-        return Inputs(config, slots, as_synthesized(config, slots))
+        return Inputs(engine.layout.nic, np.frombuffer(engine.recorded(nic), INPUTS), "")
 
     return finish
 

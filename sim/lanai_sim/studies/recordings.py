@@ -5,7 +5,7 @@ numbers that only scale time."""
 import ctypes
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -152,12 +152,38 @@ def nic_of(path: Path) -> NicConfig:
 
 def record(name: str, folder: Path) -> Path:
     """Play a run and write the inputs of its NIC to `folder`. Return the file."""
-    what = RECORDINGS[name]
     path = folder / f"{name}{SUFFIX}"
-    result = what.job.but(inputs=(what.node, path)).run()
-    if not result.ok:
-        raise UserError(f"the run {name!r} to record ended with code {result.code}: {result.report}")
+    played(RECORDINGS[name], name).witnessed().save(path)
     return path
+
+
+def played(recording: Recording, name: str) -> Inputs:
+    """Play a run and return the inputs of its NIC."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"played{SUFFIX}"
+        result = recording.job.but(inputs=(recording.node, path), capture=True).run()
+        if not result.ok:
+            raise UserError(f"the run {name!r} to record ended with code {result.code}: {result.report}")
+        return Inputs.load(path, recording.nic)
+
+
+# Runs from which the cases of the engine's models are chosen: programs, their ranks, and the node whose NIC counts.
+
+
+USUAL = (
+    (MESSAGES.format(turns=60), 2, 1),
+    (PING_PONG, 2, 0),
+    (STREAM.format(turns=2), 2, 1),
+    (HALO, 4, 1),
+    (COLLECTIVES, 4, 2),
+)
+
+
+def usual(job: Job) -> Iterator[Inputs]:
+    """Play such runs on the machine and system of a job."""
+    for program, ranks, node in USUAL:
+        with_ranks = job.but(program=("python", "-c", program), ranks=ranks)
+        yield played(Recording(with_ranks, node), f"on {job.device}")
 
 
 # NIC cycles a second of the engine's model, replaying what came in at a NIC of a real run.
@@ -194,14 +220,8 @@ TRAFFIC = {
 
 
 def play(recording: Recording) -> Inputs:
-    """Play a run and return the inputs of its NIC."""
-    job = recording.job
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"traffic{SUFFIX}"
-        result = job.but(inputs=(recording.node, path), capture=True).run()
-        if not result.ok:
-            raise UserError(f"the run to record ended with code {result.code}: {result.report}")
-        return Inputs.load(path, recording.nic)
+    """Play a run and return the inputs of its NIC, with the digest of the NIC as it is synthesized."""
+    return played(recording, "with traffic").witnessed()
 
 
 def rate(inputs: Inputs, rounds: int = ROUNDS) -> float:

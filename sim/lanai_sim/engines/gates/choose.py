@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..designs import Design
 from ..replay import Inputs
-from .cases import Case, blocks_of
+from .cases import Case, kind_of, known, stable_names
 from .code import BYTES, container
 from .compiled import Model, Simulation, model
 from .ports import NIC_INPUTS
@@ -22,21 +22,36 @@ PARTS = {  # fields that are 0 while a part of the NIC does nothing
     "receive": ("receive_dma.fsm_state", "deframer.fsm_state", "receiver.fifo.level"),
 }
 EVERY = 5  # slots, of which one is looked at: an odd number, as what happens in even and odd slots differs
-ROWS = 6000  # of one recording at most: a long one counts no more than others
+ROWS = 4000  # of one recording at most: a long one counts no more than others
 BOOT = 0.25  # of a recording, which is left out
 KEEPS = (0.95, 0.8, 0.6, 0.4)  # shares of a candidate's slots in which all its fields have their values
 SHARE = 0.8  # a field has its value at least so often
 LEAST = 0.01  # of all slots has a candidate
+SELDOM = 0.02  # of a recording's slots: a value that a field has less often in one is that of a run, such as an address
+LARGE = 1 << 16  # values from here on are addresses and times, which another run has otherwise
+COUNTERS = "lanai_nic.nic.counters."  # they keep what happened once
 POWER = 3  # of the number of fields, in the gain
 
 Fields = dict[str, NDArray[np.uint64]]
 
 
 def chosen(recordings: Sequence[Inputs], wanted: int = 4) -> list[Case]:
-    """Return at most as many cases of NICs with the same blocks."""
+    """Return at most as many cases of NICs of one kind."""
     model_of = model(Design(recordings[0].nic))
-    rows = np.concatenate([_states(one, model_of) for one in recordings])
-    return list(_best(_fields(rows, model_of), wanted, blocks_of(recordings[0].nic)))
+    states = [_states(one, model_of) for one in recordings]
+    of = np.repeat(np.arange(len(states)), [len(one) for one in states])
+    return list(_best(_fields(np.concatenate(states), model_of), of, wanted, kind_of(recordings[0].nic)))
+
+
+def share(recording: Inputs) -> float:
+    """Return the share of the slots after the boot that fit a case of the NIC's model."""
+    model_of = model(Design(recording.nic))
+    fields = _fields(_states(recording, model_of), model_of)
+    widths = {name: width for name, (_, width) in model_of.layout.state.places.items()}
+    fits = [
+        np.all([fields[name] == value for name, value in one.items()], axis=0) for one in known(widths, recording.nic)
+    ]
+    return float(np.any(fits, axis=0).mean())
 
 
 def _states(recording: Inputs, model_of: Model) -> NDArray[np.uint8]:
@@ -56,23 +71,24 @@ def _fields(rows: NDArray[np.uint8], model_of: Model) -> Fields:
     found = {}
     for name, (at, width) in model_of.layout.state.places.items():
         size = container(width) // BYTES
-        if size <= 8:
+        if size <= 8 and not name.startswith(COUNTERS):
             column = np.ascontiguousarray(rows[:, at : at + size]).view(f"<u{size}")
             found[name] = column[:, 0].astype(np.uint64)
     return found
 
 
-def _best(fields: Fields, wanted: int, blocks: str) -> Iterator[Case]:
+def _best(fields: Fields, of: NDArray[np.intp], wanted: int, kind: str) -> Iterator[Case]:
     still = {
         part: np.all([fields[f"lanai_nic.nic.{name}"] == 0 for name in names], axis=0) for part, names in PARTS.items()
     }
     left = np.ones(len(next(iter(fields.values()))), bool)
     for _ in range(wanted):
-        found = [one for idle in _idle() for one in _candidates(fields, still, idle, left)]
+        found = [one for idle in _idle() for one in _candidates(fields, of, still, idle, left)]
         if not found:
             return
         _, name, values, fits = max(found, key=lambda one: one[0])
-        yield Case(name, blocks, values)
+        stable = stable_names(fields)
+        yield Case(name, kind, {stable[name]: value for name, value in values.items()})
         left &= ~fits
 
 
@@ -82,13 +98,17 @@ def _idle() -> Iterator[tuple[str, ...]]:
 
 
 def _candidates(
-    fields: Fields, still: Mapping[str, NDArray[np.bool_]], idle: Sequence[str], left: NDArray[np.bool_]
+    fields: Fields,
+    of: NDArray[np.intp],
+    still: Mapping[str, NDArray[np.bool_]],
+    idle: Sequence[str],
+    left: NDArray[np.bool_],
 ) -> Iterator[tuple[float, str, dict[str, int], NDArray[np.bool_]]]:
-    """Each with its gain, its name, its values and the slots that it fits."""
+    """Each with its gain, its name, its values and the slots that it fits. `of`: the recording of each slot."""
     rows = np.all([left, *(still[part] for part in idle)], axis=0)
     if rows.sum() < len(left) * LEAST:
         return
-    usual = {name: _usual(values[rows]) for name, values in fields.items()}
+    usual = {name: _usual(values[rows], of[rows]) for name, values in fields.items()}
     for keep in KEEPS:
         fits, known = np.ones(len(rows), bool), dict[str, int]()
         for name in sorted(usual, key=lambda name: -usual[name][1]):
@@ -102,8 +122,10 @@ def _candidates(
         yield float((fits & left).sum()) * float(len(known)) ** POWER, works, known, fits
 
 
-def _usual(values: NDArray[np.uint64]) -> tuple[int, float]:
-    """Return the most frequent value, and its share."""
+def _usual(values: NDArray[np.uint64], of: NDArray[np.intp]) -> tuple[int, float]:
+    """Return the most frequent value, and its share: none if it is a value of some recordings alone."""
     found, counts = np.unique(values, return_counts=True)
     at = counts.argmax()
-    return int(found[at]), float(counts[at] / len(values))
+    slots = np.bincount(of)
+    there = np.bincount(of[values == found[at]], minlength=len(slots)) >= SELDOM * slots
+    return int(found[at]), float(counts[at] / len(values)) if there.all() and found[at] < LARGE else 0.0

@@ -123,7 +123,8 @@ def models(wanted: Sequence[tuple[Design, bool]]) -> list[Model]:
 def _key(design: Design, signals: bool) -> entries.Key:
     """No linker is in it, as machine code that names no library is linked the same by all."""
     translator = sources_digest([__name__.rpartition(".")[0]])
-    made_of = (*made_of_sources([design]), translator, cases.text(), level(), signals)
+    usual = [] if signals else cases.texts(design.config)
+    made_of = (*made_of_sources([design]), translator, usual, level(), signals)
     return entries.Key(entries.key_of([repr(made_of)]), lambda: (version("amaranth"), llvm_version()))
 
 

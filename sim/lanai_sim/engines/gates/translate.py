@@ -42,7 +42,8 @@ def translated(rtlil_text: str, design: Design | None = None, signals: bool = Fa
     more = {ports.ISSUES: goes(netlist)} if ports.ISSUES in layout.outputs.places else {}
     shown: dict[str, Bits] = netlist.named() if signals else {}
     layout.outputs.add({name: width_of(bits) for name, bits in shown.items()})
-    usual = cases.known(netlist, design.config) if design and not signals else []
+    widths = {one.name: one.width for one in netlist.fields}
+    usual = cases.known(widths, design.config) if design and not signals else []
     core = OutsideCore.of(netlist, layout) if more else None
     functions = [reads(netlist, layout, core)] if core else [Code("reads")]
     state, store = layout.beginning(netlist)
