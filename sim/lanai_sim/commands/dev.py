@@ -112,7 +112,7 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
     )
     add_flags(usual)
     usual.add_argument("devices", nargs="*", metavar="DEVICE", help="messaging systems (default: none)")
-    usual.add_argument("--recorded", type=Path, metavar="DIRECTORY", help="choose from the files here too")
+    usual.add_argument("--from", dest="recorded", type=Path, metavar="DIRECTORY", help="choose from the files here too")
     usual.add_argument(
         "--output",
         type=Path,
@@ -152,7 +152,7 @@ def find_usual(args: argparse.Namespace) -> int:
             run_command.config_of(argparse.Namespace(**vars(args) | {"device": device, "program": ["true"]}))
         )
     if not every:
-        raise UserError("there is nothing to choose from; name a device, or --recorded DIRECTORY")
+        raise UserError("there is nothing to choose from; name a device, or --from DIRECTORY")
     kinds: dict[str, list[Inputs]] = {}
     for inputs in every:
         kinds.setdefault(cases.kind_of(inputs.nic), []).append(inputs)

@@ -89,7 +89,7 @@ def test_a_nic_without_cases_takes_those_of_which_it_has_most(tmp_path, monkeypa
 @pytest.mark.ci
 def test_the_command_chooses_cases_for_each_kind_and_writes_them(tmp_path, capsys):
     (tmp_path / "halo.inputs").write_bytes((FOLDER / "halo.inputs").read_bytes())
-    words = ["dev", "replay", "usual", "--recorded", str(tmp_path), "--output", str(tmp_path / "cases.txt")]
+    words = ["dev", "replay", "usual", "--from", str(tmp_path), "--output", str(tmp_path / "cases.txt")]
     assert cli.main(words) == 0
     found = list(cases.read((tmp_path / "cases.txt").read_text()))
     assert {one.nics for one in found} == {"alone"}
@@ -100,8 +100,8 @@ def test_the_command_chooses_cases_for_each_kind_and_writes_them(tmp_path, capsy
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "there is nothing to choose from; name a device, or --recorded DIRECTORY"),
-        (["--recorded", "nowhere"], "'nowhere' holds no .inputs files"),
+        ([], "there is nothing to choose from; name a device, or --from DIRECTORY"),
+        (["--from", "nowhere"], "'nowhere' holds no .inputs files"),
         (["--output", "no/where", "mbcf"], "cannot write 'no/where': its directory does not exist"),
     ],
 )
