@@ -169,9 +169,11 @@ def test_the_plots_are_what_the_record_gives(paper):
 
 
 @pytest.mark.parametrize("paper", KEPT)
-def test_the_record_was_measured_by_commits(paper):
-    _, record = kept(paper)
-    assert all(one and not one.endswith("-dirty") for one in (record.commit, *(part.commit for part in record.parts)))
+def test_the_record_was_measured_and_scored_by_commits(paper):
+    study, record = kept(paper)
+    scored = json.loads(study.record.read_text())["commit"]
+    commits = (scored, record.commit, *(part.commit for part in record.parts))
+    assert all(one and not one.endswith("-dirty") for one in commits)
 
 
 def test_a_page_is_not_made_of_files_that_are_in_no_commit(tmp_path, monkeypatch, capsys):
