@@ -81,21 +81,27 @@ def test_what_does_not_link_gets_no_library():
         assert not [word for word in show("mpicc", "-show", option, "a.c") if word.startswith(("-l", "-L", "-Wl"))]
 
 
+def compile_flags():
+    """Return what `mpicc` adds where it compiles; for Zig also that programs are not killed for what C leaves open."""
+    zig = compilers.find(compilers.Language.C).is_zig
+    return [f"-I{include_directory()}", *(["-fno-sanitize=undefined"] if zig else [])]
+
+
 def test_parts_of_the_command():
-    includes, libraries = f"-I{include_directory()}", f"-L{library_directory()}"
+    flags, libraries = compile_flags(), f"-L{library_directory()}"
     call = call_of(compilers.Language.C)
     for spelling in ("-compile-info", "-compile_info"):
-        assert show("mpicc", spelling) == [*call, includes]
+        assert show("mpicc", spelling) == [*call, *flags]
     for spelling in ("-link-info", "-link_info"):
         assert show("mpicc", spelling)[: len(call) + 1] == [*call, libraries]
-    assert show("mpicc", "-show-compile-info") == [includes]
+    assert show("mpicc", "-show-compile-info") == flags
     assert show("mpicc", "-show-link-info")[0] == libraries
-    assert show("mpicc", "-mpi-abi", "-show-compile-info") == ["-DMPI_ABI", includes]
+    assert show("mpicc", "-mpi-abi", "-show-compile-info") == ["-DMPI_ABI", *flags]
 
 
 def test_parts_of_the_command_as_open_mpi_names_them():
     for dashes in ("-", "--"):
-        assert show("mpicc", f"{dashes}showme:compile") == [f"-I{include_directory()}"]
+        assert show("mpicc", f"{dashes}showme:compile") == compile_flags()
     assert show("mpicc", "--showme:link") == show("mpicc", "-show-link-info")
     assert show("mpicc", "--showme", "a.c") == show("mpicc", "-show", "a.c")
     assert show("mpicc", "--showme:incdirs") == [str(include_directory())]
@@ -208,7 +214,7 @@ def test_each_wrapper_is_a_command_of_its_own(monkeypatch, capsys):
         assert f"lanai-{name}" in compilers.WRAPPERS
     monkeypatch.setattr(sys, "argv", ["lanai-mpicc", "-show-compile-info"])
     assert cli.mpicc() == 0
-    assert capsys.readouterr().out == f"-I{include_directory()}\n"
+    assert capsys.readouterr().out == f"{shlex.join(compile_flags())}\n"
 
 
 def test_mpifort_without_a_compiler_says_what_to_install(monkeypatch):

@@ -108,7 +108,15 @@ def line(
             f"{sys.executable} has no shared libpython, which C programs need to run the MPI library; "
             "use a Python that was built with --enable-shared"
         )
-    return Line(compiler, [*defines, f"-I{include_directory()}"], list(arguments), _link(flavor) if links else [])
+    flags = [*defines, f"-I{include_directory()}", *_usual(compiler, arguments)]
+    return Line(compiler, flags, list(arguments), _link(flavor) if links else [])
+
+
+def _usual(compiler: Compiler, arguments: Sequence[str]) -> list[str]:
+    """The flag with which Zig's programs go on like others where C does not say what happens, such as beyond the
+    largest number, or end by the same signal: it kills them by SIGILL there, unless they ask for a check of theirs."""
+    asks = any(word.startswith("-fsanitize") for word in arguments)
+    return ["-fno-sanitize=undefined"] if compiler.is_zig and not asks else []
 
 
 # Not the run-time library of the compiler's sanitizer, which looks for races of threads.
