@@ -44,7 +44,7 @@ print(world.rank, f"{MPI.Wtime():.12f}", flush=True)
 
 
 def run(command, size=2, device="ideal", clock=Clock.SIMULATED, **options):
-    return Job(command, size, device, clock=clock, max_wall=60).but(**options).run()
+    return Job(command, size, device, clock=clock, max_wall=300).but(**options).run()
 
 
 def python(text, *words, **options):

@@ -174,7 +174,7 @@ transport.close()
 
 def test_a_second_program_in_the_place_of_a_rank_is_refused(capfd):
     program = f"{sys.executable} -c '{PRELUDE}\ntransport.close()'"
-    result = Job(("sh", "-c", f"{program} && {program}"), 2).but(max_wall=20.0).run()
+    result = Job(("sh", "-c", f"{program} && {program}"), 2).but(max_wall=300.0).run()
     assert (result.code, "exited with code 1" in result.report) == (1, True)
     assert "rank 1 has finalized; a rank is one MPI program: give the next one" in capfd.readouterr().err
 

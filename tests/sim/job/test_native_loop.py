@@ -82,9 +82,10 @@ def test_it_is_known_which_rank_waits_and_what_for(monkeypatch):
     command = (sys.executable, "-c", TURNS, "100")
     assert launcher.run(Job(command, 2, "mpi-np", capture=True), World).code == 0
     assert len(seen) >= 10
-    assert {frozenset(pair) for pair in zip(seen[::2], seen[1::2], strict=True)} == {
-        frozenset({(True, ""), (False, "MPI_Recv")})
-    }
+    pairs = {frozenset(pair) for pair in zip(seen[::2], seen[1::2], strict=True)}
+    receives, asks = (frozenset({(True, ""), (False, call)}) for call in ("MPI_Recv", "asking the NIC: PROBE_TAKE"))
+    assert receives in pairs
+    assert pairs <= {receives, asks}  # the latter where a busy machine brings a look earlier
 
 
 def test_python_looks_soon_though_turns_take_long(monkeypatch):

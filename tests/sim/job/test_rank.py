@@ -82,7 +82,7 @@ if world.rank:
             pass
 world.Barrier()
 """
-    result = Job((sys.executable, "-c", text), 2, device, max_wall=60).run()
+    result = Job((sys.executable, "-c", text), 2, device, max_wall=300).run()
     assert result.code == Exit.FORBIDDEN
     assert result.report.startswith("rank 1: bytes that are not the MPI library's came on its connection to lanai")
     assert "\n" not in result.report
@@ -147,7 +147,7 @@ def program(tmp_path_factory):
     ),
 )
 def test_compiled_programs(program, how, device, code, said):
-    result = Job((str(program), how), 2, device, max_wall=60).run()
+    result = Job((str(program), how), 2, device, max_wall=300).run()
     assert result.code == code
     assert result.report.startswith("rank 1 (pid ")
     assert result.report.endswith(said)
@@ -157,7 +157,7 @@ def test_compiled_programs(program, how, device, code, said):
 def test_python_programs(tmp_path, fails):
     script = tmp_path / "crash.py"
     script.write_text(f"from mpi4py import MPI\nif MPI.COMM_WORLD.rank:\n    {fails}\nMPI.COMM_WORLD.Barrier()\n")
-    result = Job((sys.executable, str(script)), 2, max_wall=60).run()
+    result = Job((sys.executable, str(script)), 2, max_wall=300).run()
     assert result.code > 128
     assert result.report.endswith(f" at {script}:3")
 

@@ -183,18 +183,18 @@ def check_finalized(result, code, said):
 @pytest.mark.parametrize("device", first_of("ideal", "mpi-np"))
 @pytest.mark.parametrize(("how", "code", "said"), first_of(*IN_C_ENDS))
 def test_a_compiled_program_that_finalizes_and_fails(compiled, device, how, code, said):
-    check_finalized(Job((compiled, how, "finalize"), 3, device, max_wall=60).run(), code, said)
+    check_finalized(Job((compiled, how, "finalize"), 3, device, max_wall=300).run(), code, said)
 
 
 @pytest.mark.parametrize(("how", "code", "said"), first_of(*ENDS))
 def test_a_python_program_that_finalizes_and_fails(tmp_path, how, code, said):
-    result, _ = play(tmp_path, IN_PYTHON, 3, arguments=[how, "finalize"], max_wall=60)
+    result, _ = play(tmp_path, IN_PYTHON, 3, arguments=[how, "finalize"], max_wall=300)
     check_finalized(result, code, said)
 
 
 @pytest.mark.parametrize(("how", "code", "said"), first_of(*IN_C_ENDS))
 def test_a_compiled_program_that_fails(compiled, how, code, said):
-    result = Job((compiled, how), 3, max_wall=60).run()
+    result = Job((compiled, how), 3, max_wall=300).run()
     assert result.code == code
     assert result.report.startswith("rank 1 (pid ")
     assert said.replace("left with exit", "exited with").replace("was ", "") in result.report
@@ -202,7 +202,7 @@ def test_a_compiled_program_that_fails(compiled, how, code, said):
 
 @pytest.mark.parametrize(("how", "code", "said"), first_of(*ENDS))
 def test_a_python_program_that_fails(tmp_path, how, code, said):
-    result, _ = play(tmp_path, IN_PYTHON, 3, arguments=[how], max_wall=60)
+    result, _ = play(tmp_path, IN_PYTHON, 3, arguments=[how], max_wall=300)
     assert result.code == code
 
 

@@ -203,7 +203,7 @@ def test_threads_that_mpi_init_does_not_allow(device, tmp_path, capfd):
     lanai = [sys.executable, "-m", "lanai_sim"]
     subprocess.run([*lanai, "mpicc", "-o", str(program), str(source), "-pthread"], check=True)
     for _ in range(3):
-        result = Job((str(program),), 2, device, max_wall=60).run()
+        result = Job((str(program),), 2, device, max_wall=300).run()
         assert (result.code, result.ending) == (15, Ending.ABORTED)
         assert result.report in ("rank 0 aborted with code 15", "rank 1 aborted with code 15")
         assert "ask MPI_Init_thread for MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE" in capfd.readouterr().err
