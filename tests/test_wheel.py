@@ -76,8 +76,8 @@ def test_a_wheel_carries_what_is_built_and_a_run_with_it_builds_nothing(hook, tm
     monkeypatch.delenv("PYTHONPATH", raising=False)
     site, built = tmp_path / "site", tmp_path / cache.SHIPPED.name
     built.mkdir()
-    hook.fill(ROOT, built, "-n 2 mpi-np mbcf")
-    lanai(site, tmp_path / "one", os.environ["PATH"], "warm", "-n", "2", "mpi-np", "mbcf")
+    hook.fill(ROOT, built, "-n 2 mpi-np lanai2")
+    lanai(site, tmp_path / "one", os.environ["PATH"], "warm", "-n", "2", "mpi-np", "lanai2")
     made, brought = contents(tmp_path / "one/cache/openlanai"), contents(built)
     # A copy, parts of firmware, and links to MPICH's Fortran library where that is installed.
     assert made.keys() - brought.keys() <= {"abi", "object", "bindings"}

@@ -14,7 +14,7 @@ from pathlib import Path
 from lanai_firmware.cache import INTO
 
 # What `lanai cache warm` is asked for: two ranks on each system, the fabrics of more, and traces.
-RUNS = ("-n 2", "-n 4 mpi-np mbcf", "-n 8 mpi-np", "-n 16 mpi-np", "-n 2 --trace run mpi-np mbcf")
+RUNS = ("-n 2", "-n 4 mpi-np mbcf lanai2", "-n 8 mpi-np", "-n 16 mpi-np", "-n 2 --trace run mpi-np mbcf")
 
 
 def fill(folder: Path, environment: Mapping[str, str] = os.environ, runs: Sequence[str] = RUNS) -> None:
