@@ -5,7 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from ..block import Counts, NicBlock, Raises
-from ..csr.declare import Register
+from ..csr.declare import Access, Register
 from ..csr.machine import Machine
 from ..host_bus.csr import HOST_BUS
 from ..host_bus.target import RegisterAccess
@@ -102,13 +102,14 @@ class RegisterFile(NicBlock):
         # The access of the slot before.
         names = ("by_host", "read", "cpu_write", "host_write")
         by_host, read, cpu_write, host_write = (Signal(name=name) for name in names)
-        reader = RegisterReader()
-        reads = self.cpu.read | (self.host.grant & ~self.host.write)
+        reader = RegisterReader(self.machine.registers)
+        host_reads = self.host.grant & ~self.host.write
+        sides = (self.cpu.addr, self.cpu.read, Access.PR), (self.host.addr, host_reads, Access.HR)
         m.d.sync += [
             by_host.eq(~busy),
-            *reader.look(Mux(busy, self.cpu.addr, self.host.addr), reads),
+            *reader.look(Mux(busy, self.cpu.addr, self.host.addr), sides),
             self.wdata.eq(Mux(busy, self.cpu.wdata, self.host.wdata)),
-            read.eq(reads),
+            read.eq(self.cpu.read | host_reads),
             cpu_write.eq(self.cpu.write),
             host_write.eq(self.host.grant & self.host.write),
         ]
@@ -122,15 +123,11 @@ class RegisterFile(NicBlock):
                 bank.access.host_write.eq(host_write),
                 bank.access.host_addr.eq(self.host.addr),
             ]
-        rdata, known = reader.choose(m, self._readable(), by_host)
+        rdata, known = reader.choose([self._bank[register.name].read(register) for register in self.machine.registers])
         m.d.comb += [
             self.cpu.rdata.eq(rdata),
-            self.host.rdata.eq(rdata),
+            self.host.rdata.eq(self.cpu.rdata),
             self.unknown.eq((host_write | (read & by_host)) & ~known),
             self.idle.eq(~(read | cpu_write | host_write)),
         ]
         return m
-
-    def _readable(self):
-        """Each register, and what a read of it returns."""
-        return [(register, self._bank[register.name].read(register)) for register in self.machine.registers]

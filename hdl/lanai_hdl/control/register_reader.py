@@ -1,64 +1,58 @@
 """Decodes which register an access names, and chooses what it reads."""
 
-from itertools import groupby
-
 from amaranth import Cat, Mux, Signal
 
-from ..csr.declare import Access, Behavior
+from ..csr.declare import Behavior
 from ..machine import REGISTERS_SIZE
 from .register_bank import ROW_BITS
 
 ROWS, COLUMNS = REGISTERS_SIZE >> ROW_BITS, 1 << ROW_BITS >> 2
 
 
-def may_read(register, by_host):
-    """Has the side that makes the access the right to read `register`?"""
-    rights = register.access
-    return (by_host & bool(rights & Access.HR)) | (~by_host & bool(rights & Access.PR))
-
-
-def by_row(readable):
-    """The registers of each row, with what they read; the rows in order."""
-    return groupby(readable, lambda pair: pair[0].offset >> ROW_BITS)
-
-
-def column_of(register):
-    return register.offset % (1 << ROW_BITS) >> 2
-
-
 class RegisterReader:
-    """Decodes the address in the slot of the access and keeps a bit for each row and each word of a
-    row: the way from there to an operand of the processor is one of the longest.
+    """Decodes the address in the slot of the access and keeps a bit for each register that may be read: the way from
+    there to an operand of the processor is one of the longest.
+
+    Parameters: `registers`, in the order in which `choose` gets their values.
 
     `row`, `column`: a bit for each row of the window and for each word of a row, in the slot after the
     access.
     """
 
-    def __init__(self):
+    def __init__(self, registers):
         self.row, self.column = Signal(ROWS), Signal(COLUMNS)
-        self._read_row = Signal(ROWS)  # 0 if the access reads nothing
+        self._registers = registers
+        self._reads = [Signal(name=f"reads_{register.name.lower()}") for register in registers]
 
-    def look(self, addr, reads):
-        """Give the statements for the slot of an access to `addr`, which reads if `reads`."""
-        row = 1 << addr[ROW_BITS:]
-        yield self.row.eq(row)
+    def look(self, addr, sides):
+        """Give the statements for the slot of an access to `addr`. `sides`: the address of each side, whether it
+        reads there, which is known late, and its right to read."""
+        yield self.row.eq(1 << addr[ROW_BITS:])
         yield self.column.eq(1 << addr[2:ROW_BITS])
-        yield self._read_row.eq(row & reads.replicate(ROWS))
+        found = [(1 << side[ROW_BITS:], 1 << side[2:ROW_BITS], reads, right) for side, reads, right in sides]
+        for register, bit in zip(self._registers, self._reads, strict=True):
+            row, column = _place(register)
+            yield bit.eq(
+                Cat(
+                    rows[row] & columns[column] & reads
+                    for rows, columns, reads, right in found
+                    if register.access & right
+                ).any()
+            )
 
-    def choose(self, m, readable, by_host):
+    def choose(self, values):
         """Return the word that the access reads, 0 without the right, and a bit: there is such a register."""
-        rdata, known, chosen = Signal(32), [], []
-        for row, registers in by_row(readable):
-            values = []
-            for register, value in registers:
-                here = self.column[column_of(register)]
-                named = Signal(name=f"names_{register.name.lower()}")
-                m.d.comb += named.eq(here & may_read(register, by_host))
-                values.append(_read_if(named, register, value))
-                known.append(self.row[row] & here)
-            chosen.append(_either(values) & self._read_row[row].replicate(32))
-        m.d.comb += rdata.eq(_either(chosen))
-        return rdata, Cat(known).any()
+        read, known = [], []
+        for register, bit, value in zip(self._registers, self._reads, values, strict=True):
+            row, column = _place(register)
+            read.append(_read_if(bit, register, value))
+            known.append(self.row[row] & self.column[column])
+        return _either(read), Cat(known).any()
+
+
+def _place(register):
+    """Its row, and its word in that."""
+    return register.offset >> ROW_BITS, register.offset % (1 << ROW_BITS) >> 2
 
 
 def _read_if(condition, register, value):

@@ -209,8 +209,9 @@ class Core(Processor):
         early = Mux(index == Reg.PC, self.ready.pc, read)
         early = Mux(moved.writes & (index == moved.index), moved.value, early)
         early = Mux(loaded.writes & is_loaded, loaded.value, early)
-        early = Mux(arrives, access.arrival.early, Mux(replaced, constant, early))
-        return access.arrival.choose(arrives, early ^ complemented.replicate(32))
+        early = (Mux(replaced, constant, early) & (~arrives).replicate(32)) ^ complemented.replicate(32)
+        # What was read from a register comes late too.
+        return access.arrival.choose(arrives, early ^ (access.arrival.early & arrives.replicate(32)))
 
     def _execute(self, m):
         """E and M. Results go to the register file in the slot after E, what was loaded in the

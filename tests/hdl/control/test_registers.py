@@ -4,7 +4,7 @@ other's way."""
 import random
 
 import pytest
-from amaranth import Const, Module, Signal
+from amaranth import Const, Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from pairs import first_of, some_of
@@ -305,13 +305,15 @@ class Reads(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        by_host, reader = Signal(), RegisterReader()
-        m.d.sync += [by_host.eq(self.by_host), *reader.look(self.addr, self.reads)]
         readable = [
             (register(offset, Behavior_register_reader.FIXED), Const(value, 32)) for offset, value in CONSTANTS.items()
         ]
         readable += [(register(offset, Behavior_register_reader.VIEW), self.ordinary ^ offset) for offset in ORDINARIES]
-        rdata, known = reader.choose(m, sorted(readable, key=lambda pair: pair[0].offset), by_host)
+        registers, values = zip(*readable, strict=True)
+        reader = RegisterReader(registers)
+        rights = (~self.by_host, Access_register_reader.PR), (self.by_host, Access_register_reader.HR)
+        m.d.sync += reader.look(self.addr, [(self.addr, self.reads & side, right) for side, right in rights])
+        rdata, known = reader.choose(values)
         m.d.comb += [self.rdata.eq(rdata), self.known.eq(known)]
         return m
 
