@@ -51,7 +51,8 @@ FAULTS = [
 ]
 FIFOS = tuple(range(2 * PAGE + 256, 2 * PAGE + 256 + 64 * 16, 64))  # where FIFOs' control words stand at first
 FIRST_BYTE = (24, 31)  # bits of a packet
-ENDS = set(Status) - {Status.LOST, Status.SESSION, Status.VOID}  # of commands whose peer answers
+# Of commands whose peer answers. Only collectives end as MIXED.
+ENDS = set(Status) - {Status.LOST, Status.SESSION, Status.VOID, Status.MIXED}
 EXPOSED = {
     1: ReferenceExposure(0, SIZE, 0x1111, TABLE, True, read=True, write=True, atomic=True, little=True),
     2: ReferenceExposure(100, 3000, 0x2222, TABLE, True, read=True, write=True, atomic=True),
