@@ -26,7 +26,17 @@ def count() -> int:
 def others() -> list[int]:
     """Kernel numbers of all threads but the caller, in the order in which they were started."""
     me = threading.get_native_id()
-    return sorted(number for number in map(int, os.listdir(_TASKS)) if number != me)
+    return sorted((number for number in map(int, os.listdir(_TASKS)) if number != me), key=started)
+
+
+NUMBERS = 1 << 22  # that Linux gives at most, one after the other and then from the smallest again
+
+
+def started(number: int) -> int:
+    """Return the place of a thread, by its kernel number, in the order in which this process's threads were started.
+    The first thread has the process's number, and the numbers of later ones may be smaller: Linux begins anew.
+    """
+    return (number - os.getpid()) % NUMBERS
 
 
 class Spent(NamedTuple):
@@ -97,8 +107,8 @@ def running(stopped: Iterable[int]) -> list[int]:
 # Simulated time may move only while no thread of the process runs code. So a thread that calls the
 # library stops until all others have stopped too: at a call, waiting inside the library, blocked
 # on a stopped thread (a lock, a condition, a join), or spinning until one changes memory. Then one of
-# the threads at a call continues, in cyclic order of their kernel numbers. If all wait inside, the
-# first of them lets time move.
+# the threads at a call continues, in cyclic order of their starts. If all wait inside, the first of
+# them lets time move.
 
 SHORTEST, LONGEST = 20e-6, 2e-3  # seconds between two looks at threads that still run
 SLEEPERS = 0.5  # seconds after which a thread is waited for no more that sleeps in real time ...
@@ -167,7 +177,7 @@ class ThreadOrder:
         self._holder = 0  # as Python numbers threads, which is quick; what follows goes by the kernel's numbers
         self._depth = 0
         self._watcher = 0
-        self._last = 0
+        self._last = -1  # `started` of the thread that went on last
         self._stopped: dict[int, _Stop] = {}
         self._spinners: list[int] = []  # threads that spun when they were looked at last
 
@@ -210,9 +220,12 @@ class ThreadOrder:
 
     @property
     def targets(self) -> list[Any]:
-        """The targets of the threads that wait inside, in the order of their numbers. For the holder of the turn."""
+        """The targets of the threads that wait inside, in the order of their starts. For the holder of the turn."""
         with self._mutex:
-            return [stop.target for _, stop in sorted(self._stopped.items()) if stop.target is not None]
+            return [stop.target for _, stop in self._in_order() if stop.target is not None]
+
+    def _in_order(self) -> list[tuple[int, _Stop]]:
+        return sorted(self._stopped.items(), key=lambda entry: started(entry[0]))
 
     def _stop(self, me: int, stop: _Stop, leave: bool = False) -> None:
         with self._mutex:
@@ -247,11 +260,11 @@ class ThreadOrder:
         still = self._all_stopped() or self._look_again()
         with self._mutex:
             self._watcher, self._holder = 0, threading.get_ident()  # to ask what is done may take the library
-            waiting = sorted(self._stopped.items())
+            waiting = self._in_order()
         winner = self._choose(waiting)
         with self._mutex:
             stop = self._stopped.pop(winner)
-            self._holder, self._last = stop.ident, winner
+            self._holder, self._last = stop.ident, started(winner)
             stop.go, stop.may_block = True, still
             stop.gate.release()
 
@@ -276,14 +289,15 @@ class ThreadOrder:
 
     def _turn(self, number: int) -> tuple[bool, bool, int]:
         """Place in the order in which threads may go on: those at a call before those that wait inside."""
-        return self._stopped[number].target is not None, number <= self._last, number
+        place = started(number)
+        return self._stopped[number].target is not None, place <= self._last, place
 
     def _choose(self, waiting: list[tuple[int, _Stop]]) -> int:
         """The next after the last one who could go on; if none could, the first."""
         if len(waiting) == 1:
             return waiting[0][0]
-        after = [entry for entry in waiting if entry[0] > self._last]
-        before = [entry for entry in waiting if entry[0] <= self._last]
+        after = [entry for entry in waiting if started(entry[0]) > self._last]
+        before = [entry for entry in waiting if started(entry[0]) <= self._last]
         return next((number for number, stop in after + before if stop.ready), waiting[0][0])
 
     def _all_stopped(self) -> bool:

@@ -42,6 +42,21 @@ def test_a_thread_that_was_promised_not_to_be_there_is_refused():
 SECOND = 10**9
 
 
+def test_threads_go_on_in_the_order_of_their_starts_when_numbers_begin_anew(monkeypatch):
+    """Linux numbers the threads of all processes, and begins anew behind the largest number."""
+    monkeypatch.setattr(threads.os, "getpid", lambda: 32000)
+    started = [32000, 32767, 300, 301]
+    assert sorted(sorted(started), key=threads.started) == started
+    order = ThreadOrder(lambda: 4, 1)
+    order._stopped = {number: threads._Stop(None) for number in sorted(started)}
+    chosen = []
+    while order._stopped:
+        order._last = threads.started(chosen[-1]) if chosen else -1
+        chosen.append(order._choose(order._in_order()))
+        del order._stopped[chosen[-1]]
+    assert chosen == started
+
+
 @pytest.mark.parametrize(
     ("waited", "running", "queued", "what"),
     [
