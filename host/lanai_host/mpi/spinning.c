@@ -228,20 +228,52 @@ static int has(const int *numbers, int count, int number) {
     return 0;
 }
 
+/* How often a thread has been given a processor. 0 if it has ended, or if the kernel does not count. */
+static unsigned long long turns_of(int tasks, const char *thread) {
+    char name[32], text[96], *word = text;
+    snprintf(name, sizeof name, "%s/schedstat", thread);
+    int file = openat(tasks, name, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return 0;
+    ssize_t size = read(file, text, sizeof text - 1);
+    close(file);
+    text[size > 0 ? size : 0] = 0;
+    for (int i = 0; i < 2 && word; i++) word = strchr(word + (i > 0), ' '); /* the third number */
+    return word ? strtoull(word, NULL, 10) : 0;
+}
+
+/* The sum of the turns of the threads that are not of `stopped`, each mixed with its number: another sum says that one
+   of them has run meanwhile, or that there is a new one. */
+static uint64_t turns(DIR *tasks, const int *stopped, int count) {
+    uint64_t sum = 1;
+    rewinddir(tasks);
+    for (struct dirent *entry; (entry = readdir(tasks));) {
+        int number = atoi(entry->d_name);
+        if (number && !has(stopped, count, number)) sum += mix((uint64_t)number, turns_of(dirfd(tasks), entry->d_name));
+    }
+    return sum;
+}
+
 /* Finds the threads that are not blocked, but for those of `stopped`. Returns how many there are, and writes their
-   kernel numbers to `found` as far as these fit; a negative error number if the system does not say. */
+   kernel numbers to `found` as far as these fit; a negative error number if the system does not say. Threads that are
+   looked at one after the other may wake each other meanwhile, or start one. So none is found to run only if none has
+   run since before the first was looked at: then all were blocked at one moment. */
 int spinning_running(const int *stopped, int count, int *found, int room) {
     DIR *tasks = opendir("/proc/self/task");
-    int running = 0;
+    int running;
     if (!tasks) return -errno;
-    for (struct dirent *entry; (entry = readdir(tasks));) {
-        int number = atoi(entry->d_name), blocked;
-        if (!number || has(stopped, count, number)) continue;
-        if ((blocked = is_blocked(dirfd(tasks), entry->d_name)) < 0) {
-            running = -errno;
-            break;
+    for (uint64_t before = turns(tasks, stopped, count), now;; before = now) {
+        running = 0;
+        rewinddir(tasks);
+        for (struct dirent *entry; (entry = readdir(tasks));) {
+            int number = atoi(entry->d_name), blocked;
+            if (!number || has(stopped, count, number)) continue;
+            if ((blocked = is_blocked(dirfd(tasks), entry->d_name)) < 0) {
+                running = -errno;
+                break;
+            }
+            if (!blocked && running++ < room) found[running - 1] = number;
         }
-        if (!blocked && running++ < room) found[running - 1] = number;
+        if (running || (now = turns(tasks, stopped, count)) == before) break;
     }
     closedir(tasks);
     return running;

@@ -179,6 +179,7 @@ class ThreadOrder:
         self._watcher = 0
         self._last = -1  # `started` of the thread that went on last
         self._stopped: dict[int, _Stop] = {}
+        self._coming: set[int] = set()  # threads that are about to stop, and may wait for the mutex
         self._spinners: list[int] = []  # threads that spun when they were looked at last
 
     def __enter__(self) -> None:
@@ -228,11 +229,15 @@ class ThreadOrder:
         return sorted(self._stopped.items(), key=lambda entry: started(entry[0]))
 
     def _stop(self, me: int, stop: _Stop, leave: bool = False) -> None:
-        with self._mutex:
-            self._stopped[me] = stop
-            if leave:
-                self._holder = 0
-            self._appoint()
+        self._coming.add(me)
+        try:
+            with self._mutex:
+                self._stopped[me] = stop
+                if leave:
+                    self._holder = 0
+                self._appoint()
+        finally:
+            self._coming.discard(me)
         try:
             while True:
                 stop.gate.acquire()
@@ -302,7 +307,7 @@ class ThreadOrder:
 
     def _all_stopped(self) -> bool:
         free = running(list(self._stopped))  # at once: other threads change it
-        return not free or self._all_spin(free)
+        return not self._coming and (not free or self._all_spin(free))
 
     def _all_spin(self, free: list[int]) -> bool:
         """Return whether these threads spin, and all others have stopped. If they are several, each is

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import queue
 import subprocess
 import sys
 import threading
@@ -106,6 +107,29 @@ def test_a_thread_that_finds_no_processor_is_queued():
     assert spent.queued > spent.running
     assert sum(spent) / SECOND > 0.8
     assert judged(1.0, spent) is None
+
+
+def test_threads_that_wake_each_other_are_never_all_found_blocked():
+    """At each moment one of the two runs or was woken, whichever is looked at first."""
+    own = {*threads.running([])} - {threading.get_native_id()}
+    queues, over = [queue.SimpleQueue(), queue.SimpleQueue()], threading.Event()
+
+    def play(mine, other):
+        while not over.is_set():
+            mine.get()
+            other.put(None)
+
+    players = [threading.Thread(target=play, args=(queues[one], queues[1 - one])) for one in range(2)]
+    for player in players:
+        player.start()
+    queues[0].put(None)
+    stopped = [threading.get_native_id(), *own]
+    found = [bool(threads.running(stopped)) for _ in range(15_000)]
+    over.set()
+    for player, one in zip(players, queues, strict=True):
+        one.put(None)
+        player.join()
+    assert all(found)
 
 
 def test_threads_that_wait_for_another_one_do_not_run():
