@@ -230,7 +230,7 @@ static int has(const int *numbers, int count, int number) {
 
 /* How often a thread has been given a processor. 0 if it has ended, or if the kernel does not count. */
 static unsigned long long turns_of(int tasks, const char *thread) {
-    char name[32], text[96], *word = text;
+    char name[280], text[96], *word = text; /* the compiler does not know that names of threads are numbers */
     snprintf(name, sizeof name, "%s/schedstat", thread);
     int file = openat(tasks, name, O_RDONLY | O_CLOEXEC);
     if (file < 0) return 0;
