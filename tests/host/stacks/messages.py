@@ -104,9 +104,9 @@ def small_collectives(count):
         assert rank != root or total[0] == 100 * n + size - 1
         world.Allreduce(MPI.IN_PLACE, pair)
         assert pair.tolist() == [size * (n + 0.5), size * (size - 1) / 2]
-        begun += [(world.Ibcast(own if rank == root else got, root), got if rank != root else own, 100 * n + root)]
-        begun += [(world.Iallreduce(own, sums), sums, 100 * n * size + size * (size - 1) // 2)]
-    for request, found, expected in reversed(begun):
+        begun += [(world.Ibcast(own if rank == root else got, root), got if rank != root else own, 100 * n + root, own)]
+        begun += [(world.Iallreduce(own, sums), sums, 100 * n * size + size * (size - 1) // 2, own)]
+    for request, found, expected, _ in reversed(begun):  # mpi4py does not keep what these send
         request.Wait()
         assert found[0] == expected
 
