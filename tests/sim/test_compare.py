@@ -85,7 +85,7 @@ def test_the_picture_of_the_kit_has_latencies():
     assert compare.plot({}, own, ()).lines == {"sci": {4.0: 3.5, 64.0: 8.6}}
 
 
-@pytest.mark.ci
+@pytest.mark.by_hand
 def test_the_kit_on_all_systems(tmp_path, capsys):
     path = tmp_path / "k.json"
     assert cli.main(["compare", "--json", str(path)]) == 0

@@ -283,8 +283,9 @@ class SessionSpec(wiring.Component):
             m.d.comb += Assert(~ends_well | done[n] | accepts, "ended well, and was not carried out")
 
 
-@pytest.mark.parametrize("alone", [False, pytest.param(True, marks=pytest.mark.by_hand)])
-@pytest.mark.parametrize("resets_sender", [True, pytest.param(False, marks=pytest.mark.by_hand)])
+@pytest.mark.by_hand
+@pytest.mark.parametrize("alone", [False, True])
+@pytest.mark.parametrize("resets_sender", [True, False])
 def test_what_ends_well_was_carried_out_once_and_in_order(prove, monkeypatch, resets_sender, alone):
     monkeypatch.setattr(receive_order, "ClearedMemory", ClearFromTheStart)
     monkeypatch.setattr(sequencer, "WINDOW", OUTSTANDING)

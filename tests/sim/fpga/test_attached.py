@@ -93,7 +93,7 @@ def test_a_usb_chips_clocked_fifo_is_quicker():
     assert found.bytes_per_second > 15e6
 
 
-@pytest.mark.ci
+@pytest.mark.by_hand
 def test_a_usb_chips_fifo_carries_a_megabyte_a_second(capsys):
     board = FAST.with_line("ft245")
     with VerilatedBoard(board) as line:

@@ -10,7 +10,7 @@ from lanai_sim.studies.recordings import TRAFFIC, play, rate
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("name", ["alltoall", pytest.param("sci", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["alltoall", pytest.param("sci", marks=pytest.mark.by_hand)])
 def test_traffic_is_recorded_and_replayed(name):
     inputs = play(TRAFFIC[name])
     assert len(inputs.slots) > 1000

@@ -80,7 +80,13 @@ def play(pair, lines, over):
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize(("count", "ports"), [(2, 0), (3, len(BOARDS[USUAL].ports))], ids=["a cable", "a switch"])
+@pytest.mark.parametrize(
+    ("count", "ports"),
+    [
+        pytest.param(2, 0, id="a cable", marks=pytest.mark.by_hand),
+        pytest.param(3, len(BOARDS[USUAL].ports), id="a switch"),
+    ],
+)
 def test_mpi_runs_over_boards_on_ports(lines, count, ports):
     lines = lines[:count]
     over, boards = threading.Event(), SimulatedBoards(BOARDS[USUAL].config, count, ports, skip=False)

@@ -150,7 +150,7 @@ def test_a_run_without_ranks_is_refused():
 # `lanai dev bench rate`, `overlap` and `collectives`: figures that are exact on any device.
 
 
-@pytest.mark.ci
+@pytest.mark.by_hand
 def test_mbcf_reaches_120_mb_per_s_also_from_memory_never_sent_from(tmp_path, expected):
     words = ["dev", "bench", "rate", "--device", "mbcf", "--parts", "stream", "--json", str(tmp_path / "stream.json")]
     assert main(words) == 0

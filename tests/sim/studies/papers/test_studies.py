@@ -241,8 +241,8 @@ def test_the_table_is_what_the_record_gives():
 @pytest.mark.ci
 def test_a_long_message_takes_more_from_a_program_that_computes_where_hosts_meet():
     """Only pinning is left of MPI-NP's gain. With BIP the transfer waits for the call."""
-    thick = host_work.lost(thesis(), 65536)
-    hosts = host_work.lost(host_work.thin(thesis()), 65536)
+    thick = traffic.lost(thesis(), 65536)
+    hosts = traffic.lost(host_work.thin(thesis()), 65536)
     assert thick["lost_us.send"] < 0.5 * hosts["lost_us.send"]
     assert thick["lost_us.receive"] < 0.5 * hosts["lost_us.receive"]
 
