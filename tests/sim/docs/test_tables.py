@@ -241,7 +241,9 @@ def test_quoted_numbers_are_those_of_the_record(page, words, paper, figures):
 
 CONFORMANCE = DOCS / "conformance.md"
 TOTALS = re.compile(r"(?<=simulated ms \| real s \|\n)\|---.*?(?=\n\n)", re.S)
-SUITES = [("ideal", ranks) for ranks in (1, 2, 3, 4)] + [(name, 2) for name in ("mpi-np", "mbcf", "sci", "t3d", "ccu")]
+SUITES = [("ideal", ranks) for ranks in (1, 2, 3, 4)] + [
+    (name, 2) for name in ("lanai2", "mpi-np", "mbcf", "sci", "t3d", "ccu")
+]
 
 
 def outcomes(device, ranks):
@@ -272,7 +274,7 @@ def test_the_totals_are_those_of_the_kept_outcomes(request):
 
 def test_no_test_ends_worse_than_on_mpich():
     """Tests of dill are skipped where that package is not installed."""
-    for device in ("ideal", "mpi-np", "mbcf", "sci", "t3d", "ccu"):
+    for device in ("ideal", "lanai2", "mpi-np", "mbcf", "sci", "t3d", "ccu"):
         compared = compare("MPICH", "MPICH", outcomes(device, 2), outcomes("MPICH 5.0.2", 2))
         assert compared.only_fail_here == []
         assert compared.only_skipped_here == []
