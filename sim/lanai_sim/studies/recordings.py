@@ -171,7 +171,7 @@ def played(recording: Recording, name: str) -> Inputs:
 
 
 USUAL = (
-    (MESSAGES.format(turns=60), 2, 1),
+    (MESSAGES.format(turns=1500), 2, 1),  # so many that no counter keeps a value
     (PING_PONG, 2, 0),
     (STREAM.format(turns=2), 2, 1),
     (HALO, 4, 1),

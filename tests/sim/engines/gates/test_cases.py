@@ -11,7 +11,7 @@ from lanai_host.stacks.base import NicStack
 from lanai_sim import cli
 from lanai_sim.engines.gates import cases, choose
 from lanai_sim.engines.gates.cases import Case
-from lanai_sim.studies.recordings import RECORDINGS
+from lanai_sim.studies.recordings import MESSAGES, RECORDINGS, Recording, played
 
 from ..test_replay import FOLDER, load
 
@@ -33,6 +33,13 @@ def test_the_nic_of_each_device_has_cases_of_its_own(stack):
 )
 def test_most_slots_of_a_recording_fit_a_case(name):
     assert choose.share(load(name)) > SHARES[name]
+
+
+@pytest.mark.ci
+def test_so_do_slots_of_a_longer_run_on_lanai2():
+    """No case knows a value that is gone after some hundred messages."""
+    run = RECORDINGS["messages"].job.but(device="lanai2", program=("python", "-c", MESSAGES.format(turns=400)))
+    assert choose.share(played(Recording(run, 0), "on lanai2")) > 0.9
 
 
 def test_kinds_of_nics_are_their_blocks_and_what_these_have_beyond_the_default():
