@@ -66,7 +66,7 @@ class Board:
         clocks = {f"{khz / 1000:.2f}": khz for khz in self.clocks or (self.config.slot_khz,)}
         text = f"{mhz:.2f}"
         if text not in clocks:
-            raise UserError(f"{mhz:g} MHz is no slot clock of {self.name!r}; choose one of {', '.join(clocks)}")
+            raise UserError(f"{mhz:g} MHz is no slot clock of {self.name!r}; choose one of {', '.join(sorted(clocks))}")
         return replace(self, config=self.config.but(slot_khz=clocks[text]))
 
     def with_line(self, name: str) -> Self:

@@ -34,7 +34,8 @@ NUMBERS = 1 << 22  # that Linux gives at most, one after the other and then from
 
 def started(number: int) -> int:
     """Return the place of a thread, by its kernel number, in the order in which this process's threads were started.
-    The first thread has the process's number, and the numbers of later ones may be smaller: Linux begins anew.
+    The first thread has the process's number. Linux counts on for each new thread of any process, and goes back to
+    the smallest free number behind the largest.
     """
     return (number - os.getpid()) % NUMBERS
 

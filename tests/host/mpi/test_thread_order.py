@@ -44,7 +44,7 @@ SECOND = 10**9
 
 
 def test_threads_go_on_in_the_order_of_their_starts_when_numbers_begin_anew(monkeypatch):
-    """Linux numbers the threads of all processes, and begins anew behind the largest number."""
+    """Linux gives numbers in turn to the threads of all processes, and then goes back to the smallest."""
     monkeypatch.setattr(threads.os, "getpid", lambda: 32000)
     started = [32000, 32767, 300, 301]
     assert sorted(sorted(started), key=threads.started) == started

@@ -131,7 +131,7 @@ def test_a_design_that_does_not_fit_is_told_before_place_and_route(monkeypatch):
         (["switch", "--line", "serial"], "--line is not for a switch"),
         (["switch", "--ports", "9"], "9 ports do not go on 'ulx3s-85f', whose pins hold 4 cables"),
         (["--ports", "2"], "--ports is not for a nic"),
-        (["--mhz", "70"], "70 MHz is no slot clock of 'ulx3s-85f'; choose one of 60.00, 62.50, 66.67, 50.00"),
+        (["--mhz", "70"], "70 MHz is no slot clock of 'ulx3s-85f'; choose one of 50.00, 60.00, 62.50, 66.67"),
         (["--with", "remote:cells=16"], "--with remote has no key 'cells'; did you mean 'match_cells'?"),
         (["--with", "remote:match_cells"], "--with 'match_cells' is not understood; write NAME=VALUE"),
         (["--with", "remote:match_cells=3"], "match_cells=3"),
