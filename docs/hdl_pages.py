@@ -1,5 +1,6 @@
-"""The hardware's reference pages, made by Sphinx from the sources: ports and contracts of the blocks of `lanai verilog`
-and of their interfaces, with waves that the gateware itself has made in Amaranth's simulator.
+"""The hardware's reference pages, made by Sphinx from the sources: the machine, the instruction set, and ports and
+contracts of the blocks of `lanai verilog` and of their interfaces, with waves that the gateware itself has made in
+Amaranth's simulator.
 
 A page has a line `<!-- NAME -->`, in whose place the part NAME comes. Nothing is written to a file.
 """
@@ -13,6 +14,7 @@ from xml.sax.saxutils import escape
 from amaranth import Module, UnusedElaboratable
 from amaranth.lib import stream, wiring
 
+from lanai_firmware import isa_table
 from lanai_hdl.bfm import Bench, HostMemory, LinkSource, PioHost, PysimPins, SramModel, stream_get, stream_put
 from lanai_hdl.bfm.pysim import number
 from lanai_hdl.config import NicConfig
@@ -20,6 +22,7 @@ from lanai_hdl.control.register_file import RegisterFile
 from lanai_hdl.host_bus.bus import HostBus
 from lanai_hdl.link.cable import Cable
 from lanai_hdl.link.flit import Kind
+from lanai_hdl.machine import page as machine_page
 from lanai_hdl.machine.page import table
 from lanai_hdl.queue import Queue
 from lanai_hdl.wrap.files import BLOCKS, STREAM_RULE, interfaces, make, plain, port_rows
@@ -248,7 +251,11 @@ def _name(signature: Any) -> str:
     return "Streams" if isinstance(signature, stream.Signature) else type(signature).__name__
 
 
-PARTS: dict[str, Callable[[], str]] = {"blocks": blocks}
+PARTS: dict[str, Callable[[], str]] = {
+    "blocks": blocks,
+    "isa": lambda: "\n".join(isa_table.lines()),
+    "machine": machine_page.page,
+}
 
 
 def filled(text: str) -> str:

@@ -1,14 +1,11 @@
 """The instruction set as a page of the reference, written from the declaration.
 
-`python -m lanai_firmware.isa_table docs/reference/isa.md` writes it; a test holds the file to the
-declaration.
+`python -m lanai_firmware.isa_table` prints it; docs/hdl_pages.py puts it on the page.
 """
 
-import sys
 from collections.abc import Iterator
 from enum import IntEnum
 from inspect import cleandoc
-from pathlib import Path
 
 from lanai_hdl import isa
 from lanai_hdl.isa import FORMATS, Access, AluOp, Condition, Field, Format, Function, Special
@@ -148,13 +145,7 @@ def _relocations() -> Iterator[str]:
 
 
 def lines() -> Iterator[str]:
-    """The page."""
-    yield "# Instruction set"
-    yield ""
-    yield (
-        "This page is written from `lanai_hdl.isa`, which gateware, golden model, disassembler and linker read as well."
-    )
-    yield ""
+    """What stands below the page's title."""
     yield cleandoc(isa.__doc__ or "").split("## Rules that no field shows")[1].strip()
     yield ""
     yield "## Registers"
@@ -175,12 +166,5 @@ def lines() -> Iterator[str]:
     yield from _relocations()
 
 
-def write(path: Path) -> None:
-    """Writes the page, unless it already reads so (Sphinx rebuilds what is newer)."""
-    text = "\n".join(lines()).rstrip() + "\n"
-    if not path.exists() or path.read_text() != text:
-        path.write_text(text)
-
-
 if __name__ == "__main__":
-    write(Path(sys.argv[1]))
+    print("\n".join(lines()).rstrip())

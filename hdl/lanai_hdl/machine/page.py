@@ -1,12 +1,11 @@
 """The machine as a page of the reference, written from its declaration.
 
-`python -m lanai_hdl.machine.page` prints it; the docs' configuration calls `write`.
+`python -m lanai_hdl.machine.page` prints it; docs/hdl_pages.py puts it on the page.
 """
 
 from collections.abc import Iterable, Iterator
 from enum import IntFlag
 from inspect import cleandoc
-from pathlib import Path
 
 from .. import machine
 from . import MACHINE, REGISTERS, Access
@@ -76,7 +75,7 @@ def _fields() -> Iterator[str]:
 
 
 def page() -> str:
-    """The whole page, in Markdown."""
+    """What stands below the page's title, in Markdown."""
     memory = table(
         ("who", "from", "size", "what"),
         (
@@ -92,8 +91,6 @@ def page() -> str:
         ),
     )
     lines = [
-        "# Machine",
-        "",
         cleandoc(machine.__doc__ or ""),
         "",
         "## Memory map",
@@ -104,14 +101,6 @@ def page() -> str:
         *_fields(),
     ]
     return "\n".join(lines).rstrip() + "\n"
-
-
-def write(path: str | Path) -> None:
-    """Write the page, unless it is there already."""
-    target, text = Path(path), page()
-    if not target.exists() or target.read_text(encoding="utf-8") != text:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

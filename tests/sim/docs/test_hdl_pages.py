@@ -72,6 +72,11 @@ def test_a_picture_has_a_box_for_each_value_that_counts(maker):
     assert "\n" not in text
 
 
+@pytest.mark.parametrize(("name", "heading"), [("machine", "## Host DMA"), ("isa", "### RRM")])
+def test_the_declarations_stand_on_their_pages(maker, name, heading):
+    assert f"\n{heading}\n" in maker.filled((REFERENCE / f"{name}.md").read_text())
+
+
 def test_each_public_name_of_the_bus_models_has_its_entry():
     entries = re.findall(
         r"^\.\. auto(?:class|function):: (?:[\w.]+\.)?(\w+)", (REFERENCE / "bus-models.md").read_text(), re.M
