@@ -17,7 +17,7 @@ describes what software sees. `RemoteAdapter` (block.py) wires these parts:
        requests |     | answers
                 v     |
     PacketSender <-- PacketServer <--- PacketBuffers <--- packets_in
-     (PacketBuilder)   (PacketHeader, PacketCheck, ReceiveOrder) <--- Completion: ends of requests
+     (PacketBuilder)   (Parse, Transport, ReceiveOrder) <--- Completion: ends of requests
       |     |   replies   |
       |     |             | AccessWork, AccessDone
       |     |             |
@@ -37,10 +37,10 @@ A request's way, for a WRITE of process P to a peer:
 4. `PacketSender` asks `Lookup` where P's data lie, reads them (`BoundedReads`) and sends the packet, whose
    words `PacketBuilder` chooses.
 5. At the peer, `PacketBuffers` keeps the packet until its CRC has proved right.
-6. `PacketServer` takes its first words (`PacketHeader`), checks its form and its place in the order
-   (`PacketCheck`, `ReceiveOrder`), and offers its `AccessWork` to the `Mover`. That asks `Lookup` for the bus
+6. `Parse` takes its first words and checks its form. `Transport` checks its place in the order (`ReceiveOrder`),
+   and offers its `AccessWork` to the `Mover`. `PacketServer` joins the three. The mover asks `Lookup` for the bus
    address, where `AccessCheck` compares key, right and range, and writes the data (`BoundedBurst`).
-7. A `Reply` goes to the peer's `PacketSender` and comes back as a packet. Our `PacketServer` checks it, and
+7. A `Reply` goes to the peer's `PacketSender` and comes back as a packet. Our `Transport` checks it, and
    `Sequencer` ends the request.
 8. If it was the command's last, the end (`Completion`) takes its turn beside packets, and the `Mover` writes the
    command's flag into P's memory.

@@ -1,12 +1,14 @@
 """Work for the mover: what is read and written of host memory, and whose it is."""
 
-from amaranth import Cat
+from amaranth import Cat, Const
 from amaranth.lib import data, enum
 
 from ..fields import layout
 from .command_queue import BUFFER_BITS, COMMAND_BITS
+from .groups import RESULTS_AT
 from .lookup_port import LENGTH_BITS, PROCESS_BITS, Need
-from .packets import Atomic, Op, Status
+from .messages import RECEIPT_BYTES
+from .packets import Atomic, Op, Status, conditional
 from .tables import EXPOSURES, FLAG_BYTES, FlagWord
 
 
@@ -91,6 +93,22 @@ def of_request(m, work, packet):
         m.d.comb += [work.kind.eq(Kind.APPEND), work.need.eq(Need.APPEND)]
 
 
+def of_fifo(m, question, packet, marked):
+    """Make `question` that about the FIFO of a packet, a request of a process that is `marked`. A SEND's FIFO is the
+    first of its exposure, and takes it if there is room."""
+    first, size = packet.first, packet.size
+    m.d.comb += [
+        question.asked.eq(1),
+        question.exposure.eq(packet.target.exposure),
+        question.offset.eq(packet.offset),
+        question.length.eq(size.length),
+        question.retry.eq(first.op == Op.RETRY),
+        question.barred.eq(conditional(first.op, size.atomic) & marked),
+    ]
+    with m.If(packet.sends):
+        m.d.comb += [question.offset.eq(0), question.retry.eq(1)]
+
+
 def of_reply(m, work, entry):
     """Make `work` that of a packet, a reply, which brings the data that request `entry` asked for."""
     m.d.comb += [
@@ -115,4 +133,16 @@ def of_end(m, work, oldest):
         work.owner.eq(oldest.buffer >> COMMAND_BITS),
         work.need.eq(Need.FLAGS),
         work.offset.eq(oldest.buffer[:COMMAND_BITS] * FLAG_BYTES),
+    ]
+
+
+def of_group_end(m, work, end):
+    """Make `work` that of the end of a collective, whose value the mover is told."""
+    m.d.comb += [
+        work.kind.eq(Kind.FLAG),
+        work.need.eq(Need.FLAGS),
+        work.owner.eq(end.owner),
+        work.offset.eq(RESULTS_AT + Cat(Const(0, (RECEIPT_BYTES - 1).bit_length()), end.lane)),
+        work.flag.status.eq(end.status),
+        work.flag.tag.eq(Cat(end.name, 1)),
     ]

@@ -5,57 +5,47 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..host_bus.ports import BurstPort
-from .access_work import AccessWork, flag_of, of_reply, of_request
+from .access_work import AccessWork, flag_of, of_group_end
+from .collect_parts import Contribution, GroupEnd
 from .entries import reply_shape
-from .grouping import Grouping, group_members
 from .links import LinkPort
 from .lookup_port import LookupPort
 from .match_slots import SlotWrite
-from .match_stage import MatchStage
-from .matching import Matching
+from .match_stage import RECORD_AT, MatchStage
+from .messages import Again
 from .mover import Mover
 from .packet_buffers import packet_members
-from .packet_check import PacketCheck
-from .packet_header import MOST_WORDS, PacketHeader
-from .packets import (
-    BOOT_BITS,
-    REPLY_WORDS,
-    REQUEST_WORDS,
-    SESSION_BITS,
-    WIDE_BYTES,
-    Op,
-    Status,
-    conditional,
-    fails_bound,
-    relaxed,
-)
+from .packets import BOOT_BITS, SESSION_BITS, Status
 from .parameters import RemoteParameters
-from .receive_order import ReceiveOrder
+from .parse import Parse
 from .sequencer import INDEX_BITS, EntryRead
+from .transport import EVENTS as TRANSPORT_EVENTS
+from .transport import Transport
 
-EVENTS = ("served", "atomic", "refused", "duplicate", "ahead", "stale", "malformed", "no_room", "signalled")
+EVENTS = (*TRANSPORT_EVENTS, "atomic")
 
 
-class PacketServer(PacketCheck, Matching, Grouping, wiring.Component):
-    """One thing at a time: a packet, or the end of a request. It waits for the mover, and for
-    nothing else.
+def group_members():
+    """The ports to `Collect`."""
+    ended = stream.Signature(GroupEnd)
+    return {"contribution": Out(Contribution), "allowed": In(1), "arrives": Out(1), "group_ended": In(ended)}
 
-    A request that finds no space for its reply is dropped: its sender will send it again. So what
-    arrives never waits for what is to be sent.
+
+class PacketServer(wiring.Component):
+    """Parses a packet (`Parse`), judges it (`Transport`) and lets the mover do what it asks for (`Mover`), one after
+    the other. Ends of requests, what processes ask of the match stage, and ends of collectives take turns with
+    packets at the mover. Nothing waits for anything but the mover.
 
     Members
     -------
     full, words, arriving, come, release, index, word : of `PacketBuffers`
-    lookup, bus : its ways to host memory
-    replies : ``Out(stream)``
-    answered, answered_run, resolve, resolution, ended, left, left_peer : of `Sequencer`; its `again` is `links.learn`
-    links : of `Links`
-    own_session, own_boot : ``In``, of this NIC
+    lookup, bus : the mover's ways to host memory
+    replies, answered, answered_run, resolve, resolution, left, left_peer, links, own_session, own_boot, enable,
+        loaded : of `Transport`
+    ended : of `Sequencer`
     serve_end, flag : of `Completion`
     slots : of `MatchStage`, with `config.match_cells`
     contribution, allowed, arrives, group_ended : of `Collect`, with `config.groups`
-    loaded : ``Out(32)``, the word of a load
-    enable : ``In(1)``; without it every packet is dropped
     changed : ``In(1)``, a page or an exposure of any process is written
     served, atomic, ... : ``Out(1)``, a slot's events, as the counters of these names
     busy : ``Out(1)``, a packet is served or a command ended
@@ -64,6 +54,7 @@ class PacketServer(PacketCheck, Matching, Grouping, wiring.Component):
 
     def __init__(self, config: RemoteParameters):
         self.config = config
+        self.parse, self.transport, self.mover = Parse(config), Transport(config), Mover(config)
         self.stage = MatchStage(config) if config.match_cells else None
         super().__init__(
             {
@@ -97,211 +88,185 @@ class PacketServer(PacketCheck, Matching, Grouping, wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.order = self._order = ReceiveOrder(self.config)
-        m.submodules.mover = self._mover = Mover(self.config)
-        self._registers()
-        self._connect(m)
+        m.submodules.parse, m.submodules.transport, m.submodules.mover = self.parse, self.transport, self.mover
+        self._turn = Signal()  # the end of a command is next, if one has ended
+        self._ask_turn = Signal()  # what a process has asked, or the end of a collective, is next
+        self._asks = Signal()  # the match stage serves what a process has asked, and no packet
+        self._flags = Signal()  # the end of a command is served
+        m.d.comb += self.busy.eq(1)
+        self._connect_packets(m)
         self._connect_mover(m)
-        self._packet.register_appends(m, self.config)
-        self._packet.register_answer(m, self.answered.open, self.answered.entry)
-        self._reply(m)
-        m.d.comb += [self.busy.eq(1), self._mover.fifo.asked.eq(1)]
         if self.stage is not None:
             m.submodules.stage = self.stage
             self._connect_stage(m)
         if self.config.groups:
             self._connect_groups(m)
         with m.FSM():
-            self._serve(m)
-            self._move(m)
-            self._serve_end(m)
+            with m.State("TURN"):
+                m.d.comb += self.busy.eq(self.transport.i.valid)
+                with m.If(self.parse.rests):
+                    self._choose(m)
+            with m.State("END"):
+                m.d.comb += [self.serve_end.eq(1), self._flags.eq(1)]
+                m.d.sync += self._turn.eq(0)
+                m.next = "TURN"
+                with m.If(self.flag.valid):
+                    m.next = "FLAG"
+            with m.State("FLAG"):
+                m.d.comb += self._flags.eq(1)
+                with m.If(self.flag.ready):
+                    m.d.comb += self.refused.eq(self.mover.o.payload.status != Status.OK)
+                    m.next = "TURN"
             if self.stage is not None:
-                self._match(m)
+                with m.State("ASK"):
+                    m.d.comb += self._asks.eq(1)
+                    with m.If(self.stage.done):
+                        m.next = "TURN"
             if self.config.groups:
-                self._serve_groups(m)
+                self._pass(m)
         return m
 
-    def _registers(self):
-        self._packet = PacketHeader()
-        self._ends = Signal()  # the mover's work is the end of a command
-        self._wanted = Signal()  # what was offered to the mover is to be carried out
-        self._asked = Signal()  # an open request waited for the packet, a reply, in the slot before
-        self._leaves = Signal()  # the packet, a reply, says that its sender is not in the session's boot
-        self._newest = Signal()  # the packet, a reply, answers no older request than the last one did
-        self._relaxed = Signal()  # the packet, a request, may take effect out of turn
-        self._catching_up = Signal()  # of the order, in the slot before: the packet's place does not stand yet
-        self._at = Signal.like(self.index)
-        self._turn = Signal()  # the end of a command is next, if one has ended
-        self._status = self._mover.o.payload.status
+    def _choose(self, m):
+        """State TURN: packets and ends of commands take turns. So do both with what processes ask, and with ends of
+        collectives. A packet is taken while it arrives if there is nothing else."""
+        parse, is_next = self.parse, self.full & ~(self._turn & self.ended)
+        at_rest = ~self.full & ~self.ended & ~self.arriving & self.transport.idle
+        m.d.comb += self.idle.eq(at_rest if self.stage is None else at_rest & self.stage.idle)
+        with m.If(is_next):
+            m.d.sync += self._turn.eq(1)
+        m.d.comb += parse.begins.eq(is_next | (~self.ended & self.arriving))
+        with m.If(~is_next & self.ended):
+            m.next = "END"
         if self.stage is not None:
-            self._status = Signal(Status)
-            self._asks = Signal()  # what a process has asked is served, and no packet
-            self._ask_turn = Signal()  # ... is next, if something has been asked
+            with m.If(self.stage.waits & (self._ask_turn | ~(self.full | self.ended))):
+                m.d.comb += [self.stage.serve.eq(1), parse.begins.eq(0)]
+                m.d.sync += self._ask_turn.eq(0)
+                m.next = "ASK"
+        if self.config.groups:
+            with m.If(self.group_ended.valid & (self._ask_turn | ~(self.full | self.ended | self.stage.waits))):
+                m.d.comb += [self.stage.serve.eq(0), parse.begins.eq(0)]
+                m.d.sync += self._ask_turn.eq(0)
+                m.next = "PASS"
 
-    def _connect(self, m):
-        """Packet and command to the units that work on them."""
-        packet, order, links = self._packet, self._order, self.links
-        first = packet.first
+    def _connect_packets(self, m):
+        """Packets from the buffers to the transport, and what that asks the sequencer and the links."""
+        parse, transport = self.parse, self.transport
+        wiring.connect(m, parse.o, transport.i)
+        for name in ("full", "words", "arriving", "come", "word"):
+            m.d.comb += getattr(parse, name).eq(getattr(self, name))
+        for name in ("own_session", "own_boot", "enable", *(("answered_run",) if self.config.quiet else ())):
+            m.d.comb += getattr(transport, name).eq(getattr(self, name))
+        for name in ("release", "resolve", "resolution", "left", "left_peer", "loaded", *TRANSPORT_EVENTS):
+            m.d.comb += getattr(self, name).eq(getattr(transport, name))
+        for name in ("replies", "answered", "links"):
+            wiring.connect(m, getattr(transport, name), wiring.flipped(getattr(self, name)))
         m.d.comb += [
-            self.ready_next.eq(order.ready_next),
-            links.source.eq(first.source),
-            links.sequence.eq(first.sequence),
-            links.answer.eq(self.resolve & self._newest),
-            links.boot.eq(packet.answer.own_boot),
-            links.kept.eq(packet.answer.kept),
-            links.keeps.eq(packet.answer.keeps),
-            self.left_peer.eq(first.source),
-            order.source.eq(first.source),
-            order.session.eq(packet.target.session),
-            order.boot.eq(packet.size.boot),
-            order.own_session.eq(self.own_session),
-            order.own_boot.eq(self.own_boot),
-            order.sequence.eq(first.sequence),
-            order.owner.eq(packet.size.process),
-            order.outcome.eq(self._status),
-            order.mark.eq(fails_bound(first.op, packet.size.atomic, self._status)),
-            order.unmark.eq(conditional(first.op, packet.size.atomic)),
-            order.atomic.eq(first.op == Op.ATOMIC),
-            order.result.eq(self._mover.o.payload.old),
-            self.answered.index.eq(packet.answer.entry),
-            self.index.eq(self._at),
+            self.index.eq(parse.index),
+            self.ready_next.eq(transport.ready_next),
+            parse.holds.eq(transport.holds),
+            parse.yields.eq(self.ended),
         ]
+        with m.If(transport.looks):
+            m.d.sync += [self._turn.eq(1), self._ask_turn.eq(1)]
 
     def _connect_mover(self, m):
         """The mover's work: that of the packet, or of the end of a command."""
-        packet, mover, entry = self._packet, self._mover, self.answered.entry
+        mover, parse, transport, done = self.mover, self.parse, self.transport, self.transport.done
+        others = ~transport.i.valid  # the mover has no packet
         wiring.connect(m, mover.lookup, wiring.flipped(self.lookup))
         wiring.connect(m, mover.bus, wiring.flipped(self.bus))
-        with m.If(self._ends):
-            m.d.comb += mover.i.payload.eq(self.flag.payload)
-        with m.Elif(packet.is_reply()):
-            of_reply(m, mover.i.payload, entry)
-        with m.Else():
-            of_request(m, mover.i.payload, packet)
+        wiring.connect(m, parse.data, mover.words)
         m.d.comb += [
-            mover.wanted.eq(self._wanted),
+            mover.i.valid.eq(transport.work.valid | (self.flag.valid & self._flags)),
+            mover.i.payload.eq(Mux(others, self.flag.payload, transport.work.payload)),
+            mover.judged.eq(others | transport.judged),
+            mover.wanted.eq(others | transport.wanted),
+            transport.work.ready.eq(mover.i.ready),
+            self.flag.ready.eq(mover.i.ready & self._flags),
+            mover.fifo.eq(transport.fifo),
+            mover.fifo.asked.eq(~parse.rests),
             mover.changed.eq(self.changed),
-            mover.words.payload.eq(self.word),
-            mover.fifo.exposure.eq(packet.target.exposure),
-            mover.fifo.offset.eq(packet.offset),
-            mover.fifo.length.eq(packet.size.length),
-            mover.fifo.retry.eq(packet.first.op == Op.RETRY),
-            mover.fifo.barred.eq(conditional(packet.first.op, packet.size.atomic) & self._order.marked),
-            mover.result.buffer.eq(entry.buffer),
-            mover.result.wide.eq(entry.length == WIDE_BYTES),
-            mover.result.value.eq(packet.value),
+            mover.result.eq(transport.result),
+            mover.keep.eq(transport.keep),
             mover.flag_of.eq(flag_of(self.flag.payload)),
+            done.valid.eq(mover.o.valid),
+            done.payload.eq(mover.o.payload),
             self.atomic.eq(mover.atomic),
         ]
-        with m.If(mover.words.ready):  # the packet's next word stands on `word` in the next slot
-            m.d.comb += self.index.eq(self._at + 1)
-            m.d.sync += self._at.eq(self._at + 1)
 
-    def _serve(self, m):
-        """A packet: its words are taken, as they arrive if nothing else is to be done; its form is
-        checked, and it is judged. It is offered to the mover with the check."""
-        packet, mover = self._packet, self._mover
-        arrived = Signal.like(self.index)
-        well_formed, looks = Signal(), Signal()
-        settled = self._settle(m, arrived)
-        m.d.sync += [arrived.eq(self.index), self._catching_up.eq(self._order.catching_up)]
-        with m.State("IDLE"):
-            at_rest = ~self.full & ~self.ended & ~self.arriving & ~self._order.catching_up
-            if self.stage is not None:
-                at_rest &= self.stage.idle
-            m.d.comb += [self.idle.eq(at_rest), self.busy.eq(0)]
-            m.d.comb += mover.fifo.asked.eq(0)
-            m.d.sync += [self._at.eq(0), self._ends.eq(1)]
-            with m.If(self.full & ~(self._turn & self.ended)):
-                m.d.sync += self._turn.eq(1)
-                m.next = "WORDS"
-            with m.Elif(self.ended):
-                m.next = "END"
-            with m.Elif(self.arriving):
-                m.next = "WORDS"
-            if self.stage is not None:
-                self._serve_slots(m)
-            if self.config.groups:
-                self._tell_group(m)
-        with m.State("WORDS"):
-            here = self.full | (self._at < self.come)  # the word that is asked for
-            m.d.comb += self.busy.eq(0)
-            packet.take(m, arrived, self.word)
-            with m.If(here & (self._at != MOST_WORDS)):
-                m.d.sync += self._at.eq(self._at + 1)
-            with m.If(self.full):
-                taken = (self._at >= self.words) | (self._at == MOST_WORDS)
-                with m.If(taken & (settled | ~packet.appends) & ~self._catching_up):
-                    m.d.sync += self._ends.eq(0)
-                    m.next = "FORM"
-            gives_way = self.ended | ~self.arriving | (self.come < self._at)
-            if self.stage is not None:
-                gives_way |= self.stage.waits
-            if self.config.groups:
-                gives_way |= self.group_ended.valid
-            with m.Elif(gives_way):
-                m.next = "IDLE"
-        with m.State("FORM"):
-            answers = self.answered
-            sound = packet.well_formed(self.config, self.words, answers.open, answers.entry)
-            m.d.comb += mover.i.valid.eq(packet.accesses(self.config, answers.entry))
-            if self.stage is not None:
-                m.d.comb += self.stage.looks.eq(packet.sends)
-                m.d.sync += self._ask_turn.eq(1)
-            m.d.sync += [well_formed.eq(sound & self.enable), looks.eq(mover.i.valid), self._turn.eq(1)]
-            m.d.sync += [self._asked.eq(self._is_asked(m)), self._leaves.eq(self._says_other_boot())]
-            m.d.sync += self._newest.eq(~(packet.first.sequence - self.links.answered)[15])
-            m.d.sync += self._relaxed.eq(relaxed(packet.first.op, packet.size.atomic))
-            m.d.sync += self._wanted.eq(0)
-            m.next = "JUDGE"
-        with m.State("JUDGE"):
-            in_requests = ~packet.is_reply() & ~packet.appends
-            m.d.comb += mover.i.valid.eq(looks)
-            m.d.sync += self._at.eq(Mux(in_requests, REQUEST_WORDS, REPLY_WORDS))
-            m.next = "IDLE"
-            with m.If(looks):
-                m.next = "MOVE"
-            with m.If(~well_formed):
-                m.d.comb += [self.malformed.eq(1), self.release.eq(1)]
-            with m.Elif(packet.is_reply()):
-                self._judge_reply(m)
-            with m.Else():
-                self._judge_request(m)
+    def _connect_stage(self, m):
+        """The stage says what the mover does for a SEND, or for what a process asks."""
+        packet, mover, stage, transport = self.parse.o.payload, self.mover, self.stage, self.transport
+        message, done = stage.message, transport.done
+        wiring.connect(m, wiring.flipped(self.slots), stage.slots)
+        m.d.comb += [
+            message.owner.eq(packet.target.exposure >> len(message.exposure)),
+            message.exposure.eq(packet.target.exposure),
+            message.key.eq(packet.target.key),
+            message.size.eq(packet.size),
+            message.envelope.eq(packet.offset),
+            message.header.eq(packet.operand),
+            message.again.eq(packet.size.atomic == Again.AGAIN),
+            stage.looks.eq(transport.looks & packet.sends),
+            stage.sends.eq(transport.sends),
+            stage.did.valid.eq(mover.o.valid),
+            stage.did.payload.eq(mover.o.payload),
+            stage.work.ready.eq(mover.i.ready),
+            stage.checked.eq(self.lookup.status),
+            stage.renews.eq(transport.renews),
+            stage.source.eq(packet.first.source),
+            mover.own.eq(stage.own),
+            mover.tells.eq(stage.tells),
+            mover.told.eq(stage.told),
+            self.parse.yields.eq(self.ended | stage.waits),
+            self.parse.rewinds.eq(stage.rewinds),
+            self.parse.word_at.eq(stage.word_at),
+        ]
+        with m.If(self._asks | (transport.i.valid & packet.sends)):
+            m.d.comb += mover.i.payload.eq(stage.work.payload)
+        with m.If(self._asks | transport.sends):
+            m.d.comb += [
+                mover.i.valid.eq(stage.work.valid),
+                mover.judged.eq(stage.judged),
+                mover.wanted.eq(stage.wanted),
+            ]
+        with m.If(transport.sends):
+            m.d.comb += [
+                done.valid.eq(stage.done),
+                done.payload.status.eq(stage.status),
+                done.payload.signals.eq(stage.signals),
+            ]
+        with m.If(stage.records & (self.parse.at == RECORD_AT)):
+            m.d.comb += mover.words.payload.eq(stage.record)
 
-    def _settle(self, m, arrived):
-        """Return 1 if the answers for the FIFO of an APPEND are valid in the next slot: its offset was
-        taken three slots ago, or before."""
-        offset_taken, before = (arrived >= REQUEST_WORDS) & (arrived <= MOST_WORDS), Signal(2)
-        m.d.sync += before.eq(Mux(offset_taken, Cat(1, before[0]), 0))
-        return offset_taken & before.all()
+    def _connect_groups(self, m):
+        packet, came, done = self.parse.o.payload, self.contribution, self.transport.done
+        m.d.comb += [
+            came.owner.eq(packet.target.exposure >> len(self.stage.message.exposure)),
+            came.place.eq(packet.offset),
+            came.node.eq(packet.size.node),
+            came.process.eq(packet.size.process),
+            came.value.eq(Cat(packet.operand[:32], packet.comparand[:32])),
+            self.parse.yields.eq(self.ended | self.stage.waits | self.group_ended.valid),
+        ]
+        with m.If(self.transport.collects):
+            m.d.comb += [
+                self.arrives.eq(self.allowed),
+                done.valid.eq(1),
+                done.payload.status.eq(Mux(self.allowed, Status.OK, Status.RIGHT)),
+            ]
 
-    def _serve_end(self, m):
-        """The end of the oldest request. If it was its command's last, the flag is written."""
-        with m.State("END"):
-            m.d.comb += [self.serve_end.eq(1), self._mover.i.valid.eq(self.flag.valid)]
-            m.d.sync += [self._turn.eq(0), self._wanted.eq(1)]
-            m.next = "IDLE"
-            with m.If(self.flag.valid):
-                m.next = "MOVE"
-
-    def _move(self, m):
-        """The mover takes its work: it was carried out, or was not wanted."""
-        mover, packet = self._mover, self._packet
-        with m.State("MOVE"):
-            m.d.comb += [mover.i.valid.eq(1), mover.judged.eq(1)]
+    def _pass(self, m):
+        """The end of a collective."""
+        mover, end = self.mover, self.group_ended
+        with m.State("PASS"):
+            of_group_end(m, mover.i.payload, end.payload)
+            m.d.comb += [
+                mover.i.valid.eq(1),
+                mover.own.eq(0),
+                mover.tells.eq(1),
+                mover.told.eq(end.payload.value),
+                end.ready.eq(mover.i.ready),
+            ]
             with m.If(mover.i.ready):
-                m.next = "IDLE"
-            with m.If(mover.o.valid):
-                refused = self._status != Status.OK
-                with m.If(self._ends):
-                    m.d.comb += [self.flag.ready.eq(1), self.refused.eq(refused)]
-                with m.Elif(packet.is_reply()):
-                    m.d.comb += [self.release.eq(1), self.resolve.eq(1), self.resolution.eq(self._status)]
-                with m.Else():
-                    m.d.comb += [
-                        self.release.eq(1),
-                        self.refused.eq(refused),
-                        self.served.eq(~refused),
-                        self.signalled.eq(self.served & packet.appends & mover.o.payload.signals),
-                    ]
-                    self._finish(m)
+                m.next = "TURN"

@@ -219,8 +219,8 @@ JUDGES: Judged = {
     },
     RequestWord: {
         "sequence": judged(Names.INDEX, "receive_order.ReceiveOrder", of="requests", times="carried out once")
-        + judged(Names.INDEX, "packet_check.PacketCheck", of="replies", times="once"),
-        "source": judged(Names.PEER, "packet_header.PacketHeader"),
+        + judged(Names.INDEX, "transport.Transport", of="replies", times="once"),
+        "source": judged(Names.PEER, "parse.Parse"),
         "op": NOTHING,
         "mark": NOTHING,
     },
@@ -231,8 +231,7 @@ JUDGES: Judged = {
         "session": judged(Names.INDEX, "receive_order.ReceiveOrder"),
     },
     SizeWord: {
-        "length": judged(Names.LENGTH, "packet_header.PacketHeader", of="the packet")
-        + judged(Names.LENGTH, CHECK, of="memory"),
+        "length": judged(Names.LENGTH, "parse.Parse", of="the packet") + judged(Names.LENGTH, CHECK, of="memory"),
         "boot": judged(Names.INDEX, "receive_order.ReceiveOrder"),
         "align": NOTHING,
         "atomic": NOTHING,
@@ -245,11 +244,11 @@ JUDGES: Judged = {
         "own_boot": NOTHING,
         "kept": NOTHING,
         "keeps": NOTHING,
-        "vouches": judged(Names.INDEX, "packet_check.PacketCheck"),
+        "vouches": judged(Names.INDEX, "transport.Transport"),
         "_reserved": NOTHING,
-        "boot": judged(Names.INDEX, "packet_check.PacketCheck"),
-        "entry": judged(Names.INDEX, "packet_check.PacketCheck", times="once"),
-        "session": judged(Names.INDEX, "packet_check.PacketCheck"),
+        "boot": judged(Names.INDEX, "transport.Transport"),
+        "entry": judged(Names.INDEX, "transport.Transport", times="once"),
+        "session": judged(Names.INDEX, "transport.Transport"),
     },
     FlagWord: "the adapter",
     InUseWord: "the adapter",

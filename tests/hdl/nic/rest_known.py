@@ -189,20 +189,27 @@ def of_sender(m, sender, named):
 
 def of_server(m, server, named):
     """The mover has work only while the server waits for that, or has offered it."""
-    packet, looks, judges = server._packet, named["looks"], named.state("JUDGE")
-    entry = Signal(request_shape(server.config))
+    packet, transport, forms, judges = server.parse.o.payload, server.transport, *_looks(named)
+    entry, looked = Signal(request_shape(server.config)), named["transport.looked"]
     m.d.sync += entry.eq(server.answered.entry)
-    yield Assume(~(judges & server._asked) | (server.answered.entry == entry))  # one that is open stays
-    # The first word is taken two slots before the packet's form is checked.
-    yield Assume(~named.state("FORM") | (packet.appends == server.config.appends(packet.first.op)))
-    yield ~judges | (looks == packet.accesses(server.config, entry))
-    works = named.state("MOVE") | (judges & looks)
+    yield Assume(~(judges & transport._asked) | (server.answered.entry == entry))  # one that is open stays
+    # The first word is taken two slots before the packet is offered.
+    yield Assume(~forms | (packet.appends == server.config.appends(packet.first.op)))
+    yield named.state("REST", "transport.") | named.state("OFFER", "parse.")
+    yield named.state("TURN") | named.state("REST", "parse.")
+    yield ~judges | (looked == transport._accesses(entry))
+    works = named.state("MOVE", "transport.") | (judges & looked) | named.state("FLAG")
     if server.stage is not None:
-        works |= named.state("MATCH") & server.stage.work.valid
+        works |= (named.state("SEND", "transport.") | named.state("ASK")) & server.stage.work.valid
         yield from _of_matching(server, named)
     if server.config.groups:
         works |= named.state("PASS")
     yield named.state("IDLE", "mover.") | works
+
+
+def _looks(named):
+    """The transport has a packet's first slot, and its second one."""
+    return named.state("OFFER", "parse.") & named.state("REST", "transport."), named.state("JUDGE", "transport.")
 
 
 def of_collect(m, collect, named):
@@ -215,21 +222,24 @@ def of_collect(m, collect, named):
 def _of_matching(server, named):
     """The stage serves what the server says. A message's receive is looked for in three slots, whatever the judge says;
     the server has no other message by then."""
-    packet, asks, matches = server._packet, named["_asks"], named.state("MATCH")
+    packet, asks, sends = server.parse.o.payload, named.state("ASK"), named.state("SEND", "transport.")
+    (forms, judges), matches = _looks(named), asks | sends
+    turns = named.state("TURN") & named.state("REST", "parse.")
+    moves = named.state("MOVE", "transport.") | named.state("FLAG")
     looks, rests = named.state("LOOK", "stage."), named.state("IDLE", "stage.")
     compares, chooses, acts = (named.state(name, "stage.match.") for name in ("COMPARE", "CHOOSE", "ACT"))
     of_asks = Cat(named.state(name, "stage.") for name in ("FETCH", "ASK", "ANSWER", "DROP", "DROPPED")).any()
     of_both = Cat(named.state(name, "stage.") for name in ("TELL", "END")).any()
-    yield Assume(~named.state("FORM") | (packet.sends == (packet.first.op == Op.SEND)))
+    yield Assume(~forms | (packet.sends == (packet.first.op == Op.SEND)))
     yield asks == named["stage._asks"]
     yield ~asks | (matches & (of_asks | of_both))
     yield ~of_asks | asks
     yield ~matches | ~rests
     yield matches | rests | looks
-    yield ~(looks & compares) | (named.state("JUDGE") & packet.sends)
-    yield ~(looks & chooses) | matches | named.state("MOVE") | named.state("IDLE")
+    yield ~(looks & compares) | (judges & packet.sends)
+    yield ~(looks & chooses) | matches | moves | turns
     yield ~looks | compares | chooses | acts | (matches & ~asks)
-    yield ~(named.state("WORDS") & looks) | acts
-    yield ~named.state("FORM") | rests
+    yield ~(named.state("TAKE", "parse.") & looks) | acts
+    yield ~forms | rests
     yield ~(rests | (looks & ~acts & ~chooses & ~compares)) | ~named["stage.match.fsm_state"].any()
-    yield ~(named.state("JUDGE") & named["looks"] & packet.sends) | (looks & compares)
+    yield ~(judges & named["transport.looked"] & packet.sends) | (looks & compares)

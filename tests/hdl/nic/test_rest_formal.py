@@ -183,8 +183,8 @@ def matching_server(config, *asks):
             *("bus__read__valid", "bus__written", "bus__burst__ready", "bus__write__ready"),
         ),
         (  # what is worked out of the words of a packet, before there is one
-            *("before", "arrived", "answer_words", "answers_open"),
-            *("order.place", "order.$signal", "order.results.read0"),
+            *("parse.before", "parse.arrived", "transport.words", "transport.was_open"),
+            *("transport.order.place", "transport.order.$signal", "transport.order.results.read0"),
             *("mover.append.*", "mover.fifo_words.*", "mover.write_data.*"),
             *("mover._returns", "mover._step", "mover._apart"),
             *("stage.match.$signal", "stage.match.*.$signal", "stage.match.*.moves", "stage.match.sated"),
@@ -283,8 +283,8 @@ BLOCKS = {
             *("bus__read__valid", "bus__written", "bus__burst__ready", "bus__write__ready"),
         ),
         (  # what is worked out of the words of a packet, before there is one
-            *("before", "arrived", "answer_words", "answers_open"),
-            *("order.place", "order.$signal", "order.results.read0"),
+            *("parse.before", "parse.arrived", "transport.words", "transport.was_open"),
+            *("transport.order.place", "transport.order.$signal", "transport.order.results.read0"),
             *("mover.append.*", "mover.fifo_words.*", "mover.write_data.*"),
             *("mover._returns", "mover._step", "mover._apart"),
         ),

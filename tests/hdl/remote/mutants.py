@@ -192,14 +192,14 @@ PROTECTION = [
     ),
     Mutant(
         "a packet of a NIC that cannot be is served",
-        "packet_header.py",
-        " & (self.first.source < config.peers)",
+        "parse.py",
+        " & (packet.first.source < config.peers)",
         "",
         "test_bad_packets.py::test_what_cannot_be_served_is_dropped_and_counted",
     ),
     Mutant(
         "a packet may have more words than it says",
-        "packet_header.py",
+        "parse.py",
         "with_data = sized & (words == REQUEST_WORDS + data_words)",
         "with_data = sized & (words >= REQUEST_WORDS + data_words)",
         "test_bad_packets.py::test_what_cannot_be_served_is_dropped_and_counted",
@@ -279,7 +279,7 @@ PROTECTION = [
 ORDER = [
     Mutant(
         "a NOP says that the request in whose place it came was carried out",
-        "packet_check.py",
+        "transport.py",
         "with m.If(packet.first.op == Op.NOP):",
         "with m.If(0):",
         "test_session.py::test_a_put_whose_memory_is_concealed_fails_unless_it_was_carried_out[request]",
@@ -349,8 +349,8 @@ ORDER = [
     ),
     Mutant(
         "requests in order pass one that is missing",
-        "packet_check.py",
-        " | ((self._order.place == Place.EARLY) & ~self._relaxed)",
+        "transport.py",
+        " | ((order.place == Place.EARLY) & ~self._relaxed)",
         "",
         "test_relaxed.py::test_relaxed_writes_are_carried_out_as_they_come_and_answered_again",
     ),
@@ -363,14 +363,14 @@ ORDER = [
     ),
     Mutant(
         "an answer of another peer is taken",
-        "packet_check.py",
+        "transport.py",
         "            & (entry.peer == packet.first.source)\n",
         "",
         "test_outstanding.py::test_a_late_answer_of_a_relaxed_write_ends_no_other_one",
     ),
     Mutant(
         "an answer of another number is taken",
-        "packet_check.py",
+        "transport.py",
         "            & (entry.sequence == packet.first.sequence)\n",
         "",
         "test_outstanding.py::test_a_late_answer_of_a_relaxed_write_ends_no_other_one",
@@ -443,14 +443,14 @@ SESSIONS = [
     ),
     Mutant(
         "answers of an old session are taken",
-        "packet_check.py",
+        "transport.py",
         "            & self._is_of_session()\n",
         "",
         "test_session.py::test_packets_of_earlier_sessions_do_nothing",
     ),
     Mutant(
         "what may have been carried out is sent again to the next boot",
-        "packet_check.py",
+        "transport.py",
         "self.links.learn.eq(unknown), self.left.eq(~unknown)",
         "self.links.learn.eq(1)",
         "test_session.py::test_what_may_have_been_carried_out_is_not_sent_to_the_next_boot",
@@ -487,9 +487,9 @@ QUIETNESS = [
     ),
     Mutant(
         "an answer vouches for a NOP",
-        "packet_check.py",
-        "self._order.doubt.eq(refused | (packet.first.op == Op.NOP))",
-        "self._order.doubt.eq(refused)",
+        "transport.py",
+        "self.order.doubt.eq(refused | (packet.first.op == Op.NOP))",
+        "self.order.doubt.eq(refused)",
         "test_quiet.py::test_a_record_whose_memory_is_concealed_is_flagged_unless_it_is_there[stand-in's answer]",
     ),
     Mutant(
@@ -501,7 +501,7 @@ QUIETNESS = [
     ),
     Mutant(
         "an answer vouches for whatever was sent before",
-        "packet_check.py",
+        "transport.py",
         "in_turn |= packet.answer.vouches & (older <= self.answered_run)",
         "in_turn |= packet.answer.vouches & (older <= older)",
         "test_quiet.py::test_an_answer_vouches_for_quiet_requests_alone",
@@ -643,7 +643,7 @@ MATCHING = [
     ),
     Mutant(
         "a message needs no header",
-        "packet_header.py",
+        "parse.py",
         "by_op[Op.SEND] = with_data & (length >= HEADER_BYTES)",
         "by_op[Op.SEND] = with_data",
         f"{MESSAGES}::test_a_packet_without_a_header_is_dropped",
@@ -715,7 +715,7 @@ MOVING = [
     ),
     Mutant(
         "an ATOMIC that is refused is answered with data",
-        "packet_check.py",
+        "transport.py",
         "reply.returns.eq((packet.first.op == Op.ATOMIC) & (status == Status.OK))",
         "reply.returns.eq(packet.first.op == Op.ATOMIC)",
         "test_turns.py::test_a_refused_atomic_brings_no_result_of_another_process",
@@ -750,7 +750,7 @@ MOVING = [
     ),
     Mutant(
         "an acknowledgement without data ends a READ",
-        "packet_check.py",
+        "transport.py",
         "wants_data = (entry.op == Op.READ) | (entry.op == Op.ATOMIC)",
         "wants_data = entry.op == Op.ATOMIC",
         "test_outstanding.py::test_no_acknowledgement_without_data_ends_a_read",
@@ -778,8 +778,8 @@ MOVING = [
     ),
     Mutant(
         "a receiver that still catches up is idle",
-        "server.py",
-        " & ~self._order.catching_up",
+        "transport.py",
+        " & ~self.order.catching_up",
         "",
         "test_relaxed.py::test_an_adapter_whose_receiver_still_catches_up_is_not_idle",
     ),

@@ -61,7 +61,7 @@ def test_an_adapter_whose_receiver_still_catches_up_is_not_idle():
     seen = []
 
     async def watch(context):
-        order = side.dut.server._order
+        order = side.dut.server.transport.order
         async for _, _, idle, catching_up in context.tick().sample(side.dut.idle, order.catching_up):
             seen.append((idle, catching_up))
 

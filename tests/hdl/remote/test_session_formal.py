@@ -73,7 +73,7 @@ class Wire(wiring.Component):
 
 
 class Receiver(wiring.Component):
-    """A `ReceiveOrder`, and what `PacketServer` does with it: one request at a time, any time long."""
+    """A `ReceiveOrder`, and what `Transport` does with it: one request at a time, any time long."""
 
     def __init__(self, boot):
         self.order = ReceiveOrder(CONFIG)
@@ -127,7 +127,7 @@ class Receiver(wiring.Component):
 
 
 class Sender(wiring.Component):
-    """A `Sequencer` and its `Links`, and what `PacketSender` and `PacketServer` do with them: a request
+    """A `Sequencer` and its `Links`, and what `PacketSender` and `Transport` do with them: a request
     gets what it names and leaves some time after it was chosen; a reply is judged in the slot in which
     it comes. `watched`: the commands that are watched and whose entry is chosen next."""
 
@@ -191,7 +191,7 @@ class Sender(wiring.Component):
         return making
 
     def _judge(self, m):
-        """Judge replies to writes as `PacketCheck` does."""
+        """Judge replies to writes as `Transport` does."""
         sequencer, answer, port = self.sequencer, self.answer, self.links.port
         of_session = answer.named.as_value() == port.named.as_value()
         leaves, unknown = (answer.status == Status.SESSION) & of_session, port.named.boot == 0
