@@ -45,9 +45,9 @@ _NAMES = (  # of the kinds of collectives, in the order of their numbers, which 
     "MPI_Exscan",
     "MPI_Finalize",
     "collective file access",
+    "first collective by the NICs",
 )
-CREATION = 0
-FILES = len(_NAMES) - 1
+CREATION, FILES, _MEETING = 0, len(_NAMES) - 2, len(_NAMES) - 1
 TAG_BITS = MAX_TAG.bit_length()
 assert len(_NAMES) <= _BACKGROUND
 
@@ -98,7 +98,7 @@ def name_of(tag: int) -> str:
     """The collective that a message with this tag belongs to, as "MPI_Bcast (collective 3)"."""
     kind = tag % _KINDS
     name = _NAMES[kind % _BACKGROUND]
-    if kind > _BACKGROUND:
+    if kind > _BACKGROUND and name.startswith("MPI_"):
         name = nonblocking(name)
     return f"{name} (collective {number_of(tag)})"
 
@@ -166,6 +166,11 @@ class Link:
         return self._with(
             Link(communicator, self.call, tag, communicator.creation_context if context is None else context)
         )
+
+    def meeting(self) -> "Link":
+        """Messages by which the members meet, whatever calls they have made."""
+        tag = self.tag - self.tag % _BACKGROUND + _MEETING
+        return self._with(Link(self.communicator, self.call, tag, self.context))
 
     def _with(self, link: "Link") -> "Link":
         link._expected = self._expected

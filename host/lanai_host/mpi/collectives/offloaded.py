@@ -104,7 +104,7 @@ def begin(
     **named: Arguments.kwargs,
 ) -> Begun:
     """Begin a collective of the NICs, after all others of its lane. Before the first one of a lane goes on, all
-    members wait for each other, so that all NICs know the group."""
+    members meet, so that all NICs know the group; also if their calls differ, which the NICs will tell."""
     comm, collectives, lane = link.communicator, nics(link), link.lane
     assert lane is not None
     first = lane not in comm.lanes
@@ -114,7 +114,7 @@ def begin(
         comm.lanes.add(lane)
     operation = call(comm.number, lane, *arguments, **named)
     if first:
-        yield from dissemination(link)
+        yield from dissemination(link.meeting())
         collectives.open(comm.number, lane)
     return operation
 
