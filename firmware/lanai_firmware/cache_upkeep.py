@@ -102,7 +102,7 @@ def remove(path: Path) -> bool:
 
 
 def _remove_left_behind(now: float) -> None:
-    for path in directory().glob("*/??/.partial-*"):
+    for path in (*directory().glob("*/??/.partial-*"), *directory().glob(".import-*")):
         with suppress(OSError):
             if now - path.stat().st_mtime > LEFT_BEHIND:
                 shutil.rmtree(path, ignore_errors=True)
@@ -140,20 +140,27 @@ def _leads_elsewhere(path: Path) -> bool:
 def add(file: str) -> tuple[int, int]:
     """Take entries from an archive: how many were new, and how many were here already.
 
-    Raises UserError for what `export` did not write. Entries hold programs: an archive is as
-    trustworthy as who made it.
+    Raises UserError for what `export` did not write, and for a file of which a bit has changed. Entries
+    hold programs: an archive is as trustworthy as who made it.
     """
+    import gzip
     import tarfile
+    import zlib
 
     if not hasattr(tarfile, "data_filter"):
         raise UserError("archives are imported by Python 3.11.4 or later, which checks where they write")
     work = directory() / f".import-{secrets.token_hex(8)}"
     try:
+        with gzip.open(file) as packed:
+            while packed.read(1 << 20):  # its checksum: a damaged header ends an archive for tarfile, without an error
+                pass
         with tarfile.open(file, "r:gz") as archive:
             archive.extractall(work, filter="data")
         return _take(file, work)
-    except (OSError, EOFError, tarfile.TarError) as error:
-        raise UserError(f"cannot import {file!r}: {error}; name a file that `lanai cache export` wrote") from error
+    except (OSError, EOFError, zlib.error, tarfile.TarError) as error:
+        raise UserError(
+            f"cannot import {file!r}: {error}; name a file that `lanai cache export` wrote, and that is whole"
+        ) from error
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
@@ -163,7 +170,10 @@ def _take(file: str, work: Path) -> tuple[int, int]:
     for path in sorted(work.glob("*/??/*")):
         name = ENTRY.fullmatch(path.relative_to(work).as_posix())
         if name is None or damage(path) is not None:
-            raise UserError(f"cannot import {file!r}: {path.name!r} is not an entry of a cache or is damaged")
+            raise UserError(
+                f"cannot import {file!r}: {path.name!r} is not an entry of a cache or is damaged; name a file that "
+                "`lanai cache export` wrote"
+            )
         target = place(name["kind"], name["key"])
         if damage(target) is None:
             known += 1

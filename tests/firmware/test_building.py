@@ -242,13 +242,15 @@ def test_what_was_used_just_now_stays(monkeypatch):
 @pytest.mark.usefixtures("place")
 def test_what_killed_processes_left_goes():
     fill(1)
-    left = cache.place("thing", key(0)).parent / ".partial-0123"
-    left.mkdir()
+    left = [cache.place("thing", key(0)).parent / ".partial-0123", cache.directory() / ".import-0123"]
+    for one in left:
+        one.mkdir()
     cache_upkeep.prune(10**9)
-    assert left.exists()  # it may be under way
-    os.utime(left, (0, 0))
+    assert all(one.exists() for one in left)  # it may be under way
+    for one in left:
+        os.utime(one, (0, 0))
     cache_upkeep.prune(10**9)
-    assert not left.exists()
+    assert not any(one.exists() for one in left)
 
 
 @pytest.mark.usefixtures("place")
@@ -282,6 +284,26 @@ def test_an_archive_fills_another_cache(monkeypatch, tmp_path):
     assert cache_upkeep.add(str(archive)) == (2, 0)
     assert cache_upkeep.add(str(archive)) == (0, 2)
     assert cache.file("thing", key(0), "file", None).read_bytes() == bytes(1000)
+    assert not [*(tmp_path / "other").glob(".import*")]
+
+
+@pytest.mark.usefixtures("place")
+def test_of_an_archive_that_has_changed_all_is_taken_or_nothing(monkeypatch, tmp_path):
+    fill(1, 2)
+    archive = tmp_path / "cache.tar.gz"
+    cache_upkeep.export(str(archive), stored())
+    whole = archive.read_bytes()
+    monkeypatch.setenv("LANAI_CACHE", str(tmp_path / "other"))
+    refused = []
+    for at in range(0, len(whole), 7):
+        for content in (whole[:at], whole[:at] + bytes([whole[at] ^ 1 << at % 8]) + whole[at + 1 :]):
+            archive.write_bytes(content)
+            try:
+                assert sum(cache_upkeep.add(str(archive))) == 2
+            except UserError as error:
+                refused.append(str(error))
+    assert all(re.fullmatch("cannot import .*; name a file that .*, and that is whole", one) for one in refused)
+    assert len(refused) > len(whole) // 7  # not a date, nor another way to write the same zeros
     assert not [*(tmp_path / "other").glob(".import*")]
 
 
