@@ -5,7 +5,7 @@ A directory on LANAI_PATH may have `stacks/`, `blocks/`, `boards/`, `engines/`, 
 `papers/`. What lies there is found, named and loaded like what lies in `lanai_host.stacks`,
 `lanai_sim.machine.blocks`, `lanai_sim.engines.boards.known`, `lanai_sim.engines.kinds`,
 `lanai_sim.machine.fabrics` and `lanai_sim.studies.papers`. `Contract` loads it, and says what is wrong
-with one that is broken.
+with one that is broken. `cases.txt` there is read by `lanai_sim.engines.gates.cases`.
 """
 
 import importlib
@@ -24,14 +24,16 @@ from .errors import UserError, say
 
 ENV_PATH = "LANAI_PATH"
 KINDS = ("stacks", "blocks", "boards", "engines", "fabrics", "papers")
+CASES = "cases.txt"
 
 
 def directories() -> list[str]:
     """Return the directories on LANAI_PATH. Raises UserError for one that has none of the kinds."""
     found = list(filter(None, os.environ.get(ENV_PATH, "").split(os.pathsep)))
     for directory in found:
-        if not any(os.path.isdir(os.path.join(directory, kind)) for kind in KINDS):
-            wanted = ", ".join(f"{kind}/" for kind in KINDS)
+        has_kind = any(os.path.isdir(os.path.join(directory, kind)) for kind in KINDS)
+        if not has_kind and not os.path.isfile(os.path.join(directory, CASES)):
+            wanted = ", ".join([*(f"{kind}/" for kind in KINDS), CASES])
             raise UserError(f"{ENV_PATH} names {directory!r}, which has none of {wanted}")
     return found
 

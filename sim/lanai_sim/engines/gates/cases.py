@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lanai_hdl.config import NicConfig
-from lanai_host.plugins import directories
+from lanai_host.plugins import CASES, directories
 
-PATH = Path(__file__).with_name("cases.txt")
+PATH = Path(__file__).with_name(CASES)
 TOP = "lanai_nic."
 LEAST = 0.8  # of a case's fields must a model have
 NUMBER = re.compile(r"\$(\d+)(?=\[|$)")
@@ -43,7 +43,7 @@ def texts(config: object) -> list[str]:
     """Return the written cases of a NIC. A NIC without its own gets those of all others, for `known` to choose from."""
     if not isinstance(config, NicConfig):
         return []
-    files = [Path(directory, PATH.name) for directory in directories()]
+    files = [Path(directory, CASES) for directory in directories()]
     every = [part for path in (*files, PATH) if path.is_file() for part in _parts(path.read_text())]
     own = [part for part in every if _kind(part) == kind_of(config)]
     return own[:1] or every

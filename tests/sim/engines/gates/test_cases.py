@@ -75,7 +75,6 @@ def test_cases_of_a_directory_on_the_path_come_first(tmp_path, monkeypatch):
     """And those for one kind leave the models of others as they are."""
     nic = lanai41()
     before = cases.texts(nic), cases.texts(nic.but(blocks=(Remote(),)))
-    (tmp_path / "blocks").mkdir()
     (tmp_path / "cases.txt").write_text("nic alone\ncase mine\n nic a b=1\n")
     monkeypatch.setenv("LANAI_PATH", str(tmp_path))
     assert cases.texts(nic) == ["nic alone\ncase mine\n nic a b=1\n"] != before[0]
@@ -83,7 +82,6 @@ def test_cases_of_a_directory_on_the_path_come_first(tmp_path, monkeypatch):
 
 
 def test_a_nic_without_cases_takes_those_of_which_it_has_most(tmp_path, monkeypatch):
-    (tmp_path / "blocks").mkdir()
     few, many = "nic x\ncase few\n nic a b=1\n", "nic y\ncase many\n nic a b=1 c\ncase other\n nic a b z\n"
     (tmp_path / "cases.txt").write_text(few + many)
     monkeypatch.setenv("LANAI_PATH", str(tmp_path))
