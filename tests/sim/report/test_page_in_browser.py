@@ -46,6 +46,8 @@ OPENS, STEP = 2.0, 0.050  # seconds of the page's own thread: other work on the 
 STEPS = 8
 ZOOM = "() => { timeline.zoom(0.7); timeline.paint(); }"
 WHOLE = "() => { timeline.look(0, data.total); timeline.paint(); }"
+HIDDEN = """() => [...document.querySelectorAll(".wide .scroll")]
+    .filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.parentElement.id)"""
 UNFOLD = "() => { for (const lane of lanes) lane.folded = false; timeline.layOut(); timeline.paint(); }"
 
 
@@ -163,6 +165,21 @@ def test_the_tooltip_tells_line_message_and_cause(tab: Tab) -> None:
 
 
 @pytest.mark.slow
+def test_arrows_show_what_is_under_way_where_the_pointer_is(tab: Tab) -> None:
+    timeline = tab.page.locator("#timeline")
+    before = tab.do("timeline.canvas.toDataURL()")
+    place = tab.do("""() => {
+      const row = timeline.rows.find((row) => row.lane.name === "rank 1");
+      return { x: timeline.x((messages[0].begin + messages[0].end) / 2), y: row.top - timeline.frame.scrollTop + 8 };
+    }""")
+    timeline.hover(position=place)
+    assert tab.do("timeline.arrows().map((one) => one.id)") == [0]
+    tab.page.wait_for_function("(before) => timeline.canvas.toDataURL() !== before", arg=before)
+    timeline.hover(position={"x": 20, "y": place["y"]})
+    assert tab.do("timeline.arrows()") == []
+
+
+@pytest.mark.slow
 def test_search_finds_and_goes_there(tab: Tab) -> None:
     tab.page.keyboard.press("/")
     tab.page.keyboard.type("fw.send")
@@ -206,6 +223,8 @@ def test_pages_of_all_systems(chromium: Any, tmp_path: Path, system: str, ranks:
         assert tab.zoom_step() <= STEP
         tab.do(UNFOLD)
         assert tab.zoom_step() <= STEP
+        if width > 1000:  # the last columns of tables are in sight
+            assert tab.do(HIDDEN) == []
         tab.page.screenshot(path=str(tmp_path / f"{system}-{ranks}-{width}.png"), full_page=True)
         tab.page.close()
         assert tab.troubles == []

@@ -59,7 +59,7 @@ function aboutPlace(row, x) {
   }
   const split = shares(lane, at - near, at + near, 1, null), all = 2 * near * leaves(lane).length;
   const lines = [...split].flatMap((time, kind) => (time ? [`${data.kinds[kind]}: ${(100 * time / all).toFixed(1)} %`] : []));
-  return lines.length ? [`${title(lane)}: ${leaves(lane).length} lanes, busy`, ...lines].join("\n") : "";
+  return lines.length ? [`${title(lane)}: ${counted(leaves(lane).length, "lanes")}, busy`, ...lines].join("\n") : "";
 }
 
 timeline.listen = function listen() {
@@ -97,7 +97,7 @@ timeline.listen = function listen() {
     else if (!moved) this.click(event);
     from = null;
   };
-  canvas.onpointerleave = () => tell("");
+  canvas.onpointerleave = () => { this.pointed = null; this.draw(); tell(""); };
   this.listenToTools();
 };
 
@@ -133,6 +133,10 @@ timeline.listenToTools = function listenToTools() {
 timeline.point = function point(event) {
   const row = this.row(event.offsetY);
   this.canvas.style.cursor = event.offsetX < this.left && row?.lane.children.length ? "pointer" : "grab";
+  let rank = row?.lane;
+  while (rank && rank.rank === undefined) rank = lanes[rank.parent];
+  this.pointed = rank && event.offsetX >= this.left ? { rank: rank.rank, at: this.time(event.offsetX) } : null;
+  this.draw();
   if (!row) return tell("");
   const name = [title(row.lane), row.lane.about].filter(Boolean).join("\n");
   tell(event.offsetX < this.left ? name : aboutPlace(row, event.offsetX), event.clientX, event.clientY);

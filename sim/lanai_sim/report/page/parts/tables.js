@@ -50,9 +50,11 @@ function table(target, columns, rows, choose) {
   return { filter(value) { filter.value = value; filter.oninput(); } };
 }
 
+const time = (ps) => (ps ? us(ps) : "·");
+
 // Columns of kinds that some row has time in.
 function splitColumns(rows, split, share = () => 1) {
-  const columns = groups.map((group, kind) => [group, (row) => split(row)[kind] / share(row), (time) => (time ? us(time) : "·")]);
+  const columns = groups.map((group, kind) => [group, (row) => split(row)[kind] / share(row), time]);
   return columns.filter((_, kind) => kind && rows.some((row) => split(row)[kind]));
 }
 
@@ -98,12 +100,12 @@ function showLegend() {
 function showTables() {
   const total = (row) => sum(row[row.length - 1]);
   table($("calls"), [
-    ["call", (c) => c[0], String, true], ["count", (c) => c[1], count], ["total µs", total, us], ["each µs", (c) => total(c) / c[1], us],
+    ["call", (c) => c[0], String, true], ["count", (c) => c[1], count], ["total µs", total, time], ["each µs", (c) => total(c) / c[1], time],
     ...splitColumns(data.calls, (c) => c[2]),
   ], data.calls);
   table($("places"), [
-    ["call", (c) => c[0], String, true], ["at", (c) => c[1], String, true], ["count", (c) => c[2], count], ["total µs", total, us],
-    ["each µs", (c) => total(c) / c[2], us], ...splitColumns(data.places, (c) => c[3]),
+    ["call", (c) => c[0], String, true], ["at", (c) => c[1], String, true], ["count", (c) => c[2], count], ["total µs", total, time],
+    ["each µs", (c) => total(c) / c[2], time], ...splitColumns(data.places, (c) => c[3]),
   ], data.places);
   const many = (row) => row[row.length - 2];
   const means = (rows) => [["count", many, count], ["mean µs", (s) => total(s) / many(s), us], ...splitColumns(rows, (s) => s[s.length - 1], many)];
@@ -120,7 +122,7 @@ function showTables() {
   table($("protocols"), [["protocol", (p) => p[0], String, true], ["bytes", (p) => p[1], count], ...means(rows)], rows);
   const messages = Math.max(sum(data.sizes.map(many)), 1), all = Math.max(sum(data.sizes.map(total)), 1);
   table($("firmware"), [
-    ["function", (f) => f[0], String, true], ["worked µs", (f) => f[1] / messages, us], ["stalled µs", (f) => f[2] / messages, us],
+    ["function", (f) => f[0], String, true], ["worked µs", (f) => f[1] / messages, time], ["stalled µs", (f) => f[2] / messages, time],
     ["% of the messages' time", (f) => 100 * (f[1] + f[2]) / all, (share) => share.toFixed(1)],
   ], data.firmware);
   table($("blocks"), [

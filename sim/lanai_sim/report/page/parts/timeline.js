@@ -3,7 +3,7 @@ const HEAD = 22, ROW = 20, PLOT = 28, TOP = 40, LETTER = 6.4;  // pixels
 const FONT = "11px system-ui, sans-serif", indent = (lane) => 6 + 12 * lane.depth;
 
 const timeline = {
-  canvas: $("timeline"), frame: $("frame"), begin: 0, end: Math.max(data.total, 1), chosen: null, rows: [], box: null, wanted: null,
+  canvas: $("timeline"), frame: $("frame"), begin: 0, end: Math.max(data.total, 1), chosen: null, pointed: null, rows: [], box: null, wanted: null,
 
   start() {
     foldAtFirst();
@@ -228,10 +228,17 @@ const timeline = {
     pen.fillText(told, this.width - wide - 4, y + 9);
   },
 
-  // From the call that sent a message to the moment at which it was there; the chosen one alone, if there is one.
+  // Messages with arrows: the chosen one, else those that are under way where the pointer is on a rank. All at once
+  // would cover the lanes.
+  arrows() {
+    if (this.chosen) return [this.chosen];
+    if (!this.pointed) return [];
+    const { rank, at } = this.pointed;
+    return messages.filter((one) => (one.source === rank || one.target === rank) && one.begin <= at && one.end >= at);
+  },
+
+  // From the call that sent a message to the moment at which it was there.
   paintArrows(pen, top, high) {
-    const seen = (this.chosen ? [this.chosen] : messages).filter((one) => one.end >= this.begin && one.begin <= this.end);
-    if (seen.length > 60) return;  // they would cover the lanes: zoom in, or choose a message
     const places = new Map();
     for (const row of this.rows) {
       if (row.lane.rank === undefined) continue;
@@ -242,20 +249,22 @@ const timeline = {
     pen.beginPath();
     pen.rect(this.left, HEAD, this.width, high);
     pen.clip();
-    pen.strokeStyle = pen.fillStyle = this.chosen ? inks.warn : `${inks.ink}90`;
-    for (const one of seen) {
+    pen.lineJoin = "round";
+    for (const one of this.arrows()) {
       const y = places.get(one.source), low = places.get(one.target);
       if (y === undefined || low === undefined) continue;
       const x = this.x(one.begin), far = this.x(one.end), angle = Math.atan2(low - y, far - x);
       pen.beginPath();
       pen.moveTo(x, y);
       pen.lineTo(far, low);
-      pen.stroke();
-      pen.beginPath();
-      pen.moveTo(far, low);
-      pen.lineTo(far - 7 * Math.cos(angle - 0.4), low - 7 * Math.sin(angle - 0.4));
-      pen.lineTo(far - 7 * Math.cos(angle + 0.4), low - 7 * Math.sin(angle + 0.4));
-      pen.fill();
+      pen.moveTo(far - 9 * Math.cos(angle - 0.4), low - 9 * Math.sin(angle - 0.4));
+      pen.lineTo(far, low);
+      pen.lineTo(far - 9 * Math.cos(angle + 0.4), low - 9 * Math.sin(angle + 0.4));
+      for (const [colour, wide] of [[inks.paper, 5], [inks.ink, 2]]) {  // an edge, to stand out from any lane
+        pen.strokeStyle = colour;
+        pen.lineWidth = wide;
+        pen.stroke();
+      }
     }
     pen.restore();
   },
