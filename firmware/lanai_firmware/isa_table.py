@@ -145,7 +145,7 @@ def _relocations() -> Iterator[str]:
 
 
 def lines() -> Iterator[str]:
-    """What stands below the page's title."""
+    """Give the lines below the page's title."""
     yield cleandoc(isa.__doc__ or "").split("## Rules that no field shows")[1].strip()
     yield ""
     yield "## Registers"

@@ -75,7 +75,7 @@ def _fields() -> Iterator[str]:
 
 
 def page() -> str:
-    """What stands below the page's title, in Markdown."""
+    """Return what stands below the page's title, in Markdown."""
     memory = table(
         ("who", "from", "size", "what"),
         (

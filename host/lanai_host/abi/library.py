@@ -46,7 +46,6 @@ def _sources() -> list[bytes]:
         "crash.c",
         "flavor.py",
         "front.c",
-        "generate.py",
         "guest.py",
         "header.py",
         "installed.py",

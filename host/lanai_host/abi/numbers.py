@@ -25,7 +25,7 @@ from ..mpi.constants import (
 )
 from ..mpi.datatypes import TypeClass
 from ..mpi.errors import ErrorClass
-from ..mpi.files.modes import DISPLACEMENT_CURRENT, Mode, Whence
+from ..mpi.files.disk import DISPLACEMENT_CURRENT, Mode, Whence
 
 _CLASS = 0xFF  # a code's class is in its low bits (`mpi.errors.ErrorTable`)
 _NOTHING = -(1 << 31)  # means nothing as any kind of number

@@ -1,10 +1,9 @@
 """The collectives, as plans for `run`, `start` and `prepare`: `run(comm, bcast, address, count,
 datatype, root)`."""
 
-from .allgather import allgather, allgatherv, alltoall, alltoallv, alltoallw
+from .allgather import allgather, allgatherv, alltoall, alltoallv, alltoallw, reduce_scatter, reduce_scatter_block
 from .broadcast import barrier, bcast
 from .reduce import allreduce, exscan, reduce, scan
-from .reduce_scatter import reduce_scatter, reduce_scatter_block
 from .rooted import (
     gather,
     gatherv,

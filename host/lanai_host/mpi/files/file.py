@@ -15,8 +15,7 @@ from ..communicator import Communicator
 from ..errors import ErrorClass, MpiError
 from ..memory import Scratch
 from ..request import Request, device_error, hold
-from .disk import Disk, everyones
-from .modes import Mode
+from .disk import Disk, Mode, everyones
 from .view import Hints, View
 
 # The shared file pointer, and the lock of atomic mode: both are kept by the file's first process.

@@ -8,9 +8,19 @@ from ..communicator import Communicator
 from ..datatypes import Datatype
 from ..errors import ErrorClass, MpiError
 from ..making import agree, creation_link, make
-from .disk import Disk, delete_file, hear, open_file, same_everywhere, together
+from .disk import (
+    DISPLACEMENT_CURRENT,
+    Disk,
+    Mode,
+    Whence,
+    check_mode,
+    delete_file,
+    hear,
+    open_file,
+    same_everywhere,
+    together,
+)
 from .file import File
-from .modes import DISPLACEMENT_CURRENT, Mode, Whence, check_mode
 from .representation import Registry
 from .view import View, check_types, default_hints
 

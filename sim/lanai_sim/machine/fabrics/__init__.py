@@ -12,11 +12,11 @@ from lanai_host.errors import UserError, did_you_mean
 from lanai_host.plugins import Contract, usable
 
 from ..fabric import Fabric
-from . import grids, ring, switches, wires
+from . import grids, switches, wires
 from .base import FabricKind
 from .grids import SUFFIX, Ends, FileEnds, from_cables, from_file
 
-OWN: dict[str, FabricKind] = {**grids.KINDS, **ring.KINDS, **switches.KINDS, **wires.KINDS}
+OWN: dict[str, FabricKind] = {**grids.KINDS, **switches.KINDS, **wires.KINDS}
 CONTRACT = Contract("fabric", __name__, "KIND", FabricKind, lambda found: str(found.usage).partition(":")[0])
 
 

@@ -1,4 +1,4 @@
-"""Wires that NICs share, and cables, with the frames of Ethernet."""
+"""Wires that NICs share: the ringlet, and cables with the frames of Ethernet."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -7,11 +7,57 @@ from lanai_hdl.config import NicConfig
 from lanai_hdl.errors import UserError
 from lanai_hdl.hub.config import FrameTimes, SwitchingHubConfig
 from lanai_hdl.link.format import MOST_PORTS
+from lanai_hdl.remote.config import Remote
+from lanai_hdl.remote.packets import REQUEST_WORDS
+from lanai_hdl.ring.config import MOST_PORTS as MOST_NODES
+from lanai_hdl.ring.config import RingConfig
 from lanai_hdl.segment.config import Backoff, SegmentConfig
 
 from ...engines.base import Cable, Layout
 from ..fabric import Fabric
 from .base import FabricKind
+
+# The fabric `ring`: one-way links from node to node, as an SCI ringlet (SC-07).
+
+
+FEWEST_NODES = 4  # a power of two, as all its sizes: engines build a model for each
+LONGEST = 2048  # flits of a packet, of NICs without a remote-memory adapter
+
+
+def longest_packet(nic: NicConfig) -> int:
+    """Flits of the longest packet: HEAD, the words before the data, the words that the data touch,
+    TAIL."""
+    payloads = [block.payload for block in nic.blocks if isinstance(block, Remote)]
+    return 1 + REQUEST_WORDS + payloads[0] // 4 + 1 + 1 if payloads else LONGEST
+
+
+@dataclass(frozen=True)
+class Ringlet(Fabric):
+    """NIC n is at node n of the one ring, which stands where a switch would. `hold_after` as in
+    `RingConfig`."""
+
+    hold_after: int = RingConfig.hold_after
+
+    def layout(self, config: NicConfig) -> Layout:
+        ring = RingConfig(self.ports, config, packet=longest_packet(config), hold_after=self.hold_after)
+        return Layout(config, self.nics, self.cables, self.switches, ring)
+
+
+def ringlet(nics: int, nodes: int | None = None, hold_after: int = RingConfig.hold_after) -> Ringlet:
+    """A ring for so many NICs. It has `nodes` nodes, or as few as such a ring can have; those
+    without a NIC pass packets on."""
+    if not 1 <= nics <= MOST_NODES:
+        raise UserError(f"fabric 'ring' joins 1 to {MOST_NODES} NICs, not {nics}; take switch")
+    nodes = nodes or max(FEWEST_NODES, 1 << (nics - 1).bit_length())
+    return Ringlet("ring", nics, 1, nodes, tuple(Cable(n, 0, nics, n) for n in range(nics)), hold_after)
+
+
+class Ring(FabricKind):
+    usage = "ring"
+    help = f"one-way links from NIC to NIC, up to {MOST_NODES}, as an SCI ringlet"
+
+    def make(self, argument: str, nics: int) -> Fabric:
+        return ringlet(nics)
 
 
 @dataclass(frozen=True)
@@ -169,6 +215,7 @@ class SwitchingHub(FabricKind):
 
 
 KINDS = {
+    "ring": Ring(),
     "segment": Segment(),
     "hub": Hub(),
     "csma": Csma(),

@@ -5,7 +5,7 @@ import numpy as np
 from lanai_host.mpi import ERRORS_RETURN
 from lanai_host.mpi.files import ACCESSES, access, state
 from lanai_host.mpi.files import state as opening
-from lanai_host.mpi.files.modes import Mode
+from lanai_host.mpi.files.disk import Mode
 from lanai_host.mpi.files.representation import registry
 
 from ..ranks import buffer

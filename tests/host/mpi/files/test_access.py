@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lanai_host.mpi import ErrorClass, Info, MpiError, datatypes
 from lanai_host.mpi.files import ACCESSES, Where, access, state
 from lanai_host.mpi.files import state as opening
-from lanai_host.mpi.files.modes import Whence
+from lanai_host.mpi.files.disk import Whence
 from lanai_host.mpi.files.view import ALIGNMENT, Hull, Runs, cut, default_hints, plan, united
 
 from ..ranks import LateDevice, buffer

@@ -12,7 +12,7 @@ from lanai_host.config import HostConfig, HostCost
 from lanai_host.mpi import ErrorClass, Info, MpiError, datatypes
 from lanai_host.mpi.files import disk, state
 from lanai_host.mpi.files import state as opening
-from lanai_host.mpi.files.modes import DISPLACEMENT_CURRENT, Mode, Whence
+from lanai_host.mpi.files.disk import DISPLACEMENT_CURRENT, Mode, Whence
 
 from ..ranks import run as run_ranks
 from .opened import CREATE, opened, run, view

@@ -11,7 +11,7 @@ from lanai_host.mpi import ErrorClass, MpiError, datatypes
 from lanai_host.mpi.datatypes import matching
 from lanai_host.mpi.files import ACCESSES, access, state
 from lanai_host.mpi.files import state as opening
-from lanai_host.mpi.files.modes import Whence
+from lanai_host.mpi.files.disk import Whence
 from lanai_host.mpi.files.view import View
 from lanai_host.mpi.memory import Scratch
 

@@ -10,7 +10,7 @@ from lanai_hdl.remote.tables import APERTURE_PAGES
 from lanai_host.config import pentium3_800
 from lanai_host.mpi.datatypes.layout import Layout, block, joined
 
-from ....machine.fabrics.ring import ringlet
+from ....machine.fabrics.wires import ringlet
 from ....machine.presets import sci_d330, sci_d330_200
 from ...remote_hosts import RemoteHost, idle, play
 from ..claims import Figures
